@@ -98,6 +98,55 @@ static LogicalResult verifyPairWeights(Operation *op, FlatSymbolRefAttr weights,
                  : success();
 }
 
+/// C8 of attention, C10 of attention_weights, but for the shapes of parameters.
+template <typename Op> static LogicalResult verifyLooked(Op op) {
+  ArrayRef<int64_t> taps = op.getLookTaps().value_or(ArrayRef<int64_t>());
+  if (taps.size() != op.getLooked().size()) {
+    return op.emitOpError("expects 'look_taps' with a number for each of ")
+           << op.getLooked().size() << " tensors that pairs look at, got " << taps.size();
+  }
+  for (int64_t each : taps) {
+    if (each < 1 || each > mostDistance || each % 2 == 0) {
+      return op.emitOpError("expects odd numbers of taps below 2^20, got ") << each;
+    }
+  }
+  bool looks = !taps.empty();
+  if (looks && !op.getPairsAttr()) {
+    return op.emitOpError("expects 'looked' only with 'pairs'");
+  }
+  if (looks != static_cast<bool>(op.getLookWeightsAttr()) || (!looks && op.getLookFiltersAttr())) {
+    return op.emitOpError("expects 'look_weights' exactly where pairs look at numbers of keys, and "
+                          "'look_filters' only there");
+  }
+  return success();
+}
+
+/// The same for those.
+template <typename Op> static LogicalResult verifyLooks(Op op, SymbolTableCollection &symbolTable) {
+  if (op.getLooked().empty()) {
+    return success();
+  }
+  int64_t lines = 0;
+  for (auto [looked, taps] : llvm::zip_equal(op.getLooked(), *op.getLookTaps())) {
+    // Of a tensor that there is and 2^20 taps.
+    lines += cast<RankedTensorType>(looked.getType()).getDimSize(1) * taps;
+  }
+  if (FlatSymbolRefAttr filters = op.getLookFiltersAttr()) {
+    ParameterOp parameter = lookUpParameter(op, "look filters", filters, symbolTable);
+    if (!parameter) {
+      return failure();
+    }
+    int64_t count = parameter.getTensorType().getDimSize(0);
+    if (failed(verifyParameterShape(op, "look filters", filters, {count, lines}, symbolTable))) {
+      return failure();
+    }
+    lines = count;
+  }
+  int64_t size = op.getQuery().getType().getDimSize(1) / static_cast<int64_t>(op.getHeads());
+  return verifyParameterShape(op, "look weights", op.getLookWeightsAttr(), {size, lines},
+                              symbolTable);
+}
+
 /// C2 of attend and attention: the width of the result is that of the values times the share.
 static LogicalResult verifyMixedWidth(Operation *op, RankedTensorType values,
                                       RankedTensorType result, int64_t share) {
@@ -152,7 +201,8 @@ LogicalResult AttentionOp::verify() {
       succeeded(verifyMixedWidth(*this, getValue().getType(), getType(), valueShare)) &&
       succeeded(verifyScale(*this, getScaleAttr())) &&
       succeeded(verifyHidden(*this, getVisibility(), getHiddenAttr())) &&
-      succeeded(verifyPairs(*this, getPairsAttr(), getPairWeightsAttr())));
+      succeeded(verifyPairs(*this, getPairsAttr(), getPairWeightsAttr())) &&
+      succeeded(verifyLooked(*this)));
 }
 
 LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
@@ -163,7 +213,8 @@ LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
   return success(
       succeeded(verifyScore(*this, getScoreAttr(), getBiasAttr(), symbolTable)) &&
       succeeded(verifyPairWeights(*this, getPairWeightsAttr(), static_cast<int64_t>(getHeads()),
-                                  getQuery().getType(), symbolTable)));
+                                  getQuery().getType(), symbolTable)) &&
+      succeeded(verifyLooks(*this, symbolTable)));
 }
 
 LogicalResult AttentionWeightsOp::verify() {
@@ -176,7 +227,8 @@ LogicalResult AttentionWeightsOp::verify() {
       failed(verifyKeyWidth(*this, queryWidth, keyWidth, share)) ||
       failed(verifyScale(*this, getScaleAttr())) ||
       failed(verifyHidden(*this, getVisibility(), getHiddenAttr())) ||
-      failed(verifyPairs(*this, getPairsAttr(), getPairWeightsAttr()))) {
+      failed(verifyPairs(*this, getPairsAttr(), getPairWeightsAttr())) ||
+      failed(verifyLooked(*this))) {
     return failure();
   }
   // C9
@@ -203,7 +255,8 @@ LogicalResult AttentionWeightsOp::verifySymbolUses(SymbolTableCollection &symbol
   return success(
       succeeded(verifyScore(*this, getScoreAttr(), getBiasAttr(), symbolTable)) &&
       succeeded(verifyPairWeights(*this, getPairWeightsAttr(), static_cast<int64_t>(getHeads()),
-                                  getQuery().getType(), symbolTable)));
+                                  getQuery().getType(), symbolTable)) &&
+      succeeded(verifyLooks(*this, symbolTable)));
 }
 
 LogicalResult EmbedOp::verify() {
@@ -300,14 +353,26 @@ static OperationFlops ofVisibleKeys(VisibilityAttr visibility, int64_t flops) {
   return keys ? OperationFlops{.perRow = *keys * flops} : OperationFlops{.perRowAndKey = flops};
 }
 
+// What every pair adds of the numbers of keys that it looks at, without filters between.
+template <typename Op> static int64_t flopsOfLooks(Op op) {
+  int64_t lines = 0;
+  for (auto [looked, taps] :
+       llvm::zip(op.getLooked(), op.getLookTaps().value_or(ArrayRef<int64_t>()))) {
+    lines += cast<RankedTensorType>(looked.getType()).getDimSize(1) * taps;
+  }
+  return 2 * lines * op.getQuery().getType().getDimSize(1);
+}
+
 // Keys and values may have fewer heads; every head of queries is a product.
 OperationFlops AttentionOp::getFlops() {
   return ofVisibleKeys(getVisibility(),
-                       2 * (getQuery().getType().getDimSize(1) + getType().getDimSize(1)));
+                       2 * (getQuery().getType().getDimSize(1) + getType().getDimSize(1)) +
+                           flopsOfLooks(*this));
 }
 
 OperationFlops AttentionWeightsOp::getFlops() {
-  return ofVisibleKeys(getVisibility(), 2 * getQuery().getType().getDimSize(1));
+  return ofVisibleKeys(getVisibility(),
+                       2 * getQuery().getType().getDimSize(1) + flopsOfLooks(*this));
 }
 
 OperationFlops AttendOp::getFlops() {

@@ -41,10 +41,12 @@ TEST_F(HeddlecEmitTest, ModelIsPrimitive) {
   }
 }
 
-// Additive and concat scores, with and without a window around a predicted place: no value and no
-// buffer has an element for each row, key and column.
+// Additive and concat scores, with and without a window around a predicted place, and those that
+// look at where the steps before have looked: no value and no buffer has an element for each row,
+// key and column.
 TEST_F(HeddlecEmitTest, ScoresOfPairsAreNeverInMemory) {
-  for (const char *oracle : {"gru-additive", "gru-concat-local-p", "gnmt-like", "tanh-additive"}) {
+  for (const char *oracle : {"gru-additive", "gru-concat-local-p", "gnmt-like", "tanh-additive",
+                             "location", "location-cumulative"}) {
     const std::string path = HEDDLE_TEST_DATA "/oracles/recurrent/" + std::string(oracle);
     const auto emitted = [&](const std::string &phase, std::vector<std::string> options = {}) {
       options.insert(options.end(), {path, "--emit=" + phase, "--target=x86-64-v3"});

@@ -217,8 +217,16 @@ std::string acrossSpaces(llvm::StringRef family) { return family.str() + " of tw
 /// A kernel that sums maths of pairs.
 std::string ofPairs(llvm::StringRef family) { return family.str() + " of pairs"; }
 
+/// One whose pairs look at numbers of keys: more weights than one belong to them.
+std::string withLooks(llvm::StringRef family) { return family.str() + " that looks at keys"; }
+
+bool hasLooks(dataflow::KernelOp kernel) {
+  return llvm::count_if(kernel.getComputes().getInputs(kernel.getKernelType()),
+                        [](const auto &input) { return input.weighsPairs; }) > 1;
+}
+
 /// What must be among random programs: every family, every kind of rows, blocks as keys, and scores
-/// of pairs.
+/// of pairs, with numbers of keys and without.
 std::set<std::string> everything() {
   std::set<std::string> names;
   insertFamilies(names, dataflow::detail::Attributes());
@@ -230,6 +238,7 @@ std::set<std::string> everything() {
   }
   for (const char *family : {"attention", "attention_weights"}) {
     names.insert(ofPairs(family));
+    names.insert(withLooks(family));
   }
   return names;
 }
@@ -249,6 +258,9 @@ Result<bool> take(std::set<std::string> &missing, const std::string &path) {
       left.erase(rowsOf(kernel.getRows().kind()));
       if (!kernel.getPairs().empty()) {
         left.erase(ofPairs(family));
+      }
+      if (hasLooks(kernel)) {
+        left.erase(withLooks(family));
       }
       const bool hasBlocks = llvm::any_of(dataflow::namedSpaces(kernel.getKernelType()),
                                           [](RowSpace space) { return space.isDerived(); });

@@ -24,9 +24,9 @@
 /// `score`. Masks come after it, biases by distance before, within or after it.
 ///
 /// In place of the product of queries and keys there may be a weighted sum of maths of pairs of
-/// both (PairScores.h), such as v . tanh(q + k), which is the operation's `pairs`. Where no softmax
-/// takes it in, it becomes the scores of an attention without one, so that pairs are never in
-/// memory.
+/// both (PairScores.h), such as v . tanh(q + k), which is the operation's `pairs`. Convolutions
+/// over numbers of keys that are added to pairs are what it has `looked` at. Where no softmax takes
+/// it in, it becomes the scores of an attention without one, so that pairs are never in memory.
 ///
 /// Neighbouring heads may share keys or values. Scores may be a sum of products, and biases by
 /// distance a sum of multiples: each becomes one (AttentionProducts.h), by parameters that are
@@ -85,8 +85,26 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
   llvm_unreachable("every arrangement is handled");
 }
 
+/// What pairs look at: the taps of each convolution, and the filters that they have in common.
+std::string summarise(const PairLooks &looks, const DerivedParameters &parameters) {
+  if (looks.looked.empty()) {
+    return "";
+  }
+  std::string text;
+  for (int64_t taps : looks.taps.asArrayRef()) {
+    text += (text.empty() ? ", looks at " : " and ") + std::to_string(taps);
+  }
+  text += " keys";
+  return looks.filters
+             ? text + " by " +
+                   std::to_string(parameters.lookUp(looks.filters).getTensorType().getDimSize(0)) +
+                   " filters"
+             : text;
+}
+
 std::string summarise(const AttentionMatch &match, ProductArrangement arrangement,
-                      FlatSymbolRefAttr bias, ScoreAttr score, ScoreAttr pairs) {
+                      const std::string &looks, FlatSymbolRefAttr bias, ScoreAttr score,
+                      ScoreAttr pairs) {
   int64_t size = sizeOfHeads(match, arrangement);
   std::string text = std::to_string(match.heads) + " heads of " + std::to_string(size);
   if (match.sums.size() == 1 && match.sums.front().valueSize != size) {
@@ -98,10 +116,11 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
   if (match.sums.size() == 1 && match.sums.front().value.share > 1) {
     text += ", values of " + countHeads(match.heads / match.sums.front().value.share);
   }
-  text +=
-      summarise(match, arrangement) + ", scale " + printNumber(match.scale()) + ", " +
-      match.visibility.text() + summarise(match.hidden) + (pairs ? ", pairs " + pairs.text() : "") +
-      (bias ? ", bias @" + bias.getValue().str() : "") + (score ? ", score " + score.text() : "");
+  text += summarise(match, arrangement) + ", scale " + printNumber(match.scale()) + ", " +
+          match.visibility.text() + summarise(match.hidden) +
+          (pairs ? ", pairs " + pairs.text() : "") + looks +
+          (bias ? ", bias @" + bias.getValue().str() : "") +
+          (score ? ", score " + score.text() : "");
   if (!match.softmax) {
     text += ", scores alone";
   } else if (match.sums.size() > 1) {
@@ -205,10 +224,8 @@ public:
     Location location = contract->getLoc();
     begin(location);
     ProductRows rows = combineProducts(builder, location, parameters, match, arrangement);
-    auto scores = AttentionWeightsOp::create(builder, location, contract.getType(), rows.query,
-                                             rows.key, segments[0], segments[1], heads, scale,
-                                             visibility, bias, match.hidden, number(rows.keyShare),
-                                             score, pairs, pairWeights, builder.getUnitAttr());
+    AttentionWeightsOp scores =
+        createWeights(location, contract.getType(), rows, builder.getUnitAttr());
     contract.getResult().replaceAllUsesWith(scores.getResult());
     eraseUnused(contract);
   }
@@ -231,9 +248,10 @@ private:
     if (first.pairs) {
       pairWeights =
           derivePairWeights(parameters, location, *first.pairs, match.heads, first.factor.numbers);
+      looks = deriveLooks(parameters, location, *first.pairs);
     }
     reportTaken(location, passNames::fuseAttention,
-                summarise(match, arrangement, bias, score, pairs));
+                summarise(match, arrangement, summarise(looks, parameters), bias, score, pairs));
   }
 
   /// One value: attention, and directly after it the weights if they are asked for, so that the
@@ -245,10 +263,11 @@ private:
     begin(location);
     ProductRows rows = combineProducts(builder, location, parameters, match, arrangement);
     Value value = valueRows(builder, location, parameters, sum, match.heads);
-    Value result = AttentionOp::create(builder, location, typeOf(sum), rows.query, rows.key, value,
-                                       segments[0], segments[1], heads, scale, visibility, bias,
-                                       match.hidden, number(rows.keyShare), number(sum.value.share),
-                                       score, pairs, pairWeights);
+    Value result =
+        AttentionOp::create(builder, location, typeOf(sum), rows.query, rows.key, value,
+                            segments[0], segments[1], looks.looked, heads, scale, visibility, bias,
+                            match.hidden, number(rows.keyShare), number(sum.value.share), score,
+                            pairs, pairWeights, looks.taps, looks.filters, looks.weights);
     if (match.isResult) {
       Operation *last = replaceWeights(location, rows);
       for (Operation *view : match.views) {
@@ -278,12 +297,17 @@ private:
 
   /// The weights in place of the softmax's result.
   AttentionWeightsOp replaceWeights(Location location, const ProductRows &rows) {
-    auto weights = AttentionWeightsOp::create(
-        builder, location, match.softmax.getType(), rows.query, rows.key, segments[0], segments[1],
-        heads, scale, visibility, bias, match.hidden, number(rows.keyShare), score, pairs,
-        pairWeights, /*raw=*/UnitAttr());
+    AttentionWeightsOp weights = createWeights(location, match.softmax.getType(), rows, {});
     match.softmax.getResult().replaceAllUsesWith(weights.getResult());
     return weights;
+  }
+
+  AttentionWeightsOp createWeights(Location location, Type type, const ProductRows &rows,
+                                   UnitAttr raw) {
+    return AttentionWeightsOp::create(builder, location, type, rows.query, rows.key, segments[0],
+                                      segments[1], looks.looked, heads, scale, visibility, bias,
+                                      match.hidden, number(rows.keyShare), score, pairs,
+                                      pairWeights, looks.taps, looks.filters, looks.weights, raw);
   }
 
   /// `result`, rows, in place of the contraction of a sum.
@@ -317,6 +341,7 @@ private:
   ScoreAttr score;
   ScoreAttr pairs;
   FlatSymbolRefAttr pairWeights;
+  PairLooks looks;
   SmallVector<Value> segments;
 };
 

@@ -16,6 +16,9 @@ using namespace heddle::transformer;
 
 namespace heddle {
 
+/// Convolutions and biases that are added to a sum of a row and a key.
+static constexpr size_t mostAdded = 16;
+
 static bool hasRowsAndKeys(StringRef axes) { return axes.contains('t') && axes.contains('k'); }
 
 /// Whether element-wise maths makes a value of sums of rows and keys, and perhaps of something
@@ -132,26 +135,18 @@ private:
         break;
       }
     }
-    while (auto add = value.getDefiningOp<AddOp>()) {
-      // Along the columns, which come last.
-      if (!add.getRhs().getDefiningOp<WeightOp>() || pairOrder[2] != 2) {
-        break;
-      }
-      pairs.biases.push_back(add.getRhs());
-      value = add.getLhs();
-    }
-    pairs.sum = value.getDefiningOp<PairSumOp>();
-    if (!pairs.sum) {
-      Operation *producer = value.getDefiningOp();
-      return decline("pairs are no sum of a row and a key (" +
-                     (producer ? describe(producer) : "an argument") + ")");
+    if (failed(matchSum(value))) {
+      return failure();
     }
     if (!llvm::is_sorted(pairOrder)) {
       return decline("rows and keys of pairs change places");
     }
     ValueRange segments = contract.getSegments();
-    if (!areSameSegments(pairs.sum.getQueries(), segments[0]) ||
-        !areSameSegments(pairs.sum.getKeys(), segments[1])) {
+    auto isOfScores = [&](auto op) {
+      return areSameSegments(op.getQueries(), segments[0]) &&
+             areSameSegments(op.getKeys(), segments[1]);
+    };
+    if (!isOfScores(pairs.sum) || !llvm::all_of(pairs.looks, isOfScores)) {
       return decline("pairs are of other segments than their scores");
     }
     if (maths.getSteps().size() > ScoreAttr::mostSteps) {
@@ -162,6 +157,38 @@ private:
     if (pairs.steps.empty()) {
       pairs.steps.push_back(ScoreStep::multiply(ScoreTerm::ofValue(0), ScoreTerm::ofConstant(1)));
     }
+    return success();
+  }
+
+  /// The sum of a row, a key, convolutions over numbers of keys and weights of columns.
+  LogicalResult matchSum(Value value) {
+    SmallVector<Value> pending = {value};
+    while (!pending.empty()) {
+      value = pending.pop_back_val();
+      Operation *producer = value.getDefiningOp();
+      if (auto add = dyn_cast_if_present<AddOp>(producer)) {
+        // Weights along the columns, which come last.
+        bool isBias = add.getRhs().getDefiningOp<WeightOp>() && pairOrder[2] == 2;
+        if (isBias) {
+          pairs.biases.push_back(add.getRhs());
+        } else {
+          pending.push_back(add.getRhs());
+        }
+        pending.push_back(add.getLhs());
+      } else if (auto look = dyn_cast_if_present<ConvolveKeysOp>(producer)) {
+        pairs.looks.push_back(look);
+      } else if (auto sum = dyn_cast_if_present<PairSumOp>(producer); sum && !pairs.sum) {
+        pairs.sum = sum;
+      } else {
+        return decline("pairs are no sum of a row and a key (" +
+                       (producer ? describe(producer) : "an argument") + ")");
+      }
+      if (pairs.looks.size() + pairs.biases.size() > mostAdded) {
+        return decline("more than " + Twine(mostAdded) +
+                       " convolutions and biases are added to pairs");
+      }
+    }
+    assert(pairs.sum && "sumsPairs() found one");
     return success();
   }
 
@@ -204,6 +231,144 @@ FlatSymbolRefAttr derivePairWeights(DerivedParameters &parameters, Location loca
   }
   return parameters.derive(location, name + ".scaled", ExpressionKind::Scale, operands,
                            {heads, width});
+}
+
+// --- convolutions ----------------------------------------------------------------------------
+
+namespace {
+/// A matrix [width, near] as the product of a linear map [width, filters] and columns of the
+/// filters, from `first` on.
+struct Factors {
+  FlatSymbolRefAttr map, filters;
+  int64_t first = 0;
+};
+} // namespace
+
+/// The factors of which weight algebra has made the weight [width, heads, taps] of a convolution;
+/// none if it is something else.
+static std::optional<Factors> factorsOf(const DerivedParameters &parameters,
+                                        FlatSymbolRefAttr weight) {
+  Factors factors;
+  for (FlatSymbolRefAttr symbol = weight;;) {
+    ParameterExpressionAttr expression = parameters.lookUp(symbol).getExpressionAttr();
+    if (!expression) {
+      return std::nullopt;
+    }
+    ArrayRef<FlatSymbolRefAttr> operands = expression.getOperands();
+    switch (expression.getKind()) {
+    case ExpressionKind::Reshape: {
+      // A line of the matrix for each of the width.
+      ArrayRef<int64_t> from = parameters.lookUp(operands[0]).getTensorType().getShape();
+      ArrayRef<int64_t> to = parameters.lookUp(symbol).getTensorType().getShape();
+      if (from.size() != 2 || from[0] != to[0] || to.size() != 3) {
+        return std::nullopt;
+      }
+      break;
+    }
+    case ExpressionKind::Columns:
+      factors.first += expression.getNumbers()[0];
+      break;
+    case ExpressionKind::Product:
+      if (parameters.lookUp(operands[1]).getTensorType().getRank() != 2) {
+        return std::nullopt;
+      }
+      factors.map = operands[0];
+      factors.filters = operands[1];
+      return factors;
+    default:
+      return std::nullopt;
+    }
+    symbol = operands[0];
+  }
+}
+
+namespace {
+/// The convolutions of pairs as matrices.
+class LookMatrices {
+public:
+  LookMatrices(DerivedParameters &parameters, Location location, const PairScores &pairs)
+      : parameters(parameters), location(location), pairs(pairs), width(pairs.width()) {}
+
+  /// How many numbers near a key one convolution is of.
+  int64_t nearOf(ConvolveKeysOp look) const {
+    ArrayRef<int64_t> shape = shapeOf(look);
+    return shape[1] * shape[2];
+  }
+  ArrayRef<int64_t> shapeOf(ConvolveKeysOp look) const {
+    return parameters.lookUp(look.getWeightAttr()).getTensorType().getShape();
+  }
+
+  /// Filters of all and one map after them; whether they have been made so and that is less work.
+  bool separate(PairLooks &looks) const {
+    SmallVector<Factors> factors;
+    int64_t near = 0;
+    for (ConvolveKeysOp look : pairs.looks) {
+      std::optional<Factors> each = factorsOf(parameters, look.getWeightAttr());
+      if (!each || (!factors.empty() && each->map != factors.front().map)) {
+        return false;
+      }
+      factors.push_back(*each);
+      near += nearOf(look);
+    }
+    int64_t count = parameters.lookUp(factors.front().map).getTensorType().getDimSize(1);
+    if (count * (near + width) >= near * width) {
+      return false;
+    }
+    SmallVector<FlatSymbolRefAttr> filters;
+    for (auto [look, each] : llvm::zip_equal(pairs.looks, factors)) {
+      filters.push_back(parameters.derive(location, each.filters.getValue().str() + ".near",
+                                          ExpressionKind::Columns, each.filters,
+                                          {count, nearOf(look)}, {}, each.first));
+    }
+    looks.filters = join(filters, count, near);
+    looks.weights = factors.front().map;
+    return true;
+  }
+
+  /// One matrix of all.
+  FlatSymbolRefAttr whole() const {
+    SmallVector<FlatSymbolRefAttr> matrices;
+    int64_t near = 0;
+    for (ConvolveKeysOp look : pairs.looks) {
+      FlatSymbolRefAttr weight = look.getWeightAttr();
+      near += nearOf(look);
+      matrices.push_back(parameters.derive(location, weight.getValue().str() + ".matrix",
+                                           ExpressionKind::Reshape, weight, {width, nearOf(look)}));
+    }
+    return join(matrices, width, near);
+  }
+
+private:
+  FlatSymbolRefAttr join(ArrayRef<FlatSymbolRefAttr> parts, int64_t rows, int64_t columns) const {
+    return parts.size() == 1
+               ? parts.front()
+               : parameters.derive(location, joinNames(parts), ExpressionKind::ConcatColumns, parts,
+                                   {rows, columns});
+  }
+
+  DerivedParameters &parameters;
+  Location location;
+  const PairScores &pairs;
+  int64_t width;
+};
+} // namespace
+
+PairLooks deriveLooks(DerivedParameters &parameters, Location location, const PairScores &pairs) {
+  PairLooks looks;
+  if (pairs.looks.empty()) {
+    return looks;
+  }
+  LookMatrices matrices(parameters, location, pairs);
+  SmallVector<int64_t> taps;
+  for (ConvolveKeysOp look : pairs.looks) {
+    looks.looked.push_back(look.getInput());
+    taps.push_back(matrices.shapeOf(look)[2]);
+  }
+  looks.taps = DenseI64ArrayAttr::get(location.getContext(), taps);
+  if (!matrices.separate(looks)) {
+    looks.weights = matrices.whole();
+  }
+  return looks;
 }
 
 } // namespace heddle

@@ -20,7 +20,9 @@ struct PairScores {
   mutable transformer::PairSumOp sum;
   /// f, whose s0 is an element of `sum`.
   llvm::SmallVector<transformer::ScoreStep> steps;
-  /// Weights of one number for each column, which are added to `sum` before f.
+  /// Convolutions over numbers of keys that are added to `sum` before f.
+  llvm::SmallVector<transformer::ConvolveKeysOp, 2> looks;
+  /// Weights of one number for each column, likewise.
   llvm::SmallVector<mlir::Value, 1> biases;
   /// v, and the axes of its parameter that are head and column; column alone where all heads have
   /// the same.
@@ -31,6 +33,13 @@ struct PairScores {
   /// The rows of queries, biases added.
   mlir::Value queries(mlir::OpBuilder &builder, mlir::Location location) const;
   transformer::ScoreAttr maths() const;
+};
+
+/// What pairs look at beside a row and a key, as attention has it.
+struct PairLooks {
+  llvm::SmallVector<mlir::Value> looked;
+  mlir::DenseI64ArrayAttr taps;
+  mlir::FlatSymbolRefAttr filters, weights;
 };
 
 /// Whether a contraction makes scores of what is made of sums of each row and key.
@@ -44,6 +53,11 @@ llvm::FailureOr<PairScores> matchPairs(transformer::ContractOp contract, std::st
 mlir::FlatSymbolRefAttr derivePairWeights(DerivedParameters &parameters, mlir::Location location,
                                           const PairScores &pairs, int64_t heads,
                                           llvm::ArrayRef<mlir::Value> numbers);
+
+/// The parameters of the convolutions, as the matrices that attention takes: where a convolution is
+/// some filters and a linear map after them, it is both again if that takes fewer products.
+PairLooks deriveLooks(DerivedParameters &parameters, mlir::Location location,
+                      const PairScores &pairs);
 
 } // namespace heddle
 

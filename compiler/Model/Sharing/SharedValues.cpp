@@ -133,9 +133,11 @@ void SharedValues::computeOnce(SharedWeights &shared) {
         front.getType().getElementType());
     once = AttentionWeightsOp::create(
         builder, front.getLoc(), type, front.getQuery(), front.getKey(), front.getQueries(),
-        front.getKeys(), front.getHeadsAttr(), front.getScaleAttr(), front.getVisibilityAttr(),
-        front.getBiasAttr(), front.getHiddenAttr(), front.getKeyShareAttr(), front.getScoreAttr(),
-        front.getPairsAttr(), front.getPairWeightsAttr(), /*raw=*/UnitAttr());
+        front.getKeys(), front.getLooked(), front.getHeadsAttr(), front.getScaleAttr(),
+        front.getVisibilityAttr(), front.getBiasAttr(), front.getHiddenAttr(),
+        front.getKeyShareAttr(), front.getScoreAttr(), front.getPairsAttr(),
+        front.getPairWeightsAttr(), front.getLookTapsAttr(), front.getLookFiltersAttr(),
+        front.getLookWeightsAttr(), /*raw=*/UnitAttr());
     if (shared.existing) {
       shared.existing.getResult().replaceAllUsesWith(once.getResult());
       shared.existing.erase();

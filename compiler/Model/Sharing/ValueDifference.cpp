@@ -50,6 +50,7 @@ public:
   explicit Differences(const ValueNumbering &numbering) : numbering(numbering) {}
 
   std::string ofAttentions(AttentionOp mine, AttentionOp other);
+  std::string ofLooks(AttentionOp mine, AttentionOp other);
   std::string ofCaches(StringAttr mine, StringAttr other);
 
 private:
@@ -217,6 +218,23 @@ std::string Differences::ofCaches(StringAttr mine, StringAttr other) {
   return "nothing appends to cache " + quoted(mine);
 }
 
+/// How the numbers of keys differ that pairs look at, or what they make of them.
+std::string Differences::ofLooks(AttentionOp mine, AttentionOp other) {
+  auto areEqual = [&](Value left, Value right) { return numbering.areEqual(left, right); };
+  if (mine.getLookTapsAttr() != other.getLookTapsAttr() ||
+      !llvm::equal(mine.getLooked(), other.getLooked(), areEqual)) {
+    return "the numbers of keys that pairs look at differ";
+  }
+  for (auto [left, right] : {std::pair(mine.getLookFiltersAttr(), other.getLookFiltersAttr()),
+                             std::pair(mine.getLookWeightsAttr(), other.getLookWeightsAttr())}) {
+    std::string weights = !left == !right ? ofParameters(left, right) : "one has filters";
+    if (!weights.empty()) {
+      return "what pairs make of the numbers of keys differs: " + weights;
+    }
+  }
+  return {};
+}
+
 std::string Differences::ofAttentions(AttentionOp mine, AttentionOp other) {
   for (auto [what, left, right] : {std::tuple("queries", mine.getQuery(), other.getQuery()),
                                    std::tuple("keys", mine.getKey(), other.getKey())}) {
@@ -243,6 +261,10 @@ std::string Differences::ofAttentions(AttentionOp mine, AttentionOp other) {
   std::string weights = ofParameters(mine.getPairWeightsAttr(), other.getPairWeightsAttr());
   if (!weights.empty()) {
     return "the weights of pairs differ: " + weights;
+  }
+  std::string looks = ofLooks(mine, other);
+  if (!looks.empty()) {
+    return looks;
   }
   std::string bias = ofParameters(mine.getBiasAttr(), other.getBiasAttr());
   return bias.empty() ? "they are of other segments" : "the position biases differ: " + bias;

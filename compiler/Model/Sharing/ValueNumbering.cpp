@@ -221,10 +221,11 @@ void ValueNumbering::numberOperation(Operation *op) {
           .Case([&](AttentionOp attention) {
             unsigned weights = numberScores(
                 {attention.getQuery(), attention.getKey(), attention.getQueries(),
-                 attention.getKeys(), attention.getHeadsAttr(), attention.getScaleAttr(),
-                 attention.getVisibilityAttr(), attention.getHiddenAttr(), attention.getScoreAttr(),
-                 attention.getPairsAttr(), attention.getBiasAttr(), attention.getPairWeightsAttr(),
-                 /*isRaw=*/false});
+                 attention.getKeys(), attention.getLooked(), attention.getHeadsAttr(),
+                 attention.getScaleAttr(), attention.getVisibilityAttr(), attention.getHiddenAttr(),
+                 attention.getScoreAttr(), attention.getPairsAttr(), attention.getLookTapsAttr(),
+                 attention.getBiasAttr(), attention.getPairWeightsAttr(),
+                 attention.getLookFiltersAttr(), attention.getLookWeightsAttr(), /*isRaw=*/false});
             weightNumbers[attention] = weights;
             return numberAttend(weights, attention.getValue(), attention.getQueries(),
                                 attention.getKeys(), attention.getAttendedKeys(),
@@ -233,9 +234,11 @@ void ValueNumbering::numberOperation(Operation *op) {
           .Case([&](AttentionWeightsOp weights) {
             return numberScores(
                 {weights.getQuery(), weights.getKey(), weights.getQueries(), weights.getKeys(),
-                 weights.getHeadsAttr(), weights.getScaleAttr(), weights.getVisibilityAttr(),
-                 weights.getHiddenAttr(), weights.getScoreAttr(), weights.getPairsAttr(),
-                 weights.getBiasAttr(), weights.getPairWeightsAttr(), weights.getRaw()});
+                 weights.getLooked(), weights.getHeadsAttr(), weights.getScaleAttr(),
+                 weights.getVisibilityAttr(), weights.getHiddenAttr(), weights.getScoreAttr(),
+                 weights.getPairsAttr(), weights.getLookTapsAttr(), weights.getBiasAttr(),
+                 weights.getPairWeightsAttr(), weights.getLookFiltersAttr(),
+                 weights.getLookWeightsAttr(), weights.getRaw()});
           })
           .Case([&](AttendOp attend) {
             return numberAttend(operandNumber(attend.getWeights()), attend.getValue(),
@@ -260,9 +263,15 @@ unsigned ValueNumbering::numberScores(const Scores &scores) {
               keyOf(scores.hidden),
               keyOf(scores.score),
               keyOf(scores.pairs),
+              keyOf(scores.lookTaps),
               uintptr_t(scores.isRaw),
-              uintptr_t(bool(scores.bias))};
-  for (FlatSymbolRefAttr parameter : {scores.bias, scores.pairWeights}) {
+              uintptr_t(bool(scores.bias)),
+              uintptr_t(bool(scores.lookFilters))};
+  for (Value looked : scores.looked) {
+    term.key.push_back(operandNumber(looked));
+  }
+  for (FlatSymbolRefAttr parameter :
+       {scores.bias, scores.pairWeights, scores.lookFilters, scores.lookWeights}) {
     if (parameter) {
       term.parameters.push_back(contents.rowsOf(parameter));
     }

@@ -70,6 +70,64 @@ static void addPairWeights(SmallVectorImpl<KernelInput> &inputs, bool pairs, int
   }
 }
 
+/// The numbers near a key that pairs look at: some for each head of each input.
+template <typename Attention> static int64_t nearOf(Attention attention) {
+  int64_t near = 0;
+  for (auto [heads, taps] :
+       llvm::zip_equal(attention.getHeadsOfLooks(), attention.getTapsOfLooks())) {
+    near += multiplySizes(heads, taps);
+  }
+  return near;
+}
+
+/// The numbers that each column of a pair adds, with weights of its own.
+template <typename Attention> static int64_t linesOf(Attention attention) {
+  return attention.getLookFilters() > 0 ? attention.getLookFilters() : nearOf(attention);
+}
+
+/// Appends what pairs look at, filters and the weights of columns.
+template <typename Attention>
+static void addLooks(SmallVectorImpl<KernelInput> &inputs, Attention attention, FunctionType type) {
+  if (attention.getHeadsOfLooks().empty()) {
+    return;
+  }
+  for (int64_t heads : attention.getHeadsOfLooks()) {
+    KernelInput looked;
+    looked.shape = weightsShape(type, heads, 1);
+    looked.isDense = true;
+    inputs.push_back(looked);
+  }
+  auto addMatrix = [&](int64_t rows, int64_t columns) {
+    inputs.push_back({.role = KernelInput::Role::Weights,
+                      .shape = SmallVector<int64_t>{rows, columns},
+                      .isDense = true,
+                      .weighsPairs = true});
+  };
+  if (attention.getLookFilters() > 0) {
+    addMatrix(attention.getLookFilters(), nearOf(attention));
+  }
+  addMatrix(attention.getKeySize(), linesOf(attention));
+}
+
+/// C16
+template <typename Attention>
+static LogicalResult verifyLooks(EmitError emitError, Attention attention) {
+  ArrayRef<int64_t> heads = attention.getHeadsOfLooks(), taps = attention.getTapsOfLooks();
+  auto isOdd = [](int64_t each) {
+    return each > 0 && each <= transformer::mostDistance && each % 2 == 1;
+  };
+  bool areSizes =
+      llvm::all_of(heads, [](int64_t each) { return each > 0; }) && llvm::all_of(taps, isOdd);
+  bool hasLooks = !heads.empty();
+  if (heads.size() == taps.size() && areSizes && attention.getLookFilters() >= 0 &&
+      (attention.getPairs() || !hasLooks) && (hasLooks || attention.getLookFilters() == 0)) {
+    return success();
+  }
+  return emitError() << "expects heads and odd taps below 2^20 for each input that pairs look at, "
+                        "and filters only with them, got '"
+                     << Attribute(attention) << "'";
+}
+
 static LogicalResult verifyBiasDistance(EmitError emitError, int64_t distance) {
   if (distance < 0 || distance > transformer::mostDistance) {
     return emitError() << "expects a bias distance of 0 to 2^20, got " << distance;
@@ -119,12 +177,30 @@ static Flops ofVisibleKeys(transformer::VisibilityAttr visibility, uint64_t flop
   return {.perRowAndKey = flops, .mostKeys = uint64_t(visibility.getValue().span(1).value_or(0))};
 }
 
+/// What a row takes for each key that pairs look from: the filters, and the lines in every column.
+template <typename Attention> static uint64_t flopsOfLooks(Attention attention) {
+  uint64_t near = nearOf(attention), lines = linesOf(attention);
+  uint64_t ofColumns = lines * attention.getHeads() * attention.getKeySize();
+  return 2 * (near * attention.getLookFilters() + ofColumns);
+}
+
 /// Heads of keys or values, where there are fewer than of queries.
 static std::string sharedHeads(StringRef what, int64_t heads, int64_t share) {
   return share > 1 ? llvm::formatv("_{0}{1}", what, heads / share).str() : "";
 }
 
 static StringRef pairsOf(bool pairs) { return pairs ? "_pairs" : ""; }
+
+/// The taps of what pairs look at, and how many filters they have.
+template <typename Attention> static std::string looksOf(Attention attention) {
+  std::string name;
+  for (int64_t taps : attention.getTapsOfLooks()) {
+    name += (name.empty() ? "_looks" : "x") + std::to_string(taps);
+  }
+  return attention.getLookFilters() > 0
+             ? name + "_filters" + std::to_string(attention.getLookFilters())
+             : name;
+}
 
 static StringRef cachedOf(FunctionType type) {
   return isa<CacheType>(type.getInput(1)) ? "_cached" : "";
@@ -139,7 +215,7 @@ static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
   double bias = 0;
   if (int64_t most = attention.getBiasDistance(); most > 0) {
     int64_t distance = std::clamp(key - keys.own, -most, most);
-    bias = run.at(attention.getNumInputs() - (attention.getPairs() ? 2 : 1), head, distance + most);
+    bias = run.at(attention.getFirstLook() - 1, head, distance + most);
   }
   SmallVector<double, 2> arguments = {product};
   if (run.regionArguments() > 1) {
@@ -165,6 +241,34 @@ static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
   llvm_unreachable("every mask has a formula");
 }
 
+/// What a row sees near a key: the numbers of all inputs that pairs look at, or of the filters.
+template <typename Attention>
+static SmallVector<double> linesAt(Attention attention, const KernelRun &run, int64_t row,
+                                   int64_t key, int64_t keyCount) {
+  SmallVector<double> near, lines;
+  unsigned input = attention.getFirstLook();
+  int64_t longest = run.rowsOf(spaceOfInput(run.type, 1)).longest;
+  for (auto [heads, taps] :
+       llvm::zip_equal(attention.getHeadsOfLooks(), attention.getTapsOfLooks())) {
+    for (int64_t head = 0; head < heads; ++head) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        int64_t place = key + tap - taps / 2;
+        bool isKey = place >= 0 && place < keyCount;
+        near.push_back(isKey ? run.at(input, row, head * longest + place) : 0);
+      }
+    }
+    ++input;
+  }
+  for (int64_t filter = 0; filter < attention.getLookFilters(); ++filter) {
+    double sum = 0;
+    for (auto [number, each] : llvm::enumerate(near)) {
+      sum += run.at(input, filter, static_cast<int64_t>(number)) * each;
+    }
+    lines.push_back(sum);
+  }
+  return lines.empty() ? near : lines;
+}
+
 /// score(scale * q K^T) + bias of a row and head: inputs 0 and 1 are Q and K.
 template <typename Attention>
 static SmallVector<double> scoresOf(Attention attention, const KernelRun &run, int64_t row,
@@ -175,8 +279,12 @@ static SmallVector<double> scoresOf(Attention attention, const KernelRun &run, i
   SmallVector<double> scores;
   for (int64_t key = 0; key < keys.count; ++key) {
     double product = 0;
+    SmallVector<double> lines = linesAt(attention, run, row, key, keys.count);
     for (int64_t d = 0; d < size; ++d) {
       double ofQuery = run.at(0, row, head * size + d), ofKey = keys.at(key, keyHead * size + d);
+      for (auto [number, line] : llvm::enumerate(lines)) {
+        ofKey += run.at(attention.getNumInputs() - 2, d, static_cast<int64_t>(number)) * line;
+      }
       product += attention.getPairs() ? run.at(attention.getNumInputs() - 1, head, d) *
                                             run.applyPairs(ofQuery, ofKey)
                                       : ofQuery * ofKey;
@@ -214,6 +322,7 @@ std::string AttentionAttr::getSizes(FunctionType type) const {
   name += sharedHeads("keys", getHeads(), getKeyShare());
   name += sharedHeads("values", getHeads(), getValueShare());
   name += pairsOf(getPairs());
+  name += looksOf(*this);
   name += getBiasDistance() > 0 ? "_bias" : "";
   return name + maskOf(getVisibility(), getHidden()).str() + cachedOf(type).str();
 }
@@ -225,11 +334,12 @@ LogicalResult AttentionAttr::verifyNumbers(EmitError emitError) const {
                  succeeded(verifyShare(emitError, "keys", getKeyShare(), getHeads())) &&
                  succeeded(verifyShare(emitError, "values", getValueShare(), getHeads())) &&
                  succeeded(verifyBiasDistance(emitError, getBiasDistance())) &&
-                 succeeded(verifyHidden(emitError, *this)));
+                 succeeded(verifyHidden(emitError, *this)) &&
+                 succeeded(verifyLooks(emitError, *this)));
 }
 
 int64_t AttentionAttr::getNumInputs() const {
-  return 3 + (getBiasDistance() > 0 ? 1 : 0) + (getPairs() ? 1 : 0);
+  return 3 + (getBiasDistance() > 0 ? 1 : 0) + getNumLookInputs() + (getPairs() ? 1 : 0);
 }
 
 SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType type) const {
@@ -242,6 +352,7 @@ SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType type) const {
       keysOf(type, 2, multiplySizes(getHeads() / getValueShare(), getValueSize()),
              CacheLayout::Rows, getVisibility(), getHidden())};
   addBias(inputs, getHeads(), getBiasDistance());
+  addLooks(inputs, *this, type);
   addPairWeights(inputs, getPairs(), getHeads(), getKeySize());
   return inputs;
 }
@@ -268,7 +379,7 @@ Division AttentionAttr::getDivision(FunctionType) const {
 
 Flops AttentionAttr::getFlops(FunctionType) const {
   uint64_t sizes = getKeySize() + getValueSize();
-  return ofVisibleKeys(getVisibility(), 2 * getHeads() * sizes);
+  return ofVisibleKeys(getVisibility(), 2 * getHeads() * sizes + flopsOfLooks(*this));
 }
 
 EpilogueSupport AttentionAttr::getEpilogueSupport() const { return EpilogueSupport::MapsScores; }
@@ -293,9 +404,9 @@ std::optional<double> AttentionAttr::evaluate(const KernelRun &run, unsigned, in
 StringRef AttentionWeightsAttr::getNoun() const { return "an attention"; }
 
 std::string AttentionWeightsAttr::getSizes(FunctionType type) const {
-  return llvm::formatv("{0}x{1}{2}{3}{4}{5}{6}{7}", getHeads(), getKeySize(),
+  return llvm::formatv("{0}x{1}{2}{3}{4}{5}{6}{7}{8}", getHeads(), getKeySize(),
                        sharedHeads("keys", getHeads(), getKeyShare()), pairsOf(getPairs()),
-                       getRaw() ? "_raw" : "", getBiasDistance() > 0 ? "_bias" : "",
+                       looksOf(*this), getRaw() ? "_raw" : "", getBiasDistance() > 0 ? "_bias" : "",
                        maskOf(getVisibility(), getHidden()), cachedOf(type));
 }
 
@@ -304,11 +415,12 @@ LogicalResult AttentionWeightsAttr::verifyNumbers(EmitError emitError) const {
       succeeded(verifyPositive(*this, emitError, {getHeads(), getKeySize(), getKeyShare()})) &&
       succeeded(verifyShare(emitError, "keys", getKeyShare(), getHeads())) &&
       succeeded(verifyBiasDistance(emitError, getBiasDistance())) &&
-      succeeded(verifyHidden(emitError, *this)) && succeeded(verifyRaw(emitError, *this)));
+      succeeded(verifyHidden(emitError, *this)) && succeeded(verifyRaw(emitError, *this)) &&
+      succeeded(verifyLooks(emitError, *this)));
 }
 
 int64_t AttentionWeightsAttr::getNumInputs() const {
-  return 2 + (getBiasDistance() > 0 ? 1 : 0) + (getPairs() ? 1 : 0);
+  return 2 + (getBiasDistance() > 0 ? 1 : 0) + getNumLookInputs() + (getPairs() ? 1 : 0);
 }
 
 SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType type) const {
@@ -318,6 +430,7 @@ SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType type) cons
       queries, keysOf(type, 1, multiplySizes(getHeads() / getKeyShare(), getKeySize()),
                       CacheLayout::Keys, getVisibility(), getHidden())};
   addBias(inputs, getHeads(), getBiasDistance());
+  addLooks(inputs, *this, type);
   addPairWeights(inputs, getPairs(), getHeads(), getKeySize());
   return inputs;
 }
@@ -333,7 +446,8 @@ LogicalResult AttentionWeightsAttr::verifyOperands(EmitError emitError, Function
 Division AttentionWeightsAttr::getDivision(FunctionType) const { return byHeads(getHeads(), 0); }
 
 Flops AttentionWeightsAttr::getFlops(FunctionType) const {
-  return ofVisibleKeys(getVisibility(), uint64_t{2} * getHeads() * getKeySize());
+  return ofVisibleKeys(getVisibility(),
+                       uint64_t{2} * getHeads() * getKeySize() + flopsOfLooks(*this));
 }
 
 EpilogueSupport AttentionWeightsAttr::getEpilogueSupport() const {

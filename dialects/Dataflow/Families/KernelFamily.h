@@ -76,8 +76,8 @@ struct KernelInput {
   bool isInteger = false;
   /// Whether it has no row stride.
   bool isDense = false;
-  /// For Weights: what multiplies the maths of each pair of elements of a query and a key, which
-  /// the kernel's second region says.
+  /// For Weights: they belong to the maths of each pair of elements of a query and a key, which the
+  /// kernel's second region says.
   bool weighsPairs = false;
   /// A cache of this layout is allowed in place of a buffer, of `cacheWidth` elements a position.
   std::optional<CacheLayout> layout = std::nullopt;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Attention whose scores are functions of the products, soft caps and others, or sums over pairs
-/// of a row and a key as in additive attention, with tables of distances and masks: fused, and run
-/// on every target against a plain loop; the same bits whatever else is in a batch, however many
-/// threads there are and in whatever pieces a decoder is given its rows.
+/// of a row and a key as in additive attention, with tables of distances and masks, and with
+/// convolutions over the weights of another attention: fused, and run on every target against a
+/// plain loop; the same bits whatever else is in a batch, however many threads there are and in
+/// whatever pieces a decoder is given its rows.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/EndToEnd/CompiledModel.h"
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <numeric>
 #include <random>
 
 namespace heddle {
@@ -42,7 +44,15 @@ struct Case {
   /// column of both; and the same by its formula. The rows of queries are those of all heads.
   Tensor (*pair)(const Tensor &sum) = nullptr;
   double (*pairOf)(double sum) = nullptr;
+  /// Added to that sum: convolutions of so many elements each over softmax(q . k / 4), of several
+  /// heads. With `filters` each is the map of so many filters, all by one map.
+  std::vector<int64_t> taps = {};
+  int64_t filters = 0, lookedHeads = 1;
 
+  /// The numbers near a key that the first convolutions are of.
+  int64_t nearOf(size_t convolutions) const {
+    return lookedHeads * std::accumulate(taps.begin(), taps.begin() + long(convolutions), 0L);
+  }
   int64_t queryWidth() const { return pair ? size : width(); }
   int64_t keyWidth() const { return keyHeads * size; }
   int64_t width() const { return heads * size; }
@@ -93,6 +103,63 @@ const Case cases[] = {
      [](double x) { return sigmoid(x) * x; }},
     {"PairsUnderAMaskOfANumber", itself, itselfOf, false, Visibility::causal(), -1e4, 3, 1, 16,
      false, [](const Tensor &x) { return x; }, [](double x) { return x; }},
+    {"PairsThatLookAtThreeKeys",
+     itself,
+     itselfOf,
+     false,
+     Visibility::all(),
+     minusInfinity,
+     1,
+     1,
+     20,
+     false,
+     tanhOf,
+     [](double x) { return std::tanh(x); },
+     {3}},
+    {"PairsThatLookAtManyKeysOfTwoHeads",
+     itself,
+     itselfOf,
+     true,
+     Visibility::causal(),
+     minusInfinity,
+     2,
+     1,
+     12,
+     true,
+     tanhOf,
+     [](double x) { return std::tanh(x); },
+     {1, 37},
+     0,
+     2},
+    {"PairsThatLookByFilters",
+     itself,
+     itselfOf,
+     false,
+     Visibility::window(40),
+     minusInfinity,
+     1,
+     1,
+     32,
+     false,
+     tanhOf,
+     [](double x) { return std::tanh(x); },
+     {9, 5},
+     5},
+    {"WeightsOfPairsThatLookByManyFilters",
+     itself,
+     itselfOf,
+     false,
+     Visibility::all(),
+     minusInfinity,
+     2,
+     1,
+     24,
+     true,
+     tanhOf,
+     [](double x) { return std::tanh(x); },
+     {67},
+     18,
+     2},
 };
 
 /// Rows of queries, keys and values are looked up in tables.
@@ -111,10 +178,43 @@ struct Tables {
     }
     draw("near", c.heads * (2 * distance + 1));
     draw("pairs", c.heads * c.size);
+    draw("map", c.size * c.filters);
+    draw("filters", (c.filters > 0 ? c.filters : c.size) * c.nearOf(c.taps.size()));
   }
 
   std::map<std::string, std::vector<float>> of;
 };
+
+/// Softmax(q . k / 4) of keys that are not after the row, if it is causal.
+Tensor lookedAt(const Scope &scope, const Case &c, const Tensor &query, const Tensor &key,
+                const Segments &rows, const Segments &keys, bool isCausal) {
+  const Tensor product = scope.contract("thd,khd->thk", query.splitHeads(c.lookedHeads),
+                                        key.splitHeads(c.lookedHeads), rows, keys) *
+                         0.25;
+  const Visibility visibility = isCausal ? Visibility::causal() : Visibility::all();
+  return product.select(scope.mask(visibility, rows, keys), minusInfinity).softmax(keys);
+}
+
+/// The sum of rows and keys and of convolutions over `looked`, whose weights are one parameter.
+Tensor convolved(const Scope &scope, const Case &c, Tensor sum, const Tensor &looked,
+                 const Segments &rows, const Segments &keys) {
+  const int64_t near = c.nearOf(c.taps.size());
+  const int64_t lines = c.filters > 0 ? c.filters : c.size;
+  Parameter all = scope.parameter("filters", {lines, near});
+  if (c.filters > 0) {
+    all = scope.product("looks", scope.parameter("map", {c.size, c.filters}), all);
+  }
+  for (size_t i = 0; i < c.taps.size(); ++i) {
+    const std::string name = "looks." + std::to_string(i);
+    const Parameter columns = scope.columns(name, all, c.nearOf(i), c.lookedHeads * c.taps[i]);
+    const Parameter weight =
+        scope.reshape(name + ".keys", columns, {c.size, c.lookedHeads, c.taps[i]});
+    // On either side of the sum.
+    const Tensor beside = scope.convolveKeys(looked, weight, rows, keys);
+    sum = i % 2 == 0 ? sum + beside : beside + sum;
+  }
+  return sum;
+}
 
 /// What is written for the rows of an entry; `lookUp` gives keys or values as they are attended to.
 template <typename LookUp>
@@ -128,7 +228,13 @@ Tensor attend(const Scope &scope, const Case &c, Entry &entry, const Tensor &que
   };
   Tensor product;
   if (c.pair) {
-    const Tensor pairs = c.pair(query.pairSum(lookUp("k"), rows, keys));
+    const Tensor key = lookUp("k");
+    Tensor sum = query.pairSum(key, rows, keys);
+    if (!c.taps.empty()) {
+      const Tensor looked = lookedAt(scope, c, query, key, rows, keys, isCausal);
+      sum = convolved(scope, c, sum, looked, rows, keys);
+    }
+    const Tensor pairs = c.pair(sum);
     product = scope.contract("tkw,hw->thk", pairs, pairWeights, rows, keys);
   } else {
     product = scope.contract("thd,khd->thk", query.splitHeads(c.heads), split("k"), rows, keys);
@@ -157,8 +263,13 @@ void compileTo(const std::string &path, ModelBuilder &model, const Case &c, cons
   CompileRequest request;
   request.program = *text;
   for (const auto &[name, values] : tables.of) {
-    const bool isTable = name == "near" || name == "pairs";
-    const int64_t rows = isTable ? c.heads : vocabulary;
+    if (values.empty()) {
+      continue;
+    }
+    const bool isFilters = name == "filters", isMap = name == "map";
+    const bool isTable = name == "near" || name == "pairs" || isFilters || isMap;
+    const int64_t lines = isFilters && c.filters > 0 ? c.filters : c.size;
+    const int64_t rows = isFilters || isMap ? lines : isTable ? c.heads : vocabulary;
     const auto width = static_cast<int64_t>(values.size()) / rows;
     if ((name != "u" || c.hasTwoSums) && (name != "near" || c.hasBias) &&
         (name != "pairs" || c.pair)) {
@@ -173,19 +284,89 @@ void compileTo(const std::string &path, ModelBuilder &model, const Case &c, cons
   EXPECT_NE(fused.find("#transformer.score<"), std::string::npos) << fused;
   EXPECT_EQ(fused.find("transformer.softmax"), std::string::npos) << fused;
   EXPECT_EQ(fused.find("transformer.pair_sum"), std::string::npos) << fused;
+  EXPECT_EQ(fused.find("transformer.convolve_keys"), std::string::npos) << fused;
+  EXPECT_EQ(fused.find("look_filters") != std::string::npos, c.filters > 0) << fused;
+}
+
+/// What each column adds of the numbers near a key: [keys][size], by the weights of a row for each
+/// head, [lookedHeads][keys].
+std::vector<std::vector<double>> looksOf(const Case &c, const Tables &tables,
+                                         const std::vector<std::vector<double>> &looked) {
+  const std::vector<float> &filters = tables.of.at("filters"), &map = tables.of.at("map");
+  const auto count = static_cast<int64_t>(looked.front().size());
+  const int64_t all = c.nearOf(c.taps.size());
+  std::vector<std::vector<double>> result;
+  for (int64_t key = 0; key < count; ++key) {
+    std::vector<double> near;
+    for (const int64_t taps : c.taps) {
+      for (const std::vector<double> &head : looked) {
+        for (int64_t place = key - taps / 2; place <= key + taps / 2; ++place) {
+          near.push_back(place >= 0 && place < count ? head[static_cast<size_t>(place)] : 0);
+        }
+      }
+    }
+    const auto dot = [&](const std::vector<float> &matrix, int64_t row,
+                         const std::vector<double> &x) {
+      return std::inner_product(x.begin(), x.end(), matrix.begin() + row * std::ssize(x), 0.0);
+    };
+    std::vector<double> lines, sums;
+    for (int64_t f = 0; f < static_cast<int64_t>(filters.size()) / all; ++f) {
+      lines.push_back(dot(filters, f, near));
+    }
+    for (int64_t d = 0; d < c.size && c.filters > 0; ++d) {
+      sums.push_back(dot(map, d, lines));
+    }
+    result.push_back(c.filters > 0 ? sums : lines);
+  }
+  return result;
+}
+
+/// Element of a table that a row of a sentence has.
+double elementOf(const Tables &tables, std::span<const int32_t> ids, const char *name, int64_t row,
+                 int64_t column) {
+  const std::vector<float> &table = tables.of.at(name);
+  const int64_t width = static_cast<int64_t>(table.size()) / vocabulary;
+  return table[static_cast<size_t>(ids[size_t(row)] * width + column)];
+}
+
+/// Softmax(q . k / 4) of a row, for each head that is looked at.
+std::vector<std::vector<double>> lookedFrom(const Case &c, const Tables &tables,
+                                            std::span<const int32_t> ids, int64_t row,
+                                            bool isCausal) {
+  std::vector<std::vector<double>> looked;
+  const int64_t size = c.size / c.lookedHeads;
+  for (int64_t head = 0; head < c.lookedHeads; ++head) {
+    std::vector<double> &weights = looked.emplace_back();
+    double total = 0;
+    for (int64_t key = 0; key < std::ssize(ids); ++key) {
+      double product = 0;
+      for (int64_t d = head * size; d < (head + 1) * size; ++d) {
+        product += elementOf(tables, ids, "q", row, d) * elementOf(tables, ids, "k", key, d);
+      }
+      weights.push_back(isCausal && key > row ? 0 : std::exp(product / 4));
+      total += weights.back();
+    }
+    for (double &weight : weights) {
+      weight /= total;
+    }
+  }
+  return looked;
 }
 
 /// One sequence, element by element.
-std::vector<double> define(const Case &c, const Tables &tables, std::span<const int32_t> ids) {
+std::vector<double> define(const Case &c, const Tables &tables, std::span<const int32_t> ids,
+                           bool isCausal) {
   const auto at = [&](const char *name, int64_t row, int64_t column) {
-    const std::vector<float> &table = tables.of.at(name);
-    const int64_t width = static_cast<int64_t>(table.size()) / vocabulary;
-    return static_cast<double>(table[static_cast<size_t>(ids[size_t(row)] * width + column)]);
+    return elementOf(tables, ids, name, row, column);
   };
   const std::vector<float> &near = tables.of.at("near"), &weights = tables.of.at("pairs");
   const auto count = static_cast<int64_t>(ids.size());
   std::vector<double> result;
   for (int64_t row = 0; row < count; ++row) {
+    std::vector<std::vector<double>> looks(size_t(count), std::vector<double>(size_t(c.size)));
+    if (!c.taps.empty()) {
+      looks = looksOf(c, tables, lookedFrom(c, tables, ids, row, isCausal));
+    }
     for (int64_t head = 0; head < c.heads; ++head) {
       const int64_t first = head / (c.heads / c.keyHeads) * c.size;
       std::vector<double> sums(static_cast<size_t>(c.size), 0);
@@ -196,9 +377,11 @@ std::vector<double> define(const Case &c, const Tables &tables, std::span<const 
         }
         double product = 0;
         for (int64_t d = 0; d < c.size; ++d) {
-          product += c.pair ? weights[static_cast<size_t>(head * c.size + d)] *
-                                  c.pairOf(at("q", row, d) + at("k", key, d))
-                            : at("q", row, head * c.size + d) * at("k", key, first + d);
+          product +=
+              c.pair
+                  ? weights[static_cast<size_t>(head * c.size + d)] *
+                        c.pairOf(at("q", row, d) + at("k", key, d) + looks[size_t(key)][size_t(d)])
+                  : at("q", row, head * c.size + d) * at("k", key, first + d);
         }
         const int64_t place = std::clamp(key - row, -distance, distance) + distance;
         const double bias = near[static_cast<size_t>(head * (2 * distance + 1) + place)];
@@ -261,7 +444,7 @@ TEST_P(ScoreMaths, IsThatOfAPlainLoopInAnyBatch) {
       const auto sentence = std::span(batch.ids).subspan(first, size_t(length));
       const auto part =
           std::span(all).subspan(first * size_t(c.width()), sentence.size() * size_t(c.width()));
-      expectNear(part, define(c, tables, sentence), c);
+      expectNear(part, define(c, tables, sentence, /*isCausal=*/false), c);
       Ragged alone;
       alone.append(sentence);
       EXPECT_EQ(runBinary(path, alone, isa)["y"], std::vector<float>(part.begin(), part.end()))
@@ -306,7 +489,7 @@ TEST_P(ScoreMaths, ReadsTheRowsBeforeARunFromACache) {
           PagedDecoder::create(*loaded, {.threads = threads, .schedule = Schedule::Cooperative});
       ASSERT_EQ(decoder.status().message(), "");
       const std::vector<float> whole = logitsOf(**decoder, {1}, target, {target.size()});
-      expectNear(whole, define(c, tables, target), c);
+      expectNear(whole, define(c, tables, target, /*isCausal=*/true), c);
       EXPECT_EQ(logitsOf(**decoder, {1}, target, std::vector<size_t>(target.size(), 1)), whole);
       EXPECT_EQ(logitsOf(**decoder, {1}, target, {1, 16, 2, 31, 9, 17, 20, 54}), whole);
     }

@@ -50,6 +50,35 @@ static Bounded mappedScore(ScoreAttr score, const Bounded &product, const Bounde
   return values.back();
 }
 
+/// The lines of what pairs look at, near a key of a row: the numbers themselves, or of filters.
+template <typename Op>
+std::vector<Bounded> Interpreter::linesAt(Op op, int64_t row, int64_t key, int64_t keys) {
+  std::vector<Bounded> near, lines;
+  for (auto [looked, taps] :
+       llvm::zip(op.getLooked(), op.getLookTaps().value_or(ArrayRef<int64_t>()))) {
+    const BoundedTensor &numbers = of(looked);
+    for (int64_t head = 0; head < numbers.shape[1]; ++head) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t place = key + tap - taps / 2;
+        near.push_back(place >= 0 && place < keys ? numbers.at(row * numbers.shape[1] + head, place)
+                                                  : Bounded::exact(0));
+      }
+    }
+  }
+  if (!op.getLookFilters()) {
+    return near;
+  }
+  const BoundedTensor &filters = parameter(*op.getLookFilters());
+  for (int64_t filter = 0; filter < filters.rows(); ++filter) {
+    ProductSum line;
+    for (auto [number, each] : llvm::enumerate(near)) {
+      line.add(filters.at(filter, static_cast<int64_t>(number)), each);
+    }
+    lines.push_back(line.finish());
+  }
+  return lines;
+}
+
 template <typename Op> BoundedTensor Interpreter::weightsOf(Op op, bool isRaw) {
   const BoundedTensor &query = of(op.getQuery());
   const BoundedTensor &key = of(op.getKey());
@@ -66,10 +95,17 @@ template <typename Op> BoundedTensor Interpreter::weightsOf(Op op, bool isRaw) {
       Bounded *const scores = &result.at(row * heads + head, 0);
       for (int64_t k = 0; k < key.rows(); ++k) {
         ProductSum total;
+        const std::vector<Bounded> lines = linesAt(op, row, k, key.rows());
         for (int64_t i = 0; i < size; ++i) {
           const Bounded &q = query.at(row, head * size + i), &other = key.at(k, keyHead * size + i);
           if (const ScoreAttr pairs = op.getPairsAttr()) {
-            total.add(mappedScore(pairs, sum(q, other), Bounded::exact(0)),
+            ProductSum looks;
+            for (auto [number, line] : llvm::enumerate(lines)) {
+              looks.add(parameter(*op.getLookWeights()).at(i, static_cast<int64_t>(number)), line);
+            }
+            const Bounded pair = sum(q, other);
+            total.add(mappedScore(pairs, lines.empty() ? pair : sum(pair, looks.finish()),
+                                  Bounded::exact(0)),
                       parameter(*op.getPairWeights()).at(head, i));
           } else {
             total.add(q, other);

@@ -97,6 +97,8 @@ private:
   template <typename Op> void evaluate(Op op);
   /// softmax(scale * Q K^T + bias) of every head, over the keys that each row sees.
   template <typename Op> BoundedTensor weightsOf(Op op, bool isRaw);
+  template <typename Op>
+  std::vector<Bounded> linesAt(Op op, int64_t row, int64_t key, int64_t keys);
   /// The values of a parameter, as they are stored: f32.
   const BoundedTensor &parameter(llvm::StringRef symbol);
   /// The same before they are rounded: expressions over expressions are composed in f64.

@@ -146,3 +146,13 @@ func.func @raw_scores_with_a_bias(%x: tensor<?x384xf32>, %rows: !transformer.seg
   %0 = transformer.attention_weights %x, %x in(%rows, %rows) {bias = @distances, heads = 12 : i64, raw, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
   return %0 : tensor<?x12x?xf32>
 }
+
+// -----
+
+transformer.parameter @v : tensor<1x20xf32> from "v"
+transformer.parameter @w : tensor<20x3xf32> from "w"
+func.func @attention_weights_c10(%x: tensor<?x20xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x1x?xf32> {
+  // expected-error@+1 {{'transformer.attention_weights' op expects odd numbers of taps below 2^20, got -1}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: -1>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x1x?xf32>
+  return %0 : tensor<?x1x?xf32>
+}

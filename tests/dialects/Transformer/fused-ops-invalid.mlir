@@ -375,3 +375,82 @@ func.func @attention_of_narrow_pair_weights(%x: tensor<?x384xf32>, %rows: !trans
   %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
+
+// -----
+
+transformer.parameter @v : tensor<12x32xf32> from "v"
+transformer.parameter @w : tensor<32x3xf32> from "w"
+func.func @attention_c8(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects 'look_taps' with a number for each of 1 tensors that pairs look at, got 0}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @v : tensor<12x32xf32> from "v"
+transformer.parameter @w : tensor<32x3xf32> from "w"
+func.func @attention_that_looks_at_an_even_number(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects odd numbers of taps below 2^20, got 4}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_taps = array<i64: 4>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<32x3xf32> from "w"
+func.func @attention_that_looks_without_pairs(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects 'looked' only with 'pairs'}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_taps = array<i64: 3>, look_weights = @w, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @v : tensor<12x32xf32> from "v"
+func.func @attention_that_looks_without_weights(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects 'look_weights' exactly where pairs look at numbers of keys, and 'look_filters' only there}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_taps = array<i64: 3>, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @v : tensor<12x32xf32> from "v"
+transformer.parameter @w : tensor<32x3xf32> from "w"
+func.func @attention_of_filters_alone(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects 'look_weights' exactly where pairs look at numbers of keys, and 'look_filters' only there}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, look_filters = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @v : tensor<12x32xf32> from "v"
+transformer.parameter @w : tensor<32x3xf32> from "w" // expected-note {{the parameter is defined here}}
+func.func @attention_of_narrow_look_weights(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects look weights '@w' of shape 32x5, got 32x3}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_taps = array<i64: 5>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @v : tensor<12x32xf32> from "v"
+transformer.parameter @w : tensor<32x3xf32> from "w"
+transformer.parameter @f : tensor<3x4xf32> from "f" // expected-note {{the parameter is defined here}}
+func.func @attention_of_narrow_look_filters(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects look filters '@f' of shape 3x5, got 3x4}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_filters = @f, look_taps = array<i64: 5>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @v : tensor<12x32xf32> from "v"
+transformer.parameter @w : tensor<32x3xf32> from "w"
+func.func @attention_of_no_look_filters(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects look filters '@f' to be a parameter, got no such symbol}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_filters = @f, look_taps = array<i64: 5>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}

@@ -128,6 +128,7 @@ static void emitTile(Attention &a, Value query, Value last) {
   VectorCode &code = a.code;
   TileRows tile = enterTile(a, query, last);
   resetTile(a);
+  writeLooks(a, tile, query);
   Value firstBlock = code.multiply(code.divide(tile.first, kKeyBlock), kKeyBlock);
   code.loop(firstBlock, tile.seen, kKeyBlock, [&](Value firstKey) {
     Value from = code.larger(code.subtract(tile.first, firstKey), code.integer(0));
@@ -174,7 +175,8 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
     *numbers = next;
     next = code.at(next, kMostLanes);
   }
-  a.keysTransposed = next;
+  a.keysTransposed = loadLooks(a, body, computes.getFirstLook(), computes.getHeadsOfLooks(),
+                               computes.getTapsOfLooks(), computes.getLookFilters(), next);
   return a;
 }
 
@@ -182,8 +184,10 @@ template <> KernelScratch scratchOf(dataflow::AttentionAttr computes) {
   uint64_t valueLanes = llvm::alignTo(computes.getValueSize(), kMostLanes);
   TransposedKeys keys =
       transposedKeys(computes.getVisibility(), computes.getHidden(), computes.getKeySize());
+  TransposedKeys looks = lookElements(computes.getHeadsOfLooks(), computes.getTapsOfLooks(),
+                                      computes.getLookFilters());
   uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + kNumbers * kMostLanes + keys.fixed;
-  return {fixed * 4, keys.perLongest * 4};
+  return {(fixed + looks.fixed) * 4, (keys.perLongest + looks.perLongest) * 4};
 }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {

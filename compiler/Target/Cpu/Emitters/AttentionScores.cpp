@@ -91,41 +91,64 @@ static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries,
                    });
 }
 
-// The same with the maths f of a pair of elements: sums over d of weights[d] f(q[d], k[d]),
-// `weights` being those of the head of each query.
-static SmallVector<Value> pairSums(AttentionTile &a, ArrayRef<Value> queries,
-                                   ArrayRef<Value> weights, ArrayRef<Value> keys) {
+namespace {
+/// Rows of a register tile: a query, the weights of pairs of its head, and the lines of what it
+/// looks at, if it does, at the first of the keys.
+struct PairRows {
+  SmallVector<Value> queries, weights, lines;
+
+  PairRows slice(size_t first, size_t count) const {
+    auto of = [&](ArrayRef<Value> all) {
+      return SmallVector<Value>(all.empty() ? all : all.slice(first, count));
+    };
+    return {of(queries), of(weights), of(lines)};
+  }
+};
+} // namespace
+
+// The same with the maths f of a pair of elements: sums over d of weights[d] f(q[d], k[d]), to
+// whose k is added what the row looks at.
+static SmallVector<Value> pairSums(AttentionTile &a, const PairRows &rows, ArrayRef<Value> keys) {
   VectorCode &code = a.code;
-  SmallVector<Value> sums(queries.size() * keys.size(), code.splat(0));
-  return code.loop(code.integer(0), code.integer(a.keySize), 1, sums,
-                   [&](Value d, ValueRange carried) {
-                     Value line = code.multiply(d, a.pitch);
-                     SmallVector<Value> loaded, next;
-                     for (Value start : keys) {
-                       loaded.push_back(code.loadVector(code.at(start, line)));
-                     }
-                     for (auto [query, weight] : llvm::zip_equal(queries, weights)) {
-                       Value q = code.broadcast(code.loadScalar(code.at(query, d)));
-                       Value w = code.broadcast(code.loadScalar(code.at(weight, d)));
-                       for (Value key : loaded) {
-                         Value pair = cloneScalarMaths(code, *a.pairs, {q, key}, code.vector);
-                         next.push_back(code.fma(w, pair, carried[next.size()]));
-                       }
-                     }
-                     return next;
-                   });
+  SmallVector<Value> sums(rows.queries.size() * keys.size(), code.splat(0));
+  return code.loop(
+      code.integer(0), code.integer(a.keySize), 1, sums, [&](Value d, ValueRange carried) {
+        Value line = code.multiply(d, a.pitch);
+        SmallVector<Value> loaded, elements, next;
+        for (Value start : keys) {
+          loaded.push_back(code.loadVector(code.at(start, line)));
+        }
+        for (size_t row = 0; row < rows.queries.size(); ++row) {
+          elements.append(loaded);
+        }
+        if (!rows.lines.empty()) {
+          elements =
+              addLooks(a, d, rows.lines, static_cast<int64_t>(keys.size()), std::move(elements));
+        }
+        for (auto [query, weight] : llvm::zip_equal(rows.queries, rows.weights)) {
+          Value q = code.broadcast(code.loadScalar(code.at(query, d)));
+          Value w = code.broadcast(code.loadScalar(code.at(weight, d)));
+          for (size_t v = 0; v < keys.size(); ++v) {
+            Value key = elements[next.size()];
+            Value pair = cloneScalarMaths(code, *a.pairs, {q, key}, code.vector);
+            next.push_back(code.fma(w, pair, carried[next.size()]));
+          }
+        }
+        return next;
+      });
 }
 
 // Those of a register tile, as many rows at a time as have kMostPairs: f has constants that it
-// wants in registers too, and loading keys again is nothing beside it.
-static SmallVector<Value> pairTile(AttentionTile &a, ArrayRef<Value> queries,
-                                   ArrayRef<Value> weights, ArrayRef<Value> keys) {
+// wants in registers too, and loading keys again is nothing beside it. `key` is the first of them.
+static SmallVector<Value> pairTile(AttentionTile &a, PairRows rows, ArrayRef<Value> keys,
+                                   Value key) {
   SmallVector<Value> sums;
-  size_t rows = std::max<size_t>(kMostPairs / keys.size(), 1);
-  for (; !queries.empty(); queries = queries.drop_front(std::min(rows, queries.size()))) {
-    size_t count = std::min(rows, queries.size());
-    sums.append(pairSums(a, queries.take_front(count), weights.take_front(count), keys));
-    weights = weights.drop_front(count);
+  for (Value &lines : rows.lines) {
+    lines = a.code.at(lines, key);
+  }
+  size_t all = rows.queries.size(), together = std::max<size_t>(kMostPairs / keys.size(), 1);
+  for (size_t first = 0; first < all; first += together) {
+    sums.append(pairSums(a, rows.slice(first, std::min(together, all - first)), keys));
   }
   return sums;
 }
@@ -225,18 +248,32 @@ static SmallVector<Value> writeScores(AttentionTile &a, Value first, Value count
                    });
 }
 
+static PairRows pairRows(AttentionTile &a, const TileRows &tile) {
+  VectorCode &code = a.code;
+  PairRows rows;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    Value head = code.multiply(tile.heads[r], a.keySize);
+    Value query = code.at(a.query, head);
+    rows.queries.push_back(code.at(query, code.multiply(tile.rows[r], a.queryStride)));
+    rows.weights.push_back(a.pairs ? code.at(a.pairWeights, head) : Value());
+    if (!a.looked.empty()) {
+      // A row that repeats the last one has its lines.
+      Value number = code.smaller(code.integer(r), code.subtract(tile.count, code.integer(1)));
+      rows.lines.push_back(code.at(a.lookScratch, code.multiply(number, a.lookPitch)));
+    }
+  }
+  return rows;
+}
+
 SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scale, Value firstKey,
                               Value from, Value count, const KeyLimits &limits) {
   VectorCode &code = a.code;
   // Where there is maths between, the unit is its factor.
   Value factor = code.splat(a.score ? scale : static_cast<float>(scale * scoreUnit(a)));
-  SmallVector<Value> queries, weights, scores, visible;
+  PairRows rows = pairRows(a, tile);
+  SmallVector<Value> scores, visible;
   for (int64_t r = 0; r < a.rows; ++r) {
     visible.push_back(a.hidden ? code.subtract(tile.visible[r], firstKey) : Value());
-    Value queryHead = code.at(a.query, code.multiply(tile.heads[r], a.keySize));
-    queries.push_back(code.at(queryHead, code.multiply(tile.rows[r], a.queryStride)));
-    weights.push_back(a.pairs ? code.at(a.pairWeights, code.multiply(tile.heads[r], a.keySize))
-                              : Value());
     scores.push_back(a.scoresOf(r));
   }
   // What is written over scores needs none where it hides keys from all rows.
@@ -251,7 +288,7 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
       keys.push_back(keysFrom(a, code.add(code.add(firstKey, j), v * code.lanes)));
     }
     SmallVector<Value> sums =
-        a.pairs ? pairTile(a, queries, weights, keys) : scoreTile(a, queries, keys);
+        a.pairs ? pairTile(a, rows, keys, code.add(firstKey, j)) : scoreTile(a, rows.queries, keys);
     for (int64_t r = 0; r < a.rows; ++r) {
       for (int64_t v = 0; v < vectors; ++v) {
         Value first = code.add(j, v * code.lanes);

@@ -43,6 +43,12 @@ inline constexpr int64_t kPieceRows = 256;
 /// What maxima begin with.
 inline constexpr float kLowestScore = std::numeric_limits<float>::lowest();
 
+/// Numbers of keys that pairs look at, [rows][heads][longest], and how many near a key.
+struct LookedNumbers {
+  mlir::Value numbers;
+  int64_t heads, taps;
+};
+
 /// The kernel, and the sequence, head and tile size at hand. Addresses are of f32 elements.
 struct AttentionTile {
   VectorCode &code;
@@ -62,16 +68,23 @@ struct AttentionTile {
   int64_t keyShare = 1, valueShare = 1;
   /// Neighbouring heads that have both in common: a tile has queries of these.
   int64_t headsTogether = 1;
-  RowFields queryRows = {};        // the rows of the queries
-  mlir::Value tokenOffsets = {};   // of sequences, where queries are in the order of time
-  RowFields keyRows = {};          // of the keys, where those are no cache
-  mlir::Value positions = {};      // of the queries, with a cache
-  mlir::Value bias = {};           // [heads][2 * biasDistance + 1], null: none
-  int64_t biasDistance = 0;        // columns of `bias` on each side
-  mlir::Block *score = nullptr;    // the maths of a score, null: none
-  bool scoreTakesBias = false;     // else the bias is added to what it yields
-  mlir::Block *pairs = nullptr;    // the maths of an element of Q and one of K, null: their product
-  mlir::Value pairWeights = {};    // what it is multiplied with, [heads][keySize]
+  RowFields queryRows = {};      // the rows of the queries
+  mlir::Value tokenOffsets = {}; // of sequences, where queries are in the order of time
+  RowFields keyRows = {};        // of the keys, where those are no cache
+  mlir::Value positions = {};    // of the queries, with a cache
+  mlir::Value bias = {};         // [heads][2 * biasDistance + 1], null: none
+  int64_t biasDistance = 0;      // columns of `bias` on each side
+  mlir::Block *score = nullptr;  // the maths of a score, null: none
+  bool scoreTakesBias = false;   // else the bias is added to what it yields
+  mlir::Block *pairs = nullptr;  // the maths of an element of Q and one of K, null: their product
+  mlir::Value pairWeights = {};  // what it is multiplied with, [heads][keySize]
+  // What pairs look at: the inputs; how many filters they have, and the filters; the weights of
+  // lines, [keySize][lines]; numbers and filtered lines of the rows of a tile, lookPitch elements
+  // each, in lines of lineKeys, the keys of the longest sequence in whole vectors.
+  llvm::SmallVector<LookedNumbers> looked = {};
+  int64_t lookFilters = 0;
+  mlir::Value filters = {}, lookWeights = {}, lookScratch = {}, lookPitch = {}, lineKeys = {};
+  mlir::Value longest = {};        // the keys of the longest sequence, where numbers of keys are
   bool isRaw = false;              // no softmax follows: scores lack the factor log2(e)
   mlir::Value scores = {};         // [rows][scorePitch], of the keys at hand
   mlir::Value scorePitch = {};     // elements from the scores of one row to those of the next
@@ -182,6 +195,24 @@ llvm::SmallVector<mlir::Value> visibleOf(const AttentionTile &a, const TileRows 
 /// The most of `visibleOf()`, in whole vectors: a mask hides the keys past them from all rows.
 mlir::Value mostVisible(const AttentionTile &a, const TileRows &tile, mlir::Value firstKey,
                         mlir::Value count);
+
+// --- What pairs look at
+
+/// The elements of scratch that it takes.
+TransposedKeys lookElements(llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps,
+                            int64_t filters);
+/// Takes it up, input number `first` and those after it, in scratch from `scratch` on; returns
+/// where that ends.
+mlir::Value loadLooks(AttentionTile &a, const KernelBody &body, int64_t first,
+                      llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps, int64_t filters,
+                      mlir::Value scratch);
+/// Writes the lines of the rows of a tile, whose first query has number `query`.
+void writeLooks(AttentionTile &a, const TileRows &tile, mlir::Value query);
+/// `sums`, of some rows times `vectors` of keys, plus what column `column` adds of their lines.
+/// Each of `rows` is where the lines of the row are, at the first of the keys.
+llvm::SmallVector<mlir::Value> addLooks(AttentionTile &a, mlir::Value column,
+                                        llvm::ArrayRef<mlir::Value> rows, int64_t vectors,
+                                        llvm::SmallVector<mlir::Value> sums);
 
 // --- Keys
 

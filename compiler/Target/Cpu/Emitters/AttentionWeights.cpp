@@ -16,7 +16,6 @@ namespace {
 /// A tile whose weights are the result.
 struct AttentionWeights : AttentionTile {
   float scale = 1;
-  Value longest = {};
   Value factors = {}; // [kMostLanes] in scratch: one over the sum of each row
 };
 } // namespace
@@ -74,6 +73,7 @@ static void emitTile(AttentionWeights &a, Value query, Value last) {
   // Scores in scratch are those from the first key of the tile on.
   Value from = code.integer(0), count = code.subtract(tile.seen, tile.first);
   KeyLimits limits = limitsOf(a, tile, tile.first, count);
+  writeLooks(a, tile, query);
   SmallVector<Value> maxima = emitScores(a, tile, a.scale, tile.first, from, count, limits);
   if (!a.isRaw) {
     emitExponentials(a, maxima, from, count);
@@ -82,14 +82,16 @@ static void emitTile(AttentionWeights &a, Value query, Value last) {
 }
 
 template <> KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes) {
-  // Scores and transposed keys, whole vectors of each.
+  // Scores, what pairs look at and transposed keys, whole vectors of each.
   TransposedKeys keys =
       transposedKeys(computes.getVisibility(), computes.getHidden(), computes.getKeySize());
   std::optional<int64_t> scores =
       mostKeysOf(computes.getVisibility(), computes.getHidden(), kMostRows);
+  TransposedKeys looks = lookElements(computes.getHeadsOfLooks(), computes.getTapsOfLooks(),
+                                      computes.getLookFilters());
   uint64_t keysOfRow = scores ? static_cast<uint64_t>(*scores) : kMostLanes;
-  return {(kMostLanes + kMostRows * keysOfRow + keys.fixed) * 4,
-          ((scores ? 0 : kMostRows) + keys.perLongest) * 4};
+  return {(kMostLanes + kMostRows * keysOfRow + looks.fixed + keys.fixed) * 4,
+          ((scores ? 0 : kMostRows) + looks.perLongest + keys.perLongest) * 4};
 }
 
 template <>
@@ -112,7 +114,9 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAt
   std::optional<int64_t> scores =
       mostKeysOf(computes.getVisibility(), computes.getHidden(), kMostRows);
   a.scorePitch = scores ? code.integer(*scores) : a.roundUp(a.longest);
-  a.keysTransposed = code.at(a.scores, code.multiply(a.scorePitch, a.rows));
+  a.keysTransposed = loadLooks(a, body, computes.getFirstLook(), computes.getHeadsOfLooks(),
+                               computes.getTapsOfLooks(), computes.getLookFilters(),
+                               code.at(a.scores, code.multiply(a.scorePitch, a.rows)));
   overTiles(a, body.arguments, [&](Value query, Value last) { emitTile(a, query, last); });
 }
 

@@ -299,6 +299,10 @@ Value VectorCode::keepBelow(Value value, Value first, Value limit, float other) 
 Value VectorCode::keepFrom(Value value, Value first, Value begin, float other) {
   return select(lanesBelow(*this, first, begin), splat(other), value);
 }
+Value VectorCode::loadBelow(Value address, Value first, Value limit) {
+  return LLVM::MaskedLoadOp::create(builder, location, vector, address,
+                                    lanesBelow(*this, first, limit), splat(0), kElementAlignment);
+}
 void VectorCode::storeBelow(Value value, Value address, Value first, Value limit) {
   LLVM::MaskedStoreOp::create(builder, location, value, address, lanesBelow(*this, first, limit),
                               kElementAlignment);

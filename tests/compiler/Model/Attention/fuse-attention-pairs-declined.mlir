@@ -10,6 +10,7 @@
 transformer.parameter @v : tensor<1x20xf32> from "v"
 transformer.parameter @line : tensor<20xf32> from "line"
 transformer.parameter @two : tensor<2x20xf32> from "two"
+transformer.parameter @three : tensor<20x1x3xf32> from "three"
 transformer.parameter @cube : tensor<1x1x20xf32> from "cube"
 
 // CHECK-LABEL: func.func @no_weight(
@@ -163,4 +164,56 @@ func.func @number_of_rows(%q: !rows, %k: !rows, %number: tensor<?x1xf32>, %rows:
   // expected-remark @below {{not fused: a number of each row or key multiplies scores of pairs}}
   %p = transformer.softmax %z in(%rows) : !scores
   return %p : !scores
+}
+
+// CHECK-LABEL: func.func @looks_at_other_segments(
+// CHECK-NOT: transformer.attention
+func.func @looks_at_other_segments(%q: !rows, %k: !rows, %t: !scores, %rows: !transformer.segments, %source: !transformer.segments) -> !scores {
+  %w = transformer.weight @v : tensor<1x20xf32>
+  %sum = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
+  %f = transformer.convolve_keys %t, @three in(%rows, %source) : !scores -> !pairs
+  %all = transformer.add %sum, %f : !pairs, !pairs
+  // expected-remark @below {{not fused: pairs are of other segments than their scores}}
+  %s = transformer.contract "tkw,hw->thk" %all, %w in(%rows, %rows) : !pairs, tensor<1x20xf32> -> !scores
+  return %s : !scores
+}
+
+// CHECK-LABEL: func.func @two_sums_added(
+// CHECK-NOT: transformer.attention
+func.func @two_sums_added(%q: !rows, %k: !rows, %rows: !transformer.segments) -> !scores {
+  %w = transformer.weight @v : tensor<1x20xf32>
+  %sum = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
+  %other = transformer.pair_sum %k, %q in(%rows, %rows) : !rows, !rows -> !pairs
+  %both = transformer.add %sum, %other : !pairs, !pairs
+  // expected-remark @below {{not fused: pairs are no sum of a row and a key (transformer.pair_sum)}}
+  %s = transformer.contract "tkw,hw->thk" %both, %w in(%rows, %rows) : !pairs, tensor<1x20xf32> -> !scores
+  return %s : !scores
+}
+
+// CHECK-LABEL: func.func @many_biases(
+// CHECK-NOT: transformer.attention
+func.func @many_biases(%q: !rows, %k: !rows, %rows: !transformer.segments) -> !scores {
+  %w = transformer.weight @v : tensor<1x20xf32>
+  %bias = transformer.weight @line : tensor<20xf32>
+  %b0 = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
+  %b1 = transformer.add %b0, %bias : !pairs, tensor<20xf32>
+  %b2 = transformer.add %b1, %bias : !pairs, tensor<20xf32>
+  %b3 = transformer.add %b2, %bias : !pairs, tensor<20xf32>
+  %b4 = transformer.add %b3, %bias : !pairs, tensor<20xf32>
+  %b5 = transformer.add %b4, %bias : !pairs, tensor<20xf32>
+  %b6 = transformer.add %b5, %bias : !pairs, tensor<20xf32>
+  %b7 = transformer.add %b6, %bias : !pairs, tensor<20xf32>
+  %b8 = transformer.add %b7, %bias : !pairs, tensor<20xf32>
+  %b9 = transformer.add %b8, %bias : !pairs, tensor<20xf32>
+  %b10 = transformer.add %b9, %bias : !pairs, tensor<20xf32>
+  %b11 = transformer.add %b10, %bias : !pairs, tensor<20xf32>
+  %b12 = transformer.add %b11, %bias : !pairs, tensor<20xf32>
+  %b13 = transformer.add %b12, %bias : !pairs, tensor<20xf32>
+  %b14 = transformer.add %b13, %bias : !pairs, tensor<20xf32>
+  %b15 = transformer.add %b14, %bias : !pairs, tensor<20xf32>
+  %b16 = transformer.add %b15, %bias : !pairs, tensor<20xf32>
+  %b17 = transformer.add %b16, %bias : !pairs, tensor<20xf32>
+  // expected-remark @below {{not fused: more than 16 convolutions and biases are added to pairs}}
+  %s = transformer.contract "tkw,hw->thk" %b17, %w in(%rows, %rows) : !pairs, tensor<1x20xf32> -> !scores
+  return %s : !scores
 }

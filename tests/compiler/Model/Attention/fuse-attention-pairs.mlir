@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores that are sums over pairs of a row and a key. No value of [rows, keys, width] is left.
-// RUN: heddle-opt %s -transformer-fuse-attention --remarks-filter=heddle -verify-diagnostics | FileCheck %s --implicit-check-not=transformer.pair_sum --implicit-check-not=transformer.softmax --implicit-check-not="tensor<?x?x"
+// RUN: heddle-opt %s -transformer-fuse-attention --remarks-filter=heddle -verify-diagnostics | FileCheck %s --implicit-check-not=transformer.pair_sum --implicit-check-not=transformer.softmax --implicit-check-not=transformer.convolve_keys --implicit-check-not="tensor<?x?x"
 
 !rows = tensor<?x20xf32>
 !pairs = tensor<?x?x20xf32>
@@ -17,6 +17,15 @@ transformer.parameter @near : tensor<1x9xf32> from "near"
 transformer.parameter @ones : tensor<1x1xf32> = ones_from(0)
 transformer.parameter @one : tensor<1xf32> = reshape(@ones)
 transformer.parameter @v1 : tensor<1x1xf32> from "v1"
+transformer.parameter @three : tensor<20x1x3xf32> from "near3"
+transformer.parameter @of_two : tensor<20x2x5xf32> from "of_two"
+transformer.parameter @map : tensor<20x4xf32> from "map"
+transformer.parameter @filters : tensor<4x18xf32> from "filters"
+transformer.parameter @both : tensor<20x18xf32> = product(@map, @filters)
+transformer.parameter @first : tensor<20x7xf32> = columns(@both, 0)
+transformer.parameter @second : tensor<20x11xf32> = columns(@both, 7)
+transformer.parameter @first_keys : tensor<20x1x7xf32> = reshape(@first)
+transformer.parameter @second_keys : tensor<20x1x11xf32> = reshape(@second)
 
 // v . tanh(q + k), with rows of another memory.
 // CHECK-LABEL: func.func @additive(
@@ -119,4 +128,40 @@ func.func @scores_alone(%q: !rows, %k: !rows, %place: tensor<?x1xf32>, %places: 
   %s1 = transformer.contract "tkw,hw->thk" %inside, %w1 in(%rows, %rows) : tensor<?x?x1xf32>, tensor<1x1xf32> -> !scores
   %both = transformer.add %s, %s1 : !scores, !scores
   return %both : !scores
+}
+
+// Pairs that look at numbers of keys: convolutions on either side of the sum, of several heads.
+// CHECK-LABEL: func.func @looks(
+// CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<?x1x?xf32>, %[[T:[a-z0-9]+]]: tensor<?x2x?xf32>
+// CHECK: transformer.attention_weights %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}}) looked(%[[T]], %[[S]] : tensor<?x2x?xf32>, tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 5, 3>, look_weights = @[[M:.*]], pair_weights = @v, pairs = #transformer.score<tanh(s0)>, raw, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<all>}
+func.func @looks(%q: !rows, %k: !rows, %s: !scores, %t: tensor<?x2x?xf32>, %rows: !transformer.segments) -> !scores {
+  %w = transformer.weight @v : tensor<1x20xf32>
+  %b = transformer.weight @bias : tensor<20xf32>
+  %sum = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
+  %f = transformer.convolve_keys %s, @three in(%rows, %rows) : !scores -> !pairs
+  %g = transformer.convolve_keys %t, @of_two in(%rows, %rows) : tensor<?x2x?xf32> -> !pairs
+  %left = transformer.add %g, %sum : !pairs, !pairs
+  %biased = transformer.add %left, %b : !pairs, tensor<20xf32>
+  %all = transformer.add %biased, %f : !pairs, !pairs
+  %x = transformer.activate tanh %all : !pairs
+  // expected-remark @below {{1 heads of 20, scale 1, all, pairs tanh(s0), looks at 5 and 3 keys, scores alone}}
+  %y = transformer.contract "tkw,hw->thk" %x, %w in(%rows, %rows) : !pairs, tensor<1x20xf32> -> !scores
+  return %y : !scores
+}
+
+// What was composed of filters and one map after them takes fewer products as both.
+// CHECK-LABEL: func.func @looks_by_filters(
+// CHECK: transformer.attention_weights %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}}) looked(%[[S:.*]], %[[S]] : tensor<?x1x?xf32>, tensor<?x1x?xf32>) {heads = 1 : i64, look_filters = @[[F:.*]], look_taps = array<i64: 7, 11>, look_weights = @map, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<all>}
+func.func @looks_by_filters(%q: !rows, %k: !rows, %s: !scores, %rows: !transformer.segments) -> !scores {
+  %w = transformer.weight @v : tensor<1x20xf32>
+  %sum = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
+  %f = transformer.convolve_keys %s, @first_keys in(%rows, %rows) : !scores -> !pairs
+  %g = transformer.convolve_keys %s, @second_keys in(%rows, %rows) : !scores -> !pairs
+  %left = transformer.add %sum, %f : !pairs, !pairs
+  %all = transformer.add %left, %g : !pairs, !pairs
+  %x = transformer.activate tanh %all : !pairs
+  // expected-remark @below {{1 heads of 20, scale 1, all, pairs tanh(s0), looks at 7 and 11 keys by 4 filters, weights alone}}
+  %y = transformer.contract "tkw,hw->thk" %x, %w in(%rows, %rows) : !pairs, tensor<1x20xf32> -> !scores
+  %p = transformer.softmax %y in(%rows) : !scores
+  return %p : !scores
 }

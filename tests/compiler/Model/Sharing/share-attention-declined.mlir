@@ -111,6 +111,71 @@ func.func @score(%x: tensor<?x4xf32>, %rows: !transformer.segments) -> (tensor<?
 
 // -----
 
+// Pairs that look at other numbers of keys.
+// CHECK-LABEL: func.func @looked(
+// CHECK-COUNT-2: transformer.attention %
+// CHECK-NOT: transformer.attend
+transformer.parameter @aq : tensor<4x4xf32> from "aq" {content = "q"}
+transformer.parameter @ak : tensor<4x4xf32> from "ak" {content = "k"}
+transformer.parameter @av : tensor<4x4xf32> from "av" {content = "v"}
+transformer.parameter @v : tensor<1x4xf32> from "v" {content = "v"}
+transformer.parameter @w : tensor<4x3xf32> from "w" {content = "w"}
+func.func @looked(%x: tensor<?x4xf32>, %s: tensor<?x1x?xf32>, %t: tensor<?x1x?xf32>, %rows: !transformer.segments) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %qa = transformer.linear %x, @aq : tensor<?x4xf32> -> tensor<?x4xf32>
+  %ka = transformer.linear %x, @ak : tensor<?x4xf32> -> tensor<?x4xf32>
+  %va = transformer.linear %x, @av : tensor<?x4xf32> -> tensor<?x4xf32>
+  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  // expected-remark @below {{the numbers of keys that pairs look at differ}}
+  %ob = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%t : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  return %oa, %ob : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// The same numbers, otherwise.
+// CHECK-LABEL: func.func @looked_by_others(
+// CHECK-COUNT-2: transformer.attention %
+// CHECK-NOT: transformer.attend
+transformer.parameter @aq : tensor<4x4xf32> from "aq" {content = "q"}
+transformer.parameter @ak : tensor<4x4xf32> from "ak" {content = "k"}
+transformer.parameter @av : tensor<4x4xf32> from "av" {content = "v"}
+transformer.parameter @v : tensor<1x4xf32> from "v" {content = "v"}
+transformer.parameter @w : tensor<4x3xf32> from "w" {content = "w"}
+transformer.parameter @u : tensor<4x3xf32> from "u" {content = "u"}
+func.func @looked_by_others(%x: tensor<?x4xf32>, %s: tensor<?x1x?xf32>, %t: tensor<?x1x?xf32>, %rows: !transformer.segments) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %qa = transformer.linear %x, @aq : tensor<?x4xf32> -> tensor<?x4xf32>
+  %ka = transformer.linear %x, @ak : tensor<?x4xf32> -> tensor<?x4xf32>
+  %va = transformer.linear %x, @av : tensor<?x4xf32> -> tensor<?x4xf32>
+  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  // expected-remark @below {{what pairs make of the numbers of keys differs: u has other values}}
+  %ob = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_weights = @u, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  return %oa, %ob : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// With filters between.
+// CHECK-LABEL: func.func @looked_by_filters(
+// CHECK-COUNT-2: transformer.attention %
+// CHECK-NOT: transformer.attend
+transformer.parameter @aq : tensor<4x4xf32> from "aq" {content = "q"}
+transformer.parameter @ak : tensor<4x4xf32> from "ak" {content = "k"}
+transformer.parameter @av : tensor<4x4xf32> from "av" {content = "v"}
+transformer.parameter @v : tensor<1x4xf32> from "v" {content = "v"}
+transformer.parameter @w : tensor<4x3xf32> from "w" {content = "w"}
+transformer.parameter @f : tensor<3x3xf32> from "f" {content = "f"}
+func.func @looked_by_filters(%x: tensor<?x4xf32>, %s: tensor<?x1x?xf32>, %t: tensor<?x1x?xf32>, %rows: !transformer.segments) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %qa = transformer.linear %x, @aq : tensor<?x4xf32> -> tensor<?x4xf32>
+  %ka = transformer.linear %x, @ak : tensor<?x4xf32> -> tensor<?x4xf32>
+  %va = transformer.linear %x, @av : tensor<?x4xf32> -> tensor<?x4xf32>
+  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  // expected-remark @below {{what pairs make of the numbers of keys differs: one has filters}}
+  %ob = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_filters = @f, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  return %oa, %ob : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
 // Another mask.
 // CHECK-LABEL: func.func @mask(
 // CHECK-COUNT-2: transformer.attention %
