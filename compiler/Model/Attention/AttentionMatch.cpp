@@ -83,15 +83,26 @@ public:
       if (product.pairs) {
         continue;
       }
-      stripFactors(product.query, product.factor.constant, product.spread);
-      stripFactors(product.key, product.factor.constant, product.spread);
+      strip(product.query, &product.factor.constant, &product.spread);
+      strip(product.key, &product.factor.constant, &product.spread);
     }
     for (WeightedSum &sum : match.sums) {
-      stripFactors(sum.value, sum.resultScale, sum.spread);
+      strip(sum.value, &sum.resultScale, &sum.spread);
     }
     if (failed(checkScales())) {
       return failure();
     }
+    return match;
+  }
+
+  /// One sum, by weights that are there.
+  FailureOr<AttentionMatch> runAlone(ContractOp contract, Value weights) {
+    match.heads = cast<RankedTensorType>(weights.getType()).getDimSize(1);
+    if (failed(matchSum(contract, {contract, weights, inOrder, 1.0, 1.0}))) {
+      return failure();
+    }
+    // A factor of values stays where it is: weights that are no probabilities may be of any size.
+    strip(match.sums.front().value, nullptr, nullptr);
     return match;
   }
 
@@ -114,7 +125,7 @@ private:
   void matchMap(WeightedSum &sum);
   LogicalResult matchOperand(Value tensor, StringRef axes, char row, char head, StringRef what,
                              AttentionOperand &operand, char &sizeLetter, int64_t &size);
-  void stripFactors(AttentionOperand &operand, double &factor, double &spread);
+  void strip(AttentionOperand &operand, double *factor, double *spread);
   LogicalResult checkScales();
 
   AttentionMatch match;
@@ -459,11 +470,14 @@ LogicalResult AttentionMatcher::matchSum(ContractOp contract, const Use &use) {
     int64_t last = sum.sumsHeads ? 1 : 2;
     sum.resultOrder.push_back(axis == row ? 0 : axis == size ? last : 1);
   }
-  if (!llvm::equal(contract.getSegments(), match.products.front().contract.getSegments(),
+  if (!match.products.empty() &&
+      !llvm::equal(contract.getSegments(), match.products.front().contract.getSegments(),
                    areSameSegments)) {
     return decline("the contraction with values is over other segments than the scores");
   }
-  matchMap(sum);
+  if (match.softmax) {
+    matchMap(sum);
+  }
   match.sums.push_back(sum);
   return success();
 }
@@ -512,22 +526,22 @@ void AttentionMatcher::matchMap(WeightedSum &sum) {
   }
 }
 
-/// Walks from a contraction's operand towards its rows. Users of what is passed over keep it.
-void AttentionMatcher::stripFactors(AttentionOperand &operand, double &factor, double &spread) {
+/// Walks from a contraction's operand towards its rows, past factors if they are asked for. Users
+/// of what is passed over keep it.
+void AttentionMatcher::strip(AttentionOperand &operand, double *factor, double *spread) {
   while (Operation *producer = operand.tensor.getDefiningOp()) {
-    if (auto scale = dyn_cast<ScaleOp>(producer)) {
-      factor *= scale.getFactor().convertToFloat();
-      spread *= Factor::of(scale.getFactor().convertToFloat()).spread;
+    bool isInOrder = ArrayRef(operand.order) == ArrayRef(inOrder);
+    if (auto scale = dyn_cast<ScaleOp>(producer); scale && factor) {
+      *factor *= scale.getFactor().convertToFloat();
+      *spread *= Factor::of(scale.getFactor().convertToFloat()).spread;
       operand.tensor = scale.getInput();
     } else if (auto transpose = dyn_cast<TransposeOp>(producer)) {
       moveThrough(transpose, operand.order);
       operand.tensor = transpose.getInput();
-    } else if (auto split = dyn_cast<SplitHeadsOp>(producer);
-               split && ArrayRef(operand.order) == ArrayRef(inOrder)) {
+    } else if (auto split = dyn_cast<SplitHeadsOp>(producer); split && isInOrder) {
       operand.tensor = split.getInput();
       operand.order = {0, 1};
-    } else if (auto repeat = dyn_cast<RepeatHeadsOp>(producer);
-               repeat && ArrayRef(operand.order) == ArrayRef(inOrder)) {
+    } else if (auto repeat = dyn_cast<RepeatHeadsOp>(producer); repeat && isInOrder) {
       operand.share *= repeat.getType().getDimSize(1) / repeat.getInput().getType().getDimSize(1);
       operand.tensor = repeat.getInput();
     } else {
@@ -567,6 +581,10 @@ FailureOr<AttentionMatch> matchPairScores(ContractOp contract, std::string &reas
   }
   match.products.push_back(std::move(*product));
   return match;
+}
+
+FailureOr<AttentionMatch> matchWeightedSum(ContractOp contract, std::string &reason) {
+  return AttentionMatcher(SoftmaxOp(), reason).runAlone(contract, changedWeights(contract));
 }
 
 FailureOr<AttentionMatch> matchAttention(SoftmaxOp softmax, std::string &reason) {

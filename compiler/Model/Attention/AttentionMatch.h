@@ -131,6 +131,16 @@ struct AttentionMatch {
 llvm::FailureOr<AttentionMatch> matchPairScores(transformer::ContractOp contract,
                                                 std::string &reason);
 
+/// The weights [t, h, k] with which a contraction sums values over the keys, where no softmax gives
+/// them: those of another normaliser, or weights that were changed after it. Null if there are
+/// none.
+mlir::Value changedWeights(transformer::ContractOp contract);
+
+/// Such a contraction, as the one sum of an attention without products; on failure `reason` is the
+/// first condition that did not hold.
+llvm::FailureOr<AttentionMatch> matchWeightedSum(transformer::ContractOp contract,
+                                                 std::string &reason);
+
 /// The attention around `softmax`; on failure `reason` is the first condition that did not hold.
 llvm::FailureOr<AttentionMatch> matchAttention(transformer::SoftmaxOp softmax, std::string &reason);
 

@@ -28,6 +28,9 @@
 /// over numbers of keys that are added to pairs are what it has `looked` at. Where no softmax takes
 /// it in, it becomes the scores of an attention without one, so that pairs are never in memory.
 ///
+/// Weights that no softmax gives, of another normaliser or changed after it, are summed with values
+/// by `transformer.attend`.
+///
 /// Neighbouring heads may share keys or values. Scores may be a sum of products, and biases by
 /// distance a sum of multiples: each becomes one (AttentionProducts.h), by parameters that are
 /// derived where that is all it takes.
@@ -131,6 +134,40 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
     text += ", and its weights";
   }
   return match.others.empty() ? text : text + ": " + match.others;
+}
+
+/// `result`, rows, in place of the contraction of a sum.
+void replaceSum(OpBuilder &builder, Location location, WeightedSum &sum, int64_t heads,
+                Value result) {
+  if (sum.resultScale != 1.0) {
+    result = ScaleOp::create(builder, location, result,
+                             builder.getF32FloatAttr(static_cast<float>(sum.resultScale)));
+  }
+  result = sum.sumsHeads ? sumOfHeads(builder, location, result, heads)
+                         : splitHeads(builder, location, result, heads, sum.valueSize);
+  result = transposed(builder, location, result, sum.resultOrder);
+  sum.contract.getResult().replaceAllUsesWith(result);
+}
+
+/// Rows of a sum: one head of values for each of the scores.
+RankedTensorType typeOf(WeightedSum &sum, int64_t heads) {
+  return RankedTensorType::get({ShapedType::kDynamic, heads * sum.valueSize},
+                               Float32Type::get(sum.contract->getContext()));
+}
+
+/// Sums values with weights that are there.
+void fuseWeightedSum(AttentionMatch &match, Value weights, DerivedParameters &parameters) {
+  WeightedSum &sum = match.sums.front();
+  ContractOp contract = sum.contract;
+  OpBuilder builder(contract);
+  Location location = contract.getLoc();
+  Value value = valueRows(builder, location, parameters, sum, match.heads);
+  auto all = VisibilityAttr::get(builder.getContext(), Visibility::all());
+  Value result = AttendOp::create(builder, location, typeOf(sum, match.heads), weights, value,
+                                  contract.getSegments()[0], contract.getSegments()[1], all,
+                                  builder.getI64IntegerAttr(sum.value.share));
+  replaceSum(builder, location, sum, match.heads, result);
+  eraseUnused(contract);
 }
 
 /// What each cache of a module is to attentions, by its name: it lies in memory as one of the two
@@ -264,10 +301,10 @@ private:
     ProductRows rows = combineProducts(builder, location, parameters, match, arrangement);
     Value value = valueRows(builder, location, parameters, sum, match.heads);
     Value result =
-        AttentionOp::create(builder, location, typeOf(sum), rows.query, rows.key, value,
-                            segments[0], segments[1], looks.looked, heads, scale, visibility, bias,
-                            match.hidden, number(rows.keyShare), number(sum.value.share), score,
-                            pairs, pairWeights, looks.taps, looks.filters, looks.weights);
+        AttentionOp::create(builder, location, typeOf(sum, match.heads), rows.query, rows.key,
+                            value, segments[0], segments[1], looks.looked, heads, scale, visibility,
+                            bias, match.hidden, number(rows.keyShare), number(sum.value.share),
+                            score, pairs, pairWeights, looks.taps, looks.filters, looks.weights);
     if (match.isResult) {
       Operation *last = replaceWeights(location, rows);
       for (Operation *view : match.views) {
@@ -275,7 +312,7 @@ private:
         last = view;
       }
     }
-    replaceSum(location, sum, result);
+    replaceSum(builder, location, sum, match.heads, result);
   }
 
   /// Weights, and the sum of each of several values with them.
@@ -289,9 +326,9 @@ private:
       Location place = sum.contract->getLoc();
       Value value = valueRows(builder, place, parameters, sum, match.heads);
       Value result =
-          AttendOp::create(builder, place, typeOf(sum), weights, value, segments[0], segments[1],
-                           weights.getAttendedKeys(), number(sum.value.share));
-      replaceSum(place, sum, result);
+          AttendOp::create(builder, place, typeOf(sum, match.heads), weights, value, segments[0],
+                           segments[1], weights.getAttendedKeys(), number(sum.value.share));
+      replaceSum(builder, place, sum, match.heads, result);
     }
   }
 
@@ -310,25 +347,7 @@ private:
                                       pairWeights, looks.taps, looks.filters, looks.weights, raw);
   }
 
-  /// `result`, rows, in place of the contraction of a sum.
-  void replaceSum(Location location, WeightedSum &sum, Value result) {
-    if (sum.resultScale != 1.0) {
-      result = ScaleOp::create(builder, location, result,
-                               builder.getF32FloatAttr(static_cast<float>(sum.resultScale)));
-    }
-    result = sum.sumsHeads ? sumOfHeads(builder, location, result, match.heads)
-                           : splitHeads(builder, location, result, match.heads, sum.valueSize);
-    result = transposed(builder, location, result, sum.resultOrder);
-    sum.contract.getResult().replaceAllUsesWith(result);
-  }
-
   IntegerAttr number(int64_t share) { return builder.getI64IntegerAttr(share); }
-
-  /// Rows of a sum: one head of values for each of the scores.
-  RankedTensorType typeOf(const WeightedSum &sum) {
-    return RankedTensorType::get({ShapedType::kDynamic, match.heads * sum.valueSize},
-                                 builder.getF32Type());
-  }
 
   AttentionMatch &match;
   ProductArrangement arrangement;
@@ -370,6 +389,7 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
       FusedAttention(*match, *arrangement, parameters).run();
     }
     fusePairs(roles, parameters);
+    fuseSums(roles, parameters);
     simplifyLayouts(getOperation());
   }
 
@@ -389,6 +409,28 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
         continue;
       }
       FusedAttention(*match, ProductArrangement::Alone, parameters).runAlone();
+    }
+  }
+
+  /// Values are summed by a kernel, whatever has made their weights.
+  void fuseSums(CacheRoles &roles, DerivedParameters &parameters) {
+    SmallVector<ContractOp> candidates;
+    getOperation().walk([&](ContractOp contract) {
+      if (changedWeights(contract)) {
+        candidates.push_back(contract);
+      }
+    });
+    for (ContractOp contract : candidates) {
+      std::string reason;
+      FailureOr<AttentionMatch> match = matchWeightedSum(contract, reason);
+      if (failed(match) || failed(roles.add(*match, reason))) {
+        reportDeclined(contract.getLoc(), passNames::fuseAttention, "not fused: " + reason);
+        continue;
+      }
+      reportTaken(contract.getLoc(), passNames::fuseAttention,
+                  countHeads(match->heads) + " of weights that no softmax gives, values of " +
+                      std::to_string(match->sums.front().valueSize));
+      fuseWeightedSum(*match, changedWeights(contract), parameters);
     }
   }
 

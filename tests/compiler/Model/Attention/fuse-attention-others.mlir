@@ -126,7 +126,8 @@ func.func @sum_over_queries(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tens
 // CHECK-LABEL: func.func @shifted(
 // CHECK: %[[P:.*]] = transformer.attention_weights
 // CHECK: transformer.attend %[[P]]
-// CHECK: transformer.add %[[P]]
+// CHECK: %[[G:.*]] = transformer.add %[[P]]
+// CHECK: transformer.attend %[[G]]
 func.func @shifted(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf32>, %w: tensor<?x24xf32>,
     %rows: !transformer.segments, %shift: tensor<?x3x?xf32>) -> (tensor<?x24xf32>, tensor<?x24xf32>) {
   %qh = transformer.split_heads %q : tensor<?x24xf32> -> tensor<?x3x8xf32>
@@ -139,6 +140,7 @@ func.func @shifted(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tensor<?x24xf
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %a = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   %g = transformer.add %p, %shift : tensor<?x3x?xf32>, tensor<?x3x?xf32>
+  // expected-remark @below {{3 heads of weights that no softmax gives, values of 8}}
   %d = transformer.contract "thk,khd->thd" %g, %wh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %b = transformer.merge_heads %d : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %a, %b : tensor<?x24xf32>, tensor<?x24xf32>

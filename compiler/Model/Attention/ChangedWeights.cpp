@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Weights of each row and key that are no softmax's own result, at the contraction that sums
+/// values with them. A kernel reads them as rows of numbers of keys: they must lie so.
+#include "compiler/Model/Attention/AttentionMatch.h"
+
+#include "llvm/ADT/SetVector.h"
+
+#include <tuple>
+
+using namespace mlir;
+using namespace heddle::transformer;
+
+namespace heddle {
+
+/// Whether numbers [t, h, k] lie so: those of rows come first. Weights that were turned are as many
+/// for each key as there are rows.
+static bool areOfRowsFirst(Value numbers) {
+  // More than any model's.
+  constexpr size_t most = 64;
+  llvm::SmallSetVector<Value, 8> seen;
+  seen.insert(numbers);
+  for (size_t next = 0; next < seen.size(); ++next) {
+    Operation *producer = seen[next].getDefiningOp();
+    auto contract = dyn_cast_if_present<ContractOp>(producer);
+    bool isTurned = contract && (contract.getResultAxes().front() != 't' ||
+                                 contract.getResultAxes().back() != 'k');
+    if (isTurned || isa_and_nonnull<TransposeOp>(producer) || seen.size() > most) {
+      return false;
+    }
+    // Else of the same order as its operands of as many axes, if it has some.
+    for (Value operand : contract || !producer ? ValueRange() : producer->getOperands()) {
+      if (operand.getType() == numbers.getType()) {
+        seen.insert(operand);
+      }
+    }
+  }
+  return true;
+}
+
+/// The operand of a contraction that are weights [t, h, k], in this order, which it sums over the
+/// keys; null if there is none.
+static Value weightsOf(ContractOp contract) {
+  for (auto [value, axes, others] :
+       {std::tuple(contract.getLhs(), contract.getLhsAxes(), contract.getRhsAxes()),
+        std::tuple(contract.getRhs(), contract.getRhsAxes(), contract.getLhsAxes())}) {
+    auto type = cast<RankedTensorType>(value.getType());
+    bool areWeights = axes.size() == 3 && axes.front() == 't' && axes.back() == 'k' &&
+                      !type.isDynamicDim(1) && areOfRowsFirst(value);
+    StringRef result = contract.getResultAxes();
+    if (areWeights && result.contains('t') && !result.contains('k') && others.contains('k') &&
+        !others.contains('t')) {
+      return value;
+    }
+  }
+  return {};
+}
+
+Value changedWeights(ContractOp contract) {
+  Value weights = weightsOf(contract);
+  // Why those of a softmax are no attention has been said.
+  bool isOther = weights && isa_and_nonnull<SoftmaxOp, AttentionWeightsOp>(weights.getDefiningOp());
+  return isOther ? Value() : weights;
+}
+
+} // namespace heddle
