@@ -138,7 +138,7 @@ Value storedValue(Value value) {
 }
 
 /// The dispatches of a graph with the stretch of time in which each may run, in positions of the
-/// graph: one in a loop runs at any time while the loop does.
+/// graph: one in a loop runs at any time while the loop does, or those that run beside it.
 struct Running {
   DispatchOp dispatch;
   size_t begin;
@@ -151,7 +151,8 @@ SmallVector<Running> runningTimes(GraphOp graph) {
   for (DispatchOp dispatch : graph.getDispatches()) {
     size_t position = times.size() + 1;
     Operation *parent = dispatch->getParentOp();
-    bool isInSame = isa<LoopOp>(parent) && parent == loop;
+    auto inner = dyn_cast<LoopOp>(parent);
+    bool isInSame = inner && (inner == loop || inner.getBeside());
     times.push_back({dispatch, isInSame ? times.back().begin : position, position});
     loop = parent;
   }

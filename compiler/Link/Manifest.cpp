@@ -422,7 +422,7 @@ LogicalResult EntryWriter::writeLoop(LoopOp loop) {
     numbers[result] = numbers.lookup(loop.getNext(result));
   }
   loops.push_back(manifest::CreateLoop(builder, first, inside.size(), spaces[loop.getRows()],
-                                       builder.CreateVectorOfStructs(earlier)));
+                                       builder.CreateVectorOfStructs(earlier), loop.getBeside()));
   return success();
 }
 

@@ -354,6 +354,8 @@ def Dataflow_LoopOp : Dataflow_Op<"loop", [HasParent<"GraphOp">, RecursiveMemory
       dispatch of the region.
     - C5: there are no operands, where rows alone are carried, or one for each carried value: dense
       rows [ranks, width] of its width, or numbers [ranks, heads, longest].
+    - C6: a loop with `beside` follows another directly, and reads nothing that this one gives, nor
+      what those give that this one runs beside. They may run at the same time.
 
     ```mlir
     %y = dataflow.loop() : () -> !dataflow.buffer<[steps, 20], f32> {
@@ -363,17 +365,21 @@ def Dataflow_LoopOp : Dataflow_Op<"loop", [HasParent<"GraphOp">, RecursiveMemory
     }
     ```
   }];
-  let arguments = (ins Variadic<Dataflow_BufferType>:$initial);
+  let arguments = (ins Variadic<Dataflow_BufferType>:$initial, UnitAttr:$beside);
   let results = (outs Variadic<Dataflow_BufferType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `(` $initial `)` attr-dict `:` functional-type($initial, $results) $body
+    `(` $initial `)` (`beside` $beside^)? attr-dict `:` functional-type($initial, $results) $body
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The space of its rows.
     ::heddle::RowSpace getRows() {
       return *::llvm::cast<BufferType>(getResult(0).getType()).getRowSpace();
+    }
+    /// The loop right before this one that it runs beside; null if it runs after all before it.
+    LoopOp getNeighbor() {
+      return getBeside() ? ::llvm::dyn_cast_or_null<LoopOp>((*this)->getPrevNode()) : LoopOp();
     }
     /// The buffer in the region that a result is.
     ::mlir::Value getNext(::mlir::OpResult result) {

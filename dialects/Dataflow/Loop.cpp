@@ -67,6 +67,34 @@ static LogicalResult verifyInitial(LoopOp loop) {
   return success();
 }
 
+/// Whether a loop, or an operation in it, reads a result of another operation.
+static bool reads(LoopOp loop, Operation *other) {
+  WalkResult found = loop->walk([&](Operation *op) {
+    bool isRead = llvm::any_of(op->getOperands(),
+                               [&](Value operand) { return operand.getDefiningOp() == other; });
+    return isRead ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found.wasInterrupted();
+}
+
+/// C6
+static LogicalResult verifyBeside(LoopOp loop) {
+  if (!loop.getBeside()) {
+    return success();
+  }
+  if (!loop.getNeighbor()) {
+    Operation *before = loop->getPrevNode();
+    return loop.emitOpError("expects a loop right before it that it runs beside, got '")
+           << (before ? before->getName().getStringRef() : "nothing") << "'";
+  }
+  for (LoopOp other = loop.getNeighbor(); other; other = other.getNeighbor()) {
+    if (reads(loop, other)) {
+      return loop.emitOpError("expects nothing to be read of the loops that it runs beside");
+    }
+  }
+  return success();
+}
+
 LogicalResult LoopOp::verifyRegions() {
   if (failed(verifyResults(*this))) {
     return failure();
@@ -78,7 +106,7 @@ LogicalResult LoopOp::verifyRegions() {
     return emitOpError("expects arguments of its region of the types of the first results (")
            << getResultTypes() << "), at least one, got (" << carried << ")";
   }
-  if (failed(verifyInitial(*this))) {
+  if (failed(verifyInitial(*this)) || failed(verifyBeside(*this))) {
     return failure();
   }
   // C3

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// A loop has dispatches of its own, all over its rows, and writes what it reads a step before.
+/// Loops side by side keep out of each other's memory.
 #include "formats/Binary/LoopCheck.h"
 
 #include "formats/Binary/SymbolicSize.h"
 
 #include <fmt/format.h>
+#include <map>
+#include <vector>
 
 namespace heddle {
 using manifest::Location;
@@ -142,11 +145,90 @@ static Status checkLoop(const manifest::Entry &entry, const manifest::Loop &loop
   return {};
 }
 
+namespace {
+/// A buffer in the arena that a loop writes or reads.
+struct StoredBuffer {
+  uint32_t buffer;
+  bool isWritten;
+  SymbolicSize begin;
+  SymbolicSize end;
+
+  bool overlaps(const StoredBuffer &other) const {
+    return !end.fitsIn(other.begin) && !other.end.fitsIn(begin);
+  }
+};
+
+/// The loops that run side by side, up to the one that is checked.
+struct Group {
+  uint32_t first = 0;
+  std::vector<std::vector<StoredBuffer>> stored;
+};
+} // namespace
+
+/// What a checked loop has in the arena, each buffer once.
+static std::vector<StoredBuffer> storedBy(const manifest::Entry &entry,
+                                          const manifest::Loop &loop) {
+  std::map<uint32_t, bool> found;
+  for (uint32_t i = loop.first(); i < loop.first() + loop.count(); ++i) {
+    const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+    for (uint32_t each = 0; each < dispatch.operands()->size(); ++each) {
+      bool &isWritten = found[dispatch.operands()->Get(each)->buffer()];
+      isWritten = isWritten || each < dispatch.written();
+    }
+  }
+  for (const manifest::EarlierOperand *const earlier : *loop.earlier()) {
+    if (earlier->initial() != 0) {
+      found.emplace(earlier->initial() - 1, false);
+    }
+  }
+  std::vector<StoredBuffer> stored;
+  for (const auto &[number, isWritten] : found) {
+    const manifest::Buffer &buffer = *entry.buffers()->Get(number);
+    if (buffer.location() == Location::Arena) {
+      const SymbolicSize begin = SymbolicSize::of(buffer.offset());
+      stored.push_back({number, isWritten, begin, begin + bufferSize(buffer)->symbolic});
+    }
+  }
+  return stored;
+}
+
+/// Loops that run side by side follow one another, and none writes memory that another has.
+static Status checkBeside(const manifest::Loop &loop, uint32_t from, const Group &group,
+                          const std::vector<StoredBuffer> &stored) {
+  if (group.stored.empty() || loop.first() != from) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("beside the one before it, expected a loop whose dispatches "
+                                    "end at {}",
+                                    loop.first()));
+  }
+  for (size_t i = 0; i < group.stored.size(); ++i) {
+    for (const StoredBuffer &other : group.stored[i]) {
+      for (const StoredBuffer &own : stored) {
+        if ((own.isWritten || other.isWritten) && own.overlaps(other)) {
+          return HEDDLE_ERROR(DataLoss,
+                              fmt::format("buffer {} overlaps buffer {} of loop {}, which "
+                                          "runs beside it, and one of them is written",
+                                          own.buffer, other.buffer, group.first + i));
+        }
+      }
+    }
+  }
+  return {};
+}
+
 Status checkLoops(const manifest::Entry &entry) {
   uint32_t from = 0;
+  Group group;
   for (uint32_t i = 0; entry.loops() != nullptr && i < entry.loops()->size(); ++i) {
     const manifest::Loop &loop = *entry.loops()->Get(i);
     HEDDLE_TRY_WITH(checkLoop(entry, loop, from), fmt::format("loop {}", i));
+    std::vector<StoredBuffer> stored = storedBy(entry, loop);
+    if (loop.beside()) {
+      HEDDLE_TRY_WITH(checkBeside(loop, from, group, stored), fmt::format("loop {}", i));
+    } else {
+      group = {i, {}};
+    }
+    group.stored.push_back(std::move(stored));
     from = loop.first() + loop.count();
   }
   return {};

@@ -153,3 +153,75 @@ dataflow.graph @blocks(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"
 // CHECK:      dataflow.dispatch @to_blocks(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 128> :
 // CHECK:      dataflow.dispatch @narrow(%{{.*}}) at {{(#dataflow.size)?}}<tokens = 128, blocks(tokens, 2) = 128> :
 // CHECK:      dataflow.dispatch @mixed(%{{.*}}) :
+
+// What a loop has lives as long as all loops that run side by side with it; after loops that do not,
+// its memory is free.
+!steps = !dataflow.buffer<[steps, 16], f32>
+!wide = !dataflow.buffer<[tokens, 16], f32>
+dataflow.kernel @order : (!wide) -> !steps computes #dataflow.collect<[16]> {
+^bb0(%v: f32):
+  dataflow.yield %v
+}
+dataflow.kernel @last : (!steps) -> !wide computes #dataflow.collect<[16]> {
+^bb0(%v: f32):
+  dataflow.yield %v
+}
+dataflow.kernel @step : (!steps, !steps) -> !steps computes #dataflow.rows<width = 16> {
+^bb0(%a: f32, %b: f32):
+  %0 = arith.addf %a, %b : f32
+  dataflow.yield %0
+}
+dataflow.graph @beside(%x: !wide {dataflow.name = "x"}) -> (!wide {dataflow.name = "y"}, !wide {dataflow.name = "z"}) {
+  %rows = dataflow.dispatch @order(%x) : (!wide) -> !steps
+  %more = dataflow.dispatch @order(%x) : (!wide) -> !steps
+  %y = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %gate = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    %new = dataflow.dispatch @step(%gate, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  }
+  %z = dataflow.loop() beside : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%more, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  }
+  %a = dataflow.dispatch @last(%y) : (!steps) -> !wide
+  %b = dataflow.dispatch @last(%z) : (!steps) -> !wide
+  dataflow.output %a, %b : !wide, !wide
+}
+
+// CHECK-LABEL: dataflow.graph @beside(
+// CHECK-SAME: attributes {arena = #dataflow.size<steps = 320>}
+// CHECK:      dataflow.dispatch @order(%{{.*}}) at <> :
+// CHECK:      dataflow.dispatch @order(%{{.*}}) at <steps = 64> :
+// CHECK:      dataflow.dispatch @step(%{{.*}}) at <steps = 128> :
+// CHECK:      dataflow.dispatch @step(%{{.*}}) at <steps = 192> :
+// CHECK:      dataflow.dispatch @step(%{{.*}}) at <steps = 256> :
+
+// The same one after the other: the second loop has the memory of the first one's gates.
+dataflow.graph @inTurn(%x: !wide {dataflow.name = "x"}) -> (!wide {dataflow.name = "y"}, !wide {dataflow.name = "z"}) {
+  %rows = dataflow.dispatch @order(%x) : (!wide) -> !steps
+  %more = dataflow.dispatch @order(%x) : (!wide) -> !steps
+  %y = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %gate = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    %new = dataflow.dispatch @step(%gate, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  }
+  %z = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%more, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  }
+  %a = dataflow.dispatch @last(%y) : (!steps) -> !wide
+  %b = dataflow.dispatch @last(%z) : (!steps) -> !wide
+  dataflow.output %a, %b : !wide, !wide
+}
+
+// CHECK-LABEL: dataflow.graph @inTurn(
+// CHECK-SAME: attributes {arena = #dataflow.size<steps = 256>}
+// CHECK:      dataflow.dispatch @order(%{{.*}}) at <> :
+// CHECK:      dataflow.dispatch @order(%{{.*}}) at <steps = 64> :
+// CHECK:      dataflow.dispatch @step(%{{.*}}) at <steps = 128> :
+// CHECK:      dataflow.dispatch @step(%{{.*}}) at <steps = 192> :
+// CHECK:      dataflow.dispatch @step(%{{.*}}) at <> :

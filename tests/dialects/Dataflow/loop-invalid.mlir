@@ -196,3 +196,75 @@ dataflow.kernel @load_given_keys : (!dataflow.state<[1], f32, keys>) -> !dataflo
 ^bb0(%x: f32):
   dataflow.yield %x
 }
+
+// -----
+
+!steps = !dataflow.buffer<[steps, 4], f32>
+dataflow.kernel @copy_steps : (!steps) -> !steps computes #dataflow.rows<width = 4> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @loop_c6() -> () {
+  // expected-error@+1 {{'dataflow.loop' op expects a loop right before it that it runs beside, got 'nothing'}}
+  %0 = dataflow.loop() beside : () -> !steps {
+  ^bb0(%before: !steps):
+    %1 = dataflow.dispatch @copy_steps(%before) : (!steps) -> !steps
+    dataflow.next %1 : !steps
+  }
+  dataflow.output
+}
+
+// -----
+
+!steps = !dataflow.buffer<[steps, 4], f32>
+dataflow.kernel @copy_steps : (!steps) -> !steps computes #dataflow.rows<width = 4> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.graph @loop_c6_apart() -> () {
+  %0 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %1 = dataflow.dispatch @copy_steps(%before) : (!steps) -> !steps
+    dataflow.next %1 : !steps
+  }
+  %2 = dataflow.dispatch @copy_steps(%0) : (!steps) -> !steps
+  // expected-error@+1 {{'dataflow.loop' op expects a loop right before it that it runs beside, got 'dataflow.dispatch'}}
+  %3 = dataflow.loop() beside : () -> !steps {
+  ^bb0(%before: !steps):
+    %4 = dataflow.dispatch @copy_steps(%before) : (!steps) -> !steps
+    dataflow.next %4 : !steps
+  }
+  dataflow.output
+}
+
+// -----
+
+!steps = !dataflow.buffer<[steps, 4], f32>
+dataflow.kernel @copy_steps : (!steps) -> !steps computes #dataflow.rows<width = 4> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+dataflow.kernel @add_steps : (!steps, !steps) -> !steps computes #dataflow.rows<width = 4> {
+^bb0(%x: f32, %y: f32):
+  %0 = arith.addf %x, %y : f32
+  dataflow.yield %0
+}
+dataflow.graph @loop_c6_reads() -> () {
+  %0 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %1 = dataflow.dispatch @copy_steps(%before) : (!steps) -> !steps
+    dataflow.next %1 : !steps
+  }
+  %2 = dataflow.loop() beside : () -> !steps {
+  ^bb0(%before: !steps):
+    %3 = dataflow.dispatch @copy_steps(%before) : (!steps) -> !steps
+    dataflow.next %3 : !steps
+  }
+  // expected-error@+1 {{'dataflow.loop' op expects nothing to be read of the loops that it runs beside}}
+  %4 = dataflow.loop() beside : () -> !steps {
+  ^bb0(%before: !steps):
+    %5 = dataflow.dispatch @add_steps(%before, %0) : (!steps, !steps) -> !steps
+    dataflow.next %5 : !steps
+  }
+  dataflow.output
+}

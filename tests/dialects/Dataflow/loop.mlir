@@ -47,6 +47,12 @@ dataflow.graph @encode(%tokens: !tokens {dataflow.name = "x"}) -> (!last {datafl
     %new = dataflow.dispatch @contract_20x20(%before, %w, %x) : (!dataflow.buffer<[steps, 20], f32>, !dataflow.buffer<[20, 20], f32>, !dataflow.buffer<[steps, 20], f32>) -> !dataflow.buffer<[steps, 20], f32>
     dataflow.next %new : !dataflow.buffer<[steps, 20], f32>
   }
+  // CHECK: dataflow.loop() beside : () -> !dataflow.buffer<[steps, 20], f32> {
+  %same = dataflow.loop() beside : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @contract_20x20(%before, %w, %x) : (!steps, !w, !steps) -> !steps
+    dataflow.next %new : !steps
+  }
   %last = dataflow.dispatch @collect_last(%y) : (!steps) -> !last
   %begin = dataflow.dispatch @collect_ranks(%last) : (!last) -> !ranks
   // CHECK: dataflow.loop(%{{.*}}) : (!dataflow.buffer<[ranks, 20], f32>) -> !dataflow.buffer<[steps, 20], f32> {

@@ -95,7 +95,7 @@ static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec
   std::vector<Offset<manifest::Loop>> loops;
   for (const LoopSpec &loop : spec.loops) {
     loops.push_back(manifest::CreateLoop(builder, loop.first, loop.count, loop.rows,
-                                         builder.CreateVectorOfStructs(loop.earlier)));
+                                         builder.CreateVectorOfStructs(loop.earlier), loop.beside));
   }
   const auto loopList = loops.empty() ? 0 : builder.CreateVector(loops);
   return manifest::CreateEntry(builder, name, inputs, outputs, bufferList, dispatchList, arena,

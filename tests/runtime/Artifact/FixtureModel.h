@@ -106,6 +106,7 @@ struct LoopSpec {
   uint32_t count;
   uint8_t rows;
   std::vector<manifest::EarlierOperand> earlier;
+  bool beside = false;
 };
 
 struct EntrySpec {

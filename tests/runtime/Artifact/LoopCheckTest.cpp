@@ -129,6 +129,74 @@ TEST(Loops, MayBeginWithZeros) {
   EXPECT_EQ(check(spec).message(), "");
 }
 
+/// Buffers of a second loop beside the first: what it carries, and where that begins.
+enum MoreBuffers : uint32_t { Beside = Initial + 1, BesideInitial };
+enum MoreDispatches : uint32_t { BesideStep = Other + 1 };
+
+/// The same with a loop of one dispatch beside it, and room for what that has.
+static ModelSpec sideBySide() {
+  ModelSpec spec = looping();
+  EntrySpec &entry = encode(spec);
+  constexpr uint64_t bytes = width * sizeof(float);
+  for (manifest::SizeTerm &term : entry.arena) {
+    if (term.rows() == Steps) {
+      term = manifest::SizeTerm(4 * bytes, Steps, 0);
+    } else if (term.rows() == Ranks) {
+      term = manifest::SizeTerm(2 * bytes, Ranks, 0);
+    }
+  }
+  entry.buffers.push_back(entry.buffers[Given]);
+  entry.buffers[Beside].offset = SizeTerms{{3 * bytes, Steps, 0}};
+  entry.buffers[Initial].offset = SizeTerms{{4 * bytes, Steps, 0}};
+  entry.buffers.push_back(entry.buffers[Initial]);
+  entry.buffers[BesideInitial].offset = SizeTerms{{4 * bytes, Steps, 0}, {bytes, Ranks, 0}};
+  // Before the loops, in the place of what began the first.
+  entry.dispatches.insert(entry.dispatches.begin() + Begin + 1, entry.dispatches[Begin]);
+  entry.dispatches[Begin + 1].operands[0] = {BesideInitial, 0};
+  entry.dispatches.push_back(entry.dispatches[Step + 1]);
+  entry.dispatches.back().operands = {{Beside, 0}, {Rows, 0}, {Beside, 0}, {4, 0}};
+  entry.loops = {{Step + 1, 2, Steps, {{Step + 1, 2, Initial + 1}}},
+                 {BesideStep + 1, 1, Steps, {{BesideStep + 1, 2, BesideInitial + 1}}, true}};
+  return spec;
+}
+
+TEST(Loops, MayRunSideBySide) { EXPECT_EQ(check(sideBySide()).message(), ""); }
+
+class HostileGroup : public testing::TestWithParam<Case> {};
+
+TEST_P(HostileGroup, IsRefused) {
+  ModelSpec spec = sideBySide();
+  GetParam().change(encode(spec));
+  const Status status = check(spec);
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
+}
+
+static const Case groups[] = {
+    {"first", [](auto &e) { e.loops[0].beside = true; },
+     "loop 0: beside the one before it, expected a loop whose dispatches end at 7"},
+    {"apart", [](auto &e) { e.loops[0].count = 1; },
+     "loop 1: beside the one before it, expected a loop whose dispatches end at 9"},
+    {"reads", [](auto &e) { e.dispatches[BesideStep + 1].operands[1] = {Given, 0}; },
+     "loop 1: buffer 12 overlaps buffer 12 of loop 0, which runs beside it, and one of them is"},
+    {"writesTheSame", [](auto &e) { e.buffers[Beside].offset = e.buffers[Carried].offset; },
+     "loop 1: buffer 14 overlaps buffer 11 of loop 0"},
+    {"overWhatIsRead", [](auto &e) { e.buffers[Beside].offset = e.buffers[Rows].offset; },
+     "loop 1: buffer 14 overlaps buffer 10 of loop 0"},
+    {"underWhatIsRead", [](auto &e) { e.buffers[Rows].offset = e.buffers[Given].offset; },
+     "loop 1: buffer 10 overlaps buffer 12 of loop 0"},
+    {"overTheBeginning", [](auto &e) { e.buffers[Initial].offset = e.buffers[Beside].offset; },
+     "loop 1: buffer 14 overlaps buffer 13 of loop 0"},
+};
+INSTANTIATE_TEST_SUITE_P(Loops, HostileGroup, testing::ValuesIn(groups),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST(Loops, SideBySideMayReadTheSame) {
+  ModelSpec spec = sideBySide();
+  encode(spec).loops[1].earlier = {{BesideStep + 1, 2, Initial + 1}};
+  EXPECT_EQ(check(spec).message(), "");
+}
+
 /// Rows as long as the most keys: what is carried, and the beginning.
 static ModelSpec carryingKeys() {
   ModelSpec spec = looping();

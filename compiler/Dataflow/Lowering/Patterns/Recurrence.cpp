@@ -139,7 +139,7 @@ LogicalResult lowerRecurrence(transformer::RecurrenceOp op, EntryContext &entry)
   SmallVector<Value> initial = llvm::map_to_vector(op.getInitial(), [&](Value value) {
     return entry.moved(location, entry.bufferOf(value), RowSpace::ranks());
   });
-  auto loop = LoopOp::create(entry.builder, location, results, initial);
+  auto loop = LoopOp::create(entry.builder, location, results, initial, /*beside=*/UnitAttr());
   Block *body = entry.builder.createBlock(&loop.getBody());
   for (BlockArgument argument : arguments.drop_front(op.getInputs().size())) {
     entry.defineValue(argument, body->addArgument(typeOf(argument), argument.getLoc()));
