@@ -12,6 +12,10 @@
 
 namespace heddle {
 
+/// Sequences of a lane that are too few for a chunk of their own where loops run side by side, and
+/// the least of the work that is in such loops then.
+static constexpr size_t fewSequences = 2;
+static constexpr double leastShareOfLoops = 0.3;
 /// More threads than a machine has use for.
 static constexpr int mostThreads = 1024;
 /// Where nothing is won by smaller chunks.
@@ -192,15 +196,33 @@ void Executor::runLoop(const Run &run, const Chunk &chunk, const PlannedLoop &lo
   }
 }
 
+/// Loops that may run at the same time, one after the other or each on a lane of its own.
+void Executor::runLoops(const Run &run, const Chunk &chunk, std::span<const PlannedLoop> loops,
+                        const ChunkMemory &memory, HeddleKernelContext &context, int lane,
+                        bool together) {
+  if (!together || !fasterSideBySide(run, chunk, loops)) {
+    for (const PlannedLoop &loop : loops) {
+      runLoop(run, chunk, loop, memory, context, lane, together);
+    }
+    return;
+  }
+  const auto lanes = static_cast<size_t>(stream->lanes());
+  for (size_t i = static_cast<size_t>(lane); i < loops.size(); i += lanes) {
+    runLoop(run, chunk, loops[i], memory, context, lane, /*together=*/false);
+  }
+  stream->meet(lane);
+}
+
 /// All that a plan runs of a chunk, on one lane or, `together`, by all lanes of the run.
 void Executor::runDispatches(const Run &run, const Chunk &chunk, const ChunkMemory &memory,
                              HeddleKernelContext &context, int lane, bool together) {
-  auto loop = run.plan.loops.begin();
+  size_t loop = 0;
   for (size_t i = 0; i < run.plan.dispatches.size();) {
-    if (loop != run.plan.loops.end() && loop->first == i) {
-      runLoop(run, chunk, *loop, memory, context, lane, together);
-      i += loop->count;
-      ++loop;
+    if (loop < run.plan.loops.size() && run.plan.loops[loop].first == i) {
+      const std::span<const PlannedLoop> loops = run.plan.loopsBeside(loop);
+      runLoops(run, chunk, loops, memory, context, lane, together);
+      i = loops.back().first + loops.back().count;
+      loop += loops.size();
       continue;
     }
     const PlannedDispatch &dispatch = run.plan.dispatches[i++];
@@ -310,6 +332,66 @@ const float *Executor::kept(const PlannedOutput &output, uint64_t count) {
       stream->fetch(0, static_cast<const std::byte *>(place), count * sizeof(float)));
 }
 
+/// The operations of a loop, all steps together.
+static double flopsIn(const PlannedLoop &loop, const Chunk &chunk) {
+  return static_cast<double>(loop.flops.perToken) * static_cast<double>(chunk.tokens) +
+         static_cast<double>(loop.flops.perTokenKey) * chunk.pairs;
+}
+
+/// How often dispatches of loops are launched.
+static double launchesIn(std::span<const PlannedLoop> loops, int64_t steps) {
+  double launches = 0;
+  for (const PlannedLoop &loop : loops) {
+    launches += loop.count * static_cast<double>(steps);
+  }
+  return launches;
+}
+
+/// Whether loops are done earlier side by side, each whole on a lane, than one after the other with
+/// all lanes sharing each step: no step waits for others then, but of few loops lanes are idle.
+bool Executor::fasterSideBySide(const Run &run, const Chunk &chunk,
+                                std::span<const PlannedLoop> loops) const {
+  if (loops.size() < 2 || stream->lanes() == 1) {
+    return false;
+  }
+  const auto lanes = static_cast<size_t>(stream->lanes());
+  double all = 0, longest = 0;
+  for (size_t lane = 0; lane < std::min(lanes, loops.size()); ++lane) {
+    double own = 0;
+    for (size_t i = lane; i < loops.size(); i += lanes) {
+      own += flopsIn(loops[i], chunk);
+    }
+    all += own;
+    longest = std::max(longest, own);
+  }
+  return longest <= all / static_cast<double>(lanes) +
+                        stream->meetingFlops() * launchesIn(loops, run.batch.longest());
+}
+
+/// Whether loops side by side are faster than chunks of sequences: chunks of few sequences read all
+/// weights of a step for few rows, and each lane those of all loops.
+bool Executor::fasterThanChunks(const Run &run, int64_t chunkTokens) const {
+  const auto lanes = static_cast<size_t>(stream->lanes());
+  const std::span<const int32_t> lengths = run.batch.lengths();
+  if (options.schedule != Schedule::Automatic || lengths.size() > fewSequences * lanes ||
+      run.batch.tokens() > chunkTokens) {
+    return false;
+  }
+  const Chunk chunk = wholeOf(run);
+  double flops = 0;
+  for (size_t i = 0; i < run.plan.loops.size();) {
+    const std::span<const PlannedLoop> loops = run.plan.loopsBeside(i);
+    const bool areFaster = loops.size() >= lanes && fasterSideBySide(run, chunk, loops);
+    for (const PlannedLoop &loop : loops) {
+      flops += areFaster ? flopsIn(loop, chunk) : 0;
+    }
+    i += loops.size();
+  }
+  // The rest is hardly faster in one way than in the other.
+  return flops > run.plan.flopsPerToken * static_cast<double>(chunk.tokens) * leastShareOfLoops &&
+         worthSharing(run, chunk);
+}
+
 /// Whether all lanes together are faster than one, as far as their work can tell.
 bool Executor::worthSharing(const Run &run, const Chunk &chunk) const {
   if (stream->lanes() == 1) {
@@ -318,7 +400,14 @@ bool Executor::worthSharing(const Run &run, const Chunk &chunk) const {
   if (options.schedule == Schedule::Cooperative) {
     return true;
   }
-  const auto meetings = static_cast<double>(run.plan.launches(run.batch.longest()) + 2);
+  auto meetings = static_cast<double>(run.plan.launches(run.batch.longest()) + 2);
+  for (size_t i = 0; i < run.plan.loops.size();) {
+    const std::span<const PlannedLoop> loops = run.plan.loopsBeside(i);
+    if (fasterSideBySide(run, chunk, loops)) {
+      meetings -= launchesIn(loops, run.batch.longest()) - 1;
+    }
+    i += loops.size();
+  }
   const double flops = run.plan.flopsPerToken * static_cast<double>(chunk.tokens) +
                        run.plan.flopsPerTokenKey * chunk.pairs +
                        run.plan.boundedFlops(chunk.longest) * static_cast<double>(chunk.tokens);
@@ -340,8 +429,10 @@ Status Executor::run(const Run &run) {
   // The sequences of a loop run side by side: the more of them, the more often a weight is used.
   const int64_t usual = run.plan.loops.empty() ? stream->chunkTokens() : mostChunkTokens;
   const int64_t chunkTokens = options.chunkTokens > 0 ? options.chunkTokens : usual;
+  const Schedule schedule =
+      fasterThanChunks(run, chunkTokens) ? Schedule::Cooperative : options.schedule;
   const bool chunked =
-      scheduler.cut(run.batch.lengths(), cost, stream->lanes(), chunkTokens, options.schedule);
+      scheduler.cut(run.batch.lengths(), cost, stream->lanes(), chunkTokens, schedule);
   const Chunk &first = scheduler.chunks()[0];
   return chunked || !worthSharing(run, first) ? runChunked(run)
                                               : runWhole(run, first, stream->lanes());

@@ -2,7 +2,8 @@
 ///
 /// Runs plans over batches on a device, in one of two ways that give the same bits:
 ///   chunked      each lane takes chunks of whole sequences through the whole graph on its own
-///   cooperative  all lanes share every dispatch and meet before the next
+///   cooperative  all lanes share every dispatch and meet before the next; loops that read nothing
+///                of each other have a lane each, if that is faster
 #ifndef HEDDLE_RUNTIME_SESSION_EXECUTOR_H
 #define HEDDLE_RUNTIME_SESSION_EXECUTOR_H
 
@@ -13,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace heddle {
@@ -84,6 +86,9 @@ private:
 
   static Chunk wholeOf(const Run &run);
   bool worthSharing(const Run &run, const Chunk &chunk) const;
+  bool fasterSideBySide(const Run &run, const Chunk &chunk,
+                        std::span<const PlannedLoop> loops) const;
+  bool fasterThanChunks(const Run &run, int64_t chunkTokens) const;
   Status runChunked(const Run &run);
   Status runWhole(const Run &run, const Chunk &chunk, int lanes);
   void runChunk(const Run &run, const Chunk &chunk, int lane);
@@ -91,6 +96,8 @@ private:
                      HeddleKernelContext &context, int lane, bool together);
   void runLoop(const Run &run, const Chunk &chunk, const PlannedLoop &loop,
                const ChunkMemory &memory, HeddleKernelContext &context, int lane, bool together);
+  void runLoops(const Run &run, const Chunk &chunk, std::span<const PlannedLoop> loops,
+                const ChunkMemory &memory, HeddleKernelContext &context, int lane, bool together);
   void runTail(const Run &run, const Chunk &chunk, HeddleKernelContext context, int lane);
   DispatchWork workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
                       const ChunkMemory &bound) const;

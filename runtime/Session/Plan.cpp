@@ -187,12 +187,19 @@ static BufferPlace placeOf(const manifest::Buffer &buffer, const manifest::Entry
 /// The loops whose dispatches the plan has; `places` are theirs in it.
 static void addLoops(Plan &plan, const manifest::Entry &entry, const std::vector<bool> &live,
                      const std::vector<uint32_t> &places) {
+  uint32_t group = 0;
   for (uint32_t i = 0; entry.loops() != nullptr && i < entry.loops()->size(); ++i) {
     const manifest::Loop &loop = *entry.loops()->Get(i);
+    group = loop.beside() ? group : i;
     if (!live[loop.first()]) {
       continue;
     }
-    PlannedLoop planned{places[loop.first()], loop.count(), 0, 0, loop.rows(), {}};
+    PlannedLoop planned{places[loop.first()], loop.count(), 0, 0, loop.rows(), group, {}, {}};
+    for (uint32_t each = loop.first(); each < loop.first() + loop.count(); ++each) {
+      const TokenFlops flops = flopsOf(*entry.dispatches()->Get(each), plan.spaces);
+      planned.flops.perToken += flops.perToken;
+      planned.flops.perTokenKey += flops.perTokenKey;
+    }
     const PlannedDispatch &last = plan.dispatches[planned.first + planned.count - 1];
     planned.firstOperand = plan.dispatches[planned.first].firstOperand;
     planned.operandCount = last.firstOperand + last.operandCount - planned.firstOperand;
@@ -216,6 +223,14 @@ uint64_t Plan::launches(int64_t longest) const {
     count += loop.count * static_cast<uint64_t>(longest - 1);
   }
   return count;
+}
+
+std::span<const PlannedLoop> Plan::loopsBeside(size_t loop) const {
+  size_t end = loop + 1;
+  while (end < loops.size() && loops[end].group == loops[loop].group) {
+    ++end;
+  }
+  return std::span(loops).subspan(loop, end - loop);
 }
 
 /// Gives every output that is computed a place after the arena.

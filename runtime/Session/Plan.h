@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace heddle {
@@ -131,19 +132,6 @@ struct EarlierOperand {
   RowElements rowElements;
 };
 
-/// Dispatches that run over the rows of one step after the other.
-struct PlannedLoop {
-  /// In Plan::dispatches.
-  uint32_t first;
-  uint32_t count;
-  /// The operands of all of them, in Plan::operands.
-  uint32_t firstOperand;
-  uint32_t operandCount;
-  /// The space of their rows.
-  uint8_t rows;
-  std::vector<EarlierOperand> earlier;
-};
-
 /// What a plan is for.
 struct PlanRequest {
   /// One element per output of the entry.
@@ -159,10 +147,27 @@ std::vector<bool> dispatchesFor(const manifest::Entry &entry, const PlanRequest 
 
 /// Floating-point operations of a dispatch, spread over tokens, and over tokens and their keys.
 struct TokenFlops {
-  uint64_t perToken;
-  uint64_t perTokenKey;
+  uint64_t perToken = 0;
+  uint64_t perTokenKey = 0;
 };
 TokenFlops flopsOf(const manifest::Dispatch &dispatch, std::span<const RowSpace> spaces);
+
+/// Dispatches that run over the rows of one step after the other.
+struct PlannedLoop {
+  /// In Plan::dispatches.
+  uint32_t first;
+  uint32_t count;
+  /// The operands of all of them, in Plan::operands.
+  uint32_t firstOperand;
+  uint32_t operandCount;
+  /// The space of their rows.
+  uint8_t rows;
+  /// Loops of one number follow one another and may run at the same time.
+  uint32_t group;
+  /// The operations of all its steps.
+  TokenFlops flops;
+  std::vector<EarlierOperand> earlier;
+};
 
 /// The rows that sequences have in one space, and the sum of these times those in another.
 struct RowPairs {
@@ -227,6 +232,8 @@ struct Plan {
 
   /// How often dispatches are launched where the longest sequence has so many tokens.
   uint64_t launches(int64_t longest) const;
+  /// A loop, by its number, and those after it that may run beside it.
+  std::span<const PlannedLoop> loopsBeside(size_t loop) const;
 };
 
 } // namespace heddle

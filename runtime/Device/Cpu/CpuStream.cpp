@@ -77,6 +77,7 @@ public:
   const std::byte *fetch(int, const std::byte *from, uint64_t) override { return from; }
   void launch(int lane, const Launch &launch, LaunchTime *time) override;
   void launchTogether(int lane, const Launch &launch, LaunchTime *time) override;
+  void meet(int) override { pool->barrier(); }
   void copy(std::span<const CopiedRows> list) override;
   double now() const override {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - epoch).count();

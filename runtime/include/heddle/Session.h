@@ -228,7 +228,7 @@ enum class Schedule : uint8_t {
   Automatic,
   /// Every thread takes whole sequences through the whole graph, without waiting for the others.
   Chunked,
-  /// All threads work on every dispatch together: for batches of few long sequences.
+  /// All threads work on every dispatch together, or each on a loop: for few long sequences.
   Cooperative,
 };
 
