@@ -80,6 +80,10 @@ def FuseWindowsPass : Pass<"dataflow-fuse-windows", "::mlir::ModuleOp"> {
   let summary = "Multiply what a window sees while it is in the cache, with the rectifier before it";
 }
 
+def GroupLoopsPass : Pass<"dataflow-group-loops", "::mlir::ModuleOp"> {
+  let summary = "Put loops that read nothing of each other side by side, for threads to run at once";
+}
+
 def HoistFromLoopsPass : Pass<"dataflow-hoist-from-loops", "::mlir::ModuleOp"> {
   let summary = "Compute what no step changes for the rows of all steps at once, before the loop";
 }

@@ -119,6 +119,8 @@ static void buildDataflow(PhaseBuilder &builder) {
   ShareTablesPassOptions tables;
   setTargets(tables.targets, options);
   builder.addOptional(createShareTablesPass(tables));
+  // Last, so that nothing comes between loops: what they have lives as long as all of them.
+  builder.addOptional(createGroupLoopsPass());
   // Memory is always planned; what can be switched off is reusing it.
   PlanMemoryPassOptions plan;
   plan.reuse = builder.isEnabled(*createPlanMemoryPass());

@@ -240,7 +240,7 @@ TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
   // The others do without conditions: what they see, they take.
   for (const char *pass :
        {"normalize-heads", "fuse-attention", "share-attention", "fuse-branches", "fuse-projections",
-        "fuse-embedding", "hoist-from-loops", "fuse-windows", "fold-epilogues"}) {
+        "fuse-embedding", "hoist-from-loops", "fuse-windows", "fold-epilogues", "group-loops"}) {
     EXPECT_GT(declined[pass], 0) << pass;
   }
 }

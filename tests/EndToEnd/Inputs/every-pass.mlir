@@ -107,8 +107,9 @@ func.func @words(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transfo
   return %y : tensor<?x32xf32>
 }
 
-// A recurrence: a map of rows that no step changes, and one of what is carried.
-func.func @recur(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !transformer.segments) -> (tensor<?x24xf32> {transformer.name = "steps"}) {
+// A recurrence: a map of rows that no step changes, and one of what is carried. Another from the end
+// reads nothing of it, a third does.
+func.func @recur(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !transformer.segments) -> (tensor<?x24xf32> {transformer.name = "steps"}, tensor<?x24xf32> {transformer.name = "back"}, tensor<?x24xf32> {transformer.name = "again"}) {
   %last, %h = transformer.recurrence(%x : tensor<?x24xf32>) in(%rows) -> tensor<?x24xf32>, tensor<?x24xf32> {
   ^bb0(%now: tensor<?x24xf32>, %before: tensor<?x24xf32>):
     %a = transformer.linear %now, @square : tensor<?x24xf32> -> tensor<?x24xf32>
@@ -117,7 +118,18 @@ func.func @recur(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !trans
     %new = transformer.activate tanh %sum : tensor<?x24xf32>
     transformer.next %new, %new : tensor<?x24xf32>, tensor<?x24xf32>
   }
-  return %h : tensor<?x24xf32>
+  %first, %back = transformer.recurrence(%x : tensor<?x24xf32>) in(%rows) reversed -> tensor<?x24xf32>, tensor<?x24xf32> {
+  ^bb0(%now: tensor<?x24xf32>, %before: tensor<?x24xf32>):
+    %u = transformer.linear %before, @other : tensor<?x24xf32> -> tensor<?x24xf32>
+    %sum = transformer.add %now, %u : tensor<?x24xf32>, tensor<?x24xf32>
+    transformer.next %sum, %sum : tensor<?x24xf32>, tensor<?x24xf32>
+  }
+  %end, %again = transformer.recurrence(%h : tensor<?x24xf32>) in(%rows) -> tensor<?x24xf32>, tensor<?x24xf32> {
+  ^bb0(%now: tensor<?x24xf32>, %before: tensor<?x24xf32>):
+    %sum = transformer.add %now, %before : tensor<?x24xf32>, tensor<?x24xf32>
+    transformer.next %sum, %sum : tensor<?x24xf32>, tensor<?x24xf32>
+  }
+  return %h, %back, %again : tensor<?x24xf32>, tensor<?x24xf32>, tensor<?x24xf32>
 }
 
 // A memory of blocks, from which others may read.

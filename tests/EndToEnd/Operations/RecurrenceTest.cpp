@@ -9,9 +9,11 @@
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 
+#include <array>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 namespace heddle {
 namespace {
@@ -154,6 +156,20 @@ TEST_P(RecurrentOracle, ASentenceHasTheSameBitsInEveryBatch) {
   }
 }
 
+TEST_P(RecurrentOracle, HasTheSameBitsWithLoopsSideBySideOrNot) {
+  const std::string together = compileModel(oracles + GetParam());
+  const std::string apart = compileModel(oracles + GetParam(), {"--disable-pass=group-loops"});
+  ASSERT_FALSE(together.empty() || apart.empty());
+  const Ragged batch = longerBatch(26);
+  const auto expected = runBinary(apart, batch);
+  ASSERT_FALSE(expected.empty());
+  for (const std::string &path : {together, apart}) {
+    for (const int threads : {1, 2, 3}) {
+      EXPECT_EQ(runBinary(path, batch, "", threads), expected) << threads << " threads";
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Folders, RecurrentOracle,
                          testing::Values("gnmt-like", "gru-additive", "gru-concat-local-p",
                                          "gru-last", "lstm-dot-local-m", "lstm-general",
@@ -261,6 +277,159 @@ TEST(Recurrence, CarriesWhatItsRegionSays) {
       }
     }
   }
+}
+
+// --- loops side by side ----------------------------------------------------------------------
+
+/// Two recurrences over the same rows from both ends, and a third of what the first gives.
+class SideBySide : public testing::Test {
+protected:
+  static constexpr int ids = 13;
+
+  Result<Model> compiled(int64_t size, const std::vector<std::string> &disabled = {}) {
+    ModelBuilder model("test");
+    Entry entry = model.entry("encode");
+    const Tensor x = model.scope().gather("table", entry.input("input_ids"), ids, size);
+    const auto over = [&](const char *name, Tensor rows, bool reversed) {
+      const Scope scope = model.scope(name);
+      return scope
+          .recurrence({rows}, {size}, entry.segments(),
+                      [&](std::span<const Tensor> now, std::span<const Tensor> before) {
+                        const Tensor h =
+                            (now[0] + scope.linear("hidden", before[0], size, Bias::No))
+                                .activate(transformer::Activation::Tanh);
+                        return Recurrence{{h}, {h}};
+                      },
+                      {.reversed = reversed})
+          .given[0];
+    };
+    const Tensor forwards = over("forwards", x, false);
+    entry.output("a", forwards);
+    entry.output("b", over("backwards", x, true));
+    entry.output("c", over("again", forwards, false));
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal(0, 1 / std::sqrt(float(size)));
+    std::vector<float> table(size_t(ids * size));
+    std::vector<std::vector<float>> hidden(3, std::vector<float>(size_t(size * size)));
+    std::generate(table.begin(), table.end(), [&] { return normal(random); });
+    CompileRequest request;
+    request.tensors = {{"table.weight", {ids, size}, table}};
+    for (size_t i = 0; i < hidden.size(); ++i) {
+      std::generate(hidden[i].begin(), hidden[i].end(), [&] { return normal(random); });
+      request.tensors.push_back(
+          {std::array{"forwards", "backwards", "again"}[i] + std::string(".hidden.weight"),
+           {size, size},
+           hidden[i]});
+    }
+    HEDDLE_ASSIGN(request.program, model.text());
+    request.disabledPasses = disabled;
+    request.output = folder / "model.so";
+    HEDDLE_TRY(compile(request).status);
+    return Model::load(request.output);
+  }
+
+  /// The threads on which the dispatches of a layer's loop ran.
+  static std::set<int> threadsOf(const Session &session, const std::string &layer) {
+    const std::vector<DispatchProfile> profile = session.profile();
+    std::set<int> threads;
+    for (const DispatchRun &run : session.trace()) {
+      const DispatchProfile &dispatch = profile[run.dispatch];
+      // What runs once is before or after the loop.
+      if (dispatch.calls > 1 && dispatch.name.starts_with(layer)) {
+        threads.insert(run.thread);
+      }
+    }
+    return threads;
+  }
+
+  static Session traced(const Model &model, int threads) {
+    auto session =
+        Session::create(model, {.threads = threads, .profile = true, .traceRuns = 10000});
+    EXPECT_TRUE(session.ok()) << session.status().message();
+    return *std::move(session);
+  }
+
+  const TemporaryFolder folder;
+};
+
+TEST_F(SideBySide, EachLoopHasAThread) {
+  const auto model = compiled(128);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  Ragged batch = randomSentences(2, 20, ids, 3);
+  batch.append(std::vector<int32_t>(31, 4));
+  auto one = Session::create(*model);
+  ASSERT_TRUE(one.ok());
+  const auto expected = runModel(*one, "encode", batch);
+  Session two = traced(*model, 2);
+  EXPECT_EQ(runModel(two, "encode", batch), expected);
+  const std::set<int> forwards = threadsOf(two, "forwards");
+  const std::set<int> backwards = threadsOf(two, "backwards");
+  EXPECT_EQ(forwards.size(), 1U);
+  EXPECT_EQ(backwards.size(), 1U);
+  EXPECT_NE(forwards, backwards);
+  // It reads the first.
+  EXPECT_EQ(threadsOf(two, "again").size(), 2U);
+  // A third thread has no loop of its own: two are faster than three that meet at every step.
+  Session three = traced(*model, 3);
+  EXPECT_EQ(runModel(three, "encode", batch), expected);
+  EXPECT_EQ(threadsOf(three, "forwards").size(), 1U);
+}
+
+TEST_F(SideBySide, AllThreadsShareStepsThatAreLarge) {
+  const auto model = compiled(1024);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Ragged batch = randomSentences(2, 6, ids, 3);
+  auto one = Session::create(*model);
+  ASSERT_TRUE(one.ok());
+  const auto expected = runModel(*one, "encode", batch);
+  // Of three threads one would be idle.
+  Session three = traced(*model, 3);
+  EXPECT_EQ(runModel(three, "encode", batch), expected);
+  EXPECT_EQ(threadsOf(three, "forwards").size(), 3U);
+  Session two = traced(*model, 2);
+  EXPECT_EQ(runModel(two, "encode", batch), expected);
+  EXPECT_EQ(threadsOf(two, "forwards").size(), 1U);
+}
+
+TEST_F(SideBySide, ManySequencesAreChunks) {
+  const auto model = compiled(128);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Ragged batch = randomSentences(40, 20, ids, 3);
+  auto one = Session::create(*model);
+  ASSERT_TRUE(one.ok());
+  const auto expected = runModel(*one, "encode", batch);
+  Session two = traced(*model, 2);
+  EXPECT_EQ(runModel(two, "encode", batch), expected);
+  // Each thread has chunks of its own, with all loops, unless one of them was late and got none.
+  EXPECT_EQ(threadsOf(two, "forwards"), threadsOf(two, "backwards"));
+}
+
+TEST_F(SideBySide, WhatNobodyAsksForIsLeftOut) {
+  const auto model = compiled(128);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Ragged batch = randomSentences(3, 20, ids, 3);
+  auto one = Session::create(*model);
+  ASSERT_TRUE(one.ok());
+  for (const auto &[name, expected] : runModel(*one, "encode", batch)) {
+    Session two = traced(*model, 2);
+    std::vector<float> values(expected.size());
+    const Input input{"input_ids", batch.ids};
+    const Output output{name, values};
+    ASSERT_EQ(two.run("encode", batch.lengths, {&input, 1}, {&output, 1}).message(), "");
+    EXPECT_EQ(values, expected) << name;
+    EXPECT_EQ(threadsOf(two, "forwards").empty(), name == "b");
+    EXPECT_EQ(threadsOf(two, "backwards").empty(), name != "b");
+    EXPECT_EQ(threadsOf(two, "again").empty(), name != "c");
+  }
+}
+
+TEST_F(SideBySide, WithoutThePassStepsAreShared) {
+  const auto model = compiled(1024, {"group-loops"});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Ragged batch = randomSentences(2, 6, ids, 3);
+  Session two = traced(*model, 2);
+  runModel(two, "encode", batch);
+  EXPECT_EQ(threadsOf(two, "forwards"), threadsOf(two, "backwards"));
 }
 
 // --- misuse of the builder -------------------------------------------------------------------

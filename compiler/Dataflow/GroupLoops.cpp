@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Puts loops side by side that read nothing of each other, both directions of a bidirectional
+/// layer above all: threads then run them at the same time, and no step of one waits for another's.
+///
+/// ```mlir
+/// %x = dataflow.dispatch @contract(%rows, ...)       : ... // W x of all steps
+/// %y = dataflow.loop() ... { ... %x ... }
+/// %z = dataflow.dispatch @contract_2(%reversed, ...) : ...
+/// %w = dataflow.loop() ... { ... %z ... }
+/// ```
+/// becomes
+/// ```mlir
+/// %x = dataflow.dispatch @contract(%rows, ...)       : ...
+/// %z = dataflow.dispatch @contract_2(%reversed, ...) : ...
+/// %y = dataflow.loop() ... { ... %x ... }
+/// %w = dataflow.loop() beside ... { ... %z ... }
+/// ```
+/// What is between them and reads nothing of theirs goes before them, the rest after. The executor
+/// decides for each batch whether threads share them out; the results have the same bits.
+/// Tests: tests/compiler/Dataflow/group-loops.mlir
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+#include "dialects/Dataflow/Dataflow.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_GROUPLOOPSPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+/// How reasons name a loop.
+std::string nameOf(LoopOp loop) {
+  std::string name = placeName(loop.getLoc());
+  return name.empty() ? "the loop before it" : name;
+}
+
+/// The loops of a graph that run side by side, while they are found.
+class Group {
+public:
+  explicit Group(LoopOp first) : loops{first} { readers[first] = first; }
+
+  /// Takes up an operation after the last of the loops.
+  void follow(Operation *op) {
+    if (LoopOp source = sourceOf(op)) {
+      readers[op] = source;
+    }
+    following.push_back(op);
+  }
+
+  /// Why a loop after all that follows cannot run beside these; empty if it can.
+  std::string reasonAgainst(LoopOp loop) {
+    if (LoopOp source = sourceOf(loop)) {
+      return "not side by side: it reads what " + nameOf(source) + " gives";
+    }
+    auto kept = llvm::find_if(following, [](Operation *op) { return !isMemoryEffectFree(op); });
+    if (kept != following.end()) {
+      return "not side by side: " + describe(*kept) + " is between it and " + nameOf(loops.back()) +
+             ", and has a cache or a state";
+    }
+    return {};
+  }
+
+  void add(LoopOp loop) {
+    reportTaken(loop.getLoc(), passNames::groupLoops, "runs beside " + nameOf(loops.back()));
+    SmallVector<Operation *> after;
+    for (Operation *op : following) {
+      if (readers.contains(op)) {
+        op->moveAfter(after.empty() ? loop.getOperation() : after.back());
+        after.push_back(op);
+      } else {
+        op->moveBefore(loops.front());
+      }
+    }
+    following = std::move(after);
+    loop.setBeside(true);
+    readers[loop] = loop;
+    loops.push_back(loop);
+  }
+
+private:
+  /// The loop whose results an operation reads, or what others made of them; null if there is none.
+  LoopOp sourceOf(Operation *op) {
+    LoopOp source;
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        source = operand.getDefiningOp() ? readers.lookup(operand.getDefiningOp()) : LoopOp();
+        if (source) {
+          return WalkResult::interrupt();
+        }
+      }
+      return WalkResult::advance();
+    });
+    return source;
+  }
+
+  SmallVector<LoopOp> loops;
+  /// What comes after the last of them.
+  SmallVector<Operation *> following;
+  /// The operations that depend on these loops, and on which of them; the loops themselves too.
+  llvm::DenseMap<Operation *, LoopOp> readers;
+};
+
+struct GroupLoops : impl::GroupLoopsPassBase<GroupLoops> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    for (auto graph : getOperation().getOps<GraphOp>()) {
+      std::optional<Group> group;
+      for (Operation &op : llvm::make_early_inc_range(graph.getBody().front())) {
+        auto loop = dyn_cast<LoopOp>(op);
+        if (!loop) {
+          if (group) {
+            group->follow(&op);
+          }
+          continue;
+        }
+        std::string reason = group ? group->reasonAgainst(loop) : std::string();
+        if (group && reason.empty()) {
+          group->add(loop);
+          continue;
+        }
+        if (group) {
+          reportDeclined(loop.getLoc(), passNames::groupLoops, reason);
+        }
+        group.emplace(loop);
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace heddle
