@@ -15,7 +15,6 @@
 #include "formats/Binary/ManifestCheck.h"
 #include "formats/Binary/SymbolicSize.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
@@ -28,15 +27,6 @@ using flatbuffers::Offset;
 
 namespace heddle {
 namespace {
-
-/// The element type of memory, or of a type itself, as manifests store it.
-uint8_t elementOf(Type type) {
-  Type element = llvm::TypeSwitch<Type, Type>(type)
-                     .Case<BufferType, CacheType, StateType>(
-                         [](auto memory) { return memory.getElementType(); })
-                     .Default(type);
-  return uint8_t(elementTypeOf(element));
-}
 
 /// The kind of an observed output; graphs have been verified.
 manifest::Observed observedKind(StringAttr kind) {
@@ -114,7 +104,7 @@ void EntryWriter::addBuffer(Value value, manifest::Location location, uint32_t i
   }
   auto indices = stored.empty() ? Offset<flatbuffers::Vector<uint32_t>>()
                                 : builder.CreateVector(stored.data(), stored.size());
-  buffers.push_back(manifest::CreateBuffer(builder, location, elementOf(value.getType()), shape,
+  buffers.push_back(manifest::CreateBuffer(builder, location, elementNumber(value.getType()), shape,
                                            terms, index, indices));
 }
 
@@ -155,10 +145,11 @@ LogicalResult EntryWriter::writeInput(BlockArgument argument) {
   }
   addBuffer(argument, manifest::Location::Input, inputs.size());
   auto shape = builder.CreateVectorOfStructs(shapeOf(type, spaces));
-  inputs.push_back(manifest::CreatePort(
-      builder, text(builder, name.getValue()), elementOf(type), shape, areIds ? limit.getInt() : 0,
-      graph.getArgAttr(index, "dataflow.optional") != nullptr, numbers.lookup(argument),
-      manifest::Observed::No, isToken ? static_cast<int32_t>(token.getInt()) : -1));
+  inputs.push_back(manifest::CreatePort(builder, text(builder, name.getValue()),
+                                        elementNumber(type), shape, areIds ? limit.getInt() : 0,
+                                        graph.getArgAttr(index, "dataflow.optional") != nullptr,
+                                        numbers.lookup(argument), manifest::Observed::No,
+                                        isToken ? static_cast<int32_t>(token.getInt()) : -1));
   return success();
 }
 
@@ -203,7 +194,7 @@ void EntryWriter::writeCache(BlockArgument argument) {
   auto type = cast<CacheType>(argument.getType());
   addBuffer(argument, manifest::Location::Cache, caches.size());
   caches.push_back(manifest::CreateCachePort(builder, text(builder, name.getValue()),
-                                             type.getWidth(), elementOf(type), layoutOf(type),
+                                             type.getWidth(), elementNumber(type), layoutOf(type),
                                              isChanged(argument), numbers.lookup(argument),
                                              builder.CreateVectorOfStructs(readsOf(argument))));
 }
@@ -212,9 +203,9 @@ void EntryWriter::writeState(BlockArgument argument) {
   auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dataflow.name");
   auto type = cast<StateType>(argument.getType());
   addBuffer(argument, manifest::Location::State, states.size());
-  states.push_back(manifest::CreateStatePort(builder, text(builder, name.getValue()),
-                                             type.getWidth(), elementOf(type), isChanged(argument),
-                                             numbers.lookup(argument), type.getKeyed()));
+  states.push_back(manifest::CreateStatePort(
+      builder, text(builder, name.getValue()), type.getWidth(), elementNumber(type),
+      isChanged(argument), numbers.lookup(argument), type.getKeyed()));
 }
 
 LogicalResult EntryWriter::writeOutputs() {
@@ -235,9 +226,9 @@ LogicalResult EntryWriter::writeOutputs() {
                                          << "' is " << type << ", expected rows of constant width";
     }
     auto shape = builder.CreateVectorOfStructs(shapeOf(type, spaces));
-    outputs.push_back(manifest::CreatePort(builder, text(builder, name.getValue()), elementOf(type),
-                                           shape, 0, false, numbers.lookup(value),
-                                           observedKind(observed)));
+    outputs.push_back(manifest::CreatePort(builder, text(builder, name.getValue()),
+                                           elementNumber(type), shape, 0, false,
+                                           numbers.lookup(value), observedKind(observed)));
   }
   return success();
 }
@@ -469,25 +460,6 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
       builder.CreateVector(loops), spaces[graph.getAppendedRows().value_or(RowSpace::tokens())]);
 }
 
-FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const ManifestInputs &inputs,
-                                                      FlatBufferBuilder &builder) {
-  Table<manifest::Parameter> table;
-  for (transformer::ParameterOp parameter : usedParameters(module)) {
-    auto place = inputs.parameters.find(parameter.getSymName());
-    if (place == inputs.parameters.end()) {
-      return parameter.emitOpError("has no place in the weights");
-    }
-    ArrayRef<int64_t> dimensions = parameter.getTensorType().getShape();
-    std::vector<uint64_t> shape(dimensions.begin(), dimensions.end());
-    auto written = builder.CreateVector(shape);
-    table.push_back(manifest::CreateParameter(builder, text(builder, parameter.getSymName()),
-                                              elementOf(parameter.getTensorType().getElementType()),
-                                              written, place->second.offset, place->second.size,
-                                              place->second.checksum));
-  }
-  return table;
-}
-
 Table<flatbuffers::String> writeTexts(FlatBufferBuilder &builder,
                                       const std::vector<std::string> &strings) {
   Table<flatbuffers::String> table;
@@ -499,36 +471,14 @@ Table<flatbuffers::String> writeTexts(FlatBufferBuilder &builder,
 
 } // namespace
 
-SmallVector<transformer::ParameterOp> usedParameters(ModuleOp module) {
-  SymbolTable symbols(module);
-  llvm::SetVector<Operation *> used;
-  SmallVector<ParameterOp> read;
-  unsigned targets = 1;
-  for (auto graph : module.getOps<GraphOp>()) {
-    for (auto parameter : graph.getBody().getOps<ParameterOp>()) {
-      if (!parameter->use_empty()) {
-        read.push_back(parameter);
-        targets = std::max(targets, parameter.getNumStored());
-      }
-    }
-  }
-  for (unsigned target = 0; target < targets; ++target) {
-    for (ParameterOp parameter : read) {
-      used.insert(symbols.lookup(parameter.getStored(target).getAttr()));
-    }
-  }
-  return llvm::map_to_vector(used,
-                             [](Operation *op) { return cast<transformer::ParameterOp>(op); });
-}
-
-LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
-                            FlatBufferBuilder &builder) {
-  SymbolTable symbols(module);
+static FailureOr<Table<manifest::Entry>> writeEntries(ModuleOp module, SymbolTable &symbols,
+                                                      const ManifestInputs &inputs,
+                                                      KernelTable &kernels,
+                                                      FlatBufferBuilder &builder) {
   llvm::StringMap<uint32_t> numbers;
   for (transformer::ParameterOp parameter : usedParameters(module)) {
     numbers.try_emplace(parameter.getSymName(), numbers.size());
   }
-  KernelTable kernels;
   Table<manifest::Entry> entries;
   for (auto graph : module.getOps<GraphOp>()) {
     FailureOr<Offset<manifest::Entry>> entry =
@@ -537,6 +487,18 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
       return failure();
     }
     entries.push_back(*entry);
+  }
+  return entries;
+}
+
+LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
+                            FlatBufferBuilder &builder) {
+  SymbolTable symbols(module);
+  KernelTable kernels;
+  FailureOr<Table<manifest::Entry>> entries =
+      writeEntries(module, symbols, inputs, kernels, builder);
+  if (failed(entries)) {
+    return failure();
   }
   FailureOr<Table<manifest::Parameter>> parameters = writeParameters(module, inputs, builder);
   if (failed(parameters)) {
@@ -554,7 +516,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
     targetNames.push_back(target.name);
   }
   auto targets = builder.CreateVector(writeTexts(builder, targetNames));
-  auto entryTable = builder.CreateVector(entries);
+  auto entryTable = builder.CreateVector(*entries);
   auto kernelTable = builder.CreateVector(kernels.write(builder, inputs));
   auto parameterTable = builder.CreateVector(*parameters);
   auto summary = builder.CreateVector(writeTexts(builder, inputs.reportSummary));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Numbers row spaces and kernels, and writes the tables that say what the numbers mean.
+/// Numbers row spaces, kernels and parameters, and writes the tables that say what the numbers
+/// mean.
 #include "compiler/Link/ManifestTables.h"
 
 #include "heddle/Limits.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -13,6 +15,14 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 namespace heddle {
+
+uint8_t elementNumber(Type type) {
+  Type element = llvm::TypeSwitch<Type, Type>(type)
+                     .Case<BufferType, CacheType, StateType>(
+                         [](auto memory) { return memory.getElementType(); })
+                     .Default(type);
+  return uint8_t(elementTypeOf(element));
+}
 
 LogicalResult SpaceTable::add(int64_t dimension) {
   std::optional<RowSpace> space = spaceOfDimension(dimension);
@@ -161,6 +171,49 @@ Table<manifest::Kernel> KernelTable::write(FlatBufferBuilder &builder,
       table.push_back(
           writeKernel(builder, inputs, inputs.finishName(kernel.getSymName()), ScratchSize()));
     }
+  }
+  return table;
+}
+
+// --- parameters ---------------------------------------------------------------------------------
+
+SmallVector<transformer::ParameterOp> usedParameters(ModuleOp module) {
+  SymbolTable symbols(module);
+  llvm::SetVector<Operation *> used;
+  SmallVector<ParameterOp> read;
+  unsigned targets = 1;
+  for (auto graph : module.getOps<GraphOp>()) {
+    for (auto parameter : graph.getBody().getOps<ParameterOp>()) {
+      if (!parameter->use_empty()) {
+        read.push_back(parameter);
+        targets = std::max(targets, parameter.getNumStored());
+      }
+    }
+  }
+  for (unsigned target = 0; target < targets; ++target) {
+    for (ParameterOp parameter : read) {
+      used.insert(symbols.lookup(parameter.getStored(target).getAttr()));
+    }
+  }
+  return llvm::map_to_vector(used,
+                             [](Operation *op) { return cast<transformer::ParameterOp>(op); });
+}
+
+FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const ManifestInputs &inputs,
+                                                      FlatBufferBuilder &builder) {
+  Table<manifest::Parameter> table;
+  for (transformer::ParameterOp parameter : usedParameters(module)) {
+    auto place = inputs.parameters.find(parameter.getSymName());
+    if (place == inputs.parameters.end()) {
+      return parameter.emitOpError("has no place in the weights");
+    }
+    ArrayRef<int64_t> dimensions = parameter.getTensorType().getShape();
+    std::vector<uint64_t> shape(dimensions.begin(), dimensions.end());
+    auto written = builder.CreateVector(shape);
+    table.push_back(manifest::CreateParameter(
+        builder, text(builder, parameter.getSymName()),
+        elementNumber(parameter.getTensorType().getElementType()), written, place->second.offset,
+        place->second.size, place->second.checksum));
   }
   return table;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a manifest numbers in the order in which it is met: the row spaces of an entry, and the
-/// kernels of all graphs.
+/// What a manifest numbers in the order in which it is met: the row spaces of an entry, the kernels
+/// of all graphs and the parameters.
 #ifndef HEDDLE_COMPILER_LINK_MANIFESTTABLES_H
 #define HEDDLE_COMPILER_LINK_MANIFESTTABLES_H
 
@@ -19,6 +19,9 @@ inline flatbuffers::Offset<flatbuffers::String> text(flatbuffers::FlatBufferBuil
                                                      llvm::StringRef string) {
   return builder.CreateString(string.data(), string.size());
 }
+
+/// The element type of memory, or of a type itself, as manifests store it.
+uint8_t elementNumber(mlir::Type type);
 
 /// The row spaces of an entry, numbered as they are met after tokens and sequences.
 class SpaceTable {
@@ -70,6 +73,11 @@ private:
   llvm::SmallVector<dataflow::KernelOp> kernels;
   uint32_t count = 0;
 };
+
+/// The parameters of usedParameters(), with their places in the weights.
+mlir::FailureOr<Table<manifest::Parameter>>
+writeParameters(mlir::ModuleOp module, const ManifestInputs &inputs,
+                flatbuffers::FlatBufferBuilder &builder);
 
 } // namespace heddle
 

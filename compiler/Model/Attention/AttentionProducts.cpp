@@ -235,6 +235,25 @@ static std::string obstacleOfPairs(const AttentionMatch &match) {
              : "a number of each row or key multiplies scores of pairs";
 }
 
+/// Why the heads of several products cannot be made side by side; empty if they can.
+static std::string obstacleOfSides(const AttentionMatch &match) {
+  for (const ScoreProduct &product : match.products) {
+    for (auto [what, operand] :
+         {std::pair("queries", &product.query), std::pair("keys", &product.key)}) {
+      if (!mapOf(*operand)) {
+        Operation *producer = operand->tensor.getDefiningOp();
+        return std::string(what) + " of products that are summed are no linear maps, whose heads " +
+               "could be made side by side (" + (producer ? describe(producer) : "an argument") +
+               ")";
+      }
+    }
+    if (!llvm::all_of(product.factor.numbers, weightOf)) {
+      return "products that are summed have factors of their own for each row";
+    }
+  }
+  return "";
+}
+
 FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::string &reason) {
   if (llvm::any_of(match.products, [](const ScoreProduct &each) { return each.pairs; })) {
     reason = obstacleOfPairs(match);
@@ -284,23 +303,9 @@ FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::
     reason = "a number of each key multiplies some of several products of other queries";
     return failure();
   }
-  for (const ScoreProduct &product : match.products) {
-    for (auto [what, operand] :
-         {std::pair("queries", &product.query), std::pair("keys", &product.key)}) {
-      if (!mapOf(*operand)) {
-        Operation *producer = operand->tensor.getDefiningOp();
-        reason =
-            std::string(what) + " of products that are summed are no linear maps, whose heads " +
-            "could be made side by side (" + (producer ? describe(producer) : "an argument") + ")";
-        return failure();
-      }
-    }
-    if (!llvm::all_of(product.factor.numbers, weightOf)) {
-      reason = "products that are summed have factors of their own for each row";
-      return failure();
-    }
-  }
-  return ProductArrangement::SideBySide;
+  reason = obstacleOfSides(match);
+  return reason.empty() ? FailureOr<ProductArrangement>(ProductArrangement::SideBySide)
+                        : FailureOr<ProductArrangement>(failure());
 }
 
 ProductRows combineProducts(OpBuilder &builder, Location location, DerivedParameters &parameters,
