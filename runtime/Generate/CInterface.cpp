@@ -5,6 +5,7 @@
 #include "heddle/Generation.h"
 #include "runtime/Generate/SearchRules.h"
 
+#include <algorithm>
 #include <deque>
 #include <fmt/format.h>
 
@@ -55,7 +56,11 @@ static Result<GenerationOptions> readOptions(const heddle_generation_options &op
   result.topP = options.top_p;
   result.seed = options.seed;
   result.alternatives = options.alternatives != 0;
-  result.command = given(options.command);
+  if (options.command != HEDDLE_UNSET) {
+    // Beyond every task, and of one type with the others.
+    constexpr int64_t least = INT32_MIN + 1, most = INT32_MAX;
+    result.command = static_cast<int32_t>(std::clamp(options.command, least, most));
+  }
   return result;
 }
 

@@ -220,8 +220,8 @@ typedef struct heddle_generation_options {
   uint64_t seed;
   /* Not 0: the nbest best first tokens after the prefix, each with its best continuation. */
   int32_t alternatives;
-  /* Which task, of a model of several; unset: the first. */
-  int32_t command;
+  /* Which task, from 0 on, of a model of several; unset: the first. */
+  int64_t command;
 } heddle_generation_options;
 #define HEDDLE_GENERATION_OPTIONS_INIT                                                             \
   {sizeof(heddle_generation_options),                                                              \
