@@ -133,8 +133,15 @@ function(heddle_fuzzer name)
     add_custom_target(fuzzers)
   endif()
   add_dependencies(fuzzers ${name})
-  set(grown ${CMAKE_BINARY_DIR}/fuzz/${name})
-  file(MAKE_DIRECTORY ${grown})
+  # A list of files and no folder, into which libFuzzer would write what it finds: the next run would
+  # begin elsewhere.
+  if(ARG_CORPUS)
+    file(GLOB inputs CONFIGURE_DEPENDS ${ARG_CORPUS}/*)
+    list(JOIN inputs "," inputs)
+    set(list ${CMAKE_BINARY_DIR}/fuzz/${name}.inputs)
+    file(WRITE ${list} "${inputs}")
+    list(APPEND ARG_OPTIONS -seed_inputs=@${list})
+  endif()
   add_test(NAME ${name} COMMAND ${name} -max_total_time=${HEDDLE_FUZZ_SECONDS} -rss_limit_mb=2048
-           -seed=${HEDDLE_FUZZ_SEED} -timeout=10 -print_final_stats=1 ${ARG_OPTIONS} ${grown} ${ARG_CORPUS})
+           -seed=${HEDDLE_FUZZ_SEED} -timeout=10 -print_final_stats=1 ${ARG_OPTIONS})
 endfunction()

@@ -33,10 +33,13 @@ def fuzz_targets(build):
 def run(build, name, command, inputs, seconds):
     """One target: (inputs, seconds, exit code)."""
     findings = build / "fuzz" / "findings" / name
-    findings.mkdir(parents=True, exist_ok=True)
+    grown = build / "fuzz" / name
+    for folder in (findings, grown):
+        folder.mkdir(parents=True, exist_ok=True)
     log = build / "fuzz" / f"{name}.log"
     command = [word for word in command if not word.startswith(("-max_total_time=", "-seed="))]
     command[1:1] = [f"-runs={inputs}", f"-max_total_time={seconds}", f"-artifact_prefix={findings}/"]
+    command.append(str(grown))
     # Where memory was taken is of interest when a finding is looked at; memory that was given back is
     # kept from use for a while that is longer than an input. More of either costs time.
     environment = {"ASAN_OPTIONS": "malloc_context_size=1:quarantine_size_mb=8", **os.environ}
