@@ -35,6 +35,9 @@ namespace heddle {
 
 namespace {
 
+/// What loops side by side have lives at the same time, which few threads make up for.
+constexpr size_t mostLoops = 16;
+
 /// How reasons name a loop.
 std::string nameOf(LoopOp loop) {
   std::string name = placeName(loop.getLoc());
@@ -56,6 +59,9 @@ public:
 
   /// Why a loop after all that follows cannot run beside these; empty if it can.
   std::string reasonAgainst(LoopOp loop) {
+    if (loops.size() == mostLoops) {
+      return "not side by side: " + std::to_string(mostLoops) + " loops before it are";
+    }
     if (LoopOp source = sourceOf(loop)) {
       return "not side by side: it reads what " + nameOf(source) + " gives";
     }

@@ -62,11 +62,16 @@ struct HoistFromLoops : impl::HoistFromLoopsPassBase<HoistFromLoops> {
 
   void runOnOperation() override {
     getOperation().walk([](LoopOp loop) {
+      // Nothing may come between loops that run side by side.
+      LoopOp first = loop;
+      while (LoopOp neighbor = first.getNeighbor()) {
+        first = neighbor;
+      }
       for (Operation &op : llvm::make_early_inc_range(loop.getBody().front())) {
         auto dispatch = dyn_cast<DispatchOp>(op);
         if (!dispatch && !isa<NextOp>(op) && !findInner(&op, loop)) {
           // A view.
-          op.moveBefore(loop);
+          op.moveBefore(first);
         }
         if (!dispatch) {
           continue;
@@ -76,7 +81,7 @@ struct HoistFromLoops : impl::HoistFromLoopsPassBase<HoistFromLoops> {
           reportDeclined(dispatch.getLoc(), passNames::hoistFromLoops, reason);
           continue;
         }
-        dispatch->moveBefore(loop);
+        dispatch->moveBefore(first);
         reportTaken(dispatch.getLoc(), passNames::hoistFromLoops,
                     dispatch.getKernel() + " runs once over the rows of all steps");
       }

@@ -198,8 +198,9 @@ static Status checkBeside(const manifest::Loop &loop, uint32_t from, const Group
   if (group.stored.empty() || loop.first() != from) {
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("beside the one before it, expected a loop whose dispatches "
-                                    "end at {}",
-                                    loop.first()));
+                                    "end at {}, got {}",
+                                    loop.first(),
+                                    group.stored.empty() ? "none" : fmt::format("{}", from)));
   }
   for (size_t i = 0; i < group.stored.size(); ++i) {
     for (const StoredBuffer &other : group.stored[i]) {

@@ -162,8 +162,8 @@ public:
   /// The same by all lanes of a run, which share the work and begin the next when it is done. Each
   /// says it with a context of its own, and the same in it but for scratch memory.
   virtual void launchTogether(int lane, const Launch &launch, LaunchTime *time) = 0;
-  /// What any lane of a run was told before it says this is done before what any is told after: all
-  /// of them say it.
+  /// A barrier: what any lane of a run launched before it is complete before any lane goes on.
+  /// Every lane of the run must call it.
   virtual void meet(int lane) = 0;
 
   // --- Between runs

@@ -332,6 +332,13 @@ const float *Executor::kept(const PlannedOutput &output, uint64_t count) {
       stream->fetch(0, static_cast<const std::byte *>(place), count * sizeof(float)));
 }
 
+/// All operations of a plan.
+static double flopsIn(const Plan &plan, const Chunk &chunk) {
+  const auto tokens = static_cast<double>(chunk.tokens);
+  return plan.flopsPerToken * tokens + plan.flopsPerTokenKey * chunk.pairs +
+         plan.boundedFlops(chunk.longest) * tokens;
+}
+
 /// The operations of a loop, all steps together.
 static double flopsIn(const PlannedLoop &loop, const Chunk &chunk) {
   return static_cast<double>(loop.flops.perToken) * static_cast<double>(chunk.tokens) +
@@ -388,8 +395,7 @@ bool Executor::fasterThanChunks(const Run &run, int64_t chunkTokens) const {
     i += loops.size();
   }
   // The rest is hardly faster in one way than in the other.
-  return flops > run.plan.flopsPerToken * static_cast<double>(chunk.tokens) * leastShareOfLoops &&
-         worthSharing(run, chunk);
+  return flops > flopsIn(run.plan, chunk) * leastShareOfLoops && worthSharing(run, chunk);
 }
 
 /// Whether all lanes together are faster than one, as far as their work can tell.
@@ -408,10 +414,7 @@ bool Executor::worthSharing(const Run &run, const Chunk &chunk) const {
     }
     i += loops.size();
   }
-  const double flops = run.plan.flopsPerToken * static_cast<double>(chunk.tokens) +
-                       run.plan.flopsPerTokenKey * chunk.pairs +
-                       run.plan.boundedFlops(chunk.longest) * static_cast<double>(chunk.tokens);
-  return flops >= stream->meetingFlops() * meetings;
+  return flopsIn(run.plan, chunk) >= stream->meetingFlops() * meetings;
 }
 
 Status Executor::run(const Run &run) {

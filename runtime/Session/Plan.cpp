@@ -196,9 +196,11 @@ static void addLoops(Plan &plan, const manifest::Entry &entry, const std::vector
     }
     PlannedLoop planned{places[loop.first()], loop.count(), 0, 0, loop.rows(), group, {}, {}};
     for (uint32_t each = loop.first(); each < loop.first() + loop.count(); ++each) {
-      const TokenFlops flops = flopsOf(*entry.dispatches()->Get(each), plan.spaces);
-      planned.flops.perToken += flops.perToken;
-      planned.flops.perTokenKey += flops.perTokenKey;
+      const manifest::Dispatch &dispatch = *entry.dispatches()->Get(each);
+      const TokenFlops flops = flopsOf(dispatch, plan.spaces);
+      const uint64_t keys = dispatch.most_keys();
+      planned.flops.perToken += flops.perToken + keys * flops.perTokenKey;
+      planned.flops.perTokenKey += keys == 0 ? flops.perTokenKey : 0;
     }
     const PlannedDispatch &last = plan.dispatches[planned.first + planned.count - 1];
     planned.firstOperand = plan.dispatches[planned.first].firstOperand;

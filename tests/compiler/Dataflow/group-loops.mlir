@@ -140,3 +140,100 @@ dataflow.graph @caches(%x: !x {dataflow.name = "x"}, %cache: !cache {dataflow.na
 // REPORT-DAG: group-loops{{.*}}not side by side: it reads what layer.0 gives{{.*}}
 // REPORT-DAG: group-loops{{.*}}not side by side: it reads what layer.1 gives{{.*}}
 // REPORT-DAG: group-loops{{.*}}not side by side: {{.*}} is between it and memory, and has a cache or a state
+
+// Not more than 16 of them: what they have lives at the same time.
+// CHECK-LABEL: dataflow.graph @many(
+dataflow.graph @many(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "a"}) {
+  // CHECK: dataflow.loop() :
+  // CHECK-COUNT-15: dataflow.loop() beside :
+  // CHECK: dataflow.loop() :
+  // CHECK-NOT: beside
+  %rows = dataflow.dispatch @order(%x) : (!x) -> !steps
+  %l0 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.0")
+  %l1 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.1")
+  %l2 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.2")
+  %l3 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.3")
+  %l4 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.4")
+  %l5 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.5")
+  %l6 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.6")
+  %l7 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.7")
+  %l8 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.8")
+  %l9 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.9")
+  %l10 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.10")
+  %l11 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.11")
+  %l12 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.12")
+  %l13 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.13")
+  %l14 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.14")
+  %l15 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.15")
+  %l16 = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%rows, %before) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  } loc("loop.16")
+  %a = dataflow.dispatch @given(%l16) : (!steps) -> !x
+  dataflow.output %a : !x
+}

@@ -53,6 +53,30 @@ dataflow.graph @encode(%x: !x {dataflow.name = "x"}) -> (!dataflow.buffer<[token
   dataflow.output %z : !dataflow.buffer<[tokens, 4], f32>
 }
 
+// Out of a loop beside another it goes before both.
+// CHECK-LABEL: dataflow.graph @beside(
+dataflow.graph @beside(%x: !x {dataflow.name = "x"}) -> (!dataflow.buffer<[tokens, 4], f32> {dataflow.name = "y"}) {
+  // CHECK: dataflow.columns
+  // CHECK-NEXT: dataflow.dispatch @left(
+  // CHECK-NEXT: dataflow.loop() :
+  // CHECK: dataflow.loop() beside :
+  %rows = dataflow.dispatch @collect(%x) : (!x) -> !steps
+  %first = dataflow.loop() : () -> !half {
+  ^bb0(%before: !half):
+    %new = dataflow.dispatch @sum(%before, %before) : (!half, !half) -> !half
+    dataflow.next %new : !half
+  }
+  %y = dataflow.loop() beside : () -> !half {
+  ^bb0(%before: !half):
+    %left = dataflow.columns %rows from 0 : !steps -> !left
+    %a = dataflow.dispatch @left(%left) : (!left) -> !half
+    %new = dataflow.dispatch @sum(%a, %before) : (!half, !half) -> !half
+    dataflow.next %new : !half
+  }
+  %z = dataflow.dispatch @back(%y) : (!half) -> !dataflow.buffer<[tokens, 4], f32>
+  dataflow.output %z : !dataflow.buffer<[tokens, 4], f32>
+}
+
 // REPORT-DAG: hoist-from-loops{{.*}}left runs once over the rows of all steps
 // REPORT-DAG: hoist-from-loops{{.*}}sum runs once over the rows of all steps
 // REPORT-DAG: hoist-from-loops{{.*}}not moved: it reads what a step gives
