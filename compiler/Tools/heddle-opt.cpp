@@ -102,6 +102,7 @@ namespace {
 /// Runs before all other passes, which take a program to be one module, as the importer does.
 struct CheckModulePass : PassWrapper<CheckModulePass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckModulePass)
+  StringRef getArgument() const override { return "heddle-check-module"; }
   void runOnOperation() override {
     if (failed(heddle::verifyOneModule(getOperation()))) {
       signalPassFailure();
