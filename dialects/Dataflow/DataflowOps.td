@@ -57,8 +57,8 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     - C14: a region after `pairs` is there exactly where the family sums pairs, and has two arguments:
       an element of a query and one of a key.
     - C15: an attention_weights that is `raw` hides no keys.
-    - C16: only what sums pairs looks at numbers of keys; their heads and taps are as many, heads
-      positive, taps odd and below 2^20, and there are filters only with them.
+    - C16: only what sums pairs has locations; `locationHeads` and `locationTaps` have equal length, taps
+      are odd, there are at most 64 heads and 2^20 numbers near a key, and filters only with them.
 
     ```mlir
     dataflow.kernel @contract_384x384 : (!dataflow.buffer<[tokens, 384], f32>, !dataflow.buffer<[384, 384], f32>, !dataflow.buffer<[384], f32>) -> !dataflow.buffer<[tokens, 384], f32>

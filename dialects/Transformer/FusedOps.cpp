@@ -98,52 +98,81 @@ static LogicalResult verifyPairWeights(Operation *op, FlatSymbolRefAttr weights,
                  : success();
 }
 
-/// C8 of attention, C10 of attention_weights, but for the shapes of parameters.
-template <typename Op> static LogicalResult verifyLooked(Op op) {
-  ArrayRef<int64_t> taps = op.getLookTaps().value_or(ArrayRef<int64_t>());
-  if (taps.size() != op.getLooked().size()) {
-    return op.emitOpError("expects 'look_taps' with a number for each of ")
-           << op.getLooked().size() << " tensors that pairs look at, got " << taps.size();
-  }
-  for (int64_t each : taps) {
-    if (each < 1 || each > mostDistance || each % 2 == 0) {
-      return op.emitOpError("expects odd numbers of taps below 2^20, got ") << each;
+std::optional<int64_t> heddle::transformer::numbersNear(ArrayRef<int64_t> heads,
+                                                        ArrayRef<int64_t> taps) {
+  int64_t near = 0, all = 0;
+  for (auto [headsOf, tapsOf] : llvm::zip_equal(heads, taps)) {
+    if (headsOf < 1 || headsOf > mostLocationHeads || tapsOf < 1 || tapsOf > mostNear ||
+        tapsOf % 2 == 0) {
+      return std::nullopt;
+    }
+    all += headsOf;
+    near += headsOf * tapsOf;
+    if (all > mostLocationHeads || near > mostNear) {
+      return std::nullopt;
     }
   }
-  bool looks = !taps.empty();
-  if (looks && !op.getPairsAttr()) {
-    return op.emitOpError("expects 'looked' only with 'pairs'");
+  return near;
+}
+
+/// Nothing if an operation's locations are not as C8 of attention says.
+template <typename Op> static std::optional<int64_t> numbersNear(Op op) {
+  ArrayRef<int64_t> taps = op.getLocationTaps().value_or(ArrayRef<int64_t>());
+  auto heads = llvm::map_to_vector(op.getLocations(), [](Value numbers) {
+    return cast<RankedTensorType>(numbers.getType()).getDimSize(1);
+  });
+  return heads.size() == taps.size() ? numbersNear(heads, taps) : std::nullopt;
+}
+
+/// C8 of attention, C10 of attention_weights, but for the shapes of parameters.
+template <typename Op> static LogicalResult verifyLocations(Op op) {
+  ArrayRef<int64_t> taps = op.getLocationTaps().value_or(ArrayRef<int64_t>());
+  if (taps.size() != op.getLocations().size()) {
+    return op.emitOpError("expects 'location_taps' with a number for each of ")
+           << op.getLocations().size() << " tensors of locations, got " << taps.size();
   }
-  if (looks != static_cast<bool>(op.getLookWeightsAttr()) || (!looks && op.getLookFiltersAttr())) {
-    return op.emitOpError("expects 'look_weights' exactly where pairs look at numbers of keys, and "
-                          "'look_filters' only there");
+  if (!numbersNear(op)) {
+    InFlightDiagnostic error = op.emitOpError("expects odd numbers of taps, at most ")
+                               << mostLocationHeads << " heads and " << mostNear
+                               << " numbers near a key, got taps ";
+    llvm::interleaveComma(taps, error);
+    error << " of ";
+    llvm::interleaveComma(op.getLocations().getTypes(), error);
+    return error;
+  }
+  bool hasLocations = !taps.empty();
+  if (hasLocations && !op.getPairsAttr()) {
+    return op.emitOpError("expects 'locations' only with 'pairs'");
+  }
+  if (hasLocations != static_cast<bool>(op.getLocationWeightsAttr()) ||
+      (!hasLocations && op.getLocationFiltersAttr())) {
+    return op.emitOpError("expects 'location_weights' exactly where there are locations, and "
+                          "'location_filters' only there");
   }
   return success();
 }
 
 /// The same for those.
-template <typename Op> static LogicalResult verifyLooks(Op op, SymbolTableCollection &symbolTable) {
-  if (op.getLooked().empty()) {
+template <typename Op>
+static LogicalResult verifyLocationShapes(Op op, SymbolTableCollection &symbolTable) {
+  if (op.getLocations().empty()) {
     return success();
   }
-  int64_t lines = 0;
-  for (auto [looked, taps] : llvm::zip_equal(op.getLooked(), *op.getLookTaps())) {
-    // Of a tensor that there is and 2^20 taps.
-    lines += cast<RankedTensorType>(looked.getType()).getDimSize(1) * taps;
-  }
-  if (FlatSymbolRefAttr filters = op.getLookFiltersAttr()) {
-    ParameterOp parameter = lookUpParameter(op, "look filters", filters, symbolTable);
+  int64_t lines = *numbersNear(op);
+  if (FlatSymbolRefAttr filters = op.getLocationFiltersAttr()) {
+    ParameterOp parameter = lookUpParameter(op, "location filters", filters, symbolTable);
     if (!parameter) {
       return failure();
     }
     int64_t count = parameter.getTensorType().getDimSize(0);
-    if (failed(verifyParameterShape(op, "look filters", filters, {count, lines}, symbolTable))) {
+    if (failed(
+            verifyParameterShape(op, "location filters", filters, {count, lines}, symbolTable))) {
       return failure();
     }
     lines = count;
   }
   int64_t size = op.getQuery().getType().getDimSize(1) / static_cast<int64_t>(op.getHeads());
-  return verifyParameterShape(op, "look weights", op.getLookWeightsAttr(), {size, lines},
+  return verifyParameterShape(op, "location weights", op.getLocationWeightsAttr(), {size, lines},
                               symbolTable);
 }
 
@@ -202,7 +231,7 @@ LogicalResult AttentionOp::verify() {
       succeeded(verifyScale(*this, getScaleAttr())) &&
       succeeded(verifyHidden(*this, getVisibility(), getHiddenAttr())) &&
       succeeded(verifyPairs(*this, getPairsAttr(), getPairWeightsAttr())) &&
-      succeeded(verifyLooked(*this)));
+      succeeded(verifyLocations(*this)));
 }
 
 LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
@@ -214,7 +243,7 @@ LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
       succeeded(verifyScore(*this, getScoreAttr(), getBiasAttr(), symbolTable)) &&
       succeeded(verifyPairWeights(*this, getPairWeightsAttr(), static_cast<int64_t>(getHeads()),
                                   getQuery().getType(), symbolTable)) &&
-      succeeded(verifyLooks(*this, symbolTable)));
+      succeeded(verifyLocationShapes(*this, symbolTable)));
 }
 
 LogicalResult AttentionWeightsOp::verify() {
@@ -228,7 +257,7 @@ LogicalResult AttentionWeightsOp::verify() {
       failed(verifyScale(*this, getScaleAttr())) ||
       failed(verifyHidden(*this, getVisibility(), getHiddenAttr())) ||
       failed(verifyPairs(*this, getPairsAttr(), getPairWeightsAttr())) ||
-      failed(verifyLooked(*this))) {
+      failed(verifyLocations(*this))) {
     return failure();
   }
   // C9
@@ -256,7 +285,7 @@ LogicalResult AttentionWeightsOp::verifySymbolUses(SymbolTableCollection &symbol
       succeeded(verifyScore(*this, getScoreAttr(), getBiasAttr(), symbolTable)) &&
       succeeded(verifyPairWeights(*this, getPairWeightsAttr(), static_cast<int64_t>(getHeads()),
                                   getQuery().getType(), symbolTable)) &&
-      succeeded(verifyLooks(*this, symbolTable)));
+      succeeded(verifyLocationShapes(*this, symbolTable)));
 }
 
 LogicalResult EmbedOp::verify() {
@@ -353,26 +382,27 @@ static OperationFlops ofVisibleKeys(VisibilityAttr visibility, int64_t flops) {
   return keys ? OperationFlops{.perRow = *keys * flops} : OperationFlops{.perRowAndKey = flops};
 }
 
-// What every pair adds of the numbers of keys that it looks at, without filters between.
-template <typename Op> static int64_t flopsOfLooks(Op op) {
-  int64_t lines = 0;
-  for (auto [looked, taps] :
-       llvm::zip(op.getLooked(), op.getLookTaps().value_or(ArrayRef<int64_t>()))) {
-    lines += cast<RankedTensorType>(looked.getType()).getDimSize(1) * taps;
+// What a row takes for each key of its locations: the filters, and the lines in every column.
+template <typename Op> static int64_t flopsOfLocations(Op op) {
+  int64_t near = numbersNear(op).value_or(0), lines = near, ofFilters = 0;
+  if (FlatSymbolRefAttr filters = op.getLocationFiltersAttr()) {
+    auto parameter = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(op, filters);
+    lines = parameter ? parameter.getTensorType().getDimSize(0) : near;
+    ofFilters = 2 * near * lines;
   }
-  return 2 * lines * op.getQuery().getType().getDimSize(1);
+  return ofFilters + 2 * lines * op.getQuery().getType().getDimSize(1);
 }
 
 // Keys and values may have fewer heads; every head of queries is a product.
 OperationFlops AttentionOp::getFlops() {
   return ofVisibleKeys(getVisibility(),
                        2 * (getQuery().getType().getDimSize(1) + getType().getDimSize(1)) +
-                           flopsOfLooks(*this));
+                           flopsOfLocations(*this));
 }
 
 OperationFlops AttentionWeightsOp::getFlops() {
   return ofVisibleKeys(getVisibility(),
-                       2 * getQuery().getType().getDimSize(1) + flopsOfLooks(*this));
+                       2 * getQuery().getType().getDimSize(1) + flopsOfLocations(*this));
 }
 
 OperationFlops AttendOp::getFlops() {

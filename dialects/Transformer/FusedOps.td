@@ -60,11 +60,11 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
     Source: Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and
     translate", appendix A.1.2, where f is tanh.
 
-    With `looked`, numbers of keys such as the weights of the step before, each column of a pair has a
+    With `locations`, numbers of keys such as the weights of the step before, each column of a pair has a
     weighted sum of those of the key and its neighbours as well: f is of Q[t, h, d] + K[k, h, d] +
-    sum over c of look_weights[d, c] * L[t, k, c]. The lines L are `looked[t, g, k + n - (taps - 1) / 2]`
-    for each tensor in order, each of its heads g and each n below its number in `look_taps`, with zero
-    outside the keys of the row's own sequence; with `look_filters` each line is a sum of all of these,
+    sum over c of location_weights[d, c] * L[t, k, c]. The lines L are `locations[t, g, k + n - (taps - 1) / 2]`
+    for each tensor in order, each of its heads g and each n below its number in `location_taps`, with zero
+    outside the keys of the row's own sequence; with `location_filters` each line is a sum of all of these,
     by a row of the filters. Source: Chorowski et al., "Attention-based models for speech recognition",
     section 2.1.
 
@@ -91,9 +91,9 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
     - C6: a score that takes the bias has one, of several distances.
     - C7: `pairs` and `pair_weights` are both given or neither; the weights are a parameter of shape
       [heads, head size], and no step of `pairs` takes a bias.
-    - C8: `looked` is given only with `pairs`; `look_taps` has an odd number below 2^20 for each tensor
-      of it. The filters are a parameter [lines, sum of heads * taps], the weights one of shape [head
-      size, lines], given where `looked` is; without filters there are as many lines as that sum.
+    - C8: `locations` is given only with `pairs`; `location_taps` has an odd number for each tensor of
+      it; these have at most 64 heads, and 2^20 taps in all heads, together. The filters are a parameter [lines, sum of heads * taps], the weights one of shape [head
+      size, lines], given where `locations` is; without filters there are as many lines as that sum.
 
     ```mlir
     %a = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
@@ -101,7 +101,8 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
   }];
   let arguments = (ins Transformer_Rows:$query, Transformer_Rows:$key, Transformer_Rows:$value,
                        Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
-                       Variadic<Transformer_Scores>:$looked, I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
+                       Variadic<Transformer_Scores>:$locations, I64Attr:$heads,
+                       F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
                        OptionalAttr<FlatSymbolRefAttr>:$bias,
                        OptionalAttr<Transformer_HiddenAttr>:$hidden,
                        DefaultValuedAttr<I64Attr, "1">:$key_share,
@@ -109,14 +110,14 @@ def Transformer_AttentionOp : Transformer_Op<"attention",
                        OptionalAttr<Transformer_ScoreAttr>:$score,
                        OptionalAttr<Transformer_ScoreAttr>:$pairs,
                        OptionalAttr<FlatSymbolRefAttr>:$pair_weights,
-                       OptionalAttr<DenseI64ArrayAttr>:$look_taps,
-                       OptionalAttr<FlatSymbolRefAttr>:$look_filters,
-                       OptionalAttr<FlatSymbolRefAttr>:$look_weights);
+                       OptionalAttr<DenseI64ArrayAttr>:$location_taps,
+                       OptionalAttr<FlatSymbolRefAttr>:$location_filters,
+                       OptionalAttr<FlatSymbolRefAttr>:$location_weights);
   let results = (outs Transformer_Rows:$result);
   let extraClassDeclaration = attendedDeclaration;
   let assemblyFormat = [{
     $query `,` $key `,` $value `in` `(` $queries `,` $keys `)`
-    (`looked` `(` $looked^ `:` type($looked) `)`)? attr-dict
+    (`locations` `(` $locations^ `:` type($locations) `)`)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -128,7 +129,7 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
   let description = [{
     The weights of `attention` without the sum of values, for layers that share them and callers that
     request them. Keys that a row does not see have weight zero. `hidden`, `score`, `pairs` and
-    `looked` are as in `attention`.
+    `locations` are as in `attention`.
 
     With `raw` the result is the scores themselves: what no softmax follows, or not at once.
 
@@ -143,7 +144,7 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
     - C7: a score that takes the bias has one, of several distances.
     - C8: `pairs` and `pair_weights` are as in `attention`.
     - C9: `raw` scores are of all keys, without a bias.
-    - C10: `looked` and what belongs to it are as C8 of `attention` says.
+    - C10: `locations` and what belongs to it are as C8 of `attention` says.
 
     ```mlir
     %p = transformer.attention_weights %q, %k in(%rows, %rows) {heads = 12 : i64, scale = 1.250000e-01 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x12x?xf32>
@@ -151,22 +152,23 @@ def Transformer_AttentionWeightsOp : Transformer_Op<"attention_weights",
   }];
   let arguments = (ins Transformer_Rows:$query, Transformer_Rows:$key,
                        Transformer_SegmentsType:$queries, Transformer_SegmentsType:$keys,
-                       Variadic<Transformer_Scores>:$looked, I64Attr:$heads, F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
+                       Variadic<Transformer_Scores>:$locations, I64Attr:$heads,
+                       F32Attr:$scale, Transformer_VisibilityAttr:$visibility,
                        OptionalAttr<FlatSymbolRefAttr>:$bias,
                        OptionalAttr<Transformer_HiddenAttr>:$hidden,
                        DefaultValuedAttr<I64Attr, "1">:$key_share,
                        OptionalAttr<Transformer_ScoreAttr>:$score,
                        OptionalAttr<Transformer_ScoreAttr>:$pairs,
                        OptionalAttr<FlatSymbolRefAttr>:$pair_weights,
-                       OptionalAttr<DenseI64ArrayAttr>:$look_taps,
-                       OptionalAttr<FlatSymbolRefAttr>:$look_filters,
-                       OptionalAttr<FlatSymbolRefAttr>:$look_weights,
+                       OptionalAttr<DenseI64ArrayAttr>:$location_taps,
+                       OptionalAttr<FlatSymbolRefAttr>:$location_filters,
+                       OptionalAttr<FlatSymbolRefAttr>:$location_weights,
                        UnitAttr:$raw);
   let results = (outs Transformer_Scores:$result);
   let extraClassDeclaration = attendedDeclaration;
   let assemblyFormat = [{
     $query `,` $key `in` `(` $queries `,` $keys `)`
-    (`looked` `(` $looked^ `:` type($looked) `)`)? attr-dict
+    (`locations` `(` $locations^ `:` type($locations) `)`)? attr-dict
     `:` type($query) `,` type($key) `->` type($result)
   }];
   let hasVerifier = 1;

@@ -63,6 +63,13 @@ namespace heddle::transformer {
 /// The largest distance D that a table of biases by distance, [heads, 2 D + 1], can have.
 inline constexpr int64_t mostDistance = int64_t{1} << 20;
 
+/// The most heads of numbers of keys that scores of pairs add, and the most of these near a key.
+inline constexpr int64_t mostLocationHeads = 64;
+inline constexpr int64_t mostNear = int64_t{1} << 20;
+/// How many numbers near a key inputs of so many heads and taps have, one for each head and tap;
+/// nothing if taps are even or not positive, or there are more than these limits.
+std::optional<int64_t> numbersNear(llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps);
+
 /// The entry's argument that a cache or state started from, before it was changed; null if there is
 /// none.
 mlir::BlockArgument cacheArgument(mlir::Value cache);

@@ -217,10 +217,10 @@ std::string acrossSpaces(llvm::StringRef family) { return family.str() + " of tw
 /// A kernel that sums maths of pairs.
 std::string ofPairs(llvm::StringRef family) { return family.str() + " of pairs"; }
 
-/// One whose pairs look at numbers of keys: more weights than one belong to them.
-std::string withLooks(llvm::StringRef family) { return family.str() + " that looks at keys"; }
+/// One whose pairs have locations, numbers of keys: more weights than one belong to them.
+std::string withLocations(llvm::StringRef family) { return family.str() + " that looks at keys"; }
 
-bool hasLooks(dataflow::KernelOp kernel) {
+bool hasLocations(dataflow::KernelOp kernel) {
   return llvm::count_if(kernel.getComputes().getInputs(kernel.getKernelType()),
                         [](const auto &input) { return input.weighsPairs; }) > 1;
 }
@@ -238,7 +238,7 @@ std::set<std::string> everything() {
   }
   for (const char *family : {"attention", "attention_weights"}) {
     names.insert(ofPairs(family));
-    names.insert(withLooks(family));
+    names.insert(withLocations(family));
   }
   return names;
 }
@@ -259,8 +259,8 @@ Result<bool> take(std::set<std::string> &missing, const std::string &path) {
       if (!kernel.getPairs().empty()) {
         left.erase(ofPairs(family));
       }
-      if (hasLooks(kernel)) {
-        left.erase(withLooks(family));
+      if (hasLocations(kernel)) {
+        left.erase(withLocations(family));
       }
       const bool hasBlocks = llvm::any_of(dataflow::namedSpaces(kernel.getKernelType()),
                                           [](RowSpace space) { return space.isDerived(); });

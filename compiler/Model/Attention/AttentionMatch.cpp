@@ -584,7 +584,12 @@ FailureOr<AttentionMatch> matchPairScores(ContractOp contract, std::string &reas
 }
 
 FailureOr<AttentionMatch> matchWeightedSum(ContractOp contract, std::string &reason) {
-  return AttentionMatcher(SoftmaxOp(), reason).runAlone(contract, changedWeights(contract));
+  Value weights = changedWeights(contract);
+  if (!areOfRowsFirst(weights)) {
+    reason = "its weights were turned, or more than 64 operations make them";
+    return failure();
+  }
+  return AttentionMatcher(SoftmaxOp(), reason).runAlone(contract, weights);
 }
 
 FailureOr<AttentionMatch> matchAttention(SoftmaxOp softmax, std::string &reason) {

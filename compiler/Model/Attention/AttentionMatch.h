@@ -135,6 +135,9 @@ llvm::FailureOr<AttentionMatch> matchPairScores(transformer::ContractOp contract
 /// them: those of another normaliser, or weights that were changed after it. Null if there are
 /// none.
 mlir::Value changedWeights(transformer::ContractOp contract);
+/// Whether these lie as kernels read them: the numbers of a row come first. Weights that were
+/// turned are as many for each key as there are rows.
+bool areOfRowsFirst(mlir::Value weights);
 
 /// Such a contraction, as the one sum of an attention without products; on failure `reason` is the
 /// first condition that did not hold.

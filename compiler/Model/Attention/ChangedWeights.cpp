@@ -13,9 +13,7 @@ using namespace heddle::transformer;
 
 namespace heddle {
 
-/// Whether numbers [t, h, k] lie so: those of rows come first. Weights that were turned are as many
-/// for each key as there are rows.
-static bool areOfRowsFirst(Value numbers) {
+bool areOfRowsFirst(Value numbers) {
   // More than any model's.
   constexpr size_t most = 64;
   llvm::SmallSetVector<Value, 8> seen;
@@ -45,8 +43,8 @@ static Value weightsOf(ContractOp contract) {
        {std::tuple(contract.getLhs(), contract.getLhsAxes(), contract.getRhsAxes()),
         std::tuple(contract.getRhs(), contract.getRhsAxes(), contract.getLhsAxes())}) {
     auto type = cast<RankedTensorType>(value.getType());
-    bool areWeights = axes.size() == 3 && axes.front() == 't' && axes.back() == 'k' &&
-                      !type.isDynamicDim(1) && areOfRowsFirst(value);
+    bool areWeights =
+        axes.size() == 3 && axes.front() == 't' && axes.back() == 'k' && !type.isDynamicDim(1);
     StringRef result = contract.getResultAxes();
     if (areWeights && result.contains('t') && !result.contains('k') && others.contains('k') &&
         !others.contains('t')) {
@@ -58,8 +56,10 @@ static Value weightsOf(ContractOp contract) {
 
 Value changedWeights(ContractOp contract) {
   Value weights = weightsOf(contract);
+  Operation *producer = weights ? weights.getDefiningOp() : nullptr;
   // Why those of a softmax are no attention has been said.
-  bool isOther = weights && isa_and_nonnull<SoftmaxOp, AttentionWeightsOp>(weights.getDefiningOp());
+  auto ofPairs = dyn_cast_if_present<AttentionWeightsOp>(producer);
+  bool isOther = isa_and_present<SoftmaxOp>(producer) || (ofPairs && !ofPairs.getRaw());
   return isOther ? Value() : weights;
 }
 

@@ -25,8 +25,9 @@
 ///
 /// In place of the product of queries and keys there may be a weighted sum of maths of pairs of
 /// both (PairScores.h), such as v . tanh(q + k), which is the operation's `pairs`. Convolutions
-/// over numbers of keys that are added to pairs are what it has `looked` at. Where no softmax takes
-/// it in, it becomes the scores of an attention without one, so that pairs are never in memory.
+/// over numbers of keys that are added to pairs are what it has `locations` at. Where no softmax
+/// takes it in, it becomes the scores of an attention without one, so that pairs are never in
+/// memory.
 ///
 /// Weights that no softmax gives, of another normaliser or changed after it, are summed with values
 /// by `transformer.attend`.
@@ -88,25 +89,26 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
   llvm_unreachable("every arrangement is handled");
 }
 
-/// What pairs look at: the taps of each convolution, and the filters that they have in common.
-std::string summarise(const PairLooks &looks, const DerivedParameters &parameters) {
-  if (looks.looked.empty()) {
+/// Locations: the taps of each convolution, and the filters that they have in common.
+std::string summarise(const PairLocations &locations, const DerivedParameters &parameters) {
+  if (locations.locations.empty()) {
     return "";
   }
   std::string text;
-  for (int64_t taps : looks.taps.asArrayRef()) {
-    text += (text.empty() ? ", looks at " : " and ") + std::to_string(taps);
+  for (int64_t taps : locations.taps.asArrayRef()) {
+    text += (text.empty() ? ", locations of " : " and ") + std::to_string(taps);
   }
   text += " keys";
-  return looks.filters
+  return locations.filters
              ? text + " by " +
-                   std::to_string(parameters.lookUp(looks.filters).getTensorType().getDimSize(0)) +
+                   std::to_string(
+                       parameters.lookUp(locations.filters).getTensorType().getDimSize(0)) +
                    " filters"
              : text;
 }
 
 std::string summarise(const AttentionMatch &match, ProductArrangement arrangement,
-                      const std::string &looks, FlatSymbolRefAttr bias, ScoreAttr score,
+                      const std::string &locations, FlatSymbolRefAttr bias, ScoreAttr score,
                       ScoreAttr pairs) {
   int64_t size = sizeOfHeads(match, arrangement);
   std::string text = std::to_string(match.heads) + " heads of " + std::to_string(size);
@@ -121,7 +123,7 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
   }
   text += summarise(match, arrangement) + ", scale " + printNumber(match.scale()) + ", " +
           match.visibility.text() + summarise(match.hidden) +
-          (pairs ? ", pairs " + pairs.text() : "") + looks +
+          (pairs ? ", pairs " + pairs.text() : "") + locations +
           (bias ? ", bias @" + bias.getValue().str() : "") +
           (score ? ", score " + score.text() : "");
   if (!match.softmax) {
@@ -285,10 +287,11 @@ private:
     if (first.pairs) {
       pairWeights =
           derivePairWeights(parameters, location, *first.pairs, match.heads, first.factor.numbers);
-      looks = deriveLooks(parameters, location, *first.pairs);
+      locations = deriveLocations(parameters, location, *first.pairs);
     }
-    reportTaken(location, passNames::fuseAttention,
-                summarise(match, arrangement, summarise(looks, parameters), bias, score, pairs));
+    reportTaken(
+        location, passNames::fuseAttention,
+        summarise(match, arrangement, summarise(locations, parameters), bias, score, pairs));
   }
 
   /// One value: attention, and directly after it the weights if they are asked for, so that the
@@ -300,11 +303,11 @@ private:
     begin(location);
     ProductRows rows = combineProducts(builder, location, parameters, match, arrangement);
     Value value = valueRows(builder, location, parameters, sum, match.heads);
-    Value result =
-        AttentionOp::create(builder, location, typeOf(sum, match.heads), rows.query, rows.key,
-                            value, segments[0], segments[1], looks.looked, heads, scale, visibility,
-                            bias, match.hidden, number(rows.keyShare), number(sum.value.share),
-                            score, pairs, pairWeights, looks.taps, looks.filters, looks.weights);
+    Value result = AttentionOp::create(
+        builder, location, typeOf(sum, match.heads), rows.query, rows.key, value, segments[0],
+        segments[1], locations.locations, heads, scale, visibility, bias, match.hidden,
+        number(rows.keyShare), number(sum.value.share), score, pairs, pairWeights, locations.taps,
+        locations.filters, locations.weights);
     if (match.isResult) {
       Operation *last = replaceWeights(location, rows);
       for (Operation *view : match.views) {
@@ -341,10 +344,10 @@ private:
 
   AttentionWeightsOp createWeights(Location location, Type type, const ProductRows &rows,
                                    UnitAttr raw) {
-    return AttentionWeightsOp::create(builder, location, type, rows.query, rows.key, segments[0],
-                                      segments[1], looks.looked, heads, scale, visibility, bias,
-                                      match.hidden, number(rows.keyShare), score, pairs,
-                                      pairWeights, looks.taps, looks.filters, looks.weights, raw);
+    return AttentionWeightsOp::create(
+        builder, location, type, rows.query, rows.key, segments[0], segments[1],
+        locations.locations, heads, scale, visibility, bias, match.hidden, number(rows.keyShare),
+        score, pairs, pairWeights, locations.taps, locations.filters, locations.weights, raw);
   }
 
   IntegerAttr number(int64_t share) { return builder.getI64IntegerAttr(share); }
@@ -360,7 +363,7 @@ private:
   ScoreAttr score;
   ScoreAttr pairs;
   FlatSymbolRefAttr pairWeights;
-  PairLooks looks;
+  PairLocations locations;
   SmallVector<Value> segments;
 };
 

@@ -146,8 +146,12 @@ private:
       return areSameSegments(op.getQueries(), segments[0]) &&
              areSameSegments(op.getKeys(), segments[1]);
     };
-    if (!isOfScores(pairs.sum) || !llvm::all_of(pairs.looks, isOfScores)) {
+    if (!isOfScores(pairs.sum) || !llvm::all_of(pairs.locations, isOfScores)) {
       return decline("pairs are of other segments than their scores");
+    }
+    if (!areWithinLimits(pairs.locations)) {
+      return decline("convolutions over more than " + Twine(mostLocationHeads) + " heads or " +
+                     Twine(mostNear) + " numbers near a key are added to pairs");
     }
     if (maths.getSteps().size() > ScoreAttr::mostSteps) {
       return decline("the function of pairs has more than " + Twine(ScoreAttr::mostSteps) +
@@ -158,6 +162,16 @@ private:
       pairs.steps.push_back(ScoreStep::multiply(ScoreTerm::ofValue(0), ScoreTerm::ofConstant(1)));
     }
     return success();
+  }
+
+  static bool areWithinLimits(ArrayRef<ConvolveKeysOp> convolutions) {
+    SmallVector<int64_t> heads, taps;
+    for (ConvolveKeysOp each : convolutions) {
+      auto weight = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(each, each.getWeightAttr());
+      heads.push_back(weight.getTensorType().getDimSize(1));
+      taps.push_back(weight.getTensorType().getDimSize(2));
+    }
+    return numbersNear(heads, taps).has_value();
   }
 
   /// The sum of a row, a key, convolutions over numbers of keys and weights of columns.
@@ -175,15 +189,17 @@ private:
           pending.push_back(add.getRhs());
         }
         pending.push_back(add.getLhs());
-      } else if (auto look = dyn_cast_if_present<ConvolveKeysOp>(producer)) {
-        pairs.looks.push_back(look);
+      } else if (auto convolution = dyn_cast_if_present<ConvolveKeysOp>(producer)) {
+        pairs.locations.push_back(convolution);
       } else if (auto sum = dyn_cast_if_present<PairSumOp>(producer); sum && !pairs.sum) {
         pairs.sum = sum;
+      } else if (isa_and_present<PairSumOp>(producer)) {
+        return decline("pairs are a sum of two rows and two keys");
       } else {
         return decline("pairs are no sum of a row and a key (" +
                        (producer ? describe(producer) : "an argument") + ")");
       }
-      if (pairs.looks.size() + pairs.biases.size() > mostAdded) {
+      if (pairs.locations.size() + pairs.biases.size() > mostAdded) {
         return decline("more than " + Twine(mostAdded) +
                        " convolutions and biases are added to pairs");
       }
@@ -284,44 +300,44 @@ static std::optional<Factors> factorsOf(const DerivedParameters &parameters,
 
 namespace {
 /// The convolutions of pairs as matrices.
-class LookMatrices {
+class LocationMatrices {
 public:
-  LookMatrices(DerivedParameters &parameters, Location location, const PairScores &pairs)
+  LocationMatrices(DerivedParameters &parameters, Location location, const PairScores &pairs)
       : parameters(parameters), location(location), pairs(pairs), width(pairs.width()) {}
 
   /// How many numbers near a key one convolution is of.
-  int64_t nearOf(ConvolveKeysOp look) const {
-    ArrayRef<int64_t> shape = shapeOf(look);
+  int64_t nearOf(ConvolveKeysOp convolution) const {
+    ArrayRef<int64_t> shape = shapeOf(convolution);
     return shape[1] * shape[2];
   }
-  ArrayRef<int64_t> shapeOf(ConvolveKeysOp look) const {
-    return parameters.lookUp(look.getWeightAttr()).getTensorType().getShape();
+  ArrayRef<int64_t> shapeOf(ConvolveKeysOp convolution) const {
+    return parameters.lookUp(convolution.getWeightAttr()).getTensorType().getShape();
   }
 
   /// Filters of all and one map after them; whether they have been made so and that is less work.
-  bool separate(PairLooks &looks) const {
+  bool separate(PairLocations &locations) const {
     SmallVector<Factors> factors;
     int64_t near = 0;
-    for (ConvolveKeysOp look : pairs.looks) {
-      std::optional<Factors> each = factorsOf(parameters, look.getWeightAttr());
+    for (ConvolveKeysOp convolution : pairs.locations) {
+      std::optional<Factors> each = factorsOf(parameters, convolution.getWeightAttr());
       if (!each || (!factors.empty() && each->map != factors.front().map)) {
         return false;
       }
       factors.push_back(*each);
-      near += nearOf(look);
+      near += nearOf(convolution);
     }
     int64_t count = parameters.lookUp(factors.front().map).getTensorType().getDimSize(1);
     if (count * (near + width) >= near * width) {
       return false;
     }
     SmallVector<FlatSymbolRefAttr> filters;
-    for (auto [look, each] : llvm::zip_equal(pairs.looks, factors)) {
+    for (auto [convolution, each] : llvm::zip_equal(pairs.locations, factors)) {
       filters.push_back(parameters.derive(location, each.filters.getValue().str() + ".near",
                                           ExpressionKind::Columns, each.filters,
-                                          {count, nearOf(look)}, {}, each.first));
+                                          {count, nearOf(convolution)}, {}, each.first));
     }
-    looks.filters = join(filters, count, near);
-    looks.weights = factors.front().map;
+    locations.filters = join(filters, count, near);
+    locations.weights = factors.front().map;
     return true;
   }
 
@@ -329,11 +345,12 @@ public:
   FlatSymbolRefAttr whole() const {
     SmallVector<FlatSymbolRefAttr> matrices;
     int64_t near = 0;
-    for (ConvolveKeysOp look : pairs.looks) {
-      FlatSymbolRefAttr weight = look.getWeightAttr();
-      near += nearOf(look);
+    for (ConvolveKeysOp convolution : pairs.locations) {
+      FlatSymbolRefAttr weight = convolution.getWeightAttr();
+      near += nearOf(convolution);
       matrices.push_back(parameters.derive(location, weight.getValue().str() + ".matrix",
-                                           ExpressionKind::Reshape, weight, {width, nearOf(look)}));
+                                           ExpressionKind::Reshape, weight,
+                                           {width, nearOf(convolution)}));
     }
     return join(matrices, width, near);
   }
@@ -353,22 +370,23 @@ private:
 };
 } // namespace
 
-PairLooks deriveLooks(DerivedParameters &parameters, Location location, const PairScores &pairs) {
-  PairLooks looks;
-  if (pairs.looks.empty()) {
-    return looks;
+PairLocations deriveLocations(DerivedParameters &parameters, Location location,
+                              const PairScores &pairs) {
+  PairLocations locations;
+  if (pairs.locations.empty()) {
+    return locations;
   }
-  LookMatrices matrices(parameters, location, pairs);
+  LocationMatrices matrices(parameters, location, pairs);
   SmallVector<int64_t> taps;
-  for (ConvolveKeysOp look : pairs.looks) {
-    looks.looked.push_back(look.getInput());
-    taps.push_back(matrices.shapeOf(look)[2]);
+  for (ConvolveKeysOp convolution : pairs.locations) {
+    locations.locations.push_back(convolution.getInput());
+    taps.push_back(matrices.shapeOf(convolution)[2]);
   }
-  looks.taps = DenseI64ArrayAttr::get(location.getContext(), taps);
-  if (!matrices.separate(looks)) {
-    looks.weights = matrices.whole();
+  locations.taps = DenseI64ArrayAttr::get(location.getContext(), taps);
+  if (!matrices.separate(locations)) {
+    locations.weights = matrices.whole();
   }
-  return looks;
+  return locations;
 }
 
 } // namespace heddle

@@ -21,7 +21,7 @@ struct PairScores {
   /// f, whose s0 is an element of `sum`.
   llvm::SmallVector<transformer::ScoreStep> steps;
   /// Convolutions over numbers of keys that are added to `sum` before f.
-  llvm::SmallVector<transformer::ConvolveKeysOp, 2> looks;
+  llvm::SmallVector<transformer::ConvolveKeysOp, 2> locations;
   /// Weights of one number for each column, likewise.
   llvm::SmallVector<mlir::Value, 1> biases;
   /// v, and the axes of its parameter that are head and column; column alone where all heads have
@@ -35,9 +35,9 @@ struct PairScores {
   transformer::ScoreAttr maths() const;
 };
 
-/// What pairs look at beside a row and a key, as attention has it.
-struct PairLooks {
-  llvm::SmallVector<mlir::Value> looked;
+/// Locations beside a row and a key, as attention has it.
+struct PairLocations {
+  llvm::SmallVector<mlir::Value> locations;
   mlir::DenseI64ArrayAttr taps;
   mlir::FlatSymbolRefAttr filters, weights;
 };
@@ -56,8 +56,8 @@ mlir::FlatSymbolRefAttr derivePairWeights(DerivedParameters &parameters, mlir::L
 
 /// The parameters of the convolutions, as the matrices that attention takes: where a convolution is
 /// some filters and a linear map after them, it is both again if that takes fewer products.
-PairLooks deriveLooks(DerivedParameters &parameters, mlir::Location location,
-                      const PairScores &pairs);
+PairLocations deriveLocations(DerivedParameters &parameters, mlir::Location location,
+                              const PairScores &pairs);
 
 } // namespace heddle
 

@@ -133,11 +133,11 @@ void SharedValues::computeOnce(SharedWeights &shared) {
         front.getType().getElementType());
     once = AttentionWeightsOp::create(
         builder, front.getLoc(), type, front.getQuery(), front.getKey(), front.getQueries(),
-        front.getKeys(), front.getLooked(), front.getHeadsAttr(), front.getScaleAttr(),
+        front.getKeys(), front.getLocations(), front.getHeadsAttr(), front.getScaleAttr(),
         front.getVisibilityAttr(), front.getBiasAttr(), front.getHiddenAttr(),
         front.getKeyShareAttr(), front.getScoreAttr(), front.getPairsAttr(),
-        front.getPairWeightsAttr(), front.getLookTapsAttr(), front.getLookFiltersAttr(),
-        front.getLookWeightsAttr(), /*raw=*/UnitAttr());
+        front.getPairWeightsAttr(), front.getLocationTapsAttr(), front.getLocationFiltersAttr(),
+        front.getLocationWeightsAttr(), /*raw=*/UnitAttr());
     if (shared.existing) {
       shared.existing.getResult().replaceAllUsesWith(once.getResult());
       shared.existing.erase();

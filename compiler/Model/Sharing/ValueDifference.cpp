@@ -50,7 +50,7 @@ public:
   explicit Differences(const ValueNumbering &numbering) : numbering(numbering) {}
 
   std::string ofAttentions(AttentionOp mine, AttentionOp other);
-  std::string ofLooks(AttentionOp mine, AttentionOp other);
+  std::string ofLocations(AttentionOp mine, AttentionOp other);
   std::string ofCaches(StringAttr mine, StringAttr other);
 
 private:
@@ -219,14 +219,15 @@ std::string Differences::ofCaches(StringAttr mine, StringAttr other) {
 }
 
 /// How the numbers of keys differ that pairs look at, or what they make of them.
-std::string Differences::ofLooks(AttentionOp mine, AttentionOp other) {
+std::string Differences::ofLocations(AttentionOp mine, AttentionOp other) {
   auto areEqual = [&](Value left, Value right) { return numbering.areEqual(left, right); };
-  if (mine.getLookTapsAttr() != other.getLookTapsAttr() ||
-      !llvm::equal(mine.getLooked(), other.getLooked(), areEqual)) {
-    return "the numbers of keys that pairs look at differ";
+  if (mine.getLocationTapsAttr() != other.getLocationTapsAttr() ||
+      !llvm::equal(mine.getLocations(), other.getLocations(), areEqual)) {
+    return "the locations of pairs differ";
   }
-  for (auto [left, right] : {std::pair(mine.getLookFiltersAttr(), other.getLookFiltersAttr()),
-                             std::pair(mine.getLookWeightsAttr(), other.getLookWeightsAttr())}) {
+  for (auto [left, right] :
+       {std::pair(mine.getLocationFiltersAttr(), other.getLocationFiltersAttr()),
+        std::pair(mine.getLocationWeightsAttr(), other.getLocationWeightsAttr())}) {
     std::string weights = !left == !right ? ofParameters(left, right) : "one has filters";
     if (!weights.empty()) {
       return "what pairs make of the numbers of keys differs: " + weights;
@@ -262,9 +263,9 @@ std::string Differences::ofAttentions(AttentionOp mine, AttentionOp other) {
   if (!weights.empty()) {
     return "the weights of pairs differ: " + weights;
   }
-  std::string looks = ofLooks(mine, other);
-  if (!looks.empty()) {
-    return looks;
+  std::string locations = ofLocations(mine, other);
+  if (!locations.empty()) {
+    return locations;
   }
   std::string bias = ofParameters(mine.getBiasAttr(), other.getBiasAttr());
   return bias.empty() ? "they are of other segments" : "the position biases differ: " + bias;

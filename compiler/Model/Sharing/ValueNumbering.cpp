@@ -221,11 +221,12 @@ void ValueNumbering::numberOperation(Operation *op) {
           .Case([&](AttentionOp attention) {
             unsigned weights = numberScores(
                 {attention.getQuery(), attention.getKey(), attention.getQueries(),
-                 attention.getKeys(), attention.getLooked(), attention.getHeadsAttr(),
+                 attention.getKeys(), attention.getLocations(), attention.getHeadsAttr(),
                  attention.getScaleAttr(), attention.getVisibilityAttr(), attention.getHiddenAttr(),
-                 attention.getScoreAttr(), attention.getPairsAttr(), attention.getLookTapsAttr(),
-                 attention.getBiasAttr(), attention.getPairWeightsAttr(),
-                 attention.getLookFiltersAttr(), attention.getLookWeightsAttr(), /*isRaw=*/false});
+                 attention.getScoreAttr(), attention.getPairsAttr(),
+                 attention.getLocationTapsAttr(), attention.getBiasAttr(),
+                 attention.getPairWeightsAttr(), attention.getLocationFiltersAttr(),
+                 attention.getLocationWeightsAttr(), /*isRaw=*/false});
             weightNumbers[attention] = weights;
             return numberAttend(weights, attention.getValue(), attention.getQueries(),
                                 attention.getKeys(), attention.getAttendedKeys(),
@@ -234,11 +235,11 @@ void ValueNumbering::numberOperation(Operation *op) {
           .Case([&](AttentionWeightsOp weights) {
             return numberScores(
                 {weights.getQuery(), weights.getKey(), weights.getQueries(), weights.getKeys(),
-                 weights.getLooked(), weights.getHeadsAttr(), weights.getScaleAttr(),
+                 weights.getLocations(), weights.getHeadsAttr(), weights.getScaleAttr(),
                  weights.getVisibilityAttr(), weights.getHiddenAttr(), weights.getScoreAttr(),
-                 weights.getPairsAttr(), weights.getLookTapsAttr(), weights.getBiasAttr(),
-                 weights.getPairWeightsAttr(), weights.getLookFiltersAttr(),
-                 weights.getLookWeightsAttr(), weights.getRaw()});
+                 weights.getPairsAttr(), weights.getLocationTapsAttr(), weights.getBiasAttr(),
+                 weights.getPairWeightsAttr(), weights.getLocationFiltersAttr(),
+                 weights.getLocationWeightsAttr(), weights.getRaw()});
           })
           .Case([&](AttendOp attend) {
             return numberAttend(operandNumber(attend.getWeights()), attend.getValue(),
@@ -263,15 +264,15 @@ unsigned ValueNumbering::numberScores(const Scores &scores) {
               keyOf(scores.hidden),
               keyOf(scores.score),
               keyOf(scores.pairs),
-              keyOf(scores.lookTaps),
+              keyOf(scores.locationTaps),
               uintptr_t(scores.isRaw),
               uintptr_t(bool(scores.bias)),
-              uintptr_t(bool(scores.lookFilters))};
-  for (Value looked : scores.looked) {
-    term.key.push_back(operandNumber(looked));
+              uintptr_t(bool(scores.locationFilters))};
+  for (Value locations : scores.locations) {
+    term.key.push_back(operandNumber(locations));
   }
   for (FlatSymbolRefAttr parameter :
-       {scores.bias, scores.pairWeights, scores.lookFilters, scores.lookWeights}) {
+       {scores.bias, scores.pairWeights, scores.locationFilters, scores.locationWeights}) {
     if (parameter) {
       term.parameters.push_back(contents.rowsOf(parameter));
     }

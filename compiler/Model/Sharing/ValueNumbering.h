@@ -76,9 +76,9 @@ private:
   /// The numbers of the parts of scores: what an attention and the operation of its weights share.
   struct Scores {
     mlir::Value query, key, queries, keys;
-    mlir::ValueRange looked;
-    mlir::Attribute heads, scale, visibility, hidden, score, pairs, lookTaps;
-    mlir::FlatSymbolRefAttr bias, pairWeights, lookFilters, lookWeights;
+    mlir::ValueRange locations;
+    mlir::Attribute heads, scale, visibility, hidden, score, pairs, locationTaps;
+    mlir::FlatSymbolRefAttr bias, pairWeights, locationFilters, locationWeights;
     bool isRaw;
   };
 

@@ -70,32 +70,30 @@ static void addPairWeights(SmallVectorImpl<KernelInput> &inputs, bool pairs, int
   }
 }
 
-/// The numbers near a key that pairs look at: some for each head of each input.
+/// The numbers near a key, one for each head and tap of each input of locations; 0 for a family
+/// that is not valid.
 template <typename Attention> static int64_t nearOf(Attention attention) {
-  int64_t near = 0;
-  for (auto [heads, taps] :
-       llvm::zip_equal(attention.getHeadsOfLooks(), attention.getTapsOfLooks())) {
-    near += multiplySizes(heads, taps);
-  }
-  return near;
+  ArrayRef<int64_t> heads = attention.getHeadsOfLocations(), taps = attention.getTapsOfLocations();
+  return heads.size() == taps.size() ? transformer::numbersNear(heads, taps).value_or(0) : 0;
 }
 
 /// The numbers that each column of a pair adds, with weights of its own.
 template <typename Attention> static int64_t linesOf(Attention attention) {
-  return attention.getLookFilters() > 0 ? attention.getLookFilters() : nearOf(attention);
+  return attention.getLocationFilters() > 0 ? attention.getLocationFilters() : nearOf(attention);
 }
 
-/// Appends what pairs look at, filters and the weights of columns.
+/// Appends locations, filters and the weights of columns.
 template <typename Attention>
-static void addLooks(SmallVectorImpl<KernelInput> &inputs, Attention attention, FunctionType type) {
-  if (attention.getHeadsOfLooks().empty()) {
+static void addLocations(SmallVectorImpl<KernelInput> &inputs, Attention attention,
+                         FunctionType type) {
+  if (attention.getHeadsOfLocations().empty()) {
     return;
   }
-  for (int64_t heads : attention.getHeadsOfLooks()) {
-    KernelInput looked;
-    looked.shape = weightsShape(type, heads, 1);
-    looked.isDense = true;
-    inputs.push_back(looked);
+  for (int64_t heads : attention.getHeadsOfLocations()) {
+    KernelInput locations;
+    locations.shape = weightsShape(type, heads, 1);
+    locations.isDense = true;
+    inputs.push_back(locations);
   }
   auto addMatrix = [&](int64_t rows, int64_t columns) {
     inputs.push_back({.role = KernelInput::Role::Weights,
@@ -103,29 +101,27 @@ static void addLooks(SmallVectorImpl<KernelInput> &inputs, Attention attention, 
                       .isDense = true,
                       .weighsPairs = true});
   };
-  if (attention.getLookFilters() > 0) {
-    addMatrix(attention.getLookFilters(), nearOf(attention));
+  if (attention.getLocationFilters() > 0) {
+    addMatrix(attention.getLocationFilters(), nearOf(attention));
   }
   addMatrix(attention.getKeySize(), linesOf(attention));
 }
 
 /// C16
 template <typename Attention>
-static LogicalResult verifyLooks(EmitError emitError, Attention attention) {
-  ArrayRef<int64_t> heads = attention.getHeadsOfLooks(), taps = attention.getTapsOfLooks();
-  auto isOdd = [](int64_t each) {
-    return each > 0 && each <= transformer::mostDistance && each % 2 == 1;
-  };
-  bool areSizes =
-      llvm::all_of(heads, [](int64_t each) { return each > 0; }) && llvm::all_of(taps, isOdd);
-  bool hasLooks = !heads.empty();
-  if (heads.size() == taps.size() && areSizes && attention.getLookFilters() >= 0 &&
-      (attention.getPairs() || !hasLooks) && (hasLooks || attention.getLookFilters() == 0)) {
+static LogicalResult verifyLocations(EmitError emitError, Attention attention) {
+  ArrayRef<int64_t> heads = attention.getHeadsOfLocations(), taps = attention.getTapsOfLocations();
+  bool areSizes = heads.size() == taps.size() && transformer::numbersNear(heads, taps);
+  bool hasLocations = !heads.empty();
+  if (areSizes && attention.getLocationFilters() >= 0 && (attention.getPairs() || !hasLocations) &&
+      (hasLocations || attention.getLocationFilters() == 0)) {
     return success();
   }
-  return emitError() << "expects heads and odd taps below 2^20 for each input that pairs look at, "
-                        "and filters only with them, got '"
-                     << Attribute(attention) << "'";
+  return emitError()
+         << "expects heads and an odd number of taps for each input of locations, at most "
+         << transformer::mostLocationHeads << " heads and " << transformer::mostNear
+         << " numbers near a key, with pairs, and filters only with them, got '"
+         << Attribute(attention) << "'";
 }
 
 static LogicalResult verifyBiasDistance(EmitError emitError, int64_t distance) {
@@ -177,11 +173,11 @@ static Flops ofVisibleKeys(transformer::VisibilityAttr visibility, uint64_t flop
   return {.perRowAndKey = flops, .mostKeys = uint64_t(visibility.getValue().span(1).value_or(0))};
 }
 
-/// What a row takes for each key that pairs look from: the filters, and the lines in every column.
-template <typename Attention> static uint64_t flopsOfLooks(Attention attention) {
+/// What a row takes for each key, of locations: the filters, and the lines in every column.
+template <typename Attention> static uint64_t flopsOfLocations(Attention attention) {
   uint64_t near = nearOf(attention), lines = linesOf(attention);
   uint64_t ofColumns = lines * attention.getHeads() * attention.getKeySize();
-  return 2 * (near * attention.getLookFilters() + ofColumns);
+  return 2 * (near * attention.getLocationFilters() + ofColumns);
 }
 
 /// Heads of keys or values, where there are fewer than of queries.
@@ -191,14 +187,14 @@ static std::string sharedHeads(StringRef what, int64_t heads, int64_t share) {
 
 static StringRef pairsOf(bool pairs) { return pairs ? "_pairs" : ""; }
 
-/// The taps of what pairs look at, and how many filters they have.
-template <typename Attention> static std::string looksOf(Attention attention) {
+/// The taps of locations, and how many filters they have.
+template <typename Attention> static std::string locationsOf(Attention attention) {
   std::string name;
-  for (int64_t taps : attention.getTapsOfLooks()) {
-    name += (name.empty() ? "_looks" : "x") + std::to_string(taps);
+  for (int64_t taps : attention.getTapsOfLocations()) {
+    name += (name.empty() ? "_locations" : "x") + std::to_string(taps);
   }
-  return attention.getLookFilters() > 0
-             ? name + "_filters" + std::to_string(attention.getLookFilters())
+  return attention.getLocationFilters() > 0
+             ? name + "_filters" + std::to_string(attention.getLocationFilters())
              : name;
 }
 
@@ -215,7 +211,7 @@ static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
   double bias = 0;
   if (int64_t most = attention.getBiasDistance(); most > 0) {
     int64_t distance = std::clamp(key - keys.own, -most, most);
-    bias = run.at(attention.getFirstLook() - 1, head, distance + most);
+    bias = run.at(attention.getFirstLocation() - 1, head, distance + most);
   }
   SmallVector<double, 2> arguments = {product};
   if (run.regionArguments() > 1) {
@@ -241,15 +237,15 @@ static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
   llvm_unreachable("every mask has a formula");
 }
 
-/// What a row sees near a key: the numbers of all inputs that pairs look at, or of the filters.
+/// What a row sees near a key: the numbers of all inputs of locations, or of the filters.
 template <typename Attention>
 static SmallVector<double> linesAt(Attention attention, const KernelRun &run, int64_t row,
                                    int64_t key, int64_t keyCount) {
   SmallVector<double> near, lines;
-  unsigned input = attention.getFirstLook();
+  unsigned input = attention.getFirstLocation();
   int64_t longest = run.rowsOf(spaceOfInput(run.type, 1)).longest;
   for (auto [heads, taps] :
-       llvm::zip_equal(attention.getHeadsOfLooks(), attention.getTapsOfLooks())) {
+       llvm::zip_equal(attention.getHeadsOfLocations(), attention.getTapsOfLocations())) {
     for (int64_t head = 0; head < heads; ++head) {
       for (int64_t tap = 0; tap < taps; ++tap) {
         int64_t place = key + tap - taps / 2;
@@ -259,7 +255,7 @@ static SmallVector<double> linesAt(Attention attention, const KernelRun &run, in
     }
     ++input;
   }
-  for (int64_t filter = 0; filter < attention.getLookFilters(); ++filter) {
+  for (int64_t filter = 0; filter < attention.getLocationFilters(); ++filter) {
     double sum = 0;
     for (auto [number, each] : llvm::enumerate(near)) {
       sum += run.at(input, filter, static_cast<int64_t>(number)) * each;
@@ -322,7 +318,7 @@ std::string AttentionAttr::getSizes(FunctionType type) const {
   name += sharedHeads("keys", getHeads(), getKeyShare());
   name += sharedHeads("values", getHeads(), getValueShare());
   name += pairsOf(getPairs());
-  name += looksOf(*this);
+  name += locationsOf(*this);
   name += getBiasDistance() > 0 ? "_bias" : "";
   return name + maskOf(getVisibility(), getHidden()).str() + cachedOf(type).str();
 }
@@ -335,11 +331,11 @@ LogicalResult AttentionAttr::verifyNumbers(EmitError emitError) const {
                  succeeded(verifyShare(emitError, "values", getValueShare(), getHeads())) &&
                  succeeded(verifyBiasDistance(emitError, getBiasDistance())) &&
                  succeeded(verifyHidden(emitError, *this)) &&
-                 succeeded(verifyLooks(emitError, *this)));
+                 succeeded(verifyLocations(emitError, *this)));
 }
 
 int64_t AttentionAttr::getNumInputs() const {
-  return 3 + (getBiasDistance() > 0 ? 1 : 0) + getNumLookInputs() + (getPairs() ? 1 : 0);
+  return 3 + (getBiasDistance() > 0 ? 1 : 0) + getNumLocationInputs() + (getPairs() ? 1 : 0);
 }
 
 SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType type) const {
@@ -352,7 +348,7 @@ SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType type) const {
       keysOf(type, 2, multiplySizes(getHeads() / getValueShare(), getValueSize()),
              CacheLayout::Rows, getVisibility(), getHidden())};
   addBias(inputs, getHeads(), getBiasDistance());
-  addLooks(inputs, *this, type);
+  addLocations(inputs, *this, type);
   addPairWeights(inputs, getPairs(), getHeads(), getKeySize());
   return inputs;
 }
@@ -379,7 +375,7 @@ Division AttentionAttr::getDivision(FunctionType) const {
 
 Flops AttentionAttr::getFlops(FunctionType) const {
   uint64_t sizes = getKeySize() + getValueSize();
-  return ofVisibleKeys(getVisibility(), 2 * getHeads() * sizes + flopsOfLooks(*this));
+  return ofVisibleKeys(getVisibility(), 2 * getHeads() * sizes + flopsOfLocations(*this));
 }
 
 EpilogueSupport AttentionAttr::getEpilogueSupport() const { return EpilogueSupport::MapsScores; }
@@ -406,8 +402,9 @@ StringRef AttentionWeightsAttr::getNoun() const { return "an attention"; }
 std::string AttentionWeightsAttr::getSizes(FunctionType type) const {
   return llvm::formatv("{0}x{1}{2}{3}{4}{5}{6}{7}{8}", getHeads(), getKeySize(),
                        sharedHeads("keys", getHeads(), getKeyShare()), pairsOf(getPairs()),
-                       looksOf(*this), getRaw() ? "_raw" : "", getBiasDistance() > 0 ? "_bias" : "",
-                       maskOf(getVisibility(), getHidden()), cachedOf(type));
+                       locationsOf(*this), getRaw() ? "_raw" : "",
+                       getBiasDistance() > 0 ? "_bias" : "", maskOf(getVisibility(), getHidden()),
+                       cachedOf(type));
 }
 
 LogicalResult AttentionWeightsAttr::verifyNumbers(EmitError emitError) const {
@@ -416,11 +413,11 @@ LogicalResult AttentionWeightsAttr::verifyNumbers(EmitError emitError) const {
       succeeded(verifyShare(emitError, "keys", getKeyShare(), getHeads())) &&
       succeeded(verifyBiasDistance(emitError, getBiasDistance())) &&
       succeeded(verifyHidden(emitError, *this)) && succeeded(verifyRaw(emitError, *this)) &&
-      succeeded(verifyLooks(emitError, *this)));
+      succeeded(verifyLocations(emitError, *this)));
 }
 
 int64_t AttentionWeightsAttr::getNumInputs() const {
-  return 2 + (getBiasDistance() > 0 ? 1 : 0) + getNumLookInputs() + (getPairs() ? 1 : 0);
+  return 2 + (getBiasDistance() > 0 ? 1 : 0) + getNumLocationInputs() + (getPairs() ? 1 : 0);
 }
 
 SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType type) const {
@@ -430,7 +427,7 @@ SmallVector<KernelInput> AttentionWeightsAttr::getInputs(FunctionType type) cons
       queries, keysOf(type, 1, multiplySizes(getHeads() / getKeyShare(), getKeySize()),
                       CacheLayout::Keys, getVisibility(), getHidden())};
   addBias(inputs, getHeads(), getBiasDistance());
-  addLooks(inputs, *this, type);
+  addLocations(inputs, *this, type);
   addPairWeights(inputs, getPairs(), getHeads(), getKeySize());
   return inputs;
 }
@@ -447,7 +444,7 @@ Division AttentionWeightsAttr::getDivision(FunctionType) const { return byHeads(
 
 Flops AttentionWeightsAttr::getFlops(FunctionType) const {
   return ofVisibleKeys(getVisibility(),
-                       uint64_t{2} * getHeads() * getKeySize() + flopsOfLooks(*this));
+                       uint64_t{2} * getHeads() * getKeySize() + flopsOfLocations(*this));
 }
 
 EpilogueSupport AttentionWeightsAttr::getEpilogueSupport() const {

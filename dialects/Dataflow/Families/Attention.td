@@ -7,21 +7,21 @@ include "dialects/Dataflow/Types.td"
 include "dialects/Dataflow/Families/KernelFamily.td"
 
 // Shared by attention and attention_weights.
-defvar lookDeclaration = [{
-  /// Heads and taps of each input of numbers of keys that pairs look at.
-  ::mlir::ArrayRef<int64_t> getHeadsOfLooks() const {
-    return getLookHeads() ? getLookHeads().asArrayRef() : ::mlir::ArrayRef<int64_t>();
+defvar locationDeclaration = [{
+  /// Heads and taps of each input of locations.
+  ::mlir::ArrayRef<int64_t> getHeadsOfLocations() const {
+    return getLocationHeads() ? getLocationHeads().asArrayRef() : ::mlir::ArrayRef<int64_t>();
   }
-  ::mlir::ArrayRef<int64_t> getTapsOfLooks() const {
-    return getLookTaps() ? getLookTaps().asArrayRef() : ::mlir::ArrayRef<int64_t>();
+  ::mlir::ArrayRef<int64_t> getTapsOfLocations() const {
+    return getLocationTaps() ? getLocationTaps().asArrayRef() : ::mlir::ArrayRef<int64_t>();
   }
   /// Them, the filters if there are some, and the weights of the lines.
-  int64_t getNumLookInputs() const {
-    return getHeadsOfLooks().empty() ? 0 : getHeadsOfLooks().size() + (getLookFilters() > 0 ? 2 : 1);
+  int64_t getNumLocationInputs() const {
+    return getHeadsOfLocations().empty() ? 0 : getHeadsOfLocations().size() + (getLocationFilters() > 0 ? 2 : 1);
   }
   /// The first of these. The weights of pairs follow, the last input.
-  int64_t getFirstLook() const {
-    return getNumInputs() - (getPairs() ? 1 : 0) - getNumLookInputs();
+  int64_t getFirstLocation() const {
+    return getNumInputs() - (getPairs() ? 1 : 0) - getNumLocationInputs();
   }
 }];
 
@@ -57,11 +57,11 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
     in place of the product Q K^T stands the sum over the columns d of a head of W[h, d] f(q, k) of
     the elements d of query and key. Nothing of [rows, keys, keySize] is in memory.
 
-    With `lookHeads` and `lookTaps`, pairs look at numbers of keys: before W there are so many inputs
-    [rows, lookHeads[i], longest] and a matrix A [keySize, lines]. To element d of key k is added, for
+    With `locationHeads` and `locationTaps`, pairs have locations, numbers of keys: before W there are so many inputs
+    [rows, locationHeads[i], longest] and a matrix A [keySize, lines]. To element d of key k is added, for
     row t, the sum over the lines c of A[d, c] L[t, c, k]. Line by line, L are the numbers of key
-    k + n - (lookTaps[i] - 1) / 2 for each input i, head and n below lookTaps[i], zero outside the keys
-    of the row's own sequence. With `lookFilters` F above 0 there are F lines in place of all these,
+    k + n - (locationTaps[i] - 1) / 2 for each input i, head and n below locationTaps[i], zero outside the keys
+    of the row's own sequence. With `locationFilters` F above 0 there are F lines in place of all these,
     each a sum of them by a row of a further matrix, which comes before A.
 
     With `hidden` a causal query sees the keys after it too, with the scores of
@@ -77,17 +77,17 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
                         DefaultValuedParameter<"int64_t", "1">:$keyShare,
                         DefaultValuedParameter<"int64_t", "1">:$valueShare,
                         DefaultValuedParameter<"bool", "false">:$pairs,
-                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$lookHeads,
-                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$lookTaps,
-                        DefaultValuedParameter<"int64_t", "0">:$lookFilters);
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$locationHeads,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$locationTaps,
+                        DefaultValuedParameter<"int64_t", "0">:$locationFilters);
   let assemblyFormat = "`<` struct(params) `>`";
-  let extraClassDeclaration = lookDeclaration;
+  let extraClassDeclaration = locationDeclaration;
 }
 
 def Dataflow_AttentionWeightsAttr : Dataflow_Family<"AttentionWeights", "attention_weights"> {
   let summary = "softmax(scale * Q K^T + bias) of inputs Q and K: [rows, heads, longest]";
   let description = [{
-    Keys, their share, visibility, bias, regions, `hidden` and what pairs look at are as for `attention`; the
+    Keys, their share, visibility, bias, regions, `hidden` and locations are as for `attention`; the
     table of biases is inputs[2]. Keys that a row does not see have weight zero; entries beyond the keys of its sequence are not
     written. With `raw` the result is the scores, of which none is hidden.
   }];
@@ -98,11 +98,11 @@ def Dataflow_AttentionWeightsAttr : Dataflow_Family<"AttentionWeights", "attenti
                         DefaultValuedParameter<"int64_t", "1">:$keyShare,
                         DefaultValuedParameter<"bool", "false">:$pairs,
                         DefaultValuedParameter<"bool", "false">:$raw,
-                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$lookHeads,
-                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$lookTaps,
-                        DefaultValuedParameter<"int64_t", "0">:$lookFilters);
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$locationHeads,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$locationTaps,
+                        DefaultValuedParameter<"int64_t", "0">:$locationFilters);
   let assemblyFormat = "`<` struct(params) `>`";
-  let extraClassDeclaration = lookDeclaration;
+  let extraClassDeclaration = locationDeclaration;
 }
 
 #endif

@@ -47,11 +47,11 @@ struct Case {
   /// Added to that sum: convolutions of so many elements each over softmax(q . k / 4), of several
   /// heads. With `filters` each is the map of so many filters, all by one map.
   std::vector<int64_t> taps = {};
-  int64_t filters = 0, lookedHeads = 1;
+  int64_t filters = 0, locationHeads = 1;
 
   /// The numbers near a key that the first convolutions are of.
   int64_t nearOf(size_t convolutions) const {
-    return lookedHeads * std::accumulate(taps.begin(), taps.begin() + long(convolutions), 0L);
+    return locationHeads * std::accumulate(taps.begin(), taps.begin() + long(convolutions), 0L);
   }
   int64_t queryWidth() const { return pair ? size : width(); }
   int64_t keyWidth() const { return keyHeads * size; }
@@ -103,7 +103,7 @@ const Case cases[] = {
      [](double x) { return sigmoid(x) * x; }},
     {"PairsUnderAMaskOfANumber", itself, itselfOf, false, Visibility::causal(), -1e4, 3, 1, 16,
      false, [](const Tensor &x) { return x; }, [](double x) { return x; }},
-    {"PairsThatLookAtThreeKeys",
+    {"PairsWithLocationsOfThreeKeys",
      itself,
      itselfOf,
      false,
@@ -116,7 +116,7 @@ const Case cases[] = {
      tanhOf,
      [](double x) { return std::tanh(x); },
      {3}},
-    {"PairsThatLookAtManyKeysOfTwoHeads",
+    {"PairsWithLocationsOfManyKeysOfTwoHeads",
      itself,
      itselfOf,
      true,
@@ -131,7 +131,7 @@ const Case cases[] = {
      {1, 37},
      0,
      2},
-    {"PairsThatLookByFilters",
+    {"PairsWithLocationsByFilters",
      itself,
      itselfOf,
      false,
@@ -145,7 +145,7 @@ const Case cases[] = {
      [](double x) { return std::tanh(x); },
      {9, 5},
      5},
-    {"WeightsOfPairsThatLookByManyFilters",
+    {"WeightsOfPairsWithLocationsByManyFilters",
      itself,
      itselfOf,
      false,
@@ -186,17 +186,17 @@ struct Tables {
 };
 
 /// Softmax(q . k / 4) of keys that are not after the row, if it is causal.
-Tensor lookedAt(const Scope &scope, const Case &c, const Tensor &query, const Tensor &key,
-                const Segments &rows, const Segments &keys, bool isCausal) {
-  const Tensor product = scope.contract("thd,khd->thk", query.splitHeads(c.lookedHeads),
-                                        key.splitHeads(c.lookedHeads), rows, keys) *
+Tensor locationsAt(const Scope &scope, const Case &c, const Tensor &query, const Tensor &key,
+                   const Segments &rows, const Segments &keys, bool isCausal) {
+  const Tensor product = scope.contract("thd,khd->thk", query.splitHeads(c.locationHeads),
+                                        key.splitHeads(c.locationHeads), rows, keys) *
                          0.25;
   const Visibility visibility = isCausal ? Visibility::causal() : Visibility::all();
   return product.select(scope.mask(visibility, rows, keys), minusInfinity).softmax(keys);
 }
 
-/// The sum of rows and keys and of convolutions over `looked`, whose weights are one parameter.
-Tensor convolved(const Scope &scope, const Case &c, Tensor sum, const Tensor &looked,
+/// The sum of rows and keys and of convolutions over `locations`, whose weights are one parameter.
+Tensor convolved(const Scope &scope, const Case &c, Tensor sum, const Tensor &locations,
                  const Segments &rows, const Segments &keys) {
   const int64_t near = c.nearOf(c.taps.size());
   const int64_t lines = c.filters > 0 ? c.filters : c.size;
@@ -206,11 +206,11 @@ Tensor convolved(const Scope &scope, const Case &c, Tensor sum, const Tensor &lo
   }
   for (size_t i = 0; i < c.taps.size(); ++i) {
     const std::string name = "looks." + std::to_string(i);
-    const Parameter columns = scope.columns(name, all, c.nearOf(i), c.lookedHeads * c.taps[i]);
+    const Parameter columns = scope.columns(name, all, c.nearOf(i), c.locationHeads * c.taps[i]);
     const Parameter weight =
-        scope.reshape(name + ".keys", columns, {c.size, c.lookedHeads, c.taps[i]});
+        scope.reshape(name + ".keys", columns, {c.size, c.locationHeads, c.taps[i]});
     // On either side of the sum.
-    const Tensor beside = scope.convolveKeys(looked, weight, rows, keys);
+    const Tensor beside = scope.convolveKeys(locations, weight, rows, keys);
     sum = i % 2 == 0 ? sum + beside : beside + sum;
   }
   return sum;
@@ -231,8 +231,8 @@ Tensor attend(const Scope &scope, const Case &c, Entry &entry, const Tensor &que
     const Tensor key = lookUp("k");
     Tensor sum = query.pairSum(key, rows, keys);
     if (!c.taps.empty()) {
-      const Tensor looked = lookedAt(scope, c, query, key, rows, keys, isCausal);
-      sum = convolved(scope, c, sum, looked, rows, keys);
+      const Tensor locations = locationsAt(scope, c, query, key, rows, keys, isCausal);
+      sum = convolved(scope, c, sum, locations, rows, keys);
     }
     const Tensor pairs = c.pair(sum);
     product = scope.contract("tkw,hw->thk", pairs, pairWeights, rows, keys);
@@ -285,21 +285,21 @@ void compileTo(const std::string &path, ModelBuilder &model, const Case &c, cons
   EXPECT_EQ(fused.find("transformer.softmax"), std::string::npos) << fused;
   EXPECT_EQ(fused.find("transformer.pair_sum"), std::string::npos) << fused;
   EXPECT_EQ(fused.find("transformer.convolve_keys"), std::string::npos) << fused;
-  EXPECT_EQ(fused.find("look_filters") != std::string::npos, c.filters > 0) << fused;
+  EXPECT_EQ(fused.find("location_filters") != std::string::npos, c.filters > 0) << fused;
 }
 
 /// What each column adds of the numbers near a key: [keys][size], by the weights of a row for each
-/// head, [lookedHeads][keys].
-std::vector<std::vector<double>> looksOf(const Case &c, const Tables &tables,
-                                         const std::vector<std::vector<double>> &looked) {
+/// head, [locationHeads][keys].
+std::vector<std::vector<double>> locationsOf(const Case &c, const Tables &tables,
+                                             const std::vector<std::vector<double>> &locations) {
   const std::vector<float> &filters = tables.of.at("filters"), &map = tables.of.at("map");
-  const auto count = static_cast<int64_t>(looked.front().size());
+  const auto count = static_cast<int64_t>(locations.front().size());
   const int64_t all = c.nearOf(c.taps.size());
   std::vector<std::vector<double>> result;
   for (int64_t key = 0; key < count; ++key) {
     std::vector<double> near;
     for (const int64_t taps : c.taps) {
-      for (const std::vector<double> &head : looked) {
+      for (const std::vector<double> &head : locations) {
         for (int64_t place = key - taps / 2; place <= key + taps / 2; ++place) {
           near.push_back(place >= 0 && place < count ? head[static_cast<size_t>(place)] : 0);
         }
@@ -330,13 +330,13 @@ double elementOf(const Tables &tables, std::span<const int32_t> ids, const char 
 }
 
 /// Softmax(q . k / 4) of a row, for each head that is looked at.
-std::vector<std::vector<double>> lookedFrom(const Case &c, const Tables &tables,
-                                            std::span<const int32_t> ids, int64_t row,
-                                            bool isCausal) {
-  std::vector<std::vector<double>> looked;
-  const int64_t size = c.size / c.lookedHeads;
-  for (int64_t head = 0; head < c.lookedHeads; ++head) {
-    std::vector<double> &weights = looked.emplace_back();
+std::vector<std::vector<double>> locationsFrom(const Case &c, const Tables &tables,
+                                               std::span<const int32_t> ids, int64_t row,
+                                               bool isCausal) {
+  std::vector<std::vector<double>> locations;
+  const int64_t size = c.size / c.locationHeads;
+  for (int64_t head = 0; head < c.locationHeads; ++head) {
+    std::vector<double> &weights = locations.emplace_back();
     double total = 0;
     for (int64_t key = 0; key < std::ssize(ids); ++key) {
       double product = 0;
@@ -350,7 +350,7 @@ std::vector<std::vector<double>> lookedFrom(const Case &c, const Tables &tables,
       weight /= total;
     }
   }
-  return looked;
+  return locations;
 }
 
 /// One sequence, element by element.
@@ -363,9 +363,9 @@ std::vector<double> define(const Case &c, const Tables &tables, std::span<const 
   const auto count = static_cast<int64_t>(ids.size());
   std::vector<double> result;
   for (int64_t row = 0; row < count; ++row) {
-    std::vector<std::vector<double>> looks(size_t(count), std::vector<double>(size_t(c.size)));
+    std::vector<std::vector<double>> locations(size_t(count), std::vector<double>(size_t(c.size)));
     if (!c.taps.empty()) {
-      looks = looksOf(c, tables, lookedFrom(c, tables, ids, row, isCausal));
+      locations = locationsOf(c, tables, locationsFrom(c, tables, ids, row, isCausal));
     }
     for (int64_t head = 0; head < c.heads; ++head) {
       const int64_t first = head / (c.heads / c.keyHeads) * c.size;
@@ -377,11 +377,10 @@ std::vector<double> define(const Case &c, const Tables &tables, std::span<const 
         }
         double product = 0;
         for (int64_t d = 0; d < c.size; ++d) {
-          product +=
-              c.pair
-                  ? weights[static_cast<size_t>(head * c.size + d)] *
-                        c.pairOf(at("q", row, d) + at("k", key, d) + looks[size_t(key)][size_t(d)])
-                  : at("q", row, head * c.size + d) * at("k", key, first + d);
+          product += c.pair ? weights[static_cast<size_t>(head * c.size + d)] *
+                                  c.pairOf(at("q", row, d) + at("k", key, d) +
+                                           locations[size_t(key)][size_t(d)])
+                            : at("q", row, head * c.size + d) * at("k", key, first + d);
         }
         const int64_t place = std::clamp(key - row, -distance, distance) + distance;
         const double bias = near[static_cast<size_t>(head * (2 * distance + 1) + place)];

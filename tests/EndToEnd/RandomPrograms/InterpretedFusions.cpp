@@ -50,13 +50,13 @@ static Bounded mappedScore(ScoreAttr score, const Bounded &product, const Bounde
   return values.back();
 }
 
-/// The lines of what pairs look at, near a key of a row: the numbers themselves, or of filters.
+/// The lines of locations, near a key of a row: the numbers themselves, or of filters.
 template <typename Op>
 std::vector<Bounded> Interpreter::linesAt(Op op, int64_t row, int64_t key, int64_t keys) {
   std::vector<Bounded> near, lines;
-  for (auto [looked, taps] :
-       llvm::zip(op.getLooked(), op.getLookTaps().value_or(ArrayRef<int64_t>()))) {
-    const BoundedTensor &numbers = of(looked);
+  for (auto [locations, taps] :
+       llvm::zip(op.getLocations(), op.getLocationTaps().value_or(ArrayRef<int64_t>()))) {
+    const BoundedTensor &numbers = of(locations);
     for (int64_t head = 0; head < numbers.shape[1]; ++head) {
       for (int64_t tap = 0; tap < taps; ++tap) {
         const int64_t place = key + tap - taps / 2;
@@ -65,10 +65,10 @@ std::vector<Bounded> Interpreter::linesAt(Op op, int64_t row, int64_t key, int64
       }
     }
   }
-  if (!op.getLookFilters()) {
+  if (!op.getLocationFilters()) {
     return near;
   }
-  const BoundedTensor &filters = parameter(*op.getLookFilters());
+  const BoundedTensor &filters = parameter(*op.getLocationFilters());
   for (int64_t filter = 0; filter < filters.rows(); ++filter) {
     ProductSum line;
     for (auto [number, each] : llvm::enumerate(near)) {
@@ -99,12 +99,13 @@ template <typename Op> BoundedTensor Interpreter::weightsOf(Op op, bool isRaw) {
         for (int64_t i = 0; i < size; ++i) {
           const Bounded &q = query.at(row, head * size + i), &other = key.at(k, keyHead * size + i);
           if (const ScoreAttr pairs = op.getPairsAttr()) {
-            ProductSum looks;
+            ProductSum locations;
             for (auto [number, line] : llvm::enumerate(lines)) {
-              looks.add(parameter(*op.getLookWeights()).at(i, static_cast<int64_t>(number)), line);
+              locations.add(parameter(*op.getLocationWeights()).at(i, static_cast<int64_t>(number)),
+                            line);
             }
             const Bounded pair = sum(q, other);
-            total.add(mappedScore(pairs, lines.empty() ? pair : sum(pair, looks.finish()),
+            total.add(mappedScore(pairs, lines.empty() ? pair : sum(pair, locations.finish()),
                                   Bounded::exact(0)),
                       parameter(*op.getPairWeights()).at(head, i));
           } else {

@@ -280,9 +280,9 @@ dataflow.kernel @kernel_c15 : (!rows, !rows) -> !scores
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects heads and odd taps below 2^20 for each input that pairs look at, and filters only with them, got '#dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true, lookHeads = [2], lookTaps = [4]>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects heads and an odd number of taps for each input of locations, at most 64 heads and 1048576 numbers near a key, with pairs, and filters only with them, got '#dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true, locationHeads = [2], locationTaps = [4]>'}}
 dataflow.kernel @kernel_c16 : (!rows, !rows, !scores, !dataflow.buffer<[32, 8], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, lookHeads = [2], lookTaps = [4]> {
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, locationHeads = [2], locationTaps = [4]> {
 ^bb0(%x: f32):
   dataflow.yield %x
 } pairs {
@@ -294,9 +294,9 @@ dataflow.kernel @kernel_c16 : (!rows, !rows, !scores, !dataflow.buffer<[32, 8], 
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects heads and odd taps below 2^20 for each input that pairs look at, and filters only with them, got '#dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true, lookHeads = [2, 2], lookTaps = [3]>'}}
-dataflow.kernel @looks_of_other_counts : (!rows, !rows, !scores, !dataflow.buffer<[32, 8], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, lookHeads = [2, 2], lookTaps = [3]> {
+// expected-error@+1 {{'dataflow.kernel' op expects heads and an odd number of taps for each input of locations, at most 64 heads and 1048576 numbers near a key, with pairs, and filters only with them, got '#dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true, locationHeads = [2, 2], locationTaps = [3]>'}}
+dataflow.kernel @locations_of_other_counts : (!rows, !rows, !scores, !dataflow.buffer<[32, 8], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, locationHeads = [2, 2], locationTaps = [3]> {
 ^bb0(%x: f32):
   dataflow.yield %x
 } pairs {
@@ -308,9 +308,9 @@ dataflow.kernel @looks_of_other_counts : (!rows, !rows, !scores, !dataflow.buffe
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects heads and odd taps below 2^20 for each input that pairs look at, and filters only with them, got '#dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true, lookHeads = [0], lookTaps = [3]>'}}
-dataflow.kernel @looks_of_no_heads : (!rows, !rows, !scores, !dataflow.buffer<[32, 8], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, lookHeads = [0], lookTaps = [3]> {
+// expected-error@+1 {{'dataflow.kernel' op expects heads and an odd number of taps for each input of locations, at most 64 heads and 1048576 numbers near a key, with pairs, and filters only with them, got '#dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true, locationHeads = [0], locationTaps = [3]>'}}
+dataflow.kernel @locations_of_no_heads : (!rows, !rows, !scores, !dataflow.buffer<[32, 8], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, locationHeads = [0], locationTaps = [3]> {
 ^bb0(%x: f32):
   dataflow.yield %x
 } pairs {
@@ -322,9 +322,9 @@ dataflow.kernel @looks_of_no_heads : (!rows, !rows, !scores, !dataflow.buffer<[3
 
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects heads and odd taps below 2^20 for each input that pairs look at, and filters only with them, got '#dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true, lookFilters = 3>'}}
-dataflow.kernel @filters_without_looks : (!rows, !rows, !dataflow.buffer<[2, 32], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, lookFilters = 3> {
+// expected-error@+1 {{'dataflow.kernel' op expects heads and an odd number of taps for each input of locations, at most 64 heads and 1048576 numbers near a key, with pairs, and filters only with them, got '#dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true, locationFilters = 3>'}}
+dataflow.kernel @filters_without_locations : (!rows, !rows, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, locationFilters = 3> {
 ^bb0(%x: f32):
   dataflow.yield %x
 } pairs {
@@ -337,8 +337,8 @@ dataflow.kernel @filters_without_looks : (!rows, !rows, !dataflow.buffer<[2, 32]
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #2 of shape [tokens, 1, longest] and element type 'f32', got '!dataflow.buffer<[tokens, 2, longest], f32>'}}
-dataflow.kernel @looks_at_other_heads : (!rows, !rows, !scores, !dataflow.buffer<[32, 3], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, lookHeads = [1], lookTaps = [3]> {
+dataflow.kernel @locations_of_other_heads : (!rows, !rows, !scores, !dataflow.buffer<[32, 3], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, locationHeads = [1], locationTaps = [3]> {
 ^bb0(%x: f32):
   dataflow.yield %x
 } pairs {
@@ -351,8 +351,8 @@ dataflow.kernel @looks_at_other_heads : (!rows, !rows, !scores, !dataflow.buffer
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #3 of shape [32, 6] and element type 'f32', got '!dataflow.buffer<[32, 5], f32>'}}
-dataflow.kernel @look_weights : (!rows, !rows, !scores, !dataflow.buffer<[32, 5], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, lookHeads = [2], lookTaps = [3]> {
+dataflow.kernel @location_weights : (!rows, !rows, !scores, !dataflow.buffer<[32, 5], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, locationHeads = [2], locationTaps = [3]> {
 ^bb0(%x: f32):
   dataflow.yield %x
 } pairs {
@@ -365,8 +365,8 @@ dataflow.kernel @look_weights : (!rows, !rows, !scores, !dataflow.buffer<[32, 5]
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 2, longest], f32>
 // expected-error@+1 {{'dataflow.kernel' op expects input #3 of shape [4, 6] and element type 'f32', got '!dataflow.buffer<[4, 5], f32>'}}
-dataflow.kernel @look_filters : (!rows, !rows, !scores, !dataflow.buffer<[4, 5], f32>, !dataflow.buffer<[32, 4], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
-    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, lookHeads = [2], lookTaps = [3], lookFilters = 4> {
+dataflow.kernel @location_filters : (!rows, !rows, !scores, !dataflow.buffer<[4, 5], f32>, !dataflow.buffer<[32, 4], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, locationHeads = [2], locationTaps = [3], locationFilters = 4> {
 ^bb0(%x: f32):
   dataflow.yield %x
 } pairs {

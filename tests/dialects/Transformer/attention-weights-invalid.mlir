@@ -152,7 +152,7 @@ func.func @raw_scores_with_a_bias(%x: tensor<?x384xf32>, %rows: !transformer.seg
 transformer.parameter @v : tensor<1x20xf32> from "v"
 transformer.parameter @w : tensor<20x3xf32> from "w"
 func.func @attention_weights_c10(%x: tensor<?x20xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x1x?xf32> {
-  // expected-error@+1 {{'transformer.attention_weights' op expects odd numbers of taps below 2^20, got -1}}
-  %0 = transformer.attention_weights %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: -1>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x1x?xf32>
+  // expected-error@+1 {{'transformer.attention_weights' op expects odd numbers of taps, at most 64 heads and 1048576 numbers near a key, got taps -1 of 'tensor<?x1x?xf32>'}}
+  %0 = transformer.attention_weights %x, %x in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 1 : i64, location_taps = array<i64: -1>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x1x?xf32>
   return %0 : tensor<?x1x?xf32>
 }

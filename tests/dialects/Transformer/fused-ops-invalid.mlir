@@ -381,8 +381,8 @@ func.func @attention_of_narrow_pair_weights(%x: tensor<?x384xf32>, %rows: !trans
 transformer.parameter @v : tensor<12x32xf32> from "v"
 transformer.parameter @w : tensor<32x3xf32> from "w"
 func.func @attention_c8(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
-  // expected-error@+1 {{'transformer.attention' op expects 'look_taps' with a number for each of 1 tensors that pairs look at, got 0}}
-  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  // expected-error@+1 {{'transformer.attention' op expects 'location_taps' with a number for each of 1 tensors of locations, got 0}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 12 : i64, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
 
@@ -390,27 +390,37 @@ func.func @attention_c8(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !tr
 
 transformer.parameter @v : tensor<12x32xf32> from "v"
 transformer.parameter @w : tensor<32x3xf32> from "w"
-func.func @attention_that_looks_at_an_even_number(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
-  // expected-error@+1 {{'transformer.attention' op expects odd numbers of taps below 2^20, got 4}}
-  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_taps = array<i64: 4>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
-  return %0 : tensor<?x384xf32>
-}
-
-// -----
-
-transformer.parameter @w : tensor<32x3xf32> from "w"
-func.func @attention_that_looks_without_pairs(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
-  // expected-error@+1 {{'transformer.attention' op expects 'looked' only with 'pairs'}}
-  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_taps = array<i64: 3>, look_weights = @w, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+func.func @attention_with_an_even_number_of_taps(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects odd numbers of taps, at most 64 heads and 1048576 numbers near a key, got taps 4 of 'tensor<?x1x?xf32>'}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 12 : i64, location_taps = array<i64: 4>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
 
 // -----
 
 transformer.parameter @v : tensor<12x32xf32> from "v"
-func.func @attention_that_looks_without_weights(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
-  // expected-error@+1 {{'transformer.attention' op expects 'look_weights' exactly where pairs look at numbers of keys, and 'look_filters' only there}}
-  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_taps = array<i64: 3>, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+transformer.parameter @w : tensor<32x195xf32> from "w"
+func.func @attention_with_locations_of_65_heads(%x: tensor<?x384xf32>, %s: tensor<?x65x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects odd numbers of taps, at most 64 heads and 1048576 numbers near a key, got taps 3 of 'tensor<?x65x?xf32>'}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) locations(%s : tensor<?x65x?xf32>) {heads = 12 : i64, location_taps = array<i64: 3>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @w : tensor<32x3xf32> from "w"
+func.func @attention_with_locations_without_pairs(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects 'locations' only with 'pairs'}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 12 : i64, location_taps = array<i64: 3>, location_weights = @w, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// -----
+
+transformer.parameter @v : tensor<12x32xf32> from "v"
+func.func @attention_with_locations_without_weights(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects 'location_weights' exactly where there are locations, and 'location_filters' only there}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 12 : i64, location_taps = array<i64: 3>, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
 
@@ -419,8 +429,8 @@ func.func @attention_that_looks_without_weights(%x: tensor<?x384xf32>, %s: tenso
 transformer.parameter @v : tensor<12x32xf32> from "v"
 transformer.parameter @w : tensor<32x3xf32> from "w"
 func.func @attention_of_filters_alone(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
-  // expected-error@+1 {{'transformer.attention' op expects 'look_weights' exactly where pairs look at numbers of keys, and 'look_filters' only there}}
-  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, look_filters = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+  // expected-error@+1 {{'transformer.attention' op expects 'location_weights' exactly where there are locations, and 'location_filters' only there}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) {heads = 12 : i64, location_filters = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
 
@@ -428,9 +438,9 @@ func.func @attention_of_filters_alone(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf3
 
 transformer.parameter @v : tensor<12x32xf32> from "v"
 transformer.parameter @w : tensor<32x3xf32> from "w" // expected-note {{the parameter is defined here}}
-func.func @attention_of_narrow_look_weights(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
-  // expected-error@+1 {{'transformer.attention' op expects look weights '@w' of shape 32x5, got 32x3}}
-  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_taps = array<i64: 5>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+func.func @attention_of_narrow_location_weights(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects location weights '@w' of shape 32x5, got 32x3}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 12 : i64, location_taps = array<i64: 5>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
 
@@ -439,9 +449,9 @@ func.func @attention_of_narrow_look_weights(%x: tensor<?x384xf32>, %s: tensor<?x
 transformer.parameter @v : tensor<12x32xf32> from "v"
 transformer.parameter @w : tensor<32x3xf32> from "w"
 transformer.parameter @f : tensor<3x4xf32> from "f" // expected-note {{the parameter is defined here}}
-func.func @attention_of_narrow_look_filters(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
-  // expected-error@+1 {{'transformer.attention' op expects look filters '@f' of shape 3x5, got 3x4}}
-  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_filters = @f, look_taps = array<i64: 5>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+func.func @attention_of_narrow_location_filters(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects location filters '@f' of shape 3x5, got 3x4}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 12 : i64, location_filters = @f, location_taps = array<i64: 5>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }
 
@@ -449,8 +459,8 @@ func.func @attention_of_narrow_look_filters(%x: tensor<?x384xf32>, %s: tensor<?x
 
 transformer.parameter @v : tensor<12x32xf32> from "v"
 transformer.parameter @w : tensor<32x3xf32> from "w"
-func.func @attention_of_no_look_filters(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
-  // expected-error@+1 {{'transformer.attention' op expects look filters '@f' to be a parameter, got no such symbol}}
-  %0 = transformer.attention %x, %x, %x in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 12 : i64, look_filters = @f, look_taps = array<i64: 5>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
+func.func @attention_of_no_location_filters(%x: tensor<?x384xf32>, %s: tensor<?x1x?xf32>, %rows: !transformer.segments) -> tensor<?x384xf32> {
+  // expected-error@+1 {{'transformer.attention' op expects location filters '@f' to be a parameter, got no such symbol}}
+  %0 = transformer.attention %x, %x, %x in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 12 : i64, location_filters = @f, location_taps = array<i64: 5>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x384xf32>, tensor<?x384xf32>, tensor<?x384xf32> -> tensor<?x384xf32>
   return %0 : tensor<?x384xf32>
 }

@@ -114,38 +114,38 @@ bool addPairWeights(Attention op, EntryContext &entry, KernelParts &parts) {
   return false;
 }
 
-/// What pairs look at, for the attribute of a kernel: heads and taps, and how many filters.
-struct Looks {
+/// Locations, for the attribute of a kernel: heads and taps, and how many filters.
+struct Locations {
   DenseI64ArrayAttr heads, taps;
   int64_t filters = 0;
 };
 
 /// Makes the numbers of keys inputs, then their filters and weights.
 template <typename Attention>
-FailureOr<Looks> addLooks(Attention op, EntryContext &entry, KernelParts &parts) {
-  Looks looks;
-  if (op.getLooked().empty()) {
-    return looks;
+FailureOr<Locations> addLocations(Attention op, EntryContext &entry, KernelParts &parts) {
+  Locations locations;
+  if (op.getLocations().empty()) {
+    return locations;
   }
   SmallVector<int64_t> heads;
-  for (Value looked : op.getLooked()) {
-    heads.push_back(cast<RankedTensorType>(looked.getType()).getDimSize(1));
+  for (Value locations : op.getLocations()) {
+    heads.push_back(cast<RankedTensorType>(locations.getType()).getDimSize(1));
     BufferType expected = entry.denseBuffer(
         {entry.rowsIn(op.getQueries()), heads.back(), entry.longestIn(op.getKeys())});
-    if (entry.typeOf(looked) != expected) {
-      return op.emitOpError("looks at numbers of keys ")
-             << entry.typeOf(looked) << ", expected " << expected;
+    if (entry.typeOf(locations) != expected) {
+      return op.emitOpError("has locations ")
+             << entry.typeOf(locations) << ", expected " << expected;
     }
-    parts.inputs.push_back(entry.bufferOf(looked));
+    parts.inputs.push_back(entry.bufferOf(locations));
   }
-  looks.heads = DenseI64ArrayAttr::get(op.getContext(), heads);
-  looks.taps = op.getLookTapsAttr();
-  if (FlatSymbolRefAttr filters = op.getLookFiltersAttr()) {
+  locations.heads = DenseI64ArrayAttr::get(op.getContext(), heads);
+  locations.taps = op.getLocationTapsAttr();
+  if (FlatSymbolRefAttr filters = op.getLocationFiltersAttr()) {
     parts.inputs.push_back(entry.parameter(filters));
-    looks.filters = entry.parameterOp(filters).getTensorType().getDimSize(0);
+    locations.filters = entry.parameterOp(filters).getTensorType().getDimSize(0);
   }
-  parts.inputs.push_back(entry.parameter(op.getLookWeightsAttr()));
-  return looks;
+  parts.inputs.push_back(entry.parameter(op.getLocationWeightsAttr()));
+  return locations;
 }
 
 LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
@@ -163,15 +163,15 @@ LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
     return failure();
   }
   int64_t distance = addBias(op.getBiasAttr(), entry, parts);
-  FailureOr<Looks> looks = addLooks(op, entry, parts);
-  if (failed(looks)) {
+  FailureOr<Locations> locations = addLocations(op, entry, parts);
+  if (failed(locations)) {
     return failure();
   }
   bool pairs = addPairWeights(op, entry, parts);
-  parts.computes =
-      AttentionAttr::get(op.getContext(), heads, keySize, width / heads, op.getScaleAttr(),
-                         op.getVisibility(), distance, op.getHiddenAttr(), op.getKeyShare(),
-                         op.getValueShare(), pairs, looks->heads, looks->taps, looks->filters);
+  parts.computes = AttentionAttr::get(op.getContext(), heads, keySize, width / heads,
+                                      op.getScaleAttr(), op.getVisibility(), distance,
+                                      op.getHiddenAttr(), op.getKeyShare(), op.getValueShare(),
+                                      pairs, locations->heads, locations->taps, locations->filters);
   parts.results = {entry.denseBuffer({entry.rowsIn(op.getQueries()), width})};
   return dispatchScored(op, entry, parts);
 }
@@ -189,15 +189,15 @@ LogicalResult lowerAttentionWeights(transformer::AttentionWeightsOp op, EntryCon
     return failure();
   }
   int64_t distance = addBias(op.getBiasAttr(), entry, parts);
-  FailureOr<Looks> looks = addLooks(op, entry, parts);
-  if (failed(looks)) {
+  FailureOr<Locations> locations = addLocations(op, entry, parts);
+  if (failed(locations)) {
     return failure();
   }
   bool pairs = addPairWeights(op, entry, parts);
-  parts.computes =
-      AttentionWeightsAttr::get(op.getContext(), heads, keySize, op.getScaleAttr(),
-                                op.getVisibility(), distance, op.getHiddenAttr(), op.getKeyShare(),
-                                pairs, op.getRaw(), looks->heads, looks->taps, looks->filters);
+  parts.computes = AttentionWeightsAttr::get(op.getContext(), heads, keySize, op.getScaleAttr(),
+                                             op.getVisibility(), distance, op.getHiddenAttr(),
+                                             op.getKeyShare(), pairs, op.getRaw(), locations->heads,
+                                             locations->taps, locations->filters);
   parts.results = {
       entry.denseBuffer({entry.rowsIn(op.getQueries()), heads, entry.longestIn(op.getKeys())})};
   return dispatchScored(op, entry, parts);

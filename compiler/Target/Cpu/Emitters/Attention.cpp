@@ -128,7 +128,7 @@ static void emitTile(Attention &a, Value query, Value last) {
   VectorCode &code = a.code;
   TileRows tile = enterTile(a, query, last);
   resetTile(a);
-  writeLooks(a, tile, query);
+  writeLocations(a, tile, query);
   Value firstBlock = code.multiply(code.divide(tile.first, kKeyBlock), kKeyBlock);
   code.loop(firstBlock, tile.seen, kKeyBlock, [&](Value firstKey) {
     Value from = code.larger(code.subtract(tile.first, firstKey), code.integer(0));
@@ -175,19 +175,20 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
     *numbers = next;
     next = code.at(next, kMostLanes);
   }
-  a.keysTransposed = loadLooks(a, body, computes.getFirstLook(), computes.getHeadsOfLooks(),
-                               computes.getTapsOfLooks(), computes.getLookFilters(), next);
+  a.keysTransposed =
+      loadLocations(a, body, computes.getFirstLocation(), computes.getHeadsOfLocations(),
+                    computes.getTapsOfLocations(), computes.getLocationFilters(), next);
   return a;
 }
 
 template <> KernelScratch scratchOf(dataflow::AttentionAttr computes) {
   uint64_t valueLanes = llvm::alignTo(computes.getValueSize(), kMostLanes);
-  TransposedKeys keys =
+  ScratchElements keys =
       transposedKeys(computes.getVisibility(), computes.getHidden(), computes.getKeySize());
-  TransposedKeys looks = lookElements(computes.getHeadsOfLooks(), computes.getTapsOfLooks(),
-                                      computes.getLookFilters());
+  ScratchElements locations = locationElements(
+      computes.getHeadsOfLocations(), computes.getTapsOfLocations(), computes.getLocationFilters());
   uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + kNumbers * kMostLanes + keys.fixed;
-  return {(fixed + looks.fixed) * 4, (keys.perLongest + looks.perLongest) * 4};
+  return {(fixed + locations.fixed) * 4, (keys.perLongest + locations.perLongest) * 4};
 }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {

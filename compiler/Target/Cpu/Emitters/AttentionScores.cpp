@@ -111,31 +111,31 @@ struct PairRows {
 static SmallVector<Value> pairSums(AttentionTile &a, const PairRows &rows, ArrayRef<Value> keys) {
   VectorCode &code = a.code;
   SmallVector<Value> sums(rows.queries.size() * keys.size(), code.splat(0));
-  return code.loop(
-      code.integer(0), code.integer(a.keySize), 1, sums, [&](Value d, ValueRange carried) {
-        Value line = code.multiply(d, a.pitch);
-        SmallVector<Value> loaded, elements, next;
-        for (Value start : keys) {
-          loaded.push_back(code.loadVector(code.at(start, line)));
-        }
-        for (size_t row = 0; row < rows.queries.size(); ++row) {
-          elements.append(loaded);
-        }
-        if (!rows.lines.empty()) {
-          elements =
-              addLooks(a, d, rows.lines, static_cast<int64_t>(keys.size()), std::move(elements));
-        }
-        for (auto [query, weight] : llvm::zip_equal(rows.queries, rows.weights)) {
-          Value q = code.broadcast(code.loadScalar(code.at(query, d)));
-          Value w = code.broadcast(code.loadScalar(code.at(weight, d)));
-          for (size_t v = 0; v < keys.size(); ++v) {
-            Value key = elements[next.size()];
-            Value pair = cloneScalarMaths(code, *a.pairs, {q, key}, code.vector);
-            next.push_back(code.fma(w, pair, carried[next.size()]));
-          }
-        }
-        return next;
-      });
+  return code.loop(code.integer(0), code.integer(a.keySize), 1, sums,
+                   [&](Value d, ValueRange carried) {
+                     Value line = code.multiply(d, a.pitch);
+                     SmallVector<Value> loaded, elements, next;
+                     for (Value start : keys) {
+                       loaded.push_back(code.loadVector(code.at(start, line)));
+                     }
+                     for (size_t row = 0; row < rows.queries.size(); ++row) {
+                       elements.append(loaded);
+                     }
+                     if (!rows.lines.empty()) {
+                       elements = addLocations(a, d, rows.lines, static_cast<int64_t>(keys.size()),
+                                               std::move(elements));
+                     }
+                     for (auto [query, weight] : llvm::zip_equal(rows.queries, rows.weights)) {
+                       Value q = code.broadcast(code.loadScalar(code.at(query, d)));
+                       Value w = code.broadcast(code.loadScalar(code.at(weight, d)));
+                       for (size_t v = 0; v < keys.size(); ++v) {
+                         Value key = elements[next.size()];
+                         Value pair = cloneScalarMaths(code, *a.pairs, {q, key}, code.vector);
+                         next.push_back(code.fma(w, pair, carried[next.size()]));
+                       }
+                     }
+                     return next;
+                   });
 }
 
 // Those of a register tile, as many rows at a time as have kMostPairs: f has constants that it
@@ -256,10 +256,10 @@ static PairRows pairRows(AttentionTile &a, const TileRows &tile) {
     Value query = code.at(a.query, head);
     rows.queries.push_back(code.at(query, code.multiply(tile.rows[r], a.queryStride)));
     rows.weights.push_back(a.pairs ? code.at(a.pairWeights, head) : Value());
-    if (!a.looked.empty()) {
+    if (!a.locations.empty()) {
       // A row that repeats the last one has its lines.
       Value number = code.smaller(code.integer(r), code.subtract(tile.count, code.integer(1)));
-      rows.lines.push_back(code.at(a.lookScratch, code.multiply(number, a.lookPitch)));
+      rows.lines.push_back(code.at(a.locationScratch, code.multiply(number, a.locationPitch)));
     }
   }
   return rows;

@@ -43,8 +43,8 @@ std::optional<int64_t> mostKeysOf(transformer::VisibilityAttr visibility,
   return keys ? std::optional((*keys + 2 * (kMostLanes - 1)) / kMostLanes * kMostLanes) : keys;
 }
 
-TransposedKeys transposedKeys(transformer::VisibilityAttr visibility,
-                              transformer::HiddenAttr hidden, int64_t keySize) {
+ScratchElements transposedKeys(transformer::VisibilityAttr visibility,
+                               transformer::HiddenAttr hidden, int64_t keySize) {
   auto size = static_cast<uint64_t>(keySize);
   if (std::optional<int64_t> keys = mostKeysOf(visibility, hidden, kPieceRows)) {
     return {size * static_cast<uint64_t>(*keys + kMostLanes), 0};

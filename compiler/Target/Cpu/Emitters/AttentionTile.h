@@ -44,7 +44,7 @@ inline constexpr int64_t kPieceRows = 256;
 inline constexpr float kLowestScore = std::numeric_limits<float>::lowest();
 
 /// Numbers of keys that pairs look at, [rows][heads][longest], and how many near a key.
-struct LookedNumbers {
+struct LocationInput {
   mlir::Value numbers;
   int64_t heads, taps;
 };
@@ -78,12 +78,13 @@ struct AttentionTile {
   bool scoreTakesBias = false;   // else the bias is added to what it yields
   mlir::Block *pairs = nullptr;  // the maths of an element of Q and one of K, null: their product
   mlir::Value pairWeights = {};  // what it is multiplied with, [heads][keySize]
-  // What pairs look at: the inputs; how many filters they have, and the filters; the weights of
-  // lines, [keySize][lines]; numbers and filtered lines of the rows of a tile, lookPitch elements
-  // each, in lines of lineKeys, the keys of the longest sequence in whole vectors.
-  llvm::SmallVector<LookedNumbers> looked = {};
-  int64_t lookFilters = 0;
-  mlir::Value filters = {}, lookWeights = {}, lookScratch = {}, lookPitch = {}, lineKeys = {};
+  // Locations: the inputs; how many filters they have, and the filters; the weights of
+  // lines, [keySize][lines]; numbers and filtered lines of the rows of a tile, locationPitch
+  // elements each, in lines of lineKeys, the keys of the longest sequence in whole vectors.
+  llvm::SmallVector<LocationInput> locations = {};
+  int64_t locationFilters = 0;
+  mlir::Value filters = {}, locationWeights = {}, locationScratch = {}, locationPitch = {},
+              lineKeys = {};
   mlir::Value longest = {};        // the keys of the longest sequence, where numbers of keys are
   bool isRaw = false;              // no softmax follows: scores lack the factor log2(e)
   mlir::Value scores = {};         // [rows][scorePitch], of the keys at hand
@@ -148,13 +149,13 @@ struct KeyLimits {
 /// Takes up which keys a row sees.
 void setVisibility(AttentionTile &a, transformer::VisibilityAttr visibility,
                    transformer::HiddenAttr hidden);
-/// The elements of scratch that transposed keys take: a fixed number, or so many for each key of
-/// the longest sequence. `rows` neighbouring queries see them.
-struct TransposedKeys {
+/// Elements of scratch: a fixed number, and so many for each key of the longest sequence.
+struct ScratchElements {
   uint64_t fixed, perLongest;
 };
-TransposedKeys transposedKeys(transformer::VisibilityAttr visibility,
-                              transformer::HiddenAttr hidden, int64_t keySize);
+/// Those that transposed keys take, which `rows` neighbouring queries see.
+ScratchElements transposedKeys(transformer::VisibilityAttr visibility,
+                               transformer::HiddenAttr hidden, int64_t keySize);
 /// The most keys, from a whole vector on and in whole vectors, that `rows` neighbouring queries see
 /// together; none if they grow with the sequence.
 std::optional<int64_t> mostKeysOf(transformer::VisibilityAttr visibility,
@@ -196,23 +197,23 @@ llvm::SmallVector<mlir::Value> visibleOf(const AttentionTile &a, const TileRows 
 mlir::Value mostVisible(const AttentionTile &a, const TileRows &tile, mlir::Value firstKey,
                         mlir::Value count);
 
-// --- What pairs look at
+// --- Locations
 
 /// The elements of scratch that it takes.
-TransposedKeys lookElements(llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps,
-                            int64_t filters);
+ScratchElements locationElements(llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps,
+                                 int64_t filters);
 /// Takes it up, input number `first` and those after it, in scratch from `scratch` on; returns
 /// where that ends.
-mlir::Value loadLooks(AttentionTile &a, const KernelBody &body, int64_t first,
-                      llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps, int64_t filters,
-                      mlir::Value scratch);
+mlir::Value loadLocations(AttentionTile &a, const KernelBody &body, int64_t first,
+                          llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps,
+                          int64_t filters, mlir::Value scratch);
 /// Writes the lines of the rows of a tile, whose first query has number `query`.
-void writeLooks(AttentionTile &a, const TileRows &tile, mlir::Value query);
+void writeLocations(AttentionTile &a, const TileRows &tile, mlir::Value query);
 /// `sums`, of some rows times `vectors` of keys, plus what column `column` adds of their lines.
 /// Each of `rows` is where the lines of the row are, at the first of the keys.
-llvm::SmallVector<mlir::Value> addLooks(AttentionTile &a, mlir::Value column,
-                                        llvm::ArrayRef<mlir::Value> rows, int64_t vectors,
-                                        llvm::SmallVector<mlir::Value> sums);
+llvm::SmallVector<mlir::Value> addLocations(AttentionTile &a, mlir::Value column,
+                                            llvm::ArrayRef<mlir::Value> rows, int64_t vectors,
+                                            llvm::SmallVector<mlir::Value> sums);
 
 // --- Keys
 

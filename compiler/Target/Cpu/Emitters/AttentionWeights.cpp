@@ -73,7 +73,7 @@ static void emitTile(AttentionWeights &a, Value query, Value last) {
   // Scores in scratch are those from the first key of the tile on.
   Value from = code.integer(0), count = code.subtract(tile.seen, tile.first);
   KeyLimits limits = limitsOf(a, tile, tile.first, count);
-  writeLooks(a, tile, query);
+  writeLocations(a, tile, query);
   SmallVector<Value> maxima = emitScores(a, tile, a.scale, tile.first, from, count, limits);
   if (!a.isRaw) {
     emitExponentials(a, maxima, from, count);
@@ -82,16 +82,16 @@ static void emitTile(AttentionWeights &a, Value query, Value last) {
 }
 
 template <> KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes) {
-  // Scores, what pairs look at and transposed keys, whole vectors of each.
-  TransposedKeys keys =
+  // Scores, locations and transposed keys, whole vectors of each.
+  ScratchElements keys =
       transposedKeys(computes.getVisibility(), computes.getHidden(), computes.getKeySize());
   std::optional<int64_t> scores =
       mostKeysOf(computes.getVisibility(), computes.getHidden(), kMostRows);
-  TransposedKeys looks = lookElements(computes.getHeadsOfLooks(), computes.getTapsOfLooks(),
-                                      computes.getLookFilters());
+  ScratchElements locations = locationElements(
+      computes.getHeadsOfLocations(), computes.getTapsOfLocations(), computes.getLocationFilters());
   uint64_t keysOfRow = scores ? static_cast<uint64_t>(*scores) : kMostLanes;
-  return {(kMostLanes + kMostRows * keysOfRow + looks.fixed + keys.fixed) * 4,
-          ((scores ? 0 : kMostRows) + looks.perLongest + keys.perLongest) * 4};
+  return {(kMostLanes + kMostRows * keysOfRow + locations.fixed + keys.fixed) * 4,
+          ((scores ? 0 : kMostRows) + locations.perLongest + keys.perLongest) * 4};
 }
 
 template <>
@@ -114,9 +114,10 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAt
   std::optional<int64_t> scores =
       mostKeysOf(computes.getVisibility(), computes.getHidden(), kMostRows);
   a.scorePitch = scores ? code.integer(*scores) : a.roundUp(a.longest);
-  a.keysTransposed = loadLooks(a, body, computes.getFirstLook(), computes.getHeadsOfLooks(),
-                               computes.getTapsOfLooks(), computes.getLookFilters(),
-                               code.at(a.scores, code.multiply(a.scorePitch, a.rows)));
+  a.keysTransposed =
+      loadLocations(a, body, computes.getFirstLocation(), computes.getHeadsOfLocations(),
+                    computes.getTapsOfLocations(), computes.getLocationFilters(),
+                    code.at(a.scores, code.multiply(a.scorePitch, a.rows)));
   overTiles(a, body.arguments, [&](Value query, Value last) { emitTile(a, query, last); });
 }
 

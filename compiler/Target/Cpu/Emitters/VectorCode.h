@@ -86,7 +86,8 @@ public:
   }
   /// One of them.
   mlir::Value loadStoredScalar(mlir::Value address, mlir::Type element);
-  /// The same for the lanes whose number plus `first` is below `limit`.
+  /// A vector with zero in the lanes whose number plus `first` is not below `limit`: there it reads
+  /// no memory.
   mlir::Value loadBelow(mlir::Value address, mlir::Value first, mlir::Value limit);
   void storeVector(mlir::Value value, mlir::Value address, int64_t valid);
   void storeVector(mlir::Value value, mlir::Value address) { storeVector(value, address, lanes); }

@@ -23,7 +23,7 @@ transformer.parameter @filters : tensor<4x12xf32> from "filters"
 // NAMES: dataflow.kernel @attention_weights_1x20_pairs_raw_add_tanh :
 // NAMES-NOT: dataflow.kernel @attention_weights
 // NAMES: dataflow.graph @scores
-// NAMES: dataflow.kernel @attention_weights_1x20_pairs_looks7x5_filters4_cached_add_tanh :
+// NAMES: dataflow.kernel @attention_weights_1x20_pairs_locations7x5_filters4_cached_add_tanh :
 // CHECK: dataflow.dispatch @attention(%{{.*}}, %{{.*}}, %{{.*}}, %[[NEAR:.*]], %[[V:.*]]) :
 func.func @scores(%q: tensor<?x20xf32> {transformer.name = "q"}, %k: tensor<?x20xf32> {transformer.name = "k"}, %rows: !transformer.segments)
     -> (tensor<?x20xf32> {transformer.name = "y"}, tensor<?x1x?xf32> {transformer.name = "s"}, tensor<?x1x?xf32> {transformer.name = "t"}, tensor<?x1x?xf32> {transformer.name = "u"}) {
@@ -76,7 +76,7 @@ func.func @look(%x: tensor<?x20xf32> {transformer.name = "x"}, %rows: !transform
   %looked = transformer.load %l over(%source) : !transformer.state<1, keys>
   %last, %look, %y = transformer.recurrence(%x : tensor<?x20xf32>) from(%begin, %looked : tensor<?x20xf32>, tensor<?x1x?xf32>) in(%rows) -> tensor<?x20xf32>, tensor<?x1x?xf32>, tensor<?x20xf32> {
   ^bb0(%now: tensor<?x20xf32>, %state: tensor<?x20xf32>, %before: tensor<?x1x?xf32>):
-    %p = transformer.attention_weights %state, %keys in(%rows, %source) looked(%before, %before : tensor<?x1x?xf32>, tensor<?x1x?xf32>) {heads = 1 : i64, look_filters = @filters, look_taps = array<i64: 7, 5>, look_weights = @lines, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x1x?xf32>
+    %p = transformer.attention_weights %state, %keys in(%rows, %source) locations(%before, %before : tensor<?x1x?xf32>, tensor<?x1x?xf32>) {heads = 1 : i64, location_filters = @filters, location_taps = array<i64: 7, 5>, location_weights = @lines, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x20xf32>, tensor<?x20xf32> -> tensor<?x1x?xf32>
     %a = transformer.attend %p, %values in(%rows, %source) {visibility = #transformer.visibility<all>} : tensor<?x1x?xf32>, tensor<?x20xf32> -> tensor<?x20xf32>
     %new = transformer.add %a, %now : tensor<?x20xf32>, tensor<?x20xf32>
     transformer.next %new, %p, %new : tensor<?x20xf32>, tensor<?x1x?xf32>, tensor<?x20xf32>

@@ -106,7 +106,7 @@ transformer.parameter @w : tensor<4x6xf32> from "w"
 func.func @looks_at_turned_numbers(%x: tensor<?x8xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x2x?xf32> {transformer.name = "y"}) {
   %p = transformer.attention_weights %x, %x in(%rows, %rows) {heads = 2 : i64, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x8xf32>, tensor<?x8xf32> -> tensor<?x2x?xf32>
   %t = transformer.transpose %p [2, 1, 0] : tensor<?x2x?xf32> -> tensor<?x2x?xf32>
-  // expected-error@+1 {{'transformer.attention_weights' op looks at numbers of keys '!dataflow.buffer<[longest, 2, tokens], f32>', expected '!dataflow.buffer<[tokens, 2, longest], f32>'}}
-  %y = transformer.attention_weights %x, %x in(%rows, %rows) looked(%t : tensor<?x2x?xf32>) {heads = 2 : i64, look_taps = array<i64: 3>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x8xf32>, tensor<?x8xf32> -> tensor<?x2x?xf32>
+  // expected-error@+1 {{'transformer.attention_weights' op has locations '!dataflow.buffer<[longest, 2, tokens], f32>', expected '!dataflow.buffer<[tokens, 2, longest], f32>'}}
+  %y = transformer.attention_weights %x, %x in(%rows, %rows) locations(%t : tensor<?x2x?xf32>) {heads = 2 : i64, location_taps = array<i64: 3>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.0 : f32, visibility = #transformer.visibility<all>} : tensor<?x8xf32>, tensor<?x8xf32> -> tensor<?x2x?xf32>
   return %y : tensor<?x2x?xf32>
 }

@@ -15,6 +15,7 @@ func.func @weighted_over_queries(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v:
   %s = transformer.contract "thd,khd->thk" %qh, %kh in(%rows, %rows) : tensor<?x3x8xf32>, tensor<?x3x8xf32> -> tensor<?x3x?xf32>
   %p = transformer.softmax %s in(%rows) : tensor<?x3x?xf32>
   %pt = transformer.transpose %p [2, 1, 0] : tensor<?x3x?xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: its weights were turned, or more than 64 operations make them}}
   %c = transformer.contract "thk,khd->thd" %pt, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %m = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %m : tensor<?x24xf32>
@@ -117,6 +118,7 @@ func.func @sum_over_queries(%q: tensor<?x24xf32>, %k: tensor<?x24xf32>, %v: tens
   %c = transformer.contract "thk,khd->thd" %p, %vh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %a = transformer.merge_heads %c : tensor<?x3x8xf32> -> tensor<?x24xf32>
   %pt = transformer.transpose %p [2, 1, 0] : tensor<?x3x?xf32> -> tensor<?x3x?xf32>
+  // expected-remark @below {{not fused: its weights were turned, or more than 64 operations make them}}
   %d = transformer.contract "thk,khd->thd" %pt, %wh in(%rows, %rows) : tensor<?x3x?xf32>, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
   %b = transformer.merge_heads %d : tensor<?x3x8xf32> -> tensor<?x24xf32>
   return %a, %b : tensor<?x24xf32>, tensor<?x24xf32>

@@ -10,6 +10,7 @@
 transformer.parameter @v : tensor<1x20xf32> from "v"
 transformer.parameter @line : tensor<20xf32> from "line"
 transformer.parameter @two : tensor<2x20xf32> from "two"
+transformer.parameter @far : tensor<20x1x1048577xf32> from "far"
 transformer.parameter @three : tensor<20x1x3xf32> from "three"
 transformer.parameter @cube : tensor<1x1x20xf32> from "cube"
 
@@ -166,14 +167,26 @@ func.func @number_of_rows(%q: !rows, %k: !rows, %number: tensor<?x1xf32>, %rows:
   return %p : !scores
 }
 
-// CHECK-LABEL: func.func @looks_at_other_segments(
+// CHECK-LABEL: func.func @locations_of_other_segments(
 // CHECK-NOT: transformer.attention
-func.func @looks_at_other_segments(%q: !rows, %k: !rows, %t: !scores, %rows: !transformer.segments, %source: !transformer.segments) -> !scores {
+func.func @locations_of_other_segments(%q: !rows, %k: !rows, %t: !scores, %rows: !transformer.segments, %source: !transformer.segments) -> !scores {
   %w = transformer.weight @v : tensor<1x20xf32>
   %sum = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
   %f = transformer.convolve_keys %t, @three in(%rows, %source) : !scores -> !pairs
   %all = transformer.add %sum, %f : !pairs, !pairs
   // expected-remark @below {{not fused: pairs are of other segments than their scores}}
+  %s = transformer.contract "tkw,hw->thk" %all, %w in(%rows, %rows) : !pairs, tensor<1x20xf32> -> !scores
+  return %s : !scores
+}
+
+// CHECK-LABEL: func.func @taps_beyond_the_limit(
+// CHECK-NOT: transformer.attention
+func.func @taps_beyond_the_limit(%q: !rows, %k: !rows, %t: !scores, %rows: !transformer.segments) -> !scores {
+  %w = transformer.weight @v : tensor<1x20xf32>
+  %sum = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
+  %f = transformer.convolve_keys %t, @far in(%rows, %rows) : !scores -> !pairs
+  %all = transformer.add %sum, %f : !pairs, !pairs
+  // expected-remark @below {{not fused: convolutions over more than 64 heads or 1048576 numbers near a key are added to pairs}}
   %s = transformer.contract "tkw,hw->thk" %all, %w in(%rows, %rows) : !pairs, tensor<1x20xf32> -> !scores
   return %s : !scores
 }
@@ -185,7 +198,7 @@ func.func @two_sums_added(%q: !rows, %k: !rows, %rows: !transformer.segments) ->
   %sum = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
   %other = transformer.pair_sum %k, %q in(%rows, %rows) : !rows, !rows -> !pairs
   %both = transformer.add %sum, %other : !pairs, !pairs
-  // expected-remark @below {{not fused: pairs are no sum of a row and a key (transformer.pair_sum)}}
+  // expected-remark @below {{not fused: pairs are a sum of two rows and two keys}}
   %s = transformer.contract "tkw,hw->thk" %both, %w in(%rows, %rows) : !pairs, tensor<1x20xf32> -> !scores
   return %s : !scores
 }

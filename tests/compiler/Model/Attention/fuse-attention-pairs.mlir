@@ -133,7 +133,7 @@ func.func @scores_alone(%q: !rows, %k: !rows, %place: tensor<?x1xf32>, %places: 
 // Pairs that look at numbers of keys: convolutions on either side of the sum, of several heads.
 // CHECK-LABEL: func.func @looks(
 // CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<?x1x?xf32>, %[[T:[a-z0-9]+]]: tensor<?x2x?xf32>
-// CHECK: transformer.attention_weights %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}}) looked(%[[T]], %[[S]] : tensor<?x2x?xf32>, tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 5, 3>, look_weights = @[[M:.*]], pair_weights = @v, pairs = #transformer.score<tanh(s0)>, raw, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<all>}
+// CHECK: transformer.attention_weights %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}}) locations(%[[T]], %[[S]] : tensor<?x2x?xf32>, tensor<?x1x?xf32>) {heads = 1 : i64, location_taps = array<i64: 5, 3>, location_weights = @[[M:.*]], pair_weights = @v, pairs = #transformer.score<tanh(s0)>, raw, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<all>}
 func.func @looks(%q: !rows, %k: !rows, %s: !scores, %t: tensor<?x2x?xf32>, %rows: !transformer.segments) -> !scores {
   %w = transformer.weight @v : tensor<1x20xf32>
   %b = transformer.weight @bias : tensor<20xf32>
@@ -144,15 +144,15 @@ func.func @looks(%q: !rows, %k: !rows, %s: !scores, %t: tensor<?x2x?xf32>, %rows
   %biased = transformer.add %left, %b : !pairs, tensor<20xf32>
   %all = transformer.add %biased, %f : !pairs, !pairs
   %x = transformer.activate tanh %all : !pairs
-  // expected-remark @below {{1 heads of 20, scale 1, all, pairs tanh(s0), looks at 5 and 3 keys, scores alone}}
+  // expected-remark @below {{1 heads of 20, scale 1, all, pairs tanh(s0), locations of 5 and 3 keys, scores alone}}
   %y = transformer.contract "tkw,hw->thk" %x, %w in(%rows, %rows) : !pairs, tensor<1x20xf32> -> !scores
   return %y : !scores
 }
 
 // What was composed of filters and one map after them takes fewer products as both.
-// CHECK-LABEL: func.func @looks_by_filters(
-// CHECK: transformer.attention_weights %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}}) looked(%[[S:.*]], %[[S]] : tensor<?x1x?xf32>, tensor<?x1x?xf32>) {heads = 1 : i64, look_filters = @[[F:.*]], look_taps = array<i64: 7, 11>, look_weights = @map, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<all>}
-func.func @looks_by_filters(%q: !rows, %k: !rows, %s: !scores, %rows: !transformer.segments) -> !scores {
+// CHECK-LABEL: func.func @locations_by_filters(
+// CHECK: transformer.attention_weights %{{.*}}, %{{.*}} in(%{{.*}}, %{{.*}}) locations(%[[S:.*]], %[[S]] : tensor<?x1x?xf32>, tensor<?x1x?xf32>) {heads = 1 : i64, location_filters = @[[F:.*]], location_taps = array<i64: 7, 11>, location_weights = @map, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 1.000000e+00 : f32, visibility = #transformer.visibility<all>}
+func.func @locations_by_filters(%q: !rows, %k: !rows, %s: !scores, %rows: !transformer.segments) -> !scores {
   %w = transformer.weight @v : tensor<1x20xf32>
   %sum = transformer.pair_sum %q, %k in(%rows, %rows) : !rows, !rows -> !pairs
   %f = transformer.convolve_keys %s, @first_keys in(%rows, %rows) : !scores -> !pairs
@@ -160,7 +160,7 @@ func.func @looks_by_filters(%q: !rows, %k: !rows, %s: !scores, %rows: !transform
   %left = transformer.add %sum, %f : !pairs, !pairs
   %all = transformer.add %left, %g : !pairs, !pairs
   %x = transformer.activate tanh %all : !pairs
-  // expected-remark @below {{1 heads of 20, scale 1, all, pairs tanh(s0), looks at 7 and 11 keys by 4 filters, weights alone}}
+  // expected-remark @below {{1 heads of 20, scale 1, all, pairs tanh(s0), locations of 7 and 11 keys by 4 filters, weights alone}}
   %y = transformer.contract "tkw,hw->thk" %x, %w in(%rows, %rows) : !pairs, tensor<1x20xf32> -> !scores
   %p = transformer.softmax %y in(%rows) : !scores
   return %p : !scores

@@ -80,3 +80,32 @@ func.func @declined(%p: !scores, %q: !rows, %v: tensor<?x3x4xf32>, %c: !transfor
   %y = transformer.contract "thk,kd->thd" %h, %keys in(%rows, %source) : !scores, !rows -> tensor<?x2x12xf32>
   return %x, %y : tensor<?x2x3x4xf32>, tensor<?x2x12xf32>
 }
+
+// -----
+
+// Weights that were turned: as many for each key as there are rows.
+// CHECK-LABEL: func.func @turned(
+// CHECK-NOT: transformer.attend{{ }}
+func.func @turned(%p: tensor<?x2x?xf32>, %v: tensor<?x12xf32>, %rows: !transformer.segments) -> tensor<?x12xf32> {
+  %t = transformer.transpose %p [2, 1, 0] : tensor<?x2x?xf32> -> tensor<?x2x?xf32>
+  %vh = transformer.split_heads %v : tensor<?x12xf32> -> tensor<?x2x6xf32>
+  // expected-remark @below {{not fused: its weights were turned, or more than 64 operations make them}}
+  %c = transformer.contract "thk,khd->thd" %t, %vh in(%rows, %rows) : tensor<?x2x?xf32>, tensor<?x2x6xf32> -> tensor<?x2x6xf32>
+  %m = transformer.merge_heads %c : tensor<?x2x6xf32> -> tensor<?x12xf32>
+  return %m : tensor<?x12xf32>
+}
+
+// Scores of pairs without a softmax, as linear attention has them.
+transformer.parameter @v : tensor<1x12xf32> from "v"
+// CHECK-LABEL: func.func @scores_as_weights(
+// CHECK: %[[S:.*]] = transformer.attention_weights {{.*}} raw
+// CHECK: transformer.attend %[[S]],
+func.func @scores_as_weights(%q: tensor<?x12xf32>, %v: tensor<?x12xf32>, %rows: !transformer.segments) -> tensor<?x1x12xf32> {
+  %w = transformer.weight @v : tensor<1x12xf32>
+  %sum = transformer.pair_sum %q, %v in(%rows, %rows) : tensor<?x12xf32>, tensor<?x12xf32> -> tensor<?x?x12xf32>
+  // expected-remark @below {{1 heads of 12, scale 1, all, pairs multiply(s0, 1), scores alone}}
+  %s = transformer.contract "tkw,hw->thk" %sum, %w in(%rows, %rows) : tensor<?x?x12xf32>, tensor<1x12xf32> -> tensor<?x1x?xf32>
+  // expected-remark @below {{1 head of weights that no softmax gives, values of 12}}
+  %c = transformer.contract "thk,kd->thd" %s, %v in(%rows, %rows) : tensor<?x1x?xf32>, tensor<?x12xf32> -> tensor<?x1x12xf32>
+  return %c : tensor<?x1x12xf32>
+}

@@ -124,9 +124,9 @@ func.func @looked(%x: tensor<?x4xf32>, %s: tensor<?x1x?xf32>, %t: tensor<?x1x?xf
   %qa = transformer.linear %x, @aq : tensor<?x4xf32> -> tensor<?x4xf32>
   %ka = transformer.linear %x, @ak : tensor<?x4xf32> -> tensor<?x4xf32>
   %va = transformer.linear %x, @av : tensor<?x4xf32> -> tensor<?x4xf32>
-  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
-  // expected-remark @below {{the numbers of keys that pairs look at differ}}
-  %ob = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%t : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 1 : i64, location_taps = array<i64: 3>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  // expected-remark @below {{the locations of pairs differ}}
+  %ob = transformer.attention %qa, %ka, %va in(%rows, %rows) locations(%t : tensor<?x1x?xf32>) {heads = 1 : i64, location_taps = array<i64: 3>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
   return %oa, %ob : tensor<?x4xf32>, tensor<?x4xf32>
 }
 
@@ -146,9 +146,9 @@ func.func @looked_by_others(%x: tensor<?x4xf32>, %s: tensor<?x1x?xf32>, %t: tens
   %qa = transformer.linear %x, @aq : tensor<?x4xf32> -> tensor<?x4xf32>
   %ka = transformer.linear %x, @ak : tensor<?x4xf32> -> tensor<?x4xf32>
   %va = transformer.linear %x, @av : tensor<?x4xf32> -> tensor<?x4xf32>
-  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 1 : i64, location_taps = array<i64: 3>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
   // expected-remark @below {{what pairs make of the numbers of keys differs: u has other values}}
-  %ob = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_weights = @u, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %ob = transformer.attention %qa, %ka, %va in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 1 : i64, location_taps = array<i64: 3>, location_weights = @u, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
   return %oa, %ob : tensor<?x4xf32>, tensor<?x4xf32>
 }
 
@@ -168,9 +168,9 @@ func.func @looked_by_filters(%x: tensor<?x4xf32>, %s: tensor<?x1x?xf32>, %t: ten
   %qa = transformer.linear %x, @aq : tensor<?x4xf32> -> tensor<?x4xf32>
   %ka = transformer.linear %x, @ak : tensor<?x4xf32> -> tensor<?x4xf32>
   %va = transformer.linear %x, @av : tensor<?x4xf32> -> tensor<?x4xf32>
-  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %oa = transformer.attention %qa, %ka, %va in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 1 : i64, location_taps = array<i64: 3>, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
   // expected-remark @below {{what pairs make of the numbers of keys differs: one has filters}}
-  %ob = transformer.attention %qa, %ka, %va in(%rows, %rows) looked(%s : tensor<?x1x?xf32>) {heads = 1 : i64, look_taps = array<i64: 3>, look_filters = @f, look_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %ob = transformer.attention %qa, %ka, %va in(%rows, %rows) locations(%s : tensor<?x1x?xf32>) {heads = 1 : i64, location_taps = array<i64: 3>, location_filters = @f, location_weights = @w, pair_weights = @v, pairs = #transformer.score<tanh(s0)>, scale = 0.5 : f32, visibility = #transformer.visibility<all>} : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
   return %oa, %ob : tensor<?x4xf32>, tensor<?x4xf32>
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What pairs look at beside a row and a key: numbers of keys, such as the weights of the step
+/// Locations beside a row and a key: numbers of keys, such as the weights of the step
 /// before, near the key.
 ///
 /// A tile has them in scratch with zeros around, so that the neighbour of a vector of keys is a
@@ -24,7 +24,7 @@ static int64_t marginOf(int64_t taps) {
   return static_cast<int64_t>(llvm::alignTo(taps / 2, kMostLanes));
 }
 
-TransposedKeys lookElements(ArrayRef<int64_t> heads, ArrayRef<int64_t> taps, int64_t filters) {
+ScratchElements locationElements(ArrayRef<int64_t> heads, ArrayRef<int64_t> taps, int64_t filters) {
   uint64_t lines = filters, margins = 0;
   for (auto [headsOf, tapsOf] : llvm::zip_equal(heads, taps)) {
     lines += headsOf;
@@ -33,44 +33,45 @@ TransposedKeys lookElements(ArrayRef<int64_t> heads, ArrayRef<int64_t> taps, int
   return {kMostRows * (lines * kMostLanes + margins), kMostRows * lines};
 }
 
-Value loadLooks(AttentionTile &a, const KernelBody &body, int64_t first, ArrayRef<int64_t> heads,
-                ArrayRef<int64_t> taps, int64_t filters, Value scratch) {
+Value loadLocations(AttentionTile &a, const KernelBody &body, int64_t first,
+                    ArrayRef<int64_t> heads, ArrayRef<int64_t> taps, int64_t filters,
+                    Value scratch) {
   if (heads.empty()) {
     return scratch;
   }
   VectorCode &code = a.code;
-  a.lookScratch = scratch;
+  a.locationScratch = scratch;
   a.longest = a.keyRows.longest(code);
   a.lineKeys = a.roundUp(a.longest);
-  a.lookFilters = filters;
+  a.locationFilters = filters;
   Value pitch = code.multiply(a.lineKeys, filters);
   for (auto [headsOf, tapsOf] : llvm::zip_equal(heads, taps)) {
-    a.looked.push_back({body.operand(code, first++), headsOf, tapsOf});
+    a.locations.push_back({body.operand(code, first++), headsOf, tapsOf});
     Value line = code.add(a.lineKeys, 2 * marginOf(tapsOf));
     pitch = code.add(pitch, code.multiply(line, headsOf));
   }
   a.filters = filters > 0 ? body.operand(code, first++) : Value();
-  a.lookWeights = body.operand(code, first);
-  a.lookPitch = pitch;
+  a.locationWeights = body.operand(code, first);
+  a.locationPitch = pitch;
   return code.at(scratch, code.multiply(pitch, a.rows));
 }
 
 // Elements from one head of numbers in scratch to the next.
-static Value linePitch(AttentionTile &a, const LookedNumbers &looked) {
-  return a.code.add(a.lineKeys, 2 * marginOf(looked.taps));
+static Value linePitch(AttentionTile &a, const LocationInput &locations) {
+  return a.code.add(a.lineKeys, 2 * marginOf(locations.taps));
 }
 
 // Calls `visit(looked, line, number)` for the inputs, whose line of numbers of head 0 begins `line`
 // elements after those of the row; `number` are the near ones before it.
-static Value overLooked(AttentionTile &a,
-                        llvm::function_ref<void(const LookedNumbers &, Value, int64_t)> visit) {
+static Value overLocations(AttentionTile &a,
+                           llvm::function_ref<void(const LocationInput &, Value, int64_t)> visit) {
   VectorCode &code = a.code;
   Value line = code.integer(0);
   int64_t number = 0;
-  for (const LookedNumbers &looked : a.looked) {
-    visit(looked, line, number);
-    line = code.add(line, code.multiply(linePitch(a, looked), looked.heads));
-    number += looked.heads * looked.taps;
+  for (const LocationInput &locations : a.locations) {
+    visit(locations, line, number);
+    line = code.add(line, code.multiply(linePitch(a, locations), locations.heads));
+    number += locations.heads * locations.taps;
   }
   return line;
 }
@@ -96,25 +97,26 @@ static SmallVector<Value> filterSums(AttentionTile &a, Value numbers, Value key,
                                      int64_t near, int64_t count) {
   VectorCode &code = a.code;
   SmallVector<Value> sums(count, code.splat(0));
-  overLooked(a, [&](const LookedNumbers &looked, Value line, int64_t number) {
-    Value first = code.add(code.add(line, key), marginOf(looked.taps) - looked.taps / 2);
+  overLocations(a, [&](const LocationInput &locations, Value line, int64_t number) {
+    Value first = code.add(code.add(line, key), marginOf(locations.taps) - locations.taps / 2);
     Value base = code.at(numbers, first), ofInput = code.at(weights, number);
-    sums = code.loop(
-        code.integer(0), code.integer(looked.heads), 1, sums, [&](Value head, ValueRange ofHeads) {
-          Value ofHead = code.at(base, code.multiply(head, linePitch(a, looked)));
-          Value weightsOfHead = code.at(ofInput, code.multiply(head, looked.taps));
-          return code.loop(code.integer(0), code.integer(looked.taps), 1, ofHeads,
-                           [&](Value tap, ValueRange carried) {
-                             Value x = code.loadVector(code.at(ofHead, tap));
-                             Value weight = code.at(weightsOfHead, tap);
-                             SmallVector<Value> next;
-                             for (int64_t f = 0; f < count; ++f) {
-                               Value w = code.loadScalar(code.at(weight, f * near));
-                               next.push_back(code.fma(code.broadcast(w), x, carried[f]));
-                             }
-                             return next;
-                           });
-        });
+    sums =
+        code.loop(code.integer(0), code.integer(locations.heads), 1, sums,
+                  [&](Value head, ValueRange ofHeads) {
+                    Value ofHead = code.at(base, code.multiply(head, linePitch(a, locations)));
+                    Value weightsOfHead = code.at(ofInput, code.multiply(head, locations.taps));
+                    return code.loop(code.integer(0), code.integer(locations.taps), 1, ofHeads,
+                                     [&](Value tap, ValueRange carried) {
+                                       Value x = code.loadVector(code.at(ofHead, tap));
+                                       Value weight = code.at(weightsOfHead, tap);
+                                       SmallVector<Value> next;
+                                       for (int64_t f = 0; f < count; ++f) {
+                                         Value w = code.loadScalar(code.at(weight, f * near));
+                                         next.push_back(code.fma(code.broadcast(w), x, carried[f]));
+                                       }
+                                       return next;
+                                     });
+                  });
   });
   return sums;
 }
@@ -123,10 +125,10 @@ static SmallVector<Value> filterSums(AttentionTile &a, Value numbers, Value key,
 static void filterNumbers(AttentionTile &a, Value numbers, Value lines) {
   VectorCode &code = a.code;
   int64_t near = 0;
-  for (const LookedNumbers &looked : a.looked) {
-    near += looked.heads * looked.taps;
+  for (const LocationInput &locations : a.locations) {
+    near += locations.heads * locations.taps;
   }
-  int64_t whole = a.lookFilters / kFiltersTogether * kFiltersTogether;
+  int64_t whole = a.locationFilters / kFiltersTogether * kFiltersTogether;
   code.loop(code.integer(0), a.roundUp(a.keyCount), code.lanes, [&](Value key) {
     auto filters = [&](Value first, int64_t count) {
       Value weights = code.at(a.filters, code.multiply(first, near));
@@ -138,29 +140,29 @@ static void filterNumbers(AttentionTile &a, Value numbers, Value lines) {
     };
     code.loop(code.integer(0), code.integer(whole), kFiltersTogether,
               [&](Value first) { filters(first, kFiltersTogether); });
-    if (int64_t rest = a.lookFilters - whole; rest > 0) {
+    if (int64_t rest = a.locationFilters - whole; rest > 0) {
       filters(code.integer(whole), rest);
     }
   });
 }
 
-void writeLooks(AttentionTile &a, const TileRows &tile, Value query) {
-  if (a.looked.empty()) {
+void writeLocations(AttentionTile &a, const TileRows &tile, Value query) {
+  if (a.locations.empty()) {
     return;
   }
   VectorCode &code = a.code;
   code.loop(code.integer(0), tile.count, 1, [&](Value r) {
     Value row = placeOf(a, code.add(query, r)).row;
-    Value to = code.at(a.lookScratch, code.multiply(r, a.lookPitch));
-    Value lines = overLooked(a, [&](const LookedNumbers &looked, Value line, int64_t) {
-      Value first = code.multiply(row, looked.heads), begin = code.at(to, line);
-      code.loop(code.integer(0), code.integer(looked.heads), 1, [&](Value head) {
-        Value from = code.at(looked.numbers, code.multiply(code.add(first, head), a.longest));
-        copyNumbers(a, from, code.at(begin, code.multiply(head, linePitch(a, looked))),
-                    marginOf(looked.taps));
+    Value to = code.at(a.locationScratch, code.multiply(r, a.locationPitch));
+    Value lines = overLocations(a, [&](const LocationInput &locations, Value line, int64_t) {
+      Value first = code.multiply(row, locations.heads), begin = code.at(to, line);
+      code.loop(code.integer(0), code.integer(locations.heads), 1, [&](Value head) {
+        Value from = code.at(locations.numbers, code.multiply(code.add(first, head), a.longest));
+        copyNumbers(a, from, code.at(begin, code.multiply(head, linePitch(a, locations))),
+                    marginOf(locations.taps));
       });
     });
-    if (a.lookFilters > 0) {
+    if (a.locationFilters > 0) {
       filterNumbers(a, to, code.at(to, lines));
     }
   });
@@ -178,28 +180,28 @@ struct LineGroup {
 static SmallVector<LineGroup> lineGroups(AttentionTile &a) {
   VectorCode &code = a.code;
   SmallVector<LineGroup> groups;
-  Value filtered = overLooked(a, [&](const LookedNumbers &looked, Value line, int64_t) {
-    for (int64_t head = 0; head < looked.heads && a.lookFilters == 0; ++head) {
-      Value first = code.add(line, marginOf(looked.taps) - looked.taps / 2);
-      groups.push_back({first, code.integer(1), looked.taps});
-      line = code.add(line, linePitch(a, looked));
+  Value filtered = overLocations(a, [&](const LocationInput &locations, Value line, int64_t) {
+    for (int64_t head = 0; head < locations.heads && a.locationFilters == 0; ++head) {
+      Value first = code.add(line, marginOf(locations.taps) - locations.taps / 2);
+      groups.push_back({first, code.integer(1), locations.taps});
+      line = code.add(line, linePitch(a, locations));
     }
   });
-  if (a.lookFilters > 0) {
-    groups.push_back({filtered, a.lineKeys, a.lookFilters});
+  if (a.locationFilters > 0) {
+    groups.push_back({filtered, a.lineKeys, a.locationFilters});
   }
   return groups;
 }
 
-SmallVector<Value> addLooks(AttentionTile &a, Value column, ArrayRef<Value> rows, int64_t vectors,
-                            SmallVector<Value> sums) {
+SmallVector<Value> addLocations(AttentionTile &a, Value column, ArrayRef<Value> rows,
+                                int64_t vectors, SmallVector<Value> sums) {
   VectorCode &code = a.code;
   SmallVector<LineGroup> groups = lineGroups(a);
   int64_t lines = 0;
   for (const LineGroup &group : groups) {
     lines += group.count;
   }
-  Value weights = code.at(a.lookWeights, code.multiply(column, lines));
+  Value weights = code.at(a.locationWeights, code.multiply(column, lines));
   auto addLine = [&](const LineGroup &group, Value number, ValueRange carried) {
     Value weight = code.broadcast(code.loadScalar(code.at(weights, number)));
     Value line = code.add(group.line, code.multiply(number, group.pitch));
