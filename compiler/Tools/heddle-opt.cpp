@@ -103,6 +103,9 @@ namespace {
 struct CheckModulePass : PassWrapper<CheckModulePass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckModulePass)
   StringRef getArgument() const override { return "heddle-check-module"; }
+  StringRef getDescription() const override {
+    return "Refuse operations of Heddle in nested modules; runs before all other passes";
+  }
   void runOnOperation() override {
     if (failed(heddle::verifyOneModule(getOperation()))) {
       signalPassFailure();
@@ -164,6 +167,7 @@ int main(int argc, char **argv) {
               arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
               math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
   heddle::registerHeddlePasses();
+  PassRegistration<CheckModulePass>();
   // Passes of MLIR that know nothing of Heddle: what they may do, the dialects say.
   registerCanonicalizerPass();
   registerCSEPass();

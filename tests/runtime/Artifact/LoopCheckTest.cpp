@@ -174,7 +174,7 @@ TEST_P(HostileGroup, IsRefused) {
 
 static const Case groups[] = {
     {"first", [](auto &e) { e.loops[0].beside = true; },
-     "loop 0: beside the one before it, expected a loop whose dispatches end at 7"},
+     "loop 0: beside the one before it, expected a loop whose dispatches end at 7, got none"},
     {"apart", [](auto &e) { e.loops[0].count = 1; },
      "loop 1: beside the one before it, expected a loop whose dispatches end at 9"},
     {"reads", [](auto &e) { e.dispatches[BesideStep + 1].operands[1] = {Given, 0}; },
