@@ -74,7 +74,7 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
   let regions = (region SizedRegion<1>:$epilogue, AnyRegion:$pairs);
   let assemblyFormat = [{
     $sym_name `:` $function_type `computes` $computes (`norm` $norm^)? attr-dict-with-keyword
-    $epilogue (`pairs` $pairs^)?
+    custom<Regions>($epilogue, $pairs)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -369,7 +369,8 @@ def Dataflow_LoopOp : Dataflow_Op<"loop", [HasParent<"GraphOp">, RecursiveMemory
   let results = (outs Variadic<Dataflow_BufferType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `(` $initial `)` (`beside` $beside^)? attr-dict `:` functional-type($initial, $results) $body
+    `(` $initial `)` (`beside` $beside^)? attr-dict `:` functional-type($initial, $results)
+    custom<Body>($body)
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{

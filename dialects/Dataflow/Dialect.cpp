@@ -16,7 +16,9 @@ using namespace heddle::dataflow;
 #include "dialects/Dataflow/Dialect.cpp.inc"
 #include "dialects/Dataflow/Enums.cpp.inc"
 
+using heddle::transformer::parseBody;
 using heddle::transformer::parseStateKeys;
+using heddle::transformer::printBody;
 using heddle::transformer::printStateKeys;
 
 #define GET_TYPEDEF_CLASSES
@@ -41,6 +43,23 @@ void DataflowDialect::initialize() {
 }
 
 // --- the text of operations ----------------------------------------------------------------------
+
+/// The region of a kernel and, after `pairs`, the one of pairs.
+static ParseResult parseRegions(OpAsmParser &parser, Region &epilogue, Region &pairs) {
+  if (parseBody(parser, epilogue)) {
+    return failure();
+  }
+  return succeeded(parser.parseOptionalKeyword("pairs")) ? parseBody(parser, pairs)
+                                                         : ParseResult(success());
+}
+
+static void printRegions(OpAsmPrinter &printer, Operation *op, Region &epilogue, Region &pairs) {
+  printBody(printer, op, epilogue);
+  if (!pairs.empty()) {
+    printer << " pairs ";
+    printBody(printer, op, pairs);
+  }
+}
 
 /// `@a`, or `[@a, @b]` where targets differ.
 static ParseResult parseEncodings(OpAsmParser &parser, ArrayAttr &encodings) {

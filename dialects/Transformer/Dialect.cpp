@@ -99,6 +99,44 @@ void heddle::transformer::printStateKeys(AsmPrinter &printer, bool keyed) {
   printer << (keyed ? ", keys" : "");
 }
 
+/// Whether an operation outside uses what a region defines.
+static bool isUsedOutside(Region &body) {
+  auto isOutside = [&](Operation *user) {
+    // A block that is still being read is in none.
+    Region *region = user->getParentRegion();
+    return !region || !body.isAncestor(region);
+  };
+  auto areUsed = [&](auto values) {
+    return llvm::any_of(values,
+                        [&](Value value) { return llvm::any_of(value.getUsers(), isOutside); });
+  };
+  bool areArguments =
+      llvm::any_of(body, [&](Block &block) { return areUsed(block.getArguments()); });
+  return areArguments || body.walk([&](Operation *op) {
+                               return areUsed(op->getResults()) ? WalkResult::interrupt()
+                                                                : WalkResult::advance();
+                             })
+                             .wasInterrupted();
+}
+
+ParseResult heddle::transformer::parseBody(OpAsmParser &parser, Region &body) {
+  SMLoc location = parser.getCurrentLocation();
+  ParseResult parsed = parser.parseRegion(body);
+  if (succeeded(parsed) && isUsedOutside(body)) {
+    parsed = parser.emitError(location, "defines a name that an operation before it uses");
+  }
+  if (failed(parsed)) {
+    for (Block &block : body) {
+      block.dropAllDefinedValueUses();
+    }
+  }
+  return parsed;
+}
+
+void heddle::transformer::printBody(OpAsmPrinter &printer, Operation *, Region &body) {
+  printer.printRegion(body);
+}
+
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Transformer/Types.cpp.inc"
 

@@ -58,7 +58,8 @@ def Transformer_RecurrenceOp : Transformer_Op<"recurrence", [Pure, AttrSizedOper
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `(` $inputs `:` type($inputs) `)` (`from` `(` $initial^ `:` type($initial) `)`)?
-    `in` `(` $rows `)` (`reversed` $reversed^)? `->` type($results) attr-dict-with-keyword $body
+    `in` `(` $rows `)` (`reversed` $reversed^)? `->` type($results) attr-dict-with-keyword
+    custom<Body>($body)
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{

@@ -51,6 +51,12 @@ template <typename Op> class ChangesKept : public mlir::OpTrait::TraitBase<Op, C
 mlir::ParseResult parseStateKeys(mlir::AsmParser &parser, bool &keyed);
 void printStateKeys(mlir::AsmPrinter &printer, bool keyed);
 
+/// The region of an operation of this dialect or of dataflow. MLIR lets earlier operations use what
+/// a later region defines until it has read all of the text: where a region is given up halfway,
+/// they must let go of it.
+mlir::ParseResult parseBody(mlir::OpAsmParser &parser, mlir::Region &body);
+void printBody(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Region &body);
+
 } // namespace heddle::transformer
 
 #include "dialects/Transformer/Interfaces.h.inc"

@@ -439,3 +439,27 @@ dataflow.graph @graph_c10(%x: !rows {dataflow.name = "x"}, %p: !pairs {dataflow.
   %1 = dataflow.dispatch @append_pairs(%d, %p) changes [0] : (!cache, !pairs) -> !cache
   dataflow.output %0, %1 : !cache, !cache
 }
+
+// -----
+
+// MLIR's parser would let the function's %x be the argument of the kernel's region.
+func.func @uses_a_name() -> f32 {
+  return %x : f32
+}
+// expected-error@+1 {{custom op 'dataflow.kernel' defines a name that an operation before it uses}}
+dataflow.kernel @defines_it : (!dataflow.buffer<[tokens, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.rows<width = 64> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+func.func @uses_a_name() -> f32 {
+  return %x : f32
+}
+dataflow.kernel @is_given_up : (!dataflow.buffer<[tokens, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.rows<width = 64> {
+^bb0(%x: f32):
+// expected-error@+1 {{redefinition of block '^bb0'}}
+^bb0(%x: f32):
+  dataflow.yield %x
+}
