@@ -35,7 +35,7 @@ static void check(const UsageError &error) { require(!error.message.empty()); }
 static void check(const HelpText &help) { require(!help.text.empty()); }
 static void check(const SubcommandOptions &options) { require(!options.model.empty()); }
 static void check(const GenerateOptions &options) {
-  require(!options.model.empty() && !options.input.empty());
+  require(!options.model.empty() && options.input.empty() != options.inputs.empty());
   require(options.threads > 0 && options.batchTokens > 0 && options.cacheMegabytes > 0);
   const GenerationOptions &search = options.generation;
   require(search.beam.value_or(1) > 0 && search.nbest > 0 && search.topK >= 0);
