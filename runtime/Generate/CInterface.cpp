@@ -64,15 +64,33 @@ static Result<GenerationOptions> readOptions(const heddle_generation_options &op
   return result;
 }
 
-/// Queues a request that has its source.
-static Status addRequest(heddle_generator *generator, GenerationRequest request,
-                         const int32_t *prefix, int64_t prefixCount,
-                         const heddle_generation_options *options, int64_t *id) {
-  HEDDLE_TRY(checkArray("prefix", prefix, "prefix_count", prefixCount));
-  request.prefix.assign(prefix, prefix + prefixCount);
-  HEDDLE_ASSIGN(request.options, readOptions(optionsOr(options, HEDDLE_GENERATION_OPTIONS_INIT)));
-  HEDDLE_ASSIGN(*id, generator->generator.add(std::move(request)));
-  return {};
+/// The arguments of heddle_generator_add and heddle_generator_add_rows after the source.
+struct AddedRequest {
+  const int32_t *prefix;
+  int64_t prefixCount;
+  const heddle_generation_options *options;
+  int64_t *id;
+};
+
+/// Queues a request whose source, the array `name`, is that member of it.
+template <typename T>
+static heddle_error *
+addRequest(heddle_generator *generator, std::vector<T> GenerationRequest::*member, const char *name,
+           const T *source, const char *countName, int64_t count, const AddedRequest &rest) {
+  return guarded([&]() -> Status {
+    if (generator == nullptr || rest.id == nullptr) {
+      return missingPointer(generator == nullptr ? "generator" : "id");
+    }
+    HEDDLE_TRY(checkArray(name, source, countName, count));
+    HEDDLE_TRY(checkArray("prefix", rest.prefix, "prefix_count", rest.prefixCount));
+    GenerationRequest request;
+    (request.*member).assign(source, source + count);
+    request.prefix.assign(rest.prefix, rest.prefix + rest.prefixCount);
+    HEDDLE_ASSIGN(request.options,
+                  readOptions(optionsOr(rest.options, HEDDLE_GENERATION_OPTIONS_INIT)));
+    HEDDLE_ASSIGN(*rest.id, generator->generator.add(std::move(request)));
+    return {};
+  });
 }
 
 } // namespace heddle
@@ -102,29 +120,15 @@ heddle_error *heddle_generator_add(heddle_generator *generator, const int32_t *s
                                    int64_t source_count, const int32_t *prefix,
                                    int64_t prefix_count, const heddle_generation_options *options,
                                    int64_t *id) {
-  return guarded([&]() -> Status {
-    if (generator == nullptr || id == nullptr) {
-      return missingPointer(generator == nullptr ? "generator" : "id");
-    }
-    HEDDLE_TRY(checkArray("source", source, "source_count", source_count));
-    GenerationRequest request;
-    request.source.assign(source, source + source_count);
-    return addRequest(generator, std::move(request), prefix, prefix_count, options, id);
-  });
+  return addRequest(generator, &GenerationRequest::source, "source", source, "source_count",
+                    source_count, {prefix, prefix_count, options, id});
 }
 
 heddle_error *heddle_generator_add_rows(heddle_generator *generator, const float *rows,
                                         int64_t count, const int32_t *prefix, int64_t prefix_count,
                                         const heddle_generation_options *options, int64_t *id) {
-  return guarded([&]() -> Status {
-    if (generator == nullptr || id == nullptr) {
-      return missingPointer(generator == nullptr ? "generator" : "id");
-    }
-    HEDDLE_TRY(checkArray("rows", rows, "count", count));
-    GenerationRequest request;
-    request.rows.assign(rows, rows + count);
-    return addRequest(generator, std::move(request), prefix, prefix_count, options, id);
-  });
+  return addRequest(generator, &GenerationRequest::rows, "rows", rows, "count", count,
+                    {prefix, prefix_count, options, id});
 }
 
 heddle_error *heddle_generator_step(heddle_generator *generator) {
