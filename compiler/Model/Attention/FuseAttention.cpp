@@ -396,45 +396,47 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
     simplifyLayouts(getOperation());
   }
 
-  /// Pairs that are in no attention are summed by a kernel all the same.
-  void fusePairs(CacheRoles &roles, DerivedParameters &parameters) {
+  /// Fuses each contraction that `isCandidate` and that `match` takes to be part of an attention.
+  void fuseContractions(CacheRoles &roles, llvm::function_ref<bool(ContractOp)> isCandidate,
+                        FailureOr<AttentionMatch> (*match)(ContractOp, std::string &),
+                        llvm::function_ref<void(ContractOp, AttentionMatch &)> fuse) {
     SmallVector<ContractOp> candidates;
     getOperation().walk([&](ContractOp contract) {
-      if (sumsPairs(contract)) {
+      if (isCandidate(contract)) {
         candidates.push_back(contract);
       }
     });
     for (ContractOp contract : candidates) {
       std::string reason;
-      FailureOr<AttentionMatch> match = matchPairScores(contract, reason);
-      if (failed(match) || failed(roles.add(*match, reason))) {
+      FailureOr<AttentionMatch> found = match(contract, reason);
+      if (failed(found) || failed(roles.add(*found, reason))) {
         reportDeclined(contract.getLoc(), passNames::fuseAttention, "not fused: " + reason);
         continue;
       }
-      FusedAttention(*match, ProductArrangement::Alone, parameters).runAlone();
+      fuse(contract, *found);
     }
+  }
+
+  /// Pairs that are in no attention are summed by a kernel all the same.
+  void fusePairs(CacheRoles &roles, DerivedParameters &parameters) {
+    fuseContractions(
+        roles, [](ContractOp contract) { return sumsPairs(contract); }, matchPairScores,
+        [&](ContractOp, AttentionMatch &match) {
+          FusedAttention(match, ProductArrangement::Alone, parameters).runAlone();
+        });
   }
 
   /// Values are summed by a kernel, whatever has made their weights.
   void fuseSums(CacheRoles &roles, DerivedParameters &parameters) {
-    SmallVector<ContractOp> candidates;
-    getOperation().walk([&](ContractOp contract) {
-      if (changedWeights(contract)) {
-        candidates.push_back(contract);
-      }
-    });
-    for (ContractOp contract : candidates) {
-      std::string reason;
-      FailureOr<AttentionMatch> match = matchWeightedSum(contract, reason);
-      if (failed(match) || failed(roles.add(*match, reason))) {
-        reportDeclined(contract.getLoc(), passNames::fuseAttention, "not fused: " + reason);
-        continue;
-      }
-      reportTaken(contract.getLoc(), passNames::fuseAttention,
-                  countHeads(match->heads) + " of weights that no softmax gives, values of " +
-                      std::to_string(match->sums.front().valueSize));
-      fuseWeightedSum(*match, changedWeights(contract), parameters);
-    }
+    fuseContractions(
+        roles, [](ContractOp contract) { return static_cast<bool>(changedWeights(contract)); },
+        matchWeightedSum,
+        [&](ContractOp contract, AttentionMatch &match) {
+          reportTaken(contract.getLoc(), passNames::fuseAttention,
+                      countHeads(match.heads) + " of weights that no softmax gives, values of " +
+                          std::to_string(match.sums.front().valueSize));
+          fuseWeightedSum(match, changedWeights(contract), parameters);
+        });
   }
 
   ParameterReader reader;
