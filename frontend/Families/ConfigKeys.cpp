@@ -3,10 +3,9 @@
 /// The keys that all configurations of Hugging Face Transformers share, and the checks of all keys.
 #include "frontend/Families/ConfigKeys.h"
 
+#include "base/NearestName.h"
 #include "base/Utf8.h"
 #include "formats/Config/Config.h"
-
-#include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -127,21 +126,6 @@ static Status checkArchitectures(const Config &config, const Architectures &know
   return {};
 }
 
-/// The key most likely meant by `key`; nothing if none is close.
-static std::optional<std::string> nearestKey(std::string_view key,
-                                             const std::vector<std::string> &known) {
-  std::optional<std::string> nearest;
-  unsigned distance = std::max<unsigned>(2, static_cast<unsigned>(key.size()) / 3) + 1;
-  for (const std::string &candidate : known) {
-    const unsigned other = llvm::StringRef(key).edit_distance(candidate, true, distance);
-    if (other < distance) {
-      distance = other;
-      nearest = candidate;
-    }
-  }
-  return nearest;
-}
-
 Result<std::string> nearestOf(const Config &config, std::string_view key,
                               const std::vector<std::string> &choices,
                               std::string_view alternative) {
@@ -149,13 +133,11 @@ Result<std::string> nearestOf(const Config &config, std::string_view key,
   if (given.ok() && std::find(choices.begin(), choices.end(), *given) != choices.end()) {
     return given;
   }
-  const std::optional<std::string> nearest =
-      given.ok() ? nearestKey(*given, choices) : std::nullopt;
-  return HEDDLE_ERROR(
-      InvalidArgument,
-      fmt::format("{}: {} is {}, expected one of {}{}{}", config.where(), quote(key),
-                  config.describe(key), fmt::join(choices, ", "), alternative,
-                  nearest ? fmt::format("; did you mean {}?", quote(*nearest)) : std::string()));
+  return HEDDLE_ERROR(InvalidArgument,
+                      fmt::format("{}: {} is {}, expected one of {}{}{}", config.where(),
+                                  quote(key), config.describe(key), fmt::join(choices, ", "),
+                                  alternative,
+                                  given.ok() ? didYouMean(*given, choices) : std::string()));
 }
 
 Status refuseUnreadKeys(const Config &config, std::string_view formatPage) {
@@ -163,7 +145,7 @@ Status refuseUnreadKeys(const Config &config, std::string_view formatPage) {
   if (unread.empty()) {
     return {};
   }
-  const std::optional<std::string> nearest = nearestKey(unread.front(), config.readKeys());
+  const std::optional<std::string> nearest = nearestName(unread.front(), config.readKeys());
   return HEDDLE_ERROR(InvalidArgument,
                       fmt::format("{}: unknown key {}, {}", config.where(), quote(unread.front()),
                                   nearest ? fmt::format("did you mean {}?", quote(*nearest))

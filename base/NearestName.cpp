@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Counts how many letters two names differ in, row by row of the table of their beginnings.
+#include "base/NearestName.h"
+
+#include "base/Utf8.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <vector>
+
+namespace heddle {
+
+/// Names that people type are shorter; what is longer is near nothing.
+static constexpr size_t longestName = 200;
+
+/// The fewest letters to insert, remove or replace that make one name the other. Two neighbours in
+/// the wrong order are one, as the commonest mistake of all.
+static size_t distanceOf(std::string_view one, std::string_view other) {
+  // Of the beginnings of `one` with one letter less than the current one's, and with two less.
+  std::vector<size_t> before(other.size() + 1);
+  std::vector<size_t> earlier(other.size() + 1);
+  std::vector<size_t> row(other.size() + 1);
+  std::iota(before.begin(), before.end(), size_t(0));
+  for (size_t i = 1; i <= one.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= other.size(); ++j) {
+      const size_t changed = one[i - 1] == other[j - 1] ? 0 : 1;
+      row[j] = std::min({before[j] + 1, row[j - 1] + 1, before[j - 1] + changed});
+      if (i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1]) {
+        row[j] = std::min(row[j], earlier[j - 2] + 1);
+      }
+    }
+    earlier.swap(before);
+    before.swap(row);
+  }
+  return before[other.size()];
+}
+
+std::optional<std::string> nearestName(std::string_view name, std::span<const std::string> known) {
+  if (name.size() > longestName) {
+    return std::nullopt;
+  }
+  std::optional<std::string> nearest;
+  // A name of which every letter has to change was not meant.
+  size_t distance = std::min(std::max<size_t>(2, name.size() / 3) + 1, name.size());
+  for (const std::string &candidate : known) {
+    if (candidate.size() > longestName) {
+      continue;
+    }
+    if (const size_t other = distanceOf(name, candidate); other < distance) {
+      distance = other;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+std::string didYouMean(std::string_view name, std::span<const std::string> known) {
+  const std::optional<std::string> nearest = nearestName(name, known);
+  return nearest ? fmt::format("; did you mean {}?", quote(*nearest)) : std::string();
+}
+
+} // namespace heddle

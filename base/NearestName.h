@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The name that was most likely meant by a misspelt one: of an option, a command, a phase, a pass
+/// or a key of a configuration.
+#ifndef HEDDLE_BASE_NEARESTNAME_H
+#define HEDDLE_BASE_NEARESTNAME_H
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace heddle {
+
+/// The name among `known` that is fewest letters away from `name`, the first of several. Nothing if
+/// a third of the letters or more would have to change, though two may in a short name.
+std::optional<std::string> nearestName(std::string_view name, std::span<const std::string> known);
+
+/// `; did you mean "encoder"?`, to go on with after what was expected; empty if no name is near.
+std::string didYouMean(std::string_view name, std::span<const std::string> known);
+
+} // namespace heddle
+
+#endif // HEDDLE_BASE_NEARESTNAME_H

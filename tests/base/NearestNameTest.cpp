@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Which names are near a misspelt one, and which are not.
+#include "base/NearestName.h"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace heddle {
+
+static const std::vector<std::string> names = {"--input",   "--output", "--on-error",
+                                               "--threads", "so",       "asm"};
+
+TEST(NearestName, IsTheOneWithTheFewestChanges) {
+  EXPECT_EQ(nearestName("--inptu", names), "--input");
+  EXPECT_EQ(nearestName("--ouput", names), "--output");
+  EXPECT_EQ(nearestName("--onerror", names), "--on-error");
+  EXPECT_EQ(nearestName("-threads", names), "--threads");
+  EXPECT_EQ(nearestName("--thread", names), "--threads");
+  EXPECT_EQ(nearestName("--threads", names), "--threads");
+  EXPECT_EQ(nearestName("sa", names), "so");
+}
+
+TEST(NearestName, IsNoneWhereTooMuchWouldChange) {
+  EXPECT_EQ(nearestName("--beam", names), std::nullopt);
+  EXPECT_EQ(nearestName("--frob", names), std::nullopt);
+  // Every letter of it.
+  EXPECT_EQ(nearestName("ir", names), std::nullopt);
+  EXPECT_EQ(nearestName("", names), std::nullopt);
+  EXPECT_EQ(nearestName("--input", {}), std::nullopt);
+  EXPECT_EQ(nearestName(std::string(100'000, 'x'), names), std::nullopt);
+}
+
+TEST(NearestName, OfTwoAsNearTheFirst) {
+  const std::vector<std::string> alike = {"layer-a", "layer-b"};
+  EXPECT_EQ(nearestName("layer-c", alike), "layer-a");
+}
+
+TEST(NearestName, AQuestionForMessages) {
+  EXPECT_EQ(didYouMean("aasm", names), "; did you mean \"asm\"?");
+  EXPECT_EQ(didYouMean("--frob", names), "");
+}
+
+} // namespace heddle
