@@ -4,6 +4,8 @@
 /// All messages have the project's form.
 #include "runtime/Tools/Options/CommandLine.h"
 
+#include "base/NearestName.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
@@ -116,7 +118,9 @@ UsageError DeclaredProgram::noCommand() const {
   const std::vector<std::string> rest = app->remaining();
   const std::string seen =
       rest.empty() ? "no command" : fmt::format("unknown command {}", quote(rest.front()));
-  return UsageError{fmt::format("{}, expected one of {}", seen, fmt::join(names, ", ")), ""};
+  const std::string nearest = rest.empty() ? "" : didYouMean(rest.front(), names);
+  return UsageError{fmt::format("{}, expected one of {}{}", seen, fmt::join(names, ", "), nearest),
+                    ""};
 }
 
 CommandLine DeclaredProgram::readCommand(const Command &command,

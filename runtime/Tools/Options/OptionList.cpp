@@ -202,9 +202,22 @@ std::optional<UsageError> OptionList::read() const {
   return std::nullopt;
 }
 
+/// The option that a misspelt one was meant to be; a value after "=" has no part in that.
+static std::string nearestOption(const CLI::App &app, const std::string &argument) {
+  std::vector<std::string> names;
+  for (const CLI::Option *const option : app.get_options()) {
+    for (const std::string &name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  const std::optional<std::string> nearest =
+      nearestName(argument.substr(0, argument.find('=')), names);
+  return nearest ? fmt::format(", did you mean {}?", *nearest) : std::string();
+}
+
 UsageError OptionList::unexpected(const std::string &argument) const {
   const bool isFile = !argument.starts_with("-") && !argument.ends_with(".so");
-  std::string hint;
+  std::string hint = argument.starts_with("-") ? nearestOption(app, argument) : "";
   for (const std::unique_ptr<DeclaredOption> &each : options) {
     if (hint.empty() && isFile && each->isHinted && each->option->count() == 0) {
       hint = fmt::format(", expected {} {}", each->name, argument);

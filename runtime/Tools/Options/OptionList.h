@@ -6,6 +6,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_OPTIONS_OPTIONLIST_H
 #define HEDDLE_RUNTIME_TOOLS_OPTIONS_OPTIONLIST_H
 
+#include "base/NearestName.h"
 #include "base/Utf8.h"
 
 #include <charconv>
@@ -202,14 +203,15 @@ public:
     for (const auto &word : words) {
       names.emplace_back(word.name);
     }
-    const auto parse = [&words, expected = listed(names)](const std::string &text, Field &to) {
+    const auto parse = [&words, names](const std::string &text, Field &to) {
       for (const auto &word : words) {
         if (text == word.name) {
           to = word.value;
           return std::string();
         }
       }
-      return fmt::format(" is {}, expected {}", quote(text), expected);
+      return fmt::format(" is {}, expected {}{}", quote(text), listed(names),
+                         didYouMean(text, names));
     };
     DeclaredOption &option = value(name, field, type, help, parse);
     for (const auto &word : words) {

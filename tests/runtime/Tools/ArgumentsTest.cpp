@@ -99,6 +99,8 @@ TEST(Arguments, NoCommand) {
                                "compare, run, bench, profile, info, verify";
   EXPECT_EQ(errorOf({}), ": no command, " + expected);
   EXPECT_EQ(errorOf({"frobnicate"}), ": unknown command \"frobnicate\", " + expected);
+  EXPECT_EQ(errorOf({"embd", "m.so"}),
+            ": unknown command \"embd\", " + expected + "; did you mean \"embed\"?");
   EXPECT_EQ(errorOf({"--input", "a.txt"}), ": unknown command \"--input\", " + expected);
 }
 
@@ -129,6 +131,10 @@ TEST(Arguments, EmptyPathsAreNone) {
 TEST(Arguments, WhatIsTooMuch) {
   EXPECT_EQ(errorOf({"info", "m.so", "--frobnicate"}),
             "info: unexpected argument \"--frobnicate\"");
+  EXPECT_EQ(errorOf({"embed", "m.so", "--inptu", "a.txt"}),
+            "embed: unexpected argument \"--inptu\", did you mean --input?");
+  EXPECT_EQ(errorOf({"embed", "m.so", "--input", "a.txt", "--thraeds=2"}),
+            "embed: unexpected argument \"--thraeds=2\", did you mean --threads?");
   EXPECT_EQ(errorOf({"info", "m.so", "n.so"}), "info: unexpected argument \"n.so\"");
   EXPECT_EQ(errorOf({"tokenize", "m.so", "--input", "a.txt", "--output", "b"}),
             "tokenize: unexpected argument \"--output\"");

@@ -43,8 +43,9 @@ TEST(AnalysisArguments, AnalyzeRefuses) {
   EXPECT_EQ(refusal({"--theta", "x"}), "analyze: --theta is \"x\", expected a number from 0 to 1");
   EXPECT_EQ(refusal({"--blocks", "extend"}),
             "analyze: --blocks is given without --theta, expected both");
-  EXPECT_EQ(refusal({"--theta", "0.5", "--blocks", "large"}),
-            "analyze: --blocks is \"large\", expected largest or extend");
+  EXPECT_EQ(
+      refusal({"--theta", "0.5", "--blocks", "large"}),
+      "analyze: --blocks is \"large\", expected largest or extend; did you mean \"largest\"?");
   EXPECT_EQ(refusal({"--svg", "-"}),
             "analyze: --output and --svg are both standard output, expected one of them");
   EXPECT_EQ(refusal({"--beam", "0"}),

@@ -80,6 +80,9 @@ TEST(ProfileArguments, Errors) {
             "SENTENCESxTOKENS such as 32x128");
   EXPECT_EQ(errorOf({"profile", "m.so", "--shapes=1x8", "--by", "color"}),
             "profile: --by is \"color\", expected name, dispatch, layer or kind");
+  EXPECT_EQ(errorOf({"profile", "m.so", "--shapes=1x8", "--by", "dispach"}),
+            "profile: --by is \"dispach\", expected name, dispatch, layer or kind; did you mean "
+            "\"dispatch\"?");
   EXPECT_EQ(errorOf({"profile", "m.so", "--shapes=1x8", "--runs", "0"}),
             "profile: --runs is \"0\", expected a whole number from 1 to 1000000");
   EXPECT_EQ(errorOf({"profile", "m.so", "--shapes=1x8", "--beam", "x"}),
