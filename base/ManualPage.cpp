@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 #include <vector>
 
@@ -79,6 +80,24 @@ static std::string optionList(const CLI::App &app) {
   return text;
 }
 
+/// What --help has at its end: lines with a colon are headings, those below them begin with a name.
+static std::string nameLists(const CLI::App &app) {
+  std::string text;
+  std::istringstream lines(app.get_footer());
+  for (std::string line; std::getline(lines, line);) {
+    const size_t name = line.find_first_not_of(' ');
+    if (name == 0) {
+      text += fmt::format(".SS {}\n", escape(line.substr(0, line.find_last_of(':'))));
+    } else if (name != std::string::npos) {
+      const size_t end = std::min(line.find(' ', name), line.size());
+      const size_t summary = std::min(line.find_first_not_of(' ', end), line.size());
+      text += fmt::format(".TP\n\\fB{}\\fR\n{}\n", escape(line.substr(name, end - name)),
+                          escape(line.substr(summary)));
+    }
+  }
+  return text.empty() ? text : ".SH NAMES\n" + text;
+}
+
 std::string manualPage(const CLI::App &app, std::string_view program, const ManualSource &source) {
   std::string title(program);
   std::replace(title.begin(), title.end(), ' ', '-');
@@ -98,6 +117,7 @@ std::string manualPage(const CLI::App &app, std::string_view program, const Manu
     }
   }
   text += ".SH OPTIONS\n" + optionList(app);
+  text += nameLists(app);
   text += ".SH EXIT STATUS\n0; 1 when the input was at fault, 2 when the command line was, 128 and "
           "the number of a "
           "signal that ended it.\n";

@@ -151,8 +151,27 @@ CompileResult compile(const CompileRequest &request);
 /// Checks what can be checked without reading a file. compile() does so too.
 Status checkRequest(const CompileRequest &request);
 
-/// The passes that CompileOptions::disabledPasses knows, in the order in which they run.
+/// A pass that may be left out: its name, the phase that it is part of, and what it does.
+struct OptionalPass {
+  std::string name;
+  Phase phase;
+  std::string summary;
+};
+
+/// The passes that CompileOptions::disabledPasses knows, in the order in which they run: their
+/// names alone, or all that is declared of them.
 std::vector<std::string> optionalPasses();
+std::vector<OptionalPass> describePasses();
+
+/// A target that CompileOptions::targets knows: its name, and the f32 numbers in one of its
+/// vectors.
+struct KnownTarget {
+  std::string name;
+  int64_t lanes;
+};
+
+/// All of them, the least capable first.
+std::vector<KnownTarget> knownTargets();
 
 } // namespace heddle
 

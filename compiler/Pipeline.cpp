@@ -6,6 +6,7 @@
 
 #include "compiler/Compile.h"
 #include "compiler/Passes.h"
+#include "compiler/Target/Target.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 
@@ -28,12 +29,15 @@ using namespace mlir;
 namespace heddle {
 
 namespace {
-/// Adds the passes that are not left out, and knows the names of those that may be.
+/// Adds the passes that are not left out, and knows those that may be.
 class PhaseBuilder {
 public:
-  /// Without options it only collects names.
+  /// Without options it only collects passes.
   PhaseBuilder(OpPassManager &manager, const PipelineOptions *options)
       : manager(manager), options(options) {}
+
+  /// What is added from now on is of this phase.
+  void begin(Phase next) { phase = next; }
 
   /// Adds a pass that is always needed.
   void add(std::unique_ptr<Pass> pass) { manager.addPass(std::move(pass)); }
@@ -50,8 +54,8 @@ public:
     const StringRef argument = pass.getArgument();
     const std::string name = argument.substr(argument.find('-') + 1).str();
     // A pass that runs again is listed where it runs last.
-    llvm::erase(names, name);
-    names.push_back(name);
+    llvm::erase_if(passes, [&](const OptionalPass &known) { return known.name == name; });
+    passes.push_back({name, phase, pass.getDescription().str()});
     return options == nullptr || !llvm::is_contained(options->disabledPasses, name);
   }
 
@@ -59,12 +63,13 @@ public:
     static const PipelineOptions none;
     return options == nullptr ? none : *options;
   }
-  std::vector<std::string> takeNames() { return std::move(names); }
+  std::vector<OptionalPass> takePasses() { return std::move(passes); }
 
 private:
   OpPassManager &manager;
   const PipelineOptions *options;
-  std::vector<std::string> names;
+  Phase phase = Phase::Model;
+  std::vector<OptionalPass> passes;
 };
 } // namespace
 
@@ -135,6 +140,7 @@ static void buildKernels(PhaseBuilder &builder) {
 }
 
 static void build(PhaseBuilder &builder, Phase phase) {
+  builder.begin(phase);
   switch (phase) {
   case Phase::Fused:
     return buildFused(builder);
@@ -156,25 +162,37 @@ void buildPhase(OpPassManager &manager, Phase phase, const PipelineOptions &opti
   build(builder, phase);
 }
 
-std::vector<std::string> optionalPasses() {
+std::vector<OptionalPass> describePasses() {
   OpPassManager unused(ModuleOp::getOperationName());
   PhaseBuilder builder(unused, nullptr);
   for (Phase phase = Phase::Fused; phase < Phase::Assembly; phase = phaseAfter(phase)) {
     build(builder, phase);
   }
-  return builder.takeNames();
+  return builder.takePasses();
+}
+
+std::vector<std::string> optionalPasses() {
+  std::vector<std::string> names;
+  for (OptionalPass &pass : describePasses()) {
+    names.push_back(std::move(pass.name));
+  }
+  return names;
 }
 
 Phase phaseOfPass(std::string_view optionalPass) {
-  OpPassManager unused(ModuleOp::getOperationName());
-  for (Phase phase = Phase::Fused; phase < Phase::Assembly; phase = phaseAfter(phase)) {
-    PhaseBuilder builder(unused, nullptr);
-    build(builder, phase);
-    if (llvm::is_contained(builder.takeNames(), optionalPass)) {
-      return phase;
-    }
+  const std::vector<OptionalPass> passes = describePasses();
+  const auto found =
+      llvm::find_if(passes, [&](const OptionalPass &pass) { return pass.name == optionalPass; });
+  assert(found != passes.end() && "every optional pass has a phase");
+  return found->phase;
+}
+
+std::vector<KnownTarget> knownTargets() {
+  std::vector<KnownTarget> targets;
+  for (const TargetDescription &target : allTargets()) {
+    targets.push_back({target.name.str(), target.lanes});
   }
-  llvm_unreachable("every optional pass has a phase");
+  return targets;
 }
 
 void registerDialects(MLIRContext &context) {

@@ -5,6 +5,7 @@
 #include "compiler/Compile.h"
 
 #include "base/MappedFile.h"
+#include "base/Utf8.h"
 #include "compiler/Cost/PredictedGain.h"
 #include "compiler/Driver/ProgramText.h"
 #include "compiler/Driver/Request.h"
@@ -68,8 +69,8 @@ static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &opti
   if (succeeded(manager.run(module))) {
     return {};
   }
-  return aboutRequest.empty() ? diagnostics.status("the program could not be taken to the phase '" +
-                                                   std::string(phaseName(phase)) + "'")
+  return aboutRequest.empty() ? diagnostics.status("the program could not be taken to the phase " +
+                                                   quote(phaseName(phase)))
                               : HEDDLE_ERROR(InvalidArgument, aboutRequest);
 }
 
@@ -85,9 +86,8 @@ static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, con
     if (!status.ok()) {
       const llvm::StringRef reason = llvm::StringRef(status.message()).split('\n').first;
       return HEDDLE_ERROR(InvalidArgument, "without the passes the program cannot be taken to the "
-                                           "phase '" +
-                                               std::string(phaseName(phase)) +
-                                               "': " + reason.str());
+                                           "phase " +
+                                               quote(phaseName(phase)) + ": " + reason.str());
     }
   }
   return programCosts(*program);

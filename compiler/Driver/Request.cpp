@@ -3,6 +3,8 @@
 /// Checks of requests: first alone, then against the program that was read.
 #include "compiler/Driver/Request.h"
 
+#include "base/NearestName.h"
+#include "base/Utf8.h"
 #include "compiler/Driver/ProgramText.h"
 #include "compiler/Model/Sharing/SharingPolicy.h"
 #include "compiler/Target/Target.h"
@@ -35,19 +37,19 @@ static Status checkInput(const CompileRequest &request) {
                                       : "a path and a program, expected one of them");
   }
   if (!request.tensors.empty() && request.program.empty()) {
-    return wrong("tensors are for a program in memory, got '" + request.path + "'");
+    return wrong("tensors are for a program in memory, got " + quote(request.path));
   }
   if (!request.tensors.empty() && !request.weights.empty()) {
     return wrong(llvm::Twine(names.weights) + " and tensors, expected one of them");
   }
   const bool isProgram = !request.program.empty() || StringRef(request.path).ends_with(".mlir");
   if (request.startAt && !isProgram) {
-    return wrong(llvm::Twine(names.startAt) + " needs a program, got '" + request.path +
-                 "', expected a file .mlir");
+    return wrong(llvm::Twine(names.startAt) + " needs a program, got " + quote(request.path) +
+                 ", expected a file .mlir");
   }
   if (!request.weights.empty() && !isProgram) {
-    return wrong(llvm::Twine(names.weights) + " is for a program, got '" + request.path +
-                 "', expected a file .mlir");
+    return wrong(llvm::Twine(names.weights) + " is for a program, got " + quote(request.path) +
+                 ", expected a file .mlir");
   }
   return {};
 }
@@ -57,7 +59,8 @@ static Result<TargetDescription> resolveTarget(StringRef text) {
   auto [name, columns] = text.split(':');
   const TargetDescription *target = name == "native" ? nativeTarget() : findTarget(name);
   if (!target) {
-    return wrong("unknown target '" + name + "', expected native or some of " + targetNames());
+    return wrong("unknown target " + quote(name.str()) + ", expected native or some of " +
+                 targetNames());
   }
   std::string reason;
   FailureOr<TargetDescription> parsed =
@@ -78,7 +81,7 @@ static Status resolveTargets(const CompileRequest &request, CompileOptions &opti
     HEDDLE_ASSIGN(const TargetDescription target, resolveTarget(text));
     const TargetDescription &known = asked.try_emplace(target.name, target).first->second;
     if (known.panelColumns != target.panelColumns) {
-      return wrong("target '" + target.name + "' is asked for with panels of " +
+      return wrong("target " + quote(target.name.str()) + " is asked for with panels of " +
                    llvm::Twine(known.panelColumns) + " and of " + llvm::Twine(target.panelColumns) +
                    " columns, expected one width");
     }
@@ -96,14 +99,14 @@ static Status resolveTargets(const CompileRequest &request, CompileOptions &opti
 static Status resolveOptions(const CompileRequest &request, CompileOptions &options) {
   const RequestNames &names = request.names;
   if (!llvm::is_contained(precisions, options.precision)) {
-    return wrong(llvm::Twine(names.precision) + " is '" + options.precision +
-                 "', expected f32 or " + llvm::Twine(bf16Weights));
+    return wrong(llvm::Twine(names.precision) + " is " + quote(options.precision) +
+                 ", expected f32 or " + llvm::Twine(bf16Weights));
   }
   const std::vector<std::string> passes = optionalPasses();
   for (const std::string &name : options.disabledPasses) {
     if (!llvm::is_contained(passes, name)) {
-      return wrong(llvm::Twine(names.disabledPasses) + " is '" + name + "', expected one of " +
-                   llvm::join(passes, ", "));
+      return wrong(llvm::Twine(names.disabledPasses) + " is " + quote(name) + ", expected one of " +
+                   llvm::join(passes, ", ") + didYouMean(name, passes));
     }
   }
   if (!options.sharing.empty()) {
@@ -132,7 +135,7 @@ static Status resolvePhases(Task &task) {
   const std::optional<Phase> start = request.startAt;
   if (start == Phase::SharedObject) {
     return wrong(llvm::Twine(names.startAt) +
-                 " is 'so', expected a phase whose input is a program: model to asm");
+                 " is \"so\", expected a phase whose input is a program: model to asm");
   }
   task.first = std::max(start.value_or(Phase::Fused), Phase::Fused);
   task.last = request.stopAfter;
@@ -203,7 +206,7 @@ static Status checkPhase(ModuleOp program, const Task &task) {
     return {};
   }
   const std::string found =
-      task.input + ": has the kernel module '" + kernels.getSymName()->str() + "'";
+      task.input + ": has the kernel module " + quote(kernels.getSymName()->str());
   if (task.first <= Phase::Kernels) {
     return wrong(found + " already, expected " + startAt + "=llvm or asm");
   }
@@ -237,7 +240,7 @@ static Status checkTargets(ModuleOp program, Task &task) {
   return wrong(task.input + ": has the kernels of " + llvm::join(found, ", ") +
                ", expected those of " + std::string(task.request.names.targets) + ", " +
                llvm::join(task.options.targets, ", ") +
-               ": targets are chosen in the phase 'kernels'");
+               ": targets are chosen in the phase \"kernels\"");
 }
 
 /// The phase to begin with, for a program that says which one it is in: the next one, unless the
@@ -249,23 +252,23 @@ static Status findFirstPhase(ModuleOp program, Task &task) {
   if (task.request.startAt || found == Phase::Model) {
     return {};
   }
-  const std::string seen = task.input + ": is in the phase '" + std::string(phaseName(found)) + "'";
+  const std::string seen = task.input + ": is in the phase " + quote(phaseName(found));
   Phase earliest = task.last;
   for (const Phase phase : task.request.texts) {
     earliest = std::min(earliest, phase);
   }
   if (earliest < found) {
-    return wrong(seen + ", expected to be asked for that phase or a later one, not for '" +
-                 llvm::Twine(phaseName(earliest)) + "'");
+    return wrong(seen + ", expected to be asked for that phase or a later one, not for " +
+                 quote(phaseName(earliest)));
   }
   if (!task.options.sharing.empty()) {
-    return wrong(seen + ", expected one in the phase 'model' for " +
+    return wrong(seen + ", expected one in the phase \"model\" for " +
                  llvm::Twine(task.request.names.sharing));
   }
   for (const std::string &name : task.options.disabledPasses) {
     if (phaseOfPass(name) <= found) {
-      return wrong(seen + ", expected one in the phase '" +
-                   llvm::Twine(phaseName(phaseBefore(phaseOfPass(name)))) + "' for " +
+      return wrong(seen + ", expected one in the phase " +
+                   quote(phaseName(phaseBefore(phaseOfPass(name)))) + " for " +
                    llvm::Twine(task.request.names.disabledPasses) + "=" + name);
     }
   }

@@ -3,6 +3,7 @@
 /// The list of targets, which are those of every kind of machine, and how they are spelt.
 #include "compiler/Target/Target.h"
 
+#include "base/Utf8.h"
 #include "compiler/Target/Cpu/CpuTargets.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -33,17 +34,16 @@ mlir::FailureOr<TargetDescription> parseTarget(llvm::StringRef text, std::string
   auto [name, columns] = text.split(':');
   const TargetDescription *known = findTarget(name);
   if (!known) {
-    reason = ("unknown target '" + name + "', expected one of " + targetNames()).str();
+    reason = "unknown target " + quote(name.str()) + ", expected one of " + targetNames();
     return mlir::failure();
   }
   TargetDescription target = *known;
   const bool isNumber = name == text || !columns.getAsInteger(10, target.panelColumns);
   if (!isNumber || target.panelColumns < target.lanes || target.panelColumns > mostPanelColumns ||
       target.panelColumns % target.lanes != 0) {
-    reason =
-        ("target '" + name + "' has panels of '" + columns + "' columns, expected a multiple of " +
-         llvm::Twine(target.lanes) + " up to " + llvm::Twine(mostPanelColumns))
-            .str();
+    reason = "target " + quote(name.str()) + " has panels of " + quote(columns.str()) +
+             " columns, expected a multiple of " + std::to_string(target.lanes) + " up to " +
+             std::to_string(mostPanelColumns);
     return mlir::failure();
   }
   return target;

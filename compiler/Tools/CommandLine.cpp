@@ -3,6 +3,9 @@
 /// Declares heddlec's options and parses them with CLI11.
 #include "compiler/Tools/CommandLine.h"
 
+#include "base/NearestName.h"
+#include "base/Utf8.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -30,8 +33,8 @@ static constexpr RequestNames optionNames = {
 };
 
 static CLI::Option *addText(CLI::App &app, std::string_view name, std::string &value,
-                            const char *help) {
-  return app.add_option(std::string(name), value, help);
+                            const char *type, const char *help) {
+  return app.add_option(std::string(name), value, help)->type_name(type);
 }
 
 /// An option whose value is a phase. What is wrong with the value is said when all words are known
@@ -41,10 +44,15 @@ static void addPhase(CLI::App &app, std::string_view name, std::optional<Phase> 
   const auto read = [&phase, &line, name](const std::string &text) {
     phase = parsePhase(text);
     if (!phase && line.problem.empty()) {
-      line.problem = fmt::format("{} is '{}', expected one of {}", name, text, phaseNames());
+      static const std::vector<std::string> names = {
+#define HEDDLE_PHASE(Name, text, summary) text,
+#include "compiler/Phases.def"
+      };
+      line.problem = fmt::format("{} is {}, expected one of {}{}", name, quote(text), phaseNames(),
+                                 didYouMean(text, names));
     }
   };
-  app.add_option_function<std::string>(std::string(name), read, help);
+  app.add_option_function<std::string>(std::string(name), read, help)->type_name("PHASE");
 }
 
 /// The option of several targets, separated by commas; an empty one is left to the request's check.
@@ -61,7 +69,37 @@ static void addTargets(CLI::App &app, CompileRequest &request) {
                                        "targets of the binary, separated by commas, or native; "
                                        "NAME:COLUMNS stores the matrices of products for that "
                                        "target in panels of so many columns")
+      ->type_name("LIST")
       ->default_str(fmt::format("{}", fmt::join(defaultTargets, ",")));
+}
+
+/// What options may name: each with a line that says what it is, from its declaration.
+static std::string describeNames() {
+  std::string text = fmt::format("Phases of {}, {} and {}, in order:\n", optionNames.texts,
+                                 optionNames.stopAfter, optionNames.startAt);
+  const auto add = [&text](std::string_view name, std::string_view summary) {
+    text += fmt::format("  {:<23} {}\n", name, summary);
+  };
+#define HEDDLE_PHASE(Name, text, summary)                                                          \
+  add(text, Phase::Name == Phase::SharedObject ? summary ", which is only written to -o" : summary);
+#include "compiler/Phases.def"
+  text += fmt::format("\nTargets of {}:\n", optionNames.targets);
+  for (const KnownTarget &target : knownTargets()) {
+    add(target.name, fmt::format("processors with vectors of {} f32 numbers", target.lanes));
+  }
+  add("native", "the best of them that this machine has");
+  text += fmt::format("\nPrecisions of {}:\n", optionNames.precision);
+  for (const std::string_view precision : precisions) {
+    add(precision, precision == bf16Weights ? "weights stored in bf16, arithmetic in f32"
+                                            : "weights and arithmetic in f32");
+  }
+  text +=
+      fmt::format("\nPasses of {}, in the order in which they run:\n", optionNames.disabledPasses);
+  for (const OptionalPass &pass : describePasses()) {
+    add(pass.name, pass.summary);
+  }
+  text.pop_back();
+  return text;
 }
 
 void declareOptions(CLI::App &app, CommandLine &line) {
@@ -69,10 +107,10 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   request.names = optionNames;
   app.name("heddlec");
   app.description("Compiles Transformer variants to one binary");
-  addText(app, "INPUT", request.path, "a model folder, or a program FILE.mlir");
-  addText(app, "-o", line.output, "the binary OUT.so, or the program after --stop-after");
+  addText(app, "INPUT", request.path, "", "a model folder, or a program FILE.mlir");
+  addText(app, "-o", line.output, "FILE", "the binary OUT.so, or the program after --stop-after");
   addTargets(app, request);
-  addText(app, optionNames.precision, request.precision, "of weights and products")
+  addText(app, optionNames.precision, request.precision, "NAME", "of weights and products")
       ->capture_default_str();
   addPhase(app, optionNames.texts, line.emit, line, "print the program after a phase");
   addPhase(app, optionNames.stopAfter, line.stopAfter, line,
@@ -80,29 +118,32 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   addPhase(app, optionNames.startAt, request.startAt, line,
            "the first phase to run: INPUT is the result of the one before; without it, the phase "
            "after the one that INPUT says it is in");
-  addText(app, optionNames.weights, request.weights,
+  addText(app, optionNames.weights, request.weights, "PATH",
           "the model's folder, or a file of weights, for a program FILE.mlir; without it, what "
           "lies beside the program");
-  addText(app, "--report", line.reportFile,
+  addText(app, "--report", line.reportFile, "FILE",
           "write every candidate of every pass, taken or not, and why: FILE.html is a page with "
-          "the program before and after and its costs, any other name JSON");
-  addText(app, optionNames.analysis, request.analysis,
+          "the program before and after and its costs, any other name JSON; with no other output, "
+          "no machine code is made");
+  addText(app, optionNames.analysis, request.analysis, "FILE.json",
           "show this file of 'heddle analyze' in the page of --report");
-  addText(app, optionNames.sharing, request.sharing,
+  addText(app, optionNames.sharing, request.sharing, "POLICY",
           "let blocks of layers share their attention, by kind (encoder, self, cross): "
           "self:1,5,cross:4,2");
   app.add_option(std::string(optionNames.disabledPasses), request.disabledPasses,
                  "leave a pass out; may be repeated")
+      ->type_name("PASS")
       ->allow_extra_args(false);
-  addText(app, optionNames.codeCache, request.codeCache,
+  addText(app, optionNames.codeCache, request.codeCache, "FOLDER",
           "keep compiled functions in this folder, and do not compile again what is in it");
   app.set_version_flag("--version", "heddlec " HEDDLE_VERSION);
+  app.footer(describeNames);
   // Unexpected arguments are reported by parseCommandLine(), in our own words.
   app.allow_extras();
 }
 
 static int usage(const std::string &message) {
-  std::fprintf(stderr, "heddlec: %s\nheddlec: see 'heddlec --help'\n", message.c_str());
+  std::fprintf(stderr, "heddlec: %s\nheddlec: try 'heddlec --help'\n", message.c_str());
   return 2;
 }
 
@@ -132,6 +173,21 @@ static const CLI::Option *optionWithoutValue(const CLI::App &app) {
   return nullptr;
 }
 
+/// `unexpected argument "--emti=so", did you mean --emit?`
+static int unexpected(const CLI::App &app, const std::string &argument) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : app.get_options()) {
+    for (const std::string &name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  const auto nearest = argument.starts_with("-")
+                           ? nearestName(argument.substr(0, argument.find('=')), names)
+                           : std::nullopt;
+  return usage(fmt::format("unexpected argument {}{}", quote(argument),
+                           nearest ? fmt::format(", did you mean {}?", *nearest) : ""));
+}
+
 /// Prints `text` and returns the exit code: `code`, or 1 if it cannot be written.
 static int finishOutput(const std::string &text, int code) {
   const bool isWritten = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
@@ -153,6 +209,17 @@ static std::string chooseOutputs(CommandLine &line) {
   } else if (line.emit && line.output.empty()) {
     request.stopAfter = *line.emit;
   }
+  if (!line.reportFile.empty()) {
+    request.report = line.reportFile.ends_with(".html") ? ReportForm::Page : ReportForm::Json;
+  }
+  request.producer = "heddlec " HEDDLE_VERSION;
+  const bool isReportAlone = !line.reportFile.empty() && line.output.empty() && !line.emit &&
+                             !line.stopAfter && !saysBinary;
+  if (isReportAlone) {
+    // No pass that comes later decides anything.
+    request.stopAfter = Phase::Dataflow;
+    return {};
+  }
   if (request.stopAfter != Phase::SharedObject) {
     request.texts.push_back(request.stopAfter);
   } else if (!line.output.empty()) {
@@ -161,15 +228,11 @@ static std::string chooseOutputs(CommandLine &line) {
     return std::string(saysBinary ? "--emit" : "--stop-after") +
            "=so is the binary, which is not printed, expected -o OUT.so";
   } else {
-    return "no output, expected -o OUT.so or --emit=PHASE";
+    return "no output, expected -o OUT.so, --emit=PHASE or --report=FILE";
   }
   if (line.emit && line.emit != request.stopAfter) {
     request.texts.push_back(*line.emit);
   }
-  if (!line.reportFile.empty()) {
-    request.report = line.reportFile.ends_with(".html") ? ReportForm::Page : ReportForm::Json;
-  }
-  request.producer = "heddlec " HEDDLE_VERSION;
   return {};
 }
 
@@ -198,7 +261,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
     return withoutValue(option->get_name());
   }
   if (const std::vector<std::string> rest = app.remaining(); !rest.empty()) {
-    return usage("unexpected argument '" + rest.front() + "'");
+    return unexpected(app, rest.front());
   }
   if (line.request.path.empty()) {
     return usage("no INPUT, expected a model folder or a program FILE.mlir");

@@ -46,7 +46,7 @@ private:
 static int fail(const Status &status, ExitCode code) {
   llvm::errs() << "heddlec: " << llvm::StringRef(status.message()) << "\n";
   if (code == BadUsage) {
-    llvm::errs() << "heddlec: see 'heddlec --help'\n";
+    llvm::errs() << "heddlec: try 'heddlec --help'\n";
   }
   return code;
 }

@@ -190,7 +190,7 @@ TEST_F(HeddlecProgramTest, OtherPhases) {
                                "x86-64-v3, x86-64-v4, or --start-at=kernels or earlier",
                      {"--start-at=llvm"});
   advance("kernels");
-  const std::string found = program + ": has the kernel module 'x86-64-v3'";
+  const std::string found = program + ": has the kernel module \"x86-64-v3\"";
   expectProgramError(found + " already, expected --start-at=llvm or asm", {"--start-at=kernels"});
   expectProgramError(found + ", not in the llvm dialect yet, expected --start-at=llvm",
                      {"--start-at=asm"});
@@ -200,17 +200,17 @@ TEST_F(HeddlecProgramTest, OtherPhases) {
 
 TEST_F(HeddlecProgramTest, TextsSayTheirPhase) {
   advance("dataflow");
-  const std::string found = program + ": is in the phase 'dataflow'";
+  const std::string found = program + ": is in the phase \"dataflow\"";
   expectError({program, "--emit=fused"}, found + ", expected to be asked for that phase or a later "
-                                                 "one, not for 'fused'");
+                                                 "one, not for \"fused\"");
   expectError({program, "--emit=model", "-o", work / "out.so"},
-              found + ", expected to be asked for that phase or a later one, not for 'model'");
+              found + ", expected to be asked for that phase or a later one, not for \"model\"");
   expectError({program, "--share-attention=self:2", "-o", work / "out.so"},
-              found + ", expected one in the phase 'model' for --share-attention");
+              found + ", expected one in the phase \"model\" for --share-attention");
   expectError({program, "--disable-pass=fuse-attention", "-o", work / "out.so"},
-              found + ", expected one in the phase 'model' for --disable-pass=fuse-attention");
+              found + ", expected one in the phase \"model\" for --disable-pass=fuse-attention");
   expectError({program, "--disable-pass=plan-memory", "-o", work / "out.so"},
-              found + ", expected one in the phase 'fused' for --disable-pass=plan-memory");
+              found + ", expected one in the phase \"fused\" for --disable-pass=plan-memory");
   const tools::Outcome same = heddlec({program, "--emit=dataflow"});
   EXPECT_EQ(same.code, 0) << same.error;
   EXPECT_EQ(same.output, readBytes(program));
@@ -230,7 +230,7 @@ TEST_F(HeddlecProgramTest, TextsSayTheirPhase) {
 TEST_F(HeddlecProgramTest, TargetsAreThoseOfTheKernels) {
   advance("kernels");
   expectProgramError(program + ": has the kernels of x86-64-v3, x86-64-v4, expected those of "
-                               "--target, x86-64-v3: targets are chosen in the phase 'kernels'",
+                               "--target, x86-64-v3: targets are chosen in the phase \"kernels\"",
                      {"--target=x86-64-v3"});
   const tools::Outcome outcome =
       heddlec({program, "--target=x86-64-v4,x86-64-v3", "-o", work / "out.so"});

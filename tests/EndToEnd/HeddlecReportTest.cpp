@@ -77,6 +77,21 @@ TEST_F(HeddlecReport, IsAPageByItsName) {
   EXPECT_EQ(inPage["programs"].size(), 2u);
 }
 
+/// It is about what is decided before machine code is made, so nothing of it is missing.
+TEST_F(HeddlecReport, NeedsNoOtherOutput) {
+  const std::string alone = work / "alone.json";
+  const tools::Outcome outcome = heddlec({tiny, "--report", alone});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_EQ(outcome.output, "");
+  const std::string beside = work / "beside.json";
+  ASSERT_EQ(heddlec({tiny, "-o", work / "out.so", "--report", beside}).code, 0);
+  EXPECT_EQ(readBytes(alone), readBytes(beside));
+  ASSERT_EQ(heddlec({tiny, "--report", page}).code, 0);
+  const Json shown = dataOf(readBytes(page));
+  EXPECT_EQ(shown["decisions"].size() + shown["gain"].size(),
+            Json::parse(readBytes(beside)).size());
+}
+
 TEST_F(HeddlecReport, TheSameModelGivesTheSamePage) {
   const std::string second = work / "second.html";
   for (const std::string &file : {page, second}) {
@@ -214,7 +229,7 @@ TEST_F(HeddlecReport, SaysWhyItPredictsNothing) {
   EXPECT_EQ(found[0]["taken"], false);
   EXPECT_EQ(found[0]["where"], "the program");
   EXPECT_EQ(found[0]["reason"],
-            "without the passes the program cannot be taken to the phase 'dataflow': \"unused\": "
+            "without the passes the program cannot be taken to the phase \"dataflow\": \"unused\": "
             "'arith.constant' op has no kernel at the dataflow level");
   EXPECT_EQ(found[0]["savings"]["flops_per_token"], 0);
 }

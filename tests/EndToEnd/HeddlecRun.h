@@ -39,7 +39,7 @@ protected:
     const tools::Outcome outcome = heddlec(arguments);
     EXPECT_EQ(outcome.code, 2) << message;
     EXPECT_EQ(outcome.output, "");
-    EXPECT_EQ(outcome.error, "heddlec: " + message + "\nheddlec: see 'heddlec --help'\n");
+    EXPECT_EQ(outcome.error, "heddlec: " + message + "\nheddlec: try 'heddlec --help'\n");
     EXPECT_EQ(names(), before);
   }
 

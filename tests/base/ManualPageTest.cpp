@@ -48,6 +48,22 @@ TEST(ManualPage, OfAProgramListsItsCommands) {
   EXPECT_TRUE(page.ends_with(".SH SEE ALSO\nplain(1)\n"));
 }
 
+TEST(ManualPage, HasTheNamesBelowTheHelp) {
+  Programs programs;
+  programs.plain.footer([] {
+    return "Levels of --level, in order:\n  low   .SH is no request\n"
+           "  high\n\nOthers:\n  none  nothing";
+  });
+  const std::string page = manualPage(programs.plain, "plain", source);
+  EXPECT_NE(page.find(".SH NAMES\n.SS Levels of \\-\\-level, in order\n"
+                      ".TP\n\\fBlow\\fR\n\\&.SH is no request\n"
+                      ".TP\n\\fBhigh\\fR\n\n"
+                      ".SS Others\n.TP\n\\fBnone\\fR\nnothing\n.SH EXIT STATUS\n"),
+            std::string::npos)
+      << page;
+  EXPECT_EQ(manualPage(programs.app, "tool", source).find("NAMES"), std::string::npos);
+}
+
 TEST(ManualPage, OfACommandListsItsOptions) {
   const Programs programs;
   const CLI::App *const make = programs.app.get_subcommand("make");

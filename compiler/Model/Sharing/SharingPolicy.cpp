@@ -3,6 +3,8 @@
 /// A word with a colon begins a kind; the numbers up to the next are its sizes.
 #include "compiler/Model/Sharing/SharingPolicy.h"
 
+#include "base/Utf8.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -39,23 +41,23 @@ FailureOr<SharingPolicy> parseSharingPolicy(StringRef text, std::string &reason)
       auto spelling = &AttentionSpelling::policyName;
       const AttentionSpelling *known = findAttentionKind(name, spelling);
       if (!known) {
-        reason = "kind '" + name.str() + "', expected " + attentionKindChoices("", spelling);
+        reason = "kind " + quote(name.str()) + ", expected " + attentionKindChoices("", spelling);
         return failure();
       }
       if (any_of(policy.kinds, [&](const auto &before) { return before.kind == known->kind; })) {
-        reason = "kind '" + name.str() + "' again, expected it once";
+        reason = "kind " + quote(name.str()) + " again, expected it once";
         return failure();
       }
       policy.kinds.push_back({known->kind, {}});
       word = word.drop_front(colon + 1);
     }
     if (policy.kinds.empty()) {
-      reason = "'" + word.str() + "' before any kind, expected for example self:1,5";
+      reason = quote(word.str()) + " before any kind, expected for example self:1,5";
       return failure();
     }
     int64_t size = 0;
     if (word.getAsInteger(10, size) || size < 1 || size > mostLayers) {
-      reason = "'" + word.str() + "' as the size of a block, expected a number from 1 to " +
+      reason = quote(word.str()) + " as the size of a block, expected a number from 1 to " +
                std::to_string(mostLayers);
       return failure();
     }

@@ -269,19 +269,19 @@ const RequestCase requestCases[] = {
        r.program.clear();
        r.path = "m.mlir";
      },
-     "tensors are for a program in memory, got 'm.mlir'"},
+     "tensors are for a program in memory, got \"m.mlir\""},
     {"WeightsAndTensors", [](auto &r) { r.weights = "w"; },
      "weights and tensors, expected one of them"},
     {"Precision", [](auto &r) { r.precision = "int3"; },
-     "precision is 'int3', expected f32 or bf16-weights"},
+     "precision is \"int3\", expected f32 or bf16-weights"},
     {"Sharing", [](auto &r) { r.sharing = "1,5"; },
-     "sharing has '1' before any kind, expected for example self:1,5"},
+     "sharing has \"1\" before any kind, expected for example self:1,5"},
     {"Target", [](auto &r) { r.targets = {"z80"}; },
-     "unknown target 'z80', expected native or some of x86-64-v3, x86-64-v4"},
+     "unknown target \"z80\", expected native or some of x86-64-v3, x86-64-v4"},
     {"Analysis", [](auto &r) { r.analysis = "a.json"; },
      "analysis is shown by report=Page, which is not asked for"},
     {"StartAtTheEnd", [](auto &r) { r.startAt = Phase::SharedObject; },
-     "startAt is 'so', expected a phase whose input is a program: model to asm"},
+     "startAt is \"so\", expected a phase whose input is a program: model to asm"},
     {"StartAfterTheEnd",
      [](auto &r) {
        r.startAt = Phase::Llvm;

@@ -344,7 +344,7 @@ class PageTest(unittest.TestCase):
         write_square(program.replace(".mlir", ".safetensors"))
         self.open(self.compile(program, "unused")[0])
         self.assertIn("Not predicted: without the passes the program cannot be taken to the phase "
-                      "'dataflow': \"unused\": ", self.text("#gain .reason"))
+                      "\"dataflow\": \"unused\": ", self.text("#gain .reason"))
         self.assertEqual(self.count("#gain table"), 0)
 
     def test_heat_maps(self):

@@ -12,9 +12,9 @@
 
 // FEWER: 'dataflow.dispatch' op reads weights that are not stored as target 'x86-64-v4' reads them, expected panels of 48 columns
 // ORDER: 'dataflow.dispatch' op reads weights that are not stored as target 'x86-64-v4' reads them, expected panels of 48 columns
-// WIDTH: target 'x86-64-v3' has panels of '20' columns, expected a multiple of 8 up to 128
-// WIDEST: target 'x86-64-v4' has panels of '144' columns, expected a multiple of 16 up to 128
-// WORD: target 'x86-64-v4' has panels of 'wide' columns, expected a multiple of 16 up to 128
+// WIDTH: target "x86-64-v3" has panels of "20" columns, expected a multiple of 8 up to 128
+// WIDEST: target "x86-64-v4" has panels of "144" columns, expected a multiple of 16 up to 128
+// WORD: target "x86-64-v4" has panels of "wide" columns, expected a multiple of 16 up to 128
 
 // CHECK: transformer.parameter @w.packed16 : tensor<5x40x16xf32> = pack(@w, 16)
 // CHECK: transformer.parameter @w.packed48 : tensor<2x40x48xf32> = pack(@w, 48)

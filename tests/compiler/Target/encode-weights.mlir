@@ -6,7 +6,7 @@
 
 // What products read is stored in panels, once for each number of groups; everything else stays.
 
-// UNKNOWN: unknown target 'sparc', expected one of x86-64-v3, x86-64-v4
+// UNKNOWN: unknown target "sparc", expected one of x86-64-v3, x86-64-v4
 // NONE: no target, expected one of x86-64-v3, x86-64-v4
 
 !x = !dataflow.buffer<[tokens, 40], f32>

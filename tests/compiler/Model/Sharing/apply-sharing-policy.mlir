@@ -7,11 +7,11 @@
 // RUN: not heddle-opt %s -transformer-apply-sharing="policy=self:" 2>&1 | FileCheck %s --check-prefix=NONE
 
 // What is no policy.
-// EMPTY: error: the sharing policy has '' before any kind, expected for example self:1,5
-// KIND: error: the sharing policy has '1' before any kind, expected for example self:1,5
-// NAME: error: the sharing policy has kind 'decoder', expected encoder, self or cross
-// TWICE: error: the sharing policy has kind 'self' again, expected it once
-// SIZE: error: the sharing policy has '0' as the size of a block, expected a number from 1 to 100000
-// NONE: error: the sharing policy has '' as the size of a block, expected a number from 1 to 100000
+// EMPTY: error: the sharing policy has "" before any kind, expected for example self:1,5
+// KIND: error: the sharing policy has "1" before any kind, expected for example self:1,5
+// NAME: error: the sharing policy has kind "decoder", expected encoder, self or cross
+// TWICE: error: the sharing policy has kind "self" again, expected it once
+// SIZE: error: the sharing policy has "0" as the size of a block, expected a number from 1 to 100000
+// NONE: error: the sharing policy has "" as the size of a block, expected a number from 1 to 100000
 module {
 }

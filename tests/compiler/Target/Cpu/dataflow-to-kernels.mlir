@@ -3,7 +3,7 @@
 // RUN: heddle-opt %s -convert-dataflow-to-kernels="targets=x86-64-v3,x86-64-v4" | FileCheck %s
 // RUN: not heddle-opt %s -convert-dataflow-to-kernels="targets=sparc" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// UNKNOWN: unknown target 'sparc', expected one of x86-64-v3, x86-64-v4
+// UNKNOWN: unknown target "sparc", expected one of x86-64-v3, x86-64-v4
 
 dataflow.kernel @contract : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[72, 40], f32>, !dataflow.buffer<[72], f32>) -> !dataflow.buffer<[tokens, 72], f32>
     computes #dataflow.contract<n = 72, k = 40> {
