@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// How much faster a program is than without the passes, as far as counting tells: by its products
-/// where arithmetic limits, by the weights and caches that it reads where memory does. Nothing is
-/// known of a machine here, and nothing assumed: these are the two limits between which one lies
-/// that does what is counted. What is not counted (activations, norms, calls of kernels) can move
-/// it beyond either.
+/// where arithmetic limits, by the weights and caches that it reads where memory does, and by these
+/// and its activations where nothing stays in a cache of the machine. Nothing is known of a machine
+/// here, and nothing assumed: these are the limits between which one lies that does what is
+/// counted. What is not counted (norms, calls of kernels) can move it beyond them.
 #ifndef HEDDLE_COMPILER_COST_PREDICTEDGAIN_H
 #define HEDDLE_COMPILER_COST_PREDICTEDGAIN_H
 
@@ -52,8 +52,11 @@ struct EntryTotals {
   uint64_t cacheBytesReadPerHistory = 0;
   uint64_t cacheBytesReadPerSource = 0;
   uint64_t stateBytesRead = 0;
-  /// Read and written; in neither limit.
+  /// Activations read and written: in the last limit alone.
   uint64_t activationBytesPerToken = 0;
+  uint64_t activationBytesPerTokenAndRow = 0;
+  uint64_t activationBytesPerTokenAndHistory = 0;
+  uint64_t activationBytesPerTokenAndSource = 0;
 
   explicit EntryTotals(const EntryCosts &entry);
   EntryTotals() = default;
@@ -64,6 +67,8 @@ struct EntryTotals {
   /// weightBytesRead + rows * lookupBytesPerToken + history * cacheBytesReadPerHistory +
   /// source * cacheBytesReadPerSource + stateBytesRead
   uint64_t bytes(const RunSize &size) const;
+  /// bytes + rows * (activationBytesPerToken + ..., as flops)
+  uint64_t traffic(const RunSize &size) const;
 };
 
 /// Times as fast at one size; none where nothing is left to do.
@@ -71,6 +76,7 @@ struct GainAt {
   RunSize size;
   std::optional<double> arithmetic;
   std::optional<double> memory;
+  std::optional<double> traffic;
 };
 
 struct EntryGain {

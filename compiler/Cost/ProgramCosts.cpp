@@ -32,11 +32,16 @@ std::string typeText(BufferType type) {
   return text;
 }
 
-/// The bytes of the rows of a buffer for each token; 0 for other values, for sequences, and for
-/// scores, whose rows are as long as the longest sequence.
+bool hasLongest(Value value) {
+  auto type = dyn_cast<BufferType>(value.getType());
+  return type && type.hasLongest();
+}
+
+/// The bytes of the rows of a buffer for each token, of scores, whose rows are as long as the
+/// longest sequence, for each token and key; 0 for other values and for sequences.
 uint64_t rowBytes(Value value) {
   auto type = dyn_cast<BufferType>(value.getType());
-  if (!type || !type.hasRows() || type.hasLongest()) {
+  if (!type || !type.hasRows()) {
     return 0;
   }
   uint64_t bytes = type.getConstantElements() * type.getElementBytes();
@@ -76,6 +81,7 @@ public:
         });
     const llvm::DenseSet<Operation *> usual = usualWork(graph);
     for (auto dispatch : graph.getDispatches()) {
+      placeScores(dispatch);
       if (!aside.contains(dispatch)) {
         auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
         const SmallVector<WeightRead> weights = weightReads(dispatch, kernel, lastTarget, symbols);
@@ -220,20 +226,48 @@ private:
     return reads;
   }
 
+  /// Counts a buffer that a dispatch writes or reads.
+  void addActivation(Value value, EntryCosts &entry) {
+    const auto scores = keysOfScores.find(value);
+    const bool hasKeys = scores != keysOfScores.end();
+    (!hasKeys                                   ? entry.activationBytesPerToken
+     : scores->second == KeyPlace::Rows         ? entry.activationBytesPerTokenAndRow
+     : scores->second == KeyPlace::WrittenCache ? entry.activationBytesPerTokenAndHistory
+                                                : entry.activationBytesPerTokenAndSource) +=
+        rowBytes(value);
+  }
+
   void addTraffic(DispatchOp dispatch, ArrayRef<WeightRead> weights, EntryCosts &entry) {
     entry.weightBytes += storedBytes(weights, readInEntry);
     for (Value result : dispatch->getResults()) {
-      entry.activationBytesPerToken += rowBytes(result);
+      addActivation(result, entry);
     }
     for (OpOperand &input : dispatch.getInputsMutable()) {
-      entry.activationBytesPerToken += rowBytes(input.get());
+      addActivation(input.get(), entry);
       entry.readsCaches |= isa<StateType>(input.get().getType()) ||
                            (isa<CacheType>(input.get().getType()) &&
                             !dispatch.changesOperand(input.getOperandNumber()));
     }
   }
 
+  /// Scores that a dispatch writes have the keys of those that it reads, or else of what it sees.
+  void placeScores(DispatchOp dispatch) {
+    KeyPlace place = keysOf(dispatch);
+    for (Value input : dispatch.getInputs()) {
+      if (const auto read = keysOfScores.find(input); read != keysOfScores.end()) {
+        place = read->second;
+      }
+    }
+    for (Value result : dispatch->getResults()) {
+      if (hasLongest(result)) {
+        keysOfScores.try_emplace(result, place);
+      }
+    }
+  }
+
   SymbolTable symbols;
+  /// Where the keys are that scores, which dispatches hand on, have numbers for.
+  llvm::DenseMap<Value, KeyPlace> keysOfScores;
   /// The rows that are appended to each cache.
   llvm::StringMap<RowSpace> appended;
   llvm::StringSet<> readInEntry;

@@ -80,8 +80,12 @@ struct EntryCosts {
   std::vector<DispatchCosts> dispatches;
   /// The parameters that the usual dispatches of this entry alone read, as stored, each once.
   uint64_t weightBytes = 0;
-  /// What they write and read for each row, but for what has a number for each key.
+  /// What they write and read for each row, and, of what has a number for each key, for each row
+  /// and key.
   uint64_t activationBytesPerToken = 0;
+  uint64_t activationBytesPerTokenAndRow = 0;
+  uint64_t activationBytesPerTokenAndHistory = 0;
+  uint64_t activationBytesPerTokenAndSource = 0;
   /// Whether it goes on from what caches and states hold: a step of a decoder does.
   bool readsCaches = false;
   /// Bytes of working memory.

@@ -141,10 +141,12 @@ TEST_F(HeddlecReport, PredictsTheGainOfBranches) {
   EXPECT_EQ(found[1]["before"]["flops_per_token"],
             found[1]["after"]["flops_per_token"].get<int64_t>() +
                 3 * 4 * 2 * (12 * 48 + 48 * 24 - 12 * 24));
-  EXPECT_EQ(found[1]["what"],
-            "1.25 times as fast as without the passes where arithmetic limits, 1.26 where memory "
-            "does, with 24 positions of history and 24 of source; 1.22 where arithmetic limits, "
-            "1.22 where memory does, with 64 positions of history and 24 of source");
+  EXPECT_EQ(
+      found[1]["what"],
+      "1.25 times as fast as without the passes where arithmetic limits, 1.26 where memory "
+      "does, 1.40 where activations are in memory too, with 24 positions of history and 24 of "
+      "source; 1.22 where arithmetic limits, 1.22 where memory does, 1.39 where activations "
+      "are in memory too, with 64 positions of history and 24 of source");
   // The page has the same.
   EXPECT_EQ(dataOf(readBytes(page))["gain"], found);
 }
@@ -165,12 +167,13 @@ TEST_F(HeddlecReport, PredictsNoGainWithoutPasses) {
       for (const Json &size : entry["predicted"]) {
         EXPECT_EQ(size["arithmetic"], 1.0) << model;
         EXPECT_EQ(size["memory"], 1.0) << model;
+        EXPECT_EQ(size["memory_with_activations"], 1.0) << model;
       }
     }
   }
 }
 
-TEST_F(HeddlecReport, FusionAloneSavesNoProducts) {
+TEST_F(HeddlecReport, FusionAloneSavesNoProductsButActivations) {
   // The probabilities that a model itself outputs cost attention a second product with the keys,
   // but only whoever asks for them. The widths 72 and 100 fill no panel of weights.
   const std::string json = work / "report.json";
@@ -188,6 +191,18 @@ TEST_F(HeddlecReport, FusionAloneSavesNoProducts) {
       for (const Json &size : entry["predicted"]) {
         EXPECT_EQ(size["arithmetic"], 1.0) << model;
         EXPECT_EQ(size["memory"], 1.0) << model;
+        EXPECT_GT(size["memory_with_activations"], 1.05) << model << size;
+      }
+      EXPECT_NE(entry["what"].get<std::string>().find("where activations are in memory too"),
+                std::string::npos)
+          << entry["what"];
+      // Attention alone had scores, and keeps them to itself.
+      const bool isEncoder = entry["before"]["activation_bytes_per_token_and_row"] > 0;
+      EXPECT_TRUE(isEncoder || entry["before"]["activation_bytes_per_token_and_history"] > 0);
+      EXPECT_NE(isEncoder, entry["before"]["activation_bytes_per_token_and_source"] > 0);
+      for (const char *keys : {"row", "history", "source"}) {
+        EXPECT_EQ(entry["after"][std::string("activation_bytes_per_token_and_") + keys], 0)
+            << model;
       }
     }
   }

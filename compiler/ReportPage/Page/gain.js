@@ -17,6 +17,9 @@ const gainRows = [
   ['cache_bytes_read_per_source', 'Cache read per position of source', inBytes],
   ['state_bytes_read', 'State read', inBytes],
   ['activation_bytes_per_token', 'Activations per token', inBytes],
+  ['activation_bytes_per_token_and_row', 'Scores per token and key', inBytes],
+  ['activation_bytes_per_token_and_history', 'Scores per token and position of history', inBytes],
+  ['activation_bytes_per_token_and_source', 'Scores per token and position of source', inBytes],
 ];
 
 const sizeText = (size) => ('tokens' in size ? plural(size.tokens, 'token') :
@@ -41,10 +44,11 @@ function totalsTable(entry) {
 
 function predictionTable(entry) {
   return element('table', { class: 'gain-table predicted' },
-    columnHeads(['arithmetic', 'memory']),
+    columnHeads(['arithmetic', 'memory', 'memory, with activations']),
     element('tbody', {}, entry.predicted.map((size) => element('tr', {},
       element('th', { scope: 'row' }, sizeText(size)),
-      element('td', {}, timesText(size.arithmetic)), element('td', {}, timesText(size.memory))))));
+      [size.arithmetic, size.memory, size.memory_with_activations].map((times) =>
+        element('td', {}, timesText(times)))))));
 }
 
 function showGain(section, data) {
@@ -55,8 +59,9 @@ function showGain(section, data) {
     element('h2', {}, 'Predicted gain'),
     element('p', { class: 'lead' },
       'What is computed and read without the optional passes and with them, and how many times as fast ' +
-      'that makes it: where arithmetic is the limit, and where reading weights and caches is. No machine is ' +
-      'assumed; a real one lies between the two, apart from what neither counts, such as activations.'),
+      'that makes it: where arithmetic is the limit, where reading weights and caches is, and where all ' +
+      'activations are written to memory and read from it as well. No machine is assumed; a real one lies ' +
+      'between these limits, apart from what none of them counts, such as the calls of kernels.'),
     element('div', { class: 'entries' }, data.gain.map((entry) => element('article', { class: 'entry' },
       entry.taken ? [element('h3', {}, entry.where), totalsTable(entry), predictionTable(entry)]
                   : element('p', { class: 'reason' }, 'Not predicted: ' + entry.reason)))));

@@ -71,6 +71,21 @@ TEST(PredictedGainTest, addsUpAStep) {
   EXPECT_EQ(totals.bytes({2, 200, 24}), 4000u + 2 * 16 + 200 * 8 + 24 * 12 + 100);
 }
 
+TEST(PredictedGainTest, countsActivationsInTheLastLimitOnly) {
+  EntryCosts before = decoder(), after = decoder();
+  before.activationBytesPerToken = 300;
+  before.activationBytesPerTokenAndRow = 2;
+  before.activationBytesPerTokenAndHistory = 4;
+  before.activationBytesPerTokenAndSource = 6;
+  after.activationBytesPerToken = 100;
+  EXPECT_EQ(EntryTotals(before).traffic({2, 200, 24}),
+            EntryTotals(before).bytes({2, 200, 24}) + 2 * (300u + 2 * 2 + 200 * 4 + 24 * 6));
+  const heddle::EntryGain entry = heddle::predictGain({before}, {after}).entries[0];
+  EXPECT_EQ(entry.sizes[0].arithmetic, 1.0);
+  EXPECT_EQ(entry.sizes[0].memory, 1.0);
+  EXPECT_EQ(entry.sizes[0].traffic, (4596.0 + 300 + 2 + 24 * 4 + 24 * 6) / (4596.0 + 100));
+}
+
 TEST(PredictedGainTest, dividesBeforeByAfter) {
   EntryCosts after = decoder();
   after.dispatches[0].flopsPerToken = 500;
@@ -160,14 +175,20 @@ TEST(PredictedGainTest, writesElementsOfAReport) {
       R"("flops_per_token_and_history":0,"flops_per_token_and_source":0,"weight_bytes":5000,)"
       R"("cache_bytes_per_token":12,"cache_bytes_per_source_token":0,"state_bytes_per_sequence":0,)"
       R"("weight_bytes_read":4000,"lookup_bytes_per_token":16,"cache_bytes_read_per_history":0,)"
-      R"("cache_bytes_read_per_source":0,"state_bytes_read":0,"activation_bytes_per_token":0},)"
+      R"("cache_bytes_read_per_source":0,"state_bytes_read":0,"activation_bytes_per_token":0,)"
+      R"("activation_bytes_per_token_and_row":0,"activation_bytes_per_token_and_history":0,)"
+      R"("activation_bytes_per_token_and_source":0},)"
       R"("after":{"flops_per_token":840,"flops_per_token_and_row":10,)"
       R"("flops_per_token_and_history":0,"flops_per_token_and_source":0,"weight_bytes":5000,)"
       R"("cache_bytes_per_token":4,"cache_bytes_per_source_token":0,"state_bytes_per_sequence":0,)"
       R"("weight_bytes_read":3000,"lookup_bytes_per_token":16,"cache_bytes_read_per_history":0,)"
-      R"("cache_bytes_read_per_source":0,"state_bytes_read":0,"activation_bytes_per_token":0},)"
-      R"("predicted":[{"tokens":16,"arithmetic":1.1599999999999999,"memory":1.3071253071253071},)"
-      R"({"tokens":128,"arithmetic":1.0754716981132075,"memory":1.1980982567353406}]}])");
+      R"("cache_bytes_read_per_source":0,"state_bytes_read":0,"activation_bytes_per_token":0,)"
+      R"("activation_bytes_per_token_and_row":0,"activation_bytes_per_token_and_history":0,)"
+      R"("activation_bytes_per_token_and_source":0},)"
+      R"("predicted":[{"tokens":16,"arithmetic":1.1599999999999999,"memory":1.3071253071253071,)"
+      R"("memory_with_activations":1.3071253071253071},)"
+      R"({"tokens":128,"arithmetic":1.0754716981132075,"memory":1.1980982567353406,)"
+      R"("memory_with_activations":1.1980982567353406}]}])");
   EXPECT_EQ(
       jsonOf({{}, "no \"reason\""}),
       R"([{"pass":"predicted-gain","where":"the program","taken":false,"reason":"no \"reason\"",)"

@@ -316,8 +316,10 @@ class PageTest(unittest.TestCase):
         before, after = gains["decode"]["totals"]["flops_per_token"]
         self.assertEqual(before - after, saved)
         self.assertEqual(gains["decode"]["predicted"],
-                         [["24 of history, 24 of source", "1.25\u00a0\u00d7", "1.26\u00a0\u00d7"],
-                          ["64 of history, 24 of source", "1.22\u00a0\u00d7", "1.22\u00a0\u00d7"]])
+                         [["24 of history, 24 of source",
+                           "1.25\u00a0\u00d7", "1.26\u00a0\u00d7", "1.40\u00a0\u00d7"],
+                          ["64 of history, 24 of source",
+                           "1.22\u00a0\u00d7", "1.22\u00a0\u00d7", "1.39\u00a0\u00d7"]])
         self.assertEqual([row[0] for row in gains["encode"]["predicted"]], ["16 tokens", "64 tokens"])
         self.check_totals(predicted)
 
