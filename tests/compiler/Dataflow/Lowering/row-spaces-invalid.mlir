@@ -266,3 +266,20 @@ func.func @convolved(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !tra
   %y = transformer.convolve %x, @around in(%pairs) : tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }
+
+// -----
+
+transformer.parameter @words : tensor<30x8xf32> from "words"
+transformer.parameter @filters : tensor<20x1x3xf32> from "filters"
+func.func @locations(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments)
+    -> (tensor<?x8xf32> {transformer.name = "y"}) {
+  %x = transformer.gather @words[%ids] : tensor<?x8xf32>
+  %pairs = transformer.blocks %rows, 2
+  %blocks = transformer.pool mean %x in(%rows) to(%pairs) : tensor<?x8xf32>
+  %q = transformer.split_heads %blocks : tensor<?x8xf32> -> tensor<?x1x8xf32>
+  %k = transformer.split_heads %x : tensor<?x8xf32> -> tensor<?x1x8xf32>
+  %s = transformer.contract "thd,khd->thk" %q, %k in(%pairs, %rows) : tensor<?x1x8xf32>, tensor<?x1x8xf32> -> tensor<?x1x?xf32>
+  // expected-error@+1 {{'transformer.convolve_keys' op convolves keys of rows of blocks(tokens, 2), expected rows of tokens}}
+  %f = transformer.convolve_keys %s, @filters in(%rows, %rows) : tensor<?x1x?xf32> -> tensor<?x?x20xf32>
+  return %x : tensor<?x8xf32>
+}
