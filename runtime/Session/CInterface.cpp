@@ -142,6 +142,11 @@ int64_t heddle_model_entry_max_length(const heddle_model *model, int64_t entry) 
   return info == nullptr ? 0 : info->maxLength;
 }
 
+int64_t heddle_model_entry_length_multiple(const heddle_model *model, int64_t entry) {
+  const EntryInfo *const info = entryAt(model, entry);
+  return info == nullptr ? 0 : info->lengthMultiple;
+}
+
 int64_t heddle_model_port_count(const heddle_model *model, int64_t entry, int32_t direction) {
   const EntryInfo *const info = entryAt(model, entry);
   return info == nullptr ? 0 : static_cast<int64_t>(portsOf(*info, direction).size());

@@ -80,6 +80,9 @@ HEDDLE_API int64_t heddle_model_entry_count(const heddle_model *model);
 HEDDLE_API const char *heddle_model_entry_name(const heddle_model *model, int64_t entry);
 /* The longest sequence of an entry, in tokens; 0: any. */
 HEDDLE_API int64_t heddle_model_entry_max_length(const heddle_model *model, int64_t entry);
+/* The tokens of every sequence of an entry are a multiple of this, as images are whole rows of
+ * pixels; 1: any number. */
+HEDDLE_API int64_t heddle_model_entry_length_multiple(const heddle_model *model, int64_t entry);
 
 /* HEDDLE_F32, HEDDLE_I32, ...: the list of ElementTypes.def. */
 enum heddle_element_type {
