@@ -247,6 +247,65 @@ TEST_F(FloatInputsTest, AreCheckedAndMayBeAnyNumber) {
   EXPECT_EQ(session->run("encode", {}, {&none, 1}, {}).message(), "");
 }
 
+TEST_F(FloatInputsTest, OfImagesAreWholeRowsOfPixels) {
+  ModelBuilder builder("test");
+  Entry entry = builder.entry("encode");
+  const Tensor pixels = entry.input("pixels", width);
+  const Segments rows = entry.segments();
+  entry.output("windows",
+               pixels.largest({.height = 3, .width = 3, .across = 7}, rows, rows.strided(1, 1, 7)));
+  const std::string path = compileBuilt(builder, folder / "image.so");
+  heddle_model *model = nullptr;
+  heddle_error *error = heddle_model_load(path.c_str(), nullptr, &model);
+  ASSERT_EQ(error, nullptr);
+  EXPECT_EQ(heddle_model_entry_length_multiple(model, 0), 7);
+  heddle_model_free(model);
+}
+
+/// Wherever it is among the rows, in the vectors of a row and in what is left of them.
+TEST_F(FloatInputsTest, WhatIsNoNumberIsTheLargest) {
+  ModelBuilder builder("test");
+  Entry entry = builder.entry("encode");
+  const Tensor x = entry.input("features", width);
+  const Segments rows = entry.segments();
+  entry.output("pooled", x.pool(transformer::Pooling::Max, rows));
+  entry.output("windows", x.largest({.height = 3}, rows));
+  const std::string path = compileBuilt(builder, folder / "largest.so");
+  const std::vector<int32_t> lengths = {2, 4};
+  for (const std::string &isa : runnableTargets(path)) {
+    auto session = Session::create(*Model::load(path, {.isa = isa}));
+    ASSERT_TRUE(session.ok());
+    const auto run = [&](const std::vector<float> &features) {
+      std::vector<float> pooled(2 * width), windows(6 * width);
+      const Input input("features", features);
+      const Output outputs[] = {{"pooled", pooled}, {"windows", windows}};
+      EXPECT_TRUE(session->run("encode", lengths, {&input, 1}, outputs).ok());
+      pooled.insert(pooled.end(), windows.begin(), windows.end());
+      return pooled;
+    };
+    const std::vector<float> features = randomValues(6 * width, 3);
+    const std::vector<float> before = run(features);
+    for (const int64_t column : {int64_t(2), width - 1}) {
+      for (int64_t row = 2; row < 6; ++row) {
+        std::vector<float> changed = features;
+        changed[static_cast<size_t>(row * width + column)] =
+            std::numeric_limits<float>::quiet_NaN();
+        const std::vector<float> after = run(changed);
+        for (size_t i = 0; i < after.size(); ++i) {
+          const auto of = static_cast<int64_t>(i) / width, place = static_cast<int64_t>(i) % width;
+          // Two pooled rows, then a window around each row.
+          const bool sees = of < 2 ? of == 1 : of - 2 >= 2 && std::abs(of - 2 - row) <= 1;
+          if (sees && place == column) {
+            EXPECT_TRUE(std::isnan(after[i])) << isa << ", row " << row << ", value " << i;
+          } else {
+            EXPECT_EQ(after[i], before[i]) << isa << ", row " << row << ", value " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_F(FloatInputsTest, AreReadFromFilesOfEveryFloatingPointType) {
   auto found = runTool({rowsOf(features), lengths()});
   ASSERT_EQ(outcome.code, 0) << outcome.error;

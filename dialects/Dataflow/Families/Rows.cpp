@@ -342,7 +342,8 @@ std::optional<double> PoolAttr::evaluate(const KernelRun &run, unsigned, int64_t
   for (int64_t pooled = first; pooled < end; ++pooled) {
     double value = run.at(0, pooled, column);
     sum += value;
-    most = std::max(most, value);
+    // What is no number makes the largest one too, as it does a sum.
+    most = value > most || std::isnan(value) ? value : most;
   }
   switch (getKind()) {
   case PoolKind::Mean:

@@ -5,6 +5,8 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace heddle::dataflow {
@@ -186,7 +188,9 @@ static double slideElement(const Seen &seen, unsigned weights, int64_t column) {
     std::optional<double> x = seen.at(j, column);
     if (isMax) {
       x = slide.getWindow().getCausal() ? x.value_or(0) : x;
-      result = x && result ? std::max(*x, *result) : (x ? x : result);
+      // What is no number makes the largest one too, as it does a sum.
+      const bool isLargest = x && (!result || *x > *result || std::isnan(*x));
+      result = isLargest ? x : result;
     } else if (x) {
       *result += seen.run.at(weights, j, column) * *x;
     }

@@ -362,7 +362,7 @@ static void poolInto(BoundedTensor &result, int64_t row, Pooling method, const B
     }
     for (int64_t each = first; method == Pooling::Max && each < end; ++each) {
       const Bounded &x = input.at(each, column);
-      pooled.value = std::max(pooled.value, x.value);
+      pooled.value = x.value > pooled.value || std::isnan(x.value) ? x.value : pooled.value;
       pooled.error = std::max(pooled.error, x.error);
       pooled.magnitude = std::max(pooled.magnitude, x.magnitude);
     }

@@ -4,6 +4,7 @@
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 using namespace mlir;
@@ -37,10 +38,10 @@ struct Axis {
   }
 };
 
-/// The larger of two, of which either may be the one in f32.
+/// The larger of two, of which either may be the one in f32, or what is no number.
 Bounded largerOf(const Bounded &a, const Bounded &b) {
   Bounded larger = a;
-  larger.value = std::max(a.value, b.value);
+  larger.value = b.value > a.value || std::isnan(b.value) ? b.value : a.value;
   larger.error = std::max(a.error, b.error);
   larger.magnitude = std::max(a.magnitude, b.magnitude);
   return larger;

@@ -135,7 +135,8 @@ static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, 
   Value initial = code.splat(sums ? 0.0f : -std::numeric_limits<float>::infinity());
   Value pooled = code.loop(first, end, 1, {initial}, [&](Value row, ValueRange carried) {
     Value x = load(row);
-    return SmallVector<Value>{sums ? code.addFloat(carried[0], x) : code.maximum(x, carried[0])};
+    return SmallVector<Value>{sums ? code.addFloat(carried[0], x)
+                                   : code.maximumOrNan(x, carried[0])};
   })[0];
   if (kind != dataflow::PoolKind::Mean) {
     return pooled;

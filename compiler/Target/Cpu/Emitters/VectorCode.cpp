@@ -197,6 +197,10 @@ Value VectorCode::maximum(Value a, Value b) {
   Value greater = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OGT, a, b);
   return select(greater, a, b);
 }
+Value VectorCode::maximumOrNan(Value a, Value b) {
+  Value isNan = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, a, a);
+  return select(isNan, a, maximum(a, b));
+}
 Value VectorCode::squareRoot(Value a) { return math::SqrtOp::create(builder, location, a); }
 
 /// Folds the upper half onto the lower until one lane is left.

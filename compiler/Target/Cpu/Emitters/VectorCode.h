@@ -107,7 +107,10 @@ public:
   mlir::Value subtractFloat(mlir::Value a, mlir::Value b);
   mlir::Value multiplyFloat(mlir::Value a, mlir::Value b);
   mlir::Value divideFloat(mlir::Value a, mlir::Value b);
+  /// The larger; NaN in `b` is kept, NaN in `a` is not.
   mlir::Value maximum(mlir::Value a, mlir::Value b);
+  /// The larger, or NaN if either is.
+  mlir::Value maximumOrNan(mlir::Value a, mlir::Value b);
   mlir::Value squareRoot(mlir::Value a);
   /// The sum and the maximum of all lanes, in a fixed order.
   mlir::Value sumOfLanes(mlir::Value vector);

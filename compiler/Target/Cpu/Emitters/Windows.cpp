@@ -154,7 +154,7 @@ void SlideSource::emitReduced(const Place &p, Value column, ArrayRef<int64_t> va
         int64_t offset = static_cast<int64_t>(i) * code.lanes;
         Value value = load(code.at(x, offset), valid[i]);
         if (isMax) {
-          next.push_back(code.maximum(value, result));
+          next.push_back(code.maximumOrNan(value, result));
           continue;
         }
         Value row = code.at(weights, code.multiply(element, slide.getWidth()));
