@@ -16,6 +16,18 @@ namespace heddle::tools {
 /// is the machine's other work that two of them would differ in.
 static constexpr double alike = 7.0 / 8;
 
+MachineRoof higherOf(const MachineRoof &one, const MachineRoof &other) {
+  MachineRoof higher = one;
+  higher.peak = std::max(one.peak, other.peak);
+  for (auto &[name, entry] : higher.entries) {
+    const auto found = other.entries.find(name);
+    if (found != other.entries.end()) {
+      entry.bandwidth = std::max(entry.bandwidth, found->second.bandwidth);
+    }
+  }
+  return higher;
+}
+
 LeastTime leastTime(const DispatchProfile &dispatch, const MachineRoof &roof) {
   return {dispatch.flops * 1e-9 / roof.peak, (dispatch.weightBytes + dispatch.cacheBytes) * 1e-9 /
                                                  roof.entries.at(dispatch.entry).bandwidth};

@@ -33,6 +33,15 @@ struct MachineRoof {
   std::map<std::string, EntryRoof> entries;
 };
 
+/// The higher of two measurements of the same limits: what disturbs one only makes it lower.
+MachineRoof higherOf(const MachineRoof &one, const MachineRoof &other);
+
+/// Whether two measurements of a limit, before and after the work, are so far apart that other work
+/// on the machine must have disturbed one of them, and the other or the work perhaps as well.
+inline bool isDisturbed(double before, double after) {
+  return (before < after ? before / after : after / before) < 0.9;
+}
+
 /// The least seconds that operations and reading need; the longer of the two decides.
 struct LeastTime {
   double computing = 0;

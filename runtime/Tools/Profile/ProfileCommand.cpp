@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -28,10 +29,15 @@ namespace {
 struct Measured {
   std::string title;
   int64_t tokens = 0;
-  /// Mean wall time of a run, over the same runs as the rows.
+  /// Wall time of a run: the median, the least and the most.
   double seconds = 0;
+  double leastSeconds = 0;
+  double mostSeconds = 0;
   int64_t runs = 1;
+  /// The peak before the runs and after them; the roof has the higher one.
+  double peaks[2] = {};
   MachineRoof roof;
+  /// One run, each dispatch with its median time.
   std::vector<ProfileRow> rows;
 
   /// Wall time outside all dispatches: the search, waiting for other threads, copies.
@@ -40,7 +46,7 @@ struct Measured {
     for (const ProfileRow &row : rows) {
       sum += row.seconds;
     }
-    return std::max(0.0, seconds - sum / static_cast<double>(runs));
+    return std::max(0.0, seconds - sum);
   }
 };
 } // namespace
@@ -49,22 +55,41 @@ static std::string dump(const Json &json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+/// The limits of the machine for what a profile has done.
+static Result<MachineRoof> measureRoof(const std::vector<DispatchProfile> &profile, double peak,
+                                       int threads) {
+  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs({&profile, 1}, peak, threads));
+  return std::move(roofs.front());
+}
+
+/// The work with a profile of each run. `peak` is that of the machine before it.
 static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options, double peak) {
-  HEDDLE_TRY(work.run());
   work.resetProfile();
-  const auto begin = std::chrono::steady_clock::now();
+  HEDDLE_TRY(work.run());
+  HEDDLE_ASSIGN(const MachineRoof before, measureRoof(work.profile(), peak, options.threads));
+  std::vector<double> seconds;
+  std::vector<std::vector<DispatchProfile>> profiles;
   for (int64_t run = 0; run < options.runs; ++run) {
+    work.resetProfile();
+    const auto begin = std::chrono::steady_clock::now();
     HEDDLE_TRY(work.run());
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    seconds.push_back(time.count());
+    profiles.push_back(work.profile());
   }
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  const std::vector<DispatchProfile> profile = medianProfile(profiles);
+  HEDDLE_ASSIGN(const double peakAfter, openDevice()->measurePeak(options.threads));
+  HEDDLE_ASSIGN(const MachineRoof after, measureRoof(profile, peakAfter, options.threads));
   Measured measured;
   measured.title = work.title();
   measured.tokens = work.tokens();
   measured.runs = options.runs;
-  measured.seconds = time.count() / static_cast<double>(options.runs);
-  const std::vector<DispatchProfile> profile = work.profile();
-  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs({&profile, 1}, peak, options.threads));
-  measured.roof = std::move(roofs.front());
+  measured.leastSeconds = *std::min_element(seconds.begin(), seconds.end());
+  measured.mostSeconds = *std::max_element(seconds.begin(), seconds.end());
+  measured.seconds = median(std::move(seconds));
+  measured.peaks[0] = peak;
+  measured.peaks[1] = peakAfter;
+  measured.roof = higherOf(before, after);
   measured.rows = profileRows(profile, options.by, options.threads, measured.roof);
   return measured;
 }
@@ -74,35 +99,51 @@ static std::string kernelOf(const ProfileRow &row) {
   return row.kernels == 1 ? row.kernel : fmt::format("{} and {} more", row.kernel, row.kernels - 1);
 }
 
+/// "87% memory". What seems faster than the machine was not measured well enough for a number.
+static std::string roofText(const ProfileRow &row) {
+  if (row.leastSeconds <= 0) {
+    return "";
+  }
+  const std::string share = row.ofRoof() > 1 ? ">100%" : fmt::format("{:.0f}%", row.ofRoof() * 100);
+  return fmt::format("{} {}", share, row.boundByMemory() ? "memory" : "compute");
+}
+
 static std::string tableRow(const ProfileRow &row, const Measured &measured, bool withEntry) {
-  const auto runs = static_cast<double>(measured.runs);
-  const double seconds = row.seconds / runs;
   const auto rate = [](double value) {
     return value >= 0.05 ? fmt::format("{:.1f}", value) : std::string();
   };
-  const std::string roof = row.leastSeconds > 0
-                               ? fmt::format("{:.0f}% {}", row.ofRoof() * 100,
-                                             row.boundByMemory() ? "memory" : "compute")
-                               : std::string();
-  return fmt::format("{:>6.1f}%{:>11.4f}{:>9.1f}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n",
-                     seconds / measured.seconds * 100, seconds * 1e3,
-                     static_cast<double>(row.calls) / runs, rate(row.rate()), rate(row.traffic()),
-                     roof, withEntry ? row.entry : "", kernelOf(row), row.name);
+  return fmt::format("{:>6.1f}%{:>11.4f}{:>9}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n",
+                     row.seconds / measured.seconds * 100, row.seconds * 1e3, row.calls,
+                     rate(row.rate()), rate(row.traffic()), roofText(row),
+                     withEntry ? row.entry : "", kernelOf(row), row.name);
 }
 
-/// "moe.experts: 4 groups of weights, 1 idle; rows of each in a run: 118.5 0 12 7".
-static std::string groupsText(const ProfileRow &row, int64_t runs) {
+/// "moe.experts: 4 groups of weights, 1 idle; rows of each in a run: 118 0 12 7".
+static std::string groupsText(const ProfileRow &row) {
   if (row.groupRows.empty()) {
     return "";
   }
   const auto idle = std::count(row.groupRows.begin(), row.groupRows.end(), uint64_t(0));
-  std::string text =
-      fmt::format("{}: {} groups of weights, {} idle; rows of each in a run:", row.name,
-                  row.groupRows.size(), idle);
-  for (const uint64_t rows : row.groupRows) {
-    text += fmt::format(" {:g}", rounded(static_cast<double>(rows) / static_cast<double>(runs), 1));
+  return fmt::format("{}: {} groups of weights, {} idle; rows of each in a run: {}\n", row.name,
+                     row.groupRows.size(), idle, fmt::join(row.groupRows, " "));
+}
+
+/// What makes shares of the roof doubtful, a line each.
+static std::string doubts(const Measured &measured) {
+  std::string text;
+  if (isDisturbed(measured.peaks[0], measured.peaks[1])) {
+    text += fmt::format("The peak was {:.1f} GFLOP/s before the runs and {:.1f} after them: other "
+                        "work disturbed the machine. The higher one is the roof.\n",
+                        measured.peaks[0], measured.peaks[1]);
   }
-  return text + "\n";
+  const auto above = std::count_if(measured.rows.begin(), measured.rows.end(),
+                                   [](const ProfileRow &row) { return row.ofRoof() > 1; });
+  if (above > 0) {
+    text += fmt::format("{} {} above the roof: it was measured too low, or what they read was in a "
+                        "nearer cache.\n",
+                        above, above == 1 ? "row is" : "rows are");
+  }
+  return text;
 }
 
 static std::string table(const Measured &measured) {
@@ -110,9 +151,12 @@ static std::string table(const Measured &measured) {
   for (const ProfileRow &row : measured.rows) {
     entries.insert(row.entry);
   }
-  std::string text = fmt::format(
-      "\n{}: {:.4f} ms a run, {:.1f} tokens/s, {} runs\n", measured.title, measured.seconds * 1e3,
-      static_cast<double>(measured.tokens) / measured.seconds, measured.runs);
+  std::string text = fmt::format("\n{}: {:.4f} ms a run ({:.4f} to {:.4f}), {:.1f} tokens/s; "
+                                 "medians of {} {}\n",
+                                 measured.title, measured.seconds * 1e3,
+                                 measured.leastSeconds * 1e3, measured.mostSeconds * 1e3,
+                                 static_cast<double>(measured.tokens) / measured.seconds,
+                                 measured.runs, measured.runs == 1 ? "run" : "runs");
   for (const auto &[name, entry] : measured.roof.entries) {
     text += fmt::format("{} reads {:.2f} MB a pass, at {:.1f} GB/s at best\n", name,
                         entry.passBytes * 1e-6, entry.bandwidth);
@@ -126,38 +170,43 @@ static std::string table(const Measured &measured) {
   text += fmt::format("{:>6.1f}%{:>11.4f}  outside dispatches\n",
                       measured.outside() / measured.seconds * 100, measured.outside() * 1e3);
   for (const ProfileRow &row : measured.rows) {
-    text += groupsText(row, measured.runs);
+    text += groupsText(row);
   }
-  return text;
+  return text + doubts(measured);
 }
 
 static Json recordOf(const Measured &measured) {
-  const auto runs = static_cast<double>(measured.runs);
   Json rows = Json::array();
   for (const ProfileRow &row : measured.rows) {
     rows.push_back({{"entry", row.entry},
                     {"name", row.name},
                     {"kernel", row.kernel},
                     {"kernels", row.kernels},
-                    {"calls", rounded(static_cast<double>(row.calls) / runs, 3)},
-                    {"ms", rounded(row.seconds / runs * 1e3, 6)},
-                    {"share", rounded(row.seconds / runs / measured.seconds, 6)},
-                    {"flops", row.flops / runs},
-                    {"weight_bytes", row.weightBytes / runs},
-                    {"cache_bytes", row.cacheBytes / runs},
+                    {"calls", row.calls},
+                    {"ms", rounded(row.seconds * 1e3, 6)},
+                    {"share", rounded(row.seconds / measured.seconds, 6)},
+                    {"flops", row.flops},
+                    {"weight_bytes", row.weightBytes},
+                    {"cache_bytes", row.cacheBytes},
                     {"gflops", rounded(row.rate(), 3)},
                     {"gb_per_s", rounded(row.traffic(), 3)},
                     {"fraction_of_roof", rounded(row.ofRoof(), 4)},
                     {"bound", row.boundByMemory() ? "memory" : "compute"}});
-    for (const uint64_t chosen : row.groupRows) {
-      rows.back()["group_rows"].push_back(rounded(static_cast<double>(chosen) / runs, 3));
+    if (!row.groupRows.empty()) {
+      rows.back()["group_rows"] = row.groupRows;
     }
   }
   return {{"work", measured.title},
           {"tokens", measured.tokens},
           {"runs", measured.runs},
+          {"times", "median"},
           {"ms", rounded(measured.seconds * 1e3, 6)},
+          {"least_ms", rounded(measured.leastSeconds * 1e3, 6)},
+          {"most_ms", rounded(measured.mostSeconds * 1e3, 6)},
           {"outside_ms", rounded(measured.outside() * 1e3, 6)},
+          {"peak_gflops_before", rounded(measured.peaks[0], 1)},
+          {"peak_gflops_after", rounded(measured.peaks[1], 1)},
+          {"disturbed", isDisturbed(measured.peaks[0], measured.peaks[1])},
           {"entries", entriesRecord(measured.roof)},
           {"rows", std::move(rows)}};
 }
@@ -259,7 +308,8 @@ void declare(OptionList &list, ProfileOptions &options) {
             "What has a row: a name (numbers of layers left out), a dispatch, a layer, or a kind "
             "of kernel");
   list.whole("--runs", options.runs, int64_t(1), mostRuns, "N",
-             "Runs to measure, after one to warm up");
+             "Runs to measure, after one to warm up; times are medians of them")
+      .otherwise(fmt::format("{}", options.runs));
   list.file("--trace", options.trace, "One more run as a trace for chrome://tracing or Perfetto",
             "FILE.json")
       .endings(jsonEnding, "a .json file");
@@ -280,7 +330,7 @@ Status execute(const ProfileOptions &options) {
   HEDDLE_ASSIGN(std::optional<OutputStream> traceFile, openIfNamed(options.trace));
   HEDDLE_ASSIGN(std::optional<OutputStream> recordFile, openIfNamed(options.output));
   HEDDLE_ASSIGN(auto works, makeProfileWork(model, options));
-  HEDDLE_ASSIGN(const double peak, openDevice()->measurePeak(options.threads));
+  HEDDLE_ASSIGN(double peak, openDevice()->measurePeak(options.threads));
   HEDDLE_ASSIGN(const double bandwidth,
                 openDevice()->measureReading(options.threads, beyondCaches));
   Json record = machineRecord(model, options, peak, bandwidth);
@@ -294,6 +344,8 @@ Status execute(const ProfileOptions &options) {
   }
   for (const std::unique_ptr<ProfileWork> &work : works) {
     HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak));
+    // Before the next work it is as it was after this one, or higher.
+    peak = std::max(measured.peaks[0], measured.peaks[1]);
     record["works"].push_back(recordOf(measured));
     if (!options.json) {
       HEDDLE_TRY(out.write(table(measured)));

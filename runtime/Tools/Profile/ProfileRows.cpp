@@ -3,6 +3,8 @@
 /// Strips layer numbers from names, and adds dispatches up.
 #include "runtime/Tools/Profile/ProfileRows.h"
 
+#include "runtime/Tools/Measure/Workload.h"
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -95,6 +97,21 @@ static void add(ProfileRow &row, const DispatchProfile &dispatch, double seconds
   row.cacheBytes += dispatch.cacheBytes;
   row.leastSeconds += least.seconds();
   row.memorySeconds += least.reading > least.computing ? least.reading : 0;
+}
+
+std::vector<DispatchProfile> medianProfile(std::span<const std::vector<DispatchProfile>> runs) {
+  std::vector<DispatchProfile> typical = runs.front();
+  for (size_t i = 0; i < typical.size(); ++i) {
+    std::vector<double> seconds;
+    for (const std::vector<DispatchProfile> &run : runs) {
+      // The same work calls the same dispatches.
+      if (i < run.size() && run[i].entry == typical[i].entry && run[i].name == typical[i].name) {
+        seconds.push_back(run[i].seconds);
+      }
+    }
+    typical[i].seconds = median(std::move(seconds));
+  }
+  return typical;
 }
 
 std::vector<ProfileRow> profileRows(std::span<const DispatchProfile> profile, ProfileBy by,

@@ -53,6 +53,10 @@ std::string layerOf(std::string_view name);
 /// The family of a kernel: "contract" of "contract_512x2048_relu".
 std::string kindOfKernel(std::string_view kernel);
 
+/// The profile of one run that stands for several runs of the same work: each dispatch with the
+/// median of its times, which a run that was interrupted does not change.
+std::vector<DispatchProfile> medianProfile(std::span<const std::vector<DispatchProfile>> runs);
+
 /// The rows, those that took longest first.
 std::vector<ProfileRow> profileRows(std::span<const DispatchProfile> profile, ProfileBy by,
                                     int threads, const MachineRoof &roof);

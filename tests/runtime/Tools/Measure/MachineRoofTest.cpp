@@ -102,4 +102,17 @@ TEST(MachineRoof, TheLongerTimeOfEveryDispatchCounts) {
   EXPECT_DOUBLE_EQ(leastSeconds(profile, roof), 6);
 }
 
+TEST(MachineRoof, TheHigherOfTwoCounts) {
+  const MachineRoof before = {.peak = 80, .entries = {{"encode", {100, 30}}, {"decode", {200, 9}}}};
+  const MachineRoof after = {.peak = 118,
+                             .entries = {{"encode", {100, 20}}, {"decode", {200, 11}}}};
+  const MachineRoof both = higherOf(before, after);
+  EXPECT_EQ(both.peak, 118);
+  EXPECT_EQ(both.entries.at("encode").bandwidth, 30);
+  EXPECT_EQ(both.entries.at("decode").bandwidth, 11);
+  EXPECT_TRUE(isDisturbed(80, 118));
+  EXPECT_TRUE(isDisturbed(118, 80));
+  EXPECT_FALSE(isDisturbed(110, 118));
+}
+
 } // namespace heddle::tools

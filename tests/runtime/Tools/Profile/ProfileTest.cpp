@@ -150,6 +150,25 @@ static const ProfileRow *find(const std::vector<ProfileRow> &rows, const std::st
   return nullptr;
 }
 
+TEST(ProfileRows, AreOfMedianTimes) {
+  std::vector<std::vector<DispatchProfile>> runs(5, profile());
+  // One run was interrupted in one dispatch, another was a little faster.
+  runs[1][2].seconds = 100;
+  runs[3][2].seconds = 0.5;
+  runs[2][0].seconds = 0.5;
+  const std::vector<DispatchProfile> typical = medianProfile(runs);
+  ASSERT_EQ(typical.size(), profile().size());
+  for (size_t i = 0; i < typical.size(); ++i) {
+    EXPECT_EQ(typical[i].seconds, profile()[i].seconds) << i;
+    EXPECT_EQ(typical[i].calls, profile()[i].calls) << i;
+    EXPECT_EQ(typical[i].flops, profile()[i].flops) << i;
+  }
+  const std::vector<ProfileRow> rows = profileRows(typical, ProfileBy::Dispatch, 1, roof);
+  const ProfileRow *outer = find(rows, "encode", "layers.0.outer");
+  ASSERT_NE(outer, nullptr);
+  EXPECT_EQ(outer->seconds, 1);
+}
+
 TEST(ProfileRows, AddsUpByName) {
   const std::vector<ProfileRow> rows = profileRows(profile(), ProfileBy::Name, 2, roof);
   ASSERT_EQ(rows.size(), 4u);
