@@ -136,6 +136,37 @@ TEST_F(ProfileTool, ExpertsAreCountedAndOnlyThoseUsedAreRead) {
   EXPECT_NE(table.output.find(" idle; rows of each in a run: "), std::string::npos) << table.output;
 }
 
+TEST_F(ProfileTool, SaysWhatItsTimesAre) {
+  const Json list = works({bert(), "--shapes", "1x8", "--runs", "3"});
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0]["times"], "median");
+  EXPECT_LE(list[0]["least_ms"], list[0]["ms"]);
+  EXPECT_LE(list[0]["ms"], list[0]["most_ms"]);
+  EXPECT_GT(list[0]["peak_gflops_before"], 0);
+  EXPECT_GT(list[0]["peak_gflops_after"], 0);
+  EXPECT_TRUE(list[0]["disturbed"].is_boolean());
+  const tools::Outcome table = profile({bert(), "--shapes", "1x8", "--runs", "3"});
+  EXPECT_NE(table.output.find("; medians of 3 runs\n"), std::string::npos) << table.output;
+}
+
+TEST_F(ProfileTool, HasWorkForEveryModel) {
+  const tools::Outcome encoder = profile({bert(), "--runs", "1"});
+  ASSERT_EQ(encoder.code, 0) << encoder.error;
+  EXPECT_EQ(encoder.error, "heddle: note: no work is named, taking --shapes 1x16,8x40\n");
+  for (const char *work : {"\n1x16: ", "\n8x40: "}) {
+    EXPECT_NE(encoder.output.find(work), std::string::npos) << encoder.output;
+  }
+  const tools::Outcome decoder = profile({transformer(), "--runs", "1"});
+  ASSERT_EQ(decoder.code, 0) << decoder.error;
+  EXPECT_EQ(decoder.error, "heddle: note: no work is named, taking --cases 1x1,8x4 --source-length "
+                           "24 --target-length 24\n");
+  EXPECT_NE(decoder.output.find("\n8x4, 24 to 24 tokens: "), std::string::npos) << decoder.output;
+  const tools::Outcome bench = tools::runHeddle({"bench", transformer(), "--runs", "1"});
+  ASSERT_EQ(bench.code, 0) << bench.error;
+  EXPECT_EQ(bench.error, decoder.error);
+  EXPECT_EQ(std::count(bench.output.begin(), bench.output.end(), '\n'), 2) << bench.output;
+}
+
 TEST_F(ProfileTool, SharesAddUp) {
   for (const char *by : {"name", "dispatch", "layer", "kind"}) {
     const Json list = works({bert(), "--shapes", "4x32", "--by", by, "--threads", "2"});

@@ -235,17 +235,20 @@ void declare(OptionList &list, BenchOptions &options) {
             "Also the share and speed of every kernel, and the machine's peak and bandwidth");
   list.flag("--profile", options.profile, "Also the share and speed of every dispatch");
   declareExecution(list, options);
-  list.anyOf({"--shapes", "--lengths", "--cases"});
 }
 
-Status execute(const BenchOptions &options) {
+Status execute(const BenchOptions &given) {
+  BenchOptions options = given;
+  HEDDLE_TRY(pinToFirstProcessors(options.threads));
+  HEDDLE_ASSIGN(Model model, loadModel(options.model, options.isa));
+  if (options.lengths.empty()) {
+    HEDDLE_TRY(chooseWork(model, options));
+  }
   std::vector<Shape> shapes = options.shapes;
   if (!options.lengths.empty()) {
     HEDDLE_ASSIGN(Shape lengths, readLengths(options.lengths));
     shapes.push_back(std::move(lengths));
   }
-  HEDDLE_TRY(pinToFirstProcessors(options.threads));
-  HEDDLE_ASSIGN(Model model, loadModel(options.model, options.isa));
   if (!options.cases.empty()) {
     HEDDLE_TRY(benchCases(model, options));
   }

@@ -147,7 +147,9 @@ DeclaredOption &declareWork(OptionList &list, WorkOptions &options) {
   };
   DeclaredOption &shapes =
       list.value("--shapes", options.shapes, "LIST",
-                 "Batches for one entry: SENTENCESxTOKENS, for example 1x16,32x128", readShapes);
+                 "Batches for one entry: SENTENCESxTOKENS, for example 1x16,32x128", readShapes)
+          .otherwise("1x16,8x64 if nothing else is asked for, of a model that generates --cases "
+                     "1x1,8x4");
   list.text("--entry", options.entry, "NAME", "The function of the model that batches run through")
       .otherwise("the first");
   list.value("--cases", options.cases, "LIST", "Generation: SENTENCESxBEAM, for example 1x1,32x4",
@@ -162,6 +164,42 @@ DeclaredOption &declareWork(OptionList &list, WorkOptions &options) {
 }
 
 // --- Work ---------------------------------------------------------------------------------------
+
+/// The sources of a model that generates, the one input that must be given; null of a model that
+/// cannot be generated from.
+static const PortInfo *sourcesOf(const Model &model) {
+  const EntryInfo &encode = *model.findEntry("encode");
+  const auto found = std::find_if(encode.inputs.begin(), encode.inputs.end(),
+                                  [](const PortInfo &input) { return !input.optional; });
+  return found == encode.inputs.end() ? nullptr : &*found;
+}
+
+Status chooseWork(const Model &model, WorkOptions &options) {
+  if (!options.shapes.empty() || !options.cases.empty()) {
+    return {};
+  }
+  const auto within = [](int32_t length, int64_t most) {
+    return most == 0 ? length : static_cast<int32_t>(std::min<int64_t>(length, most));
+  };
+  const bool generates = options.entry.empty() && PagedDecoder::supports(model);
+  const PortInfo *const sources = generates ? sourcesOf(model) : nullptr;
+  if (sources != nullptr && sources->element == ElementType::I32) {
+    options.cases = {{1, 1}, {8, 4}};
+    options.sourceLength = within(options.sourceLength, model.findEntry("encode")->maxLength);
+    options.targetLength = within(options.targetLength, model.findEntry("decode")->maxLength);
+    fmt::print(stderr,
+               "heddle: note: no work is named, taking --cases 1x1,8x4 --source-length {} "
+               "--target-length {}\n",
+               options.sourceLength, options.targetLength);
+    return {};
+  }
+  HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
+  const std::string list =
+      fmt::format("1x{},8x{}", within(16, entry->maxLength), within(64, entry->maxLength));
+  HEDDLE_ASSIGN(options.shapes, parseShapes(list));
+  fmt::print(stderr, "heddle: note: no work is named, taking --shapes {}\n", list);
+  return {};
+}
 
 Status checkShapes(const EntryInfo &entry, std::span<const Shape> shapes) {
   for (const Shape &shape : shapes) {
@@ -236,17 +274,15 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
                                    "the model",
                                    sourceLength, longest));
   }
-  const EntryInfo &encode = *model.findEntry("encode");
-  // The generator was made: one input must be given.
-  const auto ids = std::find_if(encode.inputs.begin(), encode.inputs.end(),
-                                [](const PortInfo &input) { return !input.optional; });
-  if (ids->element == ElementType::F32) {
+  // The generator was made: there are sources.
+  const PortInfo &ids = *sourcesOf(model);
+  if (ids.element == ElementType::F32) {
     return optionError(
         fmt::format("--cases: {}: the sources of \"{}\" are rows of floats, expected "
                     "a model of texts, or --shapes",
-                    model.path(), ids->name));
+                    model.path(), ids.name));
   }
-  const int64_t vocabulary = ids->limit;
+  const int64_t vocabulary = ids.limit;
   const GenerationOptions search = {.rules = Rules::CTranslate2,
                                     .beam = each.beam,
                                     .minLength = targetLength,

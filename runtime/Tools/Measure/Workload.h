@@ -58,6 +58,10 @@ struct WorkOptions {
 /// Answers the declaration of --shapes.
 DeclaredOption &declareWork(OptionList &list, WorkOptions &options);
 
+/// Where no work is named: that which any model of its kind can do, one sentence and more of them,
+/// as short as its positions ask for. Says on standard error which options ask for it.
+Status chooseWork(const Model &model, WorkOptions &options);
+
 /// Whether the batches of --shapes fit an entry.
 Status checkShapes(const EntryInfo &entry, std::span<const Shape> shapes);
 

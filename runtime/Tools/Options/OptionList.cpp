@@ -113,14 +113,6 @@ std::string OptionList::listed(std::span<const std::string> names) {
   return text;
 }
 
-void OptionList::anyOf(std::initializer_list<const char *> names) {
-  check([this, all = std::vector<std::string>(names.begin(), names.end())]() -> std::string {
-    const bool found = std::any_of(all.begin(), all.end(),
-                                   [&](const std::string &name) { return given(name.c_str()); });
-    return found ? "" : fmt::format("{} is missing, expected at least one of them", listed(all));
-  });
-}
-
 void OptionList::check(std::function<std::string()> problem) {
   checks.push_back(std::move(problem));
 }

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -223,8 +222,6 @@ public:
     return option;
   }
 
-  /// At least one of these must be given.
-  void anyOf(std::initializer_list<const char *> names);
   /// A check of several options, once all are read: answers the whole message, or an empty string.
   /// It may also complete the options.
   void check(std::function<std::string()> problem);

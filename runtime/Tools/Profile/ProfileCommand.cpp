@@ -321,12 +321,15 @@ void declare(OptionList &list, ProfileOptions &options) {
     const std::string problem = areTexts ? describeTextName(options.input) : "";
     return problem.empty() ? problem : "--input" + problem;
   });
-  list.anyOf({"--shapes", "--cases", "--input"});
 }
 
-Status execute(const ProfileOptions &options) {
+Status execute(const ProfileOptions &given) {
+  ProfileOptions options = given;
   HEDDLE_TRY(pinToFirstProcessors(options.threads));
   HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  if (options.input.empty()) {
+    HEDDLE_TRY(chooseWork(model, options));
+  }
   HEDDLE_ASSIGN(std::optional<OutputStream> traceFile, openIfNamed(options.trace));
   HEDDLE_ASSIGN(std::optional<OutputStream> recordFile, openIfNamed(options.output));
   HEDDLE_ASSIGN(auto works, makeProfileWork(model, options));

@@ -73,8 +73,6 @@ TEST(ProfileArguments, EmptyNamesOfOutputsAreNone) {
 
 TEST(ProfileArguments, Errors) {
   EXPECT_EQ(errorOf({"profile"}), "profile: OUT.so is missing");
-  EXPECT_EQ(errorOf({"profile", "m.so"}),
-            "profile: --shapes, --cases or --input is missing, expected at least one of them");
   EXPECT_EQ(errorOf({"profile", "m.so", "--shapes", "1x0"}),
             "profile: --shapes: shape \"1x0\" is not two positive numbers, expected "
             "SENTENCESxTOKENS such as 32x128");
