@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace heddle::tools {
 
@@ -134,6 +135,18 @@ struct ScoreOptions : SubcommandOptions, AnswerOptions, SourceOptions, Execution
 };
 void declare(OptionList &list, ScoreOptions &options);
 Status execute(const ScoreOptions &options);
+
+struct SimilarityOptions : SubcommandOptions, ExecutionOptions {
+  /// The first is compared with the others.
+  std::vector<std::string> texts;
+  /// More to compare it with: .txt, .jsonl or "-" for standard input; empty: none.
+  std::string input;
+  /// How many are shown; unset: all.
+  std::optional<int64_t> top;
+  OnError onError = OnError::Continue;
+};
+void declare(OptionList &list, SimilarityOptions &options);
+Status execute(const SimilarityOptions &options);
 
 struct TokenizeOptions : SubcommandOptions {
   /// .txt, .jsonl or "-" for standard input.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs texts in blocks through the tokenizer and the entry "embed".
+/// Embeds the lines of a file in blocks, as JSON lines or as a matrix.
 #include "runtime/Tools/Commands.h"
 
 #include "heddle/ElementType.h"
+#include "runtime/Tools/Embed/Embedder.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Lines/Progress.h"
-#include "runtime/Tools/Models/ModelEntries.h"
 
 #include <fmt/format.h>
 #include <limits>
@@ -51,24 +51,6 @@ std::string npyHeader(int64_t rows, int64_t columns) {
 }
 
 namespace {
-/// A session, with the input and the output width of the entry "embed".
-struct Embedder {
-  Session session;
-  // Parts of the model, which the session keeps alive.
-  const EntryInfo *entry = nullptr;
-  const PortInfo *input = nullptr;
-  int64_t width = 0;
-};
-
-/// Some texts, and the tokens and embeddings of those that can be used, end to end.
-struct Block {
-  std::vector<Text> texts;
-  std::vector<int32_t> lengths;
-  std::vector<int32_t> tokens;
-  /// [lengths, width].
-  std::vector<float> embeddings;
-};
-
 /// Writes embeddings in one of the two formats.
 class EmbeddingWriter {
 public:
@@ -77,12 +59,12 @@ public:
   EmbeddingWriter(OutputStream stream, bool matrix, int64_t width, std::optional<int64_t> total)
       : stream(std::move(stream)), matrix(matrix), width(width), total(total) {}
 
-  Status write(const Block &block);
+  Status write(const EmbeddedTexts &block);
   /// Ends a run over all that `reader` has, or one that a failure, a line or a signal has ended.
   Status finish(const LineReader &reader, LineErrors &errors, const Status &failure);
 
 private:
-  Status writeRows(const Block &block);
+  Status writeRows(const EmbeddedTexts &block);
 
   OutputStream stream;
   bool matrix;
@@ -99,7 +81,7 @@ static std::string_view bytesOf(std::span<const float> values) {
 
 /// Rows of a matrix. A text without an embedding has a row as well, so that rows stay those of
 /// their lines: of NaN, which no sum or product takes for a number.
-Status EmbeddingWriter::writeRows(const Block &block) {
+Status EmbeddingWriter::writeRows(const EmbeddedTexts &block) {
   const auto columns = static_cast<size_t>(width);
   std::vector<float> rows;
   auto next = block.embeddings.begin();
@@ -121,7 +103,7 @@ Status EmbeddingWriter::writeRows(const Block &block) {
   return stream.write(bytesOf(rows));
 }
 
-Status EmbeddingWriter::write(const Block &block) {
+Status EmbeddingWriter::write(const EmbeddedTexts &block) {
   if (matrix) {
     return writeRows(block);
   }
@@ -162,74 +144,27 @@ Status EmbeddingWriter::finish(const LineReader &reader, LineErrors &errors,
   return errors.finish(stream, reader.number());
 }
 
-static Result<Embedder> makeEmbedder(const EmbedOptions &options) {
-  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
-  HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(model, "embed"));
-  HEDDLE_ASSIGN(const PortInfo *input, chooseIds(model, *entry));
-  HEDDLE_TRY(checkTokenizer(model, "one to embed texts"));
-  HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
-  HEDDLE_ASSIGN(const int64_t width, session.embeddingWidth());
-  return Embedder{std::move(session), entry, input, width};
-}
-
-/// The tokens of a text, or why they cannot be embedded.
-static Result<std::vector<int32_t>> tokensOf(const Embedder &embedder, std::string_view text) {
-  HEDDLE_ASSIGN(std::vector<int32_t> tokens, embedder.session.model().tokenize(text));
-  HEDDLE_TRY(checkText(*embedder.entry, *embedder.input, tokens));
-  return tokens;
-}
-
-/// Fills in the tokens of block.texts, and why a text has none. Texts from one on that ends the run
-/// are left out.
-static void tokenize(const Embedder &embedder, Block &block, LineErrors &errors) {
-  block.lengths.clear();
-  block.tokens.clear();
-  for (size_t i = 0; i < block.texts.size(); ++i) {
-    Text &text = block.texts[i];
-    const Result<std::vector<int32_t>> tokens =
-        text.status.ok() ? tokensOf(embedder, text.text) : text.status;
-    if (tokens.ok()) {
-      block.lengths.push_back(static_cast<int32_t>(tokens->size()));
-      block.tokens.insert(block.tokens.end(), tokens->begin(), tokens->end());
-      continue;
-    }
-    text.status = text.failure(tokens.status());
-    if (!errors.goOn(text.status)) {
-      block.texts.resize(i);
-      return;
-    }
-  }
-}
-
-static Status embed(Embedder &embedder, Block &block) {
-  block.embeddings.resize(block.lengths.size() * static_cast<size_t>(embedder.width));
-  const Input input{embedder.input->name, block.tokens};
-  const Output output{embedder.entry->outputs.front().name, block.embeddings};
-  return embedder.session.run("embed", block.lengths, {&input, 1}, {&output, 1});
-}
-
 Status execute(const EmbedOptions &options) {
   const bool matrix = options.output.ends_with(".npy");
   HEDDLE_ASSIGN(LineReader reader, LineReader::openTexts(options.input));
-  HEDDLE_ASSIGN(Embedder embedder, makeEmbedder(options));
+  HEDDLE_ASSIGN(Embedder embedder, Embedder::create(options.model, options));
   std::optional<int64_t> total;
   if (matrix) {
     HEDDLE_ASSIGN(total, countTexts(options.input));
   }
   HEDDLE_ASSIGN(OutputStream stream, OutputStream::open(options.output));
-  EmbeddingWriter writer(std::move(stream), matrix, embedder.width, total);
+  EmbeddingWriter writer(std::move(stream), matrix, embedder.width(), total);
   LineErrors errors(options.onError, reader.name());
   Progress progress("texts", options.json);
   noteInterruptions();
-  Block block;
+  EmbeddedTexts block;
   Status failure;
   while (!errors.stopped() && !interrupted()) {
     failure = reader.nextBlock(block.texts);
     if (!failure.ok() || block.texts.empty()) {
       break;
     }
-    tokenize(embedder, block, errors);
-    failure = embed(embedder, block);
+    failure = embedder.embed(block, errors);
     if (!failure.ok()) {
       break;
     }

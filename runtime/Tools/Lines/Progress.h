@@ -67,8 +67,9 @@ public:
   /// the line is to be answered with its error and the run goes on.
   bool goOn(const Status &failure);
 
-  /// Whether a line has ended the run.
+  /// Whether a line has ended the run, and that line's failure.
   bool stopped() const { return !stop.ok(); }
+  const Status &failure() const { return stop; }
 
   /// Ends a run of so many lines, `failure` being what else went wrong. Without any, the output is
   /// finished; else, or after a signal, what is written of it is kept where `keeps`, and the

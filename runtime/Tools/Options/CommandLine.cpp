@@ -44,6 +44,8 @@ DeclaredProgram::DeclaredProgram(const std::function<bool(std::string_view comma
   app->prefix_command(false);
   // In the order of --help.
   add<EmbedOptions>("embed", "Embed texts", declares);
+  add<SimilarityOptions>("similarity", "Rank texts by how similar they are to a first one",
+                         declares);
   add<TokenizeOptions>("tokenize", "Print the token ids of texts as .jsonl", declares);
   add<GenerateOptions>("generate", "Generate texts from texts", declares);
   add<ScoreOptions>("score", "Print the log-probability of translations", declares);
@@ -83,8 +85,9 @@ static std::optional<std::string> optionWithoutValue(const CLI::App &application
   }
   for (const CLI::Option *option : application.get_options()) {
     for (const std::string &value : option->results()) {
-      const bool isOption =
-          value.starts_with("--") && application.get_option_no_throw(value) != nullptr;
+      // Arguments without an option's name may begin so, after "--".
+      const bool isOption = !option->get_positional() && value.starts_with("--") &&
+                            application.get_option_no_throw(value) != nullptr;
       const bool isNoFile = value.empty() && option->get_type_name() == "FILE";
       if ((isOption || isNoFile) && option->get_items_expected_max() > 0) {
         return option->get_name();
@@ -129,7 +132,11 @@ CommandLine DeclaredProgram::readCommand(const Command &command,
   if (const auto option = optionWithoutValue(list.application(), arguments)) {
     return list.usage(fmt::format("{} has no value, expected one after it", *option));
   }
-  const std::vector<std::string> rest = list.application().remaining();
+  // CLI11 gives back the mark after which no argument is an option.
+  std::vector<std::string> rest = list.application().remaining();
+  if (const auto mark = std::ranges::find(rest, "--"); mark != rest.end()) {
+    rest.erase(mark);
+  }
   if (!rest.empty()) {
     return list.unexpected(rest.front());
   }

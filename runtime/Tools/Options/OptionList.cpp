@@ -83,6 +83,17 @@ DeclaredOption &OptionList::argument(const char *name, std::string &path, const 
   return addPath(name, path, "", help, DeclaredOption::Stream::None);
 }
 
+DeclaredOption &OptionList::arguments(const char *name, std::vector<std::string> &texts,
+                                      const char *help) {
+  DeclaredOption &option = *options.emplace_back(std::make_unique<DeclaredOption>());
+  option.name = name;
+  option.help = help;
+  // CLI11 has put them where they belong.
+  option.isSet = false;
+  option.option = app.add_option(name, texts, help)->type_name("");
+  return option;
+}
+
 DeclaredOption &OptionList::file(const char *name, std::string &path, const char *help,
                                  const char *type) {
   return addPath(name, path, type, help, DeclaredOption::Stream::None);

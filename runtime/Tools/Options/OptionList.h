@@ -134,6 +134,8 @@ public:
 
   /// An argument without an option's name: a path.
   DeclaredOption &argument(const char *name, std::string &path, const char *help);
+  /// All arguments without an option's name that are left: any texts.
+  DeclaredOption &arguments(const char *name, std::vector<std::string> &texts, const char *help);
   /// A path.
   DeclaredOption &file(const char *name, std::string &path, const char *help,
                        const char *type = "FILE");

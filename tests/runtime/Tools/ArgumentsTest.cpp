@@ -51,10 +51,31 @@ TEST(Arguments, OtherCommands) {
   EXPECT_EQ(std::get<VerifyOptions>(parse({"verify", "m.so"})).model, "m.so");
 }
 
+TEST(Arguments, Similarity) {
+  const auto two = std::get<SimilarityOptions>(parse({"similarity", "m.so", "a b", "", "c"}));
+  EXPECT_EQ(two.model, "m.so");
+  EXPECT_EQ(two.texts, (std::vector<std::string>{"a b", "", "c"}));
+  EXPECT_EQ(two.top, std::nullopt);
+  const auto file =
+      std::get<SimilarityOptions>(parse({"similarity", "m.so", "--input", "a.jsonl", "--top", "3",
+                                         "--threads", "2", "--on-error=stop", "--", "--json"}));
+  EXPECT_EQ(file.texts, (std::vector<std::string>{"--json"}));
+  EXPECT_EQ(file.input, "a.jsonl");
+  EXPECT_EQ(file.top, 3);
+  EXPECT_EQ(file.threads, 2);
+  EXPECT_EQ(file.onError, OnError::Stop);
+  EXPECT_FALSE(file.json);
+  EXPECT_EQ(errorOf({"similarity", "m.so", "a", "--input", "b"}),
+            "similarity: --input \"b\" has no known ending, expected a .txt or .jsonl file, or - "
+            "for standard input");
+  EXPECT_EQ(errorOf({"similarity", "m.so", "a", "b", "--top", "0"}),
+            "similarity: --top is \"0\", expected a whole number from 1 to 1000000000");
+}
+
 TEST(Arguments, HelpAndVersion) {
   const auto whole = std::get<HelpText>(parse({"--help"})).text;
-  for (const char *command :
-       {"embed", "tokenize", "generate", "score", "run", "bench", "profile", "info", "verify"}) {
+  for (const char *command : {"embed", "similarity", "tokenize", "generate", "score", "run",
+                              "bench", "profile", "info", "verify"}) {
     EXPECT_NE(whole.find(command), std::string::npos) << command;
     const auto text = std::get<HelpText>(parse({command, "--help"})).text;
     EXPECT_NE(text.find("OUT.so"), std::string::npos) << text;
@@ -95,8 +116,8 @@ TEST(Arguments, AcceptedWords) {
 }
 
 TEST(Arguments, NoCommand) {
-  const std::string expected = "expected one of embed, tokenize, generate, score, analyze, "
-                               "compare, run, bench, profile, info, verify";
+  const std::string expected = "expected one of embed, similarity, tokenize, generate, "
+                               "score, analyze, compare, run, bench, profile, info, verify";
   EXPECT_EQ(errorOf({}), ": no command, " + expected);
   EXPECT_EQ(errorOf({"frobnicate"}), ": unknown command \"frobnicate\", " + expected);
   EXPECT_EQ(errorOf({"embd", "m.so"}),
@@ -110,6 +131,10 @@ TEST(Arguments, WhatIsMissing) {
   EXPECT_EQ(errorOf({"tokenize", "m.so"}), "tokenize: --input FILE is missing");
   EXPECT_EQ(errorOf({"run", "m.so", "--outputs", "o"}), "run: --inputs FILE is missing");
   EXPECT_EQ(errorOf({"run", "m.so", "--inputs", "i"}), "run: --outputs FILE is missing");
+  EXPECT_EQ(errorOf({"similarity", "m.so"}), "similarity: TEXT is missing");
+  EXPECT_EQ(
+      errorOf({"similarity", "m.so", "a"}),
+      "similarity: one TEXT is given, expected another one to compare it with, or --input FILE");
   EXPECT_EQ(errorOf({"bench", "--shapes", "1x1"}), "bench: OUT.so is missing");
   EXPECT_EQ(errorOf({"info"}), "info: OUT.so is missing");
   EXPECT_EQ(errorOf({"verify", "--json"}), "verify: OUT.so is missing");

@@ -78,14 +78,14 @@ struct BadInputTest : testing::Test {
 } // namespace
 
 TEST_F(BadInputTest, Usage) {
-  expectUsage(
-      {}, "heddle: no command, expected one of embed, tokenize, generate, score, analyze, compare, "
-          "run, bench, profile, info, verify\n"
-          "heddle: try 'heddle --help'\n");
-  expectUsage(
-      {"frobnicate"},
-      "heddle: unknown command \"frobnicate\", expected one of embed, tokenize, generate, score, "
-      "analyze, compare, run, bench, profile, info, verify\nheddle: try 'heddle --help'\n");
+  expectUsage({}, "heddle: no command, expected one of embed, similarity, tokenize, generate, "
+                  "score, analyze, compare, "
+                  "run, bench, profile, info, verify\n"
+                  "heddle: try 'heddle --help'\n");
+  expectUsage({"frobnicate"},
+              "heddle: unknown command \"frobnicate\", expected one of embed, similarity, "
+              "tokenize, generate, score, "
+              "analyze, compare, run, bench, profile, info, verify\nheddle: try 'heddle --help'\n");
   expectUsage({"embed", model},
               "heddle: --input FILE is missing\nheddle: try 'heddle embed --help'\n");
   expectUsage({"run", model, "--inputs", ids},

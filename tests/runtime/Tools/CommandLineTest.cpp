@@ -8,6 +8,7 @@
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -122,6 +123,53 @@ TEST_F(CommandLineTest, EmbedOnEveryTarget) {
     EXPECT_EQ(outcome.code, 0) << outcome.error;
     EXPECT_EQ(records(outcome.output).size(), 1U);
   }
+}
+
+TEST_F(CommandLineTest, SimilarityOfTexts) {
+  const std::vector<std::string> texts = {"a b c", "hello z", "a b", "a b c"};
+  const std::vector<float> rows = embeddings(texts);
+  const auto cosine = [&](size_t other) {
+    double product = 0, own = 0, others = 0;
+    for (size_t i = 0; i < fixture::width; ++i) {
+      const double x = rows[i], y = rows[other * fixture::width + i];
+      product += x * y;
+      own += x * x;
+      others += y * y;
+    }
+    return product / std::sqrt(own * others);
+  };
+  const Outcome outcome =
+      runHeddle({"similarity", model, texts[0], texts[1], texts[2], texts[3], "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const std::vector<json> lines = records(outcome.output);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0]["text"], texts[3]);
+  EXPECT_NEAR(lines[0]["similarity"], 1, 1e-6);
+  double last = 1.1;
+  for (const json &line : lines) {
+    const auto which =
+        std::find(texts.begin() + 1, texts.end(), line["text"].get<std::string>()) - texts.begin();
+    EXPECT_NEAR(line["similarity"], cosine(static_cast<size_t>(which)), 1e-6) << line;
+    EXPECT_LE(line["similarity"], last);
+    last = line["similarity"];
+  }
+  // From a file, and only the best; a line that cannot be used is left out.
+  const std::string file = folder.write("texts.txt", "hello z\n\xff\na b c\na b\n");
+  const Outcome ranked = runHeddle({"similarity", model, "a b c", "--input", file, "--top", "1"});
+  EXPECT_EQ(ranked.code, 1);
+  EXPECT_EQ(ranked.output, "1.0000\ta b c\n");
+  EXPECT_NE(ranked.error.find(file + ":2: "), std::string::npos) << ranked.error;
+  EXPECT_NE(ranked.error.find("1 of 4 lines could not be used"), std::string::npos) << ranked.error;
+  const Outcome found =
+      runHeddle({"similarity", model, "a b c", "--input", "-", "--json"}, {"hello z\na b c\n"});
+  ASSERT_EQ(records(found.output).size(), 2U) << found.error;
+  EXPECT_EQ(records(found.output)[0]["line"], 2);
+  const Outcome bad = runHeddle({"similarity", model, "a", "\xff"});
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_EQ(bad.output, "");
+  EXPECT_NE(bad.error.find("heddle: TEXT 2: "), std::string::npos) << bad.error;
+  EXPECT_EQ(runHeddle({"similarity", model, "a", "--input", file, "--on-error", "stop"}).output,
+            "");
 }
 
 TEST_F(CommandLineTest, Tokenize) {
