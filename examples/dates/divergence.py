@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How far the layers of a model diverge in what they attend to.
+"""How similar the layers of a model are in what they attend to.
 
     divergence.py MODEL --input FILE [--theta T] [--output FILE.json]
 
 FILE has a line of text for each sentence, which is normalised by greedy search. For any two layers,
-each row of each head has two distributions over the same keys; their Jensen-Shannon divergence in
-bits, between 0 and 1, is averaged over heads and rows, every row with the same weight. The rows of
+each row of each head has two distributions over the same keys; 1 less their Jensen-Shannon
+divergence in bits, between 0 and 1, is averaged over heads and rows, every row with the same
+weight: 1 is equal attention, 0 has nothing in common. The rows of
 the decoder are those that a search computes: from <s> to the token before </s>. With --theta, the
 policy of sharing that follows (policy.py).
 """
@@ -61,8 +62,8 @@ class Divergences:
                 self.sums[i, j] += mean
                 self.sums[j, i] += mean
 
-    def mean(self):
-        return (self.sums / self.rows).tolist()
+    def similarity(self):
+        return (1 - self.sums / self.rows).tolist()
 
 
 @torch.no_grad()
@@ -100,8 +101,8 @@ def analyse(folder, lines, theta):
             "layers": [f"{name}.layers.{i}.{ATTENTION[kind]}"
                        for i, layer in enumerate(stack.layers) if attends(layer)],
             "positions": found.rows,
-            "divergence": found.mean(),
-            "policy": sharing_policy(found.mean(), theta) if theta is not None else None,
+            "similarity": found.similarity(),
+            "policy": sharing_policy(found.similarity(), theta) if theta is not None else None,
         })
     return {"model": folder.name, "theta": theta, "kinds": described, "sentences": len(lines),
             "positions": kinds["encoder"].rows + kinds["decoder"].rows}
@@ -118,7 +119,7 @@ def main():
     analysis = analyse(options.model, options.input.read_text().splitlines(), options.theta)
     for kind in analysis["kinds"]:
         print(kind["kind"])
-        for row in kind["divergence"]:
+        for row in kind["similarity"]:
             print("  " + "  ".join(f"{value:.4f}" for value in row))
         if kind["policy"]:
             print("  policy", ",".join(map(str, kind["policy"])))

@@ -12,26 +12,26 @@
 
 namespace heddle {
 
-double similarity(const DivergenceMatrix &divergence, size_t first, size_t count) {
+double similarityOfBlock(const SimilarityMatrix &similarity, size_t first, size_t count) {
   if (count < 2) {
     return 1;
   }
   double sum = 0;
   for (size_t i = first; i < first + count; ++i) {
     for (size_t j = first; j < first + count; ++j) {
-      sum += i == j ? 0 : 1 - divergence[i][j];
+      sum += i == j ? 0 : similarity[i][j];
     }
   }
   return sum / (static_cast<double>(count) * static_cast<double>(count - 1));
 }
 
-std::vector<int64_t> sharingPolicy(const DivergenceMatrix &divergence, double theta,
+std::vector<int64_t> sharingPolicy(const SimilarityMatrix &similarity, double theta,
                                    BlockRule rule) {
   std::vector<int64_t> policy;
-  for (size_t first = 0; first < divergence.size();) {
+  for (size_t first = 0; first < similarity.size();) {
     size_t size = 1;
-    for (size_t count = 2; first + count <= divergence.size(); ++count) {
-      const bool isSimilar = similarity(divergence, first, count) > theta;
+    for (size_t count = 2; first + count <= similarity.size(); ++count) {
+      const bool isSimilar = similarityOfBlock(similarity, first, count) > theta;
       if (!isSimilar && rule == BlockRule::Extend) {
         break;
       }
@@ -76,7 +76,7 @@ static std::string kindText(const KindAnalysis &kind) {
   std::vector<std::string> names;
   std::transform(kind.layers.begin(), kind.layers.end(), std::back_inserter(names), quoted);
   std::vector<std::string> rows;
-  for (const std::vector<double> &row : kind.divergence) {
+  for (const std::vector<double> &row : kind.similarity) {
     std::vector<std::string> numbers;
     std::transform(row.begin(), row.end(), std::back_inserter(numbers), numberText);
     rows.push_back(fmt::format("[{}]", fmt::join(numbers, ", ")));
@@ -84,7 +84,7 @@ static std::string kindText(const KindAnalysis &kind) {
   const std::string policy =
       kind.policy ? fmt::format("[{}]", fmt::join(*kind.policy, ", ")) : std::string("null");
   return fmt::format(
-      "  {{\"kind\": {}, \"layers\": [{}],\n   \"positions\": {},\n   \"divergence\": "
+      "  {{\"kind\": {}, \"layers\": [{}],\n   \"positions\": {},\n   \"similarity\": "
       "[\n    {}],\n   \"policy\": {}}}",
       quoted(kind.kind), fmt::join(names, ", "), kind.positions, fmt::join(rows, ",\n    "),
       policy);
@@ -94,9 +94,11 @@ std::string writeAnalysis(const AttentionAnalysis &analysis) {
   std::vector<std::string> kinds;
   std::transform(analysis.kinds.begin(), analysis.kinds.end(), std::back_inserter(kinds), kindText);
   const std::optional<std::string> sharing = shareAttention(analysis);
-  return fmt::format("{{\"model\": {}, \"theta\": {}, \"sentences\": {}, \"positions\": {},\n"
+  return fmt::format("{{\"model\": {}, \"measure\": {},\n"
+                     " \"theta\": {}, \"sentences\": {}, \"positions\": {},\n"
                      " \"kinds\": [\n{}],\n \"share_attention\": {}}}\n",
                      quoted(analysis.model),
+                     quoted(fmt::format("similarity of layers, {}", similarityMeaning)),
                      analysis.theta ? numberText(*analysis.theta) : std::string("null"),
                      analysis.sentences, analysis.positions, fmt::join(kinds, ",\n"),
                      sharing ? quoted(*sharing) : std::string("null"));
@@ -136,25 +138,25 @@ static Result<int64_t> readCount(const Json &object, const char *name, const std
   return value.get<int64_t>();
 }
 
-static Result<DivergenceMatrix> readMatrix(const Json &value, size_t layers,
+static Result<SimilarityMatrix> readMatrix(const Json &value, size_t layers,
                                            const std::string &where) {
   const std::string expected = fmt::format("{} rows of {} numbers from 0 to 1", layers, layers);
   if (!value.is_array() || value.size() != layers) {
     return wrong(where, shown(value), expected);
   }
-  DivergenceMatrix matrix;
+  SimilarityMatrix matrix;
   for (const Json &row : value) {
     if (!row.is_array() || row.size() != layers) {
       return wrong(fmt::format("{}[{}]", where, matrix.size()), shown(row), expected);
     }
     std::vector<double> &numbers = matrix.emplace_back();
     for (const Json &number : row) {
-      const double divergence = number.is_number() ? number.get<double>() : -1;
-      if (!(divergence >= 0 && divergence <= 1)) {
+      const double similarity = number.is_number() ? number.get<double>() : -1;
+      if (!(similarity >= 0 && similarity <= 1)) {
         return wrong(fmt::format("{}[{}][{}]", where, matrix.size() - 1, numbers.size()),
                      shown(number), "a number from 0 to 1");
       }
-      numbers.push_back(divergence);
+      numbers.push_back(similarity);
     }
   }
   return matrix;
@@ -204,8 +206,14 @@ static Result<KindAnalysis> readKind(const Json &value, const std::string &where
   if (value.contains("positions")) {
     HEDDLE_ASSIGN(kind.positions, readCount(value, "positions", where));
   }
-  HEDDLE_ASSIGN(kind.divergence, readMatrix(fieldOf(value, "divergence"), kind.layers.size(),
-                                            where + "\"divergence\""));
+  if (value.contains("divergence") && !value.contains("similarity")) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}\"divergence\" is what an earlier version wrote, expected "
+                                    "\"similarity\": run 'heddle analyze' again",
+                                    where));
+  }
+  HEDDLE_ASSIGN(kind.similarity, readMatrix(fieldOf(value, "similarity"), kind.layers.size(),
+                                            where + "\"similarity\""));
   HEDDLE_ASSIGN(kind.policy,
                 readPolicy(fieldOf(value, "policy"), kind.layers.size(), where + "\"policy\""));
   return kind;

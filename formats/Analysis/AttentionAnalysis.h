@@ -2,11 +2,13 @@
 ///
 /// The result of `heddle analyze` on a model's attention, and the file format it is stored in:
 ///
-///   {"model": "m.so", "theta": 0.8, "sentences": 3, "positions": 71,
+///   {"model": "m.so", "measure": "similarity of layers, ...", "theta": 0.8, "sentences": 3,
+///    "positions": 71,
 ///    "kinds": [{"kind": "decoder", "layers": ["decoder.layers.0.self_attention", ...],
-///               "positions": 35, "divergence": [[0, 0.54, ...], ...], "policy": [1, 5]}],
+///               "positions": 35, "similarity": [[1, 0.46, ...], ...], "policy": [1, 5]}],
 ///    "share_attention": "self:1,5"}
 ///
+/// "measure" is for whoever reads the file: what the numbers of "similarity" are.
 /// "theta", "policy" and "share_attention" are null if no policy was requested.
 #ifndef HEDDLE_FORMATS_ANALYSIS_ATTENTIONANALYSIS_H
 #define HEDDLE_FORMATS_ANALYSIS_ATTENTIONANALYSIS_H
@@ -22,8 +24,13 @@
 
 namespace heddle {
 
-/// The divergence of each layer from each other one, in bits: symmetric, its diagonal zero.
-using DivergenceMatrix = std::vector<std::vector<double>>;
+/// How alike each layer attends to each other one: 1 less the Jensen-Shannon divergence in bits.
+/// Symmetric, its diagonal 1.
+using SimilarityMatrix = std::vector<std::vector<double>>;
+
+/// What a similarity is, for the header of the file, the help and pictures.
+inline constexpr std::string_view similarityMeaning =
+    "1 for equal attention, 0 for nothing in common: 1 - Jensen-Shannon divergence in bits";
 
 /// How a block grows.
 enum class BlockRule : uint8_t {
@@ -34,12 +41,12 @@ enum class BlockRule : uint8_t {
   Extend,
 };
 
-/// The mean of 1 - divergence over all pairs of `count` layers from `first` on; 1 for one layer.
-double similarity(const DivergenceMatrix &divergence, size_t first, size_t count);
+/// The mean over all pairs of `count` layers from `first` on; 1 for one layer.
+double similarityOfBlock(const SimilarityMatrix &similarity, size_t first, size_t count);
 
 /// The sizes of the blocks, starting at the first layer. Each is the largest that `rule` allows
 /// with a similarity above `theta`, or a single layer.
-std::vector<int64_t> sharingPolicy(const DivergenceMatrix &divergence, double theta,
+std::vector<int64_t> sharingPolicy(const SimilarityMatrix &similarity, double theta,
                                    BlockRule rule = BlockRule::Largest);
 
 /// The attentions of one kind, in the order of the layers.
@@ -50,7 +57,7 @@ struct KindAnalysis {
   std::vector<std::string> layers;
   /// Number of rows analysed.
   int64_t positions = 0;
-  DivergenceMatrix divergence;
+  SimilarityMatrix similarity;
   std::optional<std::vector<int64_t>> policy = std::nullopt;
 };
 

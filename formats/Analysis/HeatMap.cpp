@@ -60,13 +60,14 @@ static std::string escaped(std::string_view text) {
   return result;
 }
 
-/// A scale from pale yellow through red to nearly black, even in lightness.
-static std::string colourOf(double divergence) {
+/// A scale from pale yellow for equal layers through red to nearly black, even in lightness.
+static std::string colourOf(double similarity) {
   using Colour = std::array<double, 3>;
   static constexpr std::array<Colour, 5> scale = {
       {{255, 246, 214}, {253, 198, 118}, {233, 124, 72}, {164, 48, 76}, {58, 15, 60}}};
-  // NaN is drawn as zero.
-  const double place = (divergence > 0 ? std::min(divergence, 1.0) : 0.0) * (scale.size() - 1);
+  // NaN is drawn as 1.
+  const double apart = similarity < 1 ? std::min(1 - similarity, 1.0) : 0.0;
+  const double place = apart * (scale.size() - 1);
   const size_t low = std::min(static_cast<size_t>(place), scale.size() - 2);
   const double part = place - static_cast<double>(low);
   std::array<int, 3> mixed{};
@@ -78,7 +79,9 @@ static std::string colourOf(double divergence) {
 
 /// Black on pale squares and white on dark ones: a contrast of at least 4.5 to 1 anywhere on the
 /// scale.
-static const char *inkOf(double divergence) { return divergence < 0.635 ? "#000000" : "#ffffff"; }
+static const char *inkOf(double similarity) {
+  return 1 - similarity < 0.635 ? "#000000" : "#ffffff";
+}
 
 static std::string titleOf(const KindAnalysis &kind) {
   const AttentionSpelling *spelling = findAttentionKind(kind.kind);
@@ -86,7 +89,7 @@ static std::string titleOf(const KindAnalysis &kind) {
 }
 
 static std::string subtitleOf(const KindAnalysis &kind) {
-  std::string text = "divergence between layers in bits";
+  std::string text = "similarity of layers, 1 for equal attention";
   if (kind.positions > 0) {
     text += fmt::format(", {} positions", kind.positions);
   }
@@ -107,7 +110,7 @@ static std::string drawCells(const KindAnalysis &kind, int left, int top) {
                        "font-size=\"12\">{}</text>\n",
                        left + static_cast<int>(row) * cell + cell / 2, top - 6, row + 1);
     for (size_t column = 0; column < kind.layers.size(); ++column) {
-      const double value = kind.divergence[row][column];
+      const double value = kind.similarity[row][column];
       const int x = left + static_cast<int>(column) * cell;
       out +=
           fmt::format("<g><title>{} and {}: {:.4f}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" "
@@ -180,7 +183,7 @@ std::string heatMapSvg(const AttentionAnalysis &analysis) {
     height += heightOf(kind);
   }
   return wrap(width, std::max(height, 2 * margin),
-              fmt::format("Divergence of attention between the layers of {}", analysis.model),
+              fmt::format("Similarity of attention between the layers of {}", analysis.model),
               body);
 }
 

@@ -92,11 +92,11 @@ void DivergenceSum::add(std::span<const float *const> distributions, int64_t key
   }
 }
 
-DivergenceMatrix DivergenceSum::mean() const {
-  DivergenceMatrix matrix(layers, std::vector<double>(layers, 0.0));
+SimilarityMatrix DivergenceSum::similarity() const {
+  SimilarityMatrix matrix(layers, std::vector<double>(layers, 1.0));
   for (size_t i = 0; added > 0 && i < layers; ++i) {
     for (size_t j = i + 1; j < layers; ++j) {
-      matrix[i][j] = matrix[j][i] = sums[i * layers + j] / static_cast<double>(added);
+      matrix[i][j] = matrix[j][i] = 1 - sums[i * layers + j] / static_cast<double>(added);
     }
   }
   return matrix;

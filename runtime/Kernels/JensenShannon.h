@@ -31,8 +31,8 @@ public:
 
   /// The number of distributions added for each layer.
   int64_t count() const { return added; }
-  /// The mean of everything added; zeros if nothing was.
-  DivergenceMatrix mean() const;
+  /// 1 less the mean of everything added; ones if nothing was.
+  SimilarityMatrix similarity() const;
 
 private:
   size_t layers;

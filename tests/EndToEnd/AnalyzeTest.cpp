@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// `heddle analyze` on compiled models: the divergences that other programs' attention gives, the
+/// `heddle analyze` on compiled models: the similarities that other programs' attention gives, the
 /// same whatever passes ran and however the work was shared; and that outputs which show attention
 /// cost nothing where nobody asks for them.
 #include "formats/Analysis/AttentionAnalysis.h"
@@ -90,7 +90,7 @@ void expectOracle(const std::string &output, const std::string &oracle, const st
     ASSERT_EQ(Json(kind.layers), its["layers"]) << what;
     for (size_t row = 0; row < kind.layers.size(); ++row) {
       for (size_t column = 0; column < kind.layers.size(); ++column) {
-        EXPECT_NEAR(kind.divergence[row][column], its["divergence"][row][column].get<double>(),
+        EXPECT_NEAR(kind.similarity[row][column], 1 - its["divergence"][row][column].get<double>(),
                     1e-5)
             << oracle << " " << kind.kind << " " << row << " " << column << " " << what;
       }
@@ -143,7 +143,7 @@ TEST(Analyze, WritesPoliciesAndPictures) {
   ASSERT_TRUE(found.ok()) << found.status().message();
   EXPECT_EQ(found->theta, 0.7);
   for (const KindAnalysis &kind : found->kinds) {
-    EXPECT_EQ(kind.policy, sharingPolicy(kind.divergence, 0.7)) << kind.kind;
+    EXPECT_EQ(kind.policy, sharingPolicy(kind.similarity, 0.7)) << kind.kind;
   }
   // What the file says, heddlec takes.
   const std::string option = Json::parse(readBytes(folder / "a.json"))["share_attention"];
@@ -154,7 +154,7 @@ TEST(Analyze, WritesPoliciesAndPictures) {
             Json(option));
   const std::string svg = readBytes(folder / "a.svg");
   EXPECT_EQ(svg.substr(0, 5), "<svg ");
-  const double some = found->kinds[1].divergence[0][2];
+  const double some = found->kinds[1].similarity[0][2];
   EXPECT_NE(svg.find(fmt::format("{:.4f}", some)), std::string::npos);
   // Another way to cut blocks, and nothing where nothing was asked for.
   const tools::Outcome extend =
@@ -162,7 +162,7 @@ TEST(Analyze, WritesPoliciesAndPictures) {
   found = readAnalysis(extend.output);
   ASSERT_TRUE(found.ok()) << extend.error;
   for (const KindAnalysis &kind : found->kinds) {
-    EXPECT_EQ(kind.policy, sharingPolicy(kind.divergence, 0.7, BlockRule::Extend)) << kind.kind;
+    EXPECT_EQ(kind.policy, sharingPolicy(kind.similarity, 0.7, BlockRule::Extend)) << kind.kind;
   }
   found = readAnalysis(analyze(binary, lines, {"--beam", "4"}).output);
   ASSERT_TRUE(found.ok());

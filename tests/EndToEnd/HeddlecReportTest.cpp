@@ -30,7 +30,7 @@ protected:
             {"kinds",
              {{{"kind", "encoder"},
                {"layers", {"encoder.layer.0.attention.self", "encoder.layer.1.attention.self"}},
-               {"divergence", {{0.0, 0.5}, {0.5, 0.0}}},
+               {"similarity", {{1.0, 0.5}, {0.5, 1.0}}},
                {"policy", {1, 1}}}}}};
   }
 

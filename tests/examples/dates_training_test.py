@@ -10,7 +10,7 @@ from pathlib import Path
 DATES = Path(__file__).parents[2] / "examples" / "dates"
 sys.path.insert(0, str(DATES))
 
-from policy import sharing_policy, similarity
+from policy import sharing_policy, similarity_of_block
 from simplex import onto_simplex
 
 # Six decoder layers, each row what follows the diagonal.
@@ -24,8 +24,9 @@ POLICIES = {.40: ([6], [6]), .60: ([6], [6]), .70: ([6], [4, 2]), .80: ([1, 5], 
 
 
 def symmetric(above):
+    """The similarities of layers with these divergences above the diagonal."""
     layers = range(len(above) + 1)
-    at = lambda i, j: 0.0 if i == j else above[min(i, j)][abs(i - j) - 1]
+    at = lambda i, j: 1.0 if i == j else 1 - above[min(i, j)][abs(i - j) - 1]
     return [[at(i, j) for j in layers] for i in layers]
 
 
@@ -68,13 +69,13 @@ class Policy(unittest.TestCase):
         for above, first, last, wanted in [(SELF, 0, 1, .4571), (SELF, 0, 5, .7961),
                                            (SELF, 1, 5, .9517), (CROSS, 0, 3, .8035),
                                            (CROSS, 4, 5, .9342)]:
-            self.assertAlmostEqual(similarity(symmetric(above), first, last), wanted, delta=5e-5)
+            self.assertAlmostEqual(similarity_of_block(symmetric(above), first, last), wanted, delta=5e-5)
 
     def test_a_block_must_be_more_similar_than_theta(self):
-        pair = [[0, .25], [.25, 0]]
+        pair = [[1, .75], [.75, 1]]
         self.assertEqual(sharing_policy(pair, .75), [1, 1])
         self.assertEqual(sharing_policy(pair, .7499), [2])
-        self.assertEqual(sharing_policy([[0]], .5), [1])
+        self.assertEqual(sharing_policy([[1]], .5), [1])
 
 
 if __name__ == "__main__":

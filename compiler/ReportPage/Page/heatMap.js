@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the attention of any two layers is apart: the pictures that `heddle analyze` draws.
+// How similar the attention of any two layers is: the pictures that `heddle analyze` draws.
 
 function showAttention(section, data) {
   const { analysis } = data;
@@ -15,9 +15,9 @@ function showAttention(section, data) {
   section.append(
     element('h2', {}, 'Attention of layers compared'),
     element('p', { class: 'lead' },
-      `Jensen-Shannon divergence (base 2) of the attention of each two layers, measured on ` +
-      `${plural(analysis.sentences, 'sentence')} with ${plural(analysis.positions, 'position')}: 0 is ` +
-      `the same distribution.` +
+      `Similarity of the attention of each two layers (1 - Jensen-Shannon divergence in bits), measured on ` +
+      `${plural(analysis.sentences, 'sentence')} with ${plural(analysis.positions, 'position')}: 1 is ` +
+      `the same distribution, 0 has nothing in common.` +
       (analysis.theta === undefined ? '' : ` Frames are blocks of layers to share, at theta ${analysis.theta}.`)),
     element('div', { class: 'heat-maps' }, pictures));
   return true;

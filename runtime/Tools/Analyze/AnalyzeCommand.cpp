@@ -24,19 +24,22 @@ static constexpr Word<BlockRule> blockWords[] = {{"largest", BlockRule::Largest}
 void declare(OptionList &list, AnalyzeOptions &options) {
   declareModel(list, options);
   declareCorpus(list, options);
-  list.output("--output", options.output, "Where the analysis goes, as .json");
-  list.output("--svg", options.svg, "Where a heat map of it goes");
+  const std::string help =
+      fmt::format("Where the similarities of layers go, as .json: {}", similarityMeaning);
+  list.output("--output", options.output, help.c_str());
+  list.output("--svg", options.svg, "Where a heat map of the similarities goes");
   list.output("--alignments", options.alignments,
               "Where a drawing of one text goes: what each attention looks at, word by word");
   list.number("--line", options.line, numbersBetween<int64_t>(1, int64_t(1) << 53), "N",
               "The line of --alignments")
       .otherwise("the first that can be used")
       .needs("--alignments");
-  list.number("--theta", options.theta, numbersBetween(0.0, 1.0), "T",
-              "Also choose a policy of sharing: layers whose similarity is above T share");
+  list.number(
+      "--theta", options.theta, numbersBetween(0.0, 1.0), "T",
+      "Also choose a policy of sharing: blocks of layers whose mean similarity is above T share");
   list.word("--blocks", options.blocks, blockWords, "RULE",
-            "How far a block reaches: largest, to the last layer with which it is above T; extend, "
-            "to the last one before it falls to T")
+            "How far a block reaches: largest, to the last layer with which its mean similarity is "
+            "above T; extend, to the last one before it falls to T")
       .needs("--theta");
 }
 
@@ -142,12 +145,12 @@ static Result<AttentionAnalysis> analyze(Analyzer &analyzer, const AnalyzeOption
   return analysis;
 }
 
-/// The failure of an analysis in which some divergence is no number.
+/// The failure of an analysis in which some similarity is no number.
 static Status checkNumbers(const AttentionAnalysis &analysis, const std::string &model) {
   for (const KindAnalysis &kind : analysis.kinds) {
     for (size_t row = 0; row < kind.layers.size(); ++row) {
       for (size_t column = 0; column < row; ++column) {
-        if (std::isnan(kind.divergence[row][column])) {
+        if (std::isnan(kind.similarity[row][column])) {
           return HEDDLE_ERROR(InvalidArgument,
                               fmt::format("{}: attention {} or {} has probabilities that are no "
                                           "numbers",
@@ -199,7 +202,7 @@ Status execute(const AnalyzeOptions &options) {
   if (options.theta) {
     analysis.theta = options.theta;
     for (KindAnalysis &kind : analysis.kinds) {
-      kind.policy = sharingPolicy(kind.divergence, *options.theta, options.blocks);
+      kind.policy = sharingPolicy(kind.similarity, *options.theta, options.blocks);
     }
   }
   if (!options.alignments.empty()) {

@@ -273,7 +273,7 @@ AttentionAnalysis AttentionObserver::analysis() const {
       kind.layers.push_back(group.entry->observed[number].name);
     }
     kind.positions = group.rows;
-    kind.divergence = group.sum.mean();
+    kind.similarity = group.sum.similarity();
     analysis.kinds.push_back(std::move(kind));
   }
   return analysis;

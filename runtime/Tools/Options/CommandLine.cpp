@@ -49,7 +49,7 @@ DeclaredProgram::DeclaredProgram(const std::function<bool(std::string_view comma
   add<TokenizeOptions>("tokenize", "Print the token ids of texts as .jsonl", declares);
   add<GenerateOptions>("generate", "Generate texts from texts", declares);
   add<ScoreOptions>("score", "Print the log-probability of translations", declares);
-  add<AnalyzeOptions>("analyze", "Measure how much the attention of a model's layers differs",
+  add<AnalyzeOptions>("analyze", "Measure how similar the attention of a model's layers is",
                       declares);
   add<CompareOptions>("compare", "Compare the results and the speed of two models on texts",
                       declares);

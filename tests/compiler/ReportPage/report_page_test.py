@@ -68,7 +68,7 @@ def analysis():
                        ("decoder", "decoder.layers.{}.self_attention"),
                        ("cross", "decoder.layers.{}.cross_attention")):
         kinds.append({"kind": kind, "layers": [name.format(layer) for layer in range(3)],
-                      "divergence": [[0, 0.25, 0.5], [0.25, 0, 0.125], [0.5, 0.125, 0]],
+                      "similarity": [[1, 0.75, 0.5], [0.75, 1, 0.875], [0.5, 0.875, 1]],
                       "policy": [1, 2]})
     return {"model": "transformer-post", "theta": 0.2, "sentences": 7, "positions": 61,
             "kinds": kinds}
@@ -356,7 +356,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.count("#attention svg.heat-map g > rect"), 27)
         self.assertEqual(self.count("#attention svg.heat-map rect.block"), 3)
         self.assertEqual(self.text("#attention svg.heat-map g:nth-of-type(2) title"),
-                         "encoder.layers.0.self_attention and encoder.layers.1.self_attention: 0.2500")
+                         "encoder.layers.0.self_attention and encoder.layers.1.self_attention: 0.7500")
         self.assertIn("7 sentences", self.text("#attention"))
         # It takes the colors of the page, light or dark.
         for dark in (False, True):
@@ -422,7 +422,7 @@ class PageTest(unittest.TestCase):
         file_name = os.path.join(self.folder.name, "hostile-analysis.json")
         with open(file_name, "w", encoding="utf-8") as file:
             json.dump({"model": EVIL, "theta": None, "sentences": 1, "positions": 1, "kinds": [
-                {"kind": "encoder", "layers": [EVIL + ".0.attention"], "divergence": [[0]], "policy": None}]}, file)
+                {"kind": "encoder", "layers": [EVIL + ".0.attention"], "similarity": [[1]], "policy": None}]}, file)
         page, report = self.compile(program, "hostile", f"--analysis={file_name}")
         self.open(page)
         self.assertEqual(self.count("b"), 0)

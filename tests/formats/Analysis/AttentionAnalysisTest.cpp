@@ -11,20 +11,20 @@ using namespace heddle;
 
 TEST(DivergenceSum, IsTheMeanOfAllRows) {
   DivergenceSum sum(3);
-  EXPECT_EQ(sum.mean(), DivergenceMatrix(3, std::vector<double>(3, 0.0)));
+  EXPECT_EQ(sum.similarity(), SimilarityMatrix(3, std::vector<double>(3, 1.0)));
   const float first[] = {1, 0};
   const float second[] = {0, 1};
   const float *const apart[] = {first, second, first};
   sum.add(apart, 2);
-  const DivergenceMatrix expected = {{0, 1, 0}, {1, 0, 1}, {0, 1, 0}};
-  EXPECT_EQ(sum.mean(), expected);
+  const SimilarityMatrix expected = {{1, 0, 1}, {0, 1, 0}, {1, 0, 1}};
+  EXPECT_EQ(sum.similarity(), expected);
   // A single key counts as agreement.
   const float one[] = {1};
   const float *const alike[] = {one, one, one};
   sum.add(alike, 1);
-  EXPECT_EQ(sum.mean()[0][1], 0.5);
-  EXPECT_EQ(sum.mean()[2][1], 0.5);
-  EXPECT_EQ(sum.mean()[0][2], 0);
+  EXPECT_EQ(sum.similarity()[0][1], 0.5);
+  EXPECT_EQ(sum.similarity()[2][1], 0.5);
+  EXPECT_EQ(sum.similarity()[0][2], 1);
   EXPECT_EQ(sum.count(), 2);
 }
 
@@ -37,9 +37,9 @@ static AttentionAnalysis example() {
   analysis.kinds = {{"decoder",
                      {"d.0", "d.1"},
                      20,
-                     {{0, 0.1234567890123456}, {0.1234567890123456, 0}},
+                     {{1, 0.1234567890123456}, {0.1234567890123456, 1}},
                      std::vector<int64_t>{2}},
-                    {"cross", {"c"}, 20, {{0}}, std::nullopt}};
+                    {"cross", {"c"}, 20, {{1}}, std::nullopt}};
   return analysis;
 }
 
@@ -57,10 +57,15 @@ TEST(AttentionAnalysis, IsReadAsItWasWritten) {
     EXPECT_EQ(read->kinds[i].kind, analysis.kinds[i].kind);
     EXPECT_EQ(read->kinds[i].layers, analysis.kinds[i].layers);
     EXPECT_EQ(read->kinds[i].positions, analysis.kinds[i].positions);
-    EXPECT_EQ(read->kinds[i].divergence, analysis.kinds[i].divergence);
+    EXPECT_EQ(read->kinds[i].similarity, analysis.kinds[i].similarity);
     EXPECT_EQ(read->kinds[i].policy, analysis.kinds[i].policy);
   }
   EXPECT_EQ(writeAnalysis(*read), text);
+  // What the numbers are is said above them.
+  const size_t measure =
+      text.find("\"measure\": \"similarity of layers, 1 for equal attention, 0 for "
+                "nothing in common: 1 - Jensen-Shannon divergence in bits\"");
+  EXPECT_LT(measure, text.find("\"similarity\": ["));
   AttentionAnalysis none;
   EXPECT_EQ(writeAnalysis(*readAnalysis(writeAnalysis(none))), writeAnalysis(none));
 }
@@ -73,7 +78,7 @@ TEST(AttentionAnalysis, GivesWhatHeddlecTakes) {
     }
     const auto count = static_cast<size_t>(layers);
     return KindAnalysis{kind, std::vector<std::string>(count, "l"), 1,
-                        DivergenceMatrix(count, std::vector<double>(count, 0.0)), policy};
+                        SimilarityMatrix(count, std::vector<double>(count, 1.0)), policy};
   };
   AttentionAnalysis analysis;
   // No policy was requested.
@@ -98,7 +103,7 @@ TEST(AttentionAnalysis, SaysWhatIsWrong) {
     return R"({"model": "m", "theta": null, )" + rest + R"(, "kinds": [)" + kind + "]}";
   };
   const auto kind = [&](const std::string &matrix, const std::string &policy) {
-    return file(R"({"kind": "cross", "layers": ["a", "b"], "divergence": )" + matrix +
+    return file(R"({"kind": "cross", "layers": ["a", "b"], "similarity": )" + matrix +
                 R"(, "policy": )" + policy + "}");
   };
   const std::string nested = std::string(100000, '[') + std::string(100000, ']');
@@ -119,12 +124,15 @@ TEST(AttentionAnalysis, SaysWhatIsWrong) {
       {file(R"({"kind": "cross", "layers": []})"),
        "\"kinds\"[0].\"layers\" is [], expected 1 to 4096 layer names"},
       {file(R"({"kind": "cross", "layers": [1]})"), "\"layers\" is [1], expected"},
+      {file(R"({"kind": "cross", "layers": ["a"], "divergence": [[0]]})"),
+       "\"kinds\"[0].\"divergence\" is what an earlier version wrote, expected \"similarity\": run "
+       "'heddle analyze' again"},
       {kind("[[0, 0.5]]", "null"),
-       "\"kinds\"[0].\"divergence\" is a list of 1, expected 2 rows of 2 numbers from 0 to 1"},
-      {kind("[[0, 0.5], [0.5]]", "null"), "\"divergence\"[1] is [0.5], expected 2 rows of 2"},
+       "\"kinds\"[0].\"similarity\" is a list of 1, expected 2 rows of 2 numbers from 0 to 1"},
+      {kind("[[0, 0.5], [0.5]]", "null"), "\"similarity\"[1] is [0.5], expected 2 rows of 2"},
       {kind("[[0, 1.5], [0.5, 0]]", "null"),
-       "\"divergence\"[0][1] is 1.5, expected a number from 0 to 1"},
-      {kind("[[0, null], [0.5, 0]]", "null"), "\"divergence\"[0][1] is null, expected a number"},
+       "\"similarity\"[0][1] is 1.5, expected a number from 0 to 1"},
+      {kind("[[0, null], [0.5, 0]]", "null"), "\"similarity\"[0][1] is null, expected a number"},
       {kind("[[0, 0.5], [0.5, 0]]", "[1]"),
        "\"policy\" is [1], expected null, or block sizes of at least 1 that add up to 2"},
       {kind("[[0, 0.5], [0.5, 0]]", "[1, 0, 1]"), "\"policy\" is [1,0,1], expected null"},

@@ -46,12 +46,12 @@ static bool isWellFormed(const std::string &xml) {
 }
 
 static KindAnalysis kindOf(const std::string &kind, size_t layers) {
-  KindAnalysis result{kind, {}, 7, DivergenceMatrix(layers, std::vector<double>(layers, 0.0))};
+  KindAnalysis result{kind, {}, 7, SimilarityMatrix(layers, std::vector<double>(layers, 1.0))};
   for (size_t i = 0; i < layers; ++i) {
     result.layers.push_back("layer." + std::to_string(i));
     for (size_t j = 0; j < layers; ++j) {
-      result.divergence[i][j] =
-          i == j ? 0 : static_cast<double>(i + j) / static_cast<double>(2 * layers);
+      result.similarity[i][j] =
+          i == j ? 1 : 1 - static_cast<double>(i + j) / static_cast<double>(2 * layers);
     }
   }
   return result;
@@ -70,8 +70,8 @@ TEST(HeatMap, HasAPanelForEachKindAndANumberForEachPair) {
     EXPECT_EQ(countOf(svg, std::string(">") + title + "<"), 1U) << title;
   }
   EXPECT_EQ(countOf(svg, "<title>"), 36U + 36 + 9);
-  EXPECT_EQ(countOf(svg, "<title>layer.0 and layer.1: 0.0833</title>"), 2U);
-  EXPECT_EQ(countOf(svg, ">0.08</text>"), 4U);
+  EXPECT_EQ(countOf(svg, "<title>layer.0 and layer.1: 0.9167</title>"), 2U);
+  EXPECT_EQ(countOf(svg, ">0.92</text>"), 4U);
   // One block of several layers has a frame.
   EXPECT_EQ(countOf(svg, "class=\"block\""), 1U);
   EXPECT_NE(svg.find("policy 1,5"), std::string::npos);
@@ -173,7 +173,7 @@ TEST(HeatMap, NumbersCanBeReadOnEveryColour) {
   double last = 2;
   for (int percent = 0; percent <= 100; ++percent) {
     KindAnalysis kind = kindOf("cross", 1);
-    kind.divergence[0][0] = percent / 100.0;
+    kind.similarity[0][0] = 1 - percent / 100.0;
     const std::string svg = heatMapSvg(kind);
     const size_t cell = svg.find("<g>");
     const size_t back = svg.find("fill=\"#", cell) + 6;

@@ -11,37 +11,37 @@ using namespace heddle;
 
 using Policy = std::vector<int64_t>;
 
-/// A symmetric matrix, from the elements right of its diagonal.
-static DivergenceMatrix symmetric(const std::vector<std::vector<double>> &rows) {
+/// A symmetric matrix, from the divergences right of its diagonal.
+static SimilarityMatrix similar(const std::vector<std::vector<double>> &rows) {
   const size_t layers = rows.size() + 1;
-  DivergenceMatrix matrix(layers, std::vector<double>(layers, 0.0));
+  SimilarityMatrix matrix(layers, std::vector<double>(layers, 1.0));
   for (size_t i = 0; i < rows.size(); ++i) {
     for (size_t j = 0; j < rows[i].size(); ++j) {
-      matrix[i][i + 1 + j] = matrix[i + 1 + j][i] = rows[i][j];
+      matrix[i][i + 1 + j] = matrix[i + 1 + j][i] = 1 - rows[i][j];
     }
   }
   return matrix;
 }
 
-static const DivergenceMatrix selfAttention = symmetric({{.5429, .5138, .4650, .5005, .5531},
-                                                         {.0606, .0630, .0703, .0332},
-                                                         {.0671, .0472, .0296},
-                                                         {.0176, .0552},
-                                                         {.0389}});
-static const DivergenceMatrix crossAttention = symmetric({{.0175, .2239, .3933, .7986, .3603},
-                                                          {.1442, .3029, .7295, .3324},
-                                                          {.0971, .6270, .4163},
-                                                          {.2385, .2022},
-                                                          {.0658}});
+static const SimilarityMatrix selfAttention = similar({{.5429, .5138, .4650, .5005, .5531},
+                                                       {.0606, .0630, .0703, .0332},
+                                                       {.0671, .0472, .0296},
+                                                       {.0176, .0552},
+                                                       {.0389}});
+static const SimilarityMatrix crossAttention = similar({{.0175, .2239, .3933, .7986, .3603},
+                                                        {.1442, .3029, .7295, .3324},
+                                                        {.0971, .6270, .4163},
+                                                        {.2385, .2022},
+                                                        {.0658}});
 
 TEST(SharingPolicy, SimilaritiesThatWerePublished) {
-  EXPECT_NEAR(similarity(selfAttention, 0, 2), 0.4571, 5e-5);
-  EXPECT_NEAR(similarity(selfAttention, 0, 6), 0.7961, 5e-5);
-  EXPECT_NEAR(similarity(selfAttention, 1, 5), 0.9517, 5e-5);
-  EXPECT_NEAR(similarity(crossAttention, 0, 4), 0.8035, 5e-5);
-  EXPECT_NEAR(similarity(crossAttention, 4, 2), 0.9342, 5e-5);
+  EXPECT_NEAR(similarityOfBlock(selfAttention, 0, 2), 0.4571, 5e-5);
+  EXPECT_NEAR(similarityOfBlock(selfAttention, 0, 6), 0.7961, 5e-5);
+  EXPECT_NEAR(similarityOfBlock(selfAttention, 1, 5), 0.9517, 5e-5);
+  EXPECT_NEAR(similarityOfBlock(crossAttention, 0, 4), 0.8035, 5e-5);
+  EXPECT_NEAR(similarityOfBlock(crossAttention, 4, 2), 0.9342, 5e-5);
   // A single layer has no pair that differs.
-  EXPECT_EQ(similarity(crossAttention, 3, 1), 1);
+  EXPECT_EQ(similarityOfBlock(crossAttention, 3, 1), 1);
 }
 
 TEST(SharingPolicy, PoliciesThatFollow) {
@@ -73,13 +73,13 @@ TEST(SharingPolicy, PoliciesThatFollow) {
 
 TEST(SharingPolicy, CornerCases) {
   EXPECT_EQ(sharingPolicy({}, 0.5), Policy{});
-  EXPECT_EQ(sharingPolicy({{0}}, 0.5), Policy{1});
+  EXPECT_EQ(sharingPolicy({{1}}, 0.5), Policy{1});
   // The similarity has to be above the threshold, not at it.
-  const DivergenceMatrix half = symmetric({{0.5}});
+  const SimilarityMatrix half = similar({{0.5}});
   EXPECT_EQ(sharingPolicy(half, 0.5), (Policy{1, 1}));
   EXPECT_EQ(sharingPolicy(half, 0.4999), Policy{2});
   // Equal layers share under every threshold but 1.
-  const DivergenceMatrix equal(4, std::vector<double>(4, 0.0));
+  const SimilarityMatrix equal(4, std::vector<double>(4, 1.0));
   EXPECT_EQ(sharingPolicy(equal, 0.9999), Policy{4});
   EXPECT_EQ(sharingPolicy(equal, 1), (Policy{1, 1, 1, 1}));
 }
