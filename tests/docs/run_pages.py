@@ -7,8 +7,9 @@
 A page is README.md, CONTRIBUTING.md, a page of docs/ or an example's README.md. The language of a
 fenced block says what becomes of it:
 
-  sh               is executed, all blocks of a page in one folder, README's first: other pages use
-                   what README's commands wrote
+  sh               is executed, README's first and each block where the one before it ended, as in
+                   one shell: other pages use what README's commands wrote. Nothing may be written
+                   outside build/, which git ignores
   sh (reason)      is not executed, for the reason given
   cpp, cmake, c    stands in the file that a comment above names: <!-- from PATH -->
   text, json, mlir is shown
@@ -85,17 +86,22 @@ def read(page, findings):
 
 
 def execute(where, script, folder, environment, findings):
+    """Gives the folder that a block ends in."""
+    ended = Path(environment["HEDDLE_PAGES_ENDED"])
+    script += '\npwd > "$HEDDLE_PAGES_ENDED"'
     try:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=folder,
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace", timeout=1200, check=False)
     except subprocess.TimeoutExpired:
         findings.append(f"{where}: still running after 1200 s")
-        return
+        return folder
     print(f"{where}: {'ran' if done.returncode == 0 else 'FAILED'}", flush=True)
     if done.returncode != 0:
         findings.append(f"{where}: exit code {done.returncode}\n"
                         + textwrap.indent("\n".join(done.stdout.splitlines()[-12:]), "    "))
+        return folder
+    return Path(ended.read_text(encoding="utf-8").strip())
 
 
 def main():
@@ -103,16 +109,25 @@ def main():
     findings, count = [], 0
     environment = dict(os.environ, PATH=f"{build / 'bin'}:{os.environ['PATH']}")
     with tempfile.TemporaryDirectory(prefix="heddle-pages-") as name:
-        folder = Path(name)
+        folder = Path(name) / "clone"
+        folder.mkdir()
+        environment["HEDDLE_PAGES_ENDED"] = str(Path(name) / "ended")
         # What a clone has, so that the names fit; what is written stays out of it.
         for entry in ROOT.iterdir():
             if entry.name not in {".git", "build"}:
                 (folder / entry.name).symlink_to(entry)
         (folder / "build").symlink_to(build)
+        before = sorted(entry.name for entry in folder.iterdir())
+        current = folder
         for page in PAGES:
             for where, script in read(page, findings):
-                execute(where, script, folder, environment, findings)
+                current = execute(where, script, current, environment, findings)
                 count += 1
+                after = sorted(entry.name for entry in folder.iterdir())
+                if after != before:
+                    findings.append(f"{where}: leaves {', '.join(set(after) - set(before))} in the "
+                                    "repository, expected a name in build/")
+                    before = after
     for finding in findings:
         print(finding)
     print(f"pages: {count} blocks executed, {len(findings)} findings")
