@@ -112,11 +112,12 @@ HWY_EXPORT(multiplyAdd);
 HWY_EXPORT(readAll);
 HWY_EXPORT(targetName);
 
-/// Tries of each measurement. The best counts, because disturbances only make it slower.
-static constexpr int tries = 20;
+/// Tries of each measurement. The best counts, because disturbances only make it slower; a try is
+/// shorter than the time that a busy machine gives a thread at once, so that some are undisturbed.
+static constexpr int tries = 200;
 /// Ways of reading: 1, 2, 4 and 8 streams, each with three distances of prefetching.
 static constexpr int waysOfReading = 12;
-static constexpr int64_t roundsPerTry = 4'000'000;
+static constexpr int64_t roundsPerTry = 400'000;
 /// The fewest bytes a try reads, so that starting the threads takes no noticeable time.
 static constexpr uint64_t leastBytesOfTry = uint64_t(32) << 20;
 
