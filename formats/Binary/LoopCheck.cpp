@@ -6,8 +6,12 @@
 
 #include "formats/Binary/SymbolicSize.h"
 
+#include <algorithm>
+#include <climits>
 #include <fmt/format.h>
 #include <map>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -51,17 +55,27 @@ static Status checkDispatch(const manifest::Entry &entry, const manifest::Loop &
   return {};
 }
 
-/// Whether a dispatch from `begin` to before `end` writes a buffer.
-static bool isWritten(const manifest::Entry &entry, uint32_t begin, uint32_t end, uint32_t buffer) {
-  for (uint32_t i = begin; i < end; ++i) {
+/// A buffer and the number of a dispatch that writes it.
+using Writer = std::pair<uint32_t, uint32_t>;
+
+/// In order.
+static std::vector<Writer> writersOf(const manifest::Entry &entry) {
+  std::vector<Writer> writers;
+  for (uint32_t i = 0; entry.loops() != nullptr && i < entry.dispatches()->size(); ++i) {
     const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
     for (uint32_t each = 0; each < dispatch.written(); ++each) {
-      if (dispatch.operands()->Get(each)->buffer() == buffer) {
-        return true;
-      }
+      writers.emplace_back(dispatch.operands()->Get(each)->buffer(), i);
     }
   }
-  return false;
+  std::sort(writers.begin(), writers.end());
+  return writers;
+}
+
+/// Whether a dispatch from `begin` to before `end` writes a buffer.
+static bool isWritten(const std::vector<Writer> &writers, uint32_t begin, uint32_t end,
+                      uint32_t buffer) {
+  const auto found = std::lower_bound(writers.begin(), writers.end(), Writer(buffer, begin));
+  return found != writers.end() && found->first == buffer && found->second < end;
 }
 
 /// Whether the rows of two buffers are equally long in every batch.
@@ -81,6 +95,7 @@ static bool isInitial(const manifest::Entry &entry, const manifest::Buffer &buff
 }
 
 static Status checkEarlier(const manifest::Entry &entry, const manifest::Loop &loop,
+                           const std::vector<Writer> &writers,
                            const manifest::EarlierOperand &earlier) {
   const uint32_t number = earlier.dispatch();
   if (number < loop.first() || number - loop.first() >= loop.count()) {
@@ -97,7 +112,7 @@ static Status checkEarlier(const manifest::Entry &entry, const manifest::Loop &l
   }
   const uint32_t buffer = reader.operands()->Get(earlier.operand())->buffer();
   const manifest::Buffer &carried = *entry.buffers()->Get(buffer);
-  if (!isWritten(entry, loop.first(), loop.first() + loop.count(), buffer) ||
+  if (!isWritten(writers, loop.first(), loop.first() + loop.count(), buffer) ||
       !areAsLong(carried, carried)) {
     return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} a step before, expected rows of one size "
                                               "that a dispatch of the loop writes",
@@ -114,7 +129,7 @@ static Status checkEarlier(const manifest::Entry &entry, const manifest::Loop &l
   const uint32_t initial = earlier.initial() - 1;
   if (initial >= entry.buffers()->size() ||
       !isInitial(entry, *entry.buffers()->Get(initial), *entry.buffers()->Get(buffer)) ||
-      !isWritten(entry, 0, loop.first(), initial)) {
+      !isWritten(writers, 0, loop.first(), initial)) {
     return HEDDLE_ERROR(DataLoss, fmt::format("buffer {} before the first step, expected rows of "
                                               "sequences as wide as buffer {}, which a dispatch "
                                               "before the loop writes",
@@ -123,7 +138,8 @@ static Status checkEarlier(const manifest::Entry &entry, const manifest::Loop &l
   return {};
 }
 
-static Status checkLoop(const manifest::Entry &entry, const manifest::Loop &loop, uint32_t from) {
+static Status checkLoop(const manifest::Entry &entry, const manifest::Loop &loop,
+                        const std::vector<Writer> &writers, uint32_t from) {
   const uint32_t dispatches = entry.dispatches()->size();
   if (loop.first() < from || loop.count() == 0 || loop.first() >= dispatches ||
       loop.count() > dispatches - loop.first()) {
@@ -140,7 +156,7 @@ static Status checkLoop(const manifest::Entry &entry, const manifest::Loop &loop
     HEDDLE_TRY(checkDispatch(entry, loop, loop.first() + i));
   }
   for (const manifest::EarlierOperand *const earlier : *loop.earlier()) {
-    HEDDLE_TRY(checkEarlier(entry, loop, *earlier));
+    HEDDLE_TRY(checkEarlier(entry, loop, writers, *earlier));
   }
   return {};
 }
@@ -149,25 +165,34 @@ namespace {
 /// A buffer in the arena that a loop writes or reads.
 struct StoredBuffer {
   uint32_t buffer;
+  uint32_t loop;
   bool isWritten;
   SymbolicSize begin;
   SymbolicSize end;
 
-  bool overlaps(const StoredBuffer &other) const {
-    return !end.fitsIn(other.begin) && !other.end.fitsIn(begin);
+  /// Whether loops that run side by side may not have both.
+  bool excludes(const StoredBuffer &other) const {
+    return loop != other.loop && (isWritten || other.isWritten);
   }
 };
 
-/// The loops that run side by side, up to the one that is checked.
+/// The loops that run side by side, with what they have in the arena.
 struct Group {
   uint32_t first = 0;
-  std::vector<std::vector<StoredBuffer>> stored;
+  uint32_t count = 0;
+  std::vector<StoredBuffer> stored;
+};
+
+/// The least size that is after all buffers of one loop, and after those that it writes.
+struct Ends {
+  SymbolicSize ofAll;
+  SymbolicSize ofWritten;
 };
 } // namespace
 
-/// What a checked loop has in the arena, each buffer once.
-static std::vector<StoredBuffer> storedBy(const manifest::Entry &entry,
-                                          const manifest::Loop &loop) {
+/// Adds what a checked loop has in the arena, each buffer once.
+static void addStored(const manifest::Entry &entry, const manifest::Loop &loop, uint32_t number,
+                      std::vector<StoredBuffer> &stored) {
   std::map<uint32_t, bool> found;
   for (uint32_t i = loop.first(); i < loop.first() + loop.count(); ++i) {
     const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
@@ -181,38 +206,87 @@ static std::vector<StoredBuffer> storedBy(const manifest::Entry &entry,
       found.emplace(earlier->initial() - 1, false);
     }
   }
-  std::vector<StoredBuffer> stored;
-  for (const auto &[number, isWritten] : found) {
-    const manifest::Buffer &buffer = *entry.buffers()->Get(number);
-    if (buffer.location() == Location::Arena) {
-      const SymbolicSize begin = SymbolicSize::of(buffer.offset());
-      stored.push_back({number, isWritten, begin, begin + bufferSize(buffer)->symbolic});
+  for (const auto &[buffer, isWritten] : found) {
+    const manifest::Buffer &its = *entry.buffers()->Get(buffer);
+    if (its.location() == Location::Arena) {
+      const SymbolicSize begin = SymbolicSize::of(its.offset());
+      stored.push_back({buffer, number, isWritten, begin, begin + bufferSize(its)->symbolic});
     }
   }
-  return stored;
 }
 
-/// Loops that run side by side follow one another, and none writes memory that another has.
-static Status checkBeside(const manifest::Loop &loop, uint32_t from, const Group &group,
-                          const std::vector<StoredBuffer> &stored) {
-  if (group.stored.empty() || loop.first() != from) {
-    return HEDDLE_ERROR(DataLoss,
-                        fmt::format("beside the one before it, expected a loop whose dispatches "
-                                    "end at {}, got {}",
-                                    loop.first(),
-                                    group.stored.empty() ? "none" : fmt::format("{}", from)));
+/// An order of all sizes in which one that fits in another comes before it.
+static bool isBefore(const SymbolicSize &size, const SymbolicSize &other) {
+  const std::span<const SymbolicSize::Term> terms = size.terms(), its = other.terms();
+  for (size_t i = 0, j = 0; i < terms.size() || j < its.size();) {
+    const auto place = [](std::span<const SymbolicSize::Term> list, size_t at) {
+      return at < list.size() ? std::pair<int, int>(list[at].rows, list[at].keys)
+                              : std::pair(INT_MAX, INT_MAX);
+    };
+    const auto here = std::min(place(terms, i), place(its, j));
+    const uint64_t bytes = place(terms, i) == here ? terms[i++].bytes : 0;
+    const uint64_t others = place(its, j) == here ? its[j++].bytes : 0;
+    if (bytes != others) {
+      return bytes < others;
+    }
   }
+  return false;
+}
+
+/// What `own` overlaps, among the buffers before it, of which one must be in its way.
+static Status overlap(const Group &group, size_t own) {
+  const StoredBuffer &buffer = group.stored[own];
+  for (size_t i = 0; i < own; ++i) {
+    const StoredBuffer &other = group.stored[i];
+    if (buffer.excludes(other) && !other.end.fitsIn(buffer.begin)) {
+      const auto &[early, late] =
+          std::minmax(buffer, other, [](const auto &a, const auto &b) { return a.loop < b.loop; });
+      return HEDDLE_ERROR(DataLoss, fmt::format("loop {}: buffer {} overlaps buffer {} of loop {}, "
+                                                "which runs beside it, and one of them is written",
+                                                late.loop, late.buffer, early.buffer, early.loop));
+    }
+  }
+  return {};
+}
+
+/// None of the loops writes memory that another has. In the order of their beginnings a buffer must
+/// begin where all buffers before it that exclude it have ended, so one pass over them is enough.
+static Status checkGroup(Group &group) {
+  if (group.count < 2) {
+    return {};
+  }
+  std::sort(group.stored.begin(), group.stored.end(),
+            [](const StoredBuffer &a, const StoredBuffer &b) {
+              return isBefore(a.begin, b.begin) ||
+                     (!isBefore(b.begin, a.begin) && isBefore(a.end, b.end));
+            });
+  std::vector<Ends> ends(group.count);
   for (size_t i = 0; i < group.stored.size(); ++i) {
-    for (const StoredBuffer &other : group.stored[i]) {
-      for (const StoredBuffer &own : stored) {
-        if ((own.isWritten || other.isWritten) && own.overlaps(other)) {
-          return HEDDLE_ERROR(DataLoss,
-                              fmt::format("buffer {} overlaps buffer {} of loop {}, which "
-                                          "runs beside it, and one of them is written",
-                                          own.buffer, other.buffer, group.first + i));
-        }
+    const StoredBuffer &own = group.stored[i];
+    for (uint32_t loop = 0; loop < group.count; ++loop) {
+      const SymbolicSize &end = own.isWritten ? ends[loop].ofAll : ends[loop].ofWritten;
+      if (group.first + loop != own.loop && !end.fitsIn(own.begin)) {
+        return overlap(group, i);
       }
     }
+    Ends &its = ends[own.loop - group.first];
+    its.ofAll = its.ofAll.larger(own.end);
+    its.ofWritten = own.isWritten ? its.ofWritten.larger(own.end) : its.ofWritten;
+  }
+  return {};
+}
+
+/// Loops that run side by side follow one another.
+static Status checkBeside(const manifest::Loop &loop, uint32_t from, const Group &group) {
+  if (group.count == 0 || loop.first() != from) {
+    return HEDDLE_ERROR(
+        DataLoss,
+        fmt::format("beside the one before it, expected a loop whose dispatches end at {}, got {}",
+                    loop.first(), group.count == 0 ? "none" : fmt::format("{}", from)));
+  }
+  if (group.count == mostLoopsBeside) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("beside {} others, expected at most {} side by side",
+                                              group.count, mostLoopsBeside));
   }
   return {};
 }
@@ -220,19 +294,21 @@ static Status checkBeside(const manifest::Loop &loop, uint32_t from, const Group
 Status checkLoops(const manifest::Entry &entry) {
   uint32_t from = 0;
   Group group;
+  const std::vector<Writer> writers = writersOf(entry);
   for (uint32_t i = 0; entry.loops() != nullptr && i < entry.loops()->size(); ++i) {
     const manifest::Loop &loop = *entry.loops()->Get(i);
-    HEDDLE_TRY_WITH(checkLoop(entry, loop, from), fmt::format("loop {}", i));
-    std::vector<StoredBuffer> stored = storedBy(entry, loop);
+    HEDDLE_TRY_WITH(checkLoop(entry, loop, writers, from), fmt::format("loop {}", i));
     if (loop.beside()) {
-      HEDDLE_TRY_WITH(checkBeside(loop, from, group, stored), fmt::format("loop {}", i));
+      HEDDLE_TRY_WITH(checkBeside(loop, from, group), fmt::format("loop {}", i));
     } else {
-      group = {i, {}};
+      HEDDLE_TRY(checkGroup(group));
+      group = {i, 0, {}};
     }
-    group.stored.push_back(std::move(stored));
+    addStored(entry, loop, i, group.stored);
+    ++group.count;
     from = loop.first() + loop.count();
   }
-  return {};
+  return checkGroup(group);
 }
 
 } // namespace heddle

@@ -13,6 +13,10 @@
 
 namespace heddle {
 
+/// The most loops that run side by side: compilers make groups of fewer, and what a check of more
+/// takes grows with their number.
+inline constexpr uint32_t mostLoopsBeside = 64;
+
 /// The operands of an unchecked entry that loops read a step before: dispatch, number. They may be
 /// written by dispatches after their own.
 std::set<std::pair<uint32_t, uint32_t>> earlierOperands(const manifest::Entry &entry);

@@ -7,6 +7,7 @@
 #include "heddle/Abi.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
@@ -175,6 +176,16 @@ TEST_P(HostileGroup, IsRefused) {
 static const Case groups[] = {
     {"first", [](auto &e) { e.loops[0].beside = true; },
      "loop 0: beside the one before it, expected a loop whose dispatches end at 7, got none"},
+    {"tooMany",
+     [](auto &e) {
+       // Their number is refused before what they write is compared.
+       for (uint32_t i = 0; i < 63; ++i) {
+         e.dispatches.push_back(e.dispatches[Other + 1]);
+         e.dispatches.back().operands = {{Given, 0}, {Rows, 0}};
+         e.loops.push_back({BesideStep + 2 + i, 1, Steps, {}, true});
+       }
+     },
+     "loop 64: beside 64 others, expected at most 64 side by side"},
     {"apart", [](auto &e) { e.loops[0].count = 1; },
      "loop 1: beside the one before it, expected a loop whose dispatches end at 9"},
     {"reads", [](auto &e) { e.dispatches[BesideStep + 1].operands[1] = {Given, 0}; },
@@ -190,6 +201,44 @@ static const Case groups[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Loops, HostileGroup, testing::ValuesIn(groups),
                          [](const auto &info) { return std::string(info.param.name); });
+
+TEST(Loops, OfThousandsOfBuffersAreCheckedInLittleTime) {
+  ModelSpec spec = sideBySide();
+  EntrySpec &entry = encode(spec);
+  constexpr uint32_t more = 20'000;
+  constexpr uint64_t bytes = width * sizeof(float);
+  // Each loop reads its own result into buffers of its own, by turns, and so does the next.
+  const auto last = static_cast<uint32_t>(entry.dispatches.size());
+  for (uint32_t loop = 0; loop < 2; ++loop) {
+    const uint32_t place = loop == 0 ? entry.loops[1].first : last + more;
+    const uint32_t source = loop == 0 ? uint32_t(Carried) : uint32_t(Beside);
+    for (uint32_t i = 0; i < more; ++i) {
+      const auto buffer = static_cast<uint32_t>(entry.buffers.size());
+      entry.buffers.push_back(entry.buffers[Given]);
+      entry.buffers.back().offset =
+          SizeTerms{{(6 + 2 * i + loop) * bytes, Steps, 0}, {2 * bytes, Ranks, 0}};
+      entry.dispatches.insert(entry.dispatches.begin() + place + i, entry.dispatches[Other + 1]);
+      entry.dispatches[place + i].operands = {{buffer, 0}, {source, 0}};
+    }
+  }
+  entry.loops[0].count += more;
+  entry.loops[1].first += more;
+  entry.loops[1].count += more;
+  entry.loops[1].earlier = {{BesideStep + 1 + more, 2, BesideInitial + 1}};
+  for (manifest::SizeTerm &term : entry.arena) {
+    if (term.rows() == Steps) {
+      term = manifest::SizeTerm((6 + 2 * more) * bytes, Steps, 0);
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(check(spec).message(), "");
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  // Each with each would be 400 million pairs.
+  EXPECT_LT(time.count(), 10);
+  entry.buffers.back().offset = entry.buffers[entry.buffers.size() - more - 1].offset;
+  EXPECT_NE(check(spec).message().find("which runs beside it"), std::string::npos)
+      << check(spec).message();
+}
 
 TEST(Loops, SideBySideMayReadTheSame) {
   ModelSpec spec = sideBySide();
