@@ -62,10 +62,6 @@ LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError, i
                        << ", a stride of " << strideRight << " and a dilation of " << dilationRight
                        << " to the right";
   }
-  if (causal && across > 1) {
-    return emitError() << "expects a causal window to be over a line, got one over rows of "
-                       << across << " pixels";
-  }
   return success();
 }
 
@@ -158,9 +154,11 @@ LogicalResult SlideOp::verify() {
     return success();
   }
   WindowAttr window = getWindow();
-  if (!window.getCausal() || window.hasStrides()) {
+  if (!window.getCausal() || window.hasStrides() || window.getAcross() > 1) {
     return emitOpError("expects no state, as its window is ")
-           << (window.getCausal() ? "one with strides" : "not causal");
+           << (!window.getCausal()      ? "not causal"
+               : window.getAcross() > 1 ? "over rows of pixels"
+                                        : "one with strides");
   }
   int64_t kept = 0;
   if (llvm::MulOverflow(window.getRowsBefore(), inputs, kept) ||

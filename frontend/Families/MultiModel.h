@@ -31,7 +31,7 @@ struct ConvStep {
 };
 
 /// Rows that steps go over: those of an encoder see both sides, those of a decoder or of a class of
-/// a text only what is before them. A decoder keeps the rows before a run.
+/// a text or spectrum only what is before them. A decoder keeps the rows before a run.
 struct ConvRows {
   Entry *entry = nullptr;
   Segments rows = {};

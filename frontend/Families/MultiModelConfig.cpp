@@ -198,15 +198,10 @@ static Status readInput(ModalityIn &input, const Config &config, bool isClassifi
     HEDDLE_TRY(readImage(input, config, isClassified));
     return refuseUnreadKeys(config, formatPage);
   }
-  if (isClassified) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("{}: \"modality\" is \"audio\", expected \"language\" or "
-                                    "\"image\" where the output is a class",
-                                    config.where()));
-  }
   HEDDLE_ASSIGN(input.across, config.integer("bins", 1, GridSize::mostAcross));
   HEDDLE_ASSIGN(input.blocks, config.integers("blocks", 1, widthLimit));
-  HEDDLE_TRY(checkHalvings(config, input.blocks.size(), 0));
+  // Where a class is the output every fourth row is left once more.
+  HEDDLE_TRY(checkHalvings(config, input.blocks.size(), isClassified ? 2 : 0));
   return refuseUnreadKeys(config, formatPage);
 }
 

@@ -105,7 +105,8 @@ Tensor MultiModel::bottom(const Scope &model, ConvRows &rows) const {
 }
 
 /// Section 2.5.2, Xception's exit, then ReLU, the mean of all places and a linear map: of an image
-/// over 3 x 3 pixels, of a text over the row itself and four before it.
+/// over 3 x 3 pixels, of a text over the row itself and four before it, and so of each bin of a
+/// spectrum.
 Tensor MultiModel::classify(const Scope &top, const Tensor &x, const ConvRows &places) const {
   const bool isImage = input.kind == Modality::Image;
   ConvRows rows = places;

@@ -236,7 +236,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, MultiModelOracle,
     testing::Values(Folder{"multimodel-text-dense", true}, Folder{"multimodel-text", true},
                     Folder{"multimodel-text-class", false}, Folder{"multimodel-image-text", true},
-                    Folder{"multimodel-image-class", false}, Folder{"multimodel-audio-text", true}),
+                    Folder{"multimodel-image-class", false}, Folder{"multimodel-audio-text", true},
+                    Folder{"multimodel-audio-class", false}),
     [](const auto &info) {
       std::string name = info.param.name;
       std::replace(name.begin(), name.end(), '-', '_');

@@ -59,8 +59,11 @@ LogicalResult SlideAttr::verifyNumbers(EmitError emitError) const {
       (getWindow().getDilationDown() > 1 || getWindow().getDilationRight() > 1)) {
     return emitError() << "expects a window without dilation for a maximum, got " << getWindow();
   }
-  if (getResumes() && (!getWindow().getCausal() || getWindow().hasStrides())) {
-    return emitError() << "expects a causal window without strides to resume, got " << getWindow();
+  bool isOverRuns =
+      getWindow().getCausal() && !getWindow().hasStrides() && getWindow().getAcross() == 1;
+  if (getResumes() && !isOverRuns) {
+    return emitError() << "expects a causal window over a line, without strides, to resume, got "
+                       << getWindow();
   }
   return success();
 }

@@ -97,21 +97,23 @@ std::optional<int64_t> placeOf(int64_t place, int64_t element, int64_t places, i
   return found >= 0 && found < places ? std::optional(found) : std::nullopt;
 }
 
-/// The largest of every column that a window without dilation sees; before a causal one are zeros.
+/// The largest of every column that a window without dilation sees; a causal one sees zeros
+/// outside.
 std::vector<double> largestOf(const Case &c, const Weights &w, std::span<const int32_t> ids,
                               int64_t row) {
   const Window &k = c.window;
   const int64_t lines = static_cast<int64_t>(ids.size()) / k.across;
   const int64_t right = (k.across + k.strideRight - 1) / k.strideRight;
-  std::vector<double> largest(size_t(c.width),
-                              k.causal && row * k.strideDown < k.height - 1 ? 0.0 : -INFINITY);
+  std::vector<double> largest(size_t(c.width), -INFINITY);
   for (int64_t j = 0; j < k.height * k.width; ++j) {
     const auto line = placeOf(row / right, j / k.width, lines, k.height, k.strideDown, 1, k.causal);
     const auto place =
         placeOf(row % right, j % k.width, k.across, k.width, k.strideRight, 1, false);
-    for (int64_t m = 0; line && place && m < c.width; ++m) {
-      const int64_t id = ids[size_t(*line * k.across + *place)];
-      largest[size_t(m)] = std::max(largest[size_t(m)], double(w.table[size_t(id * c.width + m)]));
+    const bool isInside = line && place;
+    const int64_t id = isInside ? ids[size_t(*line * k.across + *place)] : 0;
+    for (int64_t m = 0; (isInside || k.causal) && m < c.width; ++m) {
+      const double x = isInside ? double(w.table[size_t(id * c.width + m)]) : 0.0;
+      largest[size_t(m)] = std::max(largest[size_t(m)], x);
     }
   }
   return largest;
@@ -280,6 +282,8 @@ INSTANTIATE_TEST_SUITE_P(
               .dilationDown = 2,
               .dilationRight = 3,
               .across = 4}},
+        Case{9, 12, 3, {.height = 5, .strideDown = 4, .across = 6, .causal = true}},
+        Case{18, 8, 1, {.height = 3, .width = 3, .strideRight = 2, .across = 5, .causal = true}},
         Case{70, 64, 1, {.strideDown = 2, .strideRight = 2, .across = 3}}));
 
 TEST(SlideState, HasTheRowsBeforeARunInAState) {

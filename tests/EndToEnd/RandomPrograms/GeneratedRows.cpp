@@ -54,7 +54,7 @@ Written ProgramGenerator::slide(const Written &x, const std::string &strides,
   const std::string kind = dice.of({"patches", "patches", "depthwise", "max"});
   const int64_t height = dice.of<int64_t>({1, 2, 3, 3, 4, 5, 9}), elements = height * broad;
   const int64_t dilation = kind == "max" ? 1 : dice.of<int64_t>({1, 1, 2, 3});
-  const bool isCausal = inDecoder || (!isImage && dice.once(2));
+  const bool isCausal = inDecoder || dice.once(2);
   const double wanted = kind == "depthwise" ? target() : x.exponent;
   std::string operation = fmt::format("slide {} {}", kind, x.name);
   if (kind == "depthwise") {

@@ -235,9 +235,10 @@ func.func @wide_line(%x: tensor<?x32xf32>, %rows: !transformer.segments) -> tens
 
 // -----
 
-func.func @causal_image(%x: tensor<?x32xf32>, %rows: !transformer.segments) -> tensor<?x32xf32> {
-  // expected-error@+1 {{expects a causal window to be over a line, got one over rows of 8 pixels}}
-  %y = transformer.slide max %x in(%rows) window<height = 3, across = 8, causal = true> : tensor<?x32xf32> -> tensor<?x32xf32>
+func.func @slide_state_and_pixels(%x: tensor<?x32xf32>, %rows: !transformer.segments, %s: !transformer.state<64>) -> tensor<?x32xf32> {
+  %pixels = transformer.strided %rows across 8
+  // expected-error@+1 {{'transformer.slide' op expects no state, as its window is over rows of pixels}}
+  %y = transformer.slide max %x in(%rows) to(%pixels) after(%s : !transformer.state<64>) window<height = 3, across = 8, causal = true> : tensor<?x32xf32> -> tensor<?x32xf32>
   return %y : tensor<?x32xf32>
 }
 
@@ -262,7 +263,7 @@ dataflow.kernel @groups : (!rows) -> !rows computes #dataflow.slide<max, width =
 // -----
 
 !rows = !dataflow.buffer<[tokens, 32], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a causal window without strides to resume, got #transformer.window<height = 3>}}
+// expected-error@+1 {{'dataflow.kernel' op expects a causal window over a line, without strides, to resume, got #transformer.window<height = 3>}}
 dataflow.kernel @resumes : (!rows, !dataflow.state<[64], f32>) -> !rows computes #dataflow.slide<max, width = 32, window = <height = 3>, resumes = true> {
 ^bb0(%x: f32):
   dataflow.yield %x

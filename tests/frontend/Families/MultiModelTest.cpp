@@ -98,6 +98,26 @@ TEST(MultiModelTest, ASpectrumIsAnImageOfItsBins) {
             "");
 }
 
+TEST(MultiModelTest, AClassOfASpectrumStridesInTimeAlone) {
+  const std::string text = *programWith(
+      R"({"input": {"modality": "audio", "bins": 7, "blocks": [6, 8], "vocab_size": null},
+          "output": {"modality": "class", "classes": 5, "vocab_size": null},
+          "commands": null, "decoder": null, "mixer": null, "attention": null})");
+  const auto has = [&](const std::string &part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(has("down 4 across 7")) << text;
+  EXPECT_TRUE(has("window<height = 5, across = 7, causal = true>")) << text;
+  EXPECT_TRUE(has("slide max")) << text;
+  EXPECT_TRUE(has("window<height = 5, strideDown = 4, across = 7, causal = true>")) << text;
+  // A wave is a spectrum of one bin: its rows are a line.
+  EXPECT_EQ(programWith(R"({"input": {"modality": "audio", "bins": 1, "blocks": [6],
+                             "vocab_size": null},
+                            "output": {"modality": "class", "classes": 5, "vocab_size": null},
+                            "commands": null, "decoder": null, "mixer": null, "attention": null})")
+                .status()
+                .message(),
+            "");
+}
+
 struct Refused {
   const char *change;
   const char *message;
@@ -149,11 +169,11 @@ TEST(MultiModelTest, ConfigurationsAreRefused) {
                      "blocks": [4, 4, 4, 4, 4, 4, 4]}})",
        "config.json: \"input\": \"blocks\" has 7 items, expected at most 6: every block halves the "
        "rows of pixels"},
-      {R"({"input": {"modality": "audio", "vocab_size": null, "bins": 3, "blocks": []},
+      {R"({"input": {"modality": "audio", "vocab_size": null, "bins": 3,
+                     "blocks": [4, 4, 4, 4, 4]},
            "output": {"modality": "class", "classes": 5, "vocab_size": null}})",
-       "config.json: \"input\": \"modality\" is \"audio\", expected \"language\" or \"image\" "
-       "where "
-       "the output is a class"},
+       "config.json: \"input\": \"blocks\" has 5 items, expected at most 4: every block halves the "
+       "rows of pixels"},
       {R"({"input": {"modality": "video"}})",
        "config.json: \"input\": \"modality\" is \"video\", expected one of language, image, audio"},
       {R"({"pad_token_id": 27})",

@@ -6,6 +6,7 @@ image -> language: each quarter of the image is empty or has one of four pattern
 image -> class: one quarter has a pattern; 0 empty, else 1 + pattern, and 4 more where it is in the lower half.
 audio -> language: bursts of frames, each in one of the bins; the text names the bins.
 language -> class: in which fifth of the vocabulary the largest token is.
+audio -> class: the bin that is loud in the most frames, of those the lowest.
 """
 import json, os
 import torch
@@ -50,7 +51,9 @@ def examples(c, g, B, size):
         return torch.stack([image(r, i, g) for r in codes]), command, [sum(([8 + q, 3 + k] for q, k in enumerate(r) if k), []) for r in codes]
     bins = draw(0, i["bins"], B, size)
     frames = draw(9, 14, size)
-    x = F.one_hot(bins.repeat_interleave(frames, 1), i["bins"]) * 1.5 + 0.2 * torch.randn(B, int(frames.sum()), i["bins"], generator=g)
+    loud = F.one_hot(bins.repeat_interleave(frames, 1), i["bins"])
+    x = loud * 1.5 + 0.2 * torch.randn(B, int(frames.sum()), i["bins"], generator=g)
+    if o["modality"] == "class": return x.float(), command, loud.sum(1).argmax(1)
     return x.float(), command, [[4 + t for t in r] for r in bins.tolist()]
 
 
@@ -91,6 +94,7 @@ def configs(k):
     yield "multimodel-image-text", dict([base, dense][k], input=picture, output=dict(modality="language", vocab_size=[13, 14][k]), max_target_length=[14, 17][k])
     yield "multimodel-image-class", dict(only([dense, base][k]), input=picture, output={"modality": "class", "classes": 9})
     yield "multimodel-text-class", dict(only([dict(base, d_model=36), dense][k]), input=text, output={"modality": "class", "classes": 5})
+    yield "multimodel-audio-class", dict(only([dense, base][k]), input=dict(modality="audio", bins=[5, 4][k], blocks=[[6], [4, 9]][k]), output={"modality": "class", "classes": [5, 4][k]})
     yield "multimodel-audio-text", dict([dense, base][k], input=dict(modality="audio", bins=[5, 4][k], blocks=[[6], [4, 9]][k]), output=dict(modality="language", vocab_size=[10, 9][k]), max_target_length=[12, 11][k])
 
 

@@ -138,10 +138,17 @@ void SlideSource::emitReduced(const Place &p, Value column, ArrayRef<int64_t> va
   Value initial = code.splat(0);
   if (isMax) {
     Value none = code.splat(-std::numeric_limits<float>::infinity());
-    // What is before a causal window counts as zero.
-    initial = window.getCausal()
-                  ? code.select(code.less(code.integer(0), p.firstLine), initial, none)
-                  : none;
+    // What a causal window sees outside the sequence counts as zero.
+    Value zero = initial;
+    initial = none;
+    auto leaveZeroIf = [&](Value missing) { initial = code.select(missing, zero, initial); };
+    if (window.getCausal()) {
+      leaveZeroIf(code.less(code.integer(0), p.firstLine));
+    }
+    if (window.getCausal() && window.getWidth() > 1) {
+      leaveZeroIf(code.less(code.integer(0), p.firstColumn));
+      leaveZeroIf(code.less(p.endColumn, code.integer(window.getWidth())));
+    }
   }
   SmallVector<Value> results(valid.size(), initial);
   results = code.loop(p.firstLine, p.endLine, 1, results, [&](Value line, ValueRange ofLines) {
