@@ -6,7 +6,8 @@
 
 Folder: config.json, model.safetensors (linear weights are [out, in], convolutions [out, in / groups, height, width]), expected.safetensors.
 There is no padding inside: every example is computed alone, at its own size, and results are padded with zeros.
-expected, in: source [B,S] int32 (0 = pad, right padded), or image [B,H,W,C] f32, or audio [B,F,bins] f32 with audio.length [B] int32;
+expected, in: source [B,S] int32 (0 = pad, right padded), or image [B,H,W,C] f32, beside it image.length and
+image.width [B] int32 where the configuration has no width, or audio [B,F,bins] f32 with audio.length [B] int32;
 where text is the output: command [B] int32, which task, and target [B,T] int32 (starts with BOS, in whose place the command's embedding stands).
 expected, out: bottom [B,S,d], what the modality net gives, without timing; encoder [B,S,d]; encoder.units [B,units,S,d], what leaves each unit of
 "encoder"; encoder.gates [B,moes,S,E], 0 for experts not chosen; class.logits [B,classes]; or, teacher forced: mixer [B,T,d],
@@ -327,7 +328,8 @@ def expected(model, given):
             keep["logits"] = model.decode(encoded, t[None], keep)
         r = {k: v[0] for k, v in keep.items()}
         r[kind] = x
-        if kind == "audio": r["audio.length"] = torch.tensor(len(x))
+        if kind == "audio" or c["input"]["modality"] == "image" and "width" not in c["input"]: r[kind + ".length"] = torch.tensor(len(x))
+        if kind == "image" and "width" not in c["input"]: r["image.width"] = torch.tensor(x.shape[1])
         if not hasattr(model, "top"):
             r.update(command=given["command"][b], target=t)
             cap = c.get("max_target_length", len(x) + 50)
@@ -354,6 +356,7 @@ if __name__ == "__main__":
         given = {k: list(want[k].long() if want[k].dtype == torch.int32 else want[k]) for k in ("source", "image", "audio", "command", "target") if k in want}
         for k in ("source", "target"):
             if k in given: given[k] = [x[x != PAD] for x in given[k]]
+        if "image.width" in want: given["image"] = [x[:n, :w] for x, n, w in zip(given["image"], want["image.length"].tolist(), want["image.width"].tolist())]
         if "audio" in given: given["audio"] = [x[:n] for x, n in zip(given["audio"], want["audio.length"].tolist())]
         got, _ = expected(model, given)
         for k in want:

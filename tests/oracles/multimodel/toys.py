@@ -3,6 +3,7 @@
 
 language -> language: command 0 gives another token for each in order, command 1 the tokens as they are (other commands are not trained).
 image -> language: each quarter of the image is empty or has one of four patterns; the text names quarter and pattern, in reading order.
+Images of any size ("sizes") have 24 to 40 rows and columns.
 image -> class: one quarter has a pattern; 0 empty, else 1 + pattern, and 4 more where it is in the lower half.
 audio -> language: bursts of frames, each in one of the bins; the text names the bins.
 language -> class: in which fifth of the vocabulary the largest token is.
@@ -22,9 +23,8 @@ def rows(lists):
     return torch.tensor([r + [PAD] * (m - len(r)) for r in lists])
 
 
-def image(codes, i, g):
+def image(codes, i, g, H, W):
     """[H,W,C] with a pattern in each of its quarters: 0 none, 1 full, 2 and 3 stripes, 4 a chequered one."""
-    H, W = i["height"], i["width"]
     y, x = torch.arange(H)[:, None], torch.arange(W)[None]
     patterns = [torch.zeros(H, W), torch.ones(H, W), (y // 2 % 2).expand(H, W), (x // 2 % 2).expand(H, W), (x // 3 + y // 3) % 2]
     quarter = 2 * (y >= H // 2).long() + (x >= W // 2).long()
@@ -42,13 +42,14 @@ def examples(c, g, B, size):
         x = draw(4, V, B, size)
         if o["modality"] == "class": return x, command, (x.max(1).values - 4) * o["classes"] // (V - 4)
         return x, command, [[4 + (3 * t + 1) % (V - 4) for t in r] if k == 0 else r for r, k in zip(x.tolist(), command.tolist())]
+    if i["modality"] == "image": H, W = (i["height"], i["width"]) if "width" in i else (int(draw(24, 41, 1)), int(draw(24, 41, 1)))
     if i["modality"] == "image" and o["modality"] == "class":
         codes = [[0] * 4 for _ in range(B)]
         for r, q, k in zip(codes, draw(0, 4, B).tolist(), draw(0, 5, B).tolist()): r[q] = k
-        return torch.stack([image(r, i, g) for r in codes]), command, torch.tensor([max(r) and max(r) + 4 * (r.index(max(r)) // 2) for r in codes])
+        return torch.stack([image(r, i, g, H, W) for r in codes]), command, torch.tensor([max(r) and max(r) + 4 * (r.index(max(r)) // 2) for r in codes])
     if i["modality"] == "image":
         codes = (draw(0, 5, B, 4) * (draw(0, 3, B, 4) > 0)).tolist()
-        return torch.stack([image(r, i, g) for r in codes]), command, [sum(([8 + q, 3 + k] for q, k in enumerate(r) if k), []) for r in codes]
+        return torch.stack([image(r, i, g, H, W) for r in codes]), command, [sum(([8 + q, 3 + k] for q, k in enumerate(r) if k), []) for r in codes]
     bins = draw(0, i["bins"], B, size)
     frames = draw(9, 14, size)
     loud = F.one_hot(bins.repeat_interleave(frames, 1), i["bins"])
@@ -92,6 +93,8 @@ def configs(k):
     yield "multimodel-text", dict(base, input=text, output=text)
     yield "multimodel-text-dense", dict(dense, input=text, output=text)
     yield "multimodel-image-text", dict([base, dense][k], input=picture, output=dict(modality="language", vocab_size=[13, 14][k]), max_target_length=[14, 17][k])
+    sized = dict(modality="image", channels=[3, 1][k], stem=[[5, 8], [6, 7]][k], blocks=[[12], [10, 14]][k])
+    yield "multimodel-image-sizes", dict(dict([base, dense][k], d_model=24, timing=dict(kind="interleaved")), input=sized, output=dict(modality="language", vocab_size=[13, 14][k]), max_target_length=[14, 17][k])
     yield "multimodel-image-class", dict(only([dense, base][k]), input=picture, output={"modality": "class", "classes": 9})
     yield "multimodel-text-class", dict(only([dict(base, d_model=36), dense][k]), input=text, output={"modality": "class", "classes": 5})
     yield "multimodel-audio-class", dict(only([dense, base][k]), input=dict(modality="audio", bins=[5, 4][k], blocks=[[6], [4, 9]][k]), output={"modality": "class", "classes": [5, 4][k]})
@@ -115,7 +118,7 @@ def make(MultiModel, Experts, expected, out, seed, names):
         kind = {"language": "source"}.get(c["input"]["modality"], c["input"]["modality"])
         for attempt in range(20):                          # until no choice of a search, and none of an expert, is close
             g = torch.Generator().manual_seed(seed + 100 + attempt)
-            lengths = {"language": [7, 1, 10, 3, 9, 5], "image": [1] * 5, "audio": [3, 1, 4, 2]}[c["input"]["modality"]]
+            lengths = {"language": [7, 1, 10, 3, 9, 5], "image": [1] * (5 if "width" in c["input"] else 3), "audio": [3, 1, 4, 2]}[c["input"]["modality"]]
             drawn = [examples(c, g, 1, n) for n in lengths]
             given, right = {kind: [x[0] for x, _, _ in drawn]}, [y[0] for _, _, y in drawn]
             if c["output"]["modality"] != "class":
