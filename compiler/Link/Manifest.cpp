@@ -452,12 +452,18 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
     return failure();
   }
   auto arena = builder.CreateVectorOfStructs(toSize(graph.getArenaAttr(), spaces));
+  std::vector<manifest::RowLimit> limits;
+  for (const SizeTerm &term :
+       graph.getMaxRows() ? graph.getMaxRows()->getTerms() : ArrayRef<SizeTerm>()) {
+    limits.emplace_back(term.bytes, spaces[*rowSpaceOf(term.rows)]);
+  }
   return manifest::CreateEntry(
       builder, text(builder, graph.getSymName()), builder.CreateVector(inputs),
       builder.CreateVector(outputs), builder.CreateVector(buffers),
       builder.CreateVector(dispatches), arena, graph.getMaxLength(), builder.CreateVector(caches),
       builder.CreateVector(states), builder.CreateVectorOfStructs(spaces.write()),
-      builder.CreateVector(loops), spaces[graph.getAppendedRows().value_or(RowSpace::tokens())]);
+      builder.CreateVector(loops), spaces[graph.getAppendedRows().value_or(RowSpace::tokens())],
+      builder.CreateVectorOfStructs(limits));
 }
 
 Table<flatbuffers::String> writeTexts(FlatBufferBuilder &builder,

@@ -44,13 +44,15 @@ LogicalResult SpaceTable::addAll(GraphOp graph) {
   };
   AttrTypeWalker walker;
   walker.addWalk([&](BufferType type) { return visit(type.getShape()); });
-  walker.addWalk([&](SizeAttr size) {
+  auto visitTerms = [&](ArrayRef<SizeTerm> terms) {
     SmallVector<int64_t> dimensions;
-    for (const SizeTerm &term : size.getTerms()) {
+    for (const SizeTerm &term : terms) {
       dimensions.append({term.rows, term.longest});
     }
     return visit(dimensions);
-  });
+  };
+  walker.addWalk([&](SizeAttr size) { return visitTerms(size.getTerms()); });
+  walker.addWalk([&](RowLimitsAttr limits) { return visitTerms(limits.getTerms()); });
   WalkResult walked = graph.walk([&](Operation *op) {
     bool isFull = walker.walk(op->getAttrDictionary()).wasInterrupted() ||
                   llvm::any_of(op->getResultTypes(),

@@ -146,6 +146,7 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
       heads, longest] of f32, and no other buffer follows it.
     - C10: the rows that dispatches append to caches are those of one row space: one list of
       positions is that of all.
+    - C11: `max_rows` has limits of 1 to 2^31 - 1 rows, of spaces of images of any width.
 
     ```mlir
     dataflow.graph @embed(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "input_ids", dataflow.limit = 30522 : i64})
@@ -159,7 +160,8 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
                        OptionalAttr<Dataflow_SizeAttr>:$arena,
-                       DefaultValuedAttr<I64Attr, "0">:$max_length);
+                       DefaultValuedAttr<I64Attr, "0">:$max_length,
+                       OptionalAttr<Dataflow_RowLimitsAttr>:$max_rows);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -282,7 +284,8 @@ def Dataflow_DispatchOp : Dataflow_Op<"dispatch",
     - C2: operands and results have the types of the kernel, and it changes what the kernel changes.
     - C3: ids that a gather looks up are an argument of the graph whose `dataflow.limit` is at most
       the rows of the table.
-    - C4: where a gather looks up positions, the graph's `max_length` is above 0, and the rows of a
+    - C4: where a gather looks up positions, the graph's `max_length` is above 0 or, of rows of images
+      of any width, their limit in `max_rows`, and the rows of a
       sequence of that length plus the offset are at most the rows of the table.
     - C5: what is changed is an argument of the graph, and nothing after the dispatch uses it as it
       was: its memory holds something else by then. Nests may run over the keys of a cache, which

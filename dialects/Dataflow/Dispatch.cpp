@@ -177,16 +177,21 @@ static LogicalResult verifyPositions(DispatchOp dispatch, GraphOp graph, int64_t
   // As many positions as the longest sequence has rows in the space of the result.
   auto result = dyn_cast<BufferType>(dispatch->getResult(0).getType());
   std::optional<RowSpace> space = result ? result.getRowSpace() : std::nullopt;
-  length = length > 0 && space ? space->rowsOf(length) : length;
+  bool hasWidths = space && space->hasWidths();
+  StringRef limit = hasWidths ? "max_rows" : "max_length";
+  if (hasWidths) {
+    length = graph.getMaxRows() ? graph.getMaxRows()->getMost(*space) : 0;
+  } else if (length > 0 && space) {
+    length = space->rowsOf(length);
+  }
   int64_t rows = table.getShape().front();
   if (length == 0) {
-    return dispatch.emitOpError(
-        "expects a graph with a 'max_length' where positions are looked up, "
-        "got none");
+    return dispatch.emitOpError("expects a graph with a '")
+           << limit << "' where positions are looked up, got none";
   }
   if (offset > rows || length > rows - offset) {
-    return dispatch.emitOpError("expects a table of at least 'max_length' ")
-           << length << " plus offset " << offset << " rows, got " << rows;
+    return dispatch.emitOpError("expects a table of at least '")
+           << limit << "' " << length << " plus offset " << offset << " rows, got " << rows;
   }
   return success();
 }

@@ -10,6 +10,8 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/ConvertUTF.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace heddle::dataflow {
@@ -25,6 +27,13 @@ Value viewedValue(Value value) {
 }
 
 // --- graph -----------------------------------------------------------------------------------
+
+int64_t RowLimitsAttr::getMost(RowSpace space) const {
+  const auto *found = llvm::find_if(getTerms(), [&](const SizeTerm &term) {
+    return term.longest == 0 && term.rows == RowDimension{space}.number();
+  });
+  return found == getTerms().end() ? 0 : static_cast<int64_t>(found->bytes);
+}
 
 ParseResult GraphOp::parse(OpAsmParser &parser, OperationState &result) {
   auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
@@ -220,6 +229,17 @@ LogicalResult GraphOp::verify() {
   int64_t length = getMaxLengthAttr().getInt();
   if (length < 0) {
     return emitOpError("expects a 'max_length' of 0 or more, got ") << length;
+  }
+  // C11
+  for (const SizeTerm &term : getMaxRows() ? getMaxRows()->getTerms() : ArrayRef<SizeTerm>()) {
+    std::optional<RowSpace> space = rowSpaceOf(term.rows);
+    constexpr uint64_t most = std::numeric_limits<int32_t>::max();
+    if (term.longest != 0 || !space || !space->hasWidths() || term.bytes == 0 ||
+        term.bytes > most) {
+      return emitOpError("expects 'max_rows' of 1 to ")
+             << most << " rows of images of any width, got " << term.bytes << " of "
+             << dimensionText(term.rows);
+    }
   }
   llvm::StringSet<> argumentNames;
   for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {

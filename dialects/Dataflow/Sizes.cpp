@@ -34,7 +34,11 @@ static FailureOr<RowSpace> parseDerived(AsmParser &parser, RowSpaceKind kind) {
   int64_t size = 0, down = 1, right = 1;
   bool isGrid = kind == RowSpaceKind::Grid;
   if (parser.parseLParen() || parser.parseKeyword(tokens) || parser.parseComma() ||
-      parser.getCurrentLocation(&location) || parser.parseInteger(size) ||
+      parser.getCurrentLocation(&location)) {
+    return failure();
+  }
+  bool isOfAnyWidth = isGrid && succeeded(parser.parseOptionalQuestion());
+  if ((!isOfAnyWidth && parser.parseInteger(size)) ||
       (isGrid && (parser.parseComma() || parser.parseInteger(down) || parser.parseComma() ||
                   parser.parseInteger(right))) ||
       parser.parseRParen()) {
@@ -42,10 +46,11 @@ static FailureOr<RowSpace> parseDerived(AsmParser &parser, RowSpaceKind kind) {
   }
   if (isGrid) {
     std::optional<RowSpace> grid = RowSpace::tokens().strided(size, down, right);
-    if (!grid || grid->kind() != kind) {
+    if (!grid || grid->kind() != kind || isOfAnyWidth != grid->hasWidths()) {
       return parser.emitError(location, "expects rows of 2 to ")
              << GridSize::mostAcross << " pixels and strides of 1 to " << GridSize::mostStride
-             << ", got " << size << " pixels and strides of " << down << " and " << right;
+             << ", got " << (isOfAnyWidth ? "any number of" : Twine(size))
+             << " pixels and strides of " << down << " and " << right;
     }
     return *grid;
   }

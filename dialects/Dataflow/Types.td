@@ -148,4 +148,18 @@ def Dataflow_SizeAttr : Dataflow_Attr<"Size", "size"> {
   let assemblyFormat = "`<` custom<SizeTerms>($terms) `>`";
 }
 
+def Dataflow_RowLimitsAttr : Dataflow_Attr<"RowLimits", "row_limits"> {
+  let summary = "the most rows of a sequence in some spaces";
+  let description = [{
+    `#dataflow.row_limits<grid(tokens, ?, 16, 16) = 4096>`: where the most tokens of a sequence do not
+    say it, as for images of any width.
+  }];
+  let parameters = (ins ArrayRefParameter<"::heddle::dataflow::SizeTerm">:$terms);
+  let assemblyFormat = "`<` custom<SizeTerms>($terms) `>`";
+  let extraClassDeclaration = [{
+    /// That of a space; 0: none.
+    int64_t getMost(RowSpace space) const;
+  }];
+}
+
 #endif

@@ -54,25 +54,31 @@ def Transformer_SlideKind : Transformer_Enum<"SlideKind", "what a row becomes of
   I32EnumAttrCase<"Max", 2, "max">]>;
 def Transformer_SlideKindAttr : EnumAttr<Transformer_Dialect, Transformer_SlideKind, "slide_kind">;
 
+def Transformer_Across : DefaultValuedParameter<"int64_t", "1"> {
+  let parser = "::heddle::transformer::parseAcross($_parser)";
+  let printer = "::heddle::transformer::printAcross($_printer, $_self)";
+}
+
 def Transformer_WindowAttr : AttrDef<Transformer_Dialect, "Window"> {
   let mnemonic = "window";
   let summary = "the rows of a sequence that a row is made of, as a convolution and a pooling see them";
   let description = [{
     The rows of a sequence are the pixels of an image, row by row, `across` in each; with `across` 1
-    they are places in a line. The window has `height` x `width` elements, `dilationDown` and
+    they are places in a line, and `across = ?` is the width that each image has. The window has `height` x `width` elements, `dilationDown` and
     `dilationRight` pixels from one to the next. It stands at every `strideDown`th row of pixels and at
     every `strideRight`th of its columns: an axis of n places becomes ceil(n / stride).
 
     Along an axis of n places the window begins floor(p / 2) places before the place it stands at,
     p = max((ceil(n / stride) - 1) * stride + (elements - 1) * dilation + 1 - n, 0): the margins
-    "same" of TensorFlow. With `causal` it ends at the place it stands at.
+    "same" of TensorFlow. With `causal` it ends at the row, or the row of pixels, that it stands at; its
+    columns are where they are without.
   }];
   let parameters = (ins "int64_t":$height, DefaultValuedParameter<"int64_t", "1">:$width,
                         DefaultValuedParameter<"int64_t", "1">:$strideDown,
                         DefaultValuedParameter<"int64_t", "1">:$strideRight,
                         DefaultValuedParameter<"int64_t", "1">:$dilationDown,
                         DefaultValuedParameter<"int64_t", "1">:$dilationRight,
-                        DefaultValuedParameter<"int64_t", "1">:$across,
+                        Transformer_Across:$across,
                         DefaultValuedParameter<"bool", "false">:$causal);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -80,12 +86,18 @@ def Transformer_WindowAttr : AttrDef<Transformer_Dialect, "Window"> {
     /// The elements of a window.
     int64_t getElements() const { return getHeight() * getWidth(); }
     bool hasStrides() const { return getStrideDown() > 1 || getStrideRight() > 1; }
-    /// Columns of pixels that strides leave.
-    int64_t getAcrossAfter() const { return (getAcross() + getStrideRight() - 1) / getStrideRight(); }
+    bool isOverLine() const { return getAcross() == 1; }
+    bool isOfAnyWidth() const { return getAcross() == GridSize::anyWidth; }
+    /// Columns of pixels that strides leave of so many.
+    int64_t getAcrossAfter(int64_t across) const {
+      return (across + getStrideRight() - 1) / getStrideRight();
+    }
     /// Rows of pixels before the first element of a window that stands at row 0 of `rows`.
     int64_t getMarginAbove(int64_t rows) const;
-    /// The same for columns.
-    int64_t getMarginLeft() const;
+    /// The same for columns, of so many pixels in a row.
+    int64_t getMarginLeft(int64_t across) const;
+    /// Whether it may stand at rows that continue an earlier run.
+    bool continues() const { return getCausal() && isOverLine() && !hasStrides(); }
     /// The rows before a run that a causal window over a line sees.
     int64_t getRowsBefore() const { return (getHeight() - 1) * getDilationDown(); }
     /// The row space that it makes of the rows of another; nothing if it does not fit these.
@@ -93,8 +105,8 @@ def Transformer_WindowAttr : AttrDef<Transformer_Dialect, "Window"> {
       return space.strided(getAcross(), getStrideDown(), getStrideRight());
     }
     /// Whether it is the window of a depthwise `convolve`.
-    bool isOverLine() const {
-      return getAcross() == 1 && !hasStrides() && (getCausal() || getHeight() % 2 == 1);
+    bool isOfConvolve() const {
+      return isOverLine() && !hasStrides() && (getCausal() || getHeight() % 2 == 1);
     }
   }];
 }

@@ -46,6 +46,13 @@ struct OperationFlops {
 /// what that is from then on.
 template <typename Op> class ChangesKept : public mlir::OpTrait::TraitBase<Op, ChangesKept> {};
 
+/// The pixels in a row of images, `?` where each image has a width of its own.
+mlir::FailureOr<int64_t> parseAcross(mlir::AsmParser &parser);
+void printAcross(mlir::AsmPrinter &printer, int64_t across);
+/// The same after the word, or 1 without it: rows that are no pixels.
+mlir::ParseResult parseAcrossClause(mlir::OpAsmParser &parser, mlir::IntegerAttr &across);
+void printAcrossClause(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::IntegerAttr across);
+
 /// `, keys` after the width of a state, of this dialect or of dataflow, that has numbers for each
 /// key.
 mlir::ParseResult parseStateKeys(mlir::AsmParser &parser, bool &keyed);

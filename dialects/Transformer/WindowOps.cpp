@@ -8,6 +8,52 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
+// --- widths ----------------------------------------------------------------------------------
+
+FailureOr<int64_t> heddle::transformer::parseAcross(AsmParser &parser) {
+  if (succeeded(parser.parseOptionalQuestion())) {
+    return heddle::GridSize::anyWidth;
+  }
+  llvm::SMLoc location = parser.getCurrentLocation();
+  int64_t across = 0;
+  if (parser.parseInteger(across)) {
+    return failure();
+  }
+  if (across == heddle::GridSize::anyWidth) {
+    return parser.emitError(location, "expects 1 to ")
+           << heddle::GridSize::mostAcross << " pixels in a row, or '?', got " << across;
+  }
+  return across;
+}
+
+void heddle::transformer::printAcross(AsmPrinter &printer, int64_t across) {
+  if (across == heddle::GridSize::anyWidth) {
+    printer << '?';
+  } else {
+    printer << across;
+  }
+}
+
+ParseResult heddle::transformer::parseAcrossClause(OpAsmParser &parser, IntegerAttr &across) {
+  FailureOr<int64_t> number = 1;
+  if (succeeded(parser.parseOptionalKeyword("across"))) {
+    number = parseAcross(parser);
+  }
+  if (failed(number)) {
+    return failure();
+  }
+  across = parser.getBuilder().getI64IntegerAttr(*number);
+  return success();
+}
+
+void heddle::transformer::printAcrossClause(OpAsmPrinter &printer, Operation *,
+                                            IntegerAttr across) {
+  if (across && across.getInt() != 1) {
+    printer << " across ";
+    printAcross(printer, across.getInt());
+  }
+}
+
 // --- windows ---------------------------------------------------------------------------------
 
 /// Places before the first element of a window at place 0 of an axis of `places`.
@@ -25,8 +71,8 @@ int64_t WindowAttr::getMarginAbove(int64_t rows) const {
   return marginBefore(rows, getHeight(), getStrideDown(), getDilationDown(), getCausal());
 }
 
-int64_t WindowAttr::getMarginLeft() const {
-  return marginBefore(getAcross(), getWidth(), getStrideRight(), getDilationRight(), false);
+int64_t WindowAttr::getMarginLeft(int64_t across) const {
+  return marginBefore(across, getWidth(), getStrideRight(), getDilationRight(), false);
 }
 
 LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t height,
@@ -53,7 +99,7 @@ LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError, i
     return emitError() << "expects dilations with which a window reaches at most 2^20 places, got "
                        << dilationDown << " down and " << dilationRight << " to the right";
   }
-  if (across < 1 || across > heddle::GridSize::mostAcross) {
+  if (across < 0 || across > heddle::GridSize::mostAcross) {
     return emitError() << "expects 1 to " << heddle::GridSize::mostAcross
                        << " pixels in a row, got " << across;
   }
@@ -88,7 +134,8 @@ LogicalResult StridedOp::verify() {
   }
   return emitOpError("expects strides over ")
          << rows->text() << " that leave rows or pixels of one image, got " << down << " down and "
-         << right << " to the right, " << across << " across";
+         << right << " to the right, "
+         << (across == heddle::GridSize::anyWidth ? "?" : llvm::Twine(across)) << " across";
 }
 
 std::optional<heddle::RowSpace> StridedOp::deriveSpace(heddle::RowSpace space) {
@@ -154,11 +201,11 @@ LogicalResult SlideOp::verify() {
     return success();
   }
   WindowAttr window = getWindow();
-  if (!window.getCausal() || window.hasStrides() || window.getAcross() > 1) {
+  if (!window.continues()) {
     return emitOpError("expects no state, as its window is ")
-           << (!window.getCausal()      ? "not causal"
-               : window.getAcross() > 1 ? "over rows of pixels"
-                                        : "one with strides");
+           << (!window.getCausal()    ? "not causal"
+               : !window.isOverLine() ? "over rows of pixels"
+                                      : "one with strides");
   }
   int64_t kept = 0;
   if (llvm::MulOverflow(window.getRowsBefore(), inputs, kept) ||

@@ -13,17 +13,20 @@ def Transformer_StridedOp : Transformer_Op<"strided", [Pure, DeclareOpInterfaceM
     `down`th row and every `right`th column is left: an axis of n places has ceil(n / stride). Without
     `across` they are places in a line. What the new rows hold a window says: `slide`.
 
-    Images of one batch may have any height. The rows of every sequence must be whole rows of pixels;
-    the runtime refuses others.
+    Images of one batch may have any height. With `across ?` they may have any width too, which the
+    caller says beside the number of their pixels. The rows of every sequence must be whole rows of
+    pixels; the runtime refuses others.
 
     Constraints:
     - C1: strides are 1 to 255, and over a line `down` is above 1.
-    - C2: rows of pixels have 2 to 65535. Where `rows` are pixels already they have as many as these
-      leave in a row, and all strides together are at most 255 down and 255 to the right.
+    - C2: rows of pixels have 2 to 65535, or any number. Where `rows` are pixels already they have as
+      many as these leave in a row, or any number if those do, and all strides together are at most 255
+      down and 255 to the right.
 
     ```mlir
     %half = transformer.strided %rows down 2
     %pixels = transformer.strided %rows down 2 right 2 across 29
+    %photo = transformer.strided %rows down 2 right 2 across ?
     ```
   }];
   let arguments = (ins Transformer_SegmentsType:$rows, DefaultValuedAttr<I64Attr, "1">:$down,
@@ -31,7 +34,7 @@ def Transformer_StridedOp : Transformer_Op<"strided", [Pure, DeclareOpInterfaceM
                        DefaultValuedAttr<I64Attr, "1">:$across);
   let results = (outs Transformer_SegmentsType:$result);
   let assemblyFormat = [{
-    $rows (`down` $down^)? (`right` $right^)? (`across` $across^)? attr-dict
+    $rows (`down` $down^)? (`right` $right^)? `` custom<AcrossClause>($across) attr-dict
   }];
   let hasVerifier = 1;
 }

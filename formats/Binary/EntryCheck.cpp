@@ -503,6 +503,24 @@ static Status checkKept(const flatbuffers::Vector<flatbuffers::Offset<Port>> *po
   return {};
 }
 
+/// Checks that limits are of spaces that there are, and in the range of lengths.
+static Status checkRowLimits(const manifest::Entry &entry) {
+  if (!isAligned(entry.row_limits())) {
+    return HEDDLE_ERROR(DataLoss, "misaligned limits of rows");
+  }
+  constexpr auto most = static_cast<uint64_t>(std::numeric_limits<int32_t>::max());
+  for (uint32_t i = 0; entry.row_limits() != nullptr && i < entry.row_limits()->size(); ++i) {
+    const manifest::RowLimit &limit = *entry.row_limits()->Get(i);
+    if (limit.space() >= entry.spaces()->size() || limit.rows() == 0 || limit.rows() > most) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("limit {} of {} rows of row space {}, expected 1 "
+                                                "to {} of one of {}",
+                                                i, limit.rows(), limit.space(), most,
+                                                entry.spaces()->size()));
+    }
+  }
+  return {};
+}
+
 Status EntryChecker::run() {
   if (entry.max_length() > uint64_t(std::numeric_limits<int32_t>::max())) {
     return HEDDLE_ERROR(DataLoss,
@@ -523,6 +541,7 @@ Status EntryChecker::run() {
                         fmt::format("{} states, expected at most {}", stateCount(), mostPorts));
   }
   HEDDLE_TRY(checkSpaces());
+  HEDDLE_TRY(checkRowLimits(entry));
   HEDDLE_TRY(checkTerms(entry.arena(), "arena"));
   arena = SymbolicSize::of(entry.arena());
   HEDDLE_TRY(checkAligned(arena, "arena"));

@@ -22,14 +22,18 @@ std::vector<RowSpace> spacesOf(const manifest::Entry &entry) {
   return table;
 }
 
-void WorkSize::count(std::span<const RowSpace> table, std::span<const int32_t> lengths,
+void WorkSize::count(std::span<const RowSpace> table, const SequenceSizes &sequences,
                      int64_t longest) {
   spaces.assign(table.size(), RowCount());
   for (size_t i = 0; i < table.size(); ++i) {
-    for (const int32_t length : lengths) {
-      spaces[i].rows += table[i].rowsOf(length);
+    int64_t most = 0;
+    for (size_t sequence = 0; sequence < sequences.lengths.size(); ++sequence) {
+      const int64_t rows = sequences.rowsIn(table[i], sequence);
+      spaces[i].rows += rows;
+      most = std::max(most, rows);
     }
-    spaces[i].longest = table[i].rowsOf(longest);
+    // Of images of any width the longest need not have the most rows.
+    spaces[i].longest = table[i].hasWidths() ? most : table[i].rowsOf(longest);
   }
 }
 

@@ -40,8 +40,8 @@ struct RowCount {
 struct WorkSize {
   std::vector<RowCount> spaces;
 
-  /// Counts the rows of sequences of so many tokens. `longest` is at least the most tokens of one.
-  void count(std::span<const RowSpace> table, std::span<const int32_t> lengths, int64_t longest);
+  /// Counts the rows of sequences. `longest` is at least the most tokens of one.
+  void count(std::span<const RowSpace> table, const SequenceSizes &sequences, int64_t longest);
 };
 
 /// A sum of products: bytes * rows of a space, or bytes * those * longest of a space.

@@ -84,8 +84,9 @@ public:
   /// are r * count on, its first choice first. Tensor::topK() makes choices.
   Segments choices(int64_t count) const;
   /// Every `down`th row as rows of their own or, of images whose rows have `across` pixels, every
-  /// `down`th row of pixels and every `right`th of its columns: of n places ceil(n / stride). A
-  /// window gives values to them.
+  /// `down`th row of pixels and every `right`th of its columns: of n places ceil(n / stride). With
+  /// GridSize::anyWidth across, callers give the width of each image beside its length. A window
+  /// gives values to them.
   Segments strided(int64_t down, int64_t right = 1, int64_t across = 1) const;
 };
 
@@ -96,9 +97,9 @@ struct Window {
   int64_t height = 1, width = 1;
   int64_t strideDown = 1, strideRight = 1;
   int64_t dilationDown = 1, dilationRight = 1;
-  /// Pixels of a row of an image.
+  /// Pixels of a row of an image; GridSize::anyWidth: each image has its own.
   int64_t across = 1;
-  /// It ends where it stands.
+  /// It ends at the row it stands at.
   bool causal = false;
 };
 

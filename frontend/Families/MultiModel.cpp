@@ -31,7 +31,7 @@ struct Parts {
 };
 
 Window ConvRows::window(const ConvStep &step) const {
-  const bool isImage = across > 1;
+  const bool isImage = across != 1;
   return {.height = step.kernel,
           .width = isImage ? step.across : 1,
           .strideDown = step.stride,
@@ -43,8 +43,8 @@ Window ConvRows::window(const ConvStep &step) const {
 
 ConvRows ConvRows::strided(int64_t down, int64_t right) const {
   ConvRows fewer = *this;
-  if (across > 1 || down > 1) {
-    fewer.rows = rows.strided(down, across > 1 ? right : 1, across);
+  if (across != 1 || down > 1) {
+    fewer.rows = rows.strided(down, across != 1 ? right : 1, across);
     fewer.across = (across + right - 1) / right;
   }
   return fewer;
@@ -63,7 +63,7 @@ static State rowsBefore(const Scope &scope, const Tensor &x, const ConvStep &ste
 /// beside it there are zeros.
 static Parameter seen(const Scope &derived, const Parameter &weight, const ConvStep &step,
                       const ConvRows &over) {
-  if (over.across > 1 || step.across == 1 || !weight.valid()) {
+  if (over.across != 1 || step.across == 1 || !weight.valid()) {
     return weight;
   }
   const std::vector<int64_t> &sizes = weight.shape();

@@ -35,7 +35,7 @@ struct ConvStep {
 struct ConvRows {
   Entry *entry = nullptr;
   Segments rows = {};
-  /// Pixels of a row of an image; 1: the rows are a line.
+  /// Pixels of a row of an image, or GridSize::anyWidth; 1: the rows are a line.
   int64_t across = 1;
   bool causal = false;
   bool keeps = false;
@@ -57,7 +57,8 @@ struct ModalityIn {
   /// The tokens of a text, and the one that its shorter rows end in.
   int64_t vocabulary = 0;
   int32_t pad = 0;
-  /// Pixels of a row of an image, or bins of a spectrum, and numbers of each.
+  /// Pixels of a row of an image, GridSize::anyWidth where each has its own, or bins of a spectrum,
+  /// and numbers of each.
   int64_t across = 1, channels = 1;
   /// Widths of the two steps of an image's stem, and of the residual blocks before the last.
   std::vector<int64_t> stem, blocks;

@@ -170,10 +170,11 @@ static Status checkHalvings(const Config &config, size_t blocks, size_t beside) 
                                   config.where(), blocks, most - 1 - beside));
 }
 
-/// An image of any height. Its width is that of the configuration.
+/// An image of any height. Its width is that of the configuration or, without one, its own.
 static Status readImage(ModalityIn &input, const Config &config, bool isClassified) {
-  HEDDLE_TRY(config.integer("height", 1, tableLimit).status());
-  HEDDLE_ASSIGN(input.across, config.integer("width", 1, GridSize::mostAcross));
+  HEDDLE_TRY(config.integerOr("height", 1, tableLimit, 1).status());
+  HEDDLE_ASSIGN(input.across,
+                config.integerOr("width", 1, GridSize::mostAcross, GridSize::anyWidth));
   HEDDLE_ASSIGN(input.channels, config.integer("channels", 1, widthLimit));
   HEDDLE_ASSIGN(input.stem, config.integers("stem", 1, widthLimit));
   if (input.stem.size() != 2) {

@@ -396,7 +396,8 @@ std::optional<int64_t> countPositions(ModuleOp module) {
   const auto include = [&](llvm::StringRef table, int64_t offset, mlir::Value segments) {
     const std::optional<int64_t> rows = rowsOf(symbols, table);
     const std::optional<RowSpace> space = rowsOfSegments(segments).space;
-    if (rows && space) {
+    // Of images of any width no number of tokens says how many rows they become.
+    if (rows && space && !space->hasWidths()) {
       const int64_t tokens = space->tokensWithin(std::max<int64_t>(*rows - offset, 0));
       least = std::min(least.value_or(tokens), tokens);
     }

@@ -26,17 +26,18 @@ BatchSearch::~BatchSearch() {
 }
 
 /// The source tokens, counted once for each hypothesis.
-int64_t BatchSearch::Sentence::cost(int64_t width) const {
+int64_t BatchSearch::Sentence::cost(int64_t floats) const {
   const int64_t searches = settings.sample || settings.alternatives ? settings.nbest : 1;
   const auto tokens = static_cast<int64_t>(source.size()) +
-                      static_cast<int64_t>(rows.size()) / std::max<int64_t>(width, 1);
+                      static_cast<int64_t>(rows.size()) / std::max<int64_t>(floats, 1);
   return tokens * settings.beam * searches;
 }
 
 Result<int64_t> BatchSearch::add(GenerationRequest request) {
   HEDDLE_ASSIGN(Settings settings, makeSettings(request, defaults, limits));
-  queue.push_back(std::make_unique<Sentence>(
-      Sentence{nextId, std::move(request.source), std::move(request.rows), std::move(settings)}));
+  queue.push_back(std::make_unique<Sentence>(Sentence{nextId, std::move(request.source),
+                                                      std::move(request.rows), std::move(settings),
+                                                      limits.sourceHasWidths ? request.width : 0}));
   return nextId++;
 }
 
@@ -90,6 +91,9 @@ Status BatchSearch::startSearches(Sentence &sentence) {
   std::transform(sentence.rows.begin(),
                  sentence.rows.begin() + static_cast<std::ptrdiff_t>(bits.size()), bits.begin(),
                  [](float value) { return std::bit_cast<int32_t>(value); });
+  if (settings.sample && sentence.width != 0) {
+    bits.push_back(sentence.width);
+  }
   const std::span<const int32_t> source = sentence.rows.empty() ? sentence.source : bits;
   for (int32_t sample = 0; sample < count; ++sample) {
     const uint64_t stream =

@@ -52,13 +52,19 @@ private:
     /// Instead of ids, where the model reads those.
     std::vector<float> rows;
     Settings settings;
+    /// The pixels in a row of an image that may have any width.
+    int32_t width = 0;
     std::optional<SourceId> encoded = std::nullopt;
     std::vector<Running> searches = {};
     std::vector<Hypothesis> found = {};
 
-    SourceView view() const { return rows.empty() ? SourceView(source) : SourceView(rows); }
-    /// `width` floats are a row.
-    int64_t cost(int64_t width) const;
+    SourceView view() const {
+      SourceView given = rows.empty() ? SourceView(source) : SourceView(rows);
+      given.width = width;
+      return given;
+    }
+    /// Rows have `floats`.
+    int64_t cost(int64_t floats) const;
   };
   using SentencePointer = std::unique_ptr<Sentence>;
 

@@ -74,9 +74,10 @@ struct AddedRequest {
 
 /// Queues a request whose source, the array `name`, is that member of it.
 template <typename T>
-static heddle_error *
-addRequest(heddle_generator *generator, std::vector<T> GenerationRequest::*member, const char *name,
-           const T *source, const char *countName, int64_t count, const AddedRequest &rest) {
+static heddle_error *addRequest(heddle_generator *generator,
+                                std::vector<T> GenerationRequest::*member, const char *name,
+                                const T *source, const char *countName, int64_t count,
+                                const AddedRequest &rest, int32_t width = 0) {
   return guarded([&]() -> Status {
     if (generator == nullptr || rest.id == nullptr) {
       return missingPointer(generator == nullptr ? "generator" : "id");
@@ -85,6 +86,7 @@ addRequest(heddle_generator *generator, std::vector<T> GenerationRequest::*membe
     HEDDLE_TRY(checkArray("prefix", rest.prefix, "prefix_count", rest.prefixCount));
     GenerationRequest request;
     (request.*member).assign(source, source + count);
+    request.width = width;
     request.prefix.assign(rest.prefix, rest.prefix + rest.prefixCount);
     HEDDLE_ASSIGN(request.options,
                   readOptions(optionsOr(rest.options, HEDDLE_GENERATION_OPTIONS_INIT)));
@@ -129,6 +131,14 @@ heddle_error *heddle_generator_add_rows(heddle_generator *generator, const float
                                         const heddle_generation_options *options, int64_t *id) {
   return addRequest(generator, &GenerationRequest::rows, "rows", rows, "count", count,
                     {prefix, prefix_count, options, id});
+}
+
+heddle_error *heddle_generator_add_image(heddle_generator *generator, const float *rows,
+                                         int64_t count, int32_t width, const int32_t *prefix,
+                                         int64_t prefix_count,
+                                         const heddle_generation_options *options, int64_t *id) {
+  return addRequest(generator, &GenerationRequest::rows, "rows", rows, "count", count,
+                    {prefix, prefix_count, options, id}, width);
 }
 
 heddle_error *heddle_generator_step(heddle_generator *generator) {

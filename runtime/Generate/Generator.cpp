@@ -94,6 +94,8 @@ static GenerationLimits limitsOf(const PagedDecoder &decoder, const GenerationDe
       limits.sourceVocabulary = input.limit;
       limits.sourceWidth = input.element == ElementType::F32 ? input.shape.back() : 0;
       limits.sourceMultiple = encode->lengthMultiple;
+      limits.sourceHasWidths = encode->hasWidths;
+      limits.sourceLimits = encode->rowLimits;
     }
   }
   // A start that is never generated is the first of the tasks.

@@ -102,7 +102,7 @@ static Result<Target> makeTarget(const ScoringRequest &request, const Generation
   if (!ends && !defaults.end.empty()) {
     target.tokens.push_back(defaults.end.front());
   }
-  HEDDLE_TRY(checkSource(request.source, {}, limits));
+  HEDDLE_TRY(checkSource(request.source, {}, 0, limits));
   const auto fed = static_cast<int64_t>(target.tokens.size()) - 1;
   if (limits.longestTarget > 0 && fed > limits.longestTarget) {
     return HEDDLE_ERROR(OutOfRange,

@@ -146,7 +146,39 @@ static Status checkNumbers(const Settings &settings) {
   return {};
 }
 
-static Status checkRows(std::span<const int32_t> tokens, std::span<const float> rows,
+/// Checks an image of `rows` pixels.
+static Status checkWidth(int64_t rows, int64_t width, const GenerationLimits &limits) {
+  if (!limits.sourceHasWidths) {
+    return width == 0 || width == limits.sourceMultiple
+               ? Status()
+               : HEDDLE_ERROR(
+                     InvalidArgument,
+                     fmt::format("source has rows of {} pixels, the model expects {}", width,
+                                 limits.sourceMultiple > 1 ? std::to_string(limits.sourceMultiple)
+                                                           : "no images"));
+  }
+  if (width < 1 || width > GridSize::mostAcross) {
+    return HEDDLE_ERROR(OutOfRange, fmt::format("source has a width of {}, expected 1 to {}, the "
+                                                "pixels in a row of the image",
+                                                width, GridSize::mostAcross));
+  }
+  if (rows % width != 0) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("source has {} pixels, expected whole rows of {}", rows, width));
+  }
+  for (const RowLimit &limit : limits.sourceLimits) {
+    if (const int64_t made = limit.rows.rowsOf(rows, width); made > limit.most) {
+      return HEDDLE_ERROR(OutOfRange,
+                          fmt::format("source has {} x {} pixels, of which the model makes {} "
+                                      "rows, expected at most {}, its positions",
+                                      rows / width, width, made, limit.most));
+    }
+  }
+  return {};
+}
+
+static Status checkRows(std::span<const int32_t> tokens, std::span<const float> rows, int64_t width,
                         const GenerationLimits &limits) {
   if (!tokens.empty()) {
     return HEDDLE_ERROR(InvalidArgument,
@@ -160,6 +192,7 @@ static Status checkRows(std::span<const int32_t> tokens, std::span<const float> 
                         fmt::format("source has {} floats, expected a multiple of {}, at least one",
                                     rows.size(), floats));
   }
+  HEDDLE_TRY(checkWidth(static_cast<int64_t>(rows.size()) / limits.sourceWidth, width, limits));
   // Searches compare numbers, and NaN has no place among them.
   const auto wrong =
       std::find_if(rows.begin(), rows.end(), [](float value) { return !std::isfinite(value); });
@@ -171,11 +204,11 @@ static Status checkRows(std::span<const int32_t> tokens, std::span<const float> 
   return {};
 }
 
-Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows,
+Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows, int64_t width,
                    const GenerationLimits &limits) {
   const bool readsRows = limits.sourceWidth > 0;
   if (readsRows) {
-    HEDDLE_TRY(checkRows(tokens, rows, limits));
+    HEDDLE_TRY(checkRows(tokens, rows, width, limits));
   } else if (!rows.empty()) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("source has {} floats, expected tokens, which "
                                                      "the model reads",
@@ -197,7 +230,7 @@ Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows,
 
 static Status checkAllTokens(const GenerationRequest &request, const Settings &settings,
                              const GenerationLimits &limits) {
-  HEDDLE_TRY(checkSource(request.source, request.rows, limits));
+  HEDDLE_TRY(checkSource(request.source, request.rows, request.width, limits));
   HEDDLE_TRY(checkTokens("prefix", request.prefix, limits.vocabulary));
   HEDDLE_TRY(checkTokens("shortlist", request.shortlist, limits.vocabulary));
   HEDDLE_TRY(checkTokens("suppressed", settings.suppressed, limits.vocabulary));

@@ -44,6 +44,9 @@ struct GenerationLimits {
   /// is a multiple of.
   int64_t sourceWidth = 0;
   int64_t sourceMultiple = 1;
+  /// Whether sources are images of any width, and what the model has positions for.
+  bool sourceHasWidths = false;
+  std::vector<RowLimit> sourceLimits = {};
 };
 
 /// The options of one request.
@@ -89,8 +92,9 @@ struct Settings {
 Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,
                               const GenerationLimits &limits);
 
-/// Checks that a source is what the model reads: tokens, or rows of floats.
-Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows,
+/// Checks that a source is what the model reads: tokens, or rows of floats, `width` of which are
+/// side by side in an image.
+Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows, int64_t width,
                    const GenerationLimits &limits);
 
 /// Checks that ids are in the vocabulary; otherwise OutOfRange. `what` names them in messages, for

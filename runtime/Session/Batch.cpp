@@ -32,8 +32,8 @@ static size_t findPort(const std::vector<PortInfo> &ports, std::string_view name
 Status Batch::bindLengths(const EntryInfo &entry) {
   tokenCount = 0;
   longestLength = 0;
-  for (size_t i = 0; i < sequenceLengths.size(); ++i) {
-    const int64_t length = sequenceLengths[i];
+  for (size_t i = 0; i < lengths().size(); ++i) {
+    const int64_t length = lengths()[i];
     if (length <= 0) {
       return HEDDLE_ERROR(
           InvalidArgument,
@@ -60,6 +60,49 @@ Status Batch::bindLengths(const EntryInfo &entry) {
   return {};
 }
 
+/// The widths of images, which only some entries take. Those of images that all have one width may
+/// be given too: then they are that.
+Status Batch::bindWidths(const EntryInfo &entry) {
+  const std::span<const int32_t> widths = sequenceSizes.widths;
+  const bool isMissing = entry.hasWidths && widths.size() != lengths().size();
+  const bool isForeign = !entry.hasWidths && entry.lengthMultiple == 1 && !widths.empty();
+  if (isMissing || isForeign || (!widths.empty() && widths.size() != lengths().size())) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} widths for {} sequences, expected {}", widths.size(),
+                                    lengths().size(),
+                                    isForeign ? "none: they are no images"
+                                              : "one for each, the pixels in a row of its image"));
+  }
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const int64_t width = widths[i], length = lengths()[i];
+    if (!entry.hasWidths && width != entry.lengthMultiple) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("sequence {} has rows of {} pixels, the model expects {}",
+                                      i + 1, width, entry.lengthMultiple));
+    }
+    if (width < 1 || width > GridSize::mostAcross) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("sequence {} has a width of {}, expected 1 to {}",
+                                                  i + 1, width, GridSize::mostAcross));
+    }
+    if (length % width != 0) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("sequence {} has {} tokens, expected whole rows of {} pixels",
+                                      i + 1, length, width));
+    }
+    for (const RowLimit &limit : entry.rowLimits) {
+      if (const int64_t rows = limit.rows.rowsOf(length, width); rows > limit.most) {
+        return HEDDLE_ERROR(
+            OutOfRange, fmt::format("sequence {} has {} x {} pixels, of which the model makes {} "
+                                    "rows, expected at most {}, its positions",
+                                    i + 1, length / width, width, rows, limit.most));
+      }
+    }
+  }
+  // Where all images have one width, rows follow from lengths alone.
+  sequenceSizes.widths = entry.hasWidths ? widths : std::span<const int32_t>();
+  return {};
+}
+
 Status Batch::checkIds(const PortInfo &port, std::span<const int32_t> values) const {
   const auto limit = static_cast<uint64_t>(port.limit);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -68,8 +111,8 @@ Status Batch::checkIds(const PortInfo &port, std::span<const int32_t> values) co
     }
     size_t sequence = 0;
     int64_t position = static_cast<int64_t>(i);
-    while (position >= sequenceLengths[sequence]) {
-      position -= sequenceLengths[sequence++];
+    while (position >= lengths()[sequence]) {
+      position -= lengths()[sequence++];
     }
     return HEDDLE_ERROR(OutOfRange,
                         fmt::format("input {} has the value {} at position {} (sequence {}, token "
@@ -141,8 +184,8 @@ Status Batch::bindOutput(const EntryInfo &entry, const Output &output) {
   const std::vector<int64_t> &shape = port.shape;
   std::vector<int64_t> &first = firstRows[index];
   first.assign(1, 0);
-  for (const int32_t length : sequenceLengths) {
-    first.push_back(first.back() + port.rowsOf(length));
+  for (size_t i = 0; i < lengths().size(); ++i) {
+    first.push_back(first.back() + port.rowsOf(lengths()[i], sequenceSizes.widthOf(i)));
   }
   const int64_t rows = first.back();
   if (shape.back() == longestDimension && !isObserved) {
@@ -167,9 +210,9 @@ Status Batch::bindOutput(const EntryInfo &entry, const Output &output) {
   return {};
 }
 
-Status Batch::bind(const EntryInfo &entry, std::span<const int32_t> lengths,
+Status Batch::bind(const EntryInfo &entry, const SequenceSizes &sequences,
                    std::span<const Input> inputs, std::span<const Output> outputs) {
-  sequenceLengths = lengths;
+  sequenceSizes = sequences;
   inputValues.assign(entry.inputs.size(), nullptr);
   inputsGiven.assign(entry.inputs.size(), false);
   const size_t outputCount = entry.outputs.size() + entry.observed.size();
@@ -177,6 +220,7 @@ Status Batch::bind(const EntryInfo &entry, std::span<const int32_t> lengths,
   outputsRequested.assign(outputCount, false);
   firstRows.resize(std::max(firstRows.size(), outputCount));
   HEDDLE_TRY(bindLengths(entry));
+  HEDDLE_TRY(bindWidths(entry));
   for (const Input &input : inputs) {
     HEDDLE_TRY(bindInput(entry, input));
   }

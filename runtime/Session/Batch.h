@@ -16,10 +16,12 @@ namespace heddle {
 class Batch {
 public:
   /// Checks everything the caller says against the entry.
-  Status bind(const EntryInfo &entry, std::span<const int32_t> sequenceLengths,
-              std::span<const Input> inputs, std::span<const Output> outputs);
+  Status bind(const EntryInfo &entry, const SequenceSizes &sequences, std::span<const Input> inputs,
+              std::span<const Output> outputs);
 
-  std::span<const int32_t> lengths() const { return sequenceLengths; }
+  std::span<const int32_t> lengths() const { return sequenceSizes.lengths; }
+  /// The lengths, and the widths of images that may have any.
+  const SequenceSizes &sizes() const { return sequenceSizes; }
   int64_t tokens() const { return tokenCount; }
   /// Tokens of the longest sequence.
   int64_t longest() const { return longestLength; }
@@ -36,13 +38,14 @@ public:
 
 private:
   Status bindLengths(const EntryInfo &entry);
+  Status bindWidths(const EntryInfo &entry);
   Status bindInput(const EntryInfo &entry, const Input &input);
   Status bindOutput(const EntryInfo &entry, const Output &output);
   /// Checks that an input has the element type and the number of values of its port.
   Status checkValues(const PortInfo &port, const Input &input) const;
   Status checkIds(const PortInfo &port, std::span<const int32_t> values) const;
 
-  std::span<const int32_t> sequenceLengths;
+  SequenceSizes sequenceSizes;
   int64_t tokenCount = 0;
   int64_t longestLength = 0;
   std::vector<const std::byte *> inputValues;

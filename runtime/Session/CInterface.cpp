@@ -48,8 +48,8 @@ static const std::vector<PortInfo> &portsOf(const EntryInfo &entry, int32_t dire
   return direction == HEDDLE_OUTPUT ? entry.outputs : entry.inputs;
 }
 
-static Status runSession(heddle_session *session, const char *entry,
-                         std::span<const int32_t> lengths, std::span<const heddle_input> inputs,
+static Status runSession(heddle_session *session, const char *entry, const SequenceSizes &sequences,
+                         std::span<const heddle_input> inputs,
                          std::span<const heddle_output> outputs) {
   std::vector<Input> inputList;
   for (const heddle_input &input : inputs) {
@@ -80,7 +80,7 @@ static Status runSession(heddle_session *session, const char *entry,
                     fmt::format("output \"{}\"", output.name));
     outputList.push_back({output.name, {output.values, static_cast<size_t>(output.count)}});
   }
-  return session->session.run(entry, lengths, inputList, outputList);
+  return session->session.run(entry, sequences.lengths, inputList, outputList, sequences.widths);
 }
 
 } // namespace heddle
@@ -142,9 +142,11 @@ int64_t heddle_model_entry_max_length(const heddle_model *model, int64_t entry) 
   return info == nullptr ? 0 : info->maxLength;
 }
 
-int64_t heddle_model_entry_length_multiple(const heddle_model *model, int64_t entry) {
+int64_t heddle_model_entry_image_width(const heddle_model *model, int64_t entry) {
   const EntryInfo *const info = entryAt(model, entry);
-  return info == nullptr ? 0 : info->lengthMultiple;
+  return info == nullptr || (info->lengthMultiple == 1 && !info->hasWidths) ? 1
+         : info->hasWidths                                                  ? 0
+                                                                            : info->lengthMultiple;
 }
 
 int64_t heddle_model_port_count(const heddle_model *model, int64_t entry, int32_t direction) {
@@ -159,6 +161,11 @@ static_assert(HEDDLE_TOKENS == tokensDimension && HEDDLE_SEQUENCES == sequencesD
 int64_t heddle_dimension_rows(int64_t dimension, int64_t tokens) {
   const std::optional<RowSpace> space = rowSpaceOf(dimension);
   return space && tokens > 0 ? space->rowsOf(tokens) : 0;
+}
+
+int64_t heddle_dimension_rows_of_image(int64_t dimension, int64_t tokens, int64_t width) {
+  const std::optional<RowSpace> space = rowSpaceOf(dimension);
+  return space && tokens > 0 && width > 0 ? space->rowsOf(tokens, width) : 0;
 }
 
 heddle_error *heddle_model_port(const heddle_model *model, int64_t entry, int32_t direction,
@@ -223,6 +230,16 @@ heddle_error *heddle_session_create(const heddle_model *model,
 
 void heddle_session_free(heddle_session *session) { delete session; }
 
+/// Runs an entry; texts have no widths.
+static Status runArrays(heddle_session *session, const char *entry, const SequenceSizes &sequences,
+                        const heddle_input *inputs, int64_t inputCount,
+                        const heddle_output *outputs, int64_t outputCount) {
+  HEDDLE_TRY(checkArray("inputs", inputs, "input_count", inputCount));
+  HEDDLE_TRY(checkArray("outputs", outputs, "output_count", outputCount));
+  return runSession(session, entry, sequences, {inputs, static_cast<size_t>(inputCount)},
+                    {outputs, static_cast<size_t>(outputCount)});
+}
+
 heddle_error *heddle_session_run(heddle_session *session, const char *entry, const int32_t *lengths,
                                  int64_t sequences, const heddle_input *inputs, int64_t input_count,
                                  const heddle_output *outputs, int64_t output_count) {
@@ -231,11 +248,25 @@ heddle_error *heddle_session_run(heddle_session *session, const char *entry, con
       return missingPointer(session == nullptr ? "session" : "entry");
     }
     HEDDLE_TRY(checkArray("lengths", lengths, "sequences", sequences));
-    HEDDLE_TRY(checkArray("inputs", inputs, "input_count", input_count));
-    HEDDLE_TRY(checkArray("outputs", outputs, "output_count", output_count));
-    return runSession(session, entry, {lengths, static_cast<size_t>(sequences)},
-                      {inputs, static_cast<size_t>(input_count)},
-                      {outputs, static_cast<size_t>(output_count)});
+    return runArrays(session, entry, {{lengths, static_cast<size_t>(sequences)}}, inputs,
+                     input_count, outputs, output_count);
+  });
+}
+
+heddle_error *heddle_session_run_images(heddle_session *session, const char *entry,
+                                        const int32_t *lengths, const int32_t *widths,
+                                        int64_t sequences, const heddle_input *inputs,
+                                        int64_t input_count, const heddle_output *outputs,
+                                        int64_t output_count) {
+  return guarded([&]() -> Status {
+    if (session == nullptr || entry == nullptr) {
+      return missingPointer(session == nullptr ? "session" : "entry");
+    }
+    HEDDLE_TRY(checkArray("lengths", lengths, "sequences", sequences));
+    HEDDLE_TRY(checkArray("widths", widths, "sequences", sequences));
+    const auto count = static_cast<size_t>(sequences);
+    return runArrays(session, entry, {{lengths, count}, {widths, count}}, inputs, input_count,
+                     outputs, output_count);
   });
 }
 

@@ -35,6 +35,12 @@ static bool hasOrder(const Plan &plan) {
   return false;
 }
 
+/// Whether kernels read how many rows of a space lie side by side in each image.
+static bool listsWidths(const Plan &plan, size_t space) {
+  return plan.hasWidths && (space == tokensSpace ||
+                            (!plan.spaces[space].isSplit() && plan.spaces[space].hasWidths()));
+}
+
 /// Divides the memory for the rows in `laidOut`.
 Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers) {
   const Plan &plan = run.plan;
@@ -76,6 +82,7 @@ Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers) {
       layout.spaces[i].positions = take(rows);
       layout.spaces[i].ranks = take(isOrdered ? sequences : 0);
       layout.spaces[i].lengths = take(isOrdered ? sequences : 0);
+      layout.spaces[i].widths = listsWidths(plan, i) ? take(sequences) : 0;
     }
   }
   // No more than a buffer of the arena that has such rows.
@@ -90,7 +97,7 @@ Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers) {
 }
 
 Result<uint64_t> ChunkMemory::layOut(const Run &run, const Chunk &chunk, int callers) {
-  counted.count(run.plan.spaces, chunk.lengthsIn(run.batch.lengths()), chunk.longest);
+  counted.count(run.plan.spaces, chunk.sizesIn(run.batch.sizes()), chunk.longest);
   if (laidOut.plan != run.plan.number || layout.callers != callers ||
       laidOut.work.spaces != counted.spaces) {
     laidOut.plan = 0;
@@ -160,10 +167,15 @@ void ChunkMemory::fillRows(const Run &run, const Chunk &chunk, size_t space, std
   // at.
   const bool hasStarts =
       (space == tokensSpace || run.plan.spaces[space].unit() == 0) && !run.starts.empty();
+  int32_t *const widths = listsWidths(run.plan, space) ? at(staged, places.widths) : nullptr;
   offsets[0] = 0;
   for (int64_t i = 0; i < chunk.sequences; ++i) {
     const auto sequence = static_cast<size_t>(chunk.firstSequence + i);
-    const int64_t count = run.plan.spaces[space].rowsOf(run.batch.lengths()[sequence]);
+    const int64_t count = run.batch.sizes().rowsIn(run.plan.spaces[space], sequence);
+    if (widths != nullptr) {
+      widths[i] = static_cast<int32_t>(
+          run.plan.spaces[space].rowPixels(run.batch.sizes().widthOf(sequence)));
+    }
     offsets[i + 1] = offsets[i] + static_cast<int32_t>(count);
     std::fill_n(sequenceOf + offsets[i], count, static_cast<int32_t>(i));
     std::iota(positions + offsets[i], positions + offsets[i + 1],
@@ -177,7 +189,8 @@ void ChunkMemory::fillRows(const Run &run, const Chunk &chunk, size_t space, std
                  at(sent, places.sequenceOf),
                  at(sent, places.positions),
                  nullptr,
-                 nullptr};
+                 nullptr,
+                 widths == nullptr ? nullptr : at(sent, places.widths)};
 }
 
 /// The same for a space in the order of time.
@@ -193,7 +206,8 @@ void ChunkMemory::fillSteps(const Run &run, const Chunk &chunk, size_t space, st
                       at(places.sequenceOf),
                       at(places.positions),
                       at(places.ranks),
-                      at(places.lengths)};
+                      at(places.lengths),
+                      nullptr};
   };
   const std::span<const int32_t> starts =
       run.starts.empty() ? run.starts : chunk.lengthsIn(run.starts);

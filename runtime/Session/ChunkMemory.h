@@ -76,6 +76,8 @@ private:
     /// What only spaces in the order of time have.
     uint64_t ranks;
     uint64_t lengths;
+    /// What only spaces of pixels have, and tokens, where images have any width.
+    uint64_t widths;
   };
   /// What decides places: a plan, by its number, and the rows of a chunk.
   struct Basis {

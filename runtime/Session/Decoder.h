@@ -30,6 +30,8 @@ struct SourceView {
 
   ElementType element;
   std::span<const std::byte> bytes;
+  /// The pixels in a row of these, where EntryInfo::hasWidths.
+  int32_t width = 0;
 };
 
 /// Tokens to append to a hypothesis.

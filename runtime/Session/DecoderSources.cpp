@@ -33,6 +33,7 @@ Status PagedDecoder::gatherSources(std::span<const SourceView> list) {
   const size_t width = port.shape.size() == 1 ? 1 : static_cast<size_t>(port.shape.back());
   const size_t rowBytes = infoOf(port.element).bytes() * width;
   lengths.clear();
+  widths.clear();
   values.clear();
   for (size_t i = 0; i < list.size(); ++i) {
     const SourceView &source = list[i];
@@ -48,7 +49,12 @@ Status PagedDecoder::gatherSources(std::span<const SourceView> list) {
     const size_t rows = source.bytes.size() / rowBytes;
     lengths.push_back(static_cast<int32_t>(
         std::min<size_t>(rows, static_cast<size_t>(std::numeric_limits<int32_t>::max()))));
+    widths.push_back(source.width);
     values.insert(values.end(), source.bytes.begin(), source.bytes.end());
+  }
+  // Texts have none.
+  if (!encoder.info->hasWidths && std::ranges::all_of(widths, [](int32_t w) { return w == 0; })) {
+    widths.clear();
   }
   return {};
 }
@@ -63,10 +69,11 @@ Status PagedDecoder::encodeUnguarded(std::span<const SourceView> list, std::span
   Input input{encoder.input->name, std::span<const int32_t>()};
   input.element = encoder.input->element;
   input.bytes = values;
-  HEDDLE_TRY_WITH(batch.bind(*encoder.info, lengths, {&input, 1}, outputs), "entry \"encode\"");
+  HEDDLE_TRY_WITH(batch.bind(*encoder.info, {lengths, widths}, {&input, 1}, outputs),
+                  "entry \"encode\"");
   int64_t blocks = 0;
-  for (const int32_t length : lengths) {
-    blocks += (memorySpace.rowsOf(length) + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
+  for (size_t i = 0; i < list.size(); ++i) {
+    blocks += (batch.sizes().rowsIn(memorySpace, i) + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
   }
   const int64_t rows = givesStates ? static_cast<int64_t>(list.size()) : 0;
   HEDDLE_TRY(states.checkRoom(rows));
@@ -84,7 +91,7 @@ Status PagedDecoder::encodeUnguarded(std::span<const SourceView> list, std::span
     }
     const int32_t id = freeSources.back();
     Source &source = sources[static_cast<size_t>(id)];
-    const int64_t count = memorySpace.rowsOf(lengths[i]);
+    const int64_t count = batch.sizes().rowsIn(memorySpace, i);
     source.table.prepare(count);
     freeSources.pop_back();
     source.live = true;

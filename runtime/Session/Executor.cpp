@@ -72,7 +72,7 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, c
   };
   if (!areTokens(dispatch.countedRows) || !areTokens(dispatch.countedKeys) ||
       dispatch.mostKeys != 0) {
-    counted = countRows(chunk.lengthsIn(run.batch.lengths()), run.plan.spaces[dispatch.countedRows],
+    counted = countRows(chunk.sizesIn(run.batch.sizes()), run.plan.spaces[dispatch.countedRows],
                         run.plan.spaces[dispatch.countedKeys], dispatch.mostKeys);
   }
   DispatchWork work;

@@ -118,10 +118,15 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
   info.caches = describeCaches(entry, spaces);
   info.maxLength = static_cast<int64_t>(entry.max_length());
   for (const RowSpace space : spaces) {
+    info.hasWidths = info.hasWidths || space.hasWidths();
     const int64_t multiple = (space.isSplit() ? space.base() : space).tokenMultiple();
     // Lengths are i32: none is a multiple of more.
     info.lengthMultiple = std::min<int64_t>(std::lcm(info.lengthMultiple, multiple),
                                             std::numeric_limits<int32_t>::max());
+  }
+  for (uint32_t i = 0; entry.row_limits() != nullptr && i < entry.row_limits()->size(); ++i) {
+    const manifest::RowLimit &limit = *entry.row_limits()->Get(i);
+    info.rowLimits.push_back({spaces[limit.space()], static_cast<int64_t>(limit.rows())});
   }
   const std::vector<bool> counted = unobserved(entry, info.outputs.size());
   const BatchBound arena = boundOf(arenaOf(entry, counted), spaces);

@@ -228,7 +228,7 @@ Status PagedDecoder::gather(std::span<const Extension> extensions) {
     ids.insert(ids.end(), extension.tokens.begin(), extension.tokens.end());
   }
   const Input input{decoder.input->name, ids};
-  HEDDLE_TRY_WITH(batch.bind(*decoder.info, lengths, {&input, 1}, {}), "entry \"decode\"");
+  HEDDLE_TRY_WITH(batch.bind(*decoder.info, {lengths}, {&input, 1}, {}), "entry \"decode\"");
   return {};
 }
 

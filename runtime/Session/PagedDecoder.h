@@ -211,6 +211,7 @@ private:
   std::vector<bool> chosen;
   std::vector<int32_t> lengths;
   std::vector<int32_t> ids;
+  std::vector<int32_t> widths;
   std::vector<std::byte> values;
   std::vector<int32_t> starts;
   std::vector<int32_t> shared;

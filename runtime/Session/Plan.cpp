@@ -68,13 +68,12 @@ TokenFlops flopsOf(const manifest::Dispatch &dispatch, std::span<const RowSpace>
           keys.perToken(rows.perToken(dispatch.flops_per_row_key()))};
 }
 
-RowPairs countRows(std::span<const int32_t> lengths, RowSpace rows, RowSpace keys,
-                   double mostKeys) {
+RowPairs countRows(const SequenceSizes &sequences, RowSpace rows, RowSpace keys, double mostKeys) {
   RowPairs counted;
-  for (const int32_t length : lengths) {
-    const auto own = static_cast<double>(rows.rowsOf(length));
+  for (size_t i = 0; i < sequences.lengths.size(); ++i) {
+    const auto own = static_cast<double>(sequences.rowsIn(rows, i));
     counted.rows += own;
-    const auto seen = static_cast<double>(keys.rowsOf(length));
+    const auto seen = static_cast<double>(sequences.rowsIn(keys, i));
     counted.pairs += own * (mostKeys > 0 ? std::min(seen, mostKeys) : seen);
   }
   return counted;
@@ -351,6 +350,8 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
   plan.buffers.resize(entry.buffers()->size());
   plan.inputs.resize(entry.inputs()->size());
   plan.spaces = spacesOf(entry);
+  plan.hasWidths = std::any_of(plan.spaces.begin(), plan.spaces.end(),
+                               [](RowSpace space) { return space.hasWidths(); });
   plan.spacesUsed.resize(plan.spaces.size(), false);
   std::vector<uint32_t> places(entry.dispatches()->size(), 0);
   // Caches tell rows of tokens apart.

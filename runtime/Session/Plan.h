@@ -175,7 +175,7 @@ struct RowPairs {
   double pairs = 0;
 };
 /// A row sees at most `mostKeys` keys, unless that is 0.
-RowPairs countRows(std::span<const int32_t> lengths, RowSpace rows, RowSpace keys,
+RowPairs countRows(const SequenceSizes &sequences, RowSpace rows, RowSpace keys,
                    double mostKeys = 0);
 
 /// What of the arena the dispatches marked in `live` use.
@@ -200,6 +200,8 @@ struct Plan {
   /// The entry's row spaces, and whether kernels read its offsets and positions.
   std::vector<RowSpace> spaces;
   std::vector<bool> spacesUsed;
+  /// Whether sequences have widths, which kernels read.
+  bool hasWidths = false;
   /// What the kernels of all dispatches name, one after the other.
   std::vector<uint8_t> spacesNamed;
   std::vector<PlannedResult> results;

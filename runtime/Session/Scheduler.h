@@ -28,6 +28,9 @@ struct Chunk {
   std::span<const int32_t> lengthsIn(std::span<const int32_t> all) const {
     return all.subspan(static_cast<size_t>(firstSequence), static_cast<size_t>(sequences));
   }
+  SequenceSizes sizesIn(const SequenceSizes &all) const {
+    return all.part(static_cast<size_t>(firstSequence), static_cast<size_t>(sequences));
+  }
 };
 
 /// What a sequence costs: perToken * length + perPair * length^2.

@@ -86,7 +86,8 @@ static Status needsDecoder(const Model &model, std::string_view name) {
 }
 
 Status Session::run(std::string_view entry, std::span<const int32_t> lengths,
-                    std::span<const Input> inputs, std::span<const Output> outputs) {
+                    std::span<const Input> inputs, std::span<const Output> outputs,
+                    std::span<const int32_t> widths) {
   return withoutExceptions([&]() -> Status {
     const EntryInfo *const info = state->model.findEntry(entry);
     if (info == nullptr) {
@@ -97,7 +98,7 @@ Status Session::run(std::string_view entry, std::span<const int32_t> lengths,
     if (std::any_of(info->caches.begin(), info->caches.end(), isMemory)) {
       return needsDecoder(state->model, name);
     }
-    HEDDLE_TRY_WITH(state->batch.bind(*info, lengths, inputs, outputs),
+    HEDDLE_TRY_WITH(state->batch.bind(*info, {lengths, widths}, inputs, outputs),
                     fmt::format("entry {}", quote(name)));
     if (lengths.empty()) {
       return {};

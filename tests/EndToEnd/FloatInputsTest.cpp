@@ -258,7 +258,7 @@ TEST_F(FloatInputsTest, OfImagesAreWholeRowsOfPixels) {
   heddle_model *model = nullptr;
   heddle_error *error = heddle_model_load(path.c_str(), nullptr, &model);
   ASSERT_EQ(error, nullptr);
-  EXPECT_EQ(heddle_model_entry_length_multiple(model, 0), 7);
+  EXPECT_EQ(heddle_model_entry_image_width(model, 0), 7);
   heddle_model_free(model);
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Random rows and operands, the launch, and the comparison element by element.
+/// Random operands, the launch, and the comparison element by element.
 #include "tests/EndToEnd/KernelTrial.h"
 
 #include "formats/Binary/Manifest_generated.h"
-#include "runtime/Session/StepOrder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -119,79 +118,6 @@ KernelTrial::create(KernelOp kernel, const MatrixEncoder &encoder, uint64_t seed
     lay(operand);
   }
   return trial;
-}
-
-/// Sequences of one row and of many, with earlier positions where the kernel can know of them.
-void KernelTrial::drawRows() {
-  SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(type);
-  bool hasPast = false;
-  int64_t most = 400;
-  for (auto [i, input] : llvm::enumerate(inputs)) {
-    hasPast |= !isa<BufferType>(type.getInput(i));
-    if (input.role == KernelInput::Role::Positions) {
-      most = std::min(most, kernel.getOperandBuffer(i).getShape().front() - input.offset);
-    }
-  }
-  spaces.emplace_back(RowSpace::tokens(), RunRows());
-  for (RowSpace space : namedSpaces(type)) {
-    if (space != RowSpace::tokens()) {
-      spaces.emplace_back(space, RunRows());
-    }
-  }
-  // Images have whole rows of pixels.
-  int64_t multiple = 1;
-  for (const auto &[space, rows] : spaces) {
-    multiple = std::max(multiple, space.tokenMultiple());
-  }
-  for (int64_t length : {1, 17, 4, 2}) {
-    length = std::min(length * multiple, std::max(most, multiple) / multiple * multiple);
-    auto past = hasPast ? static_cast<int64_t>(random() % 40) * (random() % 3 == 0 ? 0 : 1) : 0;
-    past = std::min(past, most - length);
-    lengths.push_back(static_cast<int32_t>(length));
-    starts.push_back(static_cast<int32_t>(past));
-    for (auto &[space, rows] : spaces) {
-      const int64_t first = space == RowSpace::tokens() || space.unit() == 0 ? past : 0;
-      const int64_t count = space.rowsOf(length);
-      for (int64_t row = 0; row < count; ++row) {
-        rows.sequenceOf.push_back(static_cast<int32_t>(rows.sequences()));
-        rows.positions.push_back(static_cast<int32_t>(first + row));
-      }
-      rows.offsets.push_back(static_cast<int32_t>(rows.count()));
-      rows.longest = std::max(rows.longest, space == RowSpace::tokens() ? first + count : count);
-    }
-  }
-  ranks.resize(lengths.size());
-  StepOrder order;
-  order.arrange(lengths);
-  for (auto &[space, rows] : spaces) {
-    if (space.isOrdered()) {
-      rows.offsets.resize(static_cast<size_t>(rows.longest) + 1);
-    }
-    views.push_back({rows.count(), rows.longest, rows.offsets.data(), rows.sequenceOf.data(),
-                     rows.positions.data(), ranks.data(), lengths.data()});
-    if (space.isOrdered()) {
-      order.write(lengths, starts, space, views.back());
-    }
-  }
-}
-
-int64_t KernelTrial::extent(int64_t dimension) const {
-  std::optional<RowDimension> rows = RowDimension::of(dimension);
-  if (!rows) {
-    return dimension;
-  }
-  return rows->isLongest ? rowsOf(rows->space).longest : rowsOf(rows->space).count();
-}
-
-int64_t KernelTrial::rowElements(BufferType type) const {
-  if (type.getRowStride() != 0) {
-    return type.getRowStride();
-  }
-  int64_t elements = 1;
-  for (int64_t dimension : type.getShape().drop_front()) {
-    elements *= extent(dimension);
-  }
-  return elements;
 }
 
 void KernelTrial::draw(std::vector<double> &values, double scale) {

@@ -212,6 +212,8 @@ void insertFamilies(std::set<std::string> &names, dataflow::detail::AttributeLis
 std::string rowsOf(RowSpaceKind kind) {
   return "rows of " + std::string(rowSpaceTable[static_cast<size_t>(kind)].name);
 }
+/// One of images that each have a width of their own.
+const std::string ofAnyWidth = "rows of images of any width";
 std::string acrossSpaces(llvm::StringRef family) { return family.str() + " of two row spaces"; }
 
 /// A kernel that sums maths of pairs.
@@ -233,6 +235,7 @@ std::set<std::string> everything() {
   for (size_t kind = 0; kind < rowSpaceKinds; ++kind) {
     names.insert(rowsOf(static_cast<RowSpaceKind>(kind)));
   }
+  names.insert(ofAnyWidth);
   for (const char *family : {"attention", "pool"}) {
     names.insert(acrossSpaces(family));
   }
@@ -256,6 +259,9 @@ Result<bool> take(std::set<std::string> &missing, const std::string &path) {
       const llvm::StringRef family = kernel.getComputes().getFamilyName();
       left.erase(family.str());
       left.erase(rowsOf(kernel.getRows().kind()));
+      if (kernel.getRows().hasWidths()) {
+        left.erase(ofAnyWidth);
+      }
       if (!kernel.getPairs().empty()) {
         left.erase(ofPairs(family));
       }

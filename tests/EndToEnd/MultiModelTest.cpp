@@ -236,8 +236,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, MultiModelOracle,
     testing::Values(Folder{"multimodel-text-dense", true}, Folder{"multimodel-text", true},
                     Folder{"multimodel-text-class", false}, Folder{"multimodel-image-text", true},
-                    Folder{"multimodel-image-class", false}, Folder{"multimodel-audio-text", true},
-                    Folder{"multimodel-audio-class", false}),
+                    Folder{"multimodel-image-class", false}, Folder{"multimodel-image-sizes", true},
+                    Folder{"multimodel-audio-text", true}, Folder{"multimodel-audio-class", false}),
     [](const auto &info) {
       std::string name = info.param.name;
       std::replace(name.begin(), name.end(), '-', '_');
@@ -484,6 +484,15 @@ TEST(MultiModel, ImagesAndSpectraThatDoNotFit) {
               "tensor \"audio.length\" has shape [1], expected [2]");
   expectError(ofAudio, writeTensors(folder, "audio", {{2, 8, 4}, std::vector<float>(64)}, {8, 8}),
               "tensor \"audio\" has shape [2, 8, 4], expected [sequences, frames, 5]");
+  const std::string ofSizes = "multimodel-image-sizes";
+  expectError(
+      ofSizes, writeTensors(folder, "image", {{1, 20, 28, 1}, std::vector<float>(560)}),
+      "tensor \"image\" has shape [1, 20, 28, 1], expected [sequences, height, width, 3], or "
+      "[tokens, 3] beside \"lengths\" and \"image.width\"");
+  expectError(ofSizes, writeTensors(folder, "image", {{1, 0, 29, 3}, {}}),
+              "has shape [1, 0, 29, 3], expected at least one pixel in at least one example");
+  expectError(ofSizes, writeTensors(folder, "image", imagesOf(2, 5), {5, 6}),
+              "tensor \"image.length\": sequence 2 has 6, expected 1 to 5");
   folder.write("lines.txt", "1 2\n");
   const std::string binary = compileModel(oracles + ofAudio);
   const tools::Outcome lines =

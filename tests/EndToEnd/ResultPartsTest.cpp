@@ -52,7 +52,7 @@ ByHand::ByHand(const Artifact &artifact, const Ragged &batch)
     : artifact(artifact), entry(*artifact.manifest().entries()->Get(0)) {
   const std::vector<RowSpace> table = spacesOf(entry);
   const int64_t longest = *std::max_element(batch.lengths.begin(), batch.lengths.end());
-  work.count(table, batch.lengths, longest);
+  work.count(table, {batch.lengths}, longest);
   lists.resize(table.size());
   for (size_t space = 0; space < table.size(); ++space) {
     Lists &list = lists[space];
@@ -69,6 +69,7 @@ ByHand::ByHand(const Artifact &artifact, const Ragged &batch)
                  list.offsets.data(),
                  list.sequenceOf.data(),
                  list.positions.data(),
+                 nullptr,
                  nullptr,
                  nullptr};
   }

@@ -23,8 +23,9 @@ std::vector<RowSpace> someSpaces() {
       }
     }
   }
-  for (const GridSize grid : {GridSize{2, 1, 1}, GridSize{29, 2, 2}, GridSize{7, 3, 1},
-                              GridSize{GridSize::mostAcross, 255, 255}}) {
+  for (const GridSize grid :
+       {GridSize{2, 1, 1}, GridSize{29, 2, 2}, GridSize{7, 3, 1},
+        GridSize{GridSize::mostAcross, 255, 255}, GridSize{GridSize::anyWidth, 2, 3}}) {
     spaces.push_back(*RowSpace::of(RowSpaceKind::Grid, grid.packed()));
   }
   return spaces;
@@ -59,7 +60,7 @@ TEST(RowSpace, StridesLeaveRowsAndPixels) {
   EXPECT_EQ(tokens.strided(1, 4, 1), tokens.blocks(4));
   EXPECT_EQ(tokens.strided(1, 4, 1)->strided(1, 2, 1), tokens.blocks(8));
   EXPECT_FALSE(tokens.strided(1, 1, 2));
-  EXPECT_FALSE(tokens.strided(0, 1, 1));
+  EXPECT_FALSE(tokens.strided(-1, 1, 1));
   EXPECT_FALSE(tokens.strided(3, 256, 1));
   EXPECT_FALSE(tokens.strided(GridSize::mostAcross + 1, 1, 1));
   EXPECT_FALSE(RowSpace::sequences().strided(3, 1, 1));
@@ -85,6 +86,37 @@ TEST(RowSpace, StridesLeaveRowsAndPixels) {
   EXPECT_FALSE(column.strided(1, 128, 1));
   EXPECT_FALSE(half.rowsFrom(tokens));
   EXPECT_EQ(RowSpace::sequences().rowsFrom(half), 0);
+}
+
+TEST(RowSpace, ImagesMayHaveAnyWidth) {
+  const RowSpace tokens = RowSpace::tokens();
+  const RowSpace half = *tokens.strided(GridSize::anyWidth, 2, 2);
+  EXPECT_EQ(half.text(), "grid(tokens, ?, 2, 2)");
+  EXPECT_TRUE(half.hasWidths());
+  EXPECT_TRUE(half.choices(3)->hasWidths());
+  EXPECT_FALSE(tokens.strided(29, 2, 2)->hasWidths());
+  EXPECT_FALSE(tokens.hasWidths());
+  // 33 rows of 29 pixels, and 29 rows of 33.
+  EXPECT_EQ(half.rowsOf(33 * 29, 29), 17 * 15);
+  EXPECT_EQ(half.strided(0, 3, 2)->rowsOf(33 * 29, 29), 6 * 8);
+  EXPECT_EQ(half.strided(0, 3, 2)->rowsOf(33 * 29, 33), 5 * 9);
+  EXPECT_EQ(half.choices(3)->rowsOf(33 * 29, 29), 3 * 17 * 15);
+  EXPECT_EQ(half.rowPixels(29), 15);
+  EXPECT_EQ(tokens.rowPixels(29), 29);
+  // No width leaves more than all.
+  EXPECT_EQ(half.rowsOf(33 * 29), 33 * 29);
+  EXPECT_EQ(half.tokenMultiple(), 1);
+  EXPECT_EQ(half.strided(1, 1, 1), half);
+  EXPECT_FALSE(half.strided(15, 2, 2));
+  EXPECT_FALSE(half.strided(1, 2, 1));
+  EXPECT_FALSE(tokens.strided(29, 2, 2)->strided(GridSize::anyWidth, 2, 2));
+  EXPECT_TRUE(half.arePositions());
+  EXPECT_EQ(half.rowsFrom(half), 1);
+  const std::vector<int32_t> lengths = {6, 20, 1}, widths = {3, 4, 1};
+  const SequenceSizes sizes = {lengths, widths};
+  EXPECT_EQ(sizes.rowsIn(half), 2 + 6 + 1);
+  EXPECT_EQ(sizes.part(1, 2).rowsIn(half), 6 + 1);
+  EXPECT_EQ(SequenceSizes{lengths}.rowsIn(*tokens.blocks(2)), 3 + 10 + 1);
 }
 
 TEST(RowSpace, PositionsOfACacheAreRowsSideBySide) {

@@ -341,9 +341,23 @@ LogicalResult EntryContext::limitPositions(Operation *op, Value segments, FlatSy
   }
   // In tokens: a row of blocks takes several.
   RowSpace space = spaceOf(segments).value_or(RowSpace::tokens());
+  if (space.hasWidths()) {
+    int64_t &limit = rowLimits.try_emplace(RowDimension{space}.number(), tableRows).first->second;
+    limit = std::min(limit, tableRows - offset);
+    return success();
+  }
   int64_t most = space.tokensWithin(tableRows - offset);
   maxLength = maxLength == 0 ? most : std::min(maxLength, most);
   return success();
+}
+
+RowLimitsAttr EntryContext::getMaxRows() const {
+  SmallVector<SizeTerm> terms;
+  for (auto [rows, most] : rowLimits) {
+    terms.push_back({rows, 0, static_cast<uint64_t>(most)});
+  }
+  llvm::sort(terms);
+  return terms.empty() ? RowLimitsAttr() : RowLimitsAttr::get(builder.getContext(), terms);
 }
 
 std::optional<int64_t> EntryContext::idLimit(Value buffer) const {

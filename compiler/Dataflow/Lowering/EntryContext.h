@@ -160,6 +160,8 @@ public:
   std::optional<int64_t> idLimit(mlir::Value buffer) const;
   /// Rows of the longest sentence; 0: any.
   int64_t getMaxLength() const { return maxLength; }
+  /// Rows of images of any width for which there are positions; null: any.
+  dataflow::RowLimitsAttr getMaxRows() const;
 
   mlir::OpBuilder builder;
   /// The segments of the entry's own rows; null if it has none.
@@ -185,6 +187,8 @@ private:
   llvm::MapVector<Move, mlir::Value> moves;
   llvm::DenseMap<mlir::Value, int64_t> limits;
   int64_t maxLength = 0;
+  /// By the number of the dimension.
+  llvm::MapVector<int64_t, int64_t> rowLimits;
 };
 
 } // namespace heddle

@@ -87,9 +87,10 @@ llvm::SetVector<Operation *> orderOperations(Block &entry) {
 /// Creates the graph that replaces an entry, without operations or a signature.
 GraphOp createGraph(func::FuncOp entry) {
   OpBuilder builder(entry);
-  auto graph = GraphOp::create(builder, entry.getLoc(), entry.getSymNameAttr(),
-                               TypeAttr::get(builder.getFunctionType({}, {})), ArrayAttr(),
-                               ArrayAttr(), SizeAttr(), builder.getI64IntegerAttr(0));
+  auto graph =
+      GraphOp::create(builder, entry.getLoc(), entry.getSymNameAttr(),
+                      TypeAttr::get(builder.getFunctionType({}, {})), ArrayAttr(), ArrayAttr(),
+                      SizeAttr(), builder.getI64IntegerAttr(0), RowLimitsAttr());
   builder.createBlock(&graph.getBody());
   return graph;
 }
@@ -333,6 +334,9 @@ void EntryLowering::setSignature() {
   graph.setArgAttrsAttr(builder.getArrayAttr(arguments));
   graph.setResAttrsAttr(builder.getArrayAttr(results));
   graph.setMaxLength(context.getMaxLength());
+  if (dataflow::RowLimitsAttr limits = context.getMaxRows()) {
+    graph.setMaxRowsAttr(limits);
+  }
 }
 
 /// Notes that `op` reads its operand number `operand`, if it has one, as keys or as values.

@@ -184,6 +184,8 @@ struct RunRows {
 
   /// Offsets are of sequences; of rows in the order of time they are of steps.
   llvm::SmallVector<int32_t> offsets = {0}, sequenceOf, positions;
+  /// How many rows of each sequence lie side by side, where these are images of any width.
+  llvm::SmallVector<int32_t, 0> widths;
   int64_t longest = 0;
 };
 

@@ -32,13 +32,15 @@ std::string SlideAttr::getSizes(FunctionType) const {
   auto add = [&](StringRef word, int64_t down, int64_t right) {
     if (down != 1 || right != 1) {
       name += llvm::formatv("{0}{1}", word, down).str();
-      name += window.getAcross() > 1 ? "x" + std::to_string(right) : "";
+      name += window.isOverLine() ? "" : "x" + std::to_string(right);
     }
   };
   name += window.getWidth() > 1 ? "x" + std::to_string(window.getWidth()) : "";
   add("_every", window.getStrideDown(), window.getStrideRight());
   add("_by", window.getDilationDown(), window.getDilationRight());
-  name += window.getAcross() > 1 ? "_across" + std::to_string(window.getAcross()) : "";
+  name += window.isOverLine()     ? ""
+          : window.isOfAnyWidth() ? "_any_width"
+                                  : "_across" + std::to_string(window.getAcross());
   name += getGroups() > 1 ? "_groups" + std::to_string(getGroups()) : "";
   name += window.getCausal() ? "_causal" : "";
   name += getRectifies() ? "_rectified" : "";
@@ -59,9 +61,7 @@ LogicalResult SlideAttr::verifyNumbers(EmitError emitError) const {
       (getWindow().getDilationDown() > 1 || getWindow().getDilationRight() > 1)) {
     return emitError() << "expects a window without dilation for a maximum, got " << getWindow();
   }
-  bool isOverRuns =
-      getWindow().getCausal() && !getWindow().hasStrides() && getWindow().getAcross() == 1;
-  if (getResumes() && !isOverRuns) {
+  if (getResumes() && !getWindow().continues()) {
     return emitError() << "expects a causal window over a line, without strides, to resume, got "
                        << getWindow();
   }
@@ -138,7 +138,7 @@ struct Seen {
   const KernelRun &run;
   SlideAttr slide;
   unsigned state; // the input
-  int64_t row, first, count, start, down, right;
+  int64_t row, first, across, lines, start, down, right;
 
   Seen(const KernelRun &run, SlideAttr slide, int64_t row, unsigned state)
       : run(run), slide(slide), state(state), row(row) {
@@ -147,12 +147,13 @@ struct Seen {
     const RunRows &from = run.rowsOf(spaceOfInput(run.type, 0));
     int32_t sequence = rows.sequenceOf[row];
     first = from.offsets[sequence];
-    count = from.offsets[sequence + 1] - first;
+    across = window.isOfAnyWidth() ? from.widths[sequence] : window.getAcross();
+    lines = (from.offsets[sequence + 1] - first) / across;
     int64_t own = row - rows.offsets[sequence];
     start = slide.getResumes() ? rows.positions[row] - own : 0;
-    down = own / window.getAcrossAfter() * window.getStrideDown() -
-           window.getMarginAbove(count / window.getAcross());
-    right = own % window.getAcrossAfter() * window.getStrideRight() - window.getMarginLeft();
+    int64_t after = window.getAcrossAfter(across);
+    down = own / after * window.getStrideDown() - window.getMarginAbove(lines);
+    right = own % after * window.getStrideRight() - window.getMarginLeft(across);
   }
 
   /// Column `column` of an element of the window; nothing if it is outside the sequence.
@@ -161,15 +162,14 @@ struct Seen {
     int64_t line = down + element / window.getWidth() * window.getDilationDown();
     int64_t place = right + element % window.getWidth() * window.getDilationRight();
     double value = 0;
-    if (place < 0 || place >= window.getAcross() || line >= count / window.getAcross() ||
-        line + start < 0) {
+    if (place < 0 || place >= across || line >= lines || line + start < 0) {
       return std::nullopt;
     }
     if (line < 0) {
       int64_t kept = (start + line) % window.getRowsBefore();
       value = run.atPosition(state, row, 0, kept * slide.getWidth() + column);
     } else {
-      value = run.at(0, first + line * window.getAcross() + place, column);
+      value = run.at(0, first + line * across + place, column);
     }
     return slide.getRectifies() ? std::max(value, 0.0) : value;
   }

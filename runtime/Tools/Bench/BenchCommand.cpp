@@ -39,6 +39,7 @@ struct Bench {
 struct Work {
   const Shape &shape;
   InputValues values;
+  std::vector<int32_t> widths;
   std::vector<float> result;
 };
 
@@ -53,8 +54,8 @@ struct Cost {
 } // namespace
 
 static Work makeWork(const Bench &bench, const Shape &shape) {
-  Work work{shape, randomValues(shape, bench.input), {}};
-  const int64_t rows = bench.output.rowsOf(shape.lengths);
+  Work work{shape, randomValues(shape, bench.input), imageWidths(bench.entry, shape.lengths), {}};
+  const int64_t rows = bench.output.rowsOf(shape.lengths, work.widths);
   work.result.resize(static_cast<size_t>(rows * rowWidth(bench.output)));
   return work;
 }
@@ -62,7 +63,7 @@ static Work makeWork(const Bench &bench, const Shape &shape) {
 static Status runOnce(const Bench &bench, Session &session, Work &work) {
   const Input input = work.values.of(bench.input);
   const Output output{bench.output.name, work.result};
-  return session.run(bench.entry.name, work.shape.lengths, {&input, 1}, {&output, 1})
+  return session.run(bench.entry.name, work.shape.lengths, {&input, 1}, {&output, 1}, work.widths)
       .annotate(work.shape.name);
 }
 

@@ -380,6 +380,7 @@ static GenerationRequest shortestSource(const EntryInfo &encode, const PortInfo 
   GenerationRequest request;
   if (input.element == ElementType::F32) {
     request.rows.resize(static_cast<size_t>(encode.lengthMultiple * input.shape.back()));
+    request.width = encode.hasWidths ? 1 : 0;
   } else {
     request.source = {0};
   }

@@ -52,6 +52,7 @@ GenerationRequest TensorExamples::requestOf(size_t index, const GenerationOption
   } else {
     const auto part = std::span(input.rows).subspan(first[index] * width, length * width);
     request.rows.assign(part.begin(), part.end());
+    request.width = static_cast<int32_t>(inputs.batch.sizes().widthOf(index));
   }
   if (!commands.empty() && !options.command) {
     request.options.command = commands[index];

@@ -189,6 +189,14 @@ static Json describeEntry(const EntryInfo &entry) {
     describeCaches(entry, described);
   }
   described["max_length"] = entry.maxLength;
+  if (entry.hasWidths) {
+    described["image_width"] = "any";
+  } else if (entry.lengthMultiple > 1) {
+    described["image_width"] = entry.lengthMultiple;
+  }
+  for (const RowLimit &limit : entry.rowLimits) {
+    described["max_rows"].push_back({{"rows", limit.rows.text()}, {"most", limit.most}});
+  }
   described["dispatches"] = entry.dispatches;
   described["arena_bytes_per_token"] = entry.arenaBytesPerToken;
   described["arena_bytes_per_sequence"] = entry.arenaBytesPerSequence;
@@ -343,6 +351,15 @@ static std::string entryText(const Json &entry) {
   const auto longest = entry["max_length"].get<int64_t>();
   text += fmt::format("  length  {}\n",
                       longest == 0 ? "any" : fmt::format("at most {} tokens a sequence", longest));
+  if (entry.contains("image_width")) {
+    const Json &width = entry["image_width"];
+    text += fmt::format("  pixels  {} in a row\n",
+                        width.is_string() ? width.get<std::string>() + " number" : width.dump());
+  }
+  for (const Json &limit : entry.contains("max_rows") ? entry["max_rows"] : Json::array()) {
+    text += fmt::format("  rows    at most {} of {} a sequence\n", limit["most"].dump(),
+                        limit["rows"].get<std::string>());
+  }
   text += fmt::format("  memory  {} bytes a token", entry["arena_bytes_per_token"].dump());
   if (entry["arena_bytes_per_sequence"] != 0) {
     text += fmt::format(", {} a sequence", entry["arena_bytes_per_sequence"].dump());

@@ -243,6 +243,18 @@ InputValues randomValues(const Shape &shape, const PortInfo &input) {
   return {{}, std::move(rows)};
 }
 
+std::vector<int32_t> imageWidths(const EntryInfo &entry, std::span<const int32_t> lengths) {
+  std::vector<int32_t> widths;
+  for (size_t i = 0; entry.hasWidths && i < lengths.size(); ++i) {
+    int32_t width = 1;
+    for (int64_t each = 1; each * each <= lengths[i] && each <= GridSize::mostAcross; ++each) {
+      width = lengths[i] % each == 0 ? static_cast<int32_t>(each) : width;
+    }
+    widths.push_back(width);
+  }
+  return widths;
+}
+
 std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, int64_t vocabulary) {
   // Low ids are special tokens in most vocabularies.
   const int64_t low = std::min<int64_t>(4, vocabulary - 1);

@@ -82,6 +82,10 @@ struct InputValues {
 /// Values for a batch: ids within the limit of the input, or floats from 0 to 1.
 InputValues randomValues(const Shape &shape, const PortInfo &input);
 
+/// Images of as many pixels as a batch has tokens, as near to squares as they go: their widths
+/// where an entry asks for them, else none.
+std::vector<int32_t> imageWidths(const EntryInfo &entry, std::span<const int32_t> lengths);
+
 /// Sources of ordinary tokens of a vocabulary.
 std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, int64_t vocabulary);
 

@@ -26,9 +26,10 @@ public:
         output(timedOutput(entry)) {}
 
   void add(std::vector<int32_t> lengths, InputValues values) {
-    const auto rows = static_cast<size_t>(output.rowsOf(lengths));
+    std::vector<int32_t> widths = imageWidths(entry, lengths);
+    const auto rows = static_cast<size_t>(output.rowsOf(lengths, widths));
     result.resize(std::max(result.size(), rows * static_cast<size_t>(rowWidth(output))));
-    batches.push_back({std::move(lengths), std::move(values), rows});
+    batches.push_back({std::move(lengths), std::move(widths), std::move(values), rows});
   }
 
   std::string title() const override { return name; }
@@ -44,7 +45,8 @@ public:
       const Input given = batch.values.of(input);
       const Output wanted{
           output.name, std::span(result).first(batch.rows * static_cast<size_t>(rowWidth(output)))};
-      HEDDLE_TRY(session.run(entry.name, batch.lengths, {&given, 1}, {&wanted, 1}).annotate(name));
+      HEDDLE_TRY(session.run(entry.name, batch.lengths, {&given, 1}, {&wanted, 1}, batch.widths)
+                     .annotate(name));
     }
     return {};
   }
@@ -54,7 +56,7 @@ public:
 
 private:
   struct Batch {
-    std::vector<int32_t> lengths;
+    std::vector<int32_t> lengths, widths;
     InputValues values;
     size_t rows;
   };

@@ -33,7 +33,7 @@ void declare(OptionList &list, RunOptions &options) {
             "attention_mask [B,S] or NAME.length [B]; or, of one entry, [tokens] and lengths "
             "[sequences]; rows of floats have their width as one dimension more, pixels are "
             "[B,height,width,channels] and spectra [B,frames,bins], whose NAME.length counts rows "
-            "of these")
+            "of these; images of any width have NAME.width [B] too")
       .required()
       .hinted();
   list.file("--outputs", options.outputs,
@@ -104,7 +104,8 @@ static std::vector<SourceView> sourcesOf(const RunInputs &inputs, const PortInfo
     return sources;
   }
   for (const auto rows : partsOf(std::span(given->rows), inputs.batch.lengths, port.shape.back())) {
-    sources.emplace_back(rows);
+    SourceView &source = sources.emplace_back(rows);
+    source.width = static_cast<int32_t>(inputs.batch.sizes().widthOf(sources.size() - 1));
   }
   return sources;
 }
@@ -126,7 +127,7 @@ static Status encodeSources(PagedDecoder &decoder, const EntryInfo &entry, const
                             const RunInputs &sources, std::vector<SourceId> &ids,
                             std::vector<RunOutput> &outputs) {
   for (const PortInfo &output : entry.outputs) {
-    const int64_t rows = output.rowsOf(sources.batch.lengths);
+    const int64_t rows = output.rowsOf(sources.batch.lengths, sources.batch.widths);
     outputs.push_back({output.name, outputShape(output, sources.batch),
                        std::vector<float>(static_cast<size_t>(rows * rowWidth(output))),
                        derivedLengths(output, sources.batch)});
@@ -315,14 +316,15 @@ static Result<std::vector<std::vector<float>>> runEntry(Session &session, const 
   }
   std::vector<std::vector<float>> values;
   for (const PortInfo &output : entry.outputs) {
-    values.emplace_back(
-        static_cast<size_t>(output.rowsOf(inputs.batch.lengths) * rowWidth(output)));
+    values.emplace_back(static_cast<size_t>(
+        output.rowsOf(inputs.batch.lengths, inputs.batch.widths) * rowWidth(output)));
   }
   std::vector<Output> wanted;
   for (size_t output = 0; output < values.size(); ++output) {
     wanted.push_back({entry.outputs[output].name, values[output]});
   }
-  HEDDLE_TRY_WITH(session.run(entry.name, inputs.batch.lengths, given, wanted), where);
+  HEDDLE_TRY_WITH(session.run(entry.name, inputs.batch.lengths, given, wanted, inputs.batch.widths),
+                  where);
   for (size_t output = 0; output < values.size(); ++output) {
     values[output] = spreadRows(entry.outputs[output], inputs.batch, std::move(values[output]));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finds padding by masks, lengths and pad tokens; checks tensors against an entry.
+/// Checks tensors against an entry.
 #include "runtime/Tools/Run/RunTensors.h"
 
 #include "base/Utf8.h"
@@ -18,175 +18,19 @@
 
 namespace heddle::tools {
 
-std::vector<int32_t> PaddedBatch::gather(std::span<const int32_t> values) const {
-  std::vector<int32_t> gathered;
-  gathered.reserve(positions.size());
-  for (const int64_t position : positions) {
-    gathered.push_back(values[static_cast<size_t>(position)]);
-  }
-  return gathered;
-}
-
-std::vector<float> PaddedBatch::gather(std::span<const float> values, int64_t width) const {
-  std::vector<float> gathered;
-  gathered.reserve(positions.size() * static_cast<size_t>(width));
-  for (const int64_t position : positions) {
-    const auto row = values.begin() + position * width;
-    gathered.insert(gathered.end(), row, row + width);
-  }
-  return gathered;
-}
-
-std::vector<float> PaddedBatch::scatter(std::span<const float> rows, int64_t width) const {
-  const int64_t places =
-      std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
-  std::vector<float> spread(static_cast<size_t>(places * width));
-  for (int64_t token = 0; token < tokens(); ++token) {
-    std::copy_n(rows.begin() + token * width, width,
-                spread.begin() + positions[static_cast<size_t>(token)] * width);
-  }
-  return spread;
-}
-
-std::string PaddedBatch::placeOf(int64_t token) const {
-  const int64_t position = positions[static_cast<size_t>(token)];
-  return rectangular ? fmt::format("row {}, column {}", position / shape.back() + 1,
-                                   position % shape.back() + 1)
-                     : fmt::format("position {}", position + 1);
-}
-
-/// A batch of this shape without its sequences, after the checks all forms share.
-static Result<PaddedBatch> emptyBatch(std::span<const int64_t> shape) {
-  PaddedBatch batch;
-  batch.rectangular = shape.size() == 2;
-  batch.shape.assign(shape.begin(), shape.end());
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("shape {} has no tokens, expected at least one", formatShape(shape)));
-  }
-  if (shape.back() > std::numeric_limits<int32_t>::max()) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("shape {} has a row of {} tokens, expected at most {}",
-                                    formatShape(shape), shape.back(),
-                                    std::numeric_limits<int32_t>::max()));
-  }
-  return batch;
-}
-
-Result<PaddedBatch> batchWithoutPadding(std::span<const int64_t> shape) {
-  HEDDLE_ASSIGN(PaddedBatch batch, emptyBatch(shape));
-  const int64_t sequences = batch.rectangular ? shape.front() : 1;
-  batch.lengths.assign(static_cast<size_t>(sequences), static_cast<int32_t>(shape.back()));
-  batch.positions.resize(static_cast<size_t>(sequences * shape.back()));
-  std::iota(batch.positions.begin(), batch.positions.end(), int64_t(0));
-  return batch;
-}
-
-Result<PaddedBatch> batchWithMask(std::span<const int64_t> shape, std::span<const int32_t> mask) {
-  HEDDLE_ASSIGN(PaddedBatch batch, emptyBatch(shape));
-  const int64_t columns = shape.back();
-  for (int64_t row = 0; row < shape.front(); ++row) {
-    const std::span<const int32_t> marks =
-        mask.subspan(static_cast<size_t>(row * columns), static_cast<size_t>(columns));
-    const auto foreign = std::find_if(marks.begin(), marks.end(),
-                                      [](int32_t mark) { return mark != 0 && mark != 1; });
-    if (foreign != marks.end()) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("row {}, column {} is {}, expected 0 or 1", row + 1,
-                                      foreign - marks.begin() + 1, *foreign));
-    }
-    const auto begin = std::find(marks.begin(), marks.end(), 1);
-    const auto end = std::find(begin, marks.end(), 0);
-    if (begin == marks.end()) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("row {} is all zeros, expected at least one token", row + 1));
-    }
-    if (const auto again = std::find(end, marks.end(), 1); again != marks.end()) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("row {} has a hole: 0 at column {} and 1 again at column {}, "
-                                      "expected the ones of a row to stand together",
-                                      row + 1, end - marks.begin() + 1, again - marks.begin() + 1));
-    }
-    batch.lengths.push_back(static_cast<int32_t>(end - begin));
-    for (auto mark = begin; mark != end; ++mark) {
-      batch.positions.push_back(row * columns + (mark - marks.begin()));
-    }
-  }
-  return batch;
-}
-
-Result<PaddedBatch> batchWithPadding(std::span<const int64_t> shape, std::span<const int32_t> ids,
-                                     int32_t pad) {
-  HEDDLE_ASSIGN(PaddedBatch batch, emptyBatch(shape));
-  const int64_t columns = shape.back();
-  for (int64_t row = 0; row < shape.front(); ++row) {
-    int64_t length = columns;
-    while (length > 0 && ids[static_cast<size_t>(row * columns + length - 1)] == pad) {
-      --length;
-    }
-    if (length == 0) {
-      return HEDDLE_ERROR(InvalidArgument, fmt::format("row {} is all padding ({}), expected at "
-                                                       "least one token",
-                                                       row + 1, pad));
-    }
-    batch.lengths.push_back(static_cast<int32_t>(length));
-    for (int64_t column = 0; column < length; ++column) {
-      batch.positions.push_back(row * columns + column);
-    }
-  }
-  return batch;
-}
-
-Result<PaddedBatch> batchWithLengths(std::span<const int64_t> shape,
-                                     std::span<const int32_t> lengths) {
-  HEDDLE_ASSIGN(PaddedBatch batch, emptyBatch(shape));
-  int64_t tokens = 0;
-  for (size_t sequence = 0; sequence < lengths.size(); ++sequence) {
-    if (lengths[sequence] < 1) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("sequence {} has length {}, expected at least one token",
-                                      sequence + 1, lengths[sequence]));
-    }
-    tokens += lengths[sequence];
-  }
-  if (tokens != shape.front()) {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("the lengths add up to {} tokens, expected the {} that are given", tokens,
-                    shape.front()));
-  }
-  batch.lengths.assign(lengths.begin(), lengths.end());
-  batch.positions.resize(static_cast<size_t>(tokens));
-  std::iota(batch.positions.begin(), batch.positions.end(), int64_t(0));
-  return batch;
-}
-
-/// [B,S], whose rows have so many pieces of `piece` tokens each, then padding: rows of pixels, or
-/// tokens.
-static Result<PaddedBatch> batchWithCounts(std::span<const int64_t> shape,
-                                           std::span<const int32_t> counts, int64_t piece) {
-  HEDDLE_ASSIGN(PaddedBatch batch, emptyBatch(shape));
-  const int64_t columns = shape.back();
-  for (int64_t row = 0; row < shape.front(); ++row) {
-    const int64_t count = counts[static_cast<size_t>(row)];
-    if (count < 1 || count > columns / piece) {
-      return HEDDLE_ERROR(OutOfRange, fmt::format("sequence {} has {}, expected 1 to {}", row + 1,
-                                                  count, columns / piece));
-    }
-    batch.lengths.push_back(static_cast<int32_t>(count * piece));
-    for (int64_t column = 0; column < count * piece; ++column) {
-      batch.positions.push_back(row * columns + column);
-    }
-  }
-  return batch;
-}
-
 static constexpr std::string_view maskName = "attention_mask";
 static constexpr std::string_view lengthsName = "lengths";
 
 /// The tensor that says how long each sequence of an input is: "audio.length".
 static std::string lengthName(std::string_view input) { return std::string(input) + ".length"; }
+
+/// The tensor that says how wide each image of an input is: "image.width".
+static std::string widthName(std::string_view input) { return std::string(input) + ".width"; }
+
+/// Whether the sequences of an entry are images or spectra.
+static bool readsPixels(const EntryInfo &entry) {
+  return entry.hasWidths || entry.lengthMultiple > 1;
+}
 
 static const SafetensorsTensor *findTensor(std::span<const SafetensorsTensor> tensors,
                                            std::string_view name) {
@@ -231,7 +75,8 @@ static std::vector<std::string> namesIgnored(const EntryInfo &entry,
   std::vector<std::string> ignored;
   for (const SafetensorsTensor &tensor : tensors) {
     const auto isOf = [&](const PortInfo &input) {
-      return input.name == tensor.name || lengthName(input.name) == tensor.name;
+      return input.name == tensor.name || lengthName(input.name) == tensor.name ||
+             (readsPixels(entry) && widthName(input.name) == tensor.name);
     };
     const bool known = tensor.name == maskName || tensor.name == lengthsName ||
                        std::any_of(entry.inputs.begin(), entry.inputs.end(), isOf);
@@ -293,6 +138,144 @@ pixelsAsRows(const EntryInfo &entry, std::span<const SafetensorsTensor> tensors,
     tensor.shape = {shape[0], shape[1] * across, *width};
   }
   return flat;
+}
+
+/// A tensor beside an input, one number for each sequence: 1 to `most`. Without it all have that.
+static Result<std::vector<int32_t>> countsBeside(std::span<const SafetensorsTensor> tensors,
+                                                 const std::string &name, int64_t sequences,
+                                                 int64_t most, std::string_view where) {
+  const SafetensorsTensor *const tensor = findTensor(tensors, name);
+  if (tensor == nullptr) {
+    return std::vector<int32_t>(static_cast<size_t>(sequences), static_cast<int32_t>(most));
+  }
+  if (tensor->shape != std::vector<int64_t>{sequences}) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} has shape {}, expected [{}], one for each sequence",
+                                    tensorWhere(where, name), formatShape(tensor->shape),
+                                    sequences));
+  }
+  HEDDLE_ASSIGN(std::vector<int32_t> counts, integersOf(*tensor, where));
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] < 1 || counts[i] > most) {
+      return HEDDLE_ERROR(OutOfRange,
+                          fmt::format("{}: sequence {} has {}, expected 1 to {}",
+                                      tensorWhere(where, name), i + 1, counts[i], most));
+    }
+  }
+  return counts;
+}
+
+/// The images of any width of an input: [B,height,width,channels], all or parts of it, or
+/// [tokens,channels] with lengths and widths beside them. Also the shape of such a tensor as the
+/// rows that an input has, [B,length,channels].
+static Result<PaddedBatch> imagesOf(const SafetensorsTensor &tensor, const PortInfo &input,
+                                    std::span<const SafetensorsTensor> tensors,
+                                    std::string_view where) {
+  const int64_t channels = input.shape.size() == 2 ? input.shape.back() : 1;
+  std::vector<int64_t> shape = tensor.shape;
+  // Numbers of pixels that are ids, and those of one channel, need no dimension of their own.
+  if (shape.size() == 3 && channels == 1) {
+    shape.push_back(1);
+  }
+  const bool areImages = shape.size() == 4 && shape[3] == channels;
+  const bool areTokens = shape.size() == (input.shape.size() == 2 ? 2 : 1) &&
+                         (input.shape.size() == 1 || shape[1] == channels);
+  if (!areImages && !areTokens) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{} has shape {}, expected [sequences, height, width, {}], or [tokens, {}] "
+                    "beside {} and {}",
+                    tensorWhere(where, tensor.name), formatShape(tensor.shape), channels, channels,
+                    quote(lengthsName), quote(widthName(tensor.name))));
+  }
+  if (findTensor(tensors, maskName) != nullptr) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} is given beside images, expected {} and {}",
+                                    tensorWhere(where, maskName), quote(lengthName(tensor.name)),
+                                    quote(widthName(tensor.name))));
+  }
+  if (areImages) {
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{} has shape {}, expected at least one pixel in at least "
+                                      "one example",
+                                      tensorWhere(where, tensor.name), formatShape(tensor.shape)));
+    }
+    if (shape[1] > std::numeric_limits<int32_t>::max() || shape[2] > GridSize::mostAcross ||
+        shape[1] > std::numeric_limits<int32_t>::max() / shape[2]) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{} has shape {}, expected rows of at most {} pixels and "
+                                      "fewer than 2^31 in all",
+                                      tensorWhere(where, tensor.name), formatShape(tensor.shape),
+                                      GridSize::mostAcross));
+    }
+    HEDDLE_ASSIGN(const std::vector<int32_t> heights,
+                  countsBeside(tensors, lengthName(tensor.name), shape[0], shape[1], where));
+    HEDDLE_ASSIGN(const std::vector<int32_t> widths,
+                  countsBeside(tensors, widthName(tensor.name), shape[0], shape[2], where));
+    return batchOfImages(shape, heights, widths);
+  }
+  const SafetensorsTensor *const lengths = findTensor(tensors, lengthsName);
+  if (lengths == nullptr || lengths->shape.size() != 1 ||
+      findTensor(tensors, widthName(tensor.name)) == nullptr) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} has shape {}, expected tensors {} and {} [sequences] "
+                                    "beside it",
+                                    tensorWhere(where, tensor.name), formatShape(tensor.shape),
+                                    quote(lengthsName), quote(widthName(tensor.name))));
+  }
+  HEDDLE_ASSIGN(const std::vector<int32_t> counts, integersOf(*lengths, where));
+  Result<PaddedBatch> batch = batchWithLengths(std::span(shape).first(1), counts);
+  HEDDLE_TRY_WITH(batch.status(), tensorWhere(where, lengthsName));
+  HEDDLE_ASSIGN(batch->widths,
+                countsBeside(tensors, widthName(tensor.name), static_cast<int64_t>(counts.size()),
+                             GridSize::mostAcross, where));
+  return batch;
+}
+
+/// Images of any width as the rows that an input has: [sequences, length, width].
+static std::vector<SafetensorsTensor> imagesAsRows(const EntryInfo &entry,
+                                                   std::span<const SafetensorsTensor> tensors) {
+  std::vector<SafetensorsTensor> flat(tensors.begin(), tensors.end());
+  for (SafetensorsTensor &tensor : flat) {
+    const auto input = std::find_if(entry.inputs.begin(), entry.inputs.end(),
+                                    [&](const PortInfo &each) { return each.name == tensor.name; });
+    if (input == entry.inputs.end()) {
+      continue;
+    }
+    const std::optional<int64_t> width = widthOf(*input);
+    const size_t rank = tensor.shape.size();
+    if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) {
+      // Whatever it is, it is not what the images are.
+      continue;
+    }
+    if (rank == 4 || (rank == 3 && width.value_or(1) == 1)) {
+      tensor.shape = {tensor.shape[0], tensor.shape[1] * tensor.shape[2]};
+      if (width) {
+        tensor.shape.push_back(*width);
+      }
+    }
+  }
+  return flat;
+}
+
+/// Where all images have one width, those that a file names must have it.
+static Status checkOneWidth(const EntryInfo &entry, const PortInfo &input,
+                            std::span<const SafetensorsTensor> tensors, std::string_view where) {
+  const SafetensorsTensor *const tensor = findTensor(tensors, widthName(input.name));
+  if (tensor == nullptr || !readsPixels(entry)) {
+    return {};
+  }
+  HEDDLE_ASSIGN(const std::vector<int32_t> widths, integersOf(*tensor, where));
+  for (size_t i = 0; i < widths.size(); ++i) {
+    if (widths[i] != entry.lengthMultiple) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: sequence {} has {}, the model expects {}",
+                                      tensorWhere(where, tensor->name), i + 1, widths[i],
+                                      entry.lengthMultiple));
+    }
+  }
+  return {};
 }
 
 /// The shapes that rows of floats may have.
@@ -421,12 +404,20 @@ Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> given, std::string_view where,
                                 int32_t pad) {
   HEDDLE_TRY(checkInputs(entry, given, where));
-  HEDDLE_ASSIGN(const std::vector<SafetensorsTensor> tensors, pixelsAsRows(entry, given, where));
-  const SafetensorsTensor &first = *findTensor(tensors, shaping.name);
   RunInputs inputs;
+  std::vector<SafetensorsTensor> tensors;
+  if (entry.hasWidths) {
+    HEDDLE_ASSIGN(inputs.batch, imagesOf(*findTensor(given, shaping.name), shaping, given, where));
+    tensors = imagesAsRows(entry, given);
+  } else {
+    HEDDLE_TRY(checkOneWidth(entry, shaping, given, where));
+    HEDDLE_ASSIGN(tensors, pixelsAsRows(entry, given, where));
+    HEDDLE_ASSIGN(inputs.batch,
+                  batchOf(*findTensor(tensors, shaping.name), shaping, entry.lengthMultiple,
+                          tensors, where, shaping.pad.value_or(pad)));
+  }
+  const SafetensorsTensor &first = *findTensor(tensors, shaping.name);
   inputs.ignored = namesIgnored(entry, tensors);
-  HEDDLE_ASSIGN(inputs.batch, batchOf(first, shaping, entry.lengthMultiple, tensors, where,
-                                      shaping.pad.value_or(pad)));
   for (const PortInfo &input : entry.inputs) {
     const SafetensorsTensor *tensor = findTensor(tensors, input.name);
     if (tensor == nullptr) {
@@ -506,14 +497,27 @@ static std::optional<RowSpace> derivedSpace(const PortInfo &output) {
   return space && space->isDerived() ? space : std::nullopt;
 }
 
+/// The rows of an output that a line of a rectangle has.
+static int64_t rowsOfLine(const PortInfo &output, const PaddedBatch &batch) {
+  if (batch.widths.empty()) {
+    return output.rowsOf(batch.shape.back());
+  }
+  int64_t most = 0;
+  for (size_t i = 0; i < batch.lengths.size(); ++i) {
+    most = std::max(most, output.rowsOf(batch.lengths[i], batch.widths[i]));
+  }
+  return most;
+}
+
 std::vector<int64_t> outputShape(const PortInfo &output, const PaddedBatch &batch) {
   std::vector<int64_t> shape = output.shape;
   const std::optional<RowSpace> derived = derivedSpace(output);
   if (batch.rectangular && (derived || shape.front() == tokensDimension)) {
-    shape.front() = output.rowsOf(batch.shape.back());
+    shape.front() =
+        shape.front() == tokensDimension ? batch.shape.back() : rowsOfLine(output, batch);
     shape.insert(shape.begin(), batch.shape.front());
   } else {
-    shape.front() = output.rowsOf(batch.lengths);
+    shape.front() = output.rowsOf(batch.lengths, batch.widths);
   }
   return shape;
 }
@@ -530,11 +534,13 @@ std::vector<float> spreadRows(const PortInfo &output, const PaddedBatch &batch,
   if (!derivedSpace(output)) {
     return rows;
   }
-  const int64_t line = output.rowsOf(batch.shape.back()) * width;
+  const int64_t line = rowsOfLine(output, batch) * width;
   std::vector<float> spread(static_cast<size_t>(batch.sequences() * line));
   auto from = rows.begin();
   for (int64_t i = 0; i < batch.sequences(); ++i) {
-    const int64_t count = output.rowsOf(batch.lengths[static_cast<size_t>(i)]) * width;
+    const auto sequence = static_cast<size_t>(i);
+    const int64_t count =
+        output.rowsOf(batch.lengths[sequence], batch.sizes().widthOf(sequence)) * width;
     std::copy_n(from, count, spread.begin() + i * line);
     from += count;
   }
@@ -558,8 +564,9 @@ Status checkLengthsNames(std::span<const PortInfo> outputs) {
 
 std::vector<int32_t> derivedLengths(const PortInfo &output, const PaddedBatch &batch) {
   std::vector<int32_t> lengths;
-  for (const int32_t length : derivedSpace(output) ? batch.lengths : std::vector<int32_t>()) {
-    lengths.push_back(static_cast<int32_t>(output.rowsOf(int64_t{length})));
+  for (size_t i = 0; derivedSpace(output) && i < batch.lengths.size(); ++i) {
+    lengths.push_back(
+        static_cast<int32_t>(output.rowsOf(batch.lengths[i], batch.sizes().widthOf(i))));
   }
   return lengths;
 }

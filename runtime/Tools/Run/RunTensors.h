@@ -8,6 +8,7 @@
 #include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Session.h"
 #include "heddle/Status.h"
+#include "runtime/Tools/Run/PaddedBatch.h"
 
 #include <cstdint>
 #include <span>
@@ -15,46 +16,6 @@
 #include <vector>
 
 namespace heddle::tools {
-
-/// Where the tokens of a batch lie in its tensors.
-struct PaddedBatch {
-  /// Tensors begin with [sequences, S] (rectangular) or [tokens]; those of ids have nothing more,
-  /// those of rows of floats their width.
-  bool rectangular = false;
-  /// The first dimensions of every tensor.
-  std::vector<int64_t> shape;
-  /// Tokens of every sequence.
-  std::vector<int32_t> lengths;
-  /// The position of every token in such a tensor; without padding, 0, 1, 2, ...
-  std::vector<int64_t> positions;
-
-  int64_t tokens() const { return static_cast<int64_t>(positions.size()); }
-  int64_t sequences() const { return static_cast<int64_t>(lengths.size()); }
-
-  /// The values of the tokens of a tensor of ids.
-  std::vector<int32_t> gather(std::span<const int32_t> values) const;
-  /// The rows of the tokens of a tensor [shape..., width].
-  std::vector<float> gather(std::span<const float> values, int64_t width) const;
-  /// Rows of the tokens, [tokens, width], spread to [shape..., width]; rows of padding are zero.
-  std::vector<float> scatter(std::span<const float> rows, int64_t width) const;
-  /// "row 2, column 5" or "position 7" of a token.
-  std::string placeOf(int64_t token) const;
-};
-
-/// [B,S] without a mask: every row is a sequence of S tokens.
-Result<PaddedBatch> batchWithoutPadding(std::span<const int64_t> shape);
-
-/// [B,S] with a mask of ones and zeros, [B,S] too. The ones of a row stand together, at its
-/// beginning, at its end or between padding.
-Result<PaddedBatch> batchWithMask(std::span<const int64_t> shape, std::span<const int32_t> mask);
-
-/// [B,S], where every row ends in padding: the token `pad`, from the last other token on.
-Result<PaddedBatch> batchWithPadding(std::span<const int64_t> shape, std::span<const int32_t> ids,
-                                     int32_t pad);
-
-/// [tokens], cut into sequences of these lengths.
-Result<PaddedBatch> batchWithLengths(std::span<const int64_t> shape,
-                                     std::span<const int32_t> lengths);
 
 /// The values of all tokens for one input of the entry: their ids, or rows of floats.
 struct RunInput {
@@ -83,7 +44,8 @@ struct RunInputs {
 /// is the input that gives the batch its shape. In [B,S], its tensor NAME.length [B] says how many
 /// tokens, or rows of pixels, each sequence has; else, if it has ids, then without a mask its rows
 /// end in tokens `pad` that are none (-1: there are none such), or those that the input itself
-/// names. `where` begins every message.
+/// names. Images of any width [B,height,width,channels] may have a tensor NAME.width [B] beside
+/// that of their heights; [tokens,channels] need it. `where` begins every message.
 Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> tensors, std::string_view where,
                                 int32_t pad = -1);
@@ -106,7 +68,8 @@ Status putCommands(RunInputs &targets, const EntryInfo &decode,
                    std::span<const SafetensorsTensor> tensors, std::string_view where);
 
 /// The shape of an output in the file: [B,S,width] or [tokens,width], and [sequences,width]. Where
-/// rows derive from tokens it is [B,R,width], R being the rows of S tokens, or [rows,width].
+/// rows derive from tokens it is [B,R,width], R being the rows of S tokens, or of images of any
+/// width the most that one has, or [rows,width].
 std::vector<int64_t> outputShape(const PortInfo &output, const PaddedBatch &batch);
 
 /// The rows of an output as the file has them: in a rectangle those of a sequence that has fewer

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The number a binary's manifest carries; the runtime refuses any other. */
-#define HEDDLE_ABI 7
+#define HEDDLE_ABI 8
 
 /* Sections of a compiled model. Neither is loaded as program: the runtime maps the file. */
 #define HEDDLE_MANIFEST_SECTION ".heddle.manifest"
@@ -70,6 +70,8 @@ typedef struct HeddleRows {
                                  time it counts from there */
   const int32_t *ranks;   /* [sequences]: the row of a sequence in a step is offsets[t] + this */
   const int32_t *lengths; /* [sequences]: the tokens of a sequence */
+  const int32_t *widths; /* [sequences]: the rows side by side of a sequence that is an image, where
+                            images have any width; of tokens, its pixels in a row; else null */
 } HeddleRows;
 
 /* What every kernel call of one dispatch shares. Field order is the layout compiled code reads:

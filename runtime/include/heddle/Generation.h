@@ -108,6 +108,8 @@ struct GenerationRequest {
   /// Instead of tokens, where the model reads those: the rows of floats of its entry "encode", end
   /// to end, such as the pixels of an image.
   std::vector<float> rows = {};
+  /// The pixels in a row of these, where EntryInfo::hasWidths.
+  int32_t width = 0;
 };
 
 /// One result for a sentence.

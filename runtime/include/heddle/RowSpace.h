@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,25 +23,35 @@ enum class RowSpaceKind : uint8_t {
 
 /// The size of a space of pixels: rows of an image have `across` pixels each, of which every
 /// `down`th row and every `right`th column is left. The tokens of a sequence are the pixels of an
-/// image, row by row.
+/// image, row by row. With `anyWidth` across, the width of each image is a number of its sequence.
 struct GridSize {
+  static constexpr int64_t anyWidth = 0;
   static constexpr int64_t mostAcross = (int64_t{1} << 16) - 1;
   static constexpr int64_t mostStride = (int64_t{1} << 8) - 1;
 
   uint64_t across = 1, down = 1, right = 1;
 
-  /// Pixels of a row that are left.
-  constexpr uint64_t rowPixels() const { return (across + right - 1) / right; }
-  constexpr uint64_t rows(uint64_t tokens) const {
-    const uint64_t height = (tokens + across - 1) / across;
-    return (height + down - 1) / down * rowPixels();
+  constexpr bool isOfAnyWidth() const { return across == anyWidth; }
+  /// Pixels that are left of a row of an image whose rows have `width`, which counts where images
+  /// have any.
+  constexpr uint64_t rowPixels(uint64_t width = anyWidth) const {
+    return ((isOfAnyWidth() ? width : across) + right - 1) / right;
+  }
+  constexpr uint64_t rows(uint64_t tokens, uint64_t width) const {
+    if (isOfAnyWidth() && width == 0) {
+      // No width leaves more.
+      return tokens;
+    }
+    const uint64_t wide = isOfAnyWidth() ? width : across;
+    const uint64_t height = (tokens + wide - 1) / wide;
+    return (height + down - 1) / down * rowPixels(width);
   }
   /// One number, as RowSpace::size() has it.
   constexpr int64_t packed() const {
     return static_cast<int64_t>(across << 16 | down << 8 | right);
   }
   constexpr bool isValid() const {
-    return across > 1 && across <= mostAcross && down > 0 && down <= mostStride && right > 0 &&
+    return across != 1 && across <= mostAcross && down > 0 && down <= mostStride && right > 0 &&
            right <= mostStride;
   }
 };
@@ -64,7 +75,7 @@ struct SplitSize {
 };
 
 // What the table says of a split space: what it says of the other one, for each part.
-constexpr uint64_t splitRows(uint64_t n, uint64_t size);
+constexpr uint64_t splitRows(uint64_t n, uint64_t size, uint64_t width);
 constexpr uint64_t splitPerToken(uint64_t bytes, uint64_t size);
 constexpr uint64_t splitPerSequence(uint64_t bytes, uint64_t size);
 
@@ -72,7 +83,7 @@ constexpr uint64_t splitPerSequence(uint64_t bytes, uint64_t size);
 struct RowSpaceInfo {
   std::string_view name;
   RowSpaceOrigin origin;
-  uint64_t (*rows)(uint64_t n, uint64_t size);
+  uint64_t (*rows)(uint64_t n, uint64_t size, uint64_t width);
   uint64_t (*unit)(uint64_t size);
   uint64_t (*perToken)(uint64_t bytes, uint64_t size);
   uint64_t (*perSequence)(uint64_t bytes, uint64_t size);
@@ -83,7 +94,8 @@ inline constexpr RowSpaceInfo rowSpaceTable[] = {
 #define HEDDLE_ROW_SPACE(Name, name, Origin, rows, unit, perToken, perSequence)                    \
   {name,                                                                                           \
    RowSpaceOrigin::Origin,                                                                         \
-   []([[maybe_unused]] uint64_t n, [[maybe_unused]] uint64_t size) -> uint64_t { return rows; },   \
+   []([[maybe_unused]] uint64_t n, [[maybe_unused]] uint64_t size,                                 \
+      [[maybe_unused]] uint64_t width) -> uint64_t { return rows; },                               \
    []([[maybe_unused]] uint64_t size) -> uint64_t { return unit; },                                \
    []([[maybe_unused]] uint64_t bytes, [[maybe_unused]] uint64_t size) -> uint64_t {               \
      return perToken;                                                                              \
@@ -149,12 +161,12 @@ public:
               SplitSize{count, static_cast<int64_t>(itsKind), itsSize}.packed());
   }
 
-  /// What is left of these rows, `across` of which are side by side, if every `down`th and, of
-  /// those side by side, every `right`th stays. Rows that are not side by side, `across` 1, are
-  /// left as blocks. Nothing if there is no such space, or if rows of an image are of another
-  /// width.
+  /// What is left of these rows, `across` of which are side by side, or GridSize::anyWidth, if
+  /// every `down`th and, of those side by side, every `right`th stays. Rows that are not side by
+  /// side, `across` 1, are left as blocks. Nothing if there is no such space, or if rows of an
+  /// image are of another width.
   constexpr std::optional<RowSpace> strided(int64_t across, int64_t down, int64_t right) const {
-    const bool isInRange = across > 0 && across <= GridSize::mostAcross && down > 0 &&
+    const bool isInRange = across >= 0 && across <= GridSize::mostAcross && down > 0 &&
                            down <= GridSize::mostStride && right > 0 &&
                            right <= GridSize::mostStride;
     if (!isInRange || isOrdered() || unit() == 0 || (across == 1 && right > 1)) {
@@ -169,8 +181,10 @@ public:
     if (itsKind == RowSpaceKind::Grid) {
       grid = gridOf(argument());
     }
+    // Of images of any width any number of pixels is left.
     if ((itsKind != RowSpaceKind::Grid && itsKind != RowSpaceKind::Tokens) ||
-        grid.rowPixels() != static_cast<uint64_t>(across)) {
+        (across == GridSize::anyWidth) != grid.isOfAnyWidth() ||
+        (!grid.isOfAnyWidth() && grid.rowPixels() != static_cast<uint64_t>(across))) {
       return std::nullopt;
     }
     grid.down *= static_cast<uint64_t>(down);
@@ -179,9 +193,22 @@ public:
   }
 
   constexpr RowSpaceKind kind() const { return itsKind; }
-  /// What the tokens of every sequence are a multiple of.
+  /// What the tokens of every sequence are a multiple of, beside its own width.
   constexpr int64_t tokenMultiple() const {
-    return itsKind == RowSpaceKind::Grid ? static_cast<int64_t>(gridOf(argument()).across) : 1;
+    return itsKind == RowSpaceKind::Grid && !hasWidths()
+               ? static_cast<int64_t>(gridOf(argument()).across)
+               : 1;
+  }
+  /// Whether the rows of a sequence follow from its width too: images of any width.
+  constexpr bool hasWidths() const {
+    const RowSpace rows = base();
+    return rows.itsKind == RowSpaceKind::Grid && gridOf(rows.argument()).isOfAnyWidth();
+  }
+  /// The rows side by side here of an image whose rows have `width` pixels.
+  constexpr int64_t rowPixels(int64_t width) const {
+    return itsKind == RowSpaceKind::Grid
+               ? static_cast<int64_t>(gridOf(argument()).rowPixels(static_cast<uint64_t>(width)))
+               : width;
   }
   /// The size of a derived space; else 0.
   constexpr int64_t size() const { return itsSize; }
@@ -205,9 +232,11 @@ public:
   }
   constexpr bool operator==(const RowSpace &) const = default;
 
-  /// The rows of a sequence of so many tokens, which are above 0.
-  constexpr int64_t rowsOf(int64_t tokens) const {
-    return static_cast<int64_t>(info().rows(static_cast<uint64_t>(tokens), argument()));
+  /// The rows of a sequence of so many tokens, which are above 0. Where hasWidths() `width` is the
+  /// pixels of a row of its image; 0 answers the most rows that any has.
+  constexpr int64_t rowsOf(int64_t tokens, int64_t width = 0) const {
+    return static_cast<int64_t>(
+        info().rows(static_cast<uint64_t>(tokens), argument(), static_cast<uint64_t>(width)));
   }
   /// How many tokens become one row; 0: all of a sequence.
   constexpr uint64_t unit() const { return info().unit(argument()); }
@@ -216,6 +245,9 @@ public:
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
     if (isSplit()) {
       return base().tokensWithin(rows / parts());
+    }
+    if (hasWidths()) {
+      return rows;
     }
     if (itsKind == RowSpaceKind::Grid) {
       const GridSize grid = gridOf(argument());
@@ -253,7 +285,7 @@ public:
   constexpr uint64_t perSequence(uint64_t bytes) const {
     return info().perSequence(bytes, argument());
   }
-  /// "tokens", "blocks(tokens, 2)", "grid(tokens, 29, 2, 2)"
+  /// "tokens", "blocks(tokens, 2)", "grid(tokens, 29, 2, 2)", "grid(tokens, ?, 2, 2)"
   std::string text() const {
     std::string text(info().name);
     if (isSplit()) {
@@ -261,8 +293,9 @@ public:
     }
     if (itsKind == RowSpaceKind::Grid) {
       const GridSize grid = gridOf(argument());
-      return text + "(" + std::string(tokens().info().name) + ", " + std::to_string(grid.across) +
-             ", " + std::to_string(grid.down) + ", " + std::to_string(grid.right) + ")";
+      return text + "(" + std::string(tokens().info().name) + ", " +
+             (grid.isOfAnyWidth() ? "?" : std::to_string(grid.across)) + ", " +
+             std::to_string(grid.down) + ", " + std::to_string(grid.right) + ")";
     }
     return isDerived() ? text + "(" + std::string(tokens().info().name) + ", " +
                              std::to_string(itsSize) + ")"
@@ -288,9 +321,10 @@ private:
 constexpr RowSpace splitBase(uint64_t size) {
   return RowSpace::of(RowSpaceKind::Choices, static_cast<int64_t>(size))->base();
 }
-constexpr uint64_t splitRows(uint64_t n, uint64_t size) {
+constexpr uint64_t splitRows(uint64_t n, uint64_t size, uint64_t width) {
   const auto parts = static_cast<uint64_t>(SplitSize::of(static_cast<int64_t>(size)).parts);
-  return parts * static_cast<uint64_t>(splitBase(size).rowsOf(static_cast<int64_t>(n)));
+  return parts * static_cast<uint64_t>(
+                     splitBase(size).rowsOf(static_cast<int64_t>(n), static_cast<int64_t>(width)));
 }
 constexpr uint64_t splitPerToken(uint64_t bytes, uint64_t size) {
   const auto parts = static_cast<uint64_t>(SplitSize::of(static_cast<int64_t>(size)).parts);
@@ -300,6 +334,32 @@ constexpr uint64_t splitPerSequence(uint64_t bytes, uint64_t size) {
   const auto parts = static_cast<uint64_t>(SplitSize::of(static_cast<int64_t>(size)).parts);
   return splitBase(size).perSequence(parts * bytes);
 }
+
+/// How many tokens each sequence of a batch has and, where they are images of any width, how many
+/// pixels a row of it.
+struct SequenceSizes {
+  std::span<const int32_t> lengths;
+  /// Empty: no sequence has one.
+  std::span<const int32_t> widths = {};
+
+  constexpr int64_t widthOf(size_t sequence) const { return widths.empty() ? 0 : widths[sequence]; }
+  /// The rows of a sequence.
+  constexpr int64_t rowsIn(RowSpace space, size_t sequence) const {
+    return space.rowsOf(lengths[sequence], widthOf(sequence));
+  }
+  /// Those of all of them.
+  constexpr int64_t rowsIn(RowSpace space) const {
+    int64_t rows = 0;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      rows += rowsIn(space, i);
+    }
+    return rows;
+  }
+  /// Consecutive sequences.
+  constexpr SequenceSizes part(size_t first, size_t count) const {
+    return {lengths.subspan(first, count), widths.empty() ? widths : widths.subspan(first, count)};
+  }
+};
 
 /// A dimension of a shape that depends on the batch: the rows of a space, or the most rows that one
 /// sequence has in it, which is the stride between the key lists of consecutive rows. In shapes it

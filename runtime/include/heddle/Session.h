@@ -64,18 +64,16 @@ struct PortInfo {
   std::optional<int32_t> pad = std::nullopt;
 
   /// The rows that a sequence of so many tokens has here: as many, one, or for example half as many
-  /// where rows are blocks of two tokens.
-  int64_t rowsOf(int64_t tokens) const {
+  /// where rows are blocks of two tokens. `width`: the pixels in a row of it, where
+  /// EntryInfo::hasWidths.
+  int64_t rowsOf(int64_t tokens, int64_t width = 0) const {
     const std::optional<RowSpace> space = rowSpaceOf(shape.front());
-    return space ? space->rowsOf(tokens) : 0;
+    return space ? space->rowsOf(tokens, width) : 0;
   }
   /// The rows of a batch, which lie in the order of its sequences.
-  int64_t rowsOf(std::span<const int32_t> lengths) const {
-    int64_t rows = 0;
-    for (const int32_t length : lengths) {
-      rows += rowsOf(int64_t{length});
-    }
-    return rows;
+  int64_t rowsOf(std::span<const int32_t> lengths, std::span<const int32_t> widths = {}) const {
+    const std::optional<RowSpace> space = rowSpaceOf(shape.front());
+    return space ? SequenceSizes{lengths, widths}.rowsIn(*space) : 0;
   }
 };
 
@@ -101,6 +99,12 @@ struct CacheInfo {
   RowSpace rows = RowSpace::tokens();
 };
 
+/// The most rows that a sequence may have in a space.
+struct RowLimit {
+  RowSpace rows = RowSpace::tokens();
+  int64_t most = 0;
+};
+
 /// One function of a model: "encode", "embed", ...
 struct EntryInfo {
   std::string name;
@@ -117,6 +121,10 @@ struct EntryInfo {
   int64_t maxLength = 0;
   /// The tokens of every sequence are a multiple of this: rows of pixels of an image.
   int64_t lengthMultiple = 1;
+  /// Whether sequences are images of any width: their widths are given beside their lengths.
+  bool hasWidths = false;
+  /// What the model has positions for of such images.
+  std::vector<RowLimit> rowLimits = {};
   /// Bytes of working memory for a batch: at most perToken * tokens + perSequence * sequences +
   /// perTokenAndLongest * tokens * longest, exact unless the entry has derived rows.
   uint64_t arenaBytesPerToken = 0;
@@ -324,9 +332,11 @@ public:
 
   /// Runs `entry` over a batch of lengths.size() sequences with lengths[i] > 0 tokens each. An
   /// empty batch does nothing. Every input that is not optional must be given, with sum(lengths)
-  /// ids or rows. Only the named outputs are computed.
+  /// ids or rows. Only the named outputs are computed. Where EntryInfo::hasWidths, sequence i is an
+  /// image of lengths[i] pixels, row by row, widths[i] of them in a row.
   Status run(std::string_view entry, std::span<const int32_t> lengths,
-             std::span<const Input> inputs, std::span<const Output> outputs);
+             std::span<const Input> inputs, std::span<const Output> outputs,
+             std::span<const int32_t> widths = {});
 
   /// Tokenises every text and runs the entry "embed"; `embeddings` is [texts, embeddingWidth].
   Status embed(std::span<const std::string_view> texts, std::span<float> embeddings);

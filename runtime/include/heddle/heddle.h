@@ -80,9 +80,10 @@ HEDDLE_API int64_t heddle_model_entry_count(const heddle_model *model);
 HEDDLE_API const char *heddle_model_entry_name(const heddle_model *model, int64_t entry);
 /* The longest sequence of an entry, in tokens; 0: any. */
 HEDDLE_API int64_t heddle_model_entry_max_length(const heddle_model *model, int64_t entry);
-/* The tokens of every sequence of an entry are a multiple of this, as images are whole rows of
- * pixels; 1: any number. */
-HEDDLE_API int64_t heddle_model_entry_length_multiple(const heddle_model *model, int64_t entry);
+/* The pixels in a row of the images that an entry reads: 1 if its sequences are no images, 0 if
+ * each has a width of its own, which heddle_session_run_images and heddle_generator_add_image take.
+ */
+HEDDLE_API int64_t heddle_model_entry_image_width(const heddle_model *model, int64_t entry);
 
 /* HEDDLE_F32, HEDDLE_I32, ...: the list of ElementTypes.def. */
 enum heddle_element_type {
@@ -98,6 +99,9 @@ enum heddle_dimension { HEDDLE_TOKENS = -1, HEDDLE_SEQUENCES = -2, HEDDLE_LONGES
  * one, or for example half as many where rows are blocks of two tokens. 0 for a dimension that does
  * not count rows. */
 HEDDLE_API int64_t heddle_dimension_rows(int64_t dimension, int64_t tokens);
+/* The same of an image of `tokens` pixels, `width` > 0 in a row, for an entry that reads images of
+ * any width. */
+HEDDLE_API int64_t heddle_dimension_rows_of_image(int64_t dimension, int64_t tokens, int64_t width);
 
 /* One input or output of an entry; the pointers belong to the model. */
 typedef struct heddle_port {
@@ -171,6 +175,12 @@ HEDDLE_API heddle_error *heddle_session_run(heddle_session *session, const char 
                                             const int32_t *lengths, int64_t sequences,
                                             const heddle_input *inputs, int64_t input_count,
                                             const heddle_output *outputs, int64_t output_count);
+
+/* The same over images: sequence i is lengths[i] pixels, row by row, widths[i] in a row. */
+HEDDLE_API heddle_error *
+heddle_session_run_images(heddle_session *session, const char *entry, const int32_t *lengths,
+                          const int32_t *widths, int64_t sequences, const heddle_input *inputs,
+                          int64_t input_count, const heddle_output *outputs, int64_t output_count);
 
 /* The number of floats in one embedding. */
 HEDDLE_API heddle_error *heddle_session_embedding_width(const heddle_session *session,
@@ -268,6 +278,12 @@ HEDDLE_API heddle_error *heddle_generator_add_rows(heddle_generator *generator, 
                                                    int64_t prefix_count,
                                                    const heddle_generation_options *options,
                                                    int64_t *id);
+/* The same for an image whose rows have `width` pixels. */
+HEDDLE_API heddle_error *heddle_generator_add_image(heddle_generator *generator, const float *rows,
+                                                    int64_t count, int32_t width,
+                                                    const int32_t *prefix, int64_t prefix_count,
+                                                    const heddle_generation_options *options,
+                                                    int64_t *id);
 /* Generates one token for every sentence of the batch. */
 HEDDLE_API heddle_error *heddle_generator_step(heddle_generator *generator);
 /* Removes a waiting or running sentence; HEDDLE_STATUS_NotFound for any other id. */

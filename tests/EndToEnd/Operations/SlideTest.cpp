@@ -286,6 +286,171 @@ INSTANTIATE_TEST_SUITE_P(
         Case{18, 8, 1, {.height = 3, .width = 3, .strideRight = 2, .across = 5, .causal = true}},
         Case{70, 64, 1, {.strideDown = 2, .strideRight = 2, .across = 3}}));
 
+/// The outputs of images, each of its own width, on a target.
+std::map<std::string, std::vector<float>> runImages(const Model &model,
+                                                    const std::vector<std::vector<int32_t>> &images,
+                                                    const std::vector<int32_t> &widths,
+                                                    int threads) {
+  const EntryInfo &entry = *model.findEntry("encode");
+  std::vector<int32_t> lengths, ids;
+  for (const std::vector<int32_t> &image : images) {
+    lengths.push_back(static_cast<int32_t>(image.size()));
+    ids.insert(ids.end(), image.begin(), image.end());
+  }
+  std::map<std::string, std::vector<float>> values;
+  std::vector<Output> outputs;
+  for (const PortInfo &port : entry.outputs) {
+    std::vector<float> &mine = values[port.name];
+    mine.resize(static_cast<size_t>(port.rowsOf(lengths, widths) * port.shape.back()));
+    outputs.push_back({port.name, mine});
+  }
+  Result<Session> session = Session::create(model, {.threads = threads});
+  EXPECT_EQ(session.status().message(), "");
+  const std::vector<Input> inputs = {{"input_ids", ids}};
+  EXPECT_EQ(session->run("encode", lengths, inputs, outputs, widths).message(), "");
+  return values;
+}
+
+/// Compiles a model of images of any width that looks pixels up in a table.
+void compileImages(const std::string &path, const Case &c, const Weights &weights,
+                   const std::vector<std::string> &disabled) {
+  ModelBuilder model("test");
+  Entry entry = model.entry("encode");
+  const Segments rows = entry.segments();
+  const Tensor x = model.scope().gather("table", entry.input("input_ids"), vocabulary, c.width);
+  const Segments to = rows.strided(c.window.strideDown, c.window.strideRight, c.window.across);
+  const Outputs outputs = convolve(model, entry, c, x, rows, to);
+  entry.output("largest", outputs.largest);
+  entry.output("separable", outputs.separable);
+  entry.output("full", outputs.full);
+  // Strides over what strides left.
+  const Segments fewer = to.strided(2, 3, GridSize::anyWidth);
+  const Window next{
+      .height = 3, .width = 3, .strideDown = 2, .strideRight = 3, .across = GridSize::anyWidth};
+  entry.output("twice", outputs.largest.largest(next, to, fewer));
+  compileTo(path, model, c, weights, disabled);
+}
+
+class SlideOverImages : public testing::TestWithParam<Case> {};
+
+TEST_P(SlideOverImages, EachHasAWidthOfItsOwn) {
+  const Case c = GetParam();
+  const Weights weights(c);
+  const double tolerance =
+      1e-5 * std::sqrt(double(c.width * c.window.height * c.window.width)) + 2e-5;
+  const std::vector<std::pair<int32_t, int32_t>> sizes = {{3, 7},  {1, 1},  {1, 19}, {12, 1},
+                                                          {9, 40}, {17, 2}, {2, 3}};
+  std::mt19937 random(11);
+  std::vector<std::vector<int32_t>> images;
+  std::vector<int32_t> widths;
+  for (const auto &[height, width] : sizes) {
+    images.push_back(randomTokens(random, size_t(height * width), vocabulary));
+    widths.push_back(width);
+  }
+  std::map<std::string, std::map<std::string, std::vector<float>>> byTarget;
+  for (const bool isFused : {true, false}) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "model.so";
+    std::vector<std::string> disabled;
+    if (!isFused) {
+      disabled = {"fuse-windows"};
+    }
+    compileImages(path, c, weights, disabled);
+    for (const std::string &isa : runnableTargets(path)) {
+      const Result<Model> model = Model::load(path, {.isa = isa});
+      ASSERT_EQ(model.status().message(), "");
+      const auto all = runImages(*model, images, widths, 1);
+      EXPECT_EQ(runImages(*model, images, widths, 2), all);
+      const auto [known, isNew] = byTarget.try_emplace(isa, all);
+      EXPECT_TRUE(known->second == all) << isa;
+      std::map<std::string, size_t> first;
+      for (size_t i = 0; i < images.size(); ++i) {
+        Case own = c;
+        own.window.across = widths[i];
+        const Expected wanted = loops(own, weights, images[i]);
+        const auto alone = runImages(*model, {images[i]}, {widths[i]}, 1);
+        for (const auto &[name, values] :
+             {std::pair("largest", &wanted.largest), std::pair("separable", &wanted.separable),
+              std::pair("full", &wanted.full)}) {
+          const auto part = std::span(all.at(name)).subspan(first[name], values->size());
+          expectNear(part, *values, tolerance, isa + ", " + name);
+        }
+        for (const auto &[name, values] : alone) {
+          const auto part = std::span(all.at(name)).subspan(first[name], values.size());
+          first[name] += values.size();
+          EXPECT_EQ(values, std::vector<float>(part.begin(), part.end())) << isa << name;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OddSizes, SlideOverImages,
+    testing::Values(
+        Case{3,
+             10,
+             1,
+             {.height = 3,
+              .width = 3,
+              .strideDown = 2,
+              .strideRight = 2,
+              .across = GridSize::anyWidth}},
+        Case{20, 36, 4, {.height = 3, .width = 3, .across = GridSize::anyWidth}},
+        Case{12,
+             7,
+             1,
+             {.height = 4,
+              .width = 2,
+              .strideDown = 3,
+              .strideRight = 2,
+              .dilationDown = 2,
+              .dilationRight = 3,
+              .across = GridSize::anyWidth}},
+        Case{17,
+             8,
+             1,
+             {.height = 5,
+              .width = 2,
+              .strideDown = 4,
+              .across = GridSize::anyWidth,
+              .causal = true}},
+        Case{33, 16, 1, {.strideDown = 2, .strideRight = 2, .across = GridSize::anyWidth}}));
+
+TEST(SlideState, RefusesWidthsThatDoNotFit) {
+  const Case c{3, 5, 1, {.height = 3, .width = 3, .across = GridSize::anyWidth}};
+  const Weights weights(c);
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.so";
+  compileImages(path, c, weights, {});
+  const Result<Model> model = Model::load(path, {});
+  ASSERT_EQ(model.status().message(), "");
+  EXPECT_TRUE(model->findEntry("encode")->hasWidths);
+  Result<Session> session = Session::create(*model);
+  ASSERT_EQ(session.status().message(), "");
+  const std::vector<int32_t> ids(20, 1), lengths = {14, 6};
+  std::vector<float> full(20 * 5);
+  const std::vector<Input> inputs = {{"input_ids", ids}};
+  const std::vector<Output> wanted = {{"full", full}};
+  const auto messageOf = [&](const std::vector<int32_t> &widths) -> std::string {
+    return std::string(session->run("encode", lengths, inputs, wanted, widths).message());
+  };
+  EXPECT_EQ(messageOf({7, 3}), "");
+  EXPECT_EQ(messageOf({}), "entry \"encode\": 0 widths for 2 sequences, expected one for each, the "
+                           "pixels in a row of its image");
+  EXPECT_EQ(messageOf({7}),
+            "entry \"encode\": 1 widths for 2 sequences, expected one for each, the "
+            "pixels in a row of its image");
+  EXPECT_EQ(messageOf({7, 0}),
+            "entry \"encode\": sequence 2 has a width of 0, expected 1 to 65535");
+  EXPECT_EQ(messageOf({-7, 3}),
+            "entry \"encode\": sequence 1 has a width of -7, expected 1 to 65535");
+  EXPECT_EQ(messageOf({7, 65536}),
+            "entry \"encode\": sequence 2 has a width of 65536, expected 1 to 65535");
+  EXPECT_EQ(messageOf({7, 4}),
+            "entry \"encode\": sequence 2 has 6 tokens, expected whole rows of 4 pixels");
+}
+
 TEST(SlideState, HasTheRowsBeforeARunInAState) {
   for (const Case &c : {Case{48, 20, 4, {.height = 3, .causal = true}},
                         Case{17, 50, 1, {.height = 5, .dilationDown = 4, .causal = true}}}) {
@@ -355,6 +520,15 @@ TEST(SlideState, RefusesImagesThatAreNotWholeRowsOfPixels) {
   const std::vector<Output> wanted = {{"full", full}};
   EXPECT_EQ(session->run("encode", lengths, inputs, wanted).message(),
             "entry \"encode\": sequence 2 has 6 tokens, expected whole rows of 7 pixels");
+  // All images have one width, which a caller may say.
+  const std::vector<int32_t> whole = {14, 7}, widths = {7, 14}, narrow = {7, 1};
+  const std::vector<Input> more = {{"input_ids", std::span(std::as_const(ids)).first(20)}};
+  EXPECT_EQ(session->run("encode", whole, more, wanted, widths).message(),
+            "entry \"encode\": sequence 2 has rows of 14 pixels, the model expects 7");
+  EXPECT_EQ(
+      session->run("encode", whole, more, wanted, std::span(narrow).first(1)).message(),
+      "entry \"encode\": 1 widths for 2 sequences, expected one for each, the pixels in a row "
+      "of its image");
 }
 
 } // namespace

@@ -146,12 +146,17 @@ void ProgramGenerator::defineBlocks() {
     body += fmt::format("  {} = transformer.blocks %rows, 2\n", innerSegments);
     body += fmt::format("  {} = transformer.blocks {}, {}\n", blockSegments, innerSegments, stride);
   } else if (dice.once(2)) {
-    pixelsAcross = pixelsAcross == 1 ? dice.between(2, 4) : pixelsAcross;
+    // Images of any width, or all of one.
+    std::string across = "?";
+    if (dice.once(2)) {
+      pixelsAcross = pixelsAcross == 1 ? dice.between(2, 4) : pixelsAcross;
+      across = std::to_string(pixelsAcross);
+    }
     const int64_t down = dice.between(1, 3), right = dice.between(1, 2);
     body += fmt::format("  {} = transformer.strided %rows down {} right {} across {}\n",
-                        blockSegments, down, right, pixelsAcross);
+                        blockSegments, down, right, across);
     blockStrides =
-        fmt::format(", strideDown = {}, strideRight = {}, across = {}", down, right, pixelsAcross);
+        fmt::format(", strideDown = {}, strideRight = {}, across = {}", down, right, across);
   } else {
     body += dice.once(2)
                 ? fmt::format("  {} = transformer.strided %rows down {}\n", blockSegments, stride)

@@ -14,12 +14,13 @@ namespace heddle {
 using namespace transformer;
 
 template <> void Interpreter::evaluate(StridedOp op) {
-  const auto across = static_cast<int64_t>(op.getAcross());
+  const int64_t across = acrossOf(op.getRows(), static_cast<int64_t>(op.getAcross()));
   const auto left = [](int64_t places, uint64_t stride) {
     return (places + static_cast<int64_t>(stride) - 1) / static_cast<int64_t>(stride);
   };
   const int64_t lines = left(segments.at(op.getRows()) / across, op.getDown());
   segments[op] = lines * left(across, op.getRight());
+  widths[op] = left(across, op.getRight());
 }
 
 namespace {
@@ -52,10 +53,11 @@ template <> void Interpreter::evaluate(SlideOp op) {
   const BoundedTensor &input = of(op.getInput());
   const BoundedTensor *weight = op.getWeight() ? &parameter(*op.getWeight()) : nullptr;
   const WindowAttr window = op.getWindow();
-  const Axis down{input.rows() / window.getAcross(), window.getHeight(), window.getStrideDown(),
+  const int64_t across = acrossOf(op.getRows(), window.getAcross());
+  const Axis down{input.rows() / across, window.getHeight(), window.getStrideDown(),
                   window.getDilationDown(), window.getCausal()};
-  const Axis right{window.getAcross(), window.getWidth(), window.getStrideRight(),
-                   window.getDilationRight(), false};
+  const Axis right{across, window.getWidth(), window.getStrideRight(), window.getDilationRight(),
+                   false};
   BoundedTensor result({down.after() * right.after(), op.getType().getDimSize(1)});
   const auto groups = static_cast<int64_t>(op.getGroups());
   const int64_t own = input.width() / groups, elements = window.getElements();

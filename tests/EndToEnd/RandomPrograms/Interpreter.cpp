@@ -32,7 +32,18 @@ std::vector<float> featuresOf(const std::vector<int32_t> &ids, int64_t width) {
   return values;
 }
 
+int64_t imageWidthOf(const std::vector<int32_t> &ids) {
+  std::vector<int64_t> widths;
+  for (size_t width = 1; width <= ids.size(); ++width) {
+    if (ids.size() % width == 0) {
+      widths.push_back(static_cast<int64_t>(width));
+    }
+  }
+  return widths.at(static_cast<uint32_t>(ids.front()) % widths.size());
+}
+
 void Interpreter::bindArguments(const EntryInputs &inputs) {
+  imageWidth = inputs.width;
   bool hasRows = false;
   for (BlockArgument argument : entry.getArguments()) {
     auto attribute =

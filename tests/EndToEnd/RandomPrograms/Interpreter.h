@@ -28,14 +28,19 @@ using Tensors = std::map<std::string, std::vector<float>>;
 /// same positions give the same rows. A few are beyond the usual magnitudes.
 std::vector<float> featuresOf(const std::vector<int32_t> &ids, int64_t width);
 
+/// The pixels in a row where the ids of a sequence are an image of any width: one of the numbers
+/// that divide how many they are, which the first says.
+int64_t imageWidthOf(const std::vector<int32_t> &ids);
+
 /// What one sequence brings to an entry.
 struct EntryInputs {
   /// By the input's name; one that is missing is optional, and zeros.
   std::map<std::string, std::vector<int32_t>> ids;
   /// What rows of floats are made of, unless they are optional: those are zeros.
   std::vector<int32_t> features;
-  /// Rows of the sequence.
+  /// Rows of the sequence, and how many are side by side where it is an image of any width.
   int64_t rows = 0;
+  int64_t width = 1;
   /// Caches that another entry has filled, by name, and how many positions they have.
   std::map<std::string, BoundedTensor> memory;
   int64_t memoryRows = 0;
@@ -99,6 +104,14 @@ private:
   template <typename Op> BoundedTensor weightsOf(Op op, bool isRaw);
   template <typename Op>
   std::vector<Bounded> linesAt(Op op, int64_t row, int64_t key, int64_t keys);
+  /// The pixels of segments side by side, for an operation that says how many there are or, by `?`,
+  /// that each image has its own.
+  int64_t acrossOf(mlir::Value segments, int64_t across) const {
+    const auto found = widths.find(segments);
+    return across != GridSize::anyWidth ? across
+           : found == widths.end()      ? imageWidth
+                                        : found->second;
+  }
   /// The values of a parameter, as they are stored: f32.
   const BoundedTensor &parameter(llvm::StringRef symbol);
   /// The same before they are rounded: expressions over expressions are composed in f64.
@@ -117,6 +130,10 @@ private:
   llvm::DenseMap<mlir::Value, Mask> masks;
   /// Positions of each of the segments.
   llvm::DenseMap<mlir::Value, int64_t> segments;
+  /// How many of these are side by side in an image of any width: of other segments than the
+  /// entry's what strides leave.
+  llvm::DenseMap<mlir::Value, int64_t> widths;
+  int64_t imageWidth = 1;
   std::map<std::string, BoundedTensor> parameters;
   std::map<std::string, BoundedTensor> composedParameters;
 };

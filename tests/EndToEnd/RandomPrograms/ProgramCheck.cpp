@@ -25,6 +25,7 @@ static EntryInputs inputsOf(const Sequence &sequence, bool isTarget) {
   EntryInputs inputs;
   const std::vector<int32_t> &ids = isTarget ? sequence.target : sequence.ids;
   inputs.rows = static_cast<int64_t>(ids.size());
+  inputs.width = imageWidthOf(ids);
   inputs.features = ids;
   inputs.ids = {{"input_ids", ids}, {"source", ids}, {"target", ids}};
   if (!sequence.types.empty()) {

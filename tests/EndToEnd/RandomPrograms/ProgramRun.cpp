@@ -75,7 +75,8 @@ public:
 
 private:
   static size_t rowsOf(const PortInfo &port, const Sequence &sequence) {
-    return static_cast<size_t>(port.rowsOf(static_cast<int64_t>(sequence.ids.size())));
+    return static_cast<size_t>(
+        port.rowsOf(static_cast<int64_t>(sequence.ids.size()), imageWidthOf(sequence.ids)));
   }
   static size_t rowSize(const PortInfo &port, size_t longest) {
     size_t size = 1;
@@ -106,9 +107,12 @@ static std::vector<float> rowsOf(const std::vector<Sequence> &batch, int64_t wid
 
 Status ProgramRun::runEntry(const EntryInfo &entry, const std::vector<Sequence> &batch,
                             std::vector<SequenceValues> &results) {
-  std::vector<int32_t> lengths, ids, types;
+  std::vector<int32_t> lengths, widths, ids, types;
   for (const Sequence &sequence : batch) {
     lengths.push_back(static_cast<int32_t>(sequence.ids.size()));
+    if (entry.hasWidths) {
+      widths.push_back(static_cast<int32_t>(imageWidthOf(sequence.ids)));
+    }
     ids.insert(ids.end(), sequence.ids.begin(), sequence.ids.end());
     types.insert(types.end(), sequence.types.begin(), sequence.types.end());
   }
@@ -125,7 +129,7 @@ Status ProgramRun::runEntry(const EntryInfo &entry, const std::vector<Sequence> 
       inputs.emplace_back(port.name, port.optional ? types : ids);
     }
   }
-  HEDDLE_TRY(session->run(entry.name, lengths, inputs, buffers.all()));
+  HEDDLE_TRY(session->run(entry.name, lengths, inputs, buffers.all(), widths));
   buffers.distribute(results);
   return {};
 }
@@ -206,7 +210,8 @@ Status ProgramRun::decode(const std::vector<Sequence> &batch, Pieces pieces, Dic
   const EntryInfo &step = *decoder->model().findEntry("decode");
   std::vector<SourceView> sources;
   for (const Sequence &sequence : batch) {
-    sources.emplace_back(sequence.ids);
+    SourceView &source = sources.emplace_back(sequence.ids);
+    source.width = encode.hasWidths ? static_cast<int32_t>(imageWidthOf(sequence.ids)) : 0;
   }
   OutputBuffers buffers(encode, batch, /*withObserved=*/false);
   Decoding decoding;

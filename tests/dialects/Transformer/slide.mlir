@@ -220,7 +220,8 @@ func.func @far_dilation(%x: tensor<?x32xf32>, %rows: !transformer.segments) -> t
 // -----
 
 func.func @wide_image(%x: tensor<?x32xf32>, %rows: !transformer.segments) -> tensor<?x32xf32> {
-  // expected-error@+1 {{expects 1 to 65535 pixels in a row, got 0}}
+  // expected-error@+2 {{expects 1 to 65535 pixels in a row, or '?', got 0}}
+  // expected-error@+1 {{failed to parse Transformer_WindowAttr parameter 'across'}}
   %y = transformer.slide max %x in(%rows) window<height = 3, across = 0> : tensor<?x32xf32> -> tensor<?x32xf32>
   return %y : tensor<?x32xf32>
 }

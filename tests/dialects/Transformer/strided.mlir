@@ -8,13 +8,15 @@
 // CHECK: %[[PIXELS:.*]] = transformer.strided %{{.*}} down 2 right 2 across 29
 // CHECK: transformer.strided %[[PIXELS]] down 3 across 15
 // CHECK: transformer.strided %{{.*}} across 7
-func.func @strided(%rows: !transformer.segments) -> (!transformer.segments, !transformer.segments, !transformer.segments) {
+// CHECK: transformer.strided %{{.*}} down 2 right 2 across ?
+func.func @strided(%rows: !transformer.segments) -> (!transformer.segments, !transformer.segments, !transformer.segments, !transformer.segments) {
   %half = transformer.strided %rows down 2
   %sixth = transformer.strided %half down 3
   %pixels = transformer.strided %rows down 2 right 2 across 29
   %fewer = transformer.strided %pixels down 3 across 15
   %all = transformer.strided %rows across 7
-  return %sixth, %fewer, %all : !transformer.segments, !transformer.segments, !transformer.segments
+  %photo = transformer.strided %rows down 2 right 2 across ?
+  return %sixth, %fewer, %all, %photo : !transformer.segments, !transformer.segments, !transformer.segments, !transformer.segments
 }
 
 // -----

@@ -81,6 +81,20 @@ TEST(MultiModelTest, AnImageIsRowsOfPixels) {
             "");
 }
 
+TEST(MultiModelTest, AnImageWithoutAWidthHasItsOwn) {
+  const std::string text = *programWith(
+      R"({"input": {"modality": "image", "channels": 2, "stem": [4, 6], "blocks": [8],
+                    "vocab_size": null}, "max_target_length": 9})");
+  const auto has = [&](const std::string &part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(has("transformer.strided %arg1 down 2 right 2 across ?")) << text;
+  EXPECT_TRUE(has("window<height = 3, width = 3, strideDown = 2, strideRight = 2, across = ?> : "
+                  "tensor<?x2xf32> -> tensor<?x18xf32>"))
+      << text;
+  EXPECT_TRUE(has("window<strideDown = 2, strideRight = 2, across = ?>") ||
+              has("window<height = 1, strideDown = 2, strideRight = 2, across = ?>"))
+      << text;
+}
+
 TEST(MultiModelTest, ASpectrumIsAnImageOfItsBins) {
   const std::string text = *programWith(
       R"({"input": {"modality": "audio", "bins": 7, "blocks": [6], "vocab_size": null},
@@ -135,7 +149,7 @@ TEST(MultiModelTest, ConfigurationsAreRefused) {
       {R"({"decoder": ["moe"], "moe": {"experts": 3, "active": 1, "hidden": 0}})",
        "config.json: \"moe\": \"hidden\" is 0, expected an integer from 1 to 65536"},
       {R"({"input": {"modality": "image", "vocab_size": null}})",
-       "config.json: \"input\": \"height\" is missing, expected an integer from 1 to 16777216"},
+       "config.json: \"input\": \"channels\" is missing, expected an integer from 1 to 65536"},
       {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 0}})",
        "config.json: \"input\": \"width\" is 0, expected an integer from 1 to 65535"},
       {R"({"input": {"modality": "image", "vocab_size": null, "height": 0, "width": 9}})",

@@ -100,7 +100,7 @@ static Offset<manifest::Entry> entry(FlatBufferBuilder &builder, const EntrySpec
   const auto loopList = loops.empty() ? 0 : builder.CreateVector(loops);
   return manifest::CreateEntry(builder, name, inputs, outputs, bufferList, dispatchList, arena,
                                spec.maxLength, cacheList, stateList, spaces, loopList,
-                               spec.appended);
+                               spec.appended, builder.CreateVectorOfStructs(spec.rowLimits));
 }
 
 static Offset<manifest::Generation> generation(FlatBufferBuilder &builder,

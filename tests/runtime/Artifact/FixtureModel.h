@@ -122,6 +122,7 @@ struct EntrySpec {
   std::vector<manifest::RowSpace> spaces = usualSpaces();
   std::vector<LoopSpec> loops = {};
   uint8_t appended = tokensSpace;
+  std::vector<manifest::RowLimit> rowLimits = {};
 };
 
 struct GenerationSpec {

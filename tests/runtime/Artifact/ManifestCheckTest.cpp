@@ -146,6 +146,16 @@ static const Case spaceCases[] = {
        encode(m).spaces.push_back(spaceOf(RowSpaceKind::Grid, GridSize{1, 2, 2}.packed()));
      },
      "row space 2 has kind 7 and size 66050"},
+    {"gridOfAnyWidthWithoutStride",
+     [](auto &m) {
+       encode(m).spaces.push_back(
+           spaceOf(RowSpaceKind::Grid, GridSize{GridSize::anyWidth, 2, 0}.packed()));
+     },
+     "row space 2 has kind 7 and size 512"},
+    {"limitOfNoRows", [](auto &m) { encode(m).rowLimits.emplace_back(0, 0); },
+     "limit 0 of 0 rows of row space 0, expected 1 to 2147483647 of one of 2"},
+    {"limitOfNoSpace", [](auto &m) { encode(m).rowLimits.emplace_back(9, 2); },
+     "limit 0 of 9 rows of row space 2, expected 1 to 2147483647 of one of 2"},
     {"gridWithoutStride",
      [](auto &m) {
        encode(m).spaces.push_back(spaceOf(RowSpaceKind::Grid, GridSize{9, 0, 1}.packed()));

@@ -52,8 +52,8 @@ TEST(CInterface, Describes) {
   EXPECT_STREQ(heddle_model_entry_name(model.get(), 1), "embed");
   EXPECT_EQ(heddle_model_entry_name(model.get(), 2), nullptr);
   EXPECT_EQ(heddle_model_entry_max_length(model.get(), 0), heddle::fixture::longest);
-  EXPECT_EQ(heddle_model_entry_length_multiple(model.get(), 0), 1);
-  EXPECT_EQ(heddle_model_entry_length_multiple(model.get(), 7), 0);
+  EXPECT_EQ(heddle_model_entry_image_width(model.get(), 0), 1);
+  EXPECT_EQ(heddle_model_entry_image_width(model.get(), 7), 1);
   EXPECT_EQ(heddle_model_port_count(model.get(), 0, HEDDLE_OUTPUT), 2);
   EXPECT_EQ(heddle_model_port_count(model.get(), 7, HEDDLE_OUTPUT), 0);
   heddle_port port;

@@ -28,7 +28,7 @@ struct Lists {
     positions.assign(static_cast<size_t>(count), -1);
     order.write(lengths, {}, space,
                 {count, longest, offsets.data(), sequenceOf.data(), positions.data(), ranks.data(),
-                 ownLengths.data()});
+                 ownLengths.data(), nullptr});
   }
 
   std::vector<int32_t> offsets, sequenceOf, positions, ranks, ownLengths;

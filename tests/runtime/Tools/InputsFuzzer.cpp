@@ -149,7 +149,17 @@ static void readTensors(std::string_view file, int32_t pad) {
         {.name = "features", .element = ElementType::F32, .shape = {tokensDimension, 2}}};
     return info;
   }();
-  const EntryInfo &chosen = hasIds ? entry : ofRows;
+  // One with images is one of any width.
+  static const EntryInfo ofImages = [] {
+    EntryInfo info;
+    info.name = "encode";
+    info.inputs = {{.name = "image", .element = ElementType::F32, .shape = {tokensDimension, 2}}};
+    info.hasWidths = true;
+    return info;
+  }();
+  const auto isImage = [](const SafetensorsTensor &tensor) { return tensor.name == "image"; };
+  const bool hasImages = std::any_of(contents->tensors.begin(), contents->tensors.end(), isImage);
+  const EntryInfo &chosen = hasIds ? entry : hasImages ? ofImages : ofRows;
   const Result<RunInputs> inputs =
       readRunInputs(chosen, chosen.inputs.front(), contents->tensors, "input", pad);
   if (!inputs.ok()) {
@@ -163,7 +173,7 @@ static void readTensors(std::string_view file, int32_t pad) {
   }
   require(sum == batch.tokens());
   for (const RunInput &input : inputs->inputs) {
-    const bool areRows = input.name == "features";
+    const bool areRows = input.name == "features" || input.name == "image";
     require(static_cast<int64_t>(areRows ? input.rows.size() : input.ids.size()) ==
             (areRows ? 2 : 1) * sum);
     require(std::all_of(input.ids.begin(), input.ids.end(),

@@ -42,7 +42,7 @@ LogicalResult lowerSlide(transformer::SlideOp op, EntryContext &entry) {
   parts.inputs = {input};
   if (op.getWeightAttr()) {
     parts.inputs.push_back(entry.transposedParameter(op.getWeightAttr()));
-    if (window.isOverLine()) {
+    if (window.isOfConvolve()) {
       parts.stem = "convolve";
       parts.computes = ConvolveAttr::get(op.getContext(), width, window.getHeight(),
                                          window.getDilationDown(), window.getCausal(), resumes);

@@ -439,7 +439,7 @@ template <> KernelScratch scratchOf(dataflow::ContractSlideAttr computes) {
 // The convolution over a line that a slide is, which goes over several rows at once.
 static std::optional<dataflow::ConvolveAttr> overLine(dataflow::SlideAttr slide) {
   heddle::transformer::WindowAttr window = slide.getWindow();
-  if (slide.getKind() != dataflow::SlideKind::Depthwise || !window.isOverLine()) {
+  if (slide.getKind() != dataflow::SlideKind::Depthwise || !window.isOfConvolve()) {
     return std::nullopt;
   }
   return dataflow::ConvolveAttr::get(slide.getContext(), slide.getWidth(), window.getHeight(),

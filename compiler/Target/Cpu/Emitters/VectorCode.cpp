@@ -405,6 +405,9 @@ Value RowFields::ranks(VectorCode &code) const {
 Value RowFields::lengths(VectorCode &code) const {
   return code.loadPointer(field(code, rows, offsetof(HeddleRows, lengths)));
 }
+Value RowFields::widths(VectorCode &code) const {
+  return code.loadPointer(field(code, rows, offsetof(HeddleRows, widths)));
+}
 
 // --- results ---------------------------------------------------------------------------------
 

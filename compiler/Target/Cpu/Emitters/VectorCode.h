@@ -160,6 +160,8 @@ struct RowFields {
   /// What only rows in the order of time have.
   mlir::Value ranks(VectorCode &code) const;
   mlir::Value lengths(VectorCode &code) const;
+  /// What only rows of images of any width have, and tokens that are their pixels.
+  mlir::Value widths(VectorCode &code) const;
 };
 
 /// The arguments of a kernel function (runtime/include/heddle/Abi.h), loaded as they are asked for.

@@ -20,7 +20,11 @@ SlideSource::SlideSource(VectorCode &code, const KernelBody &body, dataflow::Sli
   RowFields rows = body.rows(code);
   to = rows.offsets(code);
   sequenceOf = rows.sequenceOf(code);
-  from = body.arguments.rows(code, *body.kernel.getOperandBuffer(0).getRowSpace()).offsets(code);
+  RowFields given = body.arguments.rows(code, *body.kernel.getOperandBuffer(0).getRowSpace());
+  from = given.offsets(code);
+  if (window.isOfAnyWidth()) {
+    widths = given.widths(code);
+  }
   if (slide.getKind() == SlideKind::Depthwise) {
     this->weights = body.operand(code, weights);
   }
@@ -42,22 +46,32 @@ static std::pair<Value, Value> elementsWithin(VectorCode &code, Value place, Val
           code.smaller(code.add(after, 1), code.integer(elements))};
 }
 
+/// Places before the first element of a window at place 0 of an axis of `places`, which it reaches
+/// over from its first element to its last.
+static Value marginBefore(VectorCode &code, Value places, int64_t reach, int64_t stride) {
+  if (stride == 1) {
+    return code.integer(reach / 2);
+  }
+  Value last = code.multiply(code.subtract(code.divideUp(places, stride), 1), stride);
+  Value margins = code.subtract(code.add(last, reach + 1), places);
+  return code.divide(code.larger(margins, code.integer(0)), 2);
+}
+
 SlideSource::Place SlideSource::stand(Value row) const {
   Place p;
   Value sequence = code.loadIndex(sequenceOf, row);
   Value own = code.subtract(row, code.loadIndex(to, sequence));
   p.firstRow = code.loadIndex(from, sequence);
   Value count = code.subtract(code.loadIndex(from, code.add(sequence, 1)), p.firstRow);
-  int64_t across = window.getAcross(), reach = window.getRowsBefore();
-  Value lines = code.divide(count, across);
-  Value above = code.integer(window.getCausal() ? reach : reach / 2);
-  if (!window.getCausal() && window.getStrideDown() > 1) {
-    int64_t step = window.getStrideDown();
-    Value last = code.multiply(code.subtract(code.divideUp(lines, step), 1), step);
-    Value margins = code.subtract(code.add(last, reach + 1), lines);
-    above = code.divide(code.larger(margins, code.integer(0)), 2);
-  }
-  Value line = code.divide(own, window.getAcrossAfter());
+  bool isOfAnyWidth = window.isOfAnyWidth();
+  int64_t reach = window.getRowsBefore();
+  p.across = isOfAnyWidth ? code.loadIndex(widths, sequence) : code.integer(window.getAcross());
+  Value after = isOfAnyWidth ? code.divideUp(p.across, window.getStrideRight())
+                             : code.integer(window.getAcrossAfter(window.getAcross()));
+  Value lines = window.isOverLine() ? count : code.divide(count, p.across);
+  Value above = window.getCausal() ? code.integer(reach)
+                                   : marginBefore(code, lines, reach, window.getStrideDown());
+  Value line = window.isOverLine() ? own : code.divide(own, after);
   p.down = code.subtract(code.multiply(line, window.getStrideDown()), above);
   p.start = code.integer(0);
   if (state) {
@@ -68,12 +82,14 @@ SlideSource::Place SlideSource::stand(Value row) const {
       elementsWithin(code, p.down, p.start, lines, window.getHeight(), window.getDilationDown());
   p.right = p.firstColumn = code.integer(0);
   p.endColumn = code.integer(1);
-  if (across > 1) {
-    Value place = code.remainder(own, window.getAcrossAfter());
-    p.right = code.subtract(code.multiply(place, window.getStrideRight()), window.getMarginLeft());
-    std::tie(p.firstColumn, p.endColumn) =
-        elementsWithin(code, p.right, code.integer(0), code.integer(across), window.getWidth(),
-                       window.getDilationRight());
+  if (!window.isOverLine()) {
+    Value place = code.subtract(own, code.multiply(line, after));
+    int64_t reachRight = (window.getWidth() - 1) * window.getDilationRight();
+    Value left = isOfAnyWidth ? marginBefore(code, p.across, reachRight, window.getStrideRight())
+                              : code.integer(window.getMarginLeft(window.getAcross()));
+    p.right = code.subtract(code.multiply(place, window.getStrideRight()), left);
+    std::tie(p.firstColumn, p.endColumn) = elementsWithin(
+        code, p.right, code.integer(0), p.across, window.getWidth(), window.getDilationRight());
   }
   return p;
 }
@@ -82,7 +98,7 @@ SlideSource::Place SlideSource::stand(Value row) const {
 Value SlideSource::elementAt(const Place &p, Value line, Value column) const {
   Value down = code.add(p.down, code.multiply(line, window.getDilationDown()));
   Value right = code.add(p.right, code.multiply(column, window.getDilationRight()));
-  Value row = code.add(p.firstRow, code.add(code.multiply(down, window.getAcross()), right));
+  Value row = code.add(p.firstRow, code.add(code.multiply(down, p.across), right));
   Value address = code.at(input, code.multiply(row, stride));
   if (!state) {
     return address;

@@ -31,6 +31,7 @@ private:
   /// The elements of the window that are rows of the sequence, where it stands at a row.
   struct Place {
     mlir::Value firstRow; // of the sequence
+    mlir::Value across;   // rows of the input side by side
     mlir::Value down, right;
     mlir::Value firstLine, endLine, firstColumn, endColumn;
     mlir::Value start, kept; // with a state
@@ -49,6 +50,7 @@ private:
   mlir::Value input, weights;
   int64_t stride; // elements between rows of the input
   mlir::Value from, to, sequenceOf, positions;
+  mlir::Value widths; // of the input's images, where they have any
   std::optional<CacheFields> state;
 };
 

@@ -271,6 +271,14 @@ public:
     entry.inputs[0].pad = width == 1 ? std::optional<int32_t>(0) : std::nullopt;
     entry.lengthMultiple = 3;
   }
+  /// The same with images of any width.
+  static Pixels ofAnyWidth(int64_t channels) {
+    Pixels pixels("image", channels);
+    pixels.entry.lengthMultiple = 1;
+    pixels.entry.hasWidths = true;
+    pixels.entry.inputs[0].pad = std::nullopt;
+    return pixels;
+  }
   /// 0, 1, 2, ...
   Pixels &floats(const std::string &name, const Sizes &shape) {
     const int64_t count =
@@ -310,6 +318,74 @@ private:
   std::vector<std::pair<std::string, Integers>> counts;
 };
 } // namespace
+
+TEST(RunTensors, ImagesMayHaveWidthsOfTheirOwn) {
+  // Two of four rows of three pixels, of which the first has two rows of one.
+  const Result<RunInputs> images = Pixels::ofAnyWidth(2)
+                                       .floats("image", {2, 4, 3, 2})
+                                       .integers("image.length", {2, 4})
+                                       .integers("image.width", {1, 3})
+                                       .read();
+  ASSERT_TRUE(images.ok()) << messageOf(images);
+  EXPECT_EQ(images->batch.lengths, (Integers{2, 12}));
+  EXPECT_EQ(images->batch.widths, (Integers{1, 3}));
+  EXPECT_TRUE(images->ignored.empty());
+  ASSERT_EQ(images->inputs[0].rows.size(), 28U);
+  EXPECT_EQ(images->inputs[0].rows[1], 1);
+  EXPECT_EQ(images->inputs[0].rows[2], 6);
+  EXPECT_EQ(images->inputs[0].rows[4], 24);
+  // All of a tensor without these, one channel without a dimension, and pixels end to end.
+  EXPECT_EQ(Pixels::ofAnyWidth(2).floats("image", {2, 4, 3, 2}).read()->batch.widths,
+            (Integers{3, 3}));
+  const Result<RunInputs> grey = Pixels::ofAnyWidth(1).floats("image", {1, 2, 5}).read();
+  ASSERT_TRUE(grey.ok()) << messageOf(grey);
+  EXPECT_EQ(grey->batch.lengths, Integers{10});
+  EXPECT_EQ(grey->batch.widths, Integers{5});
+  const Result<RunInputs> flat = Pixels::ofAnyWidth(2)
+                                     .floats("image", {10, 2})
+                                     .integers("lengths", {4, 6})
+                                     .integers("image.width", {4, 2})
+                                     .read();
+  ASSERT_TRUE(flat.ok()) << messageOf(flat);
+  EXPECT_EQ(flat->batch.lengths, (Integers{4, 6}));
+  EXPECT_EQ(flat->batch.widths, (Integers{4, 2}));
+  EXPECT_TRUE(flat->ignored.empty());
+}
+
+TEST(RunTensors, ImagesOfAnyWidthThatDoNotFit) {
+  const auto ofAny = [] { return Pixels::ofAnyWidth(2).floats("image", {2, 4, 3, 2}); };
+  EXPECT_EQ(ofAny().integers("image.width", {1, 4}).message(),
+            "in: tensor \"image.width\": sequence 2 has 4, expected 1 to 3");
+  EXPECT_EQ(ofAny().integers("image.width", {0, 3}).message(),
+            "in: tensor \"image.width\": sequence 1 has 0, expected 1 to 3");
+  EXPECT_EQ(ofAny().integers("image.length", {5, 1}).message(),
+            "in: tensor \"image.length\": sequence 1 has 5, expected 1 to 4");
+  EXPECT_EQ(ofAny().integers("image.width", {3}).message(),
+            "in: tensor \"image.width\" has shape [1], expected [2], one for each sequence");
+  EXPECT_EQ(ofAny().integers("attention_mask", {1, 1}).message(),
+            "in: tensor \"attention_mask\" is given beside images, expected \"image.length\" and "
+            "\"image.width\"");
+  EXPECT_EQ(Pixels::ofAnyWidth(2).floats("image", {2, 4, 3}).message(),
+            "in: tensor \"image\" has shape [2, 4, 3], expected [sequences, height, width, 2], or "
+            "[tokens, 2] beside \"lengths\" and \"image.width\"");
+  EXPECT_EQ(Pixels::ofAnyWidth(2).floats("image", {2, 4, 0, 2}).message(),
+            "in: tensor \"image\" has shape [2, 4, 0, 2], expected at least one pixel in at least "
+            "one example");
+  EXPECT_EQ(
+      Pixels::ofAnyWidth(1).floats("image", {1, 1, 65536, 1}).message(),
+      "in: tensor \"image\" has shape [1, 1, 65536, 1], expected rows of at most 65535 pixels "
+      "and fewer than 2^31 in all");
+  EXPECT_EQ(Pixels::ofAnyWidth(2).floats("image", {6, 2}).integers("lengths", {6}).message(),
+            "in: tensor \"image\" has shape [6, 2], expected tensors \"lengths\" and "
+            "\"image.width\" [sequences] beside it");
+  // Where all images have one width, a file may say so, and must then agree.
+  EXPECT_EQ(
+      Pixels("image", 2).floats("image", {2, 4, 3, 2}).integers("image.width", {3, 3}).message(),
+      "");
+  EXPECT_EQ(
+      Pixels("image", 2).floats("image", {2, 4, 3, 2}).integers("image.width", {3, 2}).message(),
+      "in: tensor \"image.width\": sequence 2 has 2, the model expects 3");
+}
 
 TEST(RunTensors, PixelsAreRows) {
   const Result<RunInputs> images = Pixels("image", 2).floats("image", {2, 4, 3, 2}).read();
