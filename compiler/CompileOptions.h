@@ -55,10 +55,21 @@ constexpr Phase phaseAfter(Phase phase) { return Phase(static_cast<int>(phase) +
 /// What a binary has code for unless somebody chooses, the least capable first.
 inline constexpr std::string_view defaultTargets[] = {"x86-64-v3", "x86-64-v4"};
 
-/// Weights stored in bf16, arithmetic in f32: half of the file.
+/// How weights are stored, and what products compute with.
+struct Precision {
+  std::string_view name;
+  /// One line, for the help.
+  std::string_view summary;
+};
+inline constexpr std::string_view f32Precision = "f32";
 inline constexpr std::string_view bf16Weights = "bf16-weights";
+inline constexpr std::string_view int8Weights = "int8-weights";
 /// What CompileOptions::precision may be.
-inline constexpr std::string_view precisions[] = {"f32", bf16Weights};
+inline constexpr Precision precisions[] = {
+    {f32Precision, "weights and arithmetic in f32"},
+    {bf16Weights, "weights stored in bf16, half of the file; arithmetic in f32"},
+    {int8Weights, "weights stored in 8 bits with scales, a quarter of the file; arithmetic in f32"},
+};
 
 /// What the binary is to be, and how the program is taken there.
 struct CompileOptions {
@@ -68,8 +79,8 @@ struct CompileOptions {
   /// 24 columns, for measurements; results do not change by a bit, and where targets differ the
   /// binary has the matrices once for each.
   std::vector<std::string> targets;
-  /// The precision of weights and products: one of `precisions`.
-  std::string precision = "f32";
+  /// The name of one of `precisions`.
+  std::string precision{f32Precision};
   /// Layers that are to share their attention: sizes of blocks by kind, "self:1,5,cross:4,2".
   /// Empty: only those that are proved equal.
   std::string sharing;

@@ -109,8 +109,10 @@ static void buildDataflow(PhaseBuilder &builder) {
   const PipelineOptions &options = builder.chosen();
   builder.add(createConvertTransformerToDataflowPass());
   // The user asked for it: it is never left out.
-  if (options.precision == bf16Weights) {
-    builder.add(createNarrowWeightsPass());
+  if (options.precision != f32Precision) {
+    NarrowWeightsPassOptions narrow;
+    narrow.bits = options.precision == bf16Weights ? 16 : 8;
+    builder.add(createNarrowWeightsPass(narrow));
   }
   // Before maths is folded into products of which some leave their loop.
   builder.addOptional(createHoistFromLoopsPass());

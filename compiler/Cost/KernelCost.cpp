@@ -28,7 +28,7 @@ Flops KernelFlops::perToken() const {
 uint64_t parameterBytes(dataflow::ParameterOp parameter, unsigned target, SymbolTable &symbols) {
   auto stored = symbols.lookup<transformer::ParameterOp>(parameter.getStored(target).getAttr());
   RankedTensorType type = stored.getTensorType();
-  return *byteSize(elementTypeOf(type.getElementType()), type.getShape());
+  return storedAs(type.getElementType(), type.getShape()).bytes();
 }
 
 /// Counts for a table a row for each row of the result.
@@ -36,10 +36,10 @@ static void describeRead(WeightRead &read, const KernelInput &input, BufferType 
   read.isPerRow =
       input.role == KernelInput::Role::Table || input.role == KernelInput::Role::Positions;
   if (read.isPerRow) {
-    read.bytes = read.neededBytes = type.getWidth() * type.getElementBytes();
+    read.bytes = read.neededBytes = storedAs(type.getElementType(), type.getWidth()).bytes();
   }
   if (input.role == KernelInput::Role::Matrix) {
-    read.neededBytes = type.getConstantElements() * type.getElementBytes();
+    read.neededBytes = storedAs(type.getElementType(), type.getShape()).bytes();
   }
 }
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Stores the matrices of products and the tables of look-ups in bf16: --precision bf16-weights.
-/// Kernels widen what they read and compute in f32, so that results are those of f32 arithmetic on
-/// the rounded weights, bit for bit. Biases, norms, tables of distances and sinusoids stay as they
-/// are.
+/// Stores the matrices of products and the tables of look-ups in fewer bits: --precision
+/// bf16-weights and int8-weights. Kernels widen what they read and compute in f32, so that results
+/// are those of f32 arithmetic on the rounded weights, bit for bit. Biases, norms, tables of
+/// distances and sinusoids stay as they are.
+///
+/// In 8 bits every 64 elements of a row of a matrix share a scale: MiniLM's embeddings lose 0.0005
+/// of their cosine and not 0.0008 as with one scale for a row, for a sixteenth more bytes
+/// (docs/precision.md). Tables have one for each row, and so has a matrix that is looked up as
+/// well: it is stored once.
 ///
 /// Before:
 ///   dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], f32>) -> !y ...
@@ -13,7 +18,7 @@
 ///   dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], bf16>) -> !y ...
 ///   %w = dataflow.parameter @w.bf16 : !dataflow.buffer<[72, 40], bf16>
 ///
-/// Pinned by tests/compiler/Dataflow/narrow-weights.mlir.
+/// Pinned by tests/compiler/Dataflow/narrow-weights.mlir and narrow-weights-int8.mlir.
 #include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -36,79 +41,156 @@ namespace heddle {
 namespace {
 
 /// The dispatches that run one kernel.
-using Runs = llvm::MapVector<Operation *, SmallVector<DispatchOp>>;
+using Runs = llvm::MapVector<KernelOp, SmallVector<DispatchOp>>;
 
-/// The parameters of a module on their way to the narrow type.
+/// The parameters of a module on their way to fewer bits.
 class Narrowing {
 public:
-  explicit Narrowing(ModuleOp module) : parameters(module) {}
+  Narrowing(ModuleOp module, unsigned bits, int64_t group)
+      : parameters(module), context(module.getContext()), bits(bits), group(group) {
+    SymbolTable symbols(module);
+    for (auto graph : module.getOps<GraphOp>()) {
+      for (auto dispatch : graph.getDispatches()) {
+        runs[symbols.lookup<KernelOp>(dispatch.getKernel())].push_back(dispatch);
+      }
+    }
+  }
+
+  void run() {
+    // What is scaled by row decides about what else the same kernels read.
+    size_t before = 0;
+    do {
+      before = byRow.size();
+      for (auto &[kernel, dispatches] : runs) {
+        noteScaledByRow(kernel, dispatches);
+      }
+    } while (byRow.size() != before);
+    for (auto &[kernel, dispatches] : runs) {
+      narrowInputs(kernel, dispatches);
+    }
+  }
+
+private:
+  void noteScaledByRow(KernelOp kernel, ArrayRef<DispatchOp> dispatches) {
+    SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
+    for (auto [index, input] : llvm::enumerate(inputs)) {
+      if (!input.isStored()) {
+        continue;
+      }
+      SmallVector<Attribute> read;
+      for (DispatchOp dispatch : dispatches) {
+        if (auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>()) {
+          read.push_back(parameter.getParameterAttr());
+        }
+      }
+      const bool isTable = input.role != KernelInput::Role::Matrix;
+      if (isTable || llvm::any_of(read, [&](Attribute each) { return byRow.contains(each); })) {
+        byRow.insert_range(read);
+      }
+    }
+  }
 
   /// Makes a kernel, and all of its runs, read the narrow type where every run can.
   void narrowInputs(KernelOp kernel, ArrayRef<DispatchOp> dispatches) {
-    MLIRContext *context = kernel.getContext();
     SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
     SmallVector<Type> types(kernel.getKernelType().getInputs());
     for (auto [index, input] : llvm::enumerate(inputs)) {
-      auto isWide = [&, index = index](DispatchOp dispatch) {
-        auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
-        return parameter && !parameter.getEncodings() &&
-               parameter.getType().getElementType().isF32() &&
-               isLearned(parameters.lookUp(parameter.getParameterAttr()));
-      };
-      if (!input.isStored() || !llvm::all_of(dispatches, isWide)) {
-        continue;
-      }
-      auto wide = cast<BufferType>(types[index]);
-      auto narrow = BufferType::get(context, wide.getShape(), BFloat16Type::get(context),
-                                    wide.getRowStride());
-      types[index] = narrow;
-      for (DispatchOp dispatch : dispatches) {
-        auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
-        dispatch.getInputsMutable()[index].set(
-            read.replace(parameter, narrow, storedAs(parameter.getParameterAttr())));
+      if (input.isStored()) {
+        types[index] = narrowInput(cast<BufferType>(types[index]), index, dispatches);
       }
     }
     kernel.setFunctionType(FunctionType::get(context, types, kernel.getKernelType().getResults()));
   }
 
-private:
+  /// The type that all runs read as an input from now on.
+  BufferType narrowInput(BufferType wide, unsigned index, ArrayRef<DispatchOp> dispatches) {
+    Type element;
+    for (DispatchOp dispatch : dispatches) {
+      auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
+      if (!parameter || parameter.getEncodings() || !wide.getElementType().isF32() ||
+          !isLearned(parameters.lookUp(parameter.getParameterAttr()))) {
+        return wide;
+      }
+      Type its = elementOf(parameter.getParameterAttr());
+      assert((!element || element == its) && "the runs of a kernel read one type");
+      element = its;
+    }
+    auto narrow = BufferType::get(context, wide.getShape(), element, wide.getRowStride());
+    for (DispatchOp dispatch : dispatches) {
+      auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
+      dispatch.getInputsMutable()[index].set(
+          read.replace(parameter, narrow, storedAs(parameter.getParameterAttr(), element)));
+    }
+    return narrow;
+  }
+
+  /// What the elements of a parameter are stored as.
+  Type elementOf(FlatSymbolRefAttr symbol) const {
+    if (bits == 16) {
+      return BFloat16Type::get(context);
+    }
+    return transformer::QuantizedType::get(context, IntegerType::get(context, bits),
+                                           byRow.contains(symbol) ? 0 : group);
+  }
+
   /// Whether it is made of tensors of the checkpoint, and not of numbers alone as sinusoids are.
   static bool isLearned(transformer::ParameterOp parameter) {
     auto expression = parameter.getExpressionAttr();
     return !expression || !expression.getOperands().empty();
   }
 
-  FlatSymbolRefAttr storedAs(FlatSymbolRefAttr symbol) {
+  FlatSymbolRefAttr storedAs(FlatSymbolRefAttr symbol, Type element) {
     FlatSymbolRefAttr &stored = narrowed[symbol];
     if (!stored) {
       transformer::ParameterOp parameter = parameters.lookUp(symbol);
-      stored = narrow(parameter);
-      reportTaken(parameter.getLoc(), passNames::narrowWeights, "stored in bf16",
-                  {.weightBytes = parameter.getTensorType().getNumElements() * 2});
+      stored = narrow(parameter, element);
+      const int64_t bytes = heddle::storedAs(element, parameter.getTensorType().getShape()).bytes();
+      reportTaken(parameter.getLoc(), passNames::narrowWeights, describe(element),
+                  {.weightBytes = byteSize(parameter) - bytes});
     }
     return stored;
   }
 
-  /// The parameter with the values of `parameter` in bf16.
-  FlatSymbolRefAttr narrow(transformer::ParameterOp parameter) {
-    // What the checkpoint has in bf16 is there, and what it has in f16 is converted from there.
+  /// "stored in i8, one scale for each row".
+  static std::string describe(Type element) {
+    auto quantized = dyn_cast<transformer::QuantizedType>(element);
+    if (!quantized) {
+      return "stored in bf16";
+    }
+    return quantized.getGroup() == 0 ? "stored in i8, one scale for each row"
+                                     : "stored in i8, one scale for every " +
+                                           std::to_string(quantized.getGroup()) + " of a row";
+  }
+
+  /// The parameter with the values of `parameter` in fewer bits.
+  FlatSymbolRefAttr narrow(transformer::ParameterOp parameter, Type element) {
+    // What the checkpoint has in bf16 is there, and what it has in another type is converted from
+    // there.
     auto origin = FlatSymbolRefAttr::get(parameter);
     auto expression = parameter.getExpressionAttr();
     if (expression && expression.getKind() == transformer::ExpressionKind::Convert) {
       origin = expression.getOperands().front();
-      if (parameters.lookUp(origin).getTensorType().getElementType().isBF16()) {
+      if (parameters.lookUp(origin).getTensorType().getElementType() == element) {
         return origin;
       }
     }
-    MLIRContext *context = parameter.getContext();
-    return parameters.derive(parameter.getLoc(), (parameter.getSymName() + ".bf16").str(),
+    const StringRef suffix = element.isBF16() ? ".bf16" : ".i8";
+    return parameters.derive(parameter.getLoc(), (parameter.getSymName() + suffix).str(),
                              transformer::ParameterExpressionAttr::get(
                                  context, transformer::ExpressionKind::Convert, {origin}, {}),
-                             parameter.getTensorType().clone(BFloat16Type::get(context)));
+                             parameter.getTensorType().clone(element));
   }
 
   DerivedParameters parameters;
   GraphParameters read;
+  MLIRContext *context;
+  /// What is left of an element, and how many of them share a scale.
+  unsigned bits;
+  int64_t group;
+  Runs runs;
+  /// What look-ups read, and what runs of the same kernels do: quantised, they have one scale for
+  /// each row.
+  llvm::DenseSet<Attribute> byRow;
   llvm::DenseMap<Attribute, FlatSymbolRefAttr> narrowed;
 };
 
@@ -116,17 +198,12 @@ struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
   using Base::Base;
 
   void runOnOperation() override {
-    SymbolTable symbols(getOperation());
-    Runs runs;
-    for (auto graph : getOperation().getOps<GraphOp>()) {
-      for (auto dispatch : graph.getDispatches()) {
-        runs[symbols.lookup(dispatch.getKernel())].push_back(dispatch);
-      }
+    if ((bits != 16 && bits != 8) || group < 0) {
+      getOperation().emitError("expects 16 or 8 bits and a group of at least 0 elements, got ")
+          << bits.getValue() << " and " << group.getValue();
+      return signalPassFailure();
     }
-    Narrowing narrowing(getOperation());
-    for (auto &[kernel, dispatches] : runs) {
-      narrowing.narrowInputs(cast<KernelOp>(kernel), dispatches);
-    }
+    Narrowing(getOperation(), bits, group).run();
     eraseUnreadParameters(getOperation());
   }
 };

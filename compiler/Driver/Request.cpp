@@ -98,9 +98,14 @@ static Status resolveTargets(const CompileRequest &request, CompileOptions &opti
 
 static Status resolveOptions(const CompileRequest &request, CompileOptions &options) {
   const RequestNames &names = request.names;
-  if (!llvm::is_contained(precisions, options.precision)) {
+  std::vector<std::string> known;
+  for (const Precision &each : precisions) {
+    known.emplace_back(each.name);
+  }
+  if (!llvm::is_contained(known, options.precision)) {
     return wrong(llvm::Twine(names.precision) + " is " + quote(options.precision) +
-                 ", expected f32 or " + llvm::Twine(bf16Weights));
+                 ", expected one of " + llvm::join(known, ", ") +
+                 didYouMean(options.precision, known));
   }
   const std::vector<std::string> passes = optionalPasses();
   for (const std::string &name : options.disabledPasses) {

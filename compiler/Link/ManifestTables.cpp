@@ -81,11 +81,11 @@ std::vector<manifest::RowSpace> SpaceTable::write() const {
 }
 
 std::vector<manifest::Dimension> shapeOf(Type type, const SpaceTable &spaces) {
-  ArrayRef<int64_t> dimensions =
-      llvm::TypeSwitch<Type, ArrayRef<int64_t>>(type).Case<BufferType, CacheType, StateType>(
-          [](auto memory) { return memory.getShape(); });
+  const StoredLayout stored =
+      llvm::TypeSwitch<Type, StoredLayout>(type).Case<BufferType, CacheType, StateType>(
+          [](auto memory) { return storedAs(memory.getElementType(), memory.getShape()); });
   std::vector<manifest::Dimension> shape;
-  for (int64_t dimension : dimensions) {
+  for (int64_t dimension : stored.shape) {
     std::optional<RowDimension> rows = RowDimension::of(dimension);
     if (rows) {
       shape.emplace_back(0, spaces[rows->space], rows->isLongest);
@@ -209,13 +209,13 @@ FailureOr<Table<manifest::Parameter>> writeParameters(ModuleOp module, const Man
     if (place == inputs.parameters.end()) {
       return parameter.emitOpError("has no place in the weights");
     }
-    ArrayRef<int64_t> dimensions = parameter.getTensorType().getShape();
-    std::vector<uint64_t> shape(dimensions.begin(), dimensions.end());
+    RankedTensorType type = parameter.getTensorType();
+    const StoredLayout stored = storedAs(type.getElementType(), type.getShape());
+    std::vector<uint64_t> shape(stored.shape.begin(), stored.shape.end());
     auto written = builder.CreateVector(shape);
     table.push_back(manifest::CreateParameter(
-        builder, text(builder, parameter.getSymName()),
-        elementNumber(parameter.getTensorType().getElementType()), written, place->second.offset,
-        place->second.size, place->second.checksum));
+        builder, text(builder, parameter.getSymName()), static_cast<uint8_t>(stored.element),
+        written, place->second.offset, place->second.size, place->second.checksum));
   }
   return table;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -21,6 +22,7 @@ using transformer::ExpressionKind;
 using Stored = std::vector<float>;
 using Exact = std::vector<double>;
 using Narrow = ParameterEvaluator::Narrow;
+using Bytes = std::vector<std::byte>;
 using Values = ParameterEvaluator::Values;
 
 // [groups * n, k] to panels [groups][ceil(n / columns)][k][columns], zero beyond the last row of
@@ -203,8 +205,12 @@ static Stored widen(const Narrow &values) {
 
 /// In f32 or f64, moved where they are that already.
 static std::variant<Stored, Exact> widened(Values values) {
+  assert(!std::holds_alternative<Bytes>(values) && "what is laid out is only stored");
   if (auto *narrow = std::get_if<Narrow>(&values)) {
     return widen(*narrow);
+  }
+  if (auto *quantized = std::get_if<QuantizedValues>(&values)) {
+    return quantized->widen();
   }
   if (auto *exact = std::get_if<Exact>(&values)) {
     return std::move(*exact);
@@ -231,6 +237,20 @@ static Values convertValues(Values values, ElementType element) {
         return Narrow{element, std::move(bits)};
       },
       widened(std::move(values)));
+}
+
+/// Values in the element type of a parameter.
+static Values convertTo(RankedTensorType type, Values values) {
+  if (auto quantized = dyn_cast<transformer::QuantizedType>(type.getElementType())) {
+    if (std::holds_alternative<QuantizedValues>(values)) {
+      return values;
+    }
+    const auto wide = std::get<Stored>(convertValues(std::move(values), ElementType::F32));
+    return QuantizedValues(wide, quantized, type.getShape().back());
+  }
+  return std::holds_alternative<Bytes>(values)
+             ? values
+             : convertValues(std::move(values), elementTypeOf(type.getElementType()));
 }
 
 /// What has no operands.
@@ -276,6 +296,11 @@ static Values moveValues(transformer::ParameterOp parameter, ArrayRef<int64_t> s
                          Values values) {
   if (auto *narrow = std::get_if<Narrow>(&values)) {
     return Narrow{narrow->element, movedValues(parameter, shape, std::move(narrow->bits))};
+  }
+  if (auto *quantized = std::get_if<QuantizedValues>(&values)) {
+    transformer::ParameterExpressionAttr pack = *parameter.getExpression();
+    assert(pack.getKind() == ExpressionKind::Pack && "quantised values are not moved otherwise");
+    return quantized->packed(pack.getPanelColumns(), pack.getGroups());
   }
   return std::visit(
       [&](auto &&wide) -> Values { return movedValues(parameter, shape, std::move(wide)); },
@@ -382,7 +407,7 @@ void ParameterEvaluator::take(Step &step, Values operand) {
     }
     break;
   case ExpressionKind::Convert:
-    operand = convertValues(std::move(operand), elementTypeOf(type.getElementType()));
+    operand = convertTo(type, std::move(operand));
     break;
   default:
     operand = moveValues(step.parameter, shape, std::move(operand));
@@ -427,8 +452,13 @@ Result<Stored> ParameterEvaluator::evaluate(transformer::ParameterOp parameter) 
 
 Result<StoredValues> ParameterEvaluator::evaluateStored(transformer::ParameterOp parameter) {
   HEDDLE_ASSIGN(Values values, evaluateAll(parameter));
-  values =
-      convertValues(std::move(values), elementTypeOf(parameter.getTensorType().getElementType()));
+  values = convertTo(parameter.getTensorType(), std::move(values));
+  if (auto *bytes = std::get_if<Bytes>(&values)) {
+    return StoredValues(std::move(*bytes));
+  }
+  if (auto *quantized = std::get_if<QuantizedValues>(&values)) {
+    return StoredValues(quantized->rows());
+  }
   if (auto *narrow = std::get_if<Narrow>(&values)) {
     return StoredValues(std::move(narrow->bits));
   }

@@ -2,11 +2,13 @@
 ///
 /// Values of parameters by their expressions. Values of a checkpoint stay in the type that it has
 /// them in, f32, f16 or bf16, as long as they are only moved; what is computed from them is f64
-/// until the last expression, so that a derived parameter is rounded once.
+/// until the last expression, so that a derived parameter is rounded once. Quantised values stay
+/// codes and scales until they are laid out.
 #ifndef HEDDLE_COMPILER_LINK_PARAMETERVALUES_H
 #define HEDDLE_COMPILER_LINK_PARAMETERVALUES_H
 
 #include "compiler/Link/Parameters.h"
+#include "compiler/Link/QuantizedValues.h"
 
 #include "mlir/IR/SymbolTable.h"
 
@@ -17,18 +19,19 @@
 
 namespace heddle {
 
-/// The values of a parameter in its element type: f32, or the bits of f16 or bf16.
+/// The values of a parameter in its element type: f32, the bits of f16 or bf16, or bytes.
 class StoredValues {
 public:
-  explicit StoredValues(std::variant<std::vector<float>, std::vector<uint16_t>> values)
-      : values(std::move(values)) {}
+  using Values = std::variant<std::vector<float>, std::vector<uint16_t>, std::vector<std::byte>>;
+
+  explicit StoredValues(Values values) : values(std::move(values)) {}
 
   std::span<const std::byte> bytes() const {
     return std::visit([](const auto &each) { return std::as_bytes(std::span(each)); }, values);
   }
 
 private:
-  std::variant<std::vector<float>, std::vector<uint16_t>> values;
+  Values values;
 };
 
 /// Evaluates parameters of a module, whose symbols do not change meanwhile. Expressions may be as
@@ -48,7 +51,9 @@ public:
     ElementType element;
     std::vector<uint16_t> bits;
   };
-  using Values = std::variant<std::vector<float>, std::vector<double>, Narrow>;
+  /// Bytes are quantised values as they lie in the file.
+  using Values = std::variant<std::vector<float>, std::vector<double>, Narrow, QuantizedValues,
+                              std::vector<std::byte>>;
 
 private:
   struct Step;

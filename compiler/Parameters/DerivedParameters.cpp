@@ -16,7 +16,7 @@ namespace heddle {
 
 int64_t byteSize(ParameterOp parameter) {
   RankedTensorType type = parameter.getTensorType();
-  return static_cast<int64_t>(*byteSize(elementTypeOf(type.getElementType()), type.getShape()));
+  return storedAs(type.getElementType(), type.getShape()).bytes();
 }
 
 llvm::DenseSet<Attribute> neededParameters(ModuleOp module) {

@@ -157,7 +157,7 @@ private:
       auto parameter = symbols.lookup<transformer::ParameterOp>(symbol);
       if (parameter) {
         RankedTensorType type = parameter.getTensorType();
-        node.weightBytes += *byteSize(elementTypeOf(type.getElementType()), type.getShape());
+        node.weightBytes += storedAs(type.getElementType(), type.getShape()).bytes();
       }
     }
     size_t number = entry.nodes.size();

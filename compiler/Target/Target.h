@@ -48,8 +48,8 @@ struct TargetDescription {
   bool hasScale;
   /// Bytes of second-level cache a core may be assumed to have.
   int64_t cacheBytes;
-  /// The element types in which its code reads weights that may be stored in another than f32, and
-  /// those of caches that it reads and writes.
+  /// The element types in which its code reads weights that may be stored in another than f32, of
+  /// integers as codes, and those of caches that it reads and writes.
   llvm::ArrayRef<ElementType> weightElements;
   llvm::ArrayRef<ElementType> cacheElements;
   /// The kind of machine that it is.

@@ -89,9 +89,8 @@ static std::string describeNames() {
   }
   add("native", "the best of them that this machine has");
   text += fmt::format("\nPrecisions of {}:\n", optionNames.precision);
-  for (const std::string_view precision : precisions) {
-    add(precision, precision == bf16Weights ? "weights stored in bf16, arithmetic in f32"
-                                            : "weights and arithmetic in f32");
+  for (const Precision &precision : precisions) {
+    add(precision.name, precision.summary);
   }
   text +=
       fmt::format("\nPasses of {}, in the order in which they run:\n", optionNames.disabledPasses);

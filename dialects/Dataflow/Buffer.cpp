@@ -114,6 +114,11 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " elements, and at most 2^40, got " << rowStride;
     }
   }
+  // C4
+  const bool isConstant = llvm::all_of(shape, [](int64_t size) { return size > 0; });
+  if (isa<transformer::QuantizedType>(elementType) && (!isConstant || rowStride != 0)) {
+    return emitError() << "expects constant dimensions and no row stride of quantised elements";
+  }
   return success();
 }
 
@@ -149,7 +154,7 @@ static LogicalResult verifyKept(function_ref<InFlightDiagnostic()> emitError, St
   }
   // C2
   std::optional<ElementType> element = findElementType(elementType);
-  if (!element || infoOf(*element).bits % 8 != 0) {
+  if (!element || infoOf(*element).bits % 8 != 0 || isa<transformer::QuantizedType>(elementType)) {
     return emitError() << "expects elements of whole bytes of "
                        << elementTypeChoices(elementType.getContext()) << ", got " << elementType;
   }

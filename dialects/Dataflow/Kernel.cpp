@@ -294,7 +294,8 @@ static LogicalResult verifyInput(KernelOp kernel, unsigned index, const KernelIn
   MLIRContext *context = kernel.getContext();
   Type element =
       input.isInteger ? Type(IntegerType::get(context, 32)) : Type(Float32Type::get(context));
-  if (input.isStored() && infoOf(buffer.getElement()).isFloat()) {
+  if (input.isStored() && (infoOf(buffer.getElement()).isFloat() ||
+                           isa<transformer::QuantizedType>(buffer.getElementType()))) {
     element = buffer.getElementType();
   }
   if (input.shape &&

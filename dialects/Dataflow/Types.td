@@ -17,9 +17,11 @@ def Dataflow_BufferType : TypeDef<Dataflow_Dialect, "Buffer"> {
 
     Constraints:
     - C1: the rank is 1 to 4, and the constant dimensions have a product of at most 2^40.
-    - C2: the element type is one of runtime/include/heddle/ElementTypes.def.
+    - C2: the element type is one of runtime/include/heddle/ElementTypes.def, or
+      `!transformer.quantized`.
     - C3: a row stride is given for rank 2 and up, constant dimensions after the first, and is larger
       than their product.
+    - C4: of quantised elements every dimension is constant, and no row stride is given.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
                         DefaultValuedParameter<"int64_t", "0">:$rowStride);

@@ -225,7 +225,8 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
 
     - `pack(@matrix, columns)`, `pack(@matrix, columns, groups)`: turns the rows of a matrix into
       columns of panels and fills the last panel with zeros. With groups, which divide the rows, each
-      group has panels of its own.
+      group has panels of its own. Of a quantised matrix it makes panels of bytes: of every
+      elements that share a scale first the scales of the columns, then their codes, [elements][columns].
     - `sinusoid_interleaved(first, steps)`, no operand: a table [positions, width] of
       angle(p, i) = (first + p) * 10000^(-i / steps); column 2i is its sine, column 2i + 1 its
       cosine. "Attention is all you need", section 3.5, is (0, width / 2).
@@ -240,7 +241,8 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
     - `scale(@a, @s, ..., factor)`: every element of @a times one-element parameters and a
       floating-point constant, at least one of these.
     - `sum(@a, @b, ...)`: the element-wise sum of parameters of one shape.
-    - `convert(@a)`: rounds every element to the nearest value of the type, ties to even.
+    - `convert(@a)`: rounds every element to the nearest value of the type, ties to even. To quantised
+      elements as their type says.
     - `concat_columns(@a, @b, ...)`: [m, k], [m, l], ... to [m, k + l + ...].
 
     Sinusoids, products, scales and sums are computed in double precision and rounded once.

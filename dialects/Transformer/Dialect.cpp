@@ -2,12 +2,16 @@
 ///
 /// The transformer dialect: types, attributes and the code generated for them.
 #include "dialects/Transformer/Transformer.h"
+#include "heddle/Limits.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
 
 using namespace mlir;
 using namespace heddle::transformer;
@@ -99,6 +103,30 @@ void heddle::transformer::printStateKeys(AsmPrinter &printer, bool keyed) {
   printer << (keyed ? ", keys" : "");
 }
 
+/// The number of elements that share a scale, or `row`: all of a row.
+static ParseResult parseQuantizedGroup(AsmParser &parser, int64_t &group) {
+  group = 0;
+  if (succeeded(parser.parseOptionalKeyword("row"))) {
+    return success();
+  }
+  llvm::SMLoc location = parser.getCurrentLocation();
+  if (parser.parseInteger(group)) {
+    return failure();
+  }
+  // Zero in C++ means the whole row.
+  return group != 0 ? success()
+                    : parser.emitError(location, "expects 'row' or a number of elements above 0 "
+                                                 "that share a scale, got 0");
+}
+
+static void printQuantizedGroup(AsmPrinter &printer, int64_t group) {
+  if (group == 0) {
+    printer << "row";
+  } else {
+    printer << group;
+  }
+}
+
 /// Whether an operation outside uses what a region defines.
 static bool isUsedOutside(Region &body) {
   auto isOutside = [&](Operation *user) {
@@ -161,6 +189,33 @@ int64_t ParameterExpressionAttr::getPanelColumns() const { return getNumbers().f
 
 int64_t ParameterExpressionAttr::getGroups() const {
   return getNumbers().size() > 1 ? getNumbers()[1] : 1;
+}
+
+LogicalResult QuantizedType::verify(function_ref<InFlightDiagnostic()> emitError, Type codes,
+                                    int64_t group) {
+  // C1
+  if (!codes.isSignlessInteger(8)) {
+    return emitError() << "expects codes of i8, got " << codes;
+  }
+  // C2
+  if (group < 0 || group > mostElements) {
+    return emitError() << "expects 'row' or a number of elements above 0 that share a scale, got "
+                       << group;
+  }
+  return success();
+}
+
+int64_t QuantizedType::getGroupOf(int64_t columns) const {
+  return getGroup() == 0 ? columns : std::min(getGroup(), columns);
+}
+
+int64_t QuantizedType::getScalesOf(int64_t columns) const {
+  return llvm::divideCeilSigned(columns, getGroupOf(columns));
+}
+
+int64_t QuantizedType::getRowBytes(int64_t columns) const {
+  constexpr int64_t scaleBytes = sizeof(float);
+  return getScalesOf(columns) * scaleBytes + llvm::alignTo(columns, scaleBytes);
 }
 
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width) {

@@ -3,6 +3,8 @@
 /// Integers follow from their kind and bits; floating-point types have a line each.
 #include "dialects/Transformer/ElementTypes.h"
 
+#include "dialects/Transformer/Transformer.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -45,6 +47,9 @@ Type typeOf(ElementType element, MLIRContext *context) {
 }
 
 std::optional<ElementType> findElementType(Type type) {
+  if (auto quantized = dyn_cast<transformer::QuantizedType>(type)) {
+    type = quantized.getCodes();
+  }
   const auto *found = llvm::find_if(allElementTypes, [&](ElementType element) {
     return typeOf(element, type.getContext()) == type;
   });
@@ -55,6 +60,20 @@ ElementType elementTypeOf(Type type) {
   const std::optional<ElementType> found = findElementType(type);
   assert(found && "verified types are in the table");
   return *found;
+}
+
+StoredLayout storedAs(Type element, ArrayRef<int64_t> shape) {
+  StoredLayout stored{elementTypeOf(element), SmallVector<int64_t, 4>(shape)};
+  if (auto quantized = dyn_cast<transformer::QuantizedType>(element)) {
+    stored.shape.back() = quantized.getRowBytes(stored.shape.back());
+  }
+  return stored;
+}
+
+int64_t StoredLayout::bytes() const {
+  std::optional<uint64_t> size = byteSize(element, shape);
+  assert(size && "verified types have at most 2^40 elements");
+  return static_cast<int64_t>(*size);
 }
 
 std::string elementTypeChoices(MLIRContext *context) {

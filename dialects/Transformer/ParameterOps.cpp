@@ -89,15 +89,22 @@ static FailureOr<SmallVector<int64_t>> inferDistances(RankedTensorType table,
   return SmallVector<int64_t>{table.getDimSize(1), 2 * numbers[1] + 1};
 }
 
-/// The shape of the panels of a matrix, or of its groups of rows; fails if it cannot be packed.
-static FailureOr<SmallVector<int64_t>> inferPanels(RankedTensorType matrix,
-                                                   ParameterExpressionAttr pack) {
+FailureOr<RankedTensorType> heddle::transformer::packedType(RankedTensorType matrix,
+                                                            ParameterExpressionAttr pack) {
   int64_t columns = pack.getPanelColumns(), groups = pack.getGroups();
   if (matrix.getRank() != 2 || matrix.getDimSize(0) % groups != 0) {
     return failure();
   }
-  int64_t panels = llvm::divideCeilSigned(matrix.getDimSize(0) / groups, columns);
-  return SmallVector<int64_t>{groups * panels, matrix.getDimSize(1), columns};
+  int64_t panels = groups * llvm::divideCeilSigned(matrix.getDimSize(0) / groups, columns);
+  int64_t k = matrix.getDimSize(1);
+  if (auto quantized = dyn_cast<QuantizedType>(matrix.getElementType())) {
+    int64_t panelBytes = quantized.getScalesOf(k) * int64_t(sizeof(float)) + k;
+    if (llvm::MulOverflow(panelBytes, columns, panelBytes)) {
+      return failure();
+    }
+    return RankedTensorType::get({panels, panelBytes}, quantized.getCodes());
+  }
+  return RankedTensorType::get({panels, k, columns}, matrix.getElementType());
 }
 
 /// The shape of a concatenation along the first axis; fails if the other axes differ.
@@ -183,8 +190,11 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
       return failure();
     }
     return SmallVector<int64_t>{operands[0].getDimSize(1), operands[0].getDimSize(0)};
-  case ExpressionKind::Pack:
-    return inferPanels(operands[0], expression);
+  case ExpressionKind::Pack: {
+    FailureOr<RankedTensorType> packed = packedType(operands[0], expression);
+    return failed(packed) ? FailureOr<SmallVector<int64_t>>(failure())
+                          : SmallVector<int64_t>(packed->getShape());
+  }
   case ExpressionKind::Concat:
     return inferConcat(operands);
   case ExpressionKind::Rows:
@@ -296,15 +306,25 @@ static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
   SmallVector<RankedTensorType> types = {parameter.getTensorType()};
   llvm::append_range(types, operands);
   if (kind == ExpressionKind::Convert) {
+    // Codes are made, and stay.
+    if (isa<QuantizedType>(types.front().getElementType())) {
+      types.front() = types.back();
+    }
     const auto *other = llvm::find_if_not(types, isReal);
     return other == types.end()
                ? success()
-               : parameter.emitOpError("expects elements of f32, f16 or bf16 of 'convert' and its "
-                                       "operand, got ")
+               : parameter.emitOpError("expects elements of f32, f16 or bf16 of 'convert', or "
+                                       "quantised ones, and of its operand, got ")
                      << *other;
   }
-  Type expected = kind == ExpressionKind::Pack ? operands[0].getElementType()
-                                               : Type(Float32Type::get(parameter.getContext()));
+  Type expected = Float32Type::get(parameter.getContext());
+  if (kind == ExpressionKind::Pack) {
+    expected = operands[0].getElementType();
+    if (auto quantized = dyn_cast<QuantizedType>(expected)) {
+      expected = quantized.getCodes();
+      types.pop_back();
+    }
+  }
   for (RankedTensorType type : types) {
     if (type.getElementType() != expected) {
       return parameter.emitOpError("expects elements of ")

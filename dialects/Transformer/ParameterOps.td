@@ -38,6 +38,7 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     - C7: `scale` has at least one factor; its constant, if any, is finite.
     - C8: elements are f32, except those from a checkpoint and those of `convert` and its operand,
       which are f32, f16 or bf16, and those of `pack` of a parameter of the same element type.
+      `convert` may also make quantised elements, and `pack` makes i8 of them.
 
     ```mlir
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
@@ -47,6 +48,7 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     transformer.parameter @folded : tensor<384xf32> = scale(@query.bias, @kappa, 1.250000e-01)
     transformer.parameter @out.weight.f16 : tensor<384x384xf16> from "layer.0.out.weight"
     transformer.parameter @out.weight : tensor<384x384xf32> = convert(@out.weight.f16)
+    transformer.parameter @out.i8 : tensor<384x384x!transformer.quantized<i8, 32>> = convert(@out.weight)
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,

@@ -58,6 +58,10 @@ void printAcrossClause(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::I
 mlir::ParseResult parseStateKeys(mlir::AsmParser &parser, bool &keyed);
 void printStateKeys(mlir::AsmPrinter &printer, bool keyed);
 
+/// The type of `pack` of a matrix [groups * n, k]; fails if it cannot be packed so.
+mlir::FailureOr<mlir::RankedTensorType> packedType(mlir::RankedTensorType matrix,
+                                                   ParameterExpressionAttr pack);
+
 /// The region of an operation of this dialect or of dataflow. MLIR lets earlier operations use what
 /// a later region defines until it has read all of the text: where a region is given up halfway,
 /// they must let go of it.

@@ -59,6 +59,38 @@ def Transformer_StateType : TypeDef<Transformer_Dialect, "State"> {
   let genVerifyDecl = 1;
 }
 
+def Transformer_QuantizedType : TypeDef<Transformer_Dialect, "Quantized"> {
+  let mnemonic = "quantized";
+  let summary = "an element of a row that is stored as integers with scales";
+  let description = [{
+    `tensor<72x40x!transformer.quantized<i8, 32>>`: an element is code * scale, rounded to f32. The
+    codes are integers from -127 to 127, and every 32 elements of a row, or the rest at its end, have
+    a scale in f32. `!transformer.quantized<i8, row>` has one for each row. `convert` makes the codes: scale
+    is the largest magnitude over 127, and code the element over that, to the nearest, ties to even. Where an
+    element is infinite or no number, so is its whole group: the scale is a NaN.
+
+    Only weights have this type, in a parameter and in the buffer that a kernel reads. A row lies in
+    memory as its scales and then its codes, filled up to whole words. How a matrix lies is for a
+    target to choose.
+
+    Constraints:
+    - C1: codes are i8.
+    - C2: the number of elements that share a scale is positive.
+  }];
+  let parameters = (ins "::mlir::Type":$codes,
+                        // 0: the whole row.
+                        "int64_t":$group);
+  let assemblyFormat = "`<` $codes `,` custom<QuantizedGroup>($group) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// How many elements of a row of `columns` share a scale, and how many scales it has.
+    int64_t getGroupOf(int64_t columns) const;
+    int64_t getScalesOf(int64_t columns) const;
+    /// Bytes of a row of `columns`.
+    int64_t getRowBytes(int64_t columns) const;
+  }];
+}
+
 /// A state of rows: as many numbers for every sequence.
 def Transformer_RowState : Type<And<[Transformer_StateType.predicate,
     CPred<"!::llvm::cast<::heddle::transformer::StateType>($_self).getKeyed()">]>,

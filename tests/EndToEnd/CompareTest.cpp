@@ -237,6 +237,13 @@ TEST(Compare, Embeddings) {
   const Json result = Json::parse(outcome.output);
   EXPECT_NEAR(result["b_against_a"]["mean_cosine"], 1, 1e-5);
   EXPECT_NEAR(result["b_against_a"]["least_cosine"], 1, 1e-5);
+  EXPECT_GT(result["b_against_a"]["rank_correlation"], 0.99);
+  const tools::Outcome table = compare(a, compileModel(path, {"--precision=int8-weights"}), lines);
+  ASSERT_EQ(table.code, 0) << table.error;
+  for (const char *part : {"\nprecision ", " int8-weights\n", "\ncosine of embeddings: mean ",
+                           "\nrank correlation of the similarities of all pairs: "}) {
+    EXPECT_NE(table.output.find(part), std::string::npos) << part << "\n" << table.output;
+  }
   EXPECT_FALSE(result["a"].contains("cache_bytes_per_token"));
   expectPrediction(result);
 }

@@ -80,7 +80,7 @@ const std::vector<UsageCase> usageCases = {
      "target \"x86-64-v3\" is asked for with panels of 16 and of 48 columns, expected one width"},
     {"Precision",
      {"m", "-o", "x.so", "--precision=bf16"},
-     "--precision is \"bf16\", expected f32 or bf16-weights"},
+     "--precision is \"bf16\", expected one of f32, bf16-weights, int8-weights"},
     {"Emit", {"m", "--emit=ir"}, "--emit is \"ir\", "},
     {"StopAfter", {"m", "--stop-after=ir"}, "--stop-after is \"ir\", "},
     {"StartAt", {"p.mlir", "--start-at=ir", "-o", "x.so"}, "--start-at is \"ir\", "},

@@ -4,6 +4,7 @@
 #include "tests/EndToEnd/KernelTrial.h"
 
 #include "formats/Binary/Manifest_generated.h"
+#include "formats/Checkpoint/Convert.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -40,9 +41,8 @@ RegionMaths::RegionMaths(Block &region) {
   }
   for (Operation &op : region) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && constant.getType().isF32()) {
-      double value = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
-      mapping.map(constant.getResult(),
-                  arith::ConstantOp::create(builder, location, builder.getF64FloatAttr(value)));
+      auto value = builder.getF64FloatAttr(cast<FloatAttr>(constant.getValue()).getValueAsDouble());
+      mapping.map(constant.getResult(), arith::ConstantOp::create(builder, location, value));
       continue;
     }
     Operation *copy = builder.clone(op, mapping);
@@ -110,8 +110,9 @@ KernelTrial::create(KernelOp kernel, const MatrixEncoder &encoder, uint64_t seed
   for (auto [i, input] : llvm::enumerate(inputs)) {
     if (input.takesEncoding()) {
       Operand &operand = trial->operands[i];
-      std::vector<float> values(operand.values.begin(), operand.values.end());
-      HEDDLE_ASSIGN(operand.memory, encoder(i, std::move(values)));
+      const std::vector<float> values(operand.values.begin(), operand.values.end());
+      HEDDLE_ASSIGN(const StoredValues stored, encoder(i, values));
+      operand.weights.assign(stored.bytes().begin(), stored.bytes().end());
     }
   }
   for (Operand &operand : trial->operands) {
@@ -122,9 +123,7 @@ KernelTrial::create(KernelOp kernel, const MatrixEncoder &encoder, uint64_t seed
 
 void KernelTrial::draw(std::vector<double> &values, double scale) {
   std::normal_distribution<float> normal(0, static_cast<float>(scale));
-  for (double &value : values) {
-    value = normal(random);
-  }
+  std::ranges::generate(values, [&] { return normal(random); });
 }
 
 /// Numbers of rows of a table, numbers below a limit, or all rows in the order of the operand
@@ -158,10 +157,20 @@ void KernelTrial::drawBuffer(unsigned index) {
   if (index < inputs.size() && inputs[index].isInteger) {
     drawIntegers(index, inputs[index]);
   }
+  const std::vector<float> drawn(operand.values.begin(), operand.values.end());
   if (buffer.getElementType().isBF16()) {
-    for (double &value : operand.values) {
-      value = std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(value)) & 0xFFFF0000);
+    std::vector<uint16_t> halves;
+    for (const float value : drawn) {
+      halves.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
     }
+    std::ranges::transform(halves, operand.values.begin(), bf16ToF32);
+    const auto bytes = std::as_bytes(std::span(halves));
+    operand.weights.assign(bytes.begin(), bytes.end());
+  }
+  if (auto quantized = dyn_cast<transformer::QuantizedType>(buffer.getElementType())) {
+    const QuantizedValues codes(drawn, quantized, buffer.getWidth());
+    std::ranges::copy(codes.widen(), operand.values.begin());
+    operand.weights = codes.rows();
   }
 }
 
@@ -174,18 +183,12 @@ void KernelTrial::lay(Operand &operand) {
   if (operand.memory.empty()) {
     operand.memory.assign(operand.values.begin(), operand.values.end());
   }
-  if (buffer.getElementType().isInteger(32)) {
-    for (float &value : operand.memory) {
-      value = std::bit_cast<float>(static_cast<int32_t>(value));
-    }
+  for (float &value : operand.memory) {
+    value = buffer.getElementType().isInteger(32)
+                ? std::bit_cast<float>(static_cast<int32_t>(value))
+                : value;
   }
-  if (buffer.getElementType().isBF16()) {
-    operand.narrow.clear();
-    for (float value : operand.memory) {
-      operand.narrow.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
-    }
-    operand.narrow.resize(operand.narrow.size() + 2 * slack);
-  }
+  operand.weights.resize(operand.weights.empty() ? 0 : operand.weights.size() + 4 * slack);
   operand.memory.resize(operand.memory.size() + slack);
 }
 
@@ -283,8 +286,8 @@ void KernelTrial::launch(const Artifact &artifact, const manifest::Dispatch &dis
         pointers.push_back(&operand.view);
       }
     } else {
-      pointers.push_back(operand.narrow.empty() ? static_cast<void *>(operand.memory.data())
-                                                : operand.narrow.data());
+      pointers.push_back(operand.weights.empty() ? static_cast<void *>(operand.memory.data())
+                                                 : operand.weights.data());
     }
   }
   const manifest::Kernel &code = *artifact.manifest().kernels()->Get(dispatch.kernel());

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_TESTS_ENDTOEND_KERNELTRIAL_H
 #define HEDDLE_TESTS_ENDTOEND_KERNELTRIAL_H
 
+#include "compiler/Link/ParameterValues.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "heddle/Abi.h"
 #include "runtime/Artifact/Artifact.h"
@@ -22,7 +23,7 @@ namespace heddle {
 
 /// Stores a random matrix as the kernels of a binary read it; the number is that of the operand.
 using MatrixEncoder =
-    std::function<Result<std::vector<float>>(unsigned input, std::vector<float> values)>;
+    std::function<Result<StoredValues>(unsigned input, const std::vector<float> &values)>;
 
 /// Scalar maths of f32 in double precision: every operation folds itself.
 class RegionMaths {
@@ -63,7 +64,8 @@ private:
     std::vector<double> values;
     /// As it lies in memory, with room to read on past the end.
     std::vector<float> memory;
-    std::vector<uint16_t> narrow;
+    /// The same, of weights that are encoded or in fewer bits.
+    std::vector<std::byte> weights;
     std::vector<int32_t> blocks, lengths;
     HeddleCache view = {};
   };

@@ -4,7 +4,7 @@
 /// models and of random programs, with passes and without, on every target of the machine. Families
 /// are met through their interface: a new one needs no line here, and must be in a random program.
 #include "compiler/Compile.h"
-#include "compiler/Link/Parameters.h"
+#include "compiler/Link/ParameterValues.h"
 #include "compiler/Passes.h"
 #include "formats/Binary/Manifest_generated.h"
 #include "tests/EndToEnd/CompiledModel.h"
@@ -34,29 +34,37 @@ constexpr uint64_t mostPrograms = 1000;
 
 /// Values of a matrix as the targets have asked for it to lie, which agree here: its expression, on
 /// other values.
-Result<std::vector<float>> encode(ModuleOp program, dataflow::ParameterOp matrix,
-                                  const std::vector<float> &values) {
+Result<StoredValues> encode(ModuleOp program, dataflow::ParameterOp matrix,
+                            const std::vector<float> &values) {
   SymbolTable symbols(program);
   auto stored = symbols.lookup<transformer::ParameterOp>(matrix.getStored(0).getAttr());
   OwningOpRef<ModuleOp> module = ModuleOp::create(program.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  auto create = [&](llvm::StringRef name, ArrayRef<int64_t> shape, StringAttr source,
+  auto create = [&](llvm::StringRef name, RankedTensorType type, StringAttr source,
                     transformer::ParameterExpressionAttr expression) {
-    auto type = RankedTensorType::get(shape, builder.getF32Type());
     return transformer::ParameterOp::create(builder, program.getLoc(), builder.getStringAttr(name),
                                             TypeAttr::get(type), source, expression);
   };
-  create("matrix", matrix.getType().getShape(), builder.getStringAttr("matrix"), {});
-  auto expression = transformer::ParameterExpressionAttr::get(
-      program.getContext(), stored.getExpressionAttr().getKind(),
-      {FlatSymbolRefAttr::get(program.getContext(), "matrix")},
-      stored.getExpressionAttr().getNumbers());
-  auto encoded = create("encoded", stored.getTensorType().getShape(), {}, expression);
-  return evaluateParameter(*module, encoded,
-                           [&](llvm::StringRef, ElementType, std::span<std::byte> to) -> Status {
-                             std::memcpy(to.data(), values.data(), to.size());
-                             return {};
-                           });
+  auto of = [&](transformer::ExpressionKind kind, llvm::StringRef operand,
+                ArrayRef<int64_t> numbers) {
+    return transformer::ParameterExpressionAttr::get(
+        program.getContext(), kind, {FlatSymbolRefAttr::get(program.getContext(), operand)},
+        numbers);
+  };
+  dataflow::BufferType type = matrix.getType();
+  create("matrix", RankedTensorType::get(type.getShape(), builder.getF32Type()),
+         builder.getStringAttr("matrix"), {});
+  create("narrow", RankedTensorType::get(type.getShape(), type.getElementType()), {},
+         of(transformer::ExpressionKind::Convert, "matrix", {}));
+  auto encoded = create(
+      "encoded", stored.getTensorType(), {},
+      of(stored.getExpressionAttr().getKind(), "narrow", stored.getExpressionAttr().getNumbers()));
+  const ParameterSource source = [&](llvm::StringRef, ElementType,
+                                     std::span<std::byte> to) -> Status {
+    std::memcpy(to.data(), values.data(), to.size());
+    return {};
+  };
+  return ParameterEvaluator(*module, source).evaluateStored(encoded);
 }
 
 /// What a kernel computes, without its name.
@@ -170,6 +178,10 @@ INSTANTIATE_TEST_SUITE_P(Oracles, KernelTwins, testing::ValuesIn(models()), [](c
 TEST(KernelTwinsTest, AgreeOnNarrowWeights) {
   expectTwins(oracles + "bert-tiny", {}, "bf16-weights");
   expectTwins(oracles + "marian-tiny", {}, "bf16-weights");
+  // Several scales for a row, tables where products read them, products of chosen rows.
+  expectTwins(oracles + "bert-tiny", {}, "int8-weights");
+  expectTwins(oracles + "t5-tiny", {}, "int8-weights");
+  expectTwins(oracles + "multimodel/multimodel-text", {}, "int8-weights");
 }
 
 // Nests that read one head of a cache for several, which few random programs have.

@@ -2,6 +2,7 @@
 ///
 /// all-MiniLM-L6-v2, a model people use, from its folder to embeddings of texts. The model is no
 /// part of the source: it is at $HEDDLE_MINILM or where `./dev test` and `./dev demo` put it.
+#include "runtime/Tools/Compare/Comparison.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
@@ -123,6 +124,41 @@ TEST_F(MiniLM, AgreesWithTheGoldenEmbeddings) {
       largest = std::max(largest, difference);
     }
     std::printf("%s: at most %.2g from the golden embeddings\n", isa.c_str(), largest);
+  }
+}
+
+/// A precision, how near its embeddings must be to the golden ones, and the bytes of its file.
+struct PrecisionCase {
+  const char *precision;
+  double leastCosine, meanCosine;
+  uintmax_t mostBytes;
+};
+
+// The bounds hold for the 55 texts of the oracle.
+TEST_F(MiniLM, IsNearAndSmallInFewerBits) {
+  for (const PrecisionCase &each : {PrecisionCase{"bf16-weights", 0.9999, 0.99995, 47'000'000},
+                                    PrecisionCase{"int8-weights", 0.998, 0.9995, 25'000'000}}) {
+    const std::string binary = compileModel(model, {"--precision=" + std::string(each.precision)});
+    ASSERT_FALSE(binary.empty());
+    EXPECT_LE(std::filesystem::file_size(binary), each.mostBytes) << each.precision;
+    for (const std::string &isa : runnableTargets(binary)) {
+      Session session = sessionOf(binary, isa, 1);
+      const std::vector<float> found = embedAlone(session);
+      ASSERT_EQ(found.size(), expected.size() * width);
+      double least = 1;
+      double sum = 0;
+      for (size_t text = 0; text < expected.size(); ++text) {
+        const auto golden = expected[text]["embedding"].get<Embedding>();
+        const double cosine = tools::cosineOf({&found[text * width], width}, golden);
+        least = std::min(least, cosine);
+        sum += cosine;
+      }
+      const double mean = sum / static_cast<double>(expected.size());
+      std::printf("%s, %s: cosine least %.5f, mean %.5f\n", each.precision, isa.c_str(), least,
+                  mean);
+      EXPECT_GE(least, each.leastCosine) << each.precision << " " << isa;
+      EXPECT_GE(mean, each.meanCosine) << each.precision << " " << isa;
+    }
   }
 }
 

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Weights in f16 and bf16: --precision bf16-weights, half of the file and the bits that f32
-/// arithmetic gives for a checkpoint whose matrices and tables are rounded before it is compiled;
-/// and checkpoints that are stored so, which give the bits of the same numbers in f32.
+/// Weights in f16, bf16 and i8: --precision bf16-weights and int8-weights, half and a quarter of
+/// the file and the bits that f32 arithmetic gives for a checkpoint whose matrices and tables are
+/// rounded before it is compiled; and checkpoints that are stored in fewer bits, which give the
+/// bits of the same numbers in f32.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <gtest/gtest.h>
+#include <limits>
 #include <list>
+#include <ostream>
 
 namespace heddle {
 namespace {
@@ -24,9 +29,42 @@ float nearestBf16(float value) {
   return std::bit_cast<float>(bits & 0xFFFF0000U);
 }
 
+/// What int8-weights leaves of values that share a scale.
+void quantizeTogether(std::span<float> values) {
+  float most = 0;
+  for (const float value : values) {
+    most = std::max(most, std::fabs(value));
+  }
+  const float scale = most / 127;
+  for (float &value : values) {
+    value = scale == 0 ? 0 : std::nearbyint(value / scale) * scale;
+  }
+}
+
+using Rounding = std::function<void(const std::string &name, int64_t columns, std::span<float>)>;
+
+void roundToBf16(const std::string &, int64_t, std::span<float> values) {
+  std::ranges::transform(values, values.begin(), nearestBf16);
+}
+
+/// Tables are scaled by row, matrices by 64 elements of one.
+void roundToInt8(const std::string &name, int64_t columns, std::span<float> values) {
+  bool isTable = false;
+  for (const char *part : {"embed", "positions", "shared"}) {
+    isTable |= name.find(part) != std::string::npos;
+  }
+  for (size_t row = 0; row < values.size(); row += columns) {
+    const int64_t group = isTable ? columns : 64;
+    for (int64_t begin = 0; begin < columns; begin += group) {
+      quantizeTogether(values.subspan(row + begin, std::min(group, columns - begin)));
+    }
+  }
+}
+
 /// A copy of a model folder whose matrices are rounded. Vectors stay: biases and norms are no
 /// weights of products.
-std::string roundedModel(const std::string &model, const TemporaryFolder &folder) {
+std::string roundedModel(const std::string &model, const TemporaryFolder &folder,
+                         const Rounding &round) {
   const std::string copy = folder / "rounded";
   std::filesystem::create_directory(copy);
   std::filesystem::copy_file(model + "/config.json", copy + "/config.json");
@@ -38,7 +76,7 @@ std::string roundedModel(const std::string &model, const TemporaryFolder &folder
     if (each.shape.size() == 2) {
       std::vector<float> &rounded = values.emplace_back(each.bytes.size() / sizeof(float));
       std::memcpy(rounded.data(), each.bytes.data(), each.bytes.size());
-      std::transform(rounded.begin(), rounded.end(), rounded.begin(), nearestBf16);
+      round(std::string(each.name), each.shape.back(), rounded);
       each.bytes = std::as_bytes(std::span(rounded));
     }
     tensors.push_back(each);
@@ -164,14 +202,25 @@ TEST(NarrowCheckpointProgramTest, NamesTheTypeOfTheFile) {
       << text;
 }
 
-class NarrowWeightsTest : public testing::TestWithParam<const char *> {};
+struct NarrowCase {
+  const char *model;
+  const char *precision;
+};
+
+void PrintTo(const NarrowCase &each, std::ostream *stream) {
+  *stream << each.model << " " << each.precision;
+}
+
+class NarrowWeightsTest : public testing::TestWithParam<NarrowCase> {};
 
 TEST_P(NarrowWeightsTest, AreThoseOfTheRoundedCheckpoint) {
   const TemporaryFolder folder;
-  const std::string model = HEDDLE_TEST_DATA "/oracles/" + std::string(GetParam());
+  const std::string model = HEDDLE_TEST_DATA "/oracles/" + std::string(GetParam().model);
+  const std::string precision = GetParam().precision;
   const std::string wide = compileModel(model);
-  const std::string narrow = compileModel(model, {"--precision=bf16-weights"});
-  const std::string rounded = compileModel(roundedModel(model, folder));
+  const std::string narrow = compileModel(model, {"--precision=" + precision});
+  const std::string rounded = compileModel(
+      roundedModel(model, folder, precision == "bf16-weights" ? roundToBf16 : roundToInt8));
   const Ragged batch = randomSentences(7, 19, 60, 5);
   for (const std::string &isa : runnableTargets(narrow)) {
     for (int threads : {1, 2}) {
@@ -186,23 +235,62 @@ TEST_P(NarrowWeightsTest, AreThoseOfTheRoundedCheckpoint) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Oracles, NarrowWeightsTest,
-                         testing::Values("bert-tiny", "distilbert-tiny", "transformer-pre", "san"),
+                         testing::Values(NarrowCase{"bert-tiny", "bf16-weights"},
+                                         NarrowCase{"distilbert-tiny", "bf16-weights"},
+                                         NarrowCase{"transformer-pre", "bf16-weights"},
+                                         NarrowCase{"san", "bf16-weights"},
+                                         NarrowCase{"bert-tiny", "int8-weights"},
+                                         NarrowCase{"distilbert-tiny", "int8-weights"},
+                                         NarrowCase{"transformer-pre", "int8-weights"},
+                                         NarrowCase{"san", "int8-weights"}),
                          [](const auto &info) {
-                           std::string name = info.param;
+                           std::string name =
+                               std::string(info.param.model) + "_" + info.param.precision;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
 
-TEST(NarrowWeightsFileTest, IsAboutHalf) {
+/// Bytes of the weights of a binary.
+double weightBytes(const std::string &binary) {
+  const Result<Model> model = Model::load(binary, {.isa = {}, .describeOnly = true});
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return static_cast<double>(model->weightsSize());
+}
+
+// Biases and norms stay, rows of 72 elements have two scales, and panels are filled up.
+TEST(NarrowWeightsFileTest, IsAboutHalfOrAQuarter) {
   const std::string model = HEDDLE_TEST_DATA "/oracles/bert-tiny";
-  const auto wide = std::filesystem::file_size(compileModel(model));
-  const std::string binary = compileModel(model, {"--precision=bf16-weights"});
-  const auto narrow = std::filesystem::file_size(binary);
-  std::string described;
-  EXPECT_EQ(runCommand(HEDDLE_BINARY_DIR "/bin/heddle info " + binary, described), 0);
-  EXPECT_NE(described.find("bf16-weights"), std::string::npos) << described;
-  // Code and manifest stay, and so do biases and norms.
-  EXPECT_LT(static_cast<double>(narrow), 0.65 * static_cast<double>(wide));
+  const double wide = weightBytes(compileModel(model));
+  for (const auto &[precision, most] :
+       {std::pair("bf16-weights", 0.53), std::pair("int8-weights", 0.4)}) {
+    const std::string binary = compileModel(model, {"--precision=" + std::string(precision)});
+    std::string described;
+    EXPECT_EQ(runCommand(HEDDLE_BINARY_DIR "/bin/heddle info " + binary, described), 0);
+    EXPECT_NE(described.find(precision), std::string::npos) << described;
+    EXPECT_LT(weightBytes(binary), most * wide) << precision;
+  }
+}
+
+// A group with an element that is no number is no number, in every row that reads it.
+TEST(NarrowWeightsFileTest, WhatIsNoNumberStaysNone) {
+  const std::string model = HEDDLE_TEST_DATA "/oracles/bert-tiny";
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    const Rounding spoil = [&](const std::string &name, int64_t, std::span<float> values) {
+      if (name.find("layer.1.output.dense.weight") != std::string::npos) {
+        values[100] = bad;
+      }
+    };
+    const TemporaryFolder folder;
+    const std::string spoilt = roundedModel(model, folder, spoil);
+    const Outputs outputs = outputsOf(compileModel(spoilt, {"--precision=int8-weights"}));
+    for (const auto &output : outputs) {
+      for (const auto &[name, values] : output) {
+        EXPECT_TRUE(std::ranges::all_of(values, [](float value) { return std::isnan(value); }))
+            << name;
+      }
+    }
+  }
 }
 
 } // namespace

@@ -14,6 +14,7 @@
 #include "compiler/Passes.h"
 #include "compiler/Target/Cpu/CpuTargets.h"
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
+#include "heddle/Abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -33,6 +34,10 @@ KernelScratch kernelScratch(dataflow::KernelOp kernel) {
   KernelScratch scratch;
   dataflow::visitFamily(kernel.getComputes(),
                         [&](auto computes) { scratch = scratchOf(computes); });
+  // One after the other, each aligned.
+  if (uint64_t bytes = unpackedPanelBytes(kernel)) {
+    scratch.fixed = llvm::alignTo(scratch.fixed, HEDDLE_ALIGNMENT) + bytes;
+  }
   return scratch;
 }
 
@@ -114,6 +119,17 @@ static LogicalResult checkEncodings(ModuleOp module, ArrayRef<TargetDescription>
   return success();
 }
 
+/// Refuses a table of which a row has several scales.
+static LogicalResult checkTable(dataflow::KernelOp kernel, unsigned operand) {
+  dataflow::BufferType table = kernel.getOperandBuffer(operand);
+  auto quantized = dyn_cast<transformer::QuantizedType>(table.getElementType());
+  if (!quantized || quantized.getScalesOf(table.getWidth()) == 1) {
+    return success();
+  }
+  return kernel.emitOpError("looks up rows of ")
+         << table << " as operand #" << operand << ", expected one scale for each row";
+}
+
 /// Refuses a kernel with elements that the code of a target neither reads nor writes.
 static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescription &target) {
   auto inputs = kernel.getComputes().getInputs(kernel.getKernelType());
@@ -122,6 +138,10 @@ static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescri
     bool isKept = cache || input.isState;
     if (!isKept && !input.isStored()) {
       continue;
+    }
+    if (!isKept && input.role != dataflow::KernelInput::Role::Matrix &&
+        failed(checkTable(kernel, index))) {
+      return failure();
     }
     ElementType element = cache           ? cache.getElement()
                           : input.isState ? kernel.getOperandState(index).getElement()
@@ -136,7 +156,12 @@ static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescri
                                                    : "weights")
                                << " of " << infoOf(element).name << " as operand #" << index
                                << ", expected ";
-    llvm::interleave(known, error, [&](ElementType each) { error << infoOf(each).name; }, " or ");
+    llvm::interleave(
+        known, error,
+        [&](ElementType each) {
+          error << infoOf(each).name << (infoOf(each).isInteger() ? " with scales" : "");
+        },
+        " or ");
     return error << ", which target '" << target.name << "' computes with";
   }
   return success();

@@ -9,7 +9,8 @@ namespace heddle {
 /// binary has the weights once.
 static constexpr int64_t kPanelColumns = 48;
 
-static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16};
+static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16,
+                                                  ElementType::I8};
 static constexpr ElementType kCacheElements[] = {ElementType::F32};
 
 namespace {

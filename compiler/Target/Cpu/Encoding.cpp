@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// How kernels of CPUs read the matrix of a product: panels of [k][panelColumns], the columns of
-/// the result side by side, zero beyond the last one. Emitters/Contract.cpp reads them,
-/// and Emitters/Rows.cpp single rows of the matrix, whose elements are panelColumns apart.
+/// the result side by side, zero beyond the last one; of a quantised matrix every group of k that
+/// shares scales begins with them. Emitters/Contract.cpp reads them, and Emitters/Rows.cpp single
+/// rows of the matrix, whose elements are panelColumns apart.
 #include "compiler/Target/Cpu/CpuTargets.h"
 
 using namespace mlir;
@@ -11,8 +12,6 @@ using namespace heddle::transformer;
 namespace heddle {
 
 MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix, int64_t groups) {
-  MLIRContext *context = matrix.getContext();
-  RankedTensorType logical = matrix.getTensorType();
   const int64_t columns = target.panelColumns;
   SmallVector<int64_t, 2> numbers = {columns};
   std::string name = (matrix.getSymName() + ".packed" + Twine(columns)).str();
@@ -21,12 +20,14 @@ MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
     numbers.push_back(groups);
     name += "x" + std::to_string(groups);
   }
-  int64_t panels = groups * llvm::divideCeilSigned(logical.getDimSize(0) / groups, columns);
-  return {name,
-          ParameterExpressionAttr::get(context, ExpressionKind::Pack,
-                                       {FlatSymbolRefAttr::get(matrix.getSymNameAttr())}, numbers),
-          RankedTensorType::get({panels, logical.getDimSize(1), columns}, logical.getElementType()),
-          /*hasRows=*/groups == 1};
+  auto pack =
+      ParameterExpressionAttr::get(matrix.getContext(), ExpressionKind::Pack,
+                                   {FlatSymbolRefAttr::get(matrix.getSymNameAttr())}, numbers);
+  // A look-up multiplies a row by one scale.
+  auto quantized = dyn_cast<QuantizedType>(matrix.getTensorType().getElementType());
+  const bool hasScaleOfRow = !quantized || quantized.getGroup() == 0;
+  return {name, pack, *packedType(matrix.getTensorType(), pack),
+          /*hasRows=*/groups == 1 && hasScaleOfRow};
 }
 
 } // namespace heddle

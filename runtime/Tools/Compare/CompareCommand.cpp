@@ -116,8 +116,7 @@ static Result<DistributionDifference> compareDistributions(CompareWork &work) {
 }
 
 static Result<Json> compareEmbeddings(CompareWork &work) {
-  double sum = 0;
-  double least = 1;
+  EmbeddingDifference difference;
   for (const Tokens &source : work.sources()) {
     const auto length = static_cast<int32_t>(source.size());
     std::vector<float> embeddings[2];
@@ -131,12 +130,11 @@ static Result<Json> compareEmbeddings(CompareWork &work) {
       HEDDLE_TRY_WITH(each.session->run("embed", {&length, 1}, {&input, 1}, {&output, 1}),
                       each.model.path());
     }
-    const double cosine = cosineOf(embeddings[0], embeddings[1]);
-    sum += cosine;
-    least = std::min(least, cosine);
+    difference.add(std::move(embeddings[0]), std::move(embeddings[1]));
   }
-  return Json{{"mean_cosine", sum / static_cast<double>(work.sources().size())},
-              {"least_cosine", least}};
+  return Json{{"mean_cosine", difference.meanCosine()},
+              {"least_cosine", difference.leastCosine()},
+              {"rank_correlation", difference.rankCorrelation()}};
 }
 
 /// What the results of both models differ in.
@@ -188,11 +186,15 @@ static std::string compareTable(const Json &record) {
   text +=
       rowText("predicted", "", "", fmt::format("{:.3f}x", record["predicted_ratio"].get<double>()));
   text += countsText("tokens", a["tokens"], b["tokens"]);
+  text +=
+      rowText("precision", a["precision"].get<std::string>(), b["precision"].get<std::string>());
   text += countsText("weight bytes", a["weight_bytes"], b["weight_bytes"]);
   if (!a.contains("cache_bytes_per_token")) {
-    return text + fmt::format("\ncosine of embeddings: mean {:.6f}, least {:.6f}\n",
+    return text + fmt::format("\ncosine of embeddings: mean {:.6f}, least {:.6f}\nrank correlation "
+                              "of the similarities of all pairs: {:.6f}\n",
                               difference["mean_cosine"].get<double>(),
-                              difference["least_cosine"].get<double>());
+                              difference["least_cosine"].get<double>(),
+                              difference["rank_correlation"].get<double>());
   }
   for (const char *const kind : {"target", "source"}) {
     text += countsText(fmt::format("cache bytes a {} token", kind),

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <utility>
 
 namespace heddle::tools {
 
@@ -84,6 +86,72 @@ double cosineOf(std::span<const float> a, std::span<const float> b) {
   }
   const double lengths = std::sqrt(squares[0]) * std::sqrt(squares[1]);
   return lengths == 0 ? 0 : product / lengths;
+}
+
+void EmbeddingDifference::add(std::vector<float> a, std::vector<float> b) {
+  embeddings[0].push_back(std::move(a));
+  embeddings[1].push_back(std::move(b));
+}
+
+double EmbeddingDifference::meanCosine() const {
+  double sum = 0;
+  for (size_t text = 0; text < embeddings[0].size(); ++text) {
+    sum += cosineOf(embeddings[0][text], embeddings[1][text]);
+  }
+  return sum / static_cast<double>(embeddings[0].size());
+}
+
+double EmbeddingDifference::leastCosine() const {
+  double least = 1;
+  for (size_t text = 0; text < embeddings[0].size(); ++text) {
+    least = std::min(least, cosineOf(embeddings[0][text], embeddings[1][text]));
+  }
+  return least;
+}
+
+/// The place of each value in their order; equal ones share the mean of theirs.
+static std::vector<double> ranksOf(const std::vector<double> &values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    while (end < order.size() && values[order[end]] == values[order[begin]]) {
+      ++end;
+    }
+    for (size_t i = begin; i < end; ++i) {
+      ranks[order[i]] = static_cast<double>(begin + end - 1) / 2;
+    }
+  }
+  return ranks;
+}
+
+double EmbeddingDifference::rankCorrelation() const {
+  const size_t count = std::min(embeddings[0].size(), mostRanked);
+  std::vector<double> ranks[2];
+  for (size_t side = 0; side < 2; ++side) {
+    std::vector<double> cosines;
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        const double cosine = cosineOf(embeddings[side][i], embeddings[side][j]);
+        // Sorting needs an order: a model that gives no numbers is alike to nothing.
+        cosines.push_back(std::isnan(cosine) ? -2 : cosine);
+      }
+    }
+    ranks[side] = ranksOf(cosines);
+  }
+  // The mean of ranks is the same on both sides, whatever their ties.
+  const double mean = (static_cast<double>(ranks[0].size()) - 1) / 2;
+  double product = 0;
+  double squares[2] = {};
+  for (size_t pair = 0; pair < ranks[0].size(); ++pair) {
+    const double left = ranks[0][pair] - mean;
+    const double right = ranks[1][pair] - mean;
+    product += left * right;
+    squares[0] += left * left;
+    squares[1] += right * right;
+  }
+  return squares[0] == 0 || squares[1] == 0 ? 1 : product / std::sqrt(squares[0] * squares[1]);
 }
 
 } // namespace heddle::tools

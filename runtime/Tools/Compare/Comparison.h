@@ -51,6 +51,26 @@ private:
 /// The cosine of two vectors; 1 where both are zero.
 double cosineOf(std::span<const float> a, std::span<const float> b);
 
+/// Compares embeddings of the same texts: each with its own, and how both models order the pairs of
+/// texts, which is what a search sees.
+class EmbeddingDifference {
+public:
+  /// Adds those of one text.
+  void add(std::vector<float> a, std::vector<float> b);
+
+  int64_t texts() const { return static_cast<int64_t>(embeddings[0].size()); }
+  double meanCosine() const;
+  double leastCosine() const;
+  /// Spearman's correlation of the cosines of all pairs of texts, from -1 to 1; 1 where either
+  /// model sees no difference between pairs, as with fewer than three texts. Takes time and memory
+  /// with the square of the texts, of which it takes the first mostRanked.
+  double rankCorrelation() const;
+  static constexpr size_t mostRanked = 1000;
+
+private:
+  std::vector<std::vector<float>> embeddings[2];
+};
+
 } // namespace heddle::tools
 
 #endif // HEDDLE_RUNTIME_TOOLS_COMPARE_COMPARISON_H

@@ -273,7 +273,7 @@ const RequestCase requestCases[] = {
     {"WeightsAndTensors", [](auto &r) { r.weights = "w"; },
      "weights and tensors, expected one of them"},
     {"Precision", [](auto &r) { r.precision = "int3"; },
-     "precision is \"int3\", expected f32 or bf16-weights"},
+     "precision is \"int3\", expected one of f32, bf16-weights, int8-weights"},
     {"Sharing", [](auto &r) { r.sharing = "1,5"; },
      "sharing has \"1\" before any kind, expected for example self:1,5"},
     {"Target", [](auto &r) { r.targets = {"z80"}; },

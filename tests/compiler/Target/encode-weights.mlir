@@ -17,8 +17,10 @@
 // CHECK: transformer.parameter @w : tensor<80x40xf32>
 // CHECK-DAG: transformer.parameter @w.packed48 : tensor<2x40x48xf32> = pack(@w, 48)
 // CHECK-DAG: transformer.parameter @w.packed48x2 : tensor<2x40x48xf32> = pack(@w, 48, 2)
-// CHECK-NOT: pack(
+// A quantised matrix: 40 steps of k have two groups of 32, each with 48 scales before its codes.
+// CHECK-DAG: transformer.parameter @q.packed48 : tensor<2x2304xi8> = pack(@q, 48)
 transformer.parameter @w : tensor<80x40xf32> from "w"
+transformer.parameter @q : tensor<80x40x!transformer.quantized<i8, 32>> = convert(@w)
 
 dataflow.kernel @contract : (!x, !w) -> !y computes #dataflow.contract<n = 80, k = 40> {
 ^bb0(%sum: f32):
@@ -55,5 +57,18 @@ dataflow.graph @both(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name = "ids
 dataflow.graph @one(%x: !x {dataflow.name = "x"}) -> (!y {dataflow.name = "y"}) {
   %w = dataflow.parameter @w : !w
   %0 = dataflow.dispatch @contract(%x, %w) : (!x, !w) -> !y
+  dataflow.output %0 : !y
+}
+
+!q = !dataflow.buffer<[80, 40], !transformer.quantized<i8, 32>>
+dataflow.kernel @quantized : (!x, !q) -> !y computes #dataflow.contract<n = 80, k = 40> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+// CHECK-LABEL: dataflow.graph @of_codes
+// CHECK-NEXT: dataflow.parameter @q as @q.packed48 : !dataflow.buffer<[80, 40], !transformer.quantized<i8, 32>>
+dataflow.graph @of_codes(%x: !x {dataflow.name = "x"}) -> (!y {dataflow.name = "y"}) {
+  %w = dataflow.parameter @q : !q
+  %0 = dataflow.dispatch @quantized(%x, %w) : (!x, !q) -> !y
   dataflow.output %0 : !y
 }

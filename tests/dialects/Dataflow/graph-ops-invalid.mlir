@@ -463,3 +463,13 @@ dataflow.kernel @is_given_up : (!dataflow.buffer<[tokens, 64], f32>) -> !dataflo
 ^bb0(%x: f32):
   dataflow.yield %x
 }
+
+// -----
+
+// expected-error@+1 {{expects constant dimensions and no row stride of quantised elements}}
+func.func private @buffer_c4(!dataflow.buffer<[tokens, 40], !transformer.quantized<i8, 32>>)
+
+// -----
+
+// expected-error@+1 {{expects constant dimensions and no row stride of quantised elements}}
+func.func private @buffer_c4_stride(!dataflow.buffer<[30, 40] in 80, !transformer.quantized<i8, 32>>)

@@ -305,7 +305,7 @@ transformer.parameter @parameter_c8 : tensor<6xi8> from "a"
 // -----
 
 transformer.parameter @a : tensor<6xf32> from "a"
-// expected-error@+1 {{'transformer.parameter' op expects elements of f32, f16 or bf16 of 'convert' and its operand, got 'tensor<6xi32>'}}
+// expected-error@+1 {{'transformer.parameter' op expects elements of f32, f16 or bf16 of 'convert', or quantised ones, and of its operand, got 'tensor<6xi32>'}}
 transformer.parameter @parameter_c8_convert : tensor<6xi32> = convert(@a)
 
 // -----
@@ -330,3 +330,46 @@ func.func @narrow_weight(%x: tensor<?x4xf32>) -> tensor<?x6xf32> {
   %0 = transformer.linear %x, @narrow : tensor<?x4xf32> -> tensor<?x6xf32>
   return %0 : tensor<?x6xf32>
 }
+
+// -----
+
+transformer.parameter @a : tensor<6xf32> from "a"
+transformer.parameter @codes : tensor<6x!transformer.quantized<i8, row>> = convert(@a)
+// expected-error@+1 {{'transformer.parameter' op expects elements of f32, f16 or bf16 of 'convert', or quantised ones, and of its operand, got 'tensor<6x!transformer.quantized<i8, row>>'}}
+transformer.parameter @parameter_c8_widened : tensor<6xf32> = convert(@codes)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @codes : tensor<6x40x!transformer.quantized<i8, 32>> = convert(@a)
+// expected-error@+1 {{'transformer.parameter' op expects elements of 'i8' of 'pack' and its operands, got 'tensor<1x2304xf32>'}}
+transformer.parameter @parameter_c8_packed : tensor<1x2304xf32> = pack(@codes, 48)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @codes : tensor<6x40x!transformer.quantized<i8, 32>> = convert(@a)
+// expected-error@+1 {{'transformer.parameter' op expects shape 1x2304 of its expression, got 1x40x48}}
+transformer.parameter @parameter_c4_packed : tensor<1x40x48xi8> = pack(@codes, 48)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @codes : tensor<6x40x!transformer.quantized<i8, 32>> = convert(@a)
+// expected-error@+1 {{'transformer.parameter' op expects elements of 'f32' of 'rows' and its operands, got 'tensor<2x40x!transformer.quantized<i8, 32>>'}}
+transformer.parameter @parameter_c8_rows : tensor<2x40x!transformer.quantized<i8, 32>> = rows(@codes, 1)
+
+// -----
+
+// expected-error@+1 {{expects codes of i8, got 'i4'}}
+func.func private @quantized_c1(tensor<6x!transformer.quantized<i4, 32>>)
+
+// -----
+
+// expected-error@+1 {{expects 'row' or a number of elements above 0 that share a scale, got 0}}
+func.func private @quantized_c2(tensor<6x!transformer.quantized<i8, 0>>)
+
+// -----
+
+// expected-error@+1 {{expects 'row' or a number of elements above 0 that share a scale, got -32}}
+func.func private @quantized_c2_negative(tensor<6x!transformer.quantized<i8, -32>>)

@@ -87,3 +87,9 @@ transformer.parameter @narrow.packed : tensor<8x384x48xbf16> = pack(@narrow.weig
 transformer.parameter @out.weight.f16 : tensor<384x384xf16> from "layer.0.out.weight"
 // CHECK: transformer.parameter @out.weight : tensor<384x384xf32> = convert(@out.weight.f16)
 transformer.parameter @out.weight : tensor<384x384xf32> = convert(@out.weight.f16)
+// CHECK: transformer.parameter @out.i8 : tensor<384x384x!transformer.quantized<i8, 32>> = convert(@out.weight)
+transformer.parameter @out.i8 : tensor<384x384x!transformer.quantized<i8, 32>> = convert(@out.weight)
+// CHECK: transformer.parameter @out.rows : tensor<384x384x!transformer.quantized<i8, row>> = convert(@out.weight.f16)
+transformer.parameter @out.rows : tensor<384x384x!transformer.quantized<i8, row>> = convert(@out.weight.f16)
+// CHECK: transformer.parameter @out.packed : tensor<8x20736xi8> = pack(@out.i8, 48)
+transformer.parameter @out.packed : tensor<8x20736xi8> = pack(@out.i8, 48)

@@ -4,17 +4,17 @@
 /// panelColumns. With groups, every panel belongs to one of them, and reads and writes its columns;
 /// where rows have chosen groups, those of one are computed together, in place.
 ///
-/// The inner loop is a register tile of rows x vectors with the whole of k in one loop, so that
-/// every element's sum runs in the order of k whatever the number of rows: same row, same bits. A
-/// tile function is shared by all products of a target; it leaves its sums in a small block of the
+/// The inner loop is a register tile (ContractTile.cpp). It leaves its sums in a small block of the
 /// frame, which stays in the first-level cache, and the epilogue runs over that block on its way to
 /// the only store of the result.
 ///
 /// What decides speed beside the tile is where weights come from. They are read once for a block of
 /// rows, and each tile asks for its share of the panel that comes next, so that a pass over few
 /// rows runs at the speed of the products and not at the latency of memory (docs/performance.md).
+#include "compiler/Target/Cpu/Emitters/ContractTile.h"
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 #include "compiler/Target/Cpu/Emitters/Windows.h"
+#include "heddle/Abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -24,150 +24,9 @@ using namespace mlir;
 
 namespace heddle {
 
-// Steps of k written out in the tile's loop.
-static constexpr int64_t kUnroll = 4;
 // How far ahead of its loads a tile asks that is alone on its panel: what memory delivers in about
 // a quarter of a microsecond.
 static constexpr int64_t kBytesAhead = 8192;
-
-// Bytes of a row of a panel; cache lines that kUnroll steps read of it, and that they ask for.
-static int64_t panelRowBytes(const VectorCode &code, Type element) {
-  return code.target.panelColumns * element.getIntOrFloatBitWidth() / 8;
-}
-static int64_t linesRead(const VectorCode &code, Type element) {
-  return kUnroll * panelRowBytes(code, element) / kLineBytes;
-}
-static int64_t linesAsked(const VectorCode &code, Type element) {
-  return linesRead(code, element) / 2;
-}
-
-namespace {
-/// The arguments of a tile function, in order: rows [rows, k] with `stride` elements between rows,
-/// or a list of where each is; weights [k][c], sums [rows][c], and memory to be asked for: `ahead`,
-/// `step` bytes for every step of k.
-enum TileArgument { Rows, Stride, Weights, K, Sums, Ahead, Step };
-} // namespace
-
-// One step of k: a vector of weights per column group times one element of every row.
-static SmallVector<Value> tileStep(VectorCode &code, Type element, ArrayRef<Value> rows,
-                                   Value weights, Value k, int64_t column, int64_t vectors,
-                                   ValueRange sums) {
-  Value panelRow = code.storedAt(weights, code.multiply(k, code.target.panelColumns), element);
-  SmallVector<Value> loaded;
-  for (int64_t v = 0; v < vectors; ++v) {
-    Value place = code.integer(column + v * code.lanes);
-    loaded.push_back(code.loadStored(code.storedAt(panelRow, place, element), element));
-  }
-  SmallVector<Value> next;
-  for (size_t r = 0; r < rows.size(); ++r) {
-    Value factor = code.broadcast(code.loadScalar(code.at(rows[r], k)));
-    for (int64_t v = 0; v < vectors; ++v) {
-      next.push_back(code.fma(factor, loaded[v], sums[r * vectors + v]));
-    }
-  }
-  return next;
-}
-
-// The columns [column, column + vectors * lanes) of the tile, for the whole of k.
-static void tileColumns(VectorCode &code, Type element, Block &entry, ArrayRef<Value> rows,
-                        int64_t column, int64_t vectors) {
-  Value weights = entry.getArgument(Weights), k = entry.getArgument(K);
-  Value ahead = entry.getArgument(Ahead), step = entry.getArgument(Step);
-  SmallVector<Value> sums(rows.size() * vectors, code.splat(0));
-  Value whole = code.multiply(code.divide(k, kUnroll), kUnroll);
-  sums = code.loop(code.integer(0), whole, kUnroll, sums, [&](Value i, ValueRange carried) {
-    if (column == 0) {
-      Value line = code.bytesAt(ahead, code.multiply(i, step));
-      for (int64_t p = 0; p < linesAsked(code, element); ++p) {
-        code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
-      }
-    }
-    SmallVector<Value> next(carried);
-    for (int64_t u = 0; u < kUnroll; ++u) {
-      next = tileStep(code, element, rows, weights, code.add(i, u), column, vectors, next);
-    }
-    return next;
-  });
-  sums = code.loop(whole, k, 1, sums, [&](Value i, ValueRange carried) {
-    return tileStep(code, element, rows, weights, i, column, vectors, carried);
-  });
-  for (size_t r = 0; r < rows.size(); ++r) {
-    for (int64_t v = 0; v < vectors; ++v) {
-      int64_t place = r * code.target.panelColumns + column + v * code.lanes;
-      code.storeVector(sums[r * vectors + v], code.at(entry.getArgument(Sums), place));
-    }
-  }
-}
-
-// Entry `number` of a list of addresses, which changes from tile to tile.
-static Value listed(VectorCode &code, Value list, Value number) {
-  Value place = code.bytesAt(list, code.multiply(number, sizeof(void *)));
-  return LLVM::LoadOp::create(code.builder, code.location, code.pointer, place, sizeof(void *));
-}
-
-// The tile function for a number of rows and of columns, those of a panel or the whole vectors that
-// hold those of a last one, written once in a module. No kernel's name has a slash.
-static func::FuncOp tileFunction(VectorCode &code, Type element, func::FuncOp kernel,
-                                 int64_t rowCount, int64_t width, bool isListed) {
-  auto module = kernel->getParentOfType<ModuleOp>();
-  std::string name =
-      ("tile/contract_" + Twine(isListed ? "listed_" : "") + Twine(rowCount) + "x" + Twine(width) +
-       (element.isF32() ? "" : "_" + Twine(infoOf(elementTypeOf(element)).name)) + "." +
-       code.target.name)
-          .str();
-  if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
-    return existing;
-  }
-  OpBuilder::InsertionGuard guard(code.builder);
-  code.builder.setInsertionPointToStart(module.getBody());
-  auto type = code.builder.getFunctionType(
-      {code.pointer, code.i64, code.pointer, code.i64, code.pointer, code.pointer, code.i64}, {});
-  auto function = func::FuncOp::create(code.builder, kernel.getLoc(), name, type);
-  function.setPrivate();
-  Block &entry = *function.addEntryBlock();
-  code.builder.setInsertionPointToStart(&entry);
-  SmallVector<Value> rows;
-  for (int64_t r = 0; r < rowCount; ++r) {
-    rows.push_back(
-        isListed ? listed(code, entry.getArgument(Rows), code.integer(r))
-                 : code.at(entry.getArgument(Rows), code.multiply(entry.getArgument(Stride), r)));
-  }
-  int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
-  for (int64_t column = 0; column < width; column += columns) {
-    tileColumns(code, element, entry, rows, column,
-                std::min(vectors, (width - column) / code.lanes));
-  }
-  func::ReturnOp::create(code.builder, kernel.getLoc());
-  return function;
-}
-
-// Calls the tile function for `count` rows, a number from 1 to the target's tile, and a width.
-static void callTile(VectorCode &code, Type element, func::FuncOp kernel, Value count,
-                     int64_t width, bool isListed, ValueRange arguments) {
-  int64_t most = code.target.tileRows;
-  SmallVector<int64_t> cases;
-  SmallVector<func::FuncOp> tiles;
-  for (int64_t rows = 1; rows <= most; ++rows) {
-    tiles.push_back(tileFunction(code, element, kernel, rows, width, isListed));
-    if (rows < most) {
-      cases.push_back(rows);
-    }
-  }
-  Value index =
-      arith::IndexCastOp::create(code.builder, code.location, code.builder.getIndexType(), count);
-  auto choose = scf::IndexSwitchOp::create(code.builder, code.location, TypeRange(), index, cases,
-                                           cases.size());
-  auto fill = [&](Region &region, func::FuncOp tile) {
-    OpBuilder::InsertionGuard guard(code.builder);
-    code.builder.createBlock(&region);
-    func::CallOp::create(code.builder, code.location, tile, arguments);
-    scf::YieldOp::create(code.builder, code.location);
-  };
-  for (size_t i = 0; i < cases.size(); ++i) {
-    fill(choose.getCaseRegions()[i], tiles[i]);
-  }
-  fill(choose.getDefaultRegion(), tiles.back());
-}
 
 namespace {
 /// The numbers of a product, and which rows it is of.
@@ -179,6 +38,8 @@ struct Product {
   int64_t parts = 1;
   /// The rows of the result, for an order, and room for the addresses of a tile's rows.
   Value rowCount = {}, list = {};
+  /// Room for a panel in f32; null where weights are not unpacked.
+  Value unpacked = {};
   /// The group of all rows, and its bias; null where panels say what group they are of, and where
   /// there is none.
   Value group = {}, bias = {};
@@ -217,9 +78,9 @@ struct Panel {
 };
 } // namespace
 
-/// What the weights are stored in.
-static Type weightType(const KernelBody &body) {
-  return body.kernel.getOperandBuffer(1).getElementType();
+static PanelLayout layoutOf(const VectorCode &code, const KernelBody &body,
+                            const Product &product) {
+  return PanelLayout::of(code, body.kernel.getOperandBuffer(1).getElementType(), product.k);
 }
 
 static Panel panelAt(VectorCode &code, const KernelBody &body, const Product &product,
@@ -233,7 +94,7 @@ static Panel panelAt(VectorCode &code, const KernelBody &body, const Product &pr
     number = code.remainder(index, groupPanels);
   }
   Value weights = body.operand(code, 1);
-  int64_t bytes = product.k * panelRowBytes(code, weightType(body));
+  int64_t bytes = layoutOf(code, body, product).panelBytes(product.k);
   return {
       code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, product.k),
       code.add(code.multiply(group, product.n), code.multiply(number, code.target.panelColumns)),
@@ -309,16 +170,17 @@ struct Tiles {
 
 Tiles Tiles::of(VectorCode &code, const KernelBody &body, const Product &product, Value first,
                 Value last) {
-  Type element = weightType(body);
+  const PanelLayout layout = layoutOf(code, body, product);
   Value rows = code.subtract(last, first), tiles = code.divideUp(rows, code.target.tileRows);
   // The tiles ask for the next panel between them, each for as few new lines at a time as will do:
   // a request to far memory holds a buffer that the tile's own loads need. A tile always asks for
-  // linesAsked(code) lines; where fewer are new, the others are on their way or in the cache
+  // linesAsked() lines; where fewer are new, the others are on their way or in the cache
   // already.
-  Value everyTile = code.divideUp(code.integer(linesRead(code, element)), tiles);
-  Value lines = code.smaller(everyTile, code.integer(linesAsked(code, element)));
-  return {first, EvenParts::of(code, rows, tiles), code.multiply(lines, kLineBytes / kUnroll),
-          code.multiply(lines, product.k / kUnroll * kLineBytes)};
+  const PanelLayout read = product.unpacked ? layout.unpacked(code) : layout;
+  Value everyTile = code.divideUp(code.integer(layout.linesRead()), tiles);
+  Value lines = code.smaller(everyTile, code.integer(read.linesAsked()));
+  return {first, EvenParts::of(code, rows, tiles), code.multiply(lines, kLineBytes / kTileUnroll),
+          code.multiply(lines, product.k / kTileUnroll * kLineBytes)};
 }
 
 // Lists where the rows are that those from a place of the order on read.
@@ -336,12 +198,17 @@ static void listRows(VectorCode &code, const Product &product, const ProductRows
 static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRows &rows,
                       const Destination &to, Value sums, const Tiles &tiles, Value index) {
   const Product &product = to.product;
-  Type element = weightType(body);
-  int64_t k = product.k, panelBytes = k * panelRowBytes(code, element);
+  const PanelLayout layout = layoutOf(code, body, product);
+  int64_t k = product.k, panelBytes = layout.panelBytes(k);
   Panel panel = panelAt(code, body, product, index);
   Value next = code.bytesAt(panel.weights, code.integer(panelBytes));
-  // A tile alone passes over its panel at the speed of memory: it asks for what itself will read.
+  // A tile alone passes over its panel at the speed of memory: it asks for what itself will read,
+  // and multiplies codes with scales on their way. Several tiles would do so again and again.
   Value isAlone = code.less(tiles.rows.count, code.integer(2));
+  if (product.unpacked) {
+    code.when(
+        isAlone, [] {}, [&] { unpackPanel(code, layout, k, panel.weights, product.unpacked); });
+  }
   code.loop(code.integer(0), tiles.rows.count, 1, [&](Value tile) {
     Value begin = tiles.rows.begin(code, tile), end = tiles.rows.begin(code, code.add(tile, 1));
     Value row = code.add(tiles.firstRow, begin), rowCount = code.subtract(end, begin);
@@ -351,7 +218,7 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRow
     Value ahead = code.select(asks, code.bytesAt(next, asked), panel.weights);
     Value step = code.select(asks, tiles.stride, code.integer(0));
     ahead = code.select(isAlone, code.bytesAt(panel.weights, code.integer(kBytesAhead)), ahead);
-    step = code.select(isAlone, code.integer(panelRowBytes(code, element)), step);
+    step = code.select(isAlone, code.integer(llvm::divideCeilSigned(panelBytes, k)), step);
     Value from = product.list;
     if (product.order) {
       listRows(code, product, rows, row, rowCount);
@@ -359,12 +226,20 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRow
       Value inMemory = code.multiply(code.subtract(row, rows.first), rows.elements);
       from = code.at(rows.memory, code.add(inMemory, panel.inputColumn));
     }
-    SmallVector<Value> arguments = {
-        from, code.integer(rows.elements), panel.weights, code.integer(k), sums, ahead, step};
-    auto computeColumns = [&](int64_t width) {
+    auto multiply = [&](const PanelLayout &layout, Value weights, int64_t width) {
       int64_t vectors = llvm::divideCeilSigned(width, code.lanes);
-      callTile(code, element, body.function, rowCount, vectors * code.lanes,
-               /*isListed=*/static_cast<bool>(product.order), arguments);
+      callTile(code, layout, body.function, rowCount, vectors * code.lanes,
+               /*isListed=*/static_cast<bool>(product.order),
+               {from, code.integer(rows.elements), weights, code.integer(k), sums, ahead, step});
+    };
+    auto computeColumns = [&](int64_t width) {
+      if (product.unpacked) {
+        code.when(
+            isAlone, [&] { multiply(layout, panel.weights, width); },
+            [&] { multiply(layout.unpacked(code), product.unpacked, width); });
+      } else {
+        multiply(layout, panel.weights, width);
+      }
       storePanel(code, to, sums, row, rowCount, panel.resultColumn, width);
     };
     int64_t tail = product.n % code.target.panelColumns;
@@ -409,6 +284,33 @@ static int64_t tilesInCache(VectorCode &code, const Product &product) {
   return std::max<int64_t>(tiles, 2);
 }
 
+// A panel in f32 has at most so many columns; wider ones are not unpacked.
+static constexpr int64_t kUnpackedColumns = 48;
+
+uint64_t unpackedPanelBytes(dataflow::KernelOp kernel) {
+  uint64_t bytes = 0;
+  auto inputs = kernel.getComputes().getInputs(kernel.getKernelType());
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    if (input.role != dataflow::KernelInput::Role::Matrix) {
+      continue;
+    }
+    dataflow::BufferType matrix = kernel.getOperandBuffer(index);
+    if (isa<heddle::transformer::QuantizedType>(matrix.getElementType())) {
+      bytes = matrix.getWidth() * kUnpackedColumns * sizeof(float);
+    }
+  }
+  return bytes;
+}
+
+// The room for a panel behind the scratch of the family.
+static Value unpackedPanel(VectorCode &code, const KernelBody &body, uint64_t ofFamily) {
+  if (unpackedPanelBytes(body.kernel) == 0 || code.target.panelColumns > kUnpackedColumns) {
+    return {};
+  }
+  auto offset = static_cast<int64_t>(llvm::alignTo(ofFamily, HEDDLE_ALIGNMENT));
+  return code.bytesAt(body.arguments.scratch(code), code.integer(offset));
+}
+
 // The rows of the first operand.
 static ProductRows operandRows(VectorCode &code, const KernelBody &body) {
   return {body.operand(code, 0), body.kernel.getOperandBuffer(0).getRowElements(), code.integer(0)};
@@ -419,6 +321,7 @@ template <> KernelScratch scratchOf(dataflow::ContractAttr) { return {}; }
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
   Epilogue epilogue(code, body);
   Product product{computes.getN(), computes.getK(), computes.getGroups()};
+  product.unpacked = unpackedPanel(code, body, scratchOf(computes).fixed);
   Destination to{KernelResult::load(code, body.arguments), epilogue, product};
   Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
   ProductRows rows = operandRows(code, body);
@@ -451,6 +354,7 @@ template <>
 void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr computes) {
   Epilogue epilogue(code, body);
   Product product{computes.getN(), computes.getK(), computes.getGroups()};
+  product.unpacked = unpackedPanel(code, body, scratchOf(computes).fixed);
   Destination to{KernelResult::load(code, body.arguments), epilogue, product};
   Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
   int64_t inner = computes.getInner(), tile = code.target.tileRows;
@@ -505,6 +409,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractChosenAttr
   const KernelArguments &arguments = body.arguments;
   Epilogue epilogue(code, body);
   Product product{computes.getN(), computes.getK(), computes.getGroups()};
+  product.unpacked = unpackedPanel(code, body, scratchOf(computes).fixed);
   Destination to{KernelResult::load(code, arguments), epilogue, product};
   Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
   // An address is as wide as two elements.

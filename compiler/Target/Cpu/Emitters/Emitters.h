@@ -64,6 +64,9 @@ void emitRows(VectorCode &code, const KernelBody &body, int64_t width,
 /// there.
 mlir::Value chosenNumber(VectorCode &code, mlir::Value numbers, mlir::Value row, int64_t limit);
 
+/// Bytes of scratch that a product takes beside that of its family, to unpack weights.
+uint64_t unpackedPanelBytes(dataflow::KernelOp kernel);
+
 /// Applies the kernel's norm, in place, to the finished row at `row` of `width` elements.
 void emitRowNorm(VectorCode &code, const KernelBody &body, mlir::Value row, int64_t width);
 

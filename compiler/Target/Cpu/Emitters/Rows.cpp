@@ -48,38 +48,64 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAt
 }
 
 namespace {
-/// A table of f32 or bf16, row after row or in the panels that a product reads (Encoding.cpp).
+/// A row of a table: its first element, and what they are multiplied with; null for 1.
+struct TableRow {
+  Value elements, scale;
+};
+
+/// A table of f32, bf16 or quantised rows, row after row or in the panels that a product reads
+/// (Encoding.cpp).
 struct Table {
   Value memory;
+  dataflow::BufferType type;
+  /// What an element is stored as, and the bytes of all rows that lie between each other's.
   Type element;
-  int64_t width;
-  /// Elements between two of a row.
+  int64_t panelBytes;
+  /// Elements between two of a row: so many rows lie in turns.
   int64_t stride;
 
   static Table load(VectorCode &code, const KernelBody &body, int64_t operand, bool isEncoded) {
     dataflow::BufferType type = body.kernel.getOperandBuffer(operand);
-    return {body.operand(code, operand), type.getElementType(), type.getWidth(),
-            isEncoded ? code.target.panelColumns : 1};
+    Type element = type.getElementType();
+    int64_t stride = isEncoded ? code.target.panelColumns : 1;
+    int64_t rowBytes = storedAs(element, type.getWidth()).bytes();
+    auto quantized = dyn_cast<heddle::transformer::QuantizedType>(element);
+    if (quantized && isEncoded) {
+      // The target refuses rows with more than one scale.
+      rowBytes = kScaleBytes + type.getWidth();
+    }
+    return {body.operand(code, operand), type, quantized ? quantized.getCodes() : element,
+            stride * rowBytes, stride};
   }
 
-  /// The address of the first element of a row. Those of `stride` rows lie in turns.
-  Value at(VectorCode &code, Value row) const {
-    Value panel = code.multiply(code.divide(row, stride), width * stride);
-    Value first = stride == 1 ? panel : code.add(panel, code.remainder(row, stride));
-    return code.storedAt(memory, first, element);
+  TableRow at(VectorCode &code, Value row) const {
+    Value panel = code.bytesAt(memory, code.multiply(code.divide(row, stride), panelBytes));
+    Value number = stride == 1 ? code.integer(0) : code.remainder(row, stride);
+    if (element == type.getElementType()) {
+      return {code.storedAt(panel, number, element), Value()};
+    }
+    Value codes = code.bytesAt(panel, code.integer(stride * kScaleBytes));
+    return {code.storedAt(codes, number, element),
+            code.broadcast(code.loadScalar(code.at(panel, number)))};
   }
 
   /// Elements of a row from `column` on.
-  Value loadVector(VectorCode &code, Value row, Value column, int64_t valid) const {
-    if (stride == 1) {
-      return code.loadStored(code.storedAt(row, column, element), element, valid);
-    }
+  Value loadVector(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
+    Value loaded =
+        stride == 1 ? code.loadStored(code.storedAt(row.elements, column, element), element, valid)
+                    : loadApart(code, row, column, valid);
+    return row.scale ? code.multiplyFloat(loaded, row.scale) : loaded;
+  }
+
+private:
+  Value loadApart(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
     Value loaded = code.splat(0.0f);
     for (int64_t lane = 0; lane < valid; ++lane) {
       Value place = code.multiply(code.add(column, lane), stride);
       loaded = vector::InsertOp::create(
           code.builder, code.location,
-          code.loadStoredScalar(code.storedAt(row, place, element), element), loaded, lane);
+          code.loadStoredScalar(code.storedAt(row.elements, place, element), element), loaded,
+          lane);
     }
     return loaded;
   }
@@ -101,7 +127,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Gather
     tables.push_back(Table::load(code, body, 2 * lookups + i, /*isEncoded=*/false));
   }
   emitRows(code, body, computes.getWidth(), [&](Value row) {
-    SmallVector<Value> rows;
+    SmallVector<TableRow> rows;
     for (int64_t i = 0; i < lookups; ++i) {
       rows.push_back(tables[i].at(code, code.loadIndex(ids[i], row)));
     }

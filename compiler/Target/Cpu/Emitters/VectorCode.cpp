@@ -121,33 +121,44 @@ Value VectorCode::loadStored(Value address, Type element, int64_t valid) {
   if (element.isF32()) {
     return loadVector(address, valid);
   }
-  // A bf16 number is the upper half of the f32 number of the same value.
-  constexpr unsigned alignment = 2;
-  auto halves = VectorType::get({lanes}, builder.getI16Type());
-  auto words = VectorType::get({lanes}, i32);
-  auto constant = [&](VectorType type, int64_t value) {
-    return arith::ConstantOp::create(
-        builder, location,
-        DenseElementsAttr::get(type, builder.getIntegerAttr(type.getElementType(), value)));
-  };
-  Value stored = valid == lanes
-                     ? Value(LLVM::LoadOp::create(builder, location, halves, address, alignment))
-                     : Value(LLVM::MaskedLoadOp::create(
-                           builder, location, halves, address, firstLanes(*this, valid),
-                           constant(halves, 0).getResult(), alignment));
-  Value wide = arith::ExtUIOp::create(builder, location, words, stored);
-  Value upper = arith::ShLIOp::create(builder, location, wide, constant(words, 16));
-  return arith::BitcastOp::create(builder, location, vector, upper);
+  const unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  auto narrow = VectorType::get({lanes}, builder.getIntegerType(element.getIntOrFloatBitWidth()));
+  Value stored;
+  if (valid == lanes) {
+    stored = LLVM::LoadOp::create(builder, location, narrow, address, alignment);
+  } else {
+    Value zeros = arith::ConstantOp::create(builder, location, builder.getZeroAttr(narrow));
+    stored = LLVM::MaskedLoadOp::create(builder, location, narrow, address,
+                                        firstLanes(*this, valid), zeros, alignment);
+  }
+  return widenStored(stored, element);
 }
 Value VectorCode::loadStoredScalar(Value address, Type element) {
   if (element.isF32()) {
     return loadScalar(address);
   }
-  Value half = LLVM::LoadOp::create(builder, location, builder.getI16Type(), address, 2);
-  Value wide = arith::ExtUIOp::create(builder, location, i32, half);
-  Value upper = arith::ShLIOp::create(builder, location, wide,
-                                      arith::ConstantIntOp::create(builder, location, i32, 16));
-  return arith::BitcastOp::create(builder, location, f32, upper);
+  const unsigned bits = element.getIntOrFloatBitWidth();
+  Value stored =
+      LLVM::LoadOp::create(builder, location, builder.getIntegerType(bits), address, bits / 8);
+  return widenStored(stored, element);
+}
+Value VectorCode::widenStored(Value stored, Type element) {
+  auto like = [&](Type type) {
+    auto of = dyn_cast<VectorType>(stored.getType());
+    return of ? Type(of.clone(type)) : type;
+  };
+  if (element.isInteger()) {
+    return arith::SIToFPOp::create(builder, location, like(f32), stored);
+  }
+  // A bf16 number is the upper half of the f32 number of the same value.
+  Value wide = arith::ExtUIOp::create(builder, location, like(i32), stored);
+  TypedAttr bits = builder.getI32IntegerAttr(16);
+  if (auto words = dyn_cast<VectorType>(wide.getType())) {
+    bits = DenseElementsAttr::get(words, bits);
+  }
+  Value half = arith::ConstantOp::create(builder, location, bits);
+  Value upper = arith::ShLIOp::create(builder, location, wide, half);
+  return arith::BitcastOp::create(builder, location, like(f32), upper);
 }
 void VectorCode::storeVector(Value value, Value address, int64_t valid) {
   if (valid == lanes) {

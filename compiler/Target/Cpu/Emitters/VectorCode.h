@@ -17,6 +17,8 @@ namespace heddle {
 
 /// What a prefetch brings.
 inline constexpr int64_t kLineBytes = 64;
+/// The scale of quantised weights.
+inline constexpr int64_t kScaleBytes = sizeof(float);
 
 /// Writes code at a builder's insertion point.
 class VectorCode {
@@ -79,13 +81,16 @@ public:
   mlir::Value loadVector(mlir::Value address) { return loadVector(address, lanes); }
   /// The address of element `offset` of `base`, whose elements are stored as `element`.
   mlir::Value storedAt(mlir::Value base, mlir::Value offset, mlir::Type element);
-  /// A vector of elements stored as f32 or bf16, in f32. As loadVector().
+  /// A vector of elements stored as f32, bf16 or i8, in f32. As loadVector().
   mlir::Value loadStored(mlir::Value address, mlir::Type element, int64_t valid);
   mlir::Value loadStored(mlir::Value address, mlir::Type element) {
     return loadStored(address, element, lanes);
   }
   /// One of them.
   mlir::Value loadStoredScalar(mlir::Value address, mlir::Type element);
+  /// The numbers that bits of a type other than f32 stand for, in f32: of one element or of a
+  /// vector.
+  mlir::Value widenStored(mlir::Value stored, mlir::Type element);
   /// A vector with zero in the lanes whose number plus `first` is not below `limit`: there it reads
   /// no memory.
   mlir::Value loadBelow(mlir::Value address, mlir::Value first, mlir::Value limit);

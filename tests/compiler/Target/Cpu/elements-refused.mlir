@@ -3,7 +3,7 @@
 
 // Elements that the dialect has and the code of a target does not.
 
-// expected-error@+1 {{'dataflow.kernel' op has weights of f16 as operand #1, expected f32 or bf16, which target 'x86-64-v4' computes with}}
+// expected-error@+1 {{'dataflow.kernel' op has weights of f16 as operand #1, expected f32 or bf16 or i8 with scales, which target 'x86-64-v4' computes with}}
 dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30, 40], f16>) -> !dataflow.buffer<[tokens, 40], f32> computes #dataflow.gather<width = 40, lookups = 1> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -23,6 +23,14 @@ dataflow.kernel @append : (!keys, !dataflow.buffer<[tokens, 32], f32>) -> !keys 
 !state = !dataflow.state<[64], bf16>
 // expected-error@+1 {{'dataflow.kernel' op has a state of bf16 as operand #0, expected f32, which target 'x86-64-v4' computes with}}
 dataflow.kernel @accumulate : (!state, !dataflow.buffer<[tokens, 64], f32>) -> !state computes #dataflow.accumulate {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op looks up rows of '!dataflow.buffer<[30, 40], !transformer.quantized<i8, 32>>' as operand #1, expected one scale for each row}}
+dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30, 40], !transformer.quantized<i8, 32>>) -> !dataflow.buffer<[tokens, 40], f32> computes #dataflow.gather<width = 40, lookups = 1> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

@@ -58,6 +58,31 @@ TEST(Comparison, CosinesOfVectors) {
   EXPECT_EQ(cosineOf(Floats{0, 0}, Floats{1, 0}), 0);
 }
 
+/// Unit vectors at angles.
+EmbeddingDifference differenceOf(const Floats &a, const Floats &b) {
+  EmbeddingDifference difference;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference.add({std::cos(a[i]), std::sin(a[i])}, {std::cos(b[i]), std::sin(b[i])});
+  }
+  return difference;
+}
+
+TEST(Comparison, EmbeddingsOfTexts) {
+  const EmbeddingDifference turned = differenceOf({0, 0.25F, 1}, {0.5F, 0.75F, 1.5F});
+  EXPECT_EQ(turned.texts(), 3);
+  EXPECT_NEAR(turned.meanCosine(), std::cos(0.5), 1e-6);
+  EXPECT_NEAR(turned.leastCosine(), std::cos(0.5), 1e-6);
+  // Turning all of them leaves the order of the pairs.
+  EXPECT_NEAR(turned.rankCorrelation(), 1, 1e-12);
+  // Distances 0.25, 1, 0.75 and 1, 0.25, 0.75: the first two pairs change places.
+  EXPECT_NEAR(differenceOf({0, 0.25F, 1}, {0, 1, 0.25F}).rankCorrelation(), -1, 1e-12);
+  EXPECT_NEAR(differenceOf({0, 0.25F, 1}, {1, 0, 0.25F}).rankCorrelation(), -0.5, 1e-12);
+  // Of pairs that are alike the ranks are shared; where all are, there is no order.
+  EXPECT_NEAR(differenceOf({0, 0, 1}, {0, 0, 1}).rankCorrelation(), 1, 1e-12);
+  EXPECT_EQ(differenceOf({0, 0, 0}, {0, 1, 2}).rankCorrelation(), 1);
+  EXPECT_EQ(differenceOf({0, 1}, {0, 2}).rankCorrelation(), 1);
+}
+
 TEST(Comparison, ATableOfLogitsFromItsChunks) {
   LogitsTable table;
   constexpr int64_t vocabulary = logitsChunk + 5;

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What each precision costs and gains: size, accuracy and speed, as a table and a picture.
+
+`./dev bench --precision LIST` calls this. all-MiniLM-L6-v2 is compiled in f32 and in every
+precision of the list. Accuracy is that of `heddle compare` with the f32 binary, on the texts of
+tests/oracles/minilm; speed is that of `heddle bench`, in turns on the same core, and of a random
+Transformer of base size that translates 24 tokens into 24. A ratio is the median over rounds of the
+quotients within a round: above 1 where the precision is faster than f32.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from compare import HERE, lines_of, number, peers_python, processor
+from translation import TRANSLATE
+
+ROOT = HERE.parent
+PAGE = ROOT / "docs" / "precision.md"
+CHART = ROOT / "docs" / "precision.svg"
+TEXTS = ROOT / "tests" / "oracles" / "minilm" / "embeddings.jsonl"
+BEGIN, END = "<!-- precision: begin -->", "<!-- precision: end -->"
+KNOWN = ["f32", "bf16-weights", "int8-weights"]
+LENGTH = 24
+WIDTH, HEIGHT, LEFT, BOTTOM = 760, 300, 90, 46
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="./dev bench --precision",
+                                     description=__doc__.splitlines()[0])
+    parser.add_argument("precisions", nargs="?", default=",".join(KNOWN[1:]), metavar="LIST",
+                        help=f"some of {', '.join(KNOWN[1:])}, a comma between them (all)")
+    parser.add_argument("--shapes", default="1x16,1x128,32x128", help="SENTENCESxTOKENS, ...")
+    parser.add_argument("--cases", default="1x1,32x1", help="translation, SENTENCESxBEAMS, ...; "
+                        "empty: none")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write", action="store_true",
+                        help="put table and picture into docs/precision.md and docs/precision.svg")
+    for name in ("heddle", "heddlec", "model"):
+        parser.add_argument(f"--{name}", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--work", required=True, type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    chosen = options.precisions.split(",")
+    for name in chosen:
+        if name not in KNOWN[1:]:
+            parser.error(f"unknown precision '{name}', expected one of {', '.join(KNOWN[1:])}")
+    options.precisions = ["f32", *chosen]
+    options.peers = ["ctranslate2"]
+    return options
+
+
+def compiled(options, folder, name, precision):
+    """The binary of a model's folder, made again if heddlec is newer."""
+    path = options.work / f"{name}-{precision}.so"
+    if not path.exists() or path.stat().st_mtime < Path(options.heddlec).stat().st_mtime:
+        print(f"bench: compiling {name} in {precision}", file=sys.stderr)
+        subprocess.run([options.heddlec, str(folder), "-o", str(path), "--precision", precision],
+                       check=True)
+    return path
+
+
+def translation_folder(options):
+    """A random model of base size, as `./dev bench --peers` makes it."""
+    folder = options.work / "translate-base"
+    if not (folder / "heddle" / "config.json").exists():
+        subprocess.run([peers_python(options), str(TRANSLATE), "make", str(folder), "--size",
+                        "base"], check=True)
+    return folder / "heddle"
+
+
+def accuracy(options, base, other):
+    """What `heddle compare` says of the embeddings of the oracle's texts."""
+    output = subprocess.run([options.heddle, "compare", str(base), str(other), "--json", "--input",
+                             str(TEXTS)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(output)["b_against_a"]
+
+
+def speeds(options, binary, *arguments):
+    """{shape or case: seconds}."""
+    result = {}
+    for line in lines_of([options.heddle, "bench", str(binary), "--threads", "1", *arguments]):
+        if "shape" in line:
+            result[line["shape"]] = line["ms"] / 1000
+        else:
+            result[f"{line['batch']}x{line['beam']}"] = 1 / line["tokens_per_s"]
+    return result
+
+
+def measure(options):
+    encoders = {each: compiled(options, options.model, "minilm", each)
+                for each in options.precisions}
+    translators = {}
+    if options.cases:
+        folder = translation_folder(options)
+        translators = {each: compiled(options, folder, "translate", each)
+                       for each in options.precisions}
+    times = defaultdict(list)
+    for index in range(options.rounds):
+        print(f"bench: round {index + 1} of {options.rounds}", file=sys.stderr)
+        for each in options.precisions:
+            for shape, seconds in speeds(options, encoders[each], "--shapes",
+                                         options.shapes).items():
+                times[each, shape].append(seconds)
+            if options.cases:
+                for case, seconds in speeds(options, translators[each], "--cases", options.cases,
+                                            "--source-length", str(LENGTH), "--target-length",
+                                            str(LENGTH)).items():
+                    times[each, f"translation {case}"].append(seconds)
+    rows = []
+    for each in options.precisions:
+        row = {"precision": each, "bytes": encoders[each].stat().st_size,
+               **accuracy(options, encoders["f32"], encoders[each])}
+        for (name, work), values in times.items():
+            if name == each:
+                base = times["f32", work]
+                row[work] = statistics.median(values)
+                row[work, "ratio"] = statistics.median(
+                    f32 / own for f32, own in zip(base, values))
+        rows.append(row)
+    return rows
+
+
+def works(rows):
+    return [key for key in rows[0] if isinstance(rows[0].get((key, "ratio")), float)]
+
+
+def table(rows):
+    head = ["precision", "file", "least cosine", "mean cosine", "rank correlation"]
+    head += [f"{work} tok/s" if work.startswith("translation") else f"{work} ms"
+             for work in works(rows)]
+    lines = [head, ["---"] * len(head)]
+    for row in rows:
+        cells = [row["precision"], f"{row['bytes'] / 1e6:.1f} MB"]
+        cells += [f"{row[key]:.5f}" for key in ("least_cosine", "mean_cosine", "rank_correlation")]
+        for work in works(rows):
+            value = 1 / row[work] if work.startswith("translation") else 1000 * row[work]
+            ratio = "" if row["precision"] == "f32" else f" (**{row[work, 'ratio']:.2f}x**)"
+            cells.append(number(value) + ratio)
+        lines.append(cells)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def chart(rows):
+    """Loss of accuracy, one minus the mean cosine on a logarithmic axis, against the speed of one
+    translation; the area of a disc is the file's size."""
+    import math
+    work = works(rows)[-1] if not any(w.startswith("translation") for w in works(rows)) else next(
+        w for w in works(rows) if w.startswith("translation"))
+    marks = [(row["precision"], row[work, "ratio"], max(1 - row["mean_cosine"], 1e-6),
+              row["bytes"]) for row in rows]
+    most = max(ratio for _, ratio, _, _ in marks) * 1.15
+    worst = math.ceil(max(math.log10(loss) for _, _, loss, _ in marks))
+
+    def x(ratio):
+        return LEFT + (WIDTH - LEFT - 40) * ratio / most
+
+    def y(loss):
+        return 40 + (HEIGHT - 40 - BOTTOM) * (worst - math.log10(loss)) / (worst + 6)
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+           'font-family="system-ui, sans-serif" font-size="13">',
+           "<title>Accuracy, speed and size of each precision</title>",
+           "<style>text{fill:#1f2328}.axis{stroke:#6e7781}.disc{fill:#2c6e9b;fill-opacity:.55}"
+           "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.disc{fill:#5aa7d6}}</style>",
+           f'<text x="0" y="16" font-weight="600">Loss of accuracy against speed, by precision; '
+           "the area of a disc is the size of the file</text>"]
+    for power in range(-6, worst + 1):
+        height = y(10 ** power)
+        out.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - 40}" y1="{height:.1f}" '
+                   f'y2="{height:.1f}" stroke-opacity=".3"/>')
+        out.append(f'<text x="{LEFT - 8}" y="{height + 4:.1f}" text-anchor="end" font-size="11">'
+                   f"1e{power}</text>")
+    ratio = 0
+    while ratio <= most:
+        out.append(f'<text x="{x(ratio):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle" '
+                   f'font-size="11">{ratio}x</text>')
+        ratio += 1
+    out.append(f'<text x="{(LEFT + WIDTH) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">speed '
+               f"beside f32: {escape(work)}</text>")
+    out.append(f'<text x="8" y="32" font-size="11">1 - mean cosine</text>')
+    for name, ratio, loss, size in marks:
+        radius = math.sqrt(size / 1e6) * 2.2
+        out.append(f'<circle class="disc" cx="{x(ratio):.1f}" cy="{y(loss):.1f}" r="{radius:.1f}"/>')
+        out.append(f'<text x="{x(ratio):.1f}" y="{y(loss) - radius - 4:.1f}" text-anchor="middle">'
+                   f"{escape(name)}, {size / 1e6:.0f} MB</text>")
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def main():
+    options = parse()
+    options.work.mkdir(parents=True, exist_ok=True)
+    try:
+        rows = measure(options)
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"bench: {error}")
+    text = (f"Machine: {processor()}. One thread, medians of {options.rounds} rounds; in brackets "
+            f"the speed beside f32.\n\n{table(rows)}")
+    print(text)
+    if options.write:
+        page = PAGE.read_text(encoding="utf-8")
+        before, rest = page.split(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+        CHART.write_text(chart(rows), encoding="utf-8")
+        print(f"bench: wrote {PAGE} and {CHART}", file=sys.stderr)
+
+
+main()

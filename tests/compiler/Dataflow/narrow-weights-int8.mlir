@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: heddle-opt %s -dataflow-narrow-weights="bits=8" --remarks-filter=heddle 2>%t | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REPORT < %t
+// RUN: not heddle-opt %s -dataflow-narrow-weights="bits=4" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: heddle-opt %s -dataflow-narrow-weights="bits=8 group=0" | FileCheck %s --check-prefix=ROW
+
+// Matrices of products have a scale for every 64 elements of a row, tables one for each row. So
+// has a table that is multiplied with, and what the same kernel reads elsewhere.
+
+// REPORT-DAG: weight_bytes=8352, what="stored in i8, one scale for every 64 of a row", where=w
+// REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=table
+// REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=other
+// UNKNOWN: expects 16 or 8 bits and a group of at least 0 elements, got 4 and 64
+// ROW: transformer.parameter @w.i8 : tensor<72x40x!transformer.quantized<i8, row>>
+
+!x = !dataflow.buffer<[tokens, 40], f32>
+!y = !dataflow.buffer<[tokens, 72], f32>
+!z = !dataflow.buffer<[tokens, 30], f32>
+!ids = !dataflow.buffer<[tokens], i32>
+!t = !dataflow.buffer<[30, 40], f32>
+
+// CHECK-DAG: transformer.parameter @w.i8 : tensor<72x40x!transformer.quantized<i8, 64>> = {{ *}}convert(@w)
+// CHECK-DAG: transformer.parameter @table.i8 : tensor<30x40x!transformer.quantized<i8, row>> = {{ *}}convert(@table.bf16)
+// CHECK-DAG: transformer.parameter @other.i8 : tensor<30x40x!transformer.quantized<i8, row>> = {{ *}}convert(@other)
+transformer.parameter @w : tensor<72x40xf32> from "w" loc("w")
+transformer.parameter @table.bf16 : tensor<30x40xbf16> from "table" loc("table")
+transformer.parameter @table : tensor<30x40xf32> = convert(@table.bf16) loc("table")
+transformer.parameter @other : tensor<30x40xf32> from "other" loc("other")
+
+// CHECK: dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30, 40], !transformer.quantized<i8, row>>) -> !dataflow.buffer<[tokens, 40], f32>
+dataflow.kernel @gather : (!ids, !t) -> !x computes #dataflow.gather<width = 40, lookups = 1> {
+^bb0(%e: f32):
+  dataflow.yield %e
+}
+// CHECK: dataflow.kernel @contract : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[72, 40], !transformer.quantized<i8, 64>>) -> !dataflow.buffer<[tokens, 72], f32>
+dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], f32>) -> !y computes #dataflow.contract<n = 72, k = 40> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+// CHECK: dataflow.kernel @words : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[30, 40], !transformer.quantized<i8, row>>)
+dataflow.kernel @words : (!x, !t) -> !z computes #dataflow.contract<n = 30, k = 40> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+
+// CHECK-LABEL: dataflow.graph @encode
+// CHECK-DAG: %[[TABLE:.*]] = dataflow.parameter @table.i8
+// CHECK-DAG: %[[W:.*]] = dataflow.parameter @w.i8
+// CHECK-DAG: %[[OTHER:.*]] = dataflow.parameter @other.i8
+// CHECK: dataflow.dispatch @gather(%{{.*}}, %[[TABLE]])
+// CHECK: dataflow.dispatch @contract(%{{.*}}, %[[W]])
+// CHECK: dataflow.dispatch @words(%{{.*}}, %[[TABLE]])
+// CHECK: dataflow.dispatch @words(%{{.*}}, %[[OTHER]])
+dataflow.graph @encode(%ids: !ids {dataflow.name = "ids", dataflow.limit = 30 : i64}) -> (!y {dataflow.name = "y"}, !z {dataflow.name = "z"}, !z {dataflow.name = "other"}) {
+  %t = dataflow.parameter @table : !t
+  %w = dataflow.parameter @w : !dataflow.buffer<[72, 40], f32>
+  %o = dataflow.parameter @other : !t
+  %x = dataflow.dispatch @gather(%ids, %t) : (!ids, !t) -> !x
+  %y = dataflow.dispatch @contract(%x, %w) : (!x, !dataflow.buffer<[72, 40], f32>) -> !y
+  %z = dataflow.dispatch @words(%x, %t) : (!x, !t) -> !z
+  %v = dataflow.dispatch @words(%x, %o) : (!x, !t) -> !z
+  dataflow.output %y, %z, %v : !y, !z, !z
+}
