@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Gives every result a place in the arena that is a number times the run-time sizes, so that one
-/// plan serves every batch. Results share memory when their lives do not overlap; a result never
-/// overlaps what its own dispatch reads.
+/// plan serves every batch. Results share memory when their lives do not overlap. A result never
+/// overlaps what its own dispatch reads, but it may take the place of an element-wise operand that
+/// nothing else reads: each element is read on the way to the one that replaces it, and a line of
+/// memory comes to the cache once instead of twice.
 ///
 /// The arena has a stretch for each size that buffers are proportional to: `tokens`, `sequences`,
 /// other row spaces, then products such as `tokens * longest`. Within a stretch the largest buffers
@@ -57,9 +59,10 @@ struct InOrder {
 /// One number for each stretch.
 using Sizes = std::map<Stretch, uint64_t, InOrder>;
 
-/// A result that needs a place: its size, its life in positions of the graph, and the place.
+/// A place that is needed: for a result and those that replace it one after the other, of one size;
+/// their life in positions of the graph, and where it is.
 struct Interval {
-  OpResult result;
+  SmallVector<OpResult, 1> results;
   Stretch stretch;
   uint64_t size;
   size_t begin;
@@ -164,9 +167,43 @@ SmallVector<Running> runningTimes(GraphOp graph) {
   return times;
 }
 
-/// The results of a graph that need a place, with their lives.
-FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
+/// How many operands of a graph each stored value is, views of it included; those that a loop
+/// carries to its next step count.
+llvm::DenseMap<Value, unsigned> countReaders(GraphOp graph) {
+  llvm::DenseMap<Value, unsigned> readers;
+  graph.walk([&](Operation *op) {
+    if (!isa<ColumnsOp, ReshapeOp>(op)) {
+      for (Value operand : op->getOperands()) {
+        ++readers[storedValue(operand)];
+      }
+    }
+  });
+  return readers;
+}
+
+/// What the result of a dispatch may replace in its memory: an element-wise operand of the same
+/// type that nothing else reads. Null if there is none.
+Value replacedBy(DispatchOp dispatch, SymbolTable &symbols,
+                 const llvm::DenseMap<Value, unsigned> &readers) {
+  auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+  if (!kernel || dispatch->getNumResults() != 1) {
+    return {};
+  }
+  Type type = dispatch->getResult(0).getType();
+  unsigned first = kernel.getNumInputs();
+  for (Value operand : dispatch.getInputs().slice(first, kernel.getNumElementwise())) {
+    Value stored = storedValue(operand);
+    if (operand.getType() == type && stored.getType() == type && readers.lookup(stored) == 1) {
+      return stored;
+    }
+  }
+  return {};
+}
+
+/// The places that a graph needs. With `reuse`, results replace what they can.
+FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph, SymbolTable &symbols, bool reuse) {
   SmallVector<Interval> intervals;
+  llvm::DenseMap<Value, unsigned> readers = countReaders(graph);
   llvm::DenseMap<Value, size_t> indices;
   llvm::DenseSet<Value> outputs;
   outputs.insert_range(graph.getBody().front().getTerminator()->getOperands());
@@ -192,10 +229,17 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph) {
                << " whose size is no multiple of the rows of a space, or of those times the "
                   "most keys of a row";
       }
+      Value replaced = reuse ? replacedBy(running.dispatch, symbols, readers) : Value();
+      if (auto found = indices.find(replaced); replaced && found != indices.end()) {
+        size_t index = found->second;
+        intervals[index].results.push_back(result);
+        indices[result] = index;
+        continue;
+      }
       uint64_t size =
           llvm::alignTo(type.getConstantElements() * type.getElementBytes(), HEDDLE_ALIGNMENT);
       indices[result] = intervals.size();
-      intervals.push_back({result, *stretch, size, running.begin, running.end});
+      intervals.push_back({{result}, *stretch, size, running.begin, running.end});
     }
   }
   return intervals;
@@ -278,7 +322,8 @@ private:
   std::vector<std::unique_ptr<Shelf>> shelves;
 };
 
-/// Places the intervals of each stretch; gives the sizes of the stretches.
+/// Places the intervals of each stretch; gives the sizes of the stretches, without `reuse` those
+/// that all results would need side by side.
 Sizes place(MutableArrayRef<Interval> intervals, bool reuse) {
   SmallVector<Interval *> order;
   for (Interval &interval : intervals) {
@@ -294,7 +339,8 @@ Sizes place(MutableArrayRef<Interval> intervals, bool reuse) {
   for (Interval *interval : order) {
     uint64_t &size = sizes[interval->stretch];
     interval->offset = reuse ? placed[interval->stretch].lowestFree(*interval) : size;
-    size = std::max(size, interval->offset + interval->size);
+    uint64_t count = reuse ? 1 : interval->results.size();
+    size = std::max(size, interval->offset + interval->size * count);
     if (reuse) {
       placed[interval->stretch].add(*interval);
     }
@@ -339,14 +385,16 @@ struct PlanMemory : impl::PlanMemoryPassBase<PlanMemory> {
     for (auto dispatch : graph.getDispatches()) {
       dispatch.removeAtAttr();
     }
-    FailureOr<SmallVector<Interval>> intervals = findIntervals(graph);
+    FailureOr<SmallVector<Interval>> intervals = findIntervals(graph, symbols, reuse);
     if (failed(intervals)) {
       return failure();
     }
     Sizes apart = place(*intervals, /*reuse=*/false);
     Sizes sizes = reuse ? place(*intervals, /*reuse=*/true) : apart;
     for (Interval &interval : *intervals) {
-      setPlace(interval.result, toAttribute(&getContext(), startOf(interval, sizes)));
+      for (OpResult result : interval.results) {
+        setPlace(result, toAttribute(&getContext(), startOf(interval, sizes)));
+      }
     }
     graph.setArenaAttr(toAttribute(&getContext(), sizes));
     Savings savings;

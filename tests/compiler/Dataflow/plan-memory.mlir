@@ -225,3 +225,83 @@ dataflow.graph @inTurn(%x: !wide {dataflow.name = "x"}) -> (!wide {dataflow.name
 // CHECK:      dataflow.dispatch @step(%{{.*}}) at <steps = 128> :
 // CHECK:      dataflow.dispatch @step(%{{.*}}) at <steps = 192> :
 // CHECK:      dataflow.dispatch @step(%{{.*}}) at <> :
+
+// A result takes the place of an element-wise operand that nothing else reads, and so does the next.
+!sum = !dataflow.buffer<[tokens, 20], f32>
+dataflow.kernel @add : (!x, !x) -> !sum computes #dataflow.rows<width = 20> {
+^bb0(%x: f32, %y: f32):
+  %0 = arith.addf %x, %y : f32
+  dataflow.yield %0
+}
+dataflow.graph @in_place(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
+  %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %1 = dataflow.dispatch @add(%x, %0) : (!x, !x) -> !x
+  %2 = dataflow.dispatch @add(%x, %1) : (!x, !x) -> !x
+  %3 = dataflow.dispatch @rows(%2) : (!x) -> !x
+  dataflow.output %3 : !x
+}
+
+// CHECK-LABEL: dataflow.graph @in_place(
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 128>}
+// CHECK-COUNT-3: dataflow.dispatch @{{(rows|add)}}({{.*}}) at {{(#dataflow.size)?}}<> :
+// REPORT: what="arena of 128 bytes per token, 384 without reuse", where=in_place
+// APART-LABEL: dataflow.graph @in_place(
+// APART-SAME: attributes {arena = #dataflow.size<tokens = 384>}
+
+// Not that of an operand that is read twice, even by the dispatch itself, or later, or through a view.
+dataflow.graph @read_twice(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
+  %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %1 = dataflow.dispatch @add(%0, %0) : (!x, !x) -> !x
+  %2 = dataflow.dispatch @rows(%1) : (!x) -> !x
+  dataflow.output %2 : !x
+}
+dataflow.graph @read_later(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
+  %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %1 = dataflow.dispatch @add(%x, %0) : (!x, !x) -> !x
+  %2 = dataflow.dispatch @add(%0, %1) : (!x, !x) -> !x
+  dataflow.output %2 : !x
+}
+dataflow.graph @read_as_view(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}, !half {dataflow.name = "z"}) {
+  %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %1 = dataflow.columns %0 from 10 : !x -> !left
+  %2 = dataflow.dispatch @add(%x, %0) : (!x, !x) -> !x
+  %3 = dataflow.dispatch @rows(%2) : (!x) -> !x
+  %4 = dataflow.dispatch @left(%1) : (!left) -> !half
+  dataflow.output %3, %4 : !x, !half
+}
+
+// CHECK-LABEL: dataflow.graph @read_twice(
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 256>}
+// CHECK-LABEL: dataflow.graph @read_later(
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 256>}
+// CHECK-LABEL: dataflow.graph @read_as_view(
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 256>}
+
+// In a loop, what was computed for its rows before; not what the loop carries, of which the next step
+// reads this one's rows.
+dataflow.graph @in_place_of_steps(%x: !wide {dataflow.name = "x"}) -> (!wide {dataflow.name = "y"}) {
+  %rows = dataflow.dispatch @order(%x) : (!wide) -> !steps
+  %y = dataflow.loop() : () -> !steps {
+  ^bb0(%before: !steps):
+    %gate = dataflow.dispatch @step(%before, %rows) : (!steps, !steps) -> !steps
+    %new = dataflow.dispatch @step(%before, %gate) : (!steps, !steps) -> !steps
+    dataflow.next %new : !steps
+  }
+  %a = dataflow.dispatch @last(%y) : (!steps) -> !wide
+  dataflow.output %a : !wide
+}
+dataflow.graph @carried(%x: !wide {dataflow.name = "x"}) -> (!wide {dataflow.name = "y"}) {
+  %y:2 = dataflow.loop() : () -> (!steps, !steps) {
+  ^bb0(%before: !steps):
+    %new = dataflow.dispatch @step(%before, %before) : (!steps, !steps) -> !steps
+    %more = dataflow.dispatch @step(%before, %new) : (!steps, !steps) -> !steps
+    dataflow.next %new, %more : !steps, !steps
+  }
+  %a = dataflow.dispatch @last(%y#1) : (!steps) -> !wide
+  dataflow.output %a : !wide
+}
+
+// CHECK-LABEL: dataflow.graph @in_place_of_steps(
+// CHECK-SAME: attributes {arena = #dataflow.size<steps = 64>}
+// CHECK-LABEL: dataflow.graph @carried(
+// CHECK-SAME: attributes {arena = #dataflow.size<steps = 128>}
