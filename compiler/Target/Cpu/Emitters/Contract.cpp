@@ -27,6 +27,12 @@ namespace heddle {
 // How far ahead of its loads a tile asks that is alone on its panel: what memory delivers in about
 // a quarter of a microsecond.
 static constexpr int64_t kBytesAhead = 8192;
+// Weights that a last-level cache may be assumed to keep from one step of a loop to the next.
+static constexpr int64_t kLastLevelBytes = int64_t(16) << 20;
+// The least k of tiles that ask for the rows of their epilogue: measured, from there on products
+// whose rows no cache has are up to an eighth faster, and others as fast as without. A tile of 64
+// steps is over before they come, and the requests are in the way of its own loads.
+static constexpr int64_t kLongTile = 256;
 
 namespace {
 /// The numbers of a product, and which rows it is of.
@@ -43,6 +49,9 @@ struct Product {
   /// The group of all rows, and its bias; null where panels say what group they are of, and where
   /// there is none.
   Value group = {}, bias = {};
+  /// Whether a step before read the same weights, so that a cache has them, and whether panels are
+  /// taken from the last to the first; null where there are no steps.
+  Value readsAgain = {}, isBackward = {};
 
   /// The row at a place of the order.
   Value rowAt(VectorCode &code, Value place) const {
@@ -126,6 +135,17 @@ static void storeRows(VectorCode &code, const Destination &to, Value sums, Value
   }
 }
 
+// Asks for what the epilogue of `count` rows will read and write, so that it comes while the tile
+// computes.
+static void prefetchRows(VectorCode &code, const Destination &to, Value row, Value count,
+                         Value column, int64_t width) {
+  code.loop(code.integer(0), count, 1, [&](Value number) {
+    Value line = to.product.rowAt(code, code.add(row, number));
+    to.epilogue.prefetch(code, line, column, width);
+    code.prefetchLines(to.result.at(code, line, column), width);
+  });
+}
+
 // Takes `count` rows of sums of one panel through the epilogue.
 static void storePanel(VectorCode &code, const Destination &to, Value sums, Value row, Value count,
                        Value column, int64_t width) {
@@ -194,6 +214,23 @@ static void listRows(VectorCode &code, const Product &product, const ProductRows
   });
 }
 
+// Computes the sums of a tile; one that is alone on a panel that a cache has asks for nothing.
+static void callTiles(VectorCode &code, const KernelBody &body, const Product &product,
+                      const PanelLayout &layout, Value isAlone, Value count, int64_t width,
+                      ValueRange arguments) {
+  auto call = [&](bool asks) {
+    callTile(code, layout, body.function, count, width,
+             {/*isListed=*/static_cast<bool>(product.order), asks}, arguments);
+  };
+  if (!product.readsAgain) {
+    call(/*asks=*/true);
+    return;
+  }
+  code.when(
+      code.both(product.readsAgain, isAlone), [&] { call(/*asks=*/false); },
+      [&] { call(/*asks=*/true); });
+}
+
 // All tiles of one panel: the rows are divided evenly, so that no tile is a small remainder.
 static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRows &rows,
                       const Destination &to, Value sums, const Tiles &tiles, Value index) {
@@ -228,11 +265,13 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRow
     }
     auto multiply = [&](const PanelLayout &layout, Value weights, int64_t width) {
       int64_t vectors = llvm::divideCeilSigned(width, code.lanes);
-      callTile(code, layout, body.function, rowCount, vectors * code.lanes,
-               /*isListed=*/static_cast<bool>(product.order),
-               {from, code.integer(rows.elements), weights, code.integer(k), sums, ahead, step});
+      callTiles(code, body, product, layout, isAlone, rowCount, vectors * code.lanes,
+                {from, code.integer(rows.elements), weights, code.integer(k), sums, ahead, step});
     };
     auto computeColumns = [&](int64_t width) {
+      if (k >= kLongTile) {
+        prefetchRows(code, to, row, rowCount, panel.resultColumn, width);
+      }
       if (product.unpacked) {
         code.when(
             isAlone, [&] { multiply(layout, panel.weights, width); },
@@ -273,6 +312,10 @@ static void emitBlocks(VectorCode &code, const KernelBody &body, const Destinati
     ProductRows rowsOfBlock = rowsOf(first, last);
     Tiles tilesOfBlock = Tiles::of(code, body, to.product, first, last);
     code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value panel) {
+      if (to.product.isBackward) {
+        Value last = code.subtract(code.add(arguments.columnBegin, arguments.columnEnd), 1);
+        panel = code.select(to.product.isBackward, code.subtract(last, panel), panel);
+      }
       emitPanel(code, body, rowsOfBlock, to, sums, tilesOfBlock, panel);
     });
   });
@@ -316,12 +359,31 @@ static ProductRows operandRows(VectorCode &code, const KernelBody &body) {
   return {body.operand(code, 0), body.kernel.getOperandBuffer(0).getRowElements(), code.integer(0)};
 }
 
+// Tells a product that every step of a loop does where its weights come from: after the first step
+// from the last-level cache, if that is large enough. A tile alone on its panel is faster there by
+// a tenth if it asks for nothing. Panels taken backwards at every second step begin with what the
+// second level still has; steps are told apart as if all had as many rows.
+static void findWeights(VectorCode &code, const KernelBody &body, Product &product) {
+  int64_t panels = product.groups * llvm::divideCeilSigned(product.n, code.target.panelColumns);
+  int64_t bytes = panels * layoutOf(code, body, product).panelBytes(product.k);
+  if (!body.kernel.getRows().isOfSteps() || bytes > kLastLevelBytes) {
+    return;
+  }
+  Value begin = body.arguments.rowBegin, one = code.integer(1);
+  Value rows = code.subtract(body.arguments.rowEnd, begin);
+  Value step = code.divide(begin, code.select(code.less(rows, one), one, rows));
+  product.readsAgain = code.less(code.integer(0), begin);
+  product.isBackward = code.both(code.less(rows, code.integer(code.target.tileRows + 1)),
+                                 code.equal(code.remainder(step, 2), one));
+}
+
 template <> KernelScratch scratchOf(dataflow::ContractAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
   Epilogue epilogue(code, body);
   Product product{computes.getN(), computes.getK(), computes.getGroups()};
   product.unpacked = unpackedPanel(code, body, scratchOf(computes).fixed);
+  findWeights(code, body, product);
   Destination to{KernelResult::load(code, body.arguments), epilogue, product};
   Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
   ProductRows rows = operandRows(code, body);

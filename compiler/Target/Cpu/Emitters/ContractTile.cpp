@@ -80,6 +80,8 @@ struct TileColumns {
   ArrayRef<Value> rows;
   /// The first one, and how many vectors of them.
   int64_t column, vectors;
+  /// Whether memory is asked for.
+  bool asks;
   /// What the weights are multiplied with; none, if they have no scales.
   SmallVector<Value> scales = {};
 
@@ -121,7 +123,7 @@ SmallVector<Value> TileColumns::steps(VectorCode &code, Value weights, Value beg
   Value whole = code.add(begin, code.multiply(code.divide(count, kTileUnroll), kTileUnroll));
   SmallVector<Value> next =
       code.loop(begin, whole, kTileUnroll, sums, [&](Value i, ValueRange carried) {
-        if (column == 0) {
+        if (column == 0 && asks) {
           Value line = code.bytesAt(ahead, code.multiply(i, step));
           for (int64_t p = 0; p < layout.linesAsked(); ++p) {
             code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
@@ -166,9 +168,9 @@ SmallVector<Value> TileColumns::all(VectorCode &code, ValueRange sums) {
 
 // The columns [column, column + vectors * lanes) of the tile, for the whole of k.
 static void tileColumns(VectorCode &code, const PanelLayout &layout, Block &entry,
-                        ArrayRef<Value> rows, int64_t column, int64_t vectors) {
+                        ArrayRef<Value> rows, int64_t column, int64_t vectors, bool asks) {
   SmallVector<Value> sums(rows.size() * vectors, code.splat(0));
-  sums = TileColumns{layout, entry, rows, column, vectors}.all(code, sums);
+  sums = TileColumns{layout, entry, rows, column, vectors, asks}.all(code, sums);
   for (size_t r = 0; r < rows.size(); ++r) {
     for (int64_t v = 0; v < vectors; ++v) {
       int64_t place = r * code.target.panelColumns + column + v * code.lanes;
@@ -186,10 +188,11 @@ static Value listed(VectorCode &code, Value list, Value number) {
 // The tile function for a number of rows and of columns, those of a panel or the whole vectors that
 // hold those of a last one, written once in a module. No kernel's name has a slash.
 static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, func::FuncOp kernel,
-                                 int64_t rowCount, int64_t width, bool isListed) {
+                                 int64_t rowCount, int64_t width, TileKind kind) {
   auto module = kernel->getParentOfType<ModuleOp>();
-  std::string name = ("tile/contract_" + Twine(isListed ? "listed_" : "") + Twine(rowCount) + "x" +
-                      Twine(width) + layout.suffix() + "." + code.target.name)
+  std::string name = ("tile/contract_" + Twine(kind.isListed ? "listed_" : "") +
+                      Twine(kind.asks ? "" : "cached_") + Twine(rowCount) + "x" + Twine(width) +
+                      layout.suffix() + "." + code.target.name)
                          .str();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
     return existing;
@@ -204,26 +207,26 @@ static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, fu
   code.builder.setInsertionPointToStart(&entry);
   SmallVector<Value> rows;
   for (int64_t r = 0; r < rowCount; ++r) {
-    rows.push_back(
-        isListed ? listed(code, entry.getArgument(Rows), code.integer(r))
-                 : code.at(entry.getArgument(Rows), code.multiply(entry.getArgument(Stride), r)));
+    rows.push_back(kind.isListed ? listed(code, entry.getArgument(Rows), code.integer(r))
+                                 : code.at(entry.getArgument(Rows),
+                                           code.multiply(entry.getArgument(Stride), r)));
   }
   int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
   for (int64_t column = 0; column < width; column += columns) {
-    tileColumns(code, layout, entry, rows, column,
-                std::min(vectors, (width - column) / code.lanes));
+    tileColumns(code, layout, entry, rows, column, std::min(vectors, (width - column) / code.lanes),
+                kind.asks);
   }
   func::ReturnOp::create(code.builder, kernel.getLoc());
   return function;
 }
 
 void callTile(VectorCode &code, const PanelLayout &layout, func::FuncOp kernel, Value count,
-              int64_t width, bool isListed, ValueRange arguments) {
+              int64_t width, TileKind kind, ValueRange arguments) {
   int64_t most = code.target.tileRows;
   SmallVector<int64_t> cases;
   SmallVector<func::FuncOp> tiles;
   for (int64_t rows = 1; rows <= most; ++rows) {
-    tiles.push_back(tileFunction(code, layout, kernel, rows, width, isListed));
+    tiles.push_back(tileFunction(code, layout, kernel, rows, width, kind));
     if (rows < most) {
       cases.push_back(rows);
     }

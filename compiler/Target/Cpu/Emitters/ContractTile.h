@@ -42,13 +42,19 @@ void unpackPanel(VectorCode &code, const PanelLayout &layout, int64_t k, mlir::V
 /// Steps of k written out in the tile's loop.
 inline constexpr int64_t kTileUnroll = 4;
 
+/// Which of the tile functions for a number of rows and columns: whether there is a list of where
+/// rows are, and whether it asks for memory.
+struct TileKind {
+  bool isListed, asks;
+};
+
 /// Calls the tile function for `count` rows, a number from 1 to the target's tile, and for so many
 /// columns: those of a panel, or the whole vectors that hold those of a last one. Arguments, in
 /// order: rows [rows, k] with `stride` elements between rows, or a list of where each is; weights
 /// in their layout; k; sums [rows][panelColumns], which are written; and memory to be asked for:
 /// `ahead`, `step` bytes for every step of k.
 void callTile(VectorCode &code, const PanelLayout &layout, mlir::func::FuncOp kernel,
-              mlir::Value count, int64_t width, bool isListed, mlir::ValueRange arguments);
+              mlir::Value count, int64_t width, TileKind kind, mlir::ValueRange arguments);
 
 } // namespace heddle
 

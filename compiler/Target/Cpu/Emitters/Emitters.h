@@ -37,6 +37,9 @@ public:
   mlir::Value apply(VectorCode &code, mlir::Value value, mlir::Value row, mlir::Value column,
                     int64_t valid) const;
 
+  /// Asks for what apply() will read at `width` columns of a row.
+  void prefetch(VectorCode &code, mlir::Value row, mlir::Value column, int64_t width) const;
+
 private:
   struct Operand {
     mlir::Value base;

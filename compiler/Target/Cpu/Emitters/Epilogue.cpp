@@ -36,6 +36,15 @@ Value Epilogue::apply(VectorCode &code, Value value, Value row, Value column, in
   return cloneScalarMaths(code, kernel.getEpilogue().front(), arguments, code.vector);
 }
 
+void Epilogue::prefetch(VectorCode &code, Value row, Value column, int64_t width) const {
+  for (const Operand &operand : operands) {
+    if (!operand.everyRow && !operand.everyColumn) {
+      Value element = code.add(code.multiply(row, operand.rowElements), column);
+      code.prefetchLines(code.at(operand.base, element), width);
+    }
+  }
+}
+
 Value cloneScalarMaths(VectorCode &code, Block &block, ValueRange arguments, Type type) {
   IRMapping mapping;
   mapping.map(block.getArguments(), arguments);

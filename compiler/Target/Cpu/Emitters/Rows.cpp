@@ -89,6 +89,16 @@ struct Table {
             code.broadcast(code.loadScalar(code.at(panel, number)))};
   }
 
+  /// Asks for what loadVector() reads of a row in panels, where each element is in a cache line of
+  /// its own: the second level takes twice as many requests at a time as the loads alone would
+  /// make.
+  void prefetch(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
+    for (int64_t lane = 0; lane < valid; ++lane) {
+      Value place = code.multiply(code.add(column, lane), stride);
+      code.prefetch(code.storedAt(row.elements, place, element));
+    }
+  }
+
   /// Elements of a row from `column` on.
   Value loadVector(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
     Value loaded =
@@ -127,15 +137,23 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Gather
     tables.push_back(Table::load(code, body, 2 * lookups + i, /*isEncoded=*/false));
   }
   emitRows(code, body, computes.getWidth(), [&](Value row) {
-    SmallVector<TableRow> rows;
+    SmallVector<TableRow> rows, nextRows;
+    Value next = code.smaller(code.add(row, 1), code.subtract(body.arguments.rowEnd, 1));
     for (int64_t i = 0; i < lookups; ++i) {
       rows.push_back(tables[i].at(code, code.loadIndex(ids[i], row)));
+      nextRows.push_back(computes.isEncoded(i) ? tables[i].at(code, code.loadIndex(ids[i], next))
+                                               : TableRow());
     }
     for (auto [i, offset] : llvm::enumerate(computes.getPositionOffsets())) {
       Value position = code.add(code.loadIndex(positions, row), offset);
       rows.push_back(tables[lookups + i].at(code, position));
     }
-    return [&code, computes, rows, tables](Value column, int64_t valid) {
+    return [&code, computes, rows, nextRows, tables](Value column, int64_t valid) {
+      for (auto [i, next] : llvm::enumerate(nextRows)) {
+        if (next.elements) {
+          tables[i].prefetch(code, next, column, valid);
+        }
+      }
       Value sum;
       for (auto [i, from] : llvm::enumerate(rows)) {
         Value next = tables[i].loadVector(code, from, column, valid);

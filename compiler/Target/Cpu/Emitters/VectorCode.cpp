@@ -171,6 +171,11 @@ void VectorCode::storeVector(Value value, Value address, int64_t valid) {
 void VectorCode::prefetch(Value address) {
   LLVM::Prefetch::create(builder, location, address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
 }
+void VectorCode::prefetchLines(Value address, int64_t elements) {
+  for (int64_t byte = 0; byte < elements * int64_t(sizeof(float)); byte += kLineBytes) {
+    prefetch(bytesAt(address, integer(byte)));
+  }
+}
 Value VectorCode::frame(func::FuncOp function, int64_t elements) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&function.getBody().front());

@@ -100,6 +100,8 @@ public:
   void storeBelow(mlir::Value value, mlir::Value address, mlir::Value first, mlir::Value limit);
   /// Asks for the cache line at an address, into the second level: a hint, never a fault.
   void prefetch(mlir::Value address);
+  /// For those of so many f32 elements, which begin where one does.
+  void prefetchLines(mlir::Value address, int64_t elements);
   /// Memory of the function's frame for `elements` f32 values, aligned to a cache line.
   mlir::Value frame(mlir::func::FuncOp function, int64_t elements);
 
