@@ -189,6 +189,11 @@ Value replacedBy(DispatchOp dispatch, SymbolTable &symbols,
   if (!kernel || dispatch->getNumResults() != 1) {
     return {};
   }
+  // What maps scores may come back to them before it writes the last of a row.
+  EpilogueSupport support = kernel.getComputes().getEpilogueSupport();
+  if (support != EpilogueSupport::Maths && support != EpilogueSupport::MathsAndNorm) {
+    return {};
+  }
   Type type = dispatch->getResult(0).getType();
   unsigned first = kernel.getNumInputs();
   for (Value operand : dispatch.getInputs().slice(first, kernel.getNumElementwise())) {
