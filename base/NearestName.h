@@ -13,7 +13,7 @@
 namespace heddle {
 
 /// The name among `known` that is fewest letters away from `name`, the first of several. Nothing if
-/// a third of the letters or more would have to change, though two may in a short name.
+/// more than a third of the letters would have to change, though two may in a short name.
 std::optional<std::string> nearestName(std::string_view name, std::span<const std::string> known);
 
 /// `; did you mean "encoder"?`, to go on with after what was expected; empty if no name is near.

@@ -24,6 +24,7 @@
 #include "compiler/Remarks/Report.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
+#include "heddle/Limits.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -198,8 +199,8 @@ struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
   using Base::Base;
 
   void runOnOperation() override {
-    if ((bits != 16 && bits != 8) || group < 0) {
-      getOperation().emitError("expects 16 or 8 bits and a group of at least 0 elements, got ")
+    if ((bits != 16 && bits != 8) || group < 0 || group > mostElements) {
+      getOperation().emitError("expects 16 or 8 bits and a group of 0 to 2^40 elements, got ")
           << bits.getValue() << " and " << group.getValue();
       return signalPassFailure();
     }

@@ -181,28 +181,27 @@ llvm::DenseMap<Value, unsigned> countReaders(GraphOp graph) {
   return readers;
 }
 
-/// What the result of a dispatch may replace in its memory: an element-wise operand of the same
-/// type that nothing else reads. Null if there is none.
-Value replacedBy(DispatchOp dispatch, SymbolTable &symbols,
-                 const llvm::DenseMap<Value, unsigned> &readers) {
+/// Which of the places the result of a dispatch may take: that of an element-wise operand of the
+/// same type that nothing else reads. Epilogues read each element once, before they write what is
+/// made of it.
+std::optional<size_t> replacedBy(DispatchOp dispatch, SymbolTable &symbols,
+                                 const llvm::DenseMap<Value, unsigned> &readers,
+                                 const llvm::DenseMap<Value, size_t> &places) {
   auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
   if (!kernel || dispatch->getNumResults() != 1) {
-    return {};
-  }
-  // What maps scores may come back to them before it writes the last of a row.
-  EpilogueSupport support = kernel.getComputes().getEpilogueSupport();
-  if (support != EpilogueSupport::Maths && support != EpilogueSupport::MathsAndNorm) {
-    return {};
+    return std::nullopt;
   }
   Type type = dispatch->getResult(0).getType();
   unsigned first = kernel.getNumInputs();
   for (Value operand : dispatch.getInputs().slice(first, kernel.getNumElementwise())) {
     Value stored = storedValue(operand);
-    if (operand.getType() == type && stored.getType() == type && readers.lookup(stored) == 1) {
-      return stored;
+    auto place = places.find(stored);
+    if (operand.getType() == type && stored.getType() == type && readers.lookup(stored) == 1 &&
+        place != places.end()) {
+      return place->second;
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 /// The places that a graph needs. With `reuse`, results replace what they can.
@@ -234,11 +233,11 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph, SymbolTable &symbo
                << " whose size is no multiple of the rows of a space, or of those times the "
                   "most keys of a row";
       }
-      Value replaced = reuse ? replacedBy(running.dispatch, symbols, readers) : Value();
-      if (auto found = indices.find(replaced); replaced && found != indices.end()) {
-        size_t index = found->second;
-        intervals[index].results.push_back(result);
-        indices[result] = index;
+      std::optional<size_t> replaced =
+          reuse ? replacedBy(running.dispatch, symbols, readers, indices) : std::nullopt;
+      if (replaced) {
+        intervals[*replaced].results.push_back(result);
+        indices[result] = *replaced;
         continue;
       }
       uint64_t size =

@@ -115,8 +115,8 @@ static ParseResult parseQuantizedGroup(AsmParser &parser, int64_t &group) {
   }
   // Zero in C++ means the whole row.
   return group != 0 ? success()
-                    : parser.emitError(location, "expects 'row' or a number of elements above 0 "
-                                                 "that share a scale, got 0");
+                    : parser.emitError(location, "expects 'row' or 1 to 2^40 elements that share "
+                                                 "a scale, got 0");
 }
 
 static void printQuantizedGroup(AsmPrinter &printer, int64_t group) {
@@ -199,8 +199,7 @@ LogicalResult QuantizedType::verify(function_ref<InFlightDiagnostic()> emitError
   }
   // C2
   if (group < 0 || group > mostElements) {
-    return emitError() << "expects 'row' or a number of elements above 0 that share a scale, got "
-                       << group;
+    return emitError() << "expects 'row' or 1 to 2^40 elements that share a scale, got " << group;
   }
   return success();
 }

@@ -517,6 +517,11 @@ static Status checkRowLimits(const manifest::Entry &entry) {
                                                 i, limit.rows(), limit.space(), most,
                                                 entry.spaces()->size()));
     }
+    if (!spaceOf(*entry.spaces()->Get(limit.space()))->hasWidths()) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("limit {} is of row space {}, expected one of "
+                                                "images of any width",
+                                                i, limit.space()));
+    }
   }
   return {};
 }

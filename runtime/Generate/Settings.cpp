@@ -218,6 +218,9 @@ Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows,
   }
   const auto count = readsRows ? static_cast<int64_t>(rows.size()) / limits.sourceWidth
                                : static_cast<int64_t>(tokens.size());
+  if (!readsRows) {
+    HEDDLE_TRY(checkWidth(count, width, limits));
+  }
   if (limits.longestSource > 0 && count > limits.longestSource) {
     return HEDDLE_ERROR(OutOfRange,
                         fmt::format("source has {} {}, expected at most {}, the positions of the "

@@ -241,7 +241,7 @@ TEST(Compare, Embeddings) {
   const tools::Outcome table = compare(a, compileModel(path, {"--precision=int8-weights"}), lines);
   ASSERT_EQ(table.code, 0) << table.error;
   for (const char *part : {"\nprecision ", " int8-weights\n", "\ncosine of embeddings: mean ",
-                           "\nrank correlation of the similarities of all pairs: "}) {
+                           "\nrank correlation of the similarities of all pairs of "}) {
     EXPECT_NE(table.output.find(part), std::string::npos) << part << "\n" << table.output;
   }
   EXPECT_FALSE(result["a"].contains("cache_bytes_per_token"));

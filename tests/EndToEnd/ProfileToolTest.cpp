@@ -161,6 +161,12 @@ TEST_F(ProfileTool, HasWorkForEveryModel) {
   EXPECT_EQ(decoder.error, "heddle: note: no work is named, taking --cases 1x1,8x4 --source-length "
                            "24 --target-length 24\n");
   EXPECT_NE(decoder.output.find("\n8x4, 24 to 24 tokens: "), std::string::npos) << decoder.output;
+  // Images have whole rows, of 29 pixels here.
+  const std::string images =
+      compileModel(HEDDLE_TEST_DATA "/oracles/multimodel/multimodel-image-class");
+  const tools::Outcome image = profile({images, "--runs", "1"});
+  ASSERT_EQ(image.code, 0) << image.error;
+  EXPECT_EQ(image.error, "heddle: note: no work is named, taking --shapes 1x29,8x87\n");
   const tools::Outcome bench = tools::runHeddle({"bench", transformer(), "--runs", "1"});
   ASSERT_EQ(bench.code, 0) << bench.error;
   EXPECT_EQ(bench.error, decoder.error);

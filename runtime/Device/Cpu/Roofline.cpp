@@ -112,7 +112,7 @@ HWY_EXPORT(multiplyAdd);
 HWY_EXPORT(readAll);
 HWY_EXPORT(targetName);
 
-/// Tries of each measurement. The best counts, because disturbances only make it slower; a try is
+/// Tries of the peak. The best counts, because disturbances only make it slower; a try is
 /// shorter than the time that a busy machine gives a thread at once, so that some are undisturbed.
 static constexpr int tries = 200;
 /// Ways of reading: 1, 2, 4 and 8 streams, each with three distances of prefetching.

@@ -134,7 +134,8 @@ static Result<Json> compareEmbeddings(CompareWork &work) {
   }
   return Json{{"mean_cosine", difference.meanCosine()},
               {"least_cosine", difference.leastCosine()},
-              {"rank_correlation", difference.rankCorrelation()}};
+              {"rank_correlation", difference.rankCorrelation()},
+              {"ranked_texts", difference.ranked()}};
 }
 
 /// What the results of both models differ in.
@@ -191,9 +192,10 @@ static std::string compareTable(const Json &record) {
   text += countsText("weight bytes", a["weight_bytes"], b["weight_bytes"]);
   if (!a.contains("cache_bytes_per_token")) {
     return text + fmt::format("\ncosine of embeddings: mean {:.6f}, least {:.6f}\nrank correlation "
-                              "of the similarities of all pairs: {:.6f}\n",
+                              "of the similarities of all pairs of {} texts: {:.6f}\n",
                               difference["mean_cosine"].get<double>(),
                               difference["least_cosine"].get<double>(),
+                              difference["ranked_texts"].dump(),
                               difference["rank_correlation"].get<double>());
   }
   for (const char *const kind : {"target", "source"}) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <utility>
@@ -104,7 +105,12 @@ double EmbeddingDifference::meanCosine() const {
 double EmbeddingDifference::leastCosine() const {
   double least = 1;
   for (size_t text = 0; text < embeddings[0].size(); ++text) {
-    least = std::min(least, cosineOf(embeddings[0][text], embeddings[1][text]));
+    const double cosine = cosineOf(embeddings[0][text], embeddings[1][text]);
+    // No number is less than any.
+    least = std::isnan(cosine) || cosine < least ? cosine : least;
+    if (std::isnan(least)) {
+      break;
+    }
   }
   return least;
 }
@@ -127,15 +133,16 @@ static std::vector<double> ranksOf(const std::vector<double> &values) {
 }
 
 double EmbeddingDifference::rankCorrelation() const {
-  const size_t count = std::min(embeddings[0].size(), mostRanked);
+  const size_t count = ranked();
   std::vector<double> ranks[2];
   for (size_t side = 0; side < 2; ++side) {
     std::vector<double> cosines;
     for (size_t i = 0; i < count; ++i) {
       for (size_t j = 0; j < i; ++j) {
-        const double cosine = cosineOf(embeddings[side][i], embeddings[side][j]);
-        // Sorting needs an order: a model that gives no numbers is alike to nothing.
-        cosines.push_back(std::isnan(cosine) ? -2 : cosine);
+        cosines.push_back(cosineOf(embeddings[side][i], embeddings[side][j]));
+        if (std::isnan(cosines.back())) {
+          return std::numeric_limits<double>::quiet_NaN();
+        }
       }
     }
     ranks[side] = ranksOf(cosines);
@@ -151,7 +158,11 @@ double EmbeddingDifference::rankCorrelation() const {
     squares[0] += left * left;
     squares[1] += right * right;
   }
-  return squares[0] == 0 || squares[1] == 0 ? 1 : product / std::sqrt(squares[0] * squares[1]);
+  if (squares[0] == 0 && squares[1] == 0) {
+    return 1;
+  }
+  const double lengths = std::sqrt(squares[0]) * std::sqrt(squares[1]);
+  return lengths == 0 ? 0 : product / lengths;
 }
 
 } // namespace heddle::tools

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_COMPARE_COMPARISON_H
 #define HEDDLE_RUNTIME_TOOLS_COMPARE_COMPARISON_H
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -59,12 +60,14 @@ public:
   void add(std::vector<float> a, std::vector<float> b);
 
   int64_t texts() const { return static_cast<int64_t>(embeddings[0].size()); }
+  /// NaN if any cosine is.
   double meanCosine() const;
   double leastCosine() const;
-  /// Spearman's correlation of the cosines of all pairs of texts, from -1 to 1; 1 where either
-  /// model sees no difference between pairs, as with fewer than three texts. Takes time and memory
-  /// with the square of the texts, of which it takes the first mostRanked.
+  /// Spearman's correlation of the cosines of all pairs of the first ranked() texts, from -1 to 1.
+  /// 1 where neither model sees a difference between pairs, as with fewer than three texts; 0 where
+  /// one alone sees none; NaN if any cosine is. Takes time and memory with the square of the texts.
   double rankCorrelation() const;
+  size_t ranked() const { return std::min(embeddings[0].size(), mostRanked); }
   static constexpr size_t mostRanked = 1000;
 
 private:

@@ -194,8 +194,14 @@ Status chooseWork(const Model &model, WorkOptions &options) {
     return {};
   }
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
-  const std::string list =
-      fmt::format("1x{},8x{}", within(16, entry->maxLength), within(64, entry->maxLength));
+  // Images have whole rows of pixels.
+  const auto whole = [&](int32_t length) {
+    const auto multiple = static_cast<int32_t>(entry->lengthMultiple);
+    const int32_t rows = (within(length, entry->maxLength) + multiple - 1) / multiple;
+    const int32_t least = within(rows * multiple, entry->maxLength) / multiple * multiple;
+    return std::max(least, multiple);
+  };
+  const std::string list = fmt::format("1x{},8x{}", whole(16), whole(64));
   HEDDLE_ASSIGN(options.shapes, parseShapes(list));
   fmt::print(stderr, "heddle: note: no work is named, taking --shapes {}\n", list);
   return {};

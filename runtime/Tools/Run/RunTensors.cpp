@@ -194,6 +194,15 @@ static Result<PaddedBatch> imagesOf(const SafetensorsTensor &tensor, const PortI
                                     tensorWhere(where, maskName), quote(lengthName(tensor.name)),
                                     quote(widthName(tensor.name))));
   }
+  // Counts of pixels beside images, or heights beside pixels, would say the same again, or not.
+  const std::string foreign = areImages ? std::string(lengthsName) : lengthName(tensor.name);
+  if (findTensor(tensors, foreign) != nullptr) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{} is given beside {} of shape {}, expected {}", tensorWhere(where, foreign),
+                    quote(tensor.name), formatShape(tensor.shape),
+                    quote(areImages ? lengthName(tensor.name) : std::string(lengthsName))));
+  }
   if (areImages) {
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
       return HEDDLE_ERROR(InvalidArgument,
@@ -261,10 +270,17 @@ static std::vector<SafetensorsTensor> imagesAsRows(const EntryInfo &entry,
 
 /// Where all images have one width, those that a file names must have it.
 static Status checkOneWidth(const EntryInfo &entry, const PortInfo &input,
-                            std::span<const SafetensorsTensor> tensors, std::string_view where) {
+                            std::span<const SafetensorsTensor> tensors, std::string_view where,
+                            size_t sequences) {
   const SafetensorsTensor *const tensor = findTensor(tensors, widthName(input.name));
   if (tensor == nullptr || !readsPixels(entry)) {
     return {};
+  }
+  if (tensor->shape != std::vector{static_cast<int64_t>(sequences)}) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} has shape {}, expected [{}], one for each sequence",
+                                    tensorWhere(where, tensor->name), formatShape(tensor->shape),
+                                    sequences));
   }
   HEDDLE_ASSIGN(const std::vector<int32_t> widths, integersOf(*tensor, where));
   for (size_t i = 0; i < widths.size(); ++i) {
@@ -410,11 +426,11 @@ Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
     HEDDLE_ASSIGN(inputs.batch, imagesOf(*findTensor(given, shaping.name), shaping, given, where));
     tensors = imagesAsRows(entry, given);
   } else {
-    HEDDLE_TRY(checkOneWidth(entry, shaping, given, where));
     HEDDLE_ASSIGN(tensors, pixelsAsRows(entry, given, where));
     HEDDLE_ASSIGN(inputs.batch,
                   batchOf(*findTensor(tensors, shaping.name), shaping, entry.lengthMultiple,
                           tensors, where, shaping.pad.value_or(pad)));
+    HEDDLE_TRY(checkOneWidth(entry, shaping, given, where, inputs.batch.lengths.size()));
   }
   const SafetensorsTensor &first = *findTensor(tensors, shaping.name);
   inputs.ignored = namesIgnored(entry, tensors);

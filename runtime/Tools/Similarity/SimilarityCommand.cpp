@@ -4,6 +4,7 @@
 /// first text.
 #include "runtime/Tools/Commands.h"
 
+#include "runtime/Tools/Compare/Comparison.h"
 #include "runtime/Tools/Embed/Embedder.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 
@@ -64,7 +65,6 @@ public:
   std::vector<Match> take();
 
 private:
-  double similarityTo(std::span<const float> other) const;
   void sort();
 
   std::vector<float> first;
@@ -74,17 +74,6 @@ private:
   uint64_t added = 0;
 };
 } // namespace
-
-double Ranking::similarityTo(std::span<const float> other) const {
-  double product = 0, ownSquares = 0, otherSquares = 0;
-  for (size_t i = 0; i < first.size(); ++i) {
-    product += double(first[i]) * other[i];
-    ownSquares += double(first[i]) * first[i];
-    otherSquares += double(other[i]) * other[i];
-  }
-  const double lengths = std::sqrt(ownSquares) * std::sqrt(otherSquares);
-  return lengths > 0 ? product / lengths : lengths;
-}
 
 void Ranking::sort() {
   // What is no number is last.
@@ -104,7 +93,7 @@ void Ranking::add(EmbeddedTexts &block, int64_t line) {
   for (Text &text : block.texts) {
     if (text.status.ok()) {
       const auto embedding = std::span(block.embeddings).subspan(row++ * width, width);
-      matches.push_back({similarityTo(embedding), std::move(text.text), line, added++});
+      matches.push_back({cosineOf(first, embedding), std::move(text.text), line, added++});
     }
     line += line > 0 ? 1 : 0;
   }

@@ -97,7 +97,7 @@ enum heddle_dimension { HEDDLE_TOKENS = -1, HEDDLE_SEQUENCES = -2, HEDDLE_LONGES
 
 /* The rows that a sequence of `tokens` > 0 tokens has in the first dimension of a shape: as many,
  * one, or for example half as many where rows are blocks of two tokens. 0 for a dimension that does
- * not count rows. */
+ * not count rows. Of images of any width it is the most that any width gives. */
 HEDDLE_API int64_t heddle_dimension_rows(int64_t dimension, int64_t tokens);
 /* The same of an image of `tokens` pixels, `width` > 0 in a row, for an entry that reads images of
  * any width. */

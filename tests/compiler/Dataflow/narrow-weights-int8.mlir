@@ -10,7 +10,7 @@
 // REPORT-DAG: weight_bytes=8352, what="stored in i8, one scale for every 64 of a row", where=w
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=table
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=other
-// UNKNOWN: expects 16 or 8 bits and a group of at least 0 elements, got 4 and 64
+// UNKNOWN: expects 16 or 8 bits and a group of 0 to 2^40 elements, got 4 and 64
 // ROW: transformer.parameter @w.i8 : tensor<72x40x!transformer.quantized<i8, row>>
 
 !x = !dataflow.buffer<[tokens, 40], f32>

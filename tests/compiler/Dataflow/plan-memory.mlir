@@ -233,6 +233,12 @@ dataflow.kernel @add : (!x, !x) -> !sum computes #dataflow.rows<width = 20> {
   %0 = arith.addf %x, %y : f32
   dataflow.yield %0
 }
+dataflow.kernel @sum_of_three : (!x, !x, !x) -> !sum computes #dataflow.rows<width = 20> {
+^bb0(%x: f32, %y: f32, %z: f32):
+  %0 = arith.addf %x, %y : f32
+  %1 = arith.addf %0, %z : f32
+  dataflow.yield %1
+}
 dataflow.graph @in_place(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
   %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
   %1 = dataflow.dispatch @add(%x, %0) : (!x, !x) -> !x
@@ -247,6 +253,16 @@ dataflow.graph @in_place(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "
 // REPORT: what="arena of 128 bytes per token, 384 without reuse", where=in_place
 // APART-LABEL: dataflow.graph @in_place(
 // APART-SAME: attributes {arena = #dataflow.size<tokens = 384>}
+
+// An argument that nothing else reads is not in the arena; the operand after it is.
+dataflow.graph @beside_an_argument(%x: !x {dataflow.name = "x"}, %z: !x {dataflow.name = "z"}) -> (!x {dataflow.name = "y"}) {
+  %0 = dataflow.dispatch @rows(%x) : (!x) -> !x
+  %1 = dataflow.dispatch @sum_of_three(%x, %z, %0) : (!x, !x, !x) -> !x
+  %2 = dataflow.dispatch @rows(%1) : (!x) -> !x
+  dataflow.output %2 : !x
+}
+// CHECK-LABEL: dataflow.graph @beside_an_argument(
+// CHECK-SAME: attributes {arena = #dataflow.size<tokens = 128>}
 
 // Not that of an operand that is read twice, even by the dispatch itself, or later, or through a view.
 dataflow.graph @read_twice(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {

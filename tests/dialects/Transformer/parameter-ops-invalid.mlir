@@ -366,10 +366,15 @@ func.func private @quantized_c1(tensor<6x!transformer.quantized<i4, 32>>)
 
 // -----
 
-// expected-error@+1 {{expects 'row' or a number of elements above 0 that share a scale, got 0}}
+// expected-error@+1 {{expects 'row' or 1 to 2^40 elements that share a scale, got 0}}
 func.func private @quantized_c2(tensor<6x!transformer.quantized<i8, 0>>)
 
 // -----
 
-// expected-error@+1 {{expects 'row' or a number of elements above 0 that share a scale, got -32}}
+// expected-error@+1 {{expects 'row' or 1 to 2^40 elements that share a scale, got -32}}
 func.func private @quantized_c2_negative(tensor<6x!transformer.quantized<i8, -32>>)
+
+// -----
+
+// expected-error@+1 {{expects 'row' or 1 to 2^40 elements that share a scale, got 2000000000000}}
+func.func private @quantized_c2_large(tensor<6x!transformer.quantized<i8, 2000000000000>>)

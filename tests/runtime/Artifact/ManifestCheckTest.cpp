@@ -154,6 +154,8 @@ static const Case spaceCases[] = {
      "row space 2 has kind 7 and size 512"},
     {"limitOfNoRows", [](auto &m) { encode(m).rowLimits.emplace_back(0, 0); },
      "limit 0 of 0 rows of row space 0, expected 1 to 2147483647 of one of 2"},
+    {"limitOfTokens", [](auto &m) { encode(m).rowLimits.emplace_back(9, 0); },
+     "limit 0 is of row space 0, expected one of images of any width"},
     {"limitOfNoSpace", [](auto &m) { encode(m).rowLimits.emplace_back(9, 2); },
      "limit 0 of 9 rows of row space 2, expected 1 to 2147483647 of one of 2"},
     {"gridWithoutStride",

@@ -154,6 +154,8 @@ TEST(Settings, SourcesAreWhatTheModelReads) {
             "source has 6 rows, expected at most 4, the positions of the model");
   EXPECT_EQ(refusal({.source = {5}, .rows = {1, 2}}),
             "source has 2 floats, expected tokens, which the model reads");
+  EXPECT_EQ(refusal({.source = {5}, .width = 3}),
+            "source has rows of 3 pixels, the model expects no images");
 }
 
 TEST(Settings, RefuseTokensOutsideTheVocabulary) {

@@ -327,7 +327,8 @@ static int64_t tilesInCache(VectorCode &code, const Product &product) {
   return std::max<int64_t>(tiles, 2);
 }
 
-// A panel in f32 has at most so many columns; wider ones are not unpacked.
+// A panel in f32 has at most so many columns, those of the table of targets; wider ones, which
+// somebody has asked for, are not unpacked.
 static constexpr int64_t kUnpackedColumns = 48;
 
 uint64_t unpackedPanelBytes(dataflow::KernelOp kernel) {
@@ -339,7 +340,7 @@ uint64_t unpackedPanelBytes(dataflow::KernelOp kernel) {
     }
     dataflow::BufferType matrix = kernel.getOperandBuffer(index);
     if (isa<heddle::transformer::QuantizedType>(matrix.getElementType())) {
-      bytes = matrix.getWidth() * kUnpackedColumns * sizeof(float);
+      bytes = std::max(bytes, matrix.getWidth() * kUnpackedColumns * sizeof(float));
     }
   }
   return bytes;

@@ -33,7 +33,9 @@ public:
   /// Loads the operands' base pointers at the current place.
   Epilogue(VectorCode &code, const KernelBody &body);
 
-  /// The epilogue of `value`, the vector at `row` and `column` of which `valid` lanes count.
+  /// The epilogue of `value`, the vector at `row` and `column` of which `valid` lanes count. The
+  /// result may be the memory of an operand: every element is read once, before the only store of
+  /// what is made of it, and never again for the norm.
   mlir::Value apply(VectorCode &code, mlir::Value value, mlir::Value row, mlir::Value column,
                     int64_t valid) const;
 

@@ -79,8 +79,15 @@ TEST(Comparison, EmbeddingsOfTexts) {
   EXPECT_NEAR(differenceOf({0, 0.25F, 1}, {1, 0, 0.25F}).rankCorrelation(), -0.5, 1e-12);
   // Of pairs that are alike the ranks are shared; where all are, there is no order.
   EXPECT_NEAR(differenceOf({0, 0, 1}, {0, 0, 1}).rankCorrelation(), 1, 1e-12);
-  EXPECT_EQ(differenceOf({0, 0, 0}, {0, 1, 2}).rankCorrelation(), 1);
+  EXPECT_EQ(differenceOf({0, 0, 0}, {1, 1, 1}).rankCorrelation(), 1);
+  EXPECT_EQ(differenceOf({0, 0, 0}, {0, 1, 2}).rankCorrelation(), 0);
   EXPECT_EQ(differenceOf({0, 1}, {0, 2}).rankCorrelation(), 1);
+  // What is no number shows.
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  const EmbeddingDifference broken = differenceOf({0, 1, 2}, {none, 1, 2});
+  EXPECT_TRUE(std::isnan(broken.meanCosine()));
+  EXPECT_TRUE(std::isnan(broken.leastCosine()));
+  EXPECT_TRUE(std::isnan(broken.rankCorrelation()));
 }
 
 TEST(Comparison, ATableOfLogitsFromItsChunks) {

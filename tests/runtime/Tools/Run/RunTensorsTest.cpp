@@ -385,6 +385,24 @@ TEST(RunTensors, ImagesOfAnyWidthThatDoNotFit) {
   EXPECT_EQ(
       Pixels("image", 2).floats("image", {2, 4, 3, 2}).integers("image.width", {3, 2}).message(),
       "in: tensor \"image.width\": sequence 2 has 2, the model expects 3");
+  EXPECT_EQ(Pixels("image", 2).floats("image", {2, 4, 3, 2}).integers("image.width", {3}).message(),
+            "in: tensor \"image.width\" has shape [1], expected [2], one for each sequence");
+  // What says the same in another way is refused, as it may not say the same.
+  EXPECT_EQ(Pixels::ofAnyWidth(2)
+                .floats("image", {1, 2, 3, 2})
+                .integers("image.width", {3})
+                .integers("lengths", {6})
+                .message(),
+            "in: tensor \"lengths\" is given beside \"image\" of shape [1, 2, 3, 2], expected "
+            "\"image.length\"");
+  EXPECT_EQ(Pixels::ofAnyWidth(2)
+                .floats("image", {6, 2})
+                .integers("image.width", {3})
+                .integers("lengths", {6})
+                .integers("image.length", {2})
+                .message(),
+            "in: tensor \"image.length\" is given beside \"image\" of shape [6, 2], expected "
+            "\"lengths\"");
 }
 
 TEST(RunTensors, PixelsAreRows) {
