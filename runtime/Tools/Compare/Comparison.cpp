@@ -72,7 +72,7 @@ double DistributionDifference::jensenShannon() const {
   return count == 0 ? 0 : jensenShannonSum / static_cast<double>(count);
 }
 
-double cosineOf(std::span<const float> a, std::span<const float> b) {
+template <typename T> static double cosine(std::span<const T> a, std::span<const T> b) {
   double product = 0;
   double squares[2] = {};
   for (size_t i = 0; i < a.size(); ++i) {
@@ -88,6 +88,8 @@ double cosineOf(std::span<const float> a, std::span<const float> b) {
   const double lengths = std::sqrt(squares[0]) * std::sqrt(squares[1]);
   return lengths == 0 ? 0 : product / lengths;
 }
+
+double cosineOf(std::span<const float> a, std::span<const float> b) { return cosine(a, b); }
 
 void EmbeddingDifference::add(std::vector<float> a, std::vector<float> b) {
   embeddings[0].push_back(std::move(a));
@@ -115,18 +117,20 @@ double EmbeddingDifference::leastCosine() const {
   return least;
 }
 
-/// The place of each value in their order; equal ones share the mean of theirs.
-static std::vector<double> ranksOf(const std::vector<double> &values) {
+/// The place of each value in their order, counted from their mean, which ties do not move; equal
+/// ones share the mean of theirs.
+static std::vector<double> centredRanksOf(const std::vector<double> &values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, [&](size_t a, size_t b) { return values[a] < values[b]; });
   std::vector<double> ranks(values.size());
+  const double mean = (static_cast<double>(values.size()) - 1) / 2;
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     while (end < order.size() && values[order[end]] == values[order[begin]]) {
       ++end;
     }
     for (size_t i = begin; i < end; ++i) {
-      ranks[order[i]] = static_cast<double>(begin + end - 1) / 2;
+      ranks[order[i]] = static_cast<double>(begin + end - 1) / 2 - mean;
     }
   }
   return ranks;
@@ -145,24 +149,9 @@ double EmbeddingDifference::rankCorrelation() const {
         }
       }
     }
-    ranks[side] = ranksOf(cosines);
+    ranks[side] = centredRanksOf(cosines);
   }
-  // The mean of ranks is the same on both sides, whatever their ties.
-  const double mean = (static_cast<double>(ranks[0].size()) - 1) / 2;
-  double product = 0;
-  double squares[2] = {};
-  for (size_t pair = 0; pair < ranks[0].size(); ++pair) {
-    const double left = ranks[0][pair] - mean;
-    const double right = ranks[1][pair] - mean;
-    product += left * right;
-    squares[0] += left * left;
-    squares[1] += right * right;
-  }
-  if (squares[0] == 0 && squares[1] == 0) {
-    return 1;
-  }
-  const double lengths = std::sqrt(squares[0]) * std::sqrt(squares[1]);
-  return lengths == 0 ? 0 : product / lengths;
+  return cosine<double>(ranks[0], ranks[1]);
 }
 
 } // namespace heddle::tools

@@ -113,6 +113,14 @@ Result<PaddedBatch> batchWithMask(std::span<const int64_t> shape, std::span<cons
   return batch;
 }
 
+/// Adds a sequence: so many positions from the first of a row on.
+static void addBeginning(PaddedBatch &batch, int64_t first, int64_t length) {
+  batch.lengths.push_back(static_cast<int32_t>(length));
+  for (int64_t i = 0; i < length; ++i) {
+    batch.positions.push_back(first + i);
+  }
+}
+
 Result<PaddedBatch> batchWithPadding(std::span<const int64_t> shape, std::span<const int32_t> ids,
                                      int32_t pad) {
   HEDDLE_ASSIGN(PaddedBatch batch, emptyBatch(shape));
@@ -127,10 +135,7 @@ Result<PaddedBatch> batchWithPadding(std::span<const int64_t> shape, std::span<c
                                                        "least one token",
                                                        row + 1, pad));
     }
-    batch.lengths.push_back(static_cast<int32_t>(length));
-    for (int64_t column = 0; column < length; ++column) {
-      batch.positions.push_back(row * columns + column);
-    }
+    addBeginning(batch, row * columns, length);
   }
   return batch;
 }
@@ -169,10 +174,7 @@ Result<PaddedBatch> batchWithCounts(std::span<const int64_t> shape, std::span<co
       return HEDDLE_ERROR(OutOfRange, fmt::format("sequence {} has {}, expected 1 to {}", row + 1,
                                                   count, columns / piece));
     }
-    batch.lengths.push_back(static_cast<int32_t>(count * piece));
-    for (int64_t column = 0; column < count * piece; ++column) {
-      batch.positions.push_back(row * columns + column);
-    }
+    addBeginning(batch, row * columns, count * piece);
   }
   return batch;
 }

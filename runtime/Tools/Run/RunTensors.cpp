@@ -140,6 +140,34 @@ pixelsAsRows(const EntryInfo &entry, std::span<const SafetensorsTensor> tensors,
   return flat;
 }
 
+/// Checks that a tensor has one number for each sequence.
+static Status checkOnePerSequence(const SafetensorsTensor &tensor, int64_t sequences,
+                                  std::string_view where) {
+  if (tensor.shape == std::vector<int64_t>{sequences}) {
+    return {};
+  }
+  return HEDDLE_ERROR(InvalidArgument,
+                      fmt::format("{} has shape {}, expected [{}], one for each sequence",
+                                  tensorWhere(where, tensor.name), formatShape(tensor.shape),
+                                  sequences));
+}
+
+/// The integers of a tensor that has one for each sequence, `least` to `most`.
+static Result<std::vector<int32_t>> onePerSequence(const SafetensorsTensor &tensor,
+                                                   int64_t sequences, int64_t least, int64_t most,
+                                                   std::string_view where) {
+  HEDDLE_TRY(checkOnePerSequence(tensor, sequences, where));
+  HEDDLE_ASSIGN(std::vector<int32_t> numbers, integersOf(tensor, where));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] < least || numbers[i] > most) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("{}: sequence {} has {}, expected {} to {}",
+                                                  tensorWhere(where, tensor.name), i + 1,
+                                                  numbers[i], least, most));
+    }
+  }
+  return numbers;
+}
+
 /// A tensor beside an input, one number for each sequence: 1 to `most`. Without it all have that.
 static Result<std::vector<int32_t>> countsBeside(std::span<const SafetensorsTensor> tensors,
                                                  const std::string &name, int64_t sequences,
@@ -148,21 +176,7 @@ static Result<std::vector<int32_t>> countsBeside(std::span<const SafetensorsTens
   if (tensor == nullptr) {
     return std::vector<int32_t>(static_cast<size_t>(sequences), static_cast<int32_t>(most));
   }
-  if (tensor->shape != std::vector<int64_t>{sequences}) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{} has shape {}, expected [{}], one for each sequence",
-                                    tensorWhere(where, name), formatShape(tensor->shape),
-                                    sequences));
-  }
-  HEDDLE_ASSIGN(std::vector<int32_t> counts, integersOf(*tensor, where));
-  for (size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] < 1 || counts[i] > most) {
-      return HEDDLE_ERROR(OutOfRange,
-                          fmt::format("{}: sequence {} has {}, expected 1 to {}",
-                                      tensorWhere(where, name), i + 1, counts[i], most));
-    }
-  }
-  return counts;
+  return onePerSequence(*tensor, sequences, 1, most, where);
 }
 
 /// The images of any width of an input: [B,height,width,channels], all or parts of it, or
@@ -276,12 +290,7 @@ static Status checkOneWidth(const EntryInfo &entry, const PortInfo &input,
   if (tensor == nullptr || !readsPixels(entry)) {
     return {};
   }
-  if (tensor->shape != std::vector{static_cast<int64_t>(sequences)}) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{} has shape {}, expected [{}], one for each sequence",
-                                    tensorWhere(where, tensor->name), formatShape(tensor->shape),
-                                    sequences));
-  }
+  HEDDLE_TRY(checkOnePerSequence(*tensor, static_cast<int64_t>(sequences), where));
   HEDDLE_ASSIGN(const std::vector<int32_t> widths, integersOf(*tensor, where));
   for (size_t i = 0; i < widths.size(); ++i) {
     if (widths[i] != entry.lengthMultiple) {
@@ -473,21 +482,7 @@ Result<std::vector<int32_t>> readCommands(const EntryInfo &decode, size_t sequen
   if (tensor == nullptr || tasks == 0) {
     return std::vector<int32_t>();
   }
-  if (tensor->shape != std::vector<int64_t>{static_cast<int64_t>(sequences)}) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{} has shape {}, expected [{}], one for each sequence",
-                                    tensorWhere(where, commandTensor), formatShape(tensor->shape),
-                                    sequences));
-  }
-  HEDDLE_ASSIGN(std::vector<int32_t> commands, integersOf(*tensor, where));
-  for (size_t i = 0; i < commands.size(); ++i) {
-    if (commands[i] < 0 || commands[i] >= tasks) {
-      return HEDDLE_ERROR(OutOfRange, fmt::format("{}: sequence {} has {}, expected 0 to {}",
-                                                  tensorWhere(where, commandTensor), i + 1,
-                                                  commands[i], tasks - 1));
-    }
-  }
-  return commands;
+  return onePerSequence(*tensor, static_cast<int64_t>(sequences), 0, tasks - 1, where);
 }
 
 Status putCommands(RunInputs &targets, const EntryInfo &decode,
