@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What `heddle generate` answers to lines of tokens, and how an answer is compared with another
-/// program's or interface's.
+/// What `heddle generate` answers to lines of tokens and to tensors, and how an answer is compared
+/// with another program's or interface's.
 #ifndef HEDDLE_TESTS_ENDTOEND_GENERATEDTOKENS_H
 #define HEDDLE_TESTS_ENDTOEND_GENERATEDTOKENS_H
 
@@ -35,6 +35,14 @@ inline std::vector<Json> generateTokens(const std::string &binary, const std::st
   options.insert(options.begin(),
                  {"generate", binary, "--input", "-", "--tokens", "--format", "jsonl"});
   return hypothesesOf(tools::runHeddle(options, {.input = lines}));
+}
+
+/// The hypotheses of every source of a file of tensors.
+inline std::vector<Json> generateFromFile(const std::string &binary, const std::string &inputs,
+                                          std::vector<std::string> options) {
+  options.insert(options.begin(),
+                 {"generate", binary, "--inputs", inputs, "--tokens", "--format", "jsonl"});
+  return hypothesesOf(tools::runHeddle(options));
 }
 
 /// Compares one hypothesis with what is expected.

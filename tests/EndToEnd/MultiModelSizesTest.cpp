@@ -24,15 +24,6 @@ namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/multimodel/";
 
-/// What `heddle generate --inputs` answers for a file.
-std::vector<Json> generateFrom(const std::string &binary, const std::string &inputs,
-                               const std::vector<std::string> &options) {
-  std::vector<std::string> all = {"generate", binary,     "--inputs", inputs,
-                                  "--tokens", "--format", "jsonl"};
-  all.insert(all.end(), options.begin(), options.end());
-  return hypothesesOf(tools::runHeddle(all));
-}
-
 /// Images of three channels side by side in one tensor, with their sizes beside it.
 struct Images {
   std::vector<int32_t> heights, widths;
@@ -90,17 +81,17 @@ TEST(MultiModelSizes, ImagesOfAnySizeHaveTheSameBitsInAnyBatch) {
   const TemporaryFolder folder;
   const std::string file = someSizes.write(folder);
   std::vector<std::string> options = {"--beam", "2", "--nbest", "2"};
-  const auto together = generateFrom(binary, file, options);
+  const auto together = generateFromFile(binary, file, options);
   ASSERT_EQ(together.size(), someSizes.pixels.size());
   options.insert(options.end(), {"--batch-tokens", "1", "--threads", "2"});
-  EXPECT_EQ(generateFrom(binary, file, options), together);
+  EXPECT_EQ(generateFromFile(binary, file, options), together);
   for (size_t i = 0; i < together.size(); ++i) {
     Images one = someSizes;
     one.heights = {someSizes.heights[i]};
     one.widths = {someSizes.widths[i]};
     one.pixels = {someSizes.pixels[i]};
     const TemporaryFolder alone;
-    EXPECT_EQ(generateFrom(binary, one.write(alone), {"--beam", "2", "--nbest", "2"})[0],
+    EXPECT_EQ(generateFromFile(binary, one.write(alone), {"--beam", "2", "--nbest", "2"})[0],
               together[i]);
   }
   const tools::Outcome info = tools::runHeddle({"info", binary});
@@ -143,7 +134,7 @@ TEST(MultiModelSizes, AModelWithoutAWidthIsTheOneThatHasIt) {
 TEST(MultiModelSizes, ImagesOfAnySizeComeFromCToo) {
   const std::string binary = compileModel(oracles + "multimodel-image-sizes");
   const TemporaryFolder folder;
-  const auto found = generateFrom(binary, someSizes.write(folder), {});
+  const auto found = generateFromFile(binary, someSizes.write(folder), {});
   heddle_model *model = nullptr;
   heddle_generator *generator = nullptr;
   ASSERT_EQ(heddle_model_load(binary.c_str(), nullptr, &model), nullptr);

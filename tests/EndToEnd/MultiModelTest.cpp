@@ -175,15 +175,6 @@ Tokens unpadded(std::span<const float> ids) {
   return tokens;
 }
 
-/// What `heddle generate --inputs` answers for a file.
-std::vector<Json> generateFrom(const std::string &binary, const std::string &inputs,
-                               const std::vector<std::string> &options) {
-  std::vector<std::string> all = {"generate", binary,     "--inputs", inputs,
-                                  "--tokens", "--format", "jsonl"};
-  all.insert(all.end(), options.begin(), options.end());
-  return hypothesesOf(tools::runHeddle(all));
-}
-
 /// The row of a table with this number.
 Tokens rowOf(const Values &table, size_t row) {
   const auto width = static_cast<size_t>(table.shape.back());
@@ -221,15 +212,15 @@ TEST_P(MultiModelOracle, SearchesAsItDoesForEveryExample) {
   const std::string file = expectedFile(GetParam().name);
   const std::string binary = compileModel(oracles + GetParam().name);
   ASSERT_FALSE(binary.empty());
-  const auto beams = generateFrom(binary, file, beamSearch);
-  expectSearches(file, generateFrom(binary, file, greedySearch), beams);
+  const auto beams = generateFromFile(binary, file, beamSearch);
+  expectSearches(file, generateFromFile(binary, file, greedySearch), beams);
   // Each alone, and on two threads: the same bits.
   std::vector<std::string> others = beamSearch;
   others.insert(others.end(), {"--batch-tokens", "1", "--threads", "2"});
-  EXPECT_EQ(generateFrom(binary, file, others), beams);
+  EXPECT_EQ(generateFromFile(binary, file, others), beams);
   const std::string unfused = compileModel(oracles + GetParam().name, withoutPasses());
-  expectSearches(file, generateFrom(unfused, file, greedySearch),
-                 generateFrom(unfused, file, beamSearch));
+  expectSearches(file, generateFromFile(unfused, file, greedySearch),
+                 generateFromFile(unfused, file, beamSearch));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -263,11 +254,11 @@ TEST(MultiModel, CommandsOfAFileAreThoseOfItsLines) {
   folder.write("commands.txt", numbers);
   std::vector<std::string> options = {"--commands", folder / "commands.txt"};
   options.insert(options.end(), greedySearch.begin(), greedySearch.end());
-  EXPECT_EQ(generateTokens(binary, lines, options), generateFrom(binary, file, greedySearch));
+  EXPECT_EQ(generateTokens(binary, lines, options), generateFromFile(binary, file, greedySearch));
   // One for all, in place of the file's own.
   std::vector<std::string> one = {"--command", "1"};
   one.insert(one.end(), greedySearch.begin(), greedySearch.end());
-  EXPECT_EQ(generateTokens(binary, lines, one), generateFrom(binary, file, one));
+  EXPECT_EQ(generateTokens(binary, lines, one), generateFromFile(binary, file, one));
 }
 
 TEST(MultiModel, CommandsThatThereAreNot) {
@@ -386,7 +377,7 @@ TEST(MultiModel, ImagesComeFromCToo) {
   const int32_t *tokens = heddle_generation_tokens(generation, 0, &count, &score);
   ASSERT_NE(tokens, nullptr);
   const TemporaryFolder folder;
-  const auto found = generateFrom(binary, writeTensors(folder, "image", image), {});
+  const auto found = generateFromFile(binary, writeTensors(folder, "image", image), {});
   expectHypothesis(found[0], 0, Tokens(tokens, tokens + count), score, 1e-6);
   heddle_generation_free(generation);
   // Half a pixel is none.
