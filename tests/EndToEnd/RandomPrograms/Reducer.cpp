@@ -427,6 +427,9 @@ bool Reducer::shrinkSizes() {
   });
   bool changed = false;
   for (const int64_t size : sizes) {
+    if (size < 1) {
+      continue; // As many as there are when the program runs.
+    }
     for (const int64_t to : {int64_t{1}, int64_t{2}, int64_t{3}, size / 2, size - 1}) {
       if (to > 0 && to < size && shrinkSize(size, to)) {
         changed = true;
