@@ -8,7 +8,8 @@
 /// In 8 bits every 64 elements of a row of a matrix share a scale: MiniLM's embeddings lose 0.0005
 /// of their cosine and not 0.0008 as with one scale for a row, for a sixteenth more bytes
 /// (docs/precision.md). Tables have one for each row, and so has a matrix that is looked up as
-/// well: it is stored once.
+/// well: it is stored once. Rows by position are in every text, and few: they are bf16, and tables
+/// of fewer than 16 rows stay as they are.
 ///
 /// Before:
 ///   dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], f32>) -> !y ...
@@ -58,21 +59,21 @@ public:
   }
 
   void run() {
-    // What is scaled by row decides about what else the same kernels read.
+    // What is looked up decides about what else the same kernels read.
     size_t before = 0;
     do {
-      before = byRow.size();
+      before = byRow.size() + byPosition.size();
       for (auto &[kernel, dispatches] : runs) {
-        noteScaledByRow(kernel, dispatches);
+        noteTables(kernel, dispatches);
       }
-    } while (byRow.size() != before);
+    } while (byRow.size() + byPosition.size() != before);
     for (auto &[kernel, dispatches] : runs) {
       narrowInputs(kernel, dispatches);
     }
   }
 
 private:
-  void noteScaledByRow(KernelOp kernel, ArrayRef<DispatchOp> dispatches) {
+  void noteTables(KernelOp kernel, ArrayRef<DispatchOp> dispatches) {
     SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
     for (auto [index, input] : llvm::enumerate(inputs)) {
       if (!input.isStored()) {
@@ -84,9 +85,14 @@ private:
           read.push_back(parameter.getParameterAttr());
         }
       }
-      const bool isTable = input.role != KernelInput::Role::Matrix;
-      if (isTable || llvm::any_of(read, [&](Attribute each) { return byRow.contains(each); })) {
+      auto areIn = [&](const llvm::DenseSet<Attribute> &set) {
+        return llvm::any_of(read, [&](Attribute each) { return set.contains(each); });
+      };
+      if (input.role != KernelInput::Role::Matrix || areIn(byRow)) {
         byRow.insert_range(read);
+      }
+      if (input.role == KernelInput::Role::Positions || areIn(byPosition)) {
+        byPosition.insert_range(read);
       }
     }
   }
@@ -109,7 +115,8 @@ private:
     for (DispatchOp dispatch : dispatches) {
       auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
       if (!parameter || parameter.getEncodings() || !wide.getElementType().isF32() ||
-          !isLearned(parameters.lookUp(parameter.getParameterAttr()))) {
+          !isLearned(parameters.lookUp(parameter.getParameterAttr())) ||
+          isShortTable(parameter.getParameterAttr(), wide)) {
         return wide;
       }
       Type its = elementOf(parameter.getParameterAttr());
@@ -125,9 +132,17 @@ private:
     return narrow;
   }
 
+  /// Whether it is looked up and has few rows. Codes of them would save nothing, and their error
+  /// would be in every text: the types of segments cost MiniLM's embeddings 0.0002 of their cosine,
+  /// ten times as much as all of its words.
+  bool isShortTable(FlatSymbolRefAttr symbol, BufferType table) const {
+    constexpr int64_t fewestRows = 16;
+    return bits == 8 && byRow.contains(symbol) && table.getShape().front() < fewestRows;
+  }
+
   /// What the elements of a parameter are stored as.
   Type elementOf(FlatSymbolRefAttr symbol) const {
-    if (bits == 16) {
+    if (bits == 16 || byPosition.contains(symbol)) {
       return BFloat16Type::get(context);
     }
     return transformer::QuantizedType::get(context, IntegerType::get(context, bits),
@@ -192,6 +207,8 @@ private:
   /// What look-ups read, and what runs of the same kernels do: quantised, they have one scale for
   /// each row.
   llvm::DenseSet<Attribute> byRow;
+  /// And those by position.
+  llvm::DenseSet<Attribute> byPosition;
   llvm::DenseMap<Attribute, FlatSymbolRefAttr> narrowed;
 };
 

@@ -53,6 +53,13 @@ void roundToInt8(const std::string &name, int64_t columns, std::span<float> valu
   for (const char *part : {"embed", "positions", "shared"}) {
     isTable |= name.find(part) != std::string::npos;
   }
+  // Types of segments have too few rows.
+  if (isTable && values.size() / columns < 16) {
+    return;
+  }
+  if (name.find("position") != std::string::npos) {
+    return roundToBf16(name, columns, values);
+  }
   for (size_t row = 0; row < values.size(); row += columns) {
     const int64_t group = isTable ? columns : 64;
     for (int64_t begin = 0; begin < columns; begin += group) {

@@ -5,7 +5,8 @@
 // RUN: heddle-opt %s -dataflow-narrow-weights="bits=8 group=0" | FileCheck %s --check-prefix=ROW
 
 // Matrices of products have a scale for every 64 elements of a row, tables one for each row. So
-// has a table that is multiplied with, and what the same kernel reads elsewhere.
+// has a table that is multiplied with, and what the same kernel reads elsewhere. Tables by position
+// are bf16, and those of fewer than 16 rows stay as they are.
 
 // REPORT-DAG: weight_bytes=8352, what="stored in i8, one scale for every 64 of a row", where=w
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=table
@@ -27,6 +28,22 @@ transformer.parameter @table.bf16 : tensor<30x40xbf16> from "table" loc("table")
 transformer.parameter @table : tensor<30x40xf32> = convert(@table.bf16) loc("table")
 transformer.parameter @other : tensor<30x40xf32> from "other" loc("other")
 
+// CHECK-DAG: transformer.parameter @types : tensor<15x40xf32>
+transformer.parameter @types : tensor<15x40xf32> from "types" loc("types")
+
+// CHECK-DAG: transformer.parameter @places.bf16 : tensor<16x40xbf16> = {{ *}}convert(@places)
+transformer.parameter @places : tensor<16x40xf32> from "places" loc("places")
+
+// CHECK: dataflow.kernel @gather_places : (!dataflow.buffer<[16, 40], bf16>)
+dataflow.kernel @gather_places : (!dataflow.buffer<[16, 40], f32>) -> !x computes #dataflow.gather<width = 40, lookups = 0, positions = [0]> {
+^bb0(%e: f32):
+  dataflow.yield %e
+}
+// CHECK: dataflow.kernel @gather_types : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[15, 40], f32>)
+dataflow.kernel @gather_types : (!ids, !dataflow.buffer<[15, 40], f32>) -> !x computes #dataflow.gather<width = 40, lookups = 1> {
+^bb0(%e: f32):
+  dataflow.yield %e
+}
 // CHECK: dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30, 40], !transformer.quantized<i8, row>>) -> !dataflow.buffer<[tokens, 40], f32>
 dataflow.kernel @gather : (!ids, !t) -> !x computes #dataflow.gather<width = 40, lookups = 1> {
 ^bb0(%e: f32):
@@ -51,7 +68,7 @@ dataflow.kernel @words : (!x, !t) -> !z computes #dataflow.contract<n = 30, k = 
 // CHECK: dataflow.dispatch @contract(%{{.*}}, %[[W]])
 // CHECK: dataflow.dispatch @words(%{{.*}}, %[[TABLE]])
 // CHECK: dataflow.dispatch @words(%{{.*}}, %[[OTHER]])
-dataflow.graph @encode(%ids: !ids {dataflow.name = "ids", dataflow.limit = 30 : i64}) -> (!y {dataflow.name = "y"}, !z {dataflow.name = "z"}, !z {dataflow.name = "other"}) {
+dataflow.graph @encode(%ids: !ids {dataflow.name = "ids", dataflow.limit = 30 : i64}, %kinds: !ids {dataflow.name = "kinds", dataflow.limit = 15 : i64}) -> (!y {dataflow.name = "y"}, !z {dataflow.name = "z"}, !z {dataflow.name = "other"}, !x {dataflow.name = "types"}, !x {dataflow.name = "places"}) attributes {max_length = 16 : i64} {
   %t = dataflow.parameter @table : !t
   %w = dataflow.parameter @w : !dataflow.buffer<[72, 40], f32>
   %o = dataflow.parameter @other : !t
@@ -59,5 +76,9 @@ dataflow.graph @encode(%ids: !ids {dataflow.name = "ids", dataflow.limit = 30 : 
   %y = dataflow.dispatch @contract(%x, %w) : (!x, !dataflow.buffer<[72, 40], f32>) -> !y
   %z = dataflow.dispatch @words(%x, %t) : (!x, !t) -> !z
   %v = dataflow.dispatch @words(%x, %o) : (!x, !t) -> !z
-  dataflow.output %y, %z, %v : !y, !z, !z
+  %k = dataflow.parameter @types : !dataflow.buffer<[15, 40], f32>
+  %u = dataflow.dispatch @gather_types(%kinds, %k) : (!ids, !dataflow.buffer<[15, 40], f32>) -> !x
+  %p = dataflow.parameter @places : !dataflow.buffer<[16, 40], f32>
+  %q = dataflow.dispatch @gather_places(%p) : (!dataflow.buffer<[16, 40], f32>) -> !x
+  dataflow.output %y, %z, %v, %u, %q : !y, !z, !z, !x, !x
 }
