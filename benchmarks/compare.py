@@ -25,12 +25,14 @@ BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 LENGTHS = HERE / "lengths.txt"
 ENCODE = HERE / "peers" / "encode.py"
 NAMES = {"openvino": "OpenVINO f32", "openvino-bf16": "OpenVINO bf16",
-         "onnxruntime": "ONNX Runtime f32", "ctranslate2": "CTranslate2 f32",
+         "openvino-int8": "OpenVINO int8", "onnxruntime": "ONNX Runtime f32",
+         "onnxruntime-int8": "ONNX Runtime int8", "ctranslate2": "CTranslate2 f32",
          "ctranslate2-int8": "CTranslate2 int8", "torch": "PyTorch f32 eager",
          "torch-bf16": "PyTorch bf16 eager", "torch-compile": "PyTorch f32 compiled"}
 # torch and transformers turn the model into what the others read.
 COMMON = ["numpy", "torch", "transformers", "safetensors", "tokenizers"]
 NEEDS = {"openvino": ["openvino", "onnx", "onnxscript"],
+         "openvino-int8": ["openvino", "onnx", "onnxscript", "nncf"],
          "onnxruntime": ["onnxruntime", "onnx", "onnxscript"],
          "ctranslate2": ["ctranslate2"], "torch": []}
 
@@ -67,7 +69,8 @@ def peers_python(options):
         return given
     folder = Path(options.work, "environment")
     python = folder / "bin" / "python"
-    wanted = set(COMMON).union(*(NEEDS[name.split("-")[0]] for name in options.peers))
+    wanted = set(COMMON).union(*(NEEDS.get(name) or NEEDS[name.split("-")[0]]
+                                 for name in options.peers))
     pins = [line.strip() for line in (HERE / "peers" / "requirements.txt").read_text().splitlines()]
     pins = [line for line in pins if re.split("[=<>]", line)[0] in wanted]
     note = folder / "installed.txt"
@@ -81,10 +84,13 @@ def peers_python(options):
     return str(python)
 
 
-def lines_of(command):
-    """The JSON lines a program prints; engines print other things in between."""
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+def json_lines(output):
+    """The JSON lines of what a program printed; engines print other things in between."""
     return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+
+
+def lines_of(command):
+    return json_lines(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def heddle_command(options, threads, shapes, *more):
@@ -187,14 +193,14 @@ def report(options, measured):
     return "\n".join(text)
 
 
-def write_between(begin, end, text):
-    """Puts a text between two lines of docs/performance.md."""
-    page = PAGE.read_text(encoding="utf-8")
+def write_between(begin, end, text, path=PAGE):
+    """Puts a text between two lines of a page."""
+    page = path.read_text(encoding="utf-8")
     if page.count(begin) != 1 or page.count(end) != 1:
-        sys.exit(f"bench: {PAGE}: expected the lines {begin} and {end} once each")
+        sys.exit(f"bench: {path}: expected the lines {begin} and {end} once each")
     before, rest = page.split(begin)
-    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
-    print(f"bench: wrote {PAGE}", file=sys.stderr)
+    path.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
+    print(f"bench: wrote {path}", file=sys.stderr)
 
 
 def main():

@@ -7,10 +7,14 @@ precision of the list. Accuracy is that of `heddle compare` with the f32 binary,
 tests/oracles/minilm; speed is that of `heddle bench`, in turns on the same core, and of a random
 Transformer of base size that translates 24 tokens into 24. A ratio is the median over rounds of the
 quotients within a round: above 1 where the precision is faster than f32.
+
+With `--peers` other engines that have the precision take turns with Heddle, and the tables are
+those of precision_peers.py.
 """
 
 import argparse
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -18,40 +22,66 @@ from collections import defaultdict
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from compare import HERE, lines_of, number, peers_python, processor
-from translation import TRANSLATE
+import precision_peers
+from compare import HERE, lines_of, number, peers_python, processor, write_between
+from translation import LENGTH, TRANSLATE
 
 ROOT = HERE.parent
 PAGE = ROOT / "docs" / "precision.md"
 CHART = ROOT / "docs" / "precision.svg"
 TEXTS = ROOT / "tests" / "oracles" / "minilm" / "embeddings.jsonl"
 BEGIN, END = "<!-- precision: begin -->", "<!-- precision: end -->"
-KNOWN = ["f32", "bf16-weights", "int8-weights"]
-LENGTH = 24
 WIDTH, HEIGHT, LEFT, BOTTOM = 760, 300, 90, 46
 
 
+def known_precisions(heddlec):
+    """What heddlec's help lists, f32 first."""
+    text = subprocess.run([heddlec, "--help"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    section = text.partition("\nPrecisions of --precision:\n")[2].partition("\n\n")[0]
+    names = re.findall(r"^  (\S+)", section, re.M)
+    if names[:1] != ["f32"]:
+        sys.exit(f"bench: '{heddlec} --help' lists the precisions '{', '.join(names)}', expected "
+                 "f32 and others")
+    return names
+
+
 def parse():
-    parser = argparse.ArgumentParser(prog="./dev bench --precision",
-                                     description=__doc__.splitlines()[0])
-    parser.add_argument("precisions", nargs="?", default=",".join(KNOWN[1:]), metavar="LIST",
-                        help=f"some of {', '.join(KNOWN[1:])}, a comma between them (all)")
+    parser = argparse.ArgumentParser(
+        prog="./dev bench", description=__doc__.splitlines()[0],
+        epilog="HEDDLE_PEERS_PYTHON: a python that has the engines, instead of build/peers")
+    parser.add_argument("--precision", nargs="?", default="", metavar="LIST",
+                        help="some of those that `heddlec --help` lists, a comma between them (all)")
+    parser.add_argument("--peers", nargs="?", const="", metavar="ENGINES",
+                        help="compare with these instead of f32 alone, a comma between them (all "
+                        "that have one of the precisions); known are " + "; ".join(
+                            f"{family}: {', '.join(names)}"
+                            for family, names in precision_peers.FAMILIES.items()))
     parser.add_argument("--shapes", default="1x16,1x128,32x128", help="SENTENCESxTOKENS, ...")
-    parser.add_argument("--cases", default="1x1,32x1", help="translation, SENTENCESxBEAMS, ...; "
-                        "empty: none")
+    parser.add_argument("--cases", help="translation, SENTENCESxBEAMS, ... (1x1,32x1, with --peers "
+                        "32x4 too); empty: none")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--write", action="store_true",
-                        help="put table and picture into docs/precision.md and docs/precision.svg")
+                        help="put table and picture into docs/precision.md and docs/precision.svg, "
+                        "with --peers only its tables")
     for name in ("heddle", "heddlec", "model"):
         parser.add_argument(f"--{name}", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--work", required=True, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    chosen = options.precisions.split(",")
+    options.beside = options.peers is not None
+    known = known_precisions(options.heddlec)[1:]
+    chosen = options.precision.split(",") if options.precision else [
+        name for name in known if not options.beside or precision_peers.engines_of(name)]
     for name in chosen:
-        if name not in KNOWN[1:]:
-            parser.error(f"unknown precision '{name}', expected one of {', '.join(KNOWN[1:])}")
+        if name not in known:
+            parser.error(f"unknown precision '{name}', expected one of {', '.join(known)}")
     options.precisions = ["f32", *chosen]
-    options.peers = ["ctranslate2"]
+    if options.cases is None:
+        options.cases = "1x1,32x1,32x4" if options.beside else "1x1,32x1"
+    options.engines = precision_peers.chosen_engines(
+        parser, chosen, [name for name in options.peers.split(",") if name]
+    ) if options.beside else []
+    # What is installed; CTranslate2 makes the model that translates.
+    options.peers = [*options.engines, "ctranslate2"]
     return options
 
 
@@ -81,37 +111,23 @@ def accuracy(options, base, other):
     return json.loads(output)["b_against_a"]
 
 
-def speeds(options, binary, *arguments):
-    """{shape or case: seconds}."""
-    result = {}
-    for line in lines_of([options.heddle, "bench", str(binary), "--threads", "1", *arguments]):
-        if "shape" in line:
-            result[line["shape"]] = line["ms"] / 1000
-        else:
-            result[f"{line['batch']}x{line['beam']}"] = 1 / line["tokens_per_s"]
-    return result
+def speeds(options, encoder, translator):
+    """{shape or case: seconds}, see works_of."""
+    command = [options.heddle, "bench", "--threads", "1"]
+    lines = lines_of([*command, str(encoder), "--shapes", options.shapes])
+    if translator:
+        lines += lines_of([*command, str(translator), "--cases", options.cases, "--source-length",
+                           str(LENGTH), "--target-length", str(LENGTH)])
+    return precision_peers.works_of(lines)
 
 
-def measure(options):
-    encoders = {each: compiled(options, options.model, "minilm", each)
-                for each in options.precisions}
-    translators = {}
-    if options.cases:
-        folder = translation_folder(options)
-        translators = {each: compiled(options, folder, "translate", each)
-                       for each in options.precisions}
+def measure(options, encoders, translators):
     times = defaultdict(list)
     for index in range(options.rounds):
         print(f"bench: round {index + 1} of {options.rounds}", file=sys.stderr)
         for each in options.precisions:
-            for shape, seconds in speeds(options, encoders[each], "--shapes",
-                                         options.shapes).items():
-                times[each, shape].append(seconds)
-            if options.cases:
-                for case, seconds in speeds(options, translators[each], "--cases", options.cases,
-                                            "--source-length", str(LENGTH), "--target-length",
-                                            str(LENGTH)).items():
-                    times[each, f"translation {case}"].append(seconds)
+            for work, seconds in speeds(options, encoders[each], translators.get(each)).items():
+                times[each, work].append(seconds)
     rows = []
     for each in options.precisions:
         row = {"precision": each, "bytes": encoders[each].stat().st_size,
@@ -196,18 +212,28 @@ def main():
     options = parse()
     options.work.mkdir(parents=True, exist_ok=True)
     try:
-        rows = measure(options)
+        folder = translation_folder(options) if options.cases else None
+        encoders = {each: compiled(options, options.model, "minilm", each)
+                    for each in options.precisions}
+        translators = {each: compiled(options, folder, "translate", each)
+                       for each in options.precisions if folder}
+        if options.beside:
+            text = precision_peers.report(options, *precision_peers.measure(
+                options, encoders, folder,
+                lambda each: speeds(options, encoders[each], translators.get(each)), TEXTS))
+        else:
+            rows = measure(options, encoders, translators)
+            text = (f"Machine: {processor()}. One thread, medians of {options.rounds} rounds; in "
+                    f"brackets the speed beside f32.\n\n{table(rows)}")
     except subprocess.CalledProcessError as error:
         sys.exit(f"bench: {error}")
-    text = (f"Machine: {processor()}. One thread, medians of {options.rounds} rounds; in brackets "
-            f"the speed beside f32.\n\n{table(rows)}")
     print(text)
-    if options.write:
-        page = PAGE.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    if options.write and options.beside:
+        write_between(precision_peers.BEGIN, precision_peers.END, text, PAGE)
+    elif options.write:
+        write_between(BEGIN, END, text, PAGE)
         CHART.write_text(chart(rows), encoding="utf-8")
-        print(f"bench: wrote {PAGE} and {CHART}", file=sys.stderr)
+        print(f"bench: wrote {CHART}", file=sys.stderr)
 
 
 main()

@@ -12,7 +12,7 @@ import numpy as np
 
 p = argparse.ArgumentParser()
 p.add_argument("what", choices=["make", "time"]); p.add_argument("work"); p.add_argument("--size", default="base"); p.add_argument("--vocab", type=int, default=32000)
-p.add_argument("--precision", default="float32"); p.add_argument("--threads", type=int, default=1); p.add_argument("--cases", default="1x1,1x4,8x1,32x1,32x4")
+p.add_argument("--precision", default="float32", choices=["float32", "int8"]); p.add_argument("--threads", type=int, default=1); p.add_argument("--cases", default="1x1,1x4,8x1,32x1,32x4")
 a = p.parse_args()
 import ctranslate2
 
