@@ -5,6 +5,7 @@
 #ifndef HEDDLE_COMPILER_COMPILEOPTIONS_H
 #define HEDDLE_COMPILER_COMPILEOPTIONS_H
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -52,24 +53,49 @@ inline std::string phaseNames() {
 constexpr Phase phaseBefore(Phase phase) { return Phase(static_cast<int>(phase) - 1); } // NOLINT
 constexpr Phase phaseAfter(Phase phase) { return Phase(static_cast<int>(phase) + 1); }  // NOLINT
 
-/// What a binary has code for unless somebody chooses, the least capable first.
-inline constexpr std::string_view defaultTargets[] = {"x86-64-v3", "x86-64-v4"};
-
 /// How weights are stored, and what products compute with.
 struct Precision {
   std::string_view name;
   /// One line, for the help.
   std::string_view summary;
+  /// Bits of a weight, and how many elements of a row of a matrix share a scale where it is a code;
+  /// 0: all.
+  unsigned bits = 32;
+  int64_t group = 0;
+  /// Whether products round rows to what weights are stored as, and multiply that.
+  bool narrowsRows = false;
+  /// The most capable target that a binary has code for unless somebody chooses: that which has
+  /// instructions for the products.
+  std::string_view target = "x86-64-v4";
 };
 inline constexpr std::string_view f32Precision = "f32";
-inline constexpr std::string_view bf16Weights = "bf16-weights";
-inline constexpr std::string_view int8Weights = "int8-weights";
 /// What CompileOptions::precision may be.
 inline constexpr Precision precisions[] = {
     {f32Precision, "weights and arithmetic in f32"},
-    {bf16Weights, "weights stored in bf16, half of the file; arithmetic in f32"},
-    {int8Weights, "weights stored in 8 bits with scales, a quarter of the file; arithmetic in f32"},
+    {"bf16-weights", "weights stored in bf16, half of the file; arithmetic in f32", 16},
+    {"int8-weights",
+     "weights stored in 8 bits with scales, a quarter of the file; arithmetic in f32", 8, 64},
+    {"bf16", "weights in bf16, products of bf16 with sums in f32", 16, 0, true, "x86-64-v4-bf16"},
+    {"int8", "weights in 8 bits with a scale a row, products of integers", 8, 0, true,
+     "x86-64-v4-vnni"},
+    {"int8-g128", "the same with a scale for every 128 elements, nearer to f32", 8, 128, true,
+     "x86-64-v4-vnni"},
 };
+
+/// The precision of that name, which must be one of `precisions`.
+constexpr const Precision &precisionOf(std::string_view name) {
+  for (const Precision &precision : precisions) {
+    if (precision.name == name) {
+      return precision;
+    }
+  }
+  return precisions[0];
+}
+
+/// What a binary has code for unless somebody chooses, the least capable first.
+constexpr std::array<std::string_view, 2> defaultTargetsOf(const Precision &precision) {
+  return {"x86-64-v3", precision.target};
+}
 
 /// What the binary is to be, and how the program is taken there.
 struct CompileOptions {

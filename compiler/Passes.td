@@ -93,6 +93,10 @@ def MergeKernelsPass : Pass<"dataflow-merge-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def NarrowRowsPass : Pass<"dataflow-narrow-rows", "::mlir::ModuleOp"> {
+  let summary = "Round rows to what the weights they are multiplied with are stored as: bf16 or codes";
+}
+
 def NarrowWeightsPass : Pass<"dataflow-narrow-weights", "::mlir::ModuleOp"> {
   let summary = "Store matrices of products and tables in fewer bits, and compute with them in f32";
   let options = [Option<"bits", "bits", "unsigned", "16", "of an element: 16, bf16, or 8, codes">,

@@ -99,7 +99,8 @@ static void buildFused(PhaseBuilder &builder) {
 template <typename TargetList>
 static void setTargets(TargetList &list, const PipelineOptions &options) {
   if (options.targets.empty()) {
-    list.assign(std::begin(defaultTargets), std::end(defaultTargets));
+    auto targets = defaultTargetsOf(precisionOf(options.precision));
+    list.assign(targets.begin(), targets.end());
   } else {
     list.assign(options.targets.begin(), options.targets.end());
   }
@@ -108,16 +109,22 @@ static void setTargets(TargetList &list, const PipelineOptions &options) {
 static void buildDataflow(PhaseBuilder &builder) {
   const PipelineOptions &options = builder.chosen();
   builder.add(createConvertTransformerToDataflowPass());
+  const Precision &precision = precisionOf(options.precision);
   // The user asked for it: it is never left out.
-  if (options.precision != f32Precision) {
+  if (precision.bits != 32) {
     NarrowWeightsPassOptions narrow;
-    narrow.bits = options.precision == bf16Weights ? 16 : 8;
+    narrow.bits = precision.bits;
+    narrow.group = precision.group;
     builder.add(createNarrowWeightsPass(narrow));
   }
   // Before maths is folded into products of which some leave their loop.
   builder.addOptional(createHoistFromLoopsPass());
   builder.addOptional(createFuseWindowsPass());
   builder.addOptional(createFoldEpiloguesPass());
+  // After products have become others: what is left multiplies nothing else.
+  if (precision.narrowsRows) {
+    builder.add(createNarrowRowsPass());
+  }
   builder.addOptional(createFuseStatesPass());
   builder.addOptional(createMergeKernelsPass());
   EncodeWeightsPassOptions encoding;

@@ -55,9 +55,10 @@ static Status checkInput(const CompileRequest &request) {
 }
 
 /// A target as the request spells it.
-static Result<TargetDescription> resolveTarget(StringRef text) {
+static Result<TargetDescription> resolveTarget(StringRef text, const Precision &precision) {
   auto [name, columns] = text.split(':');
-  const TargetDescription *target = name == "native" ? nativeTarget() : findTarget(name);
+  const TargetDescription *target =
+      name == "native" ? nativeTarget(precision.target) : findTarget(name);
   if (!target) {
     return wrong("unknown target " + quote(name.str()) + ", expected native or some of " +
                  targetNames());
@@ -72,13 +73,15 @@ static Result<TargetDescription> resolveTarget(StringRef text) {
 }
 
 static Status resolveTargets(const CompileRequest &request, CompileOptions &options) {
+  const Precision &precision = precisionOf(options.precision);
   std::vector<std::string> texts = request.targets;
   if (texts.empty()) {
-    texts.assign(std::begin(defaultTargets), std::end(defaultTargets));
+    auto targets = defaultTargetsOf(precision);
+    texts.assign(targets.begin(), targets.end());
   }
   std::map<StringRef, TargetDescription> asked;
   for (const std::string &text : texts) {
-    HEDDLE_ASSIGN(const TargetDescription target, resolveTarget(text));
+    HEDDLE_ASSIGN(const TargetDescription target, resolveTarget(text, precision));
     const TargetDescription &known = asked.try_emplace(target.name, target).first->second;
     if (known.panelColumns != target.panelColumns) {
       return wrong("target " + quote(target.name.str()) + " is asked for with panels of " +

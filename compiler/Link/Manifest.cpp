@@ -46,6 +46,19 @@ manifest::CacheLayout layoutOf(CacheType type) {
   llvm_unreachable("every layout is handled");
 }
 
+/// What the products of a kernel multiply.
+manifest::Arithmetic arithmeticOf(KernelOp kernel) {
+  static_assert(int(manifest::Arithmetic::Integers) == int(Arithmetic::Integers) &&
+                int(manifest::Arithmetic::Bf16) == int(Arithmetic::Bf16) &&
+                manifest::Arithmetic::MAX == manifest::Arithmetic::Bf16);
+  for (const KernelInput &input : kernel.getComputes().getInputs(kernel.getKernelType())) {
+    if (input.role == KernelInput::Role::Matrix) {
+      return static_cast<manifest::Arithmetic>(input.arithmetic);
+    }
+  }
+  return manifest::Arithmetic::F32;
+}
+
 /// One graph on its way to an entry of the manifest.
 class EntryWriter {
 public:
@@ -371,7 +384,7 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
       builder.CreateVectorOfStructs(operands), *grid, builder.CreateVector(named),
       text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.ofRow.perRow,
       flops.ofRow.perRowAndKey, bytesPerRow, dispatch->getNumResults(), spaces[flops.rows],
-      spaces[flops.keys], flops.ofRow.mostKeys, chosen.groups, chosen.by));
+      spaces[flops.keys], flops.ofRow.mostKeys, chosen.groups, chosen.by, arithmeticOf(kernel)));
   return success();
 }
 

@@ -25,19 +25,22 @@ using Narrow = ParameterEvaluator::Narrow;
 using Bytes = std::vector<std::byte>;
 using Values = ParameterEvaluator::Values;
 
-// [groups * n, k] to panels [groups][ceil(n / columns)][k][columns], zero beyond the last row of
-// each group.
+// [groups * n, k] to panels [groups][ceil(n / columns)][ceil(k / together)][columns][together],
+// zero beyond the last row of each group and beyond the last of k.
 template <typename T>
-static std::vector<T> packPanels(const std::vector<T> &matrix, int64_t columns, int64_t groups,
-                                 int64_t n, int64_t k) {
+static std::vector<T> packPanels(const std::vector<T> &matrix,
+                                 transformer::ParameterExpressionAttr pack, int64_t n, int64_t k) {
+  const int64_t columns = pack.getPanelColumns(), groups = pack.getGroups();
+  const int64_t together = pack.getElementsTogether();
   int64_t panels = (n + columns - 1) / columns;
-  std::vector<T> packed(groups * panels * k * columns, T(0));
+  const auto steps = static_cast<int64_t>(llvm::alignTo(k, together));
+  std::vector<T> packed(groups * panels * steps * columns, T(0));
   for (int64_t row = 0; row < groups * n; ++row) {
     int64_t panel = row / n * panels + row % n / columns;
     const T *from = matrix.data() + row * k;
-    T *to = packed.data() + panel * k * columns + row % n % columns;
+    T *to = packed.data() + panel * steps * columns + row % n % columns * together;
     for (int64_t i = 0; i < k; ++i) {
-      to[i * columns] = from[i];
+      to[i / together * together * columns + i % together] = from[i];
     }
   }
   return packed;
@@ -272,8 +275,7 @@ static std::vector<T> movedValues(transformer::ParameterOp parameter, ArrayRef<i
   transformer::ParameterExpressionAttr expression = *parameter.getExpression();
   switch (expression.getKind()) {
   case ExpressionKind::Pack: {
-    int64_t groups = expression.getGroups();
-    return packPanels(values, expression.getPanelColumns(), groups, shape[0] / groups, shape[1]);
+    return packPanels(values, expression, shape[0] / expression.getGroups(), shape[1]);
   }
   case ExpressionKind::Transpose:
     return transposeMatrix(values, shape[0], shape[1]);
@@ -300,7 +302,7 @@ static Values moveValues(transformer::ParameterOp parameter, ArrayRef<int64_t> s
   if (auto *quantized = std::get_if<QuantizedValues>(&values)) {
     transformer::ParameterExpressionAttr pack = *parameter.getExpression();
     assert(pack.getKind() == ExpressionKind::Pack && "quantised values are not moved otherwise");
-    return quantized->packed(pack.getPanelColumns(), pack.getGroups());
+    return quantized->packed(pack.getPanelColumns(), pack.getGroups(), pack.getElementsTogether());
   }
   return std::visit(
       [&](auto &&wide) -> Values { return movedValues(parameter, shape, std::move(wide)); },

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <numeric>
 
 namespace heddle {
 
@@ -85,23 +86,30 @@ Bytes QuantizedValues::rows() const {
   return bytes;
 }
 
-Bytes QuantizedValues::packed(int64_t panelColumns, int64_t groups) const {
+Bytes QuantizedValues::packed(int64_t panelColumns, int64_t groups, int64_t together) const {
   const auto n = static_cast<int64_t>(codes.size()) / columns / groups;
   const int64_t panels = llvm::divideCeilSigned(n, panelColumns);
+  const bool hasSums = together > 1;
   const int64_t scaleBytes = panelColumns * kScaleBytes;
-  const int64_t partBytes = scaleBytes + group * panelColumns;
-  const int64_t panelBytes = scalesOfRow * scaleBytes + columns * panelColumns;
+  const int64_t headBytes = hasSums ? 2 * scaleBytes : scaleBytes;
+  const auto elements = static_cast<int64_t>(llvm::alignTo(columns, together));
+  const int64_t panelBytes = scalesOfRow * headBytes + elements * panelColumns;
   Bytes packed(groups * panels * panelBytes);
   for (int64_t row = 0; row < groups * n; ++row) {
     const int64_t panel = row / n * panels + row % n / panelColumns;
     const int64_t column = row % n % panelColumns;
     std::byte *to = packed.data() + panel * panelBytes;
-    for (int64_t part = 0; part < scalesOfRow; ++part, to += partBytes) {
+    for (int64_t part = 0; part < scalesOfRow; ++part, to += headBytes + group * panelColumns) {
       std::memcpy(to + column * kScaleBytes, &scales[row * scalesOfRow + part], kScaleBytes);
-      const int64_t begin = part * group, end = std::min(begin + group, columns);
-      for (int64_t i = begin; i < end; ++i) {
-        to[scaleBytes + (i - begin) * panelColumns + column] =
-            static_cast<std::byte>(codes[row * columns + i]);
+      const int64_t begin = part * group, count = std::min(group, columns - begin);
+      const int8_t *from = codes.data() + row * columns + begin;
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t place = i / together * panelColumns + column;
+        to[headBytes + place * together + i % together] = static_cast<std::byte>(from[i]);
+      }
+      if (hasSums) {
+        const int32_t sum = std::accumulate(from, from + count, 0);
+        std::memcpy(to + scaleBytes + column * kScaleBytes, &sum, sizeof(sum));
       }
     }
   }

@@ -29,8 +29,10 @@ public:
   /// As products read them: panels of so many columns, one for each row of the matrix, those of
   /// each of `groups` equal parts of the rows side by side, zero beyond their rows. In a panel
   /// those elements of k come together that share scales: the scales, [columns] in f32, then the
-  /// codes, [elements][columns].
-  std::vector<std::byte> packed(int64_t panelColumns, int64_t groups) const;
+  /// codes, [elements][columns]. With more than one code `together`, their sums, [columns] in i32,
+  /// come after the scales, and codes lie as [elements / together][columns][together], zero beyond
+  /// the last element.
+  std::vector<std::byte> packed(int64_t panelColumns, int64_t groups, int64_t together = 1) const;
 
 private:
   /// Elements of a row, and how many of them share a scale.

@@ -36,22 +36,22 @@ public:
   Encoder(ModuleOp module, ArrayRef<TargetDescription> targets)
       : parameters(module), targets(targets) {}
 
-  void encode(DispatchOp dispatch, unsigned index, int64_t groups) {
+  void encode(DispatchOp dispatch, unsigned index, const KernelInput &input) {
     auto logical = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
     if (logical && !logical.getEncodings()) {
       FlatSymbolRefAttr matrix = logical.getParameterAttr();
       dispatch.getInputsMutable()[index].set(
-          read.replace(logical, logical.getType(), matrix, encodingsOf(matrix, groups)));
+          read.replace(logical, logical.getType(), matrix, encodingsOf(matrix, input)));
     }
   }
 
 private:
   /// One encoding if the targets agree, else one for each of them.
-  ArrayAttr encodingsOf(FlatSymbolRefAttr matrix, int64_t groups) {
+  ArrayAttr encodingsOf(FlatSymbolRefAttr matrix, const KernelInput &input) {
     transformer::ParameterOp parameter = parameters.lookUp(matrix);
     SmallVector<Attribute> encodings;
     for (const TargetDescription &target : targets) {
-      MatrixEncoding encoding = target.backend->encodeMatrix(target, parameter, groups);
+      MatrixEncoding encoding = target.backend->encodeMatrix(target, parameter, input);
       encodings.push_back(
           parameters.derive(parameter.getLoc(), encoding.name, encoding.expression, encoding.type));
     }
@@ -87,7 +87,7 @@ struct EncodeWeights : impl::EncodeWeightsPassBase<EncodeWeights> {
       for (auto dispatch : graph.getDispatches()) {
         for (auto [index, input] : llvm::enumerate(inputs[symbols.lookup(dispatch.getKernel())])) {
           if (input.role == KernelInput::Role::Matrix) {
-            encoder.encode(dispatch, index, input.groups);
+            encoder.encode(dispatch, index, input);
           }
         }
       }

@@ -33,7 +33,7 @@ namespace {
 /// How products read a parameter.
 struct Encoded {
   ArrayAttr encodings;
-  int64_t groups;
+  KernelInput input;
 };
 
 class TableSharing {
@@ -77,15 +77,16 @@ private:
         continue;
       }
       Encoded &found = matrices[parameter.getParameterAttr()];
-      if (!found.encodings || input.groups < found.groups) {
-        found = {parameter.getEncodingsAttr(), input.groups};
+      if (!found.encodings || input.groups < found.input.groups) {
+        found = {parameter.getEncodingsAttr(), input};
       }
     }
   }
 
   /// The look-ups of a dispatch that can read an encoding of a product; reports all that there is.
-  SmallVector<int64_t> encodedLookups(DispatchOp dispatch, GatherAttr gather) {
+  GatherAttr encodeLookups(DispatchOp dispatch, GatherAttr gather) {
     SmallVector<int64_t> encoded;
+    Arithmetic arithmetic = Arithmetic::F32;
     for (int64_t lookup = 0; lookup < gather.getLookups(); ++lookup) {
       auto parameter = dispatch.getInputs()[2 * lookup + 1].getDefiningOp<ParameterOp>();
       auto found = parameter ? matrices.find(parameter.getParameterAttr()) : matrices.end();
@@ -99,20 +100,28 @@ private:
                            table.getSymName() + "' as it stores it for products");
         continue;
       }
+      if (!encoded.empty() && found->second.input.arithmetic != arithmetic) {
+        reportDeclined(dispatch.getLoc(), passNames::shareTables,
+                       "not shared: '" + table.getSymName() + "' is multiplied in " +
+                           stringifyArithmetic(found->second.input.arithmetic) +
+                           ", another table of the look-up in " + stringifyArithmetic(arithmetic));
+        continue;
+      }
+      arithmetic = found->second.input.arithmetic;
       encoded.push_back(lookup);
       const bool isFirst = saved.insert(table).second;
       reportTaken(dispatch.getLoc(), passNames::shareTables,
                   "rows of '" + table.getSymName() + "' are looked up where products read it",
                   {.weightBytes = isFirst ? byteSize(table) : 0});
     }
-    return encoded;
+    return gather.withEncoded(encoded, arithmetic);
   }
 
   /// A target that cannot look up rows of a parameter as its products read it; null: they all can.
   const TargetDescription *targetAgainst(transformer::ParameterOp table,
                                          const Encoded &encoded) const {
     const auto *found = llvm::find_if(targets, [&](const TargetDescription &target) {
-      return !target.backend->encodeMatrix(target, table, encoded.groups).hasRows;
+      return !target.backend->encodeMatrix(target, table, encoded.input).hasRows;
     });
     return found == targets.end() ? nullptr : found;
   }
@@ -122,7 +131,7 @@ private:
     // Dispatches of one kernel may look up different tables.
     llvm::MapVector<Attribute, SmallVector<DispatchOp>> byLookups;
     for (DispatchOp dispatch : dispatches) {
-      byLookups[gather.withEncoded(encodedLookups(dispatch, gather))].push_back(dispatch);
+      byLookups[encodeLookups(dispatch, gather)].push_back(dispatch);
     }
     for (auto &[computes, sharing] : byLookups) {
       auto encoded = cast<GatherAttr>(computes);

@@ -104,14 +104,25 @@ std::string targetNames() {
       llvm::map_range(allTargets(), [](const TargetDescription &t) { return t.name.str(); }), ", ");
 }
 
-const TargetDescription *nativeTarget() {
+const TargetDescription *nativeTarget([[maybe_unused]] llvm::StringRef most) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4")) {
-    return findTarget("x86-64-v4");
-  }
-  if (__builtin_cpu_supports("x86-64-v3")) {
-    return findTarget("x86-64-v3");
+  auto runs = [](llvm::StringRef name) {
+    const bool isWide = __builtin_cpu_supports("x86-64-v4");
+    const bool hasVnni = isWide && __builtin_cpu_supports("avx512vnni");
+    if (name == "x86-64-v4-bf16") {
+      return hasVnni && __builtin_cpu_supports("avx512bf16");
+    }
+    if (name == "x86-64-v4-vnni") {
+      return hasVnni;
+    }
+    return name == "x86-64-v4" ? isWide : bool(__builtin_cpu_supports("x86-64-v3"));
+  };
+  for (const llvm::StringRef name :
+       {most, llvm::StringRef("x86-64-v4"), llvm::StringRef("x86-64-v3")}) {
+    if (runs(name)) {
+      return findTarget(name);
+    }
   }
 #endif
   return nullptr;

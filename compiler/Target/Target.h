@@ -35,6 +35,8 @@ struct TargetDescription {
   /// LLVM's triple and processor.
   llvm::StringRef triple;
   llvm::StringRef processor;
+  /// What it has beside the processor's instructions, as LLVM spells it: "+avx512vnni".
+  llvm::StringRef features;
   /// f32 lanes of a vector register.
   int64_t lanes;
   /// The register tile of a matrix product: rows times vectors of accumulators. One register is
@@ -46,6 +48,10 @@ struct TargetDescription {
   int64_t panelColumns;
   /// Whether x * 2^n is one instruction, at any n (AVX-512's vscalefps).
   bool hasScale;
+  /// Whether four products of 8 bits are added to 32 bits by one instruction, without loss.
+  bool hasIntegerDotProduct;
+  /// Whether two products of bf16 are added to f32 by one instruction.
+  bool hasBf16DotProduct;
   /// Bytes of second-level cache a core may be assumed to have.
   int64_t cacheBytes;
   /// The element types in which its code reads weights that may be stored in another than f32, of
@@ -127,9 +133,10 @@ public:
 class TargetBackend {
 public:
   virtual ~TargetBackend() = default;
-  /// How the products of a target read `matrix`, [groups * n, k].
+  /// How products of a target read `matrix`, [groups * n, k], as an input of role Matrix.
   virtual MatrixEncoding encodeMatrix(const TargetDescription &target,
-                                      transformer::ParameterOp matrix, int64_t groups) const = 0;
+                                      transformer::ParameterOp matrix,
+                                      const dataflow::KernelInput &input) const = 0;
   /// The scratch of a kernel, enough for every target of the kind.
   virtual KernelScratch scratchOf(dataflow::KernelOp kernel) const = 0;
   /// Takes over a module of the llvm dialect. Not for several threads at once: it uses the module's
@@ -146,8 +153,9 @@ std::string finishKernelName(llvm::StringRef kernel);
 /// The names of all targets, for messages: "x86-64-v3, x86-64-v4".
 std::string targetNames();
 
-/// The most capable target this machine can run, or null when it can run none.
-const TargetDescription *nativeTarget();
+/// The most capable target this machine can run, or null when it can run none. A target
+/// whose further instructions only some programs make use of counts where it is `most`.
+const TargetDescription *nativeTarget(llvm::StringRef most);
 
 } // namespace heddle
 

@@ -70,7 +70,7 @@ static void addTargets(CLI::App &app, CompileRequest &request) {
                                        "NAME:COLUMNS stores the matrices of products for that "
                                        "target in panels of so many columns")
       ->type_name("LIST")
-      ->default_str(fmt::format("{}", fmt::join(defaultTargets, ",")));
+      ->default_str(fmt::format("{}", fmt::join(defaultTargetsOf(precisions[0]), ",")));
 }
 
 /// What options may name: each with a line that says what it is, from its declaration.

@@ -371,6 +371,12 @@ static LogicalResult verifyEncoded(DispatchOp dispatch, ArrayRef<KernelInput> in
         return dispatch.emitOpError("expects '")
                << symbol << "' of " << inputs[index].groups << " groups, got " << pack.getGroups();
       }
+      const int64_t together = elementsTogether(inputs[index].arithmetic);
+      if (isPack && pack.getElementsTogether() != together) {
+        return dispatch.emitOpError("expects '")
+               << symbol << "' with " << together << " elements together, got "
+               << pack.getElementsTogether();
+      }
     }
   }
   return success();

@@ -74,6 +74,11 @@ def Dataflow_CacheLayout : Dataflow_Enum<"CacheLayout", "how a block of a cache 
   I32EnumAttrCase<"Keys", 0, "keys">,   // [width][HEDDLE_BLOCK]
   I32EnumAttrCase<"Rows", 1, "rows">]>;   // [HEDDLE_BLOCK][width]
 
+def Dataflow_Arithmetic : Dataflow_Enum<"Arithmetic", "what a product multiplies", [
+  I32EnumAttrCase<"F32", 0, "f32">,
+  I32EnumAttrCase<"Integers", 1, "integers">,   // codes of 8 bits, sums of 32
+  I32EnumAttrCase<"Bf16", 2, "bf16">]>;   // sums in f32
+
 def Dataflow_CacheType : TypeDef<Dataflow_Dialect, "Cache"> {
   let mnemonic = "cache";
   let summary = "positions of every sequence, in blocks, that stay from run to run";

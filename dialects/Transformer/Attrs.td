@@ -223,10 +223,13 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
   let description = [{
     Parameters come first, then numbers: `rows(@table, 2)`.
 
-    - `pack(@matrix, columns)`, `pack(@matrix, columns, groups)`: turns the rows of a matrix into
-      columns of panels and fills the last panel with zeros. With groups, which divide the rows, each
+    - `pack(@matrix, columns)`, `pack(@matrix, columns, groups)`, `pack(@matrix, columns, groups, together)`: turns
+      the rows of a matrix into columns of panels and fills the last panel with zeros. With groups, which divide the rows, each
       group has panels of its own. Of a quantised matrix it makes panels of bytes: of every
       elements that share a scale first the scales of the columns, then their codes, [elements][columns].
+      Of codes 4 may lie together, for products of integers: the sums of the codes, i32, come after the
+      scales, and codes lie as [elements / 4][columns][4], zero beyond the last element. Of bf16 2 may lie
+      together, for products of bf16: panels are [k / 2][columns][2], zero beyond the last of k.
     - `sinusoid_interleaved(first, steps)`, no operand: a table [positions, width] of
       angle(p, i) = (first + p) * 10000^(-i / steps); column 2i is its sine, column 2i + 1 its
       cosine. "Attention is all you need", section 3.5, is (0, width / 2).
@@ -259,9 +262,11 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
       return $_get($_ctxt, kind, operands, numbers, ::mlir::FloatAttr());
     }]>];
   let extraClassDeclaration = [{
-    /// What the numbers of `pack` mean: the columns of a panel, and the groups of the matrix's rows.
+    /// What the numbers of `pack` mean: the columns of a panel, the groups of the matrix's rows, and how
+    /// many elements of a column lie together.
     int64_t getPanelColumns() const;
     int64_t getGroups() const;
+    int64_t getElementsTogether() const;
   }];
   let hasCustomAssemblyFormat = 1;
 }

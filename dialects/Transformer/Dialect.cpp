@@ -191,6 +191,10 @@ int64_t ParameterExpressionAttr::getGroups() const {
   return getNumbers().size() > 1 ? getNumbers()[1] : 1;
 }
 
+int64_t ParameterExpressionAttr::getElementsTogether() const {
+  return getNumbers().size() > 2 ? getNumbers()[2] : 1;
+}
+
 LogicalResult QuantizedType::verify(function_ref<InFlightDiagnostic()> emitError, Type codes,
                                     int64_t group) {
   // C1
@@ -210,6 +214,11 @@ int64_t QuantizedType::getGroupOf(int64_t columns) const {
 
 int64_t QuantizedType::getScalesOf(int64_t columns) const {
   return llvm::divideCeilSigned(columns, getGroupOf(columns));
+}
+
+bool QuantizedType::isForIntegers(int64_t columns) const {
+  const int64_t shared = getGroupOf(columns);
+  return shared <= mostIntegersInSum && (shared == columns || shared % codesTogether == 0);
 }
 
 int64_t QuantizedType::getRowBytes(int64_t columns) const {

@@ -71,7 +71,7 @@ static Signature signatureOf(ExpressionKind kind) {
   case ExpressionKind::Product:
     return {2, {}};
   case ExpressionKind::Pack:
-    return {1, {"the columns", "the groups"}, 1};
+    return {1, {"the columns", "the groups", "the elements together"}, 2};
   default:
     return {1, {}};
   }
@@ -97,8 +97,21 @@ FailureOr<RankedTensorType> heddle::transformer::packedType(RankedTensorType mat
   }
   int64_t panels = groups * llvm::divideCeilSigned(matrix.getDimSize(0) / groups, columns);
   int64_t k = matrix.getDimSize(1);
-  if (auto quantized = dyn_cast<QuantizedType>(matrix.getElementType())) {
-    int64_t panelBytes = quantized.getScalesOf(k) * int64_t(sizeof(float)) + k;
+  auto quantized = dyn_cast<QuantizedType>(matrix.getElementType());
+  const int64_t together = pack.getElementsTogether();
+  const bool isForIntegers = quantized && together == codesTogether && quantized.isForIntegers(k);
+  const bool isForBf16 = matrix.getElementType().isBF16() && together == bf16Together;
+  if (together != 1 && !isForIntegers && !isForBf16) {
+    return failure();
+  }
+  if (isForBf16) {
+    return RankedTensorType::get({panels, llvm::divideCeilSigned(k, together), columns, together},
+                                 matrix.getElementType());
+  }
+  if (quantized) {
+    // Beside a scale there is the sum of what shares it, for integers.
+    const int64_t beside = (isForIntegers ? 2 : 1) * int64_t(sizeof(float));
+    int64_t panelBytes = quantized.getScalesOf(k) * beside + llvm::alignTo(k, together);
     if (llvm::MulOverflow(panelBytes, columns, panelBytes)) {
       return failure();
     }
@@ -260,7 +273,7 @@ static LogicalResult verifyNumbers(ParameterOp parameter, ParameterExpressionAtt
   for (auto [name, number] : llvm::zip(signature.numbers, numbers)) {
     bool isFlag = name == "bidirectional";
     bool isCount = name == "the steps" || name == "the distance" || name == "the columns" ||
-                   name == "the groups";
+                   name == "the groups" || name == "the elements together";
     int64_t least = isCount ? 1 : 0;
     int64_t largest = isFlag ? 1 : kMostPositions;
     if (number < least || number > largest) {

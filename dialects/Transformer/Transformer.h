@@ -58,6 +58,14 @@ void printAcrossClause(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::I
 mlir::ParseResult parseStateKeys(mlir::AsmParser &parser, bool &keyed);
 void printStateKeys(mlir::AsmPrinter &printer, bool keyed);
 
+/// Codes of a column that lie together where they are multiplied as integers: as many as one
+/// instruction multiplies and adds for each lane of 32 bits.
+inline constexpr int64_t codesTogether = 4;
+/// Elements of a column that lie together where they are multiplied in bf16, for the same reason.
+inline constexpr int64_t bf16Together = 2;
+/// So many products of codes of 8 bits, one of them without sign, have a sum of 32 bits.
+inline constexpr int64_t mostIntegersInSum = int64_t{1} << 16;
+
 /// The type of `pack` of a matrix [groups * n, k]; fails if it cannot be packed so.
 mlir::FailureOr<mlir::RankedTensorType> packedType(mlir::RankedTensorType matrix,
                                                    ParameterExpressionAttr pack);

@@ -88,6 +88,9 @@ def Transformer_QuantizedType : TypeDef<Transformer_Dialect, "Quantized"> {
     int64_t getScalesOf(int64_t columns) const;
     /// Bytes of a row of `columns`.
     int64_t getRowBytes(int64_t columns) const;
+    /// Whether codes of rows of `columns` can be multiplied with those of other numbers as integers: four
+    /// of one scale at a time, and sums of 32 bits.
+    bool isForIntegers(int64_t columns) const;
   }];
 }
 

@@ -191,6 +191,11 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch, uint32_t 
           fmt::format("operand {}: reads the state of buffer {} after it was changed", i, buffer));
     }
   }
+  if (dispatch.arithmetic() > manifest::Arithmetic::MAX) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("multiplies in arithmetic {}, expected at most {}",
+                                              unsigned(dispatch.arithmetic()),
+                                              unsigned(manifest::Arithmetic::MAX)));
+  }
   HEDDLE_TRY(checkChoice(dispatch));
   return checkColumns(*dispatch.grid(),
                       *entry.buffers()->Get(dispatch.operands()->Get(0)->buffer()));

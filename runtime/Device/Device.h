@@ -7,6 +7,7 @@
 #define HEDDLE_RUNTIME_DEVICE_DEVICE_H
 
 #include "heddle/Abi.h"
+#include "heddle/Arithmetic.h"
 #include "heddle/Status.h"
 
 #include <cstddef>
@@ -199,9 +200,10 @@ public:
   // --- What it can do at best, measured in some tenths of a second: the roof that kernels are held
   // against.
 
-  /// Multiply-adds of floats in registers, as many as it can have under way: 10^9 operations a
-  /// second (a multiply-add is two) of so many lanes together.
-  virtual Result<double> measurePeak(int lanes) = 0;
+  /// Multiply-adds in registers, as many as it can have under way: 10^9 operations a second (a
+  /// multiply-add is two) of so many lanes together.
+  virtual Result<double> measurePeak(int lanes, Arithmetic arithmetic) = 0;
+  Result<double> measurePeak(int lanes) { return measurePeak(lanes, Arithmetic::F32); }
   /// Reading so many bytes again and again: 10^9 bytes a second of so many lanes together. What a
   /// cache holds is read at the rate of the cache.
   virtual Result<double> measureReading(int lanes, uint64_t bytes) = 0;

@@ -40,6 +40,13 @@ void addGroups(std::vector<uint64_t> &sum, std::span<const uint64_t> rows) {
   std::transform(rows.begin(), rows.end(), sum.begin(), sum.begin(), std::plus<>());
 }
 
+static Arithmetic arithmeticOf(const manifest::Dispatch &dispatch) {
+  static_assert(int(manifest::Arithmetic::Integers) == int(Arithmetic::Integers) &&
+                int(manifest::Arithmetic::Bf16) == int(Arithmetic::Bf16) &&
+                manifest::Arithmetic::MAX == manifest::Arithmetic::Bf16);
+  return static_cast<Arithmetic>(dispatch.arithmetic());
+}
+
 std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,
                                        std::span<const DispatchCost> costs) {
   std::vector<DispatchProfile> list;
@@ -51,7 +58,7 @@ std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,
         list.push_back({entry->name()->str(), dispatch->name()->str(),
                         model.kernels()->Get(dispatch->kernel())->name()->str(), cost.calls,
                         cost.seconds, cost.work.flops, cost.work.weightBytes, cost.work.cacheBytes,
-                        cost.groupRows});
+                        cost.groupRows, arithmeticOf(*dispatch)});
       }
     }
   }

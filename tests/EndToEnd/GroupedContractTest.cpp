@@ -41,17 +41,6 @@ std::vector<double> twinOfRow(const GroupCase &c, const Matrix &x, int32_t id, c
   return row;
 }
 
-/// `rows` ids that differ from their neighbours.
-Ragged batchOf(int rows) {
-  std::vector<int32_t> ids(rows);
-  for (int i = 0; i < rows; ++i) {
-    ids[i] = (i * 7 + 3) % vocabulary;
-  }
-  Ragged batch;
-  batch.append(ids);
-  return batch;
-}
-
 // Every number of rows up to more than two tiles, then several blocks of rows.
 constexpr int rowCounts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 19, 400};
 

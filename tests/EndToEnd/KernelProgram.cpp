@@ -76,6 +76,16 @@ std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
   return compileModel(program, arguments);
 }
 
+Ragged batchOf(int rows) {
+  std::vector<int32_t> ids(rows);
+  for (int i = 0; i < rows; ++i) {
+    ids[i] = (i * 7 + 3) % vocabulary;
+  }
+  Ragged batch;
+  batch.append(ids);
+  return batch;
+}
+
 std::vector<float> runAll(const std::string &path) {
   Ragged batch;
   std::vector<int32_t> ids(vocabulary);

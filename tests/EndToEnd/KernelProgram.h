@@ -5,6 +5,8 @@
 #ifndef HEDDLE_TESTS_ENDTOEND_KERNELPROGRAM_H
 #define HEDDLE_TESTS_ENDTOEND_KERNELPROGRAM_H
 
+#include "tests/EndToEnd/CompiledModel.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <random>
@@ -53,6 +55,9 @@ std::string gatherText(const std::string &result, const std::string &table, int6
 /// heddlec's.
 std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
                            const std::string &body, const std::vector<std::string> &arguments = {});
+
+/// A sequence of `rows` ids that differ from their neighbours.
+Ragged batchOf(int rows);
 
 /// The result for one row of each id, all of one sequence.
 std::vector<float> runAll(const std::string &path);

@@ -184,6 +184,27 @@ TEST(KernelTwinsTest, AgreeOnNarrowWeights) {
   expectTwins(oracles + "multimodel/multimodel-text", {}, "int8-weights");
 }
 
+// Products of integers: by row and in groups, of a decoder too, without passes, and beside products
+// of chosen rows that compute in f32.
+TEST(KernelTwinsTest, AgreeOnIntegers) {
+  for (const char *precision : {"int8", "int8-g128"}) {
+    expectTwins(oracles + "bert-tiny", {}, precision);
+    expectTwins(oracles + "t5-tiny", {}, precision);
+    // Its words are looked up where the last product reads them.
+    expectTwins(oracles + "marian-tiny", {}, precision);
+    expectTwins(oracles + "marian-tiny", passesToDisable(), precision);
+    expectTwins(oracles + "multimodel/multimodel-text", {}, precision);
+  }
+}
+
+// Products of bf16, the same way.
+TEST(KernelTwinsTest, AgreeOnBf16) {
+  expectTwins(oracles + "bert-tiny", {}, "bf16");
+  expectTwins(oracles + "t5-tiny", {}, "bf16");
+  expectTwins(oracles + "marian-tiny", passesToDisable(), "bf16");
+  expectTwins(oracles + "multimodel/multimodel-text", {}, "bf16");
+}
+
 // Nests that read one head of a cache for several, which few random programs have.
 TEST(KernelTwinsTest, AgreeOnSharedHeadsOfCaches) {
   for (const char *name : {"shared-heads-of-a-cache", "sum-over-shared-heads"}) {

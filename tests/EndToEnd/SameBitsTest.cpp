@@ -47,6 +47,7 @@ TEST_P(SameBits, LookingUpWhereProductsRead) {
   expectSame(GetParam(), "share-tables", {"--target=x86-64-v3:8,x86-64-v4:112"});
   expectSame(GetParam(), "share-tables", {"--precision", "bf16-weights"});
   expectSame(GetParam(), "share-tables", {"--precision", "int8-weights"});
+  expectSame(GetParam(), "share-tables", {"--precision", "bf16"});
 }
 INSTANTIATE_TEST_SUITE_P(Oracles, SameBits,
                          testing::Values("bart-tiny", "marian-tiny", "t5-tiny", "transformer-post"),

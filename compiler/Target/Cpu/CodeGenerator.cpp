@@ -68,8 +68,8 @@ static Result<std::unique_ptr<llvm::TargetMachine>> createMachine(const TargetDe
                         "LLVM has no code generator for '" + target.triple.str() + "': " + message);
   }
   return std::unique_ptr<llvm::TargetMachine>(backEnd->createTargetMachine(
-      triple, target.processor, "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
-      llvm::CodeGenOptLevel::Default));
+      triple, target.processor, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
 static Result<Code> emit(llvm::Module &module, llvm::TargetMachine &machine,
@@ -153,7 +153,7 @@ private:
 
 std::string CpuCode::compilerIdentity() const {
   return (llvm::Twine("LLVM " LLVM_VERSION_STRING ", ") + target.triple + ", " + target.processor +
-          ", " + llvm::Twine(kCodeVersion))
+          target.features + ", " + llvm::Twine(kCodeVersion))
       .str();
 }
 

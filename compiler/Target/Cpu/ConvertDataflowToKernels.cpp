@@ -80,15 +80,16 @@ static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
 
 /// Whether what is stored of a parameter for target number `number` of `count` is what its code
 /// reads.
-static bool isEncodedFor(dataflow::ParameterOp parameter, int64_t groups, SymbolTable &symbols,
-                         const TargetDescription &target, unsigned number, unsigned count) {
+static bool isEncodedFor(dataflow::ParameterOp parameter, const dataflow::KernelInput &input,
+                         SymbolTable &symbols, const TargetDescription &target, unsigned number,
+                         unsigned count) {
   if (!parameter.getEncodings() ||
       (parameter.getNumStored() != 1 && parameter.getNumStored() != count)) {
     return false;
   }
   auto matrix = symbols.lookup<transformer::ParameterOp>(parameter.getParameter());
   auto stored = symbols.lookup<transformer::ParameterOp>(parameter.getStored(number).getValue());
-  return stored.getExpressionAttr() == encodePanels(target, matrix, groups).expression;
+  return stored.getExpressionAttr() == encodePanels(target, matrix, input).expression;
 }
 
 /// Refuses a product or look-up whose weights do not lie as the code of a target reads them: it
@@ -105,7 +106,7 @@ static LogicalResult checkEncodings(ModuleOp module, ArrayRef<TargetDescription>
         }
         auto parameter = value.getDefiningOp<dataflow::ParameterOp>();
         for (auto [number, target] : llvm::enumerate(targets)) {
-          if (!parameter || !isEncodedFor(parameter, input.groups, symbols, target, number,
+          if (!parameter || !isEncodedFor(parameter, input, symbols, target, number,
                                           static_cast<unsigned>(targets.size()))) {
             return dispatch.emitOpError("reads weights that are not stored as target '")
                    << target.name << "' reads them, expected panels of " << target.panelColumns

@@ -92,6 +92,10 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMPassBase<ConvertKernelsT
         bool isPrivate =
             SymbolTable::getSymbolVisibility(function) == SymbolTable::Visibility::Private;
         function.setTargetCpu(target->processor);
+        if (!target->features.empty()) {
+          function.setTargetFeaturesAttr(
+              LLVM::TargetFeaturesAttr::get(module.getContext(), target->features));
+        }
         function.setPassthroughAttr(functionAttributes(builder, *target, isPrivate));
         if (isPrivate) {
           function.setLinkage(LLVM::Linkage::Internal);

@@ -18,8 +18,8 @@ namespace {
 class CpuBackend final : public TargetBackend {
 public:
   MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
-                              int64_t groups) const override {
-    return encodePanels(target, matrix, groups);
+                              const dataflow::KernelInput &input) const override {
+    return encodePanels(target, matrix, input);
   }
   KernelScratch scratchOf(dataflow::KernelOp kernel) const override {
     return kernelScratch(kernel);
@@ -37,13 +37,26 @@ llvm::ArrayRef<TargetDescription> cpuTargets() {
   static constexpr llvm::StringLiteral triple = "x86_64-unknown-linux-gnu";
   static const TargetDescription targets[] = {
       // 16 registers: 6 x 2 accumulators, 2 weights, 1 broadcast.
-      {"x86-64-v3", triple, "x86-64-v3", /*lanes=*/8, /*tileRows=*/6, /*tileVectors=*/2,
-       kPanelColumns, /*hasScale=*/false, /*cacheBytes=*/512 * 1024, kWeightElements,
-       kCacheElements, &backend},
+      {"x86-64-v3", triple, "x86-64-v3", /*features=*/"", /*lanes=*/8, /*tileRows=*/6,
+       /*tileVectors=*/2, kPanelColumns, /*hasScale=*/false, /*hasIntegerDotProduct=*/false,
+       /*hasBf16DotProduct=*/false, /*cacheBytes=*/512 * 1024, kWeightElements, kCacheElements,
+       &backend},
       // 32 registers: 8 x 3 accumulators, 3 weights; broadcasts are memory operands.
-      {"x86-64-v4", triple, "x86-64-v4", /*lanes=*/16, /*tileRows=*/8, /*tileVectors=*/3,
-       kPanelColumns, /*hasScale=*/true, /*cacheBytes=*/1024 * 1024, kWeightElements,
-       kCacheElements, &backend},
+      {"x86-64-v4", triple, "x86-64-v4", /*features=*/"", /*lanes=*/16, /*tileRows=*/8,
+       /*tileVectors=*/3, kPanelColumns, /*hasScale=*/true, /*hasIntegerDotProduct=*/false,
+       /*hasBf16DotProduct=*/false, /*cacheBytes=*/1024 * 1024, kWeightElements, kCacheElements,
+       &backend},
+      // The same with vpdpbusd.
+      {"x86-64-v4-vnni", triple, "x86-64-v4", "+avx512vnni", /*lanes=*/16, /*tileRows=*/8,
+       /*tileVectors=*/3, kPanelColumns, /*hasScale=*/true, /*hasIntegerDotProduct=*/true,
+       /*hasBf16DotProduct=*/false, /*cacheBytes=*/1024 * 1024, kWeightElements, kCacheElements,
+       &backend},
+      // The same with vdpbf16ps, which no processor has without vpdpbusd.
+      {"x86-64-v4-bf16", triple, "x86-64-v4", "+avx512vnni,+avx512bf16", /*lanes=*/16,
+       /*tileRows=*/8,
+       /*tileVectors=*/3, kPanelColumns, /*hasScale=*/true, /*hasIntegerDotProduct=*/true,
+       /*hasBf16DotProduct=*/true, /*cacheBytes=*/1024 * 1024, kWeightElements, kCacheElements,
+       &backend},
   };
   return targets;
 }

@@ -13,7 +13,7 @@ llvm::ArrayRef<TargetDescription> cpuTargets();
 
 // The answers of the back end, as TargetBackend says.
 MatrixEncoding encodePanels(const TargetDescription &target, transformer::ParameterOp matrix,
-                            int64_t groups);
+                            const dataflow::KernelInput &input);
 KernelScratch kernelScratch(dataflow::KernelOp kernel);
 Result<std::unique_ptr<TargetCode>> translateKernels(mlir::ModuleOp module,
                                                      const TargetDescription &target);

@@ -2,7 +2,9 @@
 ///
 /// How kernels of CPUs read the matrix of a product: panels of [k][panelColumns], the columns of
 /// the result side by side, zero beyond the last one; of a quantised matrix every group of k that
-/// shares scales begins with them. Emitters/Contract.cpp reads them, and Emitters/Rows.cpp single
+/// shares scales begins with them and, where codes are multiplied as integers, with their sums.
+/// Elements of a column that one instruction multiplies lie together: [k / t][panelColumns][t].
+/// Emitters/Contract.cpp reads them, and Emitters/Rows.cpp single
 /// rows of the matrix, whose elements are panelColumns apart.
 #include "compiler/Target/Cpu/CpuTargets.h"
 
@@ -11,14 +13,22 @@ using namespace heddle::transformer;
 
 namespace heddle {
 
-MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix, int64_t groups) {
+MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
+                            const dataflow::KernelInput &input) {
   const int64_t columns = target.panelColumns;
-  SmallVector<int64_t, 2> numbers = {columns};
+  const int64_t together = dataflow::elementsTogether(input.arithmetic);
+  SmallVector<int64_t, 3> numbers = {columns};
   std::string name = (matrix.getSymName() + ".packed" + Twine(columns)).str();
   // Every group has panels of its own.
-  if (groups > 1) {
-    numbers.push_back(groups);
-    name += "x" + std::to_string(groups);
+  if (input.groups > 1 || together > 1) {
+    numbers.push_back(input.groups);
+  }
+  if (input.groups > 1) {
+    name += "x" + std::to_string(input.groups);
+  }
+  if (together > 1) {
+    numbers.push_back(together);
+    name += "by" + std::to_string(together);
   }
   auto pack =
       ParameterExpressionAttr::get(matrix.getContext(), ExpressionKind::Pack,
@@ -27,7 +37,7 @@ MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
   auto quantized = dyn_cast<QuantizedType>(matrix.getTensorType().getElementType());
   const bool hasScaleOfRow = !quantized || quantized.getGroup() == 0;
   return {name, pack, *packedType(matrix.getTensorType(), pack),
-          /*hasRows=*/groups == 1 && hasScaleOfRow};
+          /*hasRows=*/input.groups == 1 && hasScaleOfRow};
 }
 
 } // namespace heddle

@@ -5,15 +5,34 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
 using namespace mlir;
 
 namespace heddle::dataflow {
+
+int64_t elementsTogether(Arithmetic arithmetic) {
+  switch (arithmetic) {
+  case Arithmetic::F32:
+    return 1;
+  case Arithmetic::Integers:
+    return transformer::codesTogether;
+  case Arithmetic::Bf16:
+    return transformer::bf16Together;
+  }
+  llvm_unreachable("every arithmetic is handled");
+}
 
 StringRef ContractAttr::getNoun() const { return "a product"; }
 
 std::string ContractAttr::getSizes(FunctionType) const {
   std::string groups = getGroups() > 1 ? std::to_string(getGroups()) + "x" : "";
-  return groups + llvm::formatv("{0}x{1}", getN(), getK()).str();
+  std::string arithmetic =
+      getArithmetic() == Arithmetic::F32 ? "" : ("_" + stringifyArithmetic(getArithmetic())).str();
+  return groups + llvm::formatv("{0}x{1}{2}", getN(), getK(), arithmetic).str();
 }
 
 LogicalResult ContractAttr::verifyNumbers(EmitError emitError) const {
@@ -29,6 +48,7 @@ SmallVector<KernelInput> ContractAttr::getInputs(FunctionType type) const {
   weights.shape = {multiplySizes(getGroups(), getN()), getK()};
   weights.isDense = true;
   weights.groups = getGroups();
+  weights.arithmetic = rows.arithmetic = getArithmetic();
   return {rows, weights};
 }
 
@@ -36,7 +56,25 @@ SmallVector<KernelResult> ContractAttr::getResults(FunctionType type) const {
   return {{.shape = SmallVector<int64_t>{rowsOf(type), multiplySizes(getGroups(), getN())}}};
 }
 
-LogicalResult ContractAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+LogicalResult ContractAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  auto weights = cast<BufferType>(type.getInput(1));
+  if (getArithmetic() == Arithmetic::F32) {
+    return success();
+  }
+  if (getArithmetic() == Arithmetic::Bf16) {
+    return weights.getElementType().isBF16()
+               ? success()
+               : emitError() << "expects weights in bf16 for products of bf16, got " << weights;
+  }
+  auto quantized = dyn_cast<transformer::QuantizedType>(weights.getElementType());
+  if (quantized && quantized.isForIntegers(getK())) {
+    return success();
+  }
+  return emitError() << "expects weights whose rows, or every so many elements of them, a multiple "
+                        "of 4, share a scale, at most "
+                     << transformer::mostIntegersInSum << " of them, for products of integers, got "
+                     << weights;
+}
 
 Division ContractAttr::getDivision(FunctionType) const {
   return {.columns = Division::Columns::Elements,
@@ -58,10 +96,89 @@ bool ContractAttr::hidesLaterKeys() const { return false; }
 
 std::optional<double> ContractAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                              int64_t column) const {
+  switch (getArithmetic()) {
+  case Arithmetic::Integers:
+    return multiplyIntegers(run, row, column);
+  case Arithmetic::Bf16:
+    return multiplyBf16(run, row, column);
+  case Arithmetic::F32:
+    break;
+  }
   int64_t first = column / getN() * getK();
   double sum = 0;
   for (int64_t k = 0; k < getK(); ++k) {
     sum += run.at(0, row, first + k) * run.at(1, column, k);
+  }
+  return sum;
+}
+
+namespace {
+/// What elements of a row are quantised with, in f32 as kernels compute it.
+struct RowScale {
+  float scale = 0, inverse = 0, zero = 0;
+
+  static RowScale of(float least, float largest) {
+    constexpr float codes = 255;
+    RowScale scale;
+    scale.scale = largest / codes - least / codes;
+    if (scale.scale < std::numeric_limits<float>::min()) {
+      return {};
+    }
+    scale.inverse = 1 / scale.scale;
+    scale.zero = std::nearbyint(-least * scale.inverse);
+    return scale;
+  }
+  /// The code of a number less the one of zero.
+  float codeOf(float value) const {
+    return std::clamp(std::nearbyint(value * inverse) + zero, 0.0F, 255.0F) - zero;
+  }
+};
+} // namespace
+
+double ContractAttr::multiplyIntegers(const KernelRun &run, int64_t row, int64_t column) const {
+  auto weights = cast<BufferType>(run.type.getInput(1));
+  const int64_t group =
+      cast<transformer::QuantizedType>(weights.getElementType()).getGroupOf(getK());
+  const int64_t first = column / getN() * getK();
+  auto element = [&](int64_t k) { return static_cast<float>(run.at(0, row, first + k)); };
+  double sum = 0;
+  for (int64_t begin = 0; begin < getK(); begin += group) {
+    const int64_t end = std::min(begin + group, getK());
+    float least = 0, largest = 0;
+    for (int64_t k = begin; k < end; ++k) {
+      if (!std::isfinite(element(k))) {
+        return std::numeric_limits<double>::quiet_NaN();
+      }
+      least = std::min(least, element(k));
+      largest = std::max(largest, element(k));
+    }
+    const RowScale scale = RowScale::of(least, largest);
+    double codes = 0;
+    for (int64_t k = begin; k < end; ++k) {
+      codes += scale.codeOf(element(k)) * run.at(1, column, k);
+    }
+    sum += codes * scale.scale;
+  }
+  return sum;
+}
+
+/// The nearest number of bf16, ties to even.
+static float nearestBf16(float value) {
+  if (std::isnan(value)) {
+    return value;
+  }
+  // The lower half is rounded away by an addition, which goes on into the exponent, to infinity
+  // too.
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  bits += 0x7FFF + ((bits >> 16) & 1);
+  return std::bit_cast<float>(bits & 0xFFFF0000U);
+}
+
+double ContractAttr::multiplyBf16(const KernelRun &run, int64_t row, int64_t column) const {
+  const int64_t first = column / getN() * getK();
+  double sum = 0;
+  for (int64_t k = 0; k < getK(); ++k) {
+    sum += nearestBf16(static_cast<float>(run.at(0, row, first + k))) * run.at(1, column, k);
   }
   return sum;
 }

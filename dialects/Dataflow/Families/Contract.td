@@ -12,8 +12,27 @@ def Dataflow_ContractAttr : Dataflow_Family<"Contract", "contract"> {
     With `groups`, inputs[0] is [rows, groups * k], the weights [groups * n, k] and the result
     [rows, groups * n]: columns g * n on of the result are the product of columns g * k on of the
     input with rows g * n on of the weights. How weights lie in memory is for a target to choose.
+
+    With `arithmetic = integers`, the weights are quantised, and so is every row of the input: of the
+    elements that are multiplied with weights of one scale (of every group of columns for itself), with
+    lo and hi the least and the largest of them and 0, s = hi / 255 - lo / 255 and
+    z = round(-lo * (1 / s)), each becomes min(max(round(x * (1 / s)) + z, 0), 255), in f32, ties to
+    even. Codes less z are multiplied with the weights' codes and added up as integers, without loss,
+    and the sum is multiplied with s times the weights' scale. Where s is below the least normal number
+    all elements count as zero; where an element is infinite or no number, the result is NaN.
+
+    With `arithmetic = bf16`, the weights are bf16, and every element of the input is rounded to bf16,
+    ties to even. The sum of their products is in f32 and goes over pairs of k, of each pair the second
+    product first; each addition is rounded once. Infinities and NaN stay what they are. What is below
+    the least normal number of f32, an element, a product or a sum, may count as zero: targets give
+    the same bits where there is none of it.
   }];
-  let parameters = (ins "int64_t":$n, "int64_t":$k, DefaultValuedParameter<"int64_t", "1">:$groups);
+  let parameters = (ins "int64_t":$n, "int64_t":$k, DefaultValuedParameter<"int64_t", "1">:$groups,
+                        DefaultValuedParameter<"Arithmetic", "Arithmetic::F32">:$arithmetic);
+  let extraClassDeclaration = [{
+    double multiplyIntegers(const KernelRun &run, int64_t row, int64_t column) const;
+    double multiplyBf16(const KernelRun &run, int64_t row, int64_t column) const;
+  }];
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -26,12 +26,17 @@ class VisibilityAttr;
 namespace heddle::dataflow {
 
 enum class CacheLayout : uint32_t;
+enum class Arithmetic : uint32_t;
 
 using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
 
 /// In the shape that an input has: any constant size. No attribute can ask for it: a size that is
 /// not positive fits no buffer.
 inline constexpr int64_t anySize = std::numeric_limits<int64_t>::min();
+
+/// Elements of a row of a matrix that lie together where products of an arithmetic read it: as many
+/// as one instruction multiplies and adds for each lane of 32 bits.
+int64_t elementsTogether(Arithmetic arithmetic);
 
 /// count * size, or a number that is no dimension if that overflows or one is not positive.
 int64_t multiplySizes(int64_t count, int64_t size);
@@ -100,6 +105,9 @@ struct KernelInput {
   int64_t limit = 0;
   /// For Matrix: the number of equal parts of its rows that are multiplied separately.
   int64_t groups = 1;
+  /// For Matrix: what is multiplied; f32 unless said otherwise. For Rows: the same where they are
+  /// rounded to it. For a Table that is encoded: that of the products whose matrix it is.
+  Arithmetic arithmetic = {};
   /// For Table: whether it lies as the target stores a matrix of one group.
   bool isEncoded = false;
   /// Whether each row of the work reads that row alone, or the same of all, or what no row of this
@@ -244,9 +252,10 @@ public:
 mlir::ParseResult parseGatherOptions(mlir::AsmParser &parser,
                                      llvm::SmallVector<int64_t> &positionOffsets,
                                      mlir::DenseF32ArrayAttr &scales,
-                                     llvm::SmallVector<int64_t> &encoded);
+                                     llvm::SmallVector<int64_t> &encoded, Arithmetic &arithmetic);
 void printGatherOptions(mlir::AsmPrinter &printer, llvm::ArrayRef<int64_t> positionOffsets,
-                        mlir::DenseF32ArrayAttr scales, llvm::ArrayRef<int64_t> encoded);
+                        mlir::DenseF32ArrayAttr scales, llvm::ArrayRef<int64_t> encoded,
+                        Arithmetic arithmetic);
 mlir::ParseResult parseNestOptions(mlir::AsmParser &parser, mlir::FloatAttr &hidden,
                                    transformer::VisibilityAttr &visibility, bool &relative,
                                    bool &keysFrom, bool &slides);

@@ -175,6 +175,10 @@ LogicalResult GatherAttr::verifyNumbers(EmitError emitError) const {
       return error << "]";
     }
   }
+  if (getArithmetic() != Arithmetic::F32 && getEncoded().empty()) {
+    return emitError() << "expects encoded lookups of products of "
+                       << stringifyArithmetic(getArithmetic()) << ", got none";
+  }
   return success();
 }
 
@@ -193,6 +197,7 @@ SmallVector<KernelInput> GatherAttr::getInputs(FunctionType type) const {
     inputs.push_back({.role = KernelInput::Role::Table,
                       .shape = table,
                       .isDense = true,
+                      .arithmetic = isEncoded(i) ? getArithmetic() : Arithmetic::F32,
                       .isEncoded = isEncoded(i)});
   }
   for (int64_t offset : getPositionOffsets()) {
@@ -240,13 +245,18 @@ static ParseResult parseNumbers(AsmParser &parser, SmallVector<int64_t> &numbers
 }
 
 ParseResult parseGatherOptions(AsmParser &parser, SmallVector<int64_t> &positionOffsets,
-                               DenseF32ArrayAttr &scales, SmallVector<int64_t> &encoded) {
+                               DenseF32ArrayAttr &scales, SmallVector<int64_t> &encoded,
+                               Arithmetic &arithmetic) {
   return parseOptions(parser, [&](StringRef name) -> OptionalParseResult {
     if (name == "positions") {
       return parseNumbers(parser, positionOffsets);
     }
     if (name == "encoded") {
       return parseNumbers(parser, encoded);
+    }
+    if (auto known = symbolizeArithmetic(name); known && *known != Arithmetic::F32) {
+      arithmetic = *known;
+      return ParseResult(success());
     }
     if (name == "scales") {
       return ParseResult(failure(parser.parseEqual() || parser.parseAttribute(scales)));
@@ -256,7 +266,8 @@ ParseResult parseGatherOptions(AsmParser &parser, SmallVector<int64_t> &position
 }
 
 void printGatherOptions(AsmPrinter &printer, ArrayRef<int64_t> positionOffsets,
-                        DenseF32ArrayAttr scales, ArrayRef<int64_t> encoded) {
+                        DenseF32ArrayAttr scales, ArrayRef<int64_t> encoded,
+                        Arithmetic arithmetic) {
   auto printNumbers = [&](StringRef name, ArrayRef<int64_t> numbers) {
     if (!numbers.empty()) {
       printer << ", " << name << " = [";
@@ -269,6 +280,9 @@ void printGatherOptions(AsmPrinter &printer, ArrayRef<int64_t> positionOffsets,
     printer << ", scales = " << scales;
   }
   printNumbers("encoded", encoded);
+  if (arithmetic != Arithmetic::F32) {
+    printer << ", " << stringifyArithmetic(arithmetic);
+  }
 }
 
 // --- pool ------------------------------------------------------------------------------------

@@ -59,20 +59,24 @@ def Dataflow_GatherAttr : Dataflow_Family<"Gather", "gather"> {
     Inputs: ids [rows] and table [entries, width], `lookups` times; then one table for each position
     offset, looked up by the row's position in its sequence plus the offset. `scales` has a factor
     for each of the lookups; without it all are 1. `encoded` are the lookups whose table lies as the
-    target stores the matrix of a product, as one that is both does.
+    target stores the matrix of a product, as one that is both does; with `integers` or `bf16`, of a
+    product of these.
   }];
   let parameters = (ins "int64_t":$width, "int64_t":$lookups,
                         OptionalArrayRefParameter<"int64_t">:$positionOffsets,
                         OptionalParameter<"::mlir::DenseF32ArrayAttr">:$scales,
-                        OptionalArrayRefParameter<"int64_t">:$encoded);
+                        OptionalArrayRefParameter<"int64_t">:$encoded,
+                        DefaultValuedParameter<"Arithmetic", "Arithmetic::F32">:$arithmetic);
   let assemblyFormat = "`<` `width` `=` $width `,` `lookups` `=` $lookups "
-                       "`` custom<GatherOptions>($positionOffsets, $scales, $encoded) `>`";
+                       "`` custom<GatherOptions>($positionOffsets, $scales, $encoded, $arithmetic) "
+                       "`>`";
   let extraClassDeclaration = [{
     /// Whether the table of a lookup lies as the target stores matrices.
     bool isEncoded(int64_t lookup) const { return ::llvm::is_contained(getEncoded(), lookup); }
-    /// The same look-ups, these of them encoded.
-    GatherAttr withEncoded(::llvm::ArrayRef<int64_t> lookups) const {
-      return get(getContext(), getWidth(), getLookups(), getPositionOffsets(), getScales(), lookups);
+    /// The same look-ups, these of them encoded for products of an arithmetic.
+    GatherAttr withEncoded(::llvm::ArrayRef<int64_t> lookups, Arithmetic arithmetic) const {
+      return get(getContext(), getWidth(), getLookups(), getPositionOffsets(), getScales(), lookups,
+                 arithmetic);
     }
     /// The factor of a lookup.
     float getScale(int64_t lookup) const {

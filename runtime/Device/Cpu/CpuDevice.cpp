@@ -54,7 +54,17 @@ public:
   Result<std::unique_ptr<DeviceStream>> createStream(int lanes) override {
     return createCpuStream(lanes);
   }
-  Result<double> measurePeak(int lanes) override { return measureFmaPeak(lanes); }
+  Result<double> measurePeak(int lanes, Arithmetic arithmetic) override {
+    switch (arithmetic) {
+    case Arithmetic::Integers:
+      return measureIntegerPeak(lanes);
+    case Arithmetic::Bf16:
+      return measureBf16Peak(lanes);
+    case Arithmetic::F32:
+      break;
+    }
+    return measureFmaPeak(lanes);
+  }
   Result<double> measureReading(int lanes, uint64_t bytes) override {
     return measureReadBandwidth(lanes, bytes);
   }
@@ -77,6 +87,13 @@ std::vector<std::string> CpuDevice::targets() const {
   // The intrinsic also asks the system whether it saves the wide registers.
   __builtin_cpu_init();
   if (__builtin_cpu_supports("x86-64-v4")) {
+    // Every processor that multiplies bf16 multiplies integers as well.
+    if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16")) {
+      targets.emplace_back("x86-64-v4-bf16");
+    }
+    if (__builtin_cpu_supports("avx512vnni")) {
+      targets.emplace_back("x86-64-v4-vnni");
+    }
     targets.emplace_back("x86-64-v4");
   }
   if (__builtin_cpu_supports("x86-64-v3")) {

@@ -12,6 +12,10 @@
 #include <cstdint>
 #include <cstring>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/Device/Cpu/Roofline.cpp"
 #include <hwy/cache_control.h>
@@ -155,6 +159,107 @@ Result<double> measureFmaPeak(int threads) {
     keep.store(sink, std::memory_order_relaxed);
     return operations;
   });
+}
+
+#ifdef __x86_64__
+// Highway's dot products are younger than the versions that are in use. Each of twelve chains adds
+// one product of a lane's elements in a round, as in multiplyAdd(); without the empty statements
+// the compiler would make one product of all rounds.
+static constexpr int chains = 12;
+
+__attribute__((target("avx512f,avx512vnni"))) static double addWithVnni(int64_t rounds,
+                                                                        float *sink) {
+  const __m512i row = _mm512_set1_epi8(3);
+  const __m512i weight = _mm512_set1_epi8(-5);
+  __m512i sums[chains] = {};
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (__m512i &sum : sums) {
+      sum = _mm512_dpbusd_epi32(sum, row, weight);
+      asm("" : "+v"(sum));
+    }
+  }
+  for (const __m512i &sum : sums) {
+    *sink += static_cast<float>(_mm512_cvtsi512_si32(sum));
+  }
+  return static_cast<double>(rounds) * chains * 2 * sizeof(__m512i);
+}
+
+__attribute__((target("avx2"))) static double addWithoutVnni(int64_t rounds, float *sink) {
+  __m256i row = _mm256_set1_epi8(3);
+  const __m256i weight = _mm256_set1_epi8(-5);
+  const __m256i ones = _mm256_set1_epi16(1);
+  __m256i sums[chains] = {};
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (__m256i &sum : sums) {
+      asm("" : "+x"(row));
+      const __m256i pairs = _mm256_maddubs_epi16(row, weight);
+      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
+    }
+  }
+  for (const __m256i &sum : sums) {
+    *sink += static_cast<float>(_mm256_extract_epi32(sum, 0));
+  }
+  return static_cast<double>(rounds) * chains * 2 * sizeof(__m256i);
+}
+
+// vdpbf16ps takes six steps on some processors, of which two begin at a time: twelve chains just
+// do. Of 16 or more LLVM 22 keeps some in memory.
+static constexpr int bf16Chains = 14;
+
+__attribute__((target("avx512f,avx512bf16"))) static double addBf16(int64_t rounds, float *sink) {
+  const __m512bh row = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.5F), _mm512_set1_ps(0.5F));
+  const __m512bh weight = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.25F), _mm512_set1_ps(-0.25F));
+  __m512 sums[bf16Chains] = {};
+  for (int64_t i = 0; i < rounds; ++i) {
+    // Sums have to be in registers.
+#pragma GCC unroll 14
+    for (__m512 &sum : sums) {
+      sum = _mm512_dpbf16_ps(sum, row, weight);
+      asm("" : "+v"(sum));
+    }
+  }
+  for (const __m512 &sum : sums) {
+    *sink += _mm512_cvtss_f32(sum);
+  }
+  return static_cast<double>(rounds) * bf16Chains * sizeof(__m512);
+}
+
+/// The rate of one of the loops above.
+static Result<double> measureRounds(int threads, double (*add)(int64_t rounds, float *sink)) {
+  HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
+  std::atomic<float> keep = 0;
+  return bestRate(*pool, tries, [&](int, int) {
+    float sink = 0;
+    const double operations = add(roundsPerTry, &sink);
+    keep.store(sink, std::memory_order_relaxed);
+    return operations;
+  });
+}
+#endif
+
+Result<double> measureIntegerPeak(int threads) {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni")) {
+    return measureRounds(threads, addWithVnni);
+  }
+  if (__builtin_cpu_supports("avx2")) {
+    return measureRounds(threads, addWithoutVnni);
+  }
+#endif
+  // No target of such a CPU multiplies integers faster.
+  return measureFmaPeak(threads);
+}
+
+Result<double> measureBf16Peak(int threads) {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16")) {
+    return measureRounds(threads, addBf16);
+  }
+#endif
+  // Other targets widen them.
+  return measureFmaPeak(threads);
 }
 
 Result<double> measureReadBandwidth(int threads, uint64_t bytes) {

@@ -18,6 +18,13 @@ namespace heddle {
 /// is two) of `threads` threads together, the best of several tries.
 Result<double> measureFmaPeak(int threads);
 
+/// The same of integers: products of 8 bits without and with sign, four of them added to a sum of
+/// 32 bits, by one instruction where the CPU has it.
+Result<double> measureIntegerPeak(int threads);
+
+/// The same of bf16: two products added to a sum in f32, by one instruction where the CPU has it.
+Result<double> measureBf16Peak(int threads);
+
 /// Read bandwidth: reads `bytes`, beyondCaches at most, again and again, each thread its own part.
 /// Returns 10^9 bytes per second of `threads` threads together, the best over one to eight parallel
 /// streams and several prefetch distances. If a cache holds `bytes`, this is the cache's bandwidth.

@@ -12,6 +12,7 @@
 #include "runtime/Tools/Models/ModelEntries.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
@@ -32,7 +33,20 @@ struct Bench {
   const PortInfo &output;
   /// Multiply-adds of floats the machine can do on these threads, 10^9 operations per second.
   double peak = 0;
+  /// The same of products that are not of f32, measured when there are some.
+  std::map<Arithmetic, double> narrowPeaks = {};
   OutputStream lines = OutputStream::standard();
+};
+
+/// Operations, and of them those of each arithmetic.
+struct Operations {
+  double all = 0;
+  std::map<Arithmetic, double> by = {};
+
+  void add(const DispatchProfile &dispatch) {
+    all += dispatch.flops;
+    by[dispatch.arithmetic] += dispatch.flops;
+  }
 };
 
 /// A batch of random values, and room for its result.
@@ -49,7 +63,7 @@ struct Cost {
   std::string kernel;
   uint64_t calls = 0;
   double seconds = 0;
-  double flops = 0;
+  Operations operations;
 };
 } // namespace
 
@@ -74,11 +88,11 @@ static std::vector<Cost> costsByKernel(std::span<const DispatchProfile> profile)
     auto cost = std::find_if(costs.begin(), costs.end(),
                              [&](const Cost &known) { return known.kernel == dispatch.kernel; });
     if (cost == costs.end()) {
-      cost = costs.insert(costs.end(), Cost{"", dispatch.kernel});
+      cost = costs.insert(costs.end(), Cost{"", dispatch.kernel, 0, 0, {}});
     }
     cost->calls += dispatch.calls;
     cost->seconds += dispatch.seconds;
-    cost->flops += dispatch.flops;
+    cost->operations.add(dispatch);
   }
   std::sort(costs.begin(), costs.end(), [](const Cost &a, const Cost &b) {
     return std::tie(b.seconds, a.kernel) < std::tie(a.seconds, b.kernel);
@@ -89,10 +103,24 @@ static std::vector<Cost> costsByKernel(std::span<const DispatchProfile> profile)
 static std::vector<Cost> costsByDispatch(std::span<const DispatchProfile> profile) {
   std::vector<Cost> costs;
   for (const DispatchProfile &dispatch : profile) {
-    costs.push_back(
-        {dispatch.name, dispatch.kernel, dispatch.calls, dispatch.seconds, dispatch.flops});
+    Cost &cost = costs.emplace_back(
+        Cost{dispatch.name, dispatch.kernel, dispatch.calls, dispatch.seconds, {}});
+    cost.operations.add(dispatch);
   }
   return costs;
+}
+
+/// The part of the time that operations would take at the peak rate of their kind.
+static Result<double> fractionOfPeak(Bench &bench, const Operations &operations, double seconds) {
+  double least = 0;
+  for (const auto &[arithmetic, count] : operations.by) {
+    double &peak = arithmetic == Arithmetic::F32 ? bench.peak : bench.narrowPeaks[arithmetic];
+    if (peak == 0) {
+      HEDDLE_ASSIGN(peak, openDevice()->measurePeak(bench.options.threads, arithmetic));
+    }
+    least += count / peak;
+  }
+  return least * 1e-9 / seconds;
 }
 
 /// One line per kernel or dispatch. Seconds are those of all threads, so a rate is one thread's;
@@ -104,7 +132,7 @@ static Status writeCosts(Bench &bench, const Shape &shape, std::string_view kind
   std::string lines;
   for (const Cost &cost : costs) {
     const int threads = bench.options.threads;
-    const double rate = cost.seconds > 0 ? cost.flops * 1e-9 / cost.seconds * threads : 0;
+    const double rate = cost.seconds > 0 ? cost.operations.all * 1e-9 / cost.seconds * threads : 0;
     Json line = {{"engine", "heddle"}, {"kind", kind}, {"threads", threads}, {"shape", shape.name}};
     line["kernel"] = cost.kernel;
     if (!cost.name.empty()) {
@@ -115,7 +143,9 @@ static Status writeCosts(Bench &bench, const Shape &shape, std::string_view kind
     line["ms"] = rounded(cost.seconds / threads / perRun * 1e3, 4);
     line["share"] = rounded(total > 0 ? cost.seconds / total : 0, 4);
     line["gflops"] = rounded(rate, 1);
-    line["fraction_of_peak"] = rounded(rate / bench.peak, 4);
+    const double seconds = cost.seconds / threads;
+    HEDDLE_ASSIGN(const double fraction, fractionOfPeak(bench, cost.operations, seconds));
+    line["fraction_of_peak"] = rounded(cost.seconds > 0 ? fraction : 0, 4);
     lines += line.dump() + "\n";
   }
   return bench.lines.write(lines);
@@ -140,13 +170,15 @@ static Status writeProfile(Bench &bench, Session &profiled, Work &work, double s
   return {};
 }
 
-/// The operations of one run of what is timed: outputs that nobody asks for cost nothing.
-static Result<double> countFlops(const Bench &bench, Session &profiled, Work &work) {
+/// Those of what is timed: outputs that nobody asks for cost nothing.
+static Result<Operations> countOperations(const Bench &bench, Session &profiled, Work &work) {
   profiled.resetProfile();
   HEDDLE_TRY(runOnce(bench, profiled, work));
-  const std::vector<DispatchProfile> profile = profiled.profile();
-  return std::accumulate(profile.begin(), profile.end(), 0.0,
-                         [](double sum, const DispatchProfile &d) { return sum + d.flops; });
+  Operations operations;
+  for (const DispatchProfile &dispatch : profiled.profile()) {
+    operations.add(dispatch);
+  }
+  return operations;
 }
 
 static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
@@ -156,9 +188,10 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
   // Made only now: its threads must not be there while time is taken.
   const SessionOptions profiling = {.threads = bench.options.threads, .profile = true};
   HEDDLE_ASSIGN(Session profiled, Session::create(bench.model, profiling));
-  HEDDLE_ASSIGN(const double flops, countFlops(bench, profiled, work));
+  HEDDLE_ASSIGN(const Operations operations, countOperations(bench, profiled, work));
+  HEDDLE_ASSIGN(const double fraction, fractionOfPeak(bench, operations, seconds));
   const auto tokens = static_cast<double>(shape.tokens());
-  const double rate = flops * 1e-9 / seconds;
+  const double rate = operations.all * 1e-9 / seconds;
   Json line = {{"engine", "heddle"},
                {"threads", bench.options.threads},
                {"shape", shape.name},
@@ -166,7 +199,7 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
                {"ms", rounded(seconds * 1e3, 4)},
                {"tokens_per_s", rounded(tokens / seconds, 1)},
                {"gflops", rounded(rate, 1)}};
-  line["fraction_of_peak"] = rounded(rate / bench.peak, 4);
+  line["fraction_of_peak"] = rounded(fraction, 4);
   line["precision"] = bench.model.precision();
   line["isa"] = bench.model.isa();
   HEDDLE_TRY(bench.lines.write(line.dump() + "\n"));

@@ -229,6 +229,9 @@ Status execute(const CompareOptions &options) {
   Json record = {{"sentences", work.sources().size()},
                  {"threads", options.threads},
                  {"peak_gflops", rounded(work.side(0).roof.peak, 1)}};
+  if (!work.side(0).roof.narrowPeaks.empty()) {
+    record["narrow_peaks_gflops"] = narrowPeaksRecord(work.side(0).roof);
+  }
   record["a"] = describe(work, work.side(0));
   record["b"] = describe(work, work.side(1));
   record["speed_ratio"] = rounded(

@@ -19,6 +19,10 @@ static constexpr double alike = 7.0 / 8;
 MachineRoof higherOf(const MachineRoof &one, const MachineRoof &other) {
   MachineRoof higher = one;
   higher.peak = std::max(one.peak, other.peak);
+  for (const auto &[arithmetic, peak] : other.narrowPeaks) {
+    double &known = higher.narrowPeaks[arithmetic];
+    known = std::max(known, peak);
+  }
   for (auto &[name, entry] : higher.entries) {
     const auto found = other.entries.find(name);
     if (found != other.entries.end()) {
@@ -29,8 +33,9 @@ MachineRoof higherOf(const MachineRoof &one, const MachineRoof &other) {
 }
 
 LeastTime leastTime(const DispatchProfile &dispatch, const MachineRoof &roof) {
-  return {dispatch.flops * 1e-9 / roof.peak, (dispatch.weightBytes + dispatch.cacheBytes) * 1e-9 /
-                                                 roof.entries.at(dispatch.entry).bandwidth};
+  const double peak = roof.peakOf(dispatch.arithmetic);
+  return {dispatch.flops * 1e-9 / peak, (dispatch.weightBytes + dispatch.cacheBytes) * 1e-9 /
+                                            roof.entries.at(dispatch.entry).bandwidth};
 }
 
 double leastSeconds(std::span<const DispatchProfile> profile, const MachineRoof &roof) {
@@ -77,9 +82,32 @@ measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak
 
 Result<std::vector<MachineRoof>>
 measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak, int threads) {
-  return measureRoofs(profiles, peak, [&](uint64_t bytes) -> Result<double> {
-    return openDevice()->measureReading(threads, bytes);
-  });
+  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs,
+                measureRoofs(profiles, peak, [&](uint64_t bytes) -> Result<double> {
+                  return openDevice()->measureReading(threads, bytes);
+                }));
+  std::map<Arithmetic, double> narrowPeaks;
+  for (const std::vector<DispatchProfile> &profile : profiles) {
+    for (const DispatchProfile &dispatch : profile) {
+      double &narrowPeak = narrowPeaks[dispatch.arithmetic];
+      if (narrowPeak == 0 && dispatch.arithmetic != Arithmetic::F32) {
+        HEDDLE_ASSIGN(narrowPeak, openDevice()->measurePeak(threads, dispatch.arithmetic));
+      }
+    }
+  }
+  narrowPeaks.erase(Arithmetic::F32);
+  for (MachineRoof &roof : roofs) {
+    roof.narrowPeaks = narrowPeaks;
+  }
+  return roofs;
+}
+
+nlohmann::ordered_json narrowPeaksRecord(const MachineRoof &roof) {
+  nlohmann::ordered_json record = nlohmann::ordered_json::object();
+  for (const auto &[arithmetic, peak] : roof.narrowPeaks) {
+    record[arithmetic == Arithmetic::Bf16 ? "bf16" : "integers"] = rounded(peak, 1);
+  }
+  return record;
 }
 
 nlohmann::ordered_json entriesRecord(const MachineRoof &roof) {

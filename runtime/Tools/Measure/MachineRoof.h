@@ -30,7 +30,13 @@ struct EntryRoof {
 struct MachineRoof {
   /// 10^9 operations per second, of the threads used together.
   double peak = 0;
+  /// The same of products that are not of f32, of those that there are.
+  std::map<Arithmetic, double> narrowPeaks = {};
   std::map<std::string, EntryRoof> entries;
+
+  double peakOf(Arithmetic arithmetic) const {
+    return arithmetic == Arithmetic::F32 ? peak : narrowPeaks.at(arithmetic);
+  }
 };
 
 /// The higher of two measurements of the same limits: what disturbs one only makes it lower.
@@ -66,6 +72,9 @@ measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak
 /// The same on `threads` threads of this machine.
 Result<std::vector<MachineRoof>>
 measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak, int threads);
+
+/// {"integers": 10^9 operations per second}, of products that are not of f32.
+nlohmann::ordered_json narrowPeaksRecord(const MachineRoof &roof);
 
 /// [{"entry", "pass_bytes", "roof_gb_per_s"}].
 nlohmann::ordered_json entriesRecord(const MachineRoof &roof);

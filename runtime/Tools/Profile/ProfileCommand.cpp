@@ -161,6 +161,11 @@ static std::string table(const Measured &measured) {
     text += fmt::format("{} reads {:.2f} MB a pass, at {:.1f} GB/s at best\n", name,
                         entry.passBytes * 1e-6, entry.bandwidth);
   }
+  const Json narrowPeaks = narrowPeaksRecord(measured.roof);
+  for (const auto &[kind, peak] : narrowPeaks.items()) {
+    text +=
+        fmt::format("products of {}: {:.1f} 10^9 operations/s at best\n", kind, peak.get<double>());
+  }
   text += fmt::format("{:>7}{:>11}{:>9}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n", "share", "ms", "calls",
                       "GFLOP/s", "GB/s", "of the roof", entries.size() > 1 ? "entry" : "", "kernel",
                       "name");
@@ -206,6 +211,7 @@ static Json recordOf(const Measured &measured) {
           {"outside_ms", rounded(measured.outside() * 1e3, 6)},
           {"peak_gflops_before", rounded(measured.peaks[0], 1)},
           {"peak_gflops_after", rounded(measured.peaks[1], 1)},
+          {"narrow_peaks_gflops", narrowPeaksRecord(measured.roof)},
           {"disturbed", isDisturbed(measured.peaks[0], measured.peaks[1])},
           {"entries", entriesRecord(measured.roof)},
           {"rows", std::move(rows)}};

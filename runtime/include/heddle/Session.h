@@ -25,6 +25,7 @@
 #ifndef HEDDLE_SESSION_H
 #define HEDDLE_SESSION_H
 
+#include "heddle/Arithmetic.h"
 #include "heddle/AttentionKind.h"
 #include "heddle/ElementType.h"
 #include "heddle/Export.h"
@@ -300,6 +301,8 @@ struct DispatchProfile {
   /// Where each row chooses one of several groups of weights, such as those of experts: how many
   /// rows chose each. Empty elsewhere.
   std::vector<uint64_t> groupRows = {};
+  /// What the operations multiply.
+  Arithmetic arithmetic = Arithmetic::F32;
 };
 
 /// One run of a dispatch, or of one thread's part of it.

@@ -273,11 +273,13 @@ const RequestCase requestCases[] = {
     {"WeightsAndTensors", [](auto &r) { r.weights = "w"; },
      "weights and tensors, expected one of them"},
     {"Precision", [](auto &r) { r.precision = "int3"; },
-     "precision is \"int3\", expected one of f32, bf16-weights, int8-weights"},
+     "precision is \"int3\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "int8-g128; did you mean \"int8\"?"},
     {"Sharing", [](auto &r) { r.sharing = "1,5"; },
      "sharing has \"1\" before any kind, expected for example self:1,5"},
     {"Target", [](auto &r) { r.targets = {"z80"}; },
-     "unknown target \"z80\", expected native or some of x86-64-v3, x86-64-v4"},
+     "unknown target \"z80\", expected native or some of x86-64-v3, x86-64-v4, "
+     "x86-64-v4-vnni, x86-64-v4-bf16"},
     {"Analysis", [](auto &r) { r.analysis = "a.json"; },
      "analysis is shown by report=Page, which is not asked for"},
     {"StartAtTheEnd", [](auto &r) { r.startAt = Phase::SharedObject; },

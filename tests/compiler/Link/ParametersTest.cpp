@@ -18,7 +18,6 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
-#include <limits>
 #include <numeric>
 #include <random>
 
@@ -268,9 +267,11 @@ TEST(ParametersTest, ColumnsSideBySide) {
             (std::vector<float>{0, 0, 1, 2, 0, 1, 3, 4, 5, 1}));
 }
 
-/// The bytes that a binary has of @p, whose source @a has these; as numbers of T.
+/// The bytes that a binary has of @p, whose source @a has these; as numbers of T, as many as the
+/// source has unless `count` says otherwise.
 template <typename T, typename From>
-std::vector<T> storedOf(const std::string &program, const std::vector<From> &source) {
+std::vector<T> storedOf(const std::string &program, const std::vector<From> &source,
+                        size_t count = 0) {
   MLIRContext context;
   context.loadDialect<transformer::TransformerDialect>();
   auto module = parseSourceString<ModuleOp>(program, &context);
@@ -281,7 +282,7 @@ std::vector<T> storedOf(const std::string &program, const std::vector<From> &sou
   };
   auto values = ParameterEvaluator(*module, given)
                     .evaluateStored(module->lookupSymbol<transformer::ParameterOp>("p"));
-  std::vector<T> result(source.size());
+  std::vector<T> result(count == 0 ? source.size() : count);
   EXPECT_TRUE(values.ok() && values->bytes().size() == result.size() * sizeof(T));
   if (values.ok()) {
     std::memcpy(result.data(), values->bytes().data(), values->bytes().size());
@@ -321,6 +322,22 @@ TEST(ParametersTest, NarrowValuesThatOnlyMoveStayAsTheyAre) {
                          "transformer.parameter @p : tensor<1x256x256xf16> = pack(@a, 256)",
                          all);
   EXPECT_EQ(panels, turned);
+}
+
+// Two elements of a column lie together, with zeros beyond an odd k and the last column.
+TEST(ParametersTest, PanelsForBf16HavePairs) {
+  const std::vector<uint16_t> rows = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  EXPECT_EQ(storedOf<uint16_t>("transformer.parameter @a : tensor<3x3xbf16> from \"a\"\n"
+                               "transformer.parameter @p : tensor<2x2x2x2xbf16> = "
+                               "pack(@a, 2, 1, 2)",
+                               rows, 16),
+            (std::vector<uint16_t>{1, 2, 4, 5, 3, 0, 6, 0, 7, 8, 0, 0, 9, 0, 0, 0}));
+  EXPECT_EQ(storedOf<uint16_t>("transformer.parameter @a : tensor<3x3xbf16> from \"a\"\n"
+                               "transformer.parameter @p : tensor<3x2x2x2xbf16> = "
+                               "pack(@a, 2, 3, 2)",
+                               rows, 24),
+            (std::vector<uint16_t>{1, 2, 0, 0, 3, 0, 0, 0, 4, 5, 0, 0,
+                                   6, 0, 0, 0, 7, 8, 0, 0, 9, 0, 0, 0}));
 }
 
 TEST(ParametersTest, HalvesAreWidenedExactlyAndRoundedOnce) {
@@ -487,101 +504,6 @@ TEST(ParametersTest, NothingIsFusedOfWhatCannotBeRead) {
   EXPECT_EQ(reportOf(readerBut("lost")), "not fused: the values of @lost cannot be read");
   EXPECT_EQ(reportOf(readerBut("")), reportOf(ParameterReader()));
   EXPECT_NE(reportOf(ParameterReader()).find("2 maps as"), std::string::npos);
-}
-
-/// Values as codes and scales.
-QuantizedValues quantize(const std::vector<float> &values, int64_t columns, int64_t group) {
-  static MLIRContext context;
-  context.loadDialect<transformer::TransformerDialect>();
-  return {values, transformer::QuantizedType::get(&context, IntegerType::get(&context, 8), group),
-          columns};
-}
-
-float floatAt(const std::vector<std::byte> &bytes, size_t offset) {
-  float value = 0;
-  std::memcpy(&value, bytes.data() + offset, sizeof(value));
-  return value;
-}
-
-TEST(QuantizedValuesTest, RowsAreScalesThenCodes) {
-  // Two groups of four, the second of one element; halves go to the even code.
-  const std::vector<std::byte> rows =
-      quantize({127, -2.5F, 3.5F, -127, 1, 0, 0, 0, 0, -6}, 5, 4).rows();
-  ASSERT_EQ(rows.size(), 2U * (8 + 8));
-  EXPECT_EQ(floatAt(rows, 0), 1);
-  EXPECT_EQ(floatAt(rows, 4), 1.0F / 127);
-  const std::vector<int> expected = {127, -2, 4, -127, 127, 0, 0, 0};
-  for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(static_cast<int8_t>(rows[8 + i]), expected[i]) << i;
-  }
-  // A group of zeros has no scale.
-  EXPECT_EQ(floatAt(rows, 16), 0);
-  EXPECT_EQ(static_cast<int8_t>(rows[16 + 8 + 4]), -127);
-}
-
-TEST(QuantizedValuesTest, ValuesAreWithinHalfAStep) {
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(7 * 75);
-  for (const float size : {1e-30F, 1.0F, 1e30F}) {
-    std::generate(values.begin(), values.end(), [&] { return size * normal(random); });
-    for (const int64_t group : {0, 1, 32, 75, 100}) {
-      const std::vector<float> wide = quantize(values, 75, group).widen();
-      for (size_t i = 0; i < values.size(); ++i) {
-        const size_t row = i / 75 * 75;
-        const size_t length = group == 0 ? 75 : std::min<size_t>(group, 75);
-        const size_t begin = row + i % 75 / length * length;
-        float most = 0;
-        for (size_t k = begin; k < std::min(begin + length, row + 75); ++k) {
-          most = std::max(most, std::fabs(values[k]));
-        }
-        ASSERT_NEAR(wide[i] / most, values[i] / most, 0.5001 / 127) << group << " " << i;
-      }
-    }
-  }
-}
-
-TEST(QuantizedValuesTest, ExtremesStayInRange) {
-  // The scale of the least numbers is rounded to zero or loses digits: codes stay within 127.
-  const float least = std::numeric_limits<float>::denorm_min();
-  EXPECT_EQ(quantize({least, -least}, 2, 0).widen(), (std::vector<float>{0, 0}));
-  const std::vector<float> small = quantize({190 * least, -190 * least}, 2, 0).widen();
-  EXPECT_EQ(small, (std::vector<float>{127 * least, -127 * least}));
-  const float most = std::numeric_limits<float>::max();
-  for (const float value : quantize({most, -most, 0}, 3, 0).widen()) {
-    EXPECT_TRUE(std::isfinite(value));
-  }
-  for (const float bad :
-       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-    const std::vector<float> wide = quantize({1, bad, 1, 1}, 4, 2).widen();
-    EXPECT_TRUE(std::isnan(wide[0]) && std::isnan(wide[1]));
-    EXPECT_EQ(wide[2], 1);
-  }
-}
-
-TEST(QuantizedValuesTest, PanelsHaveScalesBeforeEveryGroup) {
-  // 6 x 5 in panels of 4 columns and groups of 3 steps: the rows of the matrix are columns.
-  std::vector<float> values(6 * 5);
-  std::iota(values.begin(), values.end(), 1.0F);
-  const QuantizedValues quantized = quantize(values, 5, 3);
-  const std::vector<float> wide = quantized.widen();
-  const std::vector<std::byte> packed = quantized.packed(4, 1);
-  const size_t part = 4 * sizeof(float) + 3 * 4, panel = 2 * 4 * sizeof(float) + 5 * 4;
-  ASSERT_EQ(packed.size(), 2 * panel);
-  for (size_t row = 0; row < 8; ++row) {
-    for (size_t k = 0; k < 5; ++k) {
-      const size_t at = row / 4 * panel + k / 3 * part;
-      const float scale = floatAt(packed, at + row % 4 * sizeof(float));
-      const auto code = static_cast<int8_t>(packed[at + 4 * sizeof(float) + k % 3 * 4 + row % 4]);
-      const float expected = row < 6 ? wide[row * 5 + k] : 0;
-      EXPECT_EQ(static_cast<float>(code) * scale, expected) << row << " " << k;
-    }
-  }
-  // Two groups of rows have panels of their own: three rows each, in panels of four.
-  const std::vector<std::byte> grouped = quantized.packed(4, 2);
-  ASSERT_EQ(grouped.size(), 2 * panel);
-  EXPECT_EQ(floatAt(grouped, panel), floatAt(packed, 3 * sizeof(float)));
-  EXPECT_EQ(floatAt(grouped, 3 * sizeof(float)), 0);
 }
 
 } // namespace

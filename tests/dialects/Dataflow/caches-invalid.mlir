@@ -383,6 +383,15 @@ dataflow.kernel @kernel_c9_encoded : (!dataflow.buffer<[tokens], i32>, !dataflow
 
 // -----
 
+// expected-error@+1 {{'dataflow.kernel' op expects encoded lookups of products of integers, got none}}
+dataflow.kernel @kernel_c9_integers : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32>
+    computes #dataflow.gather<width = 64, lookups = 1, integers> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
 // expected-error@+1 {{'dataflow.kernel' op expects encoded lookups in ascending order, below 1, got [1]}}
 dataflow.kernel @kernel_c9_lookup : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[9, 64], f32>) -> !dataflow.buffer<[tokens, 64], f32>
     computes #dataflow.gather<width = 64, lookups = 1, encoded = [1]> {

@@ -225,6 +225,23 @@ dataflow.graph @dispatch_c11(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name
 
 // -----
 
+!x = !dataflow.buffer<[tokens, 40], f32>
+!w = !dataflow.buffer<[40, 40], bf16>
+transformer.parameter @w : tensor<40x40xbf16> from "w"
+transformer.parameter @w.packed : tensor<1x40x48xbf16> = pack(@w, 48)
+dataflow.kernel @contract : (!x, !w) -> !x computes #dataflow.contract<n = 40, k = 40, arithmetic = bf16> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+dataflow.graph @dispatch_c11_together(%x: !x {dataflow.name = "x"}) -> (!x {dataflow.name = "y"}) {
+  %w = dataflow.parameter @w as @w.packed : !w
+  // expected-error@+1 {{'dataflow.dispatch' op expects '@w.packed' with 2 elements together, got 1}}
+  %0 = dataflow.dispatch @contract(%x, %w) : (!x, !w) -> !x
+  dataflow.output %0 : !x
+}
+
+// -----
+
 transformer.parameter @w : tensor<40x40xf32> from "w"
 transformer.parameter @w.packed : tensor<1x40x48xf32> = pack(@w, 48)
 dataflow.kernel @table : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[40, 40], f32>) -> !dataflow.buffer<[tokens, 40], f32> computes #dataflow.gather<width = 40, lookups = 1> {

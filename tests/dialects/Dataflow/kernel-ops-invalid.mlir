@@ -279,6 +279,38 @@ dataflow.kernel @kernel_c5 : () -> !rows computes #dataflow.gather<width = 384, 
 
 // -----
 
+// expected-error@+1 {{'dataflow.kernel' op expects weights whose rows, or every so many elements of them, a multiple of 4, share a scale, at most 65536 of them, for products of integers, got '!dataflow.buffer<[100, 64], f32>'}}
+dataflow.kernel @integers_of_f32 : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[100, 64], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, arithmetic = integers> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects weights whose rows, or every so many elements of them, a multiple of 4, share a scale, at most 65536 of them, for products of integers, got '!dataflow.buffer<[100, 64], !transformer.quantized<i8, 6>>'}}
+dataflow.kernel @integers_of_sixes : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[100, 64], !transformer.quantized<i8, 6>>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, arithmetic = integers> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects weights in bf16 for products of bf16, got '!dataflow.buffer<[100, 64], f32>'}}
+dataflow.kernel @bf16_of_f32 : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[100, 64], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, arithmetic = bf16> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op expects encoded lookups of products of bf16, got none}}
+dataflow.kernel @encoded_bf16_of_none : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[40, 64], bf16>) -> !dataflow.buffer<[tokens, 64], f32> computes #dataflow.gather<width = 64, lookups = 1, bf16> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
 // expected-error@+1 {{'dataflow.kernel' op expects positive sizes, got '#dataflow.contract<n = 100, k = 64, groups = 0>'}}
 dataflow.kernel @no_groups : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[100, 64], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, groups = 0> {
 ^bb0(%x: f32):

@@ -270,8 +270,8 @@ transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 0)
 // -----
 
 transformer.parameter @a : tensor<100x6xf32> from "a"
-// expected-error@+1 {{'transformer.parameter' op expects 'pack' with at most 2 numbers, got 3}}
-transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 48, 2, 2)
+// expected-error@+1 {{'transformer.parameter' op expects 'pack' with at most 3 numbers, got 4}}
+transformer.parameter @derived : tensor<3x6x48xf32> = pack(@a, 48, 2, 1, 2)
 
 // -----
 
@@ -378,3 +378,42 @@ func.func private @quantized_c2_negative(tensor<6x!transformer.quantized<i8, -32
 
 // expected-error@+1 {{expects 'row' or 1 to 2^40 elements that share a scale, got 2000000000000}}
 func.func private @quantized_c2_large(tensor<6x!transformer.quantized<i8, 2000000000000>>)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 6x40 for 1x40x48}}
+transformer.parameter @packed_f32_by_4 : tensor<1x40x48xf32> = pack(@a, 48, 1, 4)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @codes : tensor<6x40x!transformer.quantized<i8, 6>> = convert(@a)
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 6x40 for 1x2304}}
+transformer.parameter @packed_sixes_by_4 : tensor<1x2304xi8> = pack(@codes, 48, 1, 4)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @codes : tensor<6x40x!transformer.quantized<i8, row>> = convert(@a)
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 6x40 for 1x2304}}
+transformer.parameter @packed_by_2 : tensor<1x2304xi8> = pack(@codes, 48, 1, 2)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @codes : tensor<6x40x!transformer.quantized<i8, row>> = convert(@a)
+// expected-error@+1 {{'transformer.parameter' op expects the elements together of 'pack' from 1 to 4294967296, got 0}}
+transformer.parameter @packed_by_0 : tensor<1x2304xi8> = pack(@codes, 48, 1, 0)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xbf16> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 6x40 for 1x10x48x4}}
+transformer.parameter @packed_bf16_by_4 : tensor<1x10x48x4xbf16> = pack(@a, 48, 1, 4)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 6x40 for 1x20x48x2}}
+transformer.parameter @packed_f32_by_2 : tensor<1x20x48x2xf32> = pack(@a, 48, 1, 2)

@@ -83,6 +83,9 @@ transformer.parameter @narrow.weight : tensor<384x384xbf16> = convert(@query.wei
 // CHECK: transformer.parameter @narrow.packed : tensor<8x384x48xbf16> = pack(@narrow.weight, 48)
 transformer.parameter @narrow.packed : tensor<8x384x48xbf16> = pack(@narrow.weight, 48)
 
+// CHECK: transformer.parameter @narrow.pairs : tensor<8x192x48x2xbf16> = pack(@narrow.weight, 48, 2, 2)
+transformer.parameter @narrow.pairs : tensor<8x192x48x2xbf16> = pack(@narrow.weight, 48, 2, 2)
+
 // CHECK: transformer.parameter @out.weight.f16 : tensor<384x384xf16> from "layer.0.out.weight"
 transformer.parameter @out.weight.f16 : tensor<384x384xf16> from "layer.0.out.weight"
 // CHECK: transformer.parameter @out.weight : tensor<384x384xf32> = convert(@out.weight.f16)

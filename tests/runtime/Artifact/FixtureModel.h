@@ -99,6 +99,7 @@ struct DispatchSpec {
   uint8_t countedKeys = tokensSpace;
   uint32_t chosenGroups = 0;
   uint32_t chosenBy = 0;
+  uint8_t arithmetic = 0;
 };
 
 struct LoopSpec {

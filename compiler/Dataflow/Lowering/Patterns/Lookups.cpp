@@ -20,13 +20,13 @@ LogicalResult lowerGather(transformer::GatherOp op, EntryContext &entry) {
     if (failed(entry.limitPositions(op, positions.getRows(), op.getTableAttr(), offset))) {
       return failure();
     }
-    parts.computes = GatherAttr::get(op.getContext(), width, 0, {offset}, {}, {});
+    parts.computes = GatherAttr::get(op.getContext(), width, 0, {offset}, {}, {}, Arithmetic::F32);
     parts.results = {entry.denseBuffer({entry.rowsIn(positions.getRows()), width})};
   } else {
     if (failed(entry.limitIds(op, op.getIds(), op.getTableAttr()))) {
       return failure();
     }
-    parts.computes = GatherAttr::get(op.getContext(), width, 1, {}, {}, {});
+    parts.computes = GatherAttr::get(op.getContext(), width, 1, {}, {}, {}, Arithmetic::F32);
     parts.inputs.push_back(entry.bufferOf(op.getIds()));
   }
   parts.inputs.push_back(entry.parameter(op.getTableAttr()));
@@ -57,8 +57,9 @@ LogicalResult lowerEmbed(transformer::EmbedOp op, EntryContext &entry) {
   DenseF32ArrayAttr scales = op.getScales().empty()
                                  ? DenseF32ArrayAttr()
                                  : entry.builder.getDenseF32ArrayAttr(op.getScales());
-  parts.computes = GatherAttr::get(op.getContext(), width, op.getIds().size(),
-                                   op.getPositionOffsets(), scales, ArrayRef<int64_t>());
+  parts.computes =
+      GatherAttr::get(op.getContext(), width, op.getIds().size(), op.getPositionOffsets(), scales,
+                      ArrayRef<int64_t>(), Arithmetic::F32);
   if (op.getEpsilonAttr()) {
     parts.norm = NormAttr::get(op.getContext(), NormKind::LayerNorm, op.getEpsilonAttr());
     parts.normOperands = {entry.parameter(op.getNormWeightAttr()),

@@ -30,8 +30,8 @@ LogicalResult lowerLinearMap(Operation *op, EntryContext &entry, FlatSymbolRefAt
   int64_t width = cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(1);
   KernelParts parts;
   parts.stem = "contract";
-  parts.computes =
-      ContractAttr::get(op->getContext(), width / groups, input.getWidth() / groups, groups);
+  parts.computes = ContractAttr::get(op->getContext(), width / groups, input.getWidth() / groups,
+                                     groups, Arithmetic::F32);
   parts.inputs = {entry.bufferOf(op->getOperand(0)), entry.parameter(weight)};
   parts.results = {entry.denseBuffer({input.getShape().front(), width})};
   return dispatchWithBias(op, entry, parts, bias);

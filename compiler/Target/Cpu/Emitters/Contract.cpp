@@ -11,6 +11,7 @@
 /// What decides speed beside the tile is where weights come from. They are read once for a block of
 /// rows, and each tile asks for its share of the panel that comes next, so that a pass over few
 /// rows runs at the speed of the products and not at the latency of memory (docs/performance.md).
+#include "compiler/Target/Cpu/Emitters/ContractRows.h"
 #include "compiler/Target/Cpu/Emitters/ContractTile.h"
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 #include "compiler/Target/Cpu/Emitters/Windows.h"
@@ -19,6 +20,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <optional>
 
 using namespace mlir;
 
@@ -46,6 +49,9 @@ struct Product {
   Value rowCount = {}, list = {};
   /// Room for a panel in f32; null where weights are not unpacked.
   Value unpacked = {};
+  /// What is multiplied and, unless that is f32, how rows lie for it.
+  dataflow::Arithmetic arithmetic = dataflow::Arithmetic::F32;
+  const PreparedRows *prepared = nullptr;
   /// The group of all rows, and its bias; null where panels say what group they are of, and where
   /// there is none.
   Value group = {}, bias = {};
@@ -89,7 +95,8 @@ struct Panel {
 
 static PanelLayout layoutOf(const VectorCode &code, const KernelBody &body,
                             const Product &product) {
-  return PanelLayout::of(code, body.kernel.getOperandBuffer(1).getElementType(), product.k);
+  return PanelLayout::of(code, body.kernel.getOperandBuffer(1).getElementType(), product.k,
+                         product.arithmetic);
 }
 
 static Panel panelAt(VectorCode &code, const KernelBody &body, const Product &product,
@@ -104,8 +111,9 @@ static Panel panelAt(VectorCode &code, const KernelBody &body, const Product &pr
   }
   Value weights = body.operand(code, 1);
   int64_t bytes = layoutOf(code, body, product).panelBytes(product.k);
+  const int64_t inputColumns = product.prepared ? product.prepared->groupElements() : product.k;
   return {
-      code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, product.k),
+      code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, inputColumns),
       code.add(code.multiply(group, product.n), code.multiply(number, code.target.panelColumns)),
       number};
 }
@@ -199,8 +207,9 @@ Tiles Tiles::of(VectorCode &code, const KernelBody &body, const Product &product
   const PanelLayout read = product.unpacked ? layout.unpacked(code) : layout;
   Value everyTile = code.divideUp(code.integer(layout.linesRead()), tiles);
   Value lines = code.smaller(everyTile, code.integer(read.linesAsked()));
-  return {first, EvenParts::of(code, rows, tiles), code.multiply(lines, kLineBytes / kTileUnroll),
-          code.multiply(lines, product.k / kTileUnroll * kLineBytes)};
+  const int64_t unroll = read.unroll();
+  return {first, EvenParts::of(code, rows, tiles), code.multiply(lines, kLineBytes / unroll),
+          code.multiply(lines, product.k / unroll * kLineBytes)};
 }
 
 // Lists where the rows are that those from a place of the order on read.
@@ -335,7 +344,8 @@ uint64_t unpackedPanelBytes(dataflow::KernelOp kernel) {
   uint64_t bytes = 0;
   auto inputs = kernel.getComputes().getInputs(kernel.getKernelType());
   for (auto [index, input] : llvm::enumerate(inputs)) {
-    if (input.role != dataflow::KernelInput::Role::Matrix) {
+    if (input.role != dataflow::KernelInput::Role::Matrix ||
+        input.arithmetic != dataflow::Arithmetic::F32) {
       continue;
     }
     dataflow::BufferType matrix = kernel.getOperandBuffer(index);
@@ -378,28 +388,68 @@ static void findWeights(VectorCode &code, const KernelBody &body, Product &produ
                                  code.equal(code.remainder(step, 2), one));
 }
 
-template <> KernelScratch scratchOf(dataflow::ContractAttr) { return {}; }
+// What a product keeps of a block of rows, of which the second-level cache of every target holds
+// twice as much; and the most rows that a tile of any target has.
+static constexpr int64_t kKeptBytes = 512 * 1024;
+static constexpr int64_t kMostTileRows = 16;
+
+// Room for blocks of rows of so many bytes, at least two tiles; and the tiles that it has room for.
+static KernelScratch scratchOfBlock(int64_t rowBytes) {
+  return {.fixed = static_cast<uint64_t>(std::max(kKeptBytes, 2 * kMostTileRows * rowBytes))};
+}
+static int64_t tilesOfBlock(const VectorCode &code, int64_t rowBytes) {
+  assert(code.target.tileRows <= kMostTileRows && "scratch has room for two tiles");
+  return std::max<int64_t>(kKeptBytes / rowBytes / code.target.tileRows, 2);
+}
+
+template <> KernelScratch scratchOf(dataflow::ContractAttr computes) {
+  if (computes.getArithmetic() == dataflow::Arithmetic::F32) {
+    return {};
+  }
+  return scratchOfBlock(PreparedRows::mostBytes(computes));
+}
+
+// A product of rows that are prepared block by block.
+static void emitPrepared(VectorCode &code, const KernelBody &body, const Destination &to,
+                         const PreparedRows &prepared, Value sums) {
+  const ProductRows from = operandRows(code, body);
+  Value scratch = body.arguments.scratch(code);
+  const int64_t rowBytes = prepared.rowBytes();
+  emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd,
+             tilesOfBlock(code, rowBytes), [&](Value first, Value last) {
+               code.loop(first, last, 1, [&](Value row) {
+                 Value place = code.multiply(code.subtract(row, first), rowBytes);
+                 prepared.emitRow(code, code.at(from.memory, code.multiply(row, from.elements)),
+                                  code.bytesAt(scratch, place));
+               });
+               return ProductRows{scratch, rowBytes / int64_t(sizeof(float)), first};
+             });
+}
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
   Epilogue epilogue(code, body);
   Product product{computes.getN(), computes.getK(), computes.getGroups()};
-  product.unpacked = unpackedPanel(code, body, scratchOf(computes).fixed);
+  const std::unique_ptr<PreparedRows> prepared =
+      PreparedRows::of(code, body.kernel.getOperandBuffer(1), computes);
+  product.arithmetic = computes.getArithmetic();
+  product.prepared = prepared.get();
+  if (!prepared) {
+    product.unpacked = unpackedPanel(code, body, scratchOf(computes).fixed);
+  }
   findWeights(code, body, product);
   Destination to{KernelResult::load(code, body.arguments), epilogue, product};
   Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
+  if (prepared) {
+    emitPrepared(code, body, to, *prepared, sums);
+    return;
+  }
   ProductRows rows = operandRows(code, body);
   emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd,
              tilesInCache(code, product), [&](Value, Value) { return rows; });
 }
 
-// What the windows of a block of rows see, of which the second-level cache of every target holds
-// twice as much; and the most rows that a tile of any target has.
-static constexpr int64_t kSeenBytes = 512 * 1024;
-static constexpr int64_t kMostTileRows = 16;
-
 template <> KernelScratch scratchOf(dataflow::ContractSlideAttr computes) {
-  int64_t twoTiles = 2 * kMostTileRows * computes.getInner() * int64_t(sizeof(float));
-  return {.fixed = static_cast<uint64_t>(std::max(kSeenBytes, twoTiles))};
+  return scratchOfBlock(computes.getInner() * int64_t(sizeof(float)));
 }
 
 // The convolution over a line that a slide is, which goes over several rows at once.
@@ -420,9 +470,8 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr 
   product.unpacked = unpackedPanel(code, body, scratchOf(computes).fixed);
   Destination to{KernelResult::load(code, body.arguments), epilogue, product};
   Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
-  int64_t inner = computes.getInner(), tile = code.target.tileRows;
-  assert(tile <= kMostTileRows && "scratch has room for two tiles");
-  int64_t most = std::max<int64_t>(kSeenBytes / (inner * int64_t(sizeof(float))) / tile, 2);
+  int64_t inner = computes.getInner();
+  int64_t most = tilesOfBlock(code, inner * int64_t(sizeof(float)));
   constexpr unsigned weights = 2;
   SlideSource source(code, body, computes.getSlide(), weights);
   Value seen = body.arguments.scratch(code);

@@ -7,6 +7,9 @@
 /// those of f32 arithmetic on the weights that codes and scales stand for.
 #include "compiler/Target/Cpu/Emitters/ContractTile.h"
 
+#include "compiler/Target/Cpu/Emitters/ContractBf16.h"
+#include "compiler/Target/Cpu/Emitters/ContractIntegers.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -15,43 +18,49 @@ using namespace mlir;
 
 namespace heddle {
 
-PanelLayout PanelLayout::of(const VectorCode &code, Type type, int64_t k) {
+PanelLayout PanelLayout::of(const VectorCode &code, Type type, int64_t k,
+                            dataflow::Arithmetic arithmetic) {
   auto quantized = dyn_cast<transformer::QuantizedType>(type);
   Type element = quantized ? quantized.getCodes() : type;
   const int64_t columns = code.target.panelColumns;
   const int64_t rowBytes = columns * element.getIntOrFloatBitWidth() / 8;
   if (!quantized) {
-    return {element, rowBytes, 0, 0};
+    return {element, rowBytes, arithmetic, /*group=*/0, /*headBytes=*/0};
   }
   const int64_t group = quantized.getScalesOf(k) == 1 ? allSteps : quantized.getGroupOf(k);
-  return {element, rowBytes, group, columns * kScaleBytes};
+  const bool hasSums = arithmetic == dataflow::Arithmetic::Integers;
+  return {element, rowBytes, arithmetic, group, (hasSums ? 2 : 1) * columns * kScaleBytes};
 }
 
 int64_t PanelLayout::panelBytes(int64_t k) const {
+  const auto steps = static_cast<int64_t>(llvm::alignTo(k, together()));
   if (group == 0) {
-    return k * rowBytes;
+    return steps * rowBytes;
   }
-  const int64_t scales = group == allSteps ? 1 : llvm::divideCeilSigned(k, group);
-  return scales * scaleBytes + k * rowBytes;
+  const int64_t heads = group == allSteps ? 1 : llvm::divideCeilSigned(k, group);
+  return heads * headBytes + steps * rowBytes;
 }
 
-int64_t PanelLayout::linesRead() const { return kTileUnroll * rowBytes / kLineBytes; }
+int64_t PanelLayout::linesRead() const { return unroll() * rowBytes / kLineBytes; }
 
 std::string PanelLayout::suffix() const {
   if (element.isF32()) {
     return "";
   }
   std::string text = "_" + std::string(infoOf(elementTypeOf(element)).name);
+  if (arithmetic != dataflow::Arithmetic::F32) {
+    text += ("_by" + Twine(together())).str();
+  }
   return group > 0 ? text + "of" + std::to_string(group) : text;
 }
 
 void unpackPanel(VectorCode &code, const PanelLayout &layout, int64_t k, Value from, Value to) {
   const int64_t columns = code.target.panelColumns;
   const int64_t steps = layout.group == PanelLayout::allSteps ? k : layout.group;
-  const int64_t groupBytes = layout.scaleBytes + steps * layout.rowBytes;
+  const int64_t groupBytes = layout.headBytes + steps * layout.rowBytes;
   code.loop(code.integer(0), code.integer(k), steps, [&](Value begin) {
     Value group = code.bytesAt(from, code.multiply(code.divide(begin, steps), groupBytes));
-    Value codes = code.bytesAt(group, code.integer(layout.scaleBytes));
+    Value codes = code.bytesAt(group, code.integer(layout.headBytes));
     SmallVector<Value> scales;
     for (int64_t column = 0; column < columns; column += code.lanes) {
       scales.push_back(code.loadVector(code.at(group, column)));
@@ -69,113 +78,116 @@ void unpackPanel(VectorCode &code, const PanelLayout &layout, int64_t k, Value f
   });
 }
 
-namespace {
-/// The arguments of a tile function, in order (callTile).
-enum TileArgument { Rows, Stride, Weights, K, Sums, Ahead, Step };
+// --- what all tiles share ----------------------------------------------------------------------
 
-/// Some columns of a tile and the rows that they are multiplied with, while its code is written.
-struct TileColumns {
-  const PanelLayout &layout;
-  Block &entry;
-  ArrayRef<Value> rows;
-  /// The first one, and how many vectors of them.
-  int64_t column, vectors;
-  /// Whether memory is asked for.
-  bool asks;
-  /// What the weights are multiplied with; none, if they have no scales.
-  SmallVector<Value> scales = {};
+SmallVector<Value> TileColumns::steps(Value begin, Value end, ValueRange sums, Step step) const {
+  Value ahead = entry.getArgument(Ahead), stride = entry.getArgument(TileArgument::Step);
+  const int64_t unroll = layout.unroll(), together = layout.together();
+  Value count = code.subtract(end, begin);
+  Value whole = code.add(begin, code.multiply(code.divide(count, unroll), unroll));
+  SmallVector<Value> next = code.loop(begin, whole, unroll, sums, [&](Value i, ValueRange carried) {
+    if (first == 0 && asks) {
+      Value line = code.bytesAt(ahead, code.multiply(i, stride));
+      for (int64_t p = 0; p < layout.linesAsked(); ++p) {
+        code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
+      }
+    }
+    SmallVector<Value> sums(carried);
+    for (int64_t u = 0; u < unroll; u += together) {
+      Value k = code.add(i, u);
+      sums = step(code.subtract(k, begin), k, sums);
+    }
+    return sums;
+  });
+  return code.loop(whole, end, together, next, [&](Value i, ValueRange carried) {
+    return step(code.subtract(i, begin), i, carried);
+  });
+}
 
-  SmallVector<Value> step(VectorCode &code, Value weights, Value inPanel, Value k,
-                          ValueRange sums) const;
-  SmallVector<Value> steps(VectorCode &code, Value weights, Value begin, Value end,
-                           ValueRange sums) const;
-  SmallVector<Value> all(VectorCode &code, ValueRange sums);
-};
-} // namespace
+Value TileColumns::sumAt(int64_t row, int64_t vector) const {
+  return code.at(entry.getArgument(Sums),
+                 row * code.target.panelColumns + first + vector * code.lanes);
+}
 
-// One step of k: a vector of weights per column group times one element of every row.
-SmallVector<Value> TileColumns::step(VectorCode &code, Value weights, Value inPanel, Value k,
-                                     ValueRange sums) const {
-  Type element = layout.element;
+void TileColumns::store(ValueRange sums) const {
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const auto number = static_cast<int64_t>(i);
+    code.storeVector(sums[i], sumAt(number / vectors, number % vectors));
+  }
+}
+
+// --- tiles that multiply f32 -------------------------------------------------------------------
+
+// One step of k: a vector of weights per column group, times its scale if there are scales, times
+// one element of every row.
+static SmallVector<Value> step(const TileColumns &tile, ArrayRef<Value> scales, Value weights,
+                               Value inPanel, Value k, ValueRange sums) {
+  VectorCode &code = tile.code;
+  Type element = tile.layout.element;
   Value panelRow =
       code.storedAt(weights, code.multiply(inPanel, code.target.panelColumns), element);
   SmallVector<Value> loaded;
-  for (int64_t v = 0; v < vectors; ++v) {
-    Value place = code.integer(column + v * code.lanes);
+  for (int64_t v = 0; v < tile.vectors; ++v) {
+    Value place = code.integer(tile.first + v * code.lanes);
     Value stored = code.loadStored(code.storedAt(panelRow, place, element), element);
     loaded.push_back(scales.empty() ? stored : code.multiplyFloat(stored, scales[v]));
   }
   SmallVector<Value> next;
-  for (size_t r = 0; r < rows.size(); ++r) {
-    Value factor = code.broadcast(code.loadScalar(code.at(rows[r], k)));
-    for (int64_t v = 0; v < vectors; ++v) {
-      next.push_back(code.fma(factor, loaded[v], sums[r * vectors + v]));
+  for (size_t r = 0; r < tile.rows.size(); ++r) {
+    Value factor = code.broadcast(code.loadScalar(code.at(tile.rows[r], k)));
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      next.push_back(code.fma(factor, loaded[v], sums[r * tile.vectors + v]));
     }
   }
   return next;
 }
 
-// The steps [begin, end) of k, the first of which has its weights at `weights`.
-SmallVector<Value> TileColumns::steps(VectorCode &code, Value weights, Value begin, Value end,
-                                      ValueRange sums) const {
-  Value ahead = entry.getArgument(Ahead), step = entry.getArgument(Step);
-  Value count = code.subtract(end, begin);
-  Value whole = code.add(begin, code.multiply(code.divide(count, kTileUnroll), kTileUnroll));
-  SmallVector<Value> next =
-      code.loop(begin, whole, kTileUnroll, sums, [&](Value i, ValueRange carried) {
-        if (column == 0 && asks) {
-          Value line = code.bytesAt(ahead, code.multiply(i, step));
-          for (int64_t p = 0; p < layout.linesAsked(); ++p) {
-            code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
-          }
-        }
-        SmallVector<Value> sums(carried);
-        for (int64_t u = 0; u < kTileUnroll; ++u) {
-          Value k = code.add(i, u);
-          sums = this->step(code, weights, code.subtract(k, begin), k, sums);
-        }
-        return sums;
-      });
-  return code.loop(whole, end, 1, next, [&](Value i, ValueRange carried) {
-    return this->step(code, weights, code.subtract(i, begin), i, carried);
-  });
-}
-
 // The whole of k: of quantised weights group by group, the scales of each in registers.
-SmallVector<Value> TileColumns::all(VectorCode &code, ValueRange sums) {
-  Value weights = entry.getArgument(Weights), k = entry.getArgument(K);
+static SmallVector<Value> allSteps(const TileColumns &tile, ValueRange sums) {
+  VectorCode &code = tile.code;
+  const PanelLayout &layout = tile.layout;
+  Value weights = tile.entry.getArgument(Weights), k = tile.entry.getArgument(K);
+  auto steps = [&](ArrayRef<Value> scales, Value from, Value begin, Value end, ValueRange sums) {
+    return tile.steps(begin, end, sums, [&](Value inPanel, Value k, ValueRange sums) {
+      return step(tile, scales, from, inPanel, k, sums);
+    });
+  };
   if (layout.group == 0) {
-    return steps(code, weights, code.integer(0), k, sums);
+    return steps({}, weights, code.integer(0), k, sums);
   }
   auto ofGroup = [&](Value group, Value begin, Value end, ValueRange sums) {
-    scales.clear();
-    for (int64_t v = 0; v < vectors; ++v) {
-      scales.push_back(code.loadVector(code.at(group, column + v * code.lanes)));
+    SmallVector<Value> scales;
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      scales.push_back(code.loadVector(code.at(group, tile.first + v * code.lanes)));
     }
-    Value codes = code.bytesAt(group, code.integer(layout.scaleBytes));
-    return steps(code, codes, begin, end, sums);
+    Value codes = code.bytesAt(group, code.integer(layout.headBytes));
+    return steps(scales, codes, begin, end, sums);
   };
   if (layout.group == PanelLayout::allSteps) {
     return ofGroup(weights, code.integer(0), k, sums);
   }
   return code.loop(code.integer(0), k, layout.group, sums, [&](Value begin, ValueRange carried) {
-    int64_t groupBytes = layout.scaleBytes + layout.group * layout.rowBytes;
+    int64_t groupBytes = layout.headBytes + layout.group * layout.rowBytes;
     Value number = code.divide(begin, layout.group);
     Value end = code.smaller(code.add(begin, layout.group), k);
     return ofGroup(code.bytesAt(weights, code.multiply(number, groupBytes)), begin, end, carried);
   });
 }
 
-// The columns [column, column + vectors * lanes) of the tile, for the whole of k.
-static void tileColumns(VectorCode &code, const PanelLayout &layout, Block &entry,
-                        ArrayRef<Value> rows, int64_t column, int64_t vectors, bool asks) {
-  SmallVector<Value> sums(rows.size() * vectors, code.splat(0));
-  sums = TileColumns{layout, entry, rows, column, vectors, asks}.all(code, sums);
-  for (size_t r = 0; r < rows.size(); ++r) {
-    for (int64_t v = 0; v < vectors; ++v) {
-      int64_t place = r * code.target.panelColumns + column + v * code.lanes;
-      code.storeVector(sums[r * vectors + v], code.at(entry.getArgument(Sums), place));
-    }
+// --- tile functions ----------------------------------------------------------------------------
+
+static void emitTile(const TileColumns &tile) {
+  switch (tile.layout.arithmetic) {
+  case dataflow::Arithmetic::Integers:
+    emitIntegerTile(tile);
+    return;
+  case dataflow::Arithmetic::Bf16:
+    emitBf16Tile(tile);
+    return;
+  case dataflow::Arithmetic::F32:
+    SmallVector<Value> sums(tile.rows.size() * tile.vectors, tile.code.splat(0));
+    tile.store(allSteps(tile, sums));
+    return;
   }
 }
 
@@ -213,8 +225,8 @@ static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, fu
   }
   int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
   for (int64_t column = 0; column < width; column += columns) {
-    tileColumns(code, layout, entry, rows, column, std::min(vectors, (width - column) / code.lanes),
-                kind.asks);
+    const int64_t own = std::min(vectors, (width - column) / code.lanes);
+    emitTile({code, layout, entry, rows, column, own, kind.asks});
   }
   func::ReturnOp::create(code.builder, kernel.getLoc());
   return function;

@@ -61,31 +61,37 @@ struct Table {
   /// What an element is stored as, and the bytes of all rows that lie between each other's.
   Type element;
   int64_t panelBytes;
-  /// Elements between two of a row: so many rows lie in turns.
+  /// Elements between two of a row: so many rows lie in turns, each with so many codes together.
   int64_t stride;
+  int64_t together = 1;
 
-  static Table load(VectorCode &code, const KernelBody &body, int64_t operand, bool isEncoded) {
+  /// Where it is encoded, `arithmetic` is that of the products.
+  static Table load(VectorCode &code, const KernelBody &body, int64_t operand, bool isEncoded,
+                    dataflow::Arithmetic arithmetic) {
     dataflow::BufferType type = body.kernel.getOperandBuffer(operand);
     Type element = type.getElementType();
     int64_t stride = isEncoded ? code.target.panelColumns : 1;
-    int64_t rowBytes = storedAs(element, type.getWidth()).bytes();
+    const int64_t together = isEncoded ? dataflow::elementsTogether(arithmetic) : 1;
+    const auto elements = static_cast<int64_t>(llvm::alignTo(type.getWidth(), together));
+    int64_t rowBytes = storedAs(element, isEncoded ? elements : type.getWidth()).bytes();
     auto quantized = dyn_cast<heddle::transformer::QuantizedType>(element);
     if (quantized && isEncoded) {
       // The target refuses rows with more than one scale.
-      rowBytes = kScaleBytes + type.getWidth();
+      rowBytes = (together > 1 ? 2 : 1) * kScaleBytes + elements;
     }
-    return {body.operand(code, operand), type, quantized ? quantized.getCodes() : element,
-            stride * rowBytes, stride};
+    return {body.operand(code, operand), type,   quantized ? quantized.getCodes() : element,
+            stride * rowBytes,           stride, together};
   }
 
   TableRow at(VectorCode &code, Value row) const {
     Value panel = code.bytesAt(memory, code.multiply(code.divide(row, stride), panelBytes));
     Value number = stride == 1 ? code.integer(0) : code.remainder(row, stride);
     if (element == type.getElementType()) {
-      return {code.storedAt(panel, number, element), Value()};
+      return {code.storedAt(panel, code.multiply(number, together), element), Value()};
     }
-    Value codes = code.bytesAt(panel, code.integer(stride * kScaleBytes));
-    return {code.storedAt(codes, number, element),
+    const int64_t head = (together == 1 ? 1 : 2) * stride * kScaleBytes;
+    Value codes = code.bytesAt(panel, code.integer(head));
+    return {code.storedAt(codes, code.multiply(number, together), element),
             code.broadcast(code.loadScalar(code.at(panel, number)))};
   }
 
@@ -93,9 +99,8 @@ struct Table {
   /// its own: the second level takes twice as many requests at a time as the loads alone would
   /// make.
   void prefetch(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
-    for (int64_t lane = 0; lane < valid; ++lane) {
-      Value place = code.multiply(code.add(column, lane), stride);
-      code.prefetch(code.storedAt(row.elements, place, element));
+    for (int64_t lane = 0; lane < valid; lane += together) {
+      code.prefetch(code.storedAt(row.elements, placeOf(code, column, lane), element));
     }
   }
 
@@ -108,10 +113,16 @@ struct Table {
   }
 
 private:
+  /// The element `lane` after a column, which is a multiple of those together, from the row's
+  /// first.
+  Value placeOf(VectorCode &code, Value column, int64_t lane) const {
+    return code.add(code.multiply(column, stride),
+                    lane / together * together * stride + lane % together);
+  }
   Value loadApart(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
     Value loaded = code.splat(0.0f);
     for (int64_t lane = 0; lane < valid; ++lane) {
-      Value place = code.multiply(code.add(column, lane), stride);
+      Value place = placeOf(code, column, lane);
       loaded = vector::InsertOp::create(
           code.builder, code.location,
           code.loadStoredScalar(code.storedAt(row.elements, place, element), element), loaded,
@@ -131,10 +142,12 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Gather
   SmallVector<Table> tables;
   for (int64_t i = 0; i < lookups; ++i) {
     ids.push_back(body.operand(code, 2 * i));
-    tables.push_back(Table::load(code, body, 2 * i + 1, computes.isEncoded(i)));
+    tables.push_back(
+        Table::load(code, body, 2 * i + 1, computes.isEncoded(i), computes.getArithmetic()));
   }
   for (size_t i = 0; i < computes.getPositionOffsets().size(); ++i) {
-    tables.push_back(Table::load(code, body, 2 * lookups + i, /*isEncoded=*/false));
+    tables.push_back(
+        Table::load(code, body, 2 * lookups + i, /*isEncoded=*/false, dataflow::Arithmetic::F32));
   }
   emitRows(code, body, computes.getWidth(), [&](Value row) {
     SmallVector<TableRow> rows, nextRows;

@@ -213,6 +213,10 @@ Value VectorCode::maximum(Value a, Value b) {
   Value greater = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OGT, a, b);
   return select(greater, a, b);
 }
+Value VectorCode::minimum(Value a, Value b) {
+  Value less = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OLT, a, b);
+  return select(less, a, b);
+}
 Value VectorCode::maximumOrNan(Value a, Value b) {
   Value isNan = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, a, a);
   return select(isNan, a, maximum(a, b));

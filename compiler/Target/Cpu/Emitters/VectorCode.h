@@ -114,8 +114,9 @@ public:
   mlir::Value subtractFloat(mlir::Value a, mlir::Value b);
   mlir::Value multiplyFloat(mlir::Value a, mlir::Value b);
   mlir::Value divideFloat(mlir::Value a, mlir::Value b);
-  /// The larger; NaN in `b` is kept, NaN in `a` is not.
+  /// The larger, the smaller; NaN in `b` is kept, NaN in `a` is not.
   mlir::Value maximum(mlir::Value a, mlir::Value b);
+  mlir::Value minimum(mlir::Value a, mlir::Value b);
   /// The larger, or NaN if either is.
   mlir::Value maximumOrNan(mlir::Value a, mlir::Value b);
   mlir::Value squareRoot(mlir::Value a);

@@ -18,6 +18,15 @@ TEST(Roofline, FmaPeakIsPossible) {
   EXPECT_FALSE(rooflineTarget().empty());
 }
 
+TEST(Roofline, PeaksOfDotProductsArePossible) {
+  for (const auto measure : {measureIntegerPeak, measureBf16Peak}) {
+    const Result<double> peak = measure(1);
+    ASSERT_TRUE(peak.ok());
+    EXPECT_GT(*peak, 0.05);
+    EXPECT_LT(*peak, 2400);
+  }
+}
+
 TEST(Roofline, BandwidthIsPossible) {
   const Result<double> bandwidth = measureReadBandwidth(2, beyondCaches);
   ASSERT_TRUE(bandwidth.ok());

@@ -102,6 +102,18 @@ TEST(MachineRoof, TheLongerTimeOfEveryDispatchCounts) {
   EXPECT_DOUBLE_EQ(leastSeconds(profile, roof), 6);
 }
 
+TEST(MachineRoof, EveryArithmeticHasAPeakOfItsOwn) {
+  const MachineRoof roof = {.peak = 8,
+                            .narrowPeaks = {{Arithmetic::Integers, 32}, {Arithmetic::Bf16, 16}},
+                            .entries = {{"encode", {0, 100}}}};
+  Profile profile = {{"encode", "inner", "contract", 4, 1.0, 16e9, 1e9, 0}};
+  EXPECT_DOUBLE_EQ(leastTime(profile[0], roof).computing, 2);
+  profile[0].arithmetic = Arithmetic::Integers;
+  EXPECT_DOUBLE_EQ(leastTime(profile[0], roof).computing, 0.5);
+  profile[0].arithmetic = Arithmetic::Bf16;
+  EXPECT_DOUBLE_EQ(leastTime(profile[0], roof).computing, 1);
+}
+
 TEST(MachineRoof, TheHigherOfTwoCounts) {
   const MachineRoof before = {.peak = 80, .entries = {{"encode", {100, 30}}, {"decode", {200, 9}}}};
   const MachineRoof after = {.peak = 118,

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Makes products multiply what their weights are stored as: --precision bf16, int8 and int8-g128.
+/// Rows are rounded or quantised by the product that reads them, each for itself, so that a row has
+/// the same bits whatever is beside it. What follows a product, norms, softmax and sums among it,
+/// stays in f32.
+///
+/// Before:
+///   dataflow.kernel @contract_72x40 : (!x, !dataflow.buffer<[72, 40],
+///     !transformer.quantized<i8, row>>) -> !y computes #dataflow.contract<n = 72, k = 40>
+///   dataflow.kernel @contract_8x40 : (!x, !dataflow.buffer<[8, 40], bf16>) -> !z
+///     computes #dataflow.contract<n = 8, k = 40>
+/// After:
+///   ... computes #dataflow.contract<n = 72, k = 40, arithmetic = integers>
+///   ... computes #dataflow.contract<n = 8, k = 40, arithmetic = bf16>
+///
+/// Pinned by tests/compiler/Dataflow/narrow-rows.mlir.
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+#include "dialects/Dataflow/Dataflow.h"
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace heddle::dataflow;
+
+namespace heddle {
+
+#define GEN_PASS_DEF_NARROWROWSPASS
+#include "compiler/Passes.h.inc"
+
+namespace {
+
+/// The type of the first matrix with elements in fewer bits that a kernel multiplies with; null if
+/// there is none.
+Type narrowMatrixOf(KernelOp kernel) {
+  for (auto [index, input] :
+       llvm::enumerate(kernel.getComputes().getInputs(kernel.getKernelType()))) {
+    if (input.role == KernelInput::Role::Matrix) {
+      Type element = kernel.getOperandBuffer(index).getElementType();
+      if (isa<transformer::QuantizedType>(element) || element.isBF16()) {
+        return element;
+      }
+    }
+  }
+  return {};
+}
+
+/// "rows quantised whole, products of integers".
+std::string describe(Type weights, int64_t k) {
+  auto quantized = dyn_cast<transformer::QuantizedType>(weights);
+  if (!quantized) {
+    return "rows rounded to bf16, products of bf16";
+  }
+  const int64_t shared = quantized.getGroupOf(k);
+  return (shared == k ? "rows quantised whole"
+                      : "rows quantised by " + std::to_string(shared) + " elements") +
+         ", products of integers";
+}
+
+void narrowRows(KernelOp kernel) {
+  const Type weights = narrowMatrixOf(kernel);
+  if (!weights) {
+    return;
+  }
+  auto quantized = dyn_cast<transformer::QuantizedType>(weights);
+  const Arithmetic arithmetic = quantized ? Arithmetic::Integers : Arithmetic::Bf16;
+  auto contract = dyn_cast<ContractAttr>(kernel.getComputes());
+  if (!contract) {
+    reportDeclined(kernel.getLoc(), passNames::narrowRows,
+                   "computed in f32: " + kernel.getComputes().getNoun() + " has no kernel for " +
+                       stringifyArithmetic(arithmetic));
+    return;
+  }
+  if (contract.getArithmetic() != Arithmetic::F32) {
+    return;
+  }
+  if (quantized && !quantized.isForIntegers(contract.getK())) {
+    reportDeclined(kernel.getLoc(), passNames::narrowRows,
+                   "computed in f32: " + Twine(quantized.getGroupOf(contract.getK())) +
+                       " elements share a scale, expected a multiple of " +
+                       Twine(transformer::codesTogether) + " or the whole row, at most " +
+                       Twine(transformer::mostIntegersInSum));
+    return;
+  }
+  kernel.setComputesAttr(ContractAttr::get(kernel.getContext(), contract.getN(), contract.getK(),
+                                           contract.getGroups(), arithmetic));
+  reportTaken(kernel.getLoc(), passNames::narrowRows, describe(weights, contract.getK()));
+}
+
+struct NarrowRows : impl::NarrowRowsPassBase<NarrowRows> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      narrowRows(kernel);
+    }
+  }
+};
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Quantising rows, and the inner loop over their codes. One instruction of VNNI multiplies four
+/// codes of a row with four of each column of a vector. Without it vpmaddubsw does, whose sums of
+/// two products have 16 bits: codes of rows are made signed, so that magnitudes of at most 128 are
+/// multiplied with weights that take over their sign, and 2 * 128 * 127 fits.
+#include "compiler/Target/Cpu/Emitters/ContractIntegers.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using heddle::transformer::codesTogether;
+
+namespace heddle {
+
+// The largest code of a row, and what is taken from it where codes have signs.
+static constexpr int64_t kLargestCode = 255;
+static constexpr int64_t kSignedOffset = 128;
+// Behind codes there is room for the last vector of them.
+static constexpr int64_t kCodePadding = 16;
+// A scale and the code of zero.
+static constexpr int64_t kFactorBytes = kScaleBytes + int64_t(sizeof(int32_t));
+
+// --- integers in vectors ---------------------------------------------------------------------
+
+namespace {
+/// Lanes of 32 bits, and four codes in each.
+struct Words {
+  explicit Words(VectorCode &code)
+      : code(code), words(VectorType::get({code.lanes}, code.i32)),
+        bytes(VectorType::get({codesTogether * code.lanes}, code.builder.getI8Type())) {}
+
+  Value splat(int32_t value) const {
+    return arith::ConstantOp::create(code.builder, code.location,
+                                     DenseElementsAttr::get(words, value));
+  }
+  Value load(Value address) const {
+    return LLVM::LoadOp::create(code.builder, code.location, words, address, sizeof(int32_t));
+  }
+  /// One word, in all lanes.
+  Value broadcast(Value address) const {
+    Value word =
+        LLVM::LoadOp::create(code.builder, code.location, code.i32, address, sizeof(int32_t));
+    return vector::BroadcastOp::create(code.builder, code.location, words, word);
+  }
+  Value add(Value a, Value b) const {
+    return arith::AddIOp::create(code.builder, code.location, a, b);
+  }
+  Value subtract(Value a, Value b) const {
+    return arith::SubIOp::create(code.builder, code.location, a, b);
+  }
+  Value multiply(Value a, Value b) const {
+    return arith::MulIOp::create(code.builder, code.location, a, b);
+  }
+  Value inBytes(Value value) const {
+    return LLVM::BitcastOp::create(code.builder, code.location, bytes, value);
+  }
+  Value call(StringRef intrinsic, Type result, ValueRange arguments) const {
+    return LLVM::CallIntrinsicOp::create(code.builder, code.location, result,
+                                         code.builder.getStringAttr(intrinsic), arguments)
+        .getResults();
+  }
+  /// The nearest whole numbers, ties to even; of NaN the least there is.
+  Value nearest(Value numbers) const;
+  /// The lower 8 bits of each lane.
+  Value narrowed(Value value) const {
+    auto narrow = VectorType::get({code.lanes}, code.builder.getI8Type());
+    return arith::TruncIOp::create(code.builder, code.location, narrow, value);
+  }
+
+  VectorCode &code;
+  VectorType words, bytes;
+};
+
+/// Four codes of a row in every lane, as products take them.
+struct RowCodes {
+  Value codes;
+  /// Without a dot product: their magnitudes.
+  Value magnitudes = {};
+};
+} // namespace
+
+Value Words::nearest(Value numbers) const {
+  if (code.lanes == 8) {
+    return call("llvm.x86.avx.cvt.ps2dq.256", words, {numbers});
+  }
+  constexpr int32_t asTheProcessorRounds = 4;
+  Value all =
+      arith::ConstantOp::create(code.builder, code.location, code.builder.getI16IntegerAttr(-1));
+  Value rounding = arith::ConstantOp::create(code.builder, code.location,
+                                             code.builder.getI32IntegerAttr(asTheProcessorRounds));
+  return call("llvm.x86.avx512.mask.cvtps2dq.512", words, {numbers, splat(0), all, rounding});
+}
+
+static RowCodes loadCodes(const Words &words, Value address) {
+  VectorCode &code = words.code;
+  Value codes = words.inBytes(words.broadcast(address));
+  if (code.target.hasIntegerDotProduct) {
+    return {codes};
+  }
+  return {codes, LLVM::AbsOp::create(code.builder, code.location, words.bytes, codes,
+                                     /*is_int_min_poison=*/false)};
+}
+
+// `sums` and, lane by lane, the products of four codes with four weights.
+static Value addProducts(const Words &words, Value sums, const RowCodes &row, Value weights) {
+  VectorCode &code = words.code;
+  const bool isWide = code.lanes == 16;
+  if (code.target.hasIntegerDotProduct) {
+    StringRef dot = isWide ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256";
+    return words.call(dot, words.words, {sums, row.codes, weights});
+  }
+  auto halves = VectorType::get({2 * code.lanes}, code.builder.getI16Type());
+  Value withSign;
+  if (isWide) {
+    Value zeros = arith::ConstantOp::create(code.builder, code.location,
+                                            code.builder.getZeroAttr(words.bytes));
+    Value isNegative = arith::CmpIOp::create(code.builder, code.location, arith::CmpIPredicate::slt,
+                                             row.codes, zeros);
+    withSign = code.select(isNegative, words.subtract(zeros, weights), weights);
+  } else {
+    withSign = words.call("llvm.x86.avx2.psign.b", words.bytes, {weights, row.codes});
+  }
+  Value ones = arith::ConstantOp::create(code.builder, code.location,
+                                         DenseElementsAttr::get(halves, int16_t(1)));
+  Value pairs = words.call(isWide ? "llvm.x86.avx512.pmaddubs.w.512" : "llvm.x86.avx2.pmadd.ub.sw",
+                           halves, {row.magnitudes, withSign});
+  Value fours = words.call(isWide ? "llvm.x86.avx512.pmaddw.d.512" : "llvm.x86.avx2.pmadd.wd",
+                           words.words, {pairs, ones});
+  return words.add(sums, fours);
+}
+
+// --- rows ------------------------------------------------------------------------------------
+
+// Bytes of the codes of `k` elements. Those of fewer than a vector are written as a vector.
+static int64_t codeBytes(int64_t k) {
+  return static_cast<int64_t>(llvm::alignTo(k, kCodePadding)) + kCodePadding;
+}
+static Value codeBytes(VectorCode &code, Value k) {
+  return code.multiply(code.add(code.divideUp(k, kCodePadding), 1), kCodePadding);
+}
+
+// The codes of `k` elements, and scale and zero of every `shared` of them.
+static int64_t bytesOf(int64_t k, int64_t shared) {
+  return codeBytes(k) + llvm::divideCeilSigned(k, shared) * kFactorBytes;
+}
+
+static int64_t sharedOf(dataflow::BufferType weights, int64_t k) {
+  return cast<transformer::QuantizedType>(weights.getElementType()).getGroupOf(k);
+}
+
+QuantizedRows::QuantizedRows(dataflow::BufferType weights, dataflow::ContractAttr computes)
+    : PreparedRows(computes, bytesOf(computes.getK(), sharedOf(weights, computes.getK()))),
+      shared(sharedOf(weights, computes.getK())) {}
+
+int64_t QuantizedRows::mostBytes(int64_t k) { return bytesOf(k, codesTogether); }
+
+namespace {
+/// The least and the largest of some numbers and 0 and, in `finite`, zero or, where one of them is
+/// infinite or no number, NaN: of every lane.
+struct Extent {
+  Value least, largest, finite;
+};
+} // namespace
+
+static Extent extentOf(VectorCode &code, Value from, int64_t width) {
+  // So many chains of maxima run side by side.
+  constexpr int64_t chains = 4;
+  auto take = [&](Value least, Value largest, Value finite, Value x) {
+    return SmallVector<Value>{code.minimum(x, least), code.maximum(x, largest),
+                              code.fma(x, code.splat(0), finite)};
+  };
+  const int64_t together = chains * code.lanes, whole = width / together * together;
+  SmallVector<Value> carried(3 * chains, code.splat(0));
+  carried = code.loop(
+      code.integer(0), code.integer(whole), together, carried, [&](Value i, ValueRange before) {
+        SmallVector<Value> next;
+        for (int64_t c = 0; c < chains; ++c) {
+          Value x = code.loadVector(code.at(from, code.add(i, c * code.lanes)));
+          llvm::append_range(next, take(before[3 * c], before[3 * c + 1], before[3 * c + 2], x));
+        }
+        return next;
+      });
+  for (int64_t column = whole; column < width; column += code.lanes) {
+    Value x = code.loadVector(code.at(from, column), std::min(code.lanes, width - column));
+    llvm::copy(take(carried[0], carried[1], carried[2], x), carried.begin());
+  }
+  for (int64_t c = 1; c < chains; ++c) {
+    carried[0] = code.minimum(carried[3 * c], carried[0]);
+    carried[1] = code.maximum(carried[3 * c + 1], carried[1]);
+    carried[2] = code.addFloat(carried[3 * c + 2], carried[2]);
+  }
+  return {carried[0], carried[1], carried[2]};
+}
+
+// Quantises `width` elements that share a scale: their codes, and at `factors` scale and zero.
+static void quantize(VectorCode &code, Value from, Value to, Value factors, int64_t width) {
+  Words words(code);
+  Extent extent = extentOf(code, from, width);
+  Value below = code.maximumOfLanes(code.subtractFloat(code.splat(0), extent.least));
+  Value largest = code.maximumOfLanes(extent.largest);
+  Value codes = code.number(kLargestCode);
+  Value scale = code.addFloat(code.divideFloat(largest, codes), code.divideFloat(below, codes));
+  // Of so small numbers the inverse may be infinite.
+  Value isZero = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OLT,
+                                       scale, code.number(std::numeric_limits<float>::min()));
+  Value inverse = code.select(isZero, code.number(0), code.divideFloat(code.number(1), scale));
+  scale = code.select(isZero, code.number(0), scale);
+  scale = code.addFloat(scale, code.sumOfLanes(extent.finite));
+  const bool hasSigns = !code.target.hasIntegerDotProduct;
+  Value zeros = words.nearest(code.broadcast(code.multiplyFloat(below, inverse)));
+  Value inverses = code.broadcast(inverse);
+  auto quantizeVector = [&](Value column, int64_t valid) {
+    Value x = code.loadVector(code.at(from, column), valid);
+    Value number = words.add(words.nearest(code.multiplyFloat(x, inverses)), zeros);
+    number = arith::MaxSIOp::create(code.builder, code.location, number, words.splat(0));
+    number = arith::MinSIOp::create(code.builder, code.location, number, words.splat(kLargestCode));
+    number = hasSigns ? words.subtract(number, words.splat(kSignedOffset)) : number;
+    LLVM::StoreOp::create(code.builder, code.location, words.narrowed(number),
+                          code.bytesAt(to, column), /*alignment=*/1);
+  };
+  constexpr int64_t unroll = 4;
+  code.overRow(width, unroll, quantizeVector);
+  code.storeScalar(scale, factors);
+  Value zero = hasSigns ? words.subtract(zeros, words.splat(kSignedOffset)) : zeros;
+  Value lane = vector::ExtractOp::create(code.builder, code.location, zero, ArrayRef<int64_t>{0});
+  LLVM::StoreOp::create(code.builder, code.location, lane,
+                        code.bytesAt(factors, code.integer(kScaleBytes)), sizeof(int32_t));
+}
+
+void QuantizedRows::emitGroup(VectorCode &code, Value from, Value to) const {
+  Value factors = code.bytesAt(to, code.integer(codeBytes(k)));
+  auto quantizePart = [&](Value number, int64_t width) {
+    Value first = code.multiply(number, shared);
+    quantize(code, code.at(from, first), code.bytesAt(to, first),
+             code.bytesAt(factors, code.multiply(number, kFactorBytes)), width);
+  };
+  const int64_t whole = k / shared;
+  code.loop(code.integer(0), code.integer(whole), 1,
+            [&](Value number) { quantizePart(number, shared); });
+  if (k % shared != 0) {
+    quantizePart(code.integer(whole), k % shared);
+  }
+}
+
+// --- tiles -----------------------------------------------------------------------------------
+
+// Four steps of k from `k` on: a vector of weights for each of the columns times four codes of
+// every row.
+static SmallVector<Value> step(const TileColumns &tile, Value codes, Value inPanel, Value k,
+                               ValueRange sums) {
+  VectorCode &code = tile.code;
+  Words words(code);
+  Value panelRow = code.bytesAt(codes, code.multiply(inPanel, tile.layout.rowBytes));
+  SmallVector<Value> weights;
+  for (int64_t v = 0; v < tile.vectors; ++v) {
+    int64_t column = tile.first + v * code.lanes;
+    weights.push_back(
+        words.inBytes(words.load(code.bytesAt(panelRow, code.integer(column * codesTogether)))));
+  }
+  SmallVector<Value> next;
+  for (size_t r = 0; r < tile.rows.size(); ++r) {
+    RowCodes row = loadCodes(words, code.bytesAt(tile.rows[r], k));
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      next.push_back(addProducts(words, sums[r * tile.vectors + v], row, weights[v]));
+    }
+  }
+  return next;
+}
+
+// The sums of the steps [begin, end) of k, the first of which has its weights at `codes`.
+static SmallVector<Value> steps(const TileColumns &tile, Value codes, Value begin, Value end) {
+  SmallVector<Value> sums(tile.rows.size() * tile.vectors, Words(tile.code).splat(0));
+  return tile.steps(begin, end, sums, [&](Value inPanel, Value k, ValueRange sums) {
+    return step(tile, codes, inPanel, k, sums);
+  });
+}
+
+// Takes sums of what shares scale number `number` of a row, and the scales and sums of codes at
+// `head`, to f32; `adds` them to what is there.
+static void finish(const TileColumns &tile, ValueRange sums, Value head, Value number, bool adds) {
+  VectorCode &code = tile.code;
+  Words words(code);
+  Value factors =
+      code.add(codeBytes(code, tile.entry.getArgument(K)), code.multiply(number, kFactorBytes));
+  // Loaded once: the compiler cannot know that storing sums changes nothing of the panel.
+  SmallVector<Value> scales, codeSums;
+  for (int64_t v = 0; v < tile.vectors; ++v) {
+    int64_t column = tile.first + v * code.lanes;
+    scales.push_back(code.loadVector(code.at(head, column)));
+    codeSums.push_back(words.load(code.at(head, code.target.panelColumns + column)));
+  }
+  for (size_t r = 0; r < tile.rows.size(); ++r) {
+    Value factor = code.bytesAt(tile.rows[r], factors);
+    Value scale = code.broadcast(code.loadScalar(factor));
+    Value zero = words.broadcast(code.bytesAt(factor, code.integer(kScaleBytes)));
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      Value exact = words.subtract(sums[r * tile.vectors + v], words.multiply(zero, codeSums[v]));
+      Value number = arith::SIToFPOp::create(code.builder, code.location, code.vector, exact);
+      Value factorOfBoth = code.multiplyFloat(scale, scales[v]);
+      Value to = tile.sumAt(r, v);
+      Value sum = adds ? code.fma(number, factorOfBoth, code.loadVector(to))
+                       : code.multiplyFloat(number, factorOfBoth);
+      code.storeVector(sum, to);
+    }
+  }
+}
+
+void emitIntegerTile(const TileColumns &tile) {
+  VectorCode &code = tile.code;
+  const PanelLayout &layout = tile.layout;
+  Value weights = tile.entry.getArgument(Weights);
+  // Codes beyond the last of k are multiplied with zeros.
+  Value k = code.multiply(code.divideUp(tile.entry.getArgument(K), codesTogether), codesTogether);
+  if (layout.group == PanelLayout::allSteps) {
+    Value codes = code.bytesAt(weights, code.integer(layout.headBytes));
+    finish(tile, steps(tile, codes, code.integer(0), k), weights, code.integer(0), /*adds=*/false);
+    return;
+  }
+  // Sums of all groups have no room in registers beside those of one.
+  auto ofGroup = [&](Value begin, bool adds) {
+    int64_t groupBytes = layout.headBytes + layout.group * layout.rowBytes;
+    Value number = code.divide(begin, layout.group);
+    Value head = code.bytesAt(weights, code.multiply(number, groupBytes));
+    Value codes = code.bytesAt(head, code.integer(layout.headBytes));
+    Value end = code.smaller(code.add(begin, layout.group), k);
+    finish(tile, steps(tile, codes, begin, end), head, number, adds);
+  };
+  ofGroup(code.integer(0), /*adds=*/false);
+  code.loop(code.integer(layout.group), k, layout.group,
+            [&](Value begin) { ofGroup(begin, /*adds=*/true); });
+}
+
+} // namespace heddle

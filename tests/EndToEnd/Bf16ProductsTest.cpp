@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Products of bf16: --precision bf16. Every target gives the bits that follow from the description
+/// of #dataflow.contract: rows rounded to bf16, sums in f32 over pairs of k. Tables are stored in
+/// bf16: a row is the sum of two of them, which needs more bits.
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/KernelProgram.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace heddle {
+namespace {
+
+/// Groups of columns and the widths of one.
+struct Bf16Case {
+  int64_t groups, n, k;
+};
+
+void PrintTo(const Bf16Case &c, std::ostream *stream) {
+  *stream << c.groups << " groups of " << c.n << "x" << c.k;
+}
+
+/// The nearest bf16 number, ties to even.
+float nearestBf16(float value) {
+  if (std::isnan(value)) {
+    return value;
+  }
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  bits += 0x7FFF + ((bits >> 16) & 1);
+  return std::bit_cast<float>(bits & 0xFFFF0000U);
+}
+
+/// Half of the last bit that a bf16 number has: with it added, the number is between two of them.
+float halfOfLastBit(float value) {
+  return value == 0 ? 0 : std::ldexp(std::copysign(1.0F, value), std::ilogb(value) - 8);
+}
+
+class Bf16Products : public testing::TestWithParam<Bf16Case> {
+protected:
+  Bf16Products()
+      : c(GetParam()), random(c.n * 1000 + c.k),
+        x(randomMatrix("x", vocabulary, c.groups * c.k, random)),
+        y(randomMatrix("y", vocabulary, c.groups * c.k, random)),
+        w(randomMatrix("w", c.groups * c.n, c.k, random)) {
+    for (Matrix *matrix : {&x, &y, &w}) {
+      std::ranges::transform(matrix->values, matrix->values.begin(), nearestBf16);
+    }
+    for (size_t i = 0; i < y.values.size(); i += 3) {
+      y.values[i] = halfOfLastBit(x.values[i]);
+    }
+  }
+
+  /// An element of the product of a row.
+  float elementOf(int32_t id, int64_t column) const {
+    const int64_t first = id * x.columns + column / c.n * c.k;
+    const float *weights = w.values.data() + column * c.k;
+    float sum = 0;
+    auto add = [&](int64_t k) {
+      // A zero is added behind an odd k: it makes 0 of the sum -0, and nothing else.
+      sum = k < c.k
+                ? std::fma(nearestBf16(x.values[first + k] + y.values[first + k]), weights[k], sum)
+                : sum + 0.0F;
+    };
+    for (int64_t k = 0; k < c.k; k += 2) {
+      add(k + 1);
+      add(k);
+    }
+    return sum;
+  }
+
+  std::string compile() const {
+    const Matrix zeros = filled("b", c.groups * c.n, 0, 0);
+    const std::string rows = rowsType(c.groups * c.k), result = rowsType(c.groups * c.n);
+    return compileProgram(
+        {x, y, w, zeros}, c.groups * c.n,
+        gatherText("x", "x", c.groups * c.k) + gatherText("y", "y", c.groups * c.k) +
+            "  %row = transformer.add %x, %y : " + rows + ", " + rows + "\n" +
+            "  %out = transformer.grouped_linear %row, @w, @b {groups = " +
+            std::to_string(c.groups) + " : i64} : " + rows + " -> " + result + "\n",
+        {"--precision=bf16", "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16"});
+  }
+
+  Bf16Case c;
+  std::mt19937 random;
+  Matrix x, y, w;
+};
+
+// Every number of rows up to more than two tiles, then several blocks of rows.
+constexpr int rowCounts[] = {1, 2, 3, 5, 6, 7, 8, 9, 13, 16, 17, 19, 700};
+
+Ragged batchOf(int rows) {
+  std::vector<int32_t> ids(rows);
+  for (int i = 0; i < rows; ++i) {
+    ids[i] = (i * 7 + 3) % vocabulary;
+  }
+  Ragged batch;
+  batch.append(ids);
+  return batch;
+}
+
+TEST_P(Bf16Products, HaveTheBitsOfTheirDescription) {
+  const std::string binary = compile();
+  ASSERT_FALSE(binary.empty());
+  const int64_t width = c.groups * c.n;
+  std::vector<float> expected;
+  for (int32_t id = 0; id < vocabulary; ++id) {
+    for (int64_t column = 0; column < width; ++column) {
+      expected.push_back(elementOf(id, column));
+    }
+  }
+  for (const std::string &isa : runnableTargets(binary)) {
+    for (const int threads : {1, 2}) {
+      for (const int rows : rowCounts) {
+        const Ragged batch = batchOf(rows);
+        const std::vector<float> out = runBinary(binary, batch, isa, threads)["out"];
+        ASSERT_EQ(out.size(), size_t(rows * width));
+        for (int64_t i = 0; i < rows * width; ++i) {
+          ASSERT_EQ(out[i], expected[batch.ids[i / width] * width + i % width])
+              << isa << " row " << i / width << " of " << rows << " column " << i % width;
+        }
+      }
+    }
+  }
+}
+
+// Infinities, what is no number, and numbers that round to infinity stay what they are; numbers too
+// small to have all of their bits may count as zero.
+TEST_P(Bf16Products, OfRowsAtTheEdges) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto row = [&](int32_t id) { return x.values.begin() + id * x.columns; };
+  std::ranges::transform(w.values, w.values.begin(),
+                         [](float value) { return nearestBf16(std::fabs(value) + 0.5F); });
+  for (int32_t id = 0; id < 6; ++id) {
+    std::fill_n(row(id), x.columns, 0.0F);
+    std::fill_n(y.values.begin() + id * y.columns, y.columns, 0.0F);
+  }
+  std::fill_n(row(1), x.columns, std::numeric_limits<float>::min() / 2);
+  *row(2) = infinity;
+  *row(3) = -infinity;
+  *row(4) = std::numeric_limits<float>::quiet_NaN();
+  // The largest number of bf16 and half of its last bit: the next even number is infinite.
+  *row(5) = std::bit_cast<float>(0x7F7F0000U);
+  y.values[5 * y.columns] = halfOfLastBit(*row(5));
+  const std::string binary = compile();
+  ASSERT_FALSE(binary.empty());
+  Ragged batch;
+  batch.append(std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6});
+  for (const std::string &isa : runnableTargets(binary)) {
+    const std::vector<float> out = runBinary(binary, batch, isa)["out"];
+    const int64_t width = c.groups * c.n;
+    ASSERT_EQ(out.size(), size_t(7 * width));
+    for (int64_t column = 0; column < width; ++column) {
+      const bool isFirstGroup = column < c.n;
+      EXPECT_EQ(out[column], 0) << isa;
+      EXPECT_NEAR(out[width + column], 0, static_cast<float>(c.k) * 1e-37F) << isa;
+      EXPECT_EQ(out[2 * width + column], isFirstGroup ? infinity : 0) << isa;
+      EXPECT_EQ(out[3 * width + column], isFirstGroup ? -infinity : 0) << isa;
+      EXPECT_EQ(std::isnan(out[4 * width + column]), isFirstGroup) << isa;
+      EXPECT_EQ(out[5 * width + column], isFirstGroup ? infinity : 0) << isa;
+      EXPECT_EQ(out[6 * width + column], elementOf(6, column)) << isa;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Bf16Products,
+                         testing::Values(Bf16Case{1, 48, 64}, Bf16Case{1, 50, 7}, Bf16Case{1, 1, 1},
+                                         Bf16Case{1, 97, 333}, Bf16Case{3, 20, 18},
+                                         Bf16Case{2, 33, 129}, Bf16Case{1, 24, 9000}));
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Codes and scales of weights, and how they lie in rows and panels.
+#include "compiler/Link/QuantizedValues.h"
+
+#include "dialects/Transformer/Transformer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+using namespace mlir;
+
+namespace heddle {
+namespace {
+
+/// Values as codes and scales.
+QuantizedValues quantize(const std::vector<float> &values, int64_t columns, int64_t group) {
+  static MLIRContext context;
+  context.loadDialect<transformer::TransformerDialect>();
+  return {values, transformer::QuantizedType::get(&context, IntegerType::get(&context, 8), group),
+          columns};
+}
+
+float floatAt(const std::vector<std::byte> &bytes, size_t offset) {
+  float value = 0;
+  std::memcpy(&value, bytes.data() + offset, sizeof(value));
+  return value;
+}
+
+TEST(QuantizedValuesTest, RowsAreScalesThenCodes) {
+  // Two groups of four, the second of one element; halves go to the even code.
+  const std::vector<std::byte> rows =
+      quantize({127, -2.5F, 3.5F, -127, 1, 0, 0, 0, 0, -6}, 5, 4).rows();
+  ASSERT_EQ(rows.size(), 2U * (8 + 8));
+  EXPECT_EQ(floatAt(rows, 0), 1);
+  EXPECT_EQ(floatAt(rows, 4), 1.0F / 127);
+  const std::vector<int> expected = {127, -2, 4, -127, 127, 0, 0, 0};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(static_cast<int8_t>(rows[8 + i]), expected[i]) << i;
+  }
+  // A group of zeros has no scale.
+  EXPECT_EQ(floatAt(rows, 16), 0);
+  EXPECT_EQ(static_cast<int8_t>(rows[16 + 8 + 4]), -127);
+}
+
+// Four codes of a column lie together, their sums after the scales, zeros beyond the last element
+// and the last column.
+TEST(QuantizedValuesTest, PanelsForIntegersHaveSums) {
+  const std::vector<std::byte> panels = quantize({127, -2, 3, 4, 5, 0, 127, 0, 0, -1}, 5, 0)
+                                            .packed(/*panelColumns=*/4, /*groups=*/1,
+                                                    /*together=*/4);
+  ASSERT_EQ(panels.size(), 4U * (4 + 4 + 8));
+  EXPECT_EQ(floatAt(panels, 0), 1);
+  EXPECT_EQ(floatAt(panels, 8), 0);
+  std::vector<int32_t> sums(4);
+  std::memcpy(sums.data(), panels.data() + 16, 16);
+  EXPECT_EQ(sums, (std::vector<int32_t>{137, 126, 0, 0}));
+  const std::vector<int> expected = {127, -2, 3, 4, 0,  127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                     5,   0,  0, 0, -1, 0,   0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(static_cast<int8_t>(panels[32 + i]), expected[i]) << i;
+  }
+}
+
+// Each group has a head of its own, and the last may be shorter.
+TEST(QuantizedValuesTest, GroupsOfPanelsForIntegersFollowEachOther) {
+  const std::vector<std::byte> panels = quantize({127, 0, 0, 1, 254, 2}, 6, 4)
+                                            .packed(/*panelColumns=*/1, /*groups=*/1,
+                                                    /*together=*/4);
+  ASSERT_EQ(panels.size(), 8U + 4 + 8 + 4);
+  EXPECT_EQ(floatAt(panels, 0), 1);
+  EXPECT_EQ(floatAt(panels, 12), 2);
+  int32_t sum = 0;
+  std::memcpy(&sum, panels.data() + 16, sizeof(sum));
+  EXPECT_EQ(sum, 128);
+  EXPECT_EQ(static_cast<int8_t>(panels[21]), 1);
+  EXPECT_EQ(static_cast<int8_t>(panels[22]), 0);
+}
+
+TEST(QuantizedValuesTest, ValuesAreWithinHalfAStep) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(7 * 75);
+  for (const float size : {1e-30F, 1.0F, 1e30F}) {
+    std::generate(values.begin(), values.end(), [&] { return size * normal(random); });
+    for (const int64_t group : {0, 1, 32, 75, 100}) {
+      const std::vector<float> wide = quantize(values, 75, group).widen();
+      for (size_t i = 0; i < values.size(); ++i) {
+        const size_t row = i / 75 * 75;
+        const size_t length = group == 0 ? 75 : std::min<size_t>(group, 75);
+        const size_t begin = row + i % 75 / length * length;
+        float most = 0;
+        for (size_t k = begin; k < std::min(begin + length, row + 75); ++k) {
+          most = std::max(most, std::fabs(values[k]));
+        }
+        ASSERT_NEAR(wide[i] / most, values[i] / most, 0.5001 / 127) << group << " " << i;
+      }
+    }
+  }
+}
+
+TEST(QuantizedValuesTest, ExtremesStayInRange) {
+  // The scale of the least numbers is rounded to zero or loses digits: codes stay within 127.
+  const float least = std::numeric_limits<float>::denorm_min();
+  EXPECT_EQ(quantize({least, -least}, 2, 0).widen(), (std::vector<float>{0, 0}));
+  const std::vector<float> small = quantize({190 * least, -190 * least}, 2, 0).widen();
+  EXPECT_EQ(small, (std::vector<float>{127 * least, -127 * least}));
+  const float most = std::numeric_limits<float>::max();
+  for (const float value : quantize({most, -most, 0}, 3, 0).widen()) {
+    EXPECT_TRUE(std::isfinite(value));
+  }
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    const std::vector<float> wide = quantize({1, bad, 1, 1}, 4, 2).widen();
+    EXPECT_TRUE(std::isnan(wide[0]) && std::isnan(wide[1]));
+    EXPECT_EQ(wide[2], 1);
+  }
+}
+
+TEST(QuantizedValuesTest, PanelsHaveScalesBeforeEveryGroup) {
+  // 6 x 5 in panels of 4 columns and groups of 3 steps: the rows of the matrix are columns.
+  std::vector<float> values(6 * 5);
+  std::iota(values.begin(), values.end(), 1.0F);
+  const QuantizedValues quantized = quantize(values, 5, 3);
+  const std::vector<float> wide = quantized.widen();
+  const std::vector<std::byte> packed = quantized.packed(4, 1);
+  const size_t part = 4 * sizeof(float) + 3 * 4, panel = 2 * 4 * sizeof(float) + 5 * 4;
+  ASSERT_EQ(packed.size(), 2 * panel);
+  for (size_t row = 0; row < 8; ++row) {
+    for (size_t k = 0; k < 5; ++k) {
+      const size_t at = row / 4 * panel + k / 3 * part;
+      const float scale = floatAt(packed, at + row % 4 * sizeof(float));
+      const auto code = static_cast<int8_t>(packed[at + 4 * sizeof(float) + k % 3 * 4 + row % 4]);
+      const float expected = row < 6 ? wide[row * 5 + k] : 0;
+      EXPECT_EQ(static_cast<float>(code) * scale, expected) << row << " " << k;
+    }
+  }
+  // Two groups of rows have panels of their own: three rows each, in panels of four.
+  const std::vector<std::byte> grouped = quantized.packed(4, 2);
+  ASSERT_EQ(grouped.size(), 2 * panel);
+  EXPECT_EQ(floatAt(grouped, panel), floatAt(packed, 3 * sizeof(float)));
+  EXPECT_EQ(floatAt(grouped, 3 * sizeof(float)), 0);
+}
+
+} // namespace
+} // namespace heddle
