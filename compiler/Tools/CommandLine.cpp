@@ -106,7 +106,7 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   request.names = optionNames;
   app.name("heddlec");
   app.description("Compiles Transformer variants to one binary");
-  addText(app, "INPUT", request.path, "", "a model folder, or a program FILE.mlir");
+  addText(app, "INPUT", request.path, "", "a model folder, a GGUF file, or a program FILE.mlir");
   addText(app, "-o", line.output, "FILE", "the binary OUT.so, or the program after --stop-after");
   addTargets(app, request);
   addText(app, optionNames.precision, request.precision, "NAME", "of weights and products")
@@ -118,7 +118,8 @@ void declareOptions(CLI::App &app, CommandLine &line) {
            "the first phase to run: INPUT is the result of the one before; without it, the phase "
            "after the one that INPUT says it is in");
   addText(app, optionNames.weights, request.weights, "PATH",
-          "the model's folder, or a file of weights, for a program FILE.mlir; without it, what "
+          "the model's folder, a GGUF file or a file of weights, for a program FILE.mlir; without "
+          "it, what "
           "lies beside the program");
   addText(app, "--report", line.reportFile, "FILE",
           "write every candidate of every pass, taken or not, and why: FILE.html is a page with "
@@ -263,7 +264,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
     return unexpected(app, rest.front());
   }
   if (line.request.path.empty()) {
-    return usage("no INPUT, expected a model folder or a program FILE.mlir");
+    return usage("no INPUT, expected a model folder, a GGUF file or a program FILE.mlir");
   }
   if (!line.problem.empty()) {
     return usage(line.problem);

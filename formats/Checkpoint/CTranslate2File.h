@@ -33,12 +33,17 @@
 
 namespace heddle {
 
+struct GgufType;
+
 /// A tensor as in safetensors files, with the scales that CTranslate2 stores beside quantized
-/// weights.
+/// weights, or in the blocks of a GGUF file.
 struct StoredTensor : SafetensorsTensor {
   /// Unaligned f32, one scale for all items or one for each row (index of the first dimension). A
   /// value is its item divided by its scale. If there are no scales, the items are the values.
-  std::span<const std::byte> scales;
+  std::span<const std::byte> scales = {};
+  /// The quantised type of GGUF whose blocks `bytes` are; `dtype` is then F32, what they stand for.
+  /// Null for all other tensors.
+  const GgufType *blocks = nullptr;
 
   /// Whether Checkpoint::readF32() can read the values.
   bool isReal() const {

@@ -70,7 +70,7 @@ Result<Checkpoint> Checkpoint::openIndex(const std::string &folder, const std::s
                           fmt::format("{}: tensor {}: is not in {}, the file that the index names",
                                       indexPath, quote(name), quote(shard)));
     }
-    checkpoint.add({tensors[found->second], {}}, number);
+    checkpoint.add({tensors[found->second]}, number);
   }
   return checkpoint;
 }
@@ -79,7 +79,7 @@ Result<Checkpoint> Checkpoint::openSafetensors(const std::string &path, const st
   Checkpoint checkpoint(path);
   HEDDLE_ASSIGN(SafetensorsFile shard, SafetensorsFile::open(file));
   for (const SafetensorsTensor &tensor : shard.tensors()) {
-    checkpoint.add({tensor, {}}, 0);
+    checkpoint.add({tensor}, 0);
   }
   checkpoint.shards.push_back(std::move(shard));
   return checkpoint;
@@ -94,9 +94,27 @@ Result<Checkpoint> Checkpoint::openCTranslate2(const std::string &path, const st
   return checkpoint;
 }
 
+Result<Checkpoint> Checkpoint::openGguf(const std::string &path) {
+  Checkpoint checkpoint(path);
+  HEDDLE_ASSIGN(checkpoint.blocks, GgufFile::open(path));
+  for (const GgufTensor &tensor : checkpoint.blocks->tensors()) {
+    StoredTensor stored;
+    stored.name = tensor.name;
+    stored.dtype = tensor.type->plain.value_or(ElementType::F32);
+    stored.shape = tensor.shape;
+    stored.bytes = tensor.bytes;
+    stored.blocks = tensor.type->plain ? nullptr : tensor.type;
+    checkpoint.add(std::move(stored), 0);
+  }
+  return checkpoint;
+}
+
 Result<Checkpoint> Checkpoint::open(const std::string &path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) {
+    if (fs::path(path).extension() == ".gguf" || isGgufFile(path)) {
+      return openGguf(path);
+    }
     return fs::path(path).extension() == ".bin" ? openCTranslate2(path, path)
                                                 : openSafetensors(path, path);
   }
@@ -128,7 +146,7 @@ Result<Checkpoint> Checkpoint::ofTensors(std::span<const SafetensorsTensor> tens
                                       checkpoint.place, quote(tensor.name), tensor.bytes.size(),
                                       formatShape(tensor.shape), infoOf(tensor.dtype).name));
     }
-    if (!checkpoint.add({tensor, {}}, 0)) {
+    if (!checkpoint.add({tensor}, 0)) {
       return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: tensor {} appears twice",
                                                        checkpoint.place, quote(tensor.name)));
     }
@@ -190,6 +208,7 @@ Result<Checkpoint> Checkpoint::withViews(std::span<const TensorView> views) && {
   // Views share the mapped bytes.
   result.shards = std::move(shards);
   result.binary = std::move(binary);
+  result.blocks = std::move(blocks);
   return result;
 }
 
@@ -200,6 +219,9 @@ std::vector<std::string> Checkpoint::filePaths() const {
   }
   if (binary) {
     paths.push_back(binary->path());
+  }
+  if (blocks) {
+    paths.push_back(blocks->path());
   }
   return paths;
 }
@@ -222,6 +244,9 @@ const std::string &Checkpoint::pathOf(const Entry &entry) const {
   if (binary) {
     return binary->path();
   }
+  if (blocks) {
+    return blocks->path();
+  }
   return shards.empty() ? place : shards[entry.file].path();
 }
 
@@ -242,6 +267,10 @@ Result<std::string> Checkpoint::fileOf(std::string_view name) const {
 Status Checkpoint::readF32(std::string_view name, std::span<float> destination) const {
   HEDDLE_ASSIGN(const Entry *const entry, locate(name));
   const StoredTensor &tensor = entry->tensor;
+  if (tensor.blocks != nullptr) {
+    HEDDLE_TRY_WITH(convertGgufToF32(*tensor.blocks, tensor.bytes, destination), describe(*entry));
+    return {};
+  }
   HEDDLE_TRY_WITH(tensor.scales.empty()
                       ? convertToF32(tensor.dtype, tensor.bytes, destination)
                       : convertScaledToF32(tensor.dtype, tensor.bytes, tensor.scales, destination),
@@ -283,6 +312,8 @@ void Checkpoint::releasePages(std::string_view name) const {
   const Entry &entry = entries[found->second];
   if (binary) {
     binary->releasePages(entry.tensor);
+  } else if (blocks) {
+    blocks->releasePages(entry.tensor.bytes);
   } else if (!shards.empty()) {
     shards[entry.file].releasePages(entry.tensor);
   }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The tensors of a model by name, in one safetensors file, in several with an index, in
-/// CTranslate2's model.bin, or in memory. Files stay mapped. A tensor is converted on request and
-/// its pages can be released afterwards, so that memory does not grow with the model.
+/// CTranslate2's model.bin, in a GGUF file, or in memory. Files stay mapped. A tensor is converted
+/// on request and its pages can be released afterwards, so that memory does not grow with the
+/// model.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
 #define HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
 
 #include "formats/Checkpoint/CTranslate2File.h"
 #include "formats/Checkpoint/Safetensors.h"
+#include "formats/Gguf/GgufFile.h"
 #include "heddle/Status.h"
 
 #include <cstdint>
@@ -35,9 +37,9 @@ struct TensorView {
 /// Move-only; safe to read from several threads.
 class Checkpoint {
 public:
-  /// Opens a .safetensors file, the .bin file of a CTranslate2 model, or a folder. In a folder it
-  /// takes the first of model.safetensors, model.safetensors.index.json with the files it names,
-  /// and model.bin.
+  /// Opens a .safetensors file, the .bin file of a CTranslate2 model, a file that begins as GGUF
+  /// files do or is named .gguf, or a folder. In a folder it takes the first of model.safetensors,
+  /// model.safetensors.index.json with the files it names, and model.bin.
   static Result<Checkpoint> open(const std::string &path);
 
   /// Tensors in memory, which must outlive the checkpoint; `where` begins every message about them.
@@ -56,6 +58,8 @@ public:
   const std::vector<SafetensorsFile> &files() const { return shards; }
   /// The model.bin; null for other formats.
   const CTranslate2File *ctranslate2() const { return binary ? &*binary : nullptr; }
+  /// The GGUF file; null for other formats.
+  const GgufFile *gguf() const { return blocks ? &*blocks : nullptr; }
   /// The paths of all files, whatever their format.
   std::vector<std::string> filePaths() const;
 
@@ -66,8 +70,8 @@ public:
   /// The path of the file that holds the tensor.
   Result<std::string> fileOf(std::string_view name) const;
 
-  /// Converts F32, F16, BF16 or quantized values to f32. `destination` must have exactly their
-  /// number.
+  /// Converts F32, F16, BF16 or quantized values to f32, those of GGUF with ggml's bits.
+  /// `destination` must have exactly their number.
   Status readF32(std::string_view name, std::span<float> destination) const;
   /// The bytes of as many values of `type`: F32 as readF32() gives them, or of the type that the
   /// file has, as they are there; InvalidArgument for another type.
@@ -84,6 +88,7 @@ private:
   static Result<Checkpoint> openIndex(const std::string &folder, const std::string &indexPath);
   static Result<Checkpoint> openSafetensors(const std::string &path, const std::string &file);
   static Result<Checkpoint> openCTranslate2(const std::string &path, const std::string &file);
+  static Result<Checkpoint> openGguf(const std::string &path);
 
   /// A tensor and the index of its file.
   struct Entry {
@@ -100,6 +105,7 @@ private:
   std::string place;
   std::vector<SafetensorsFile> shards;
   std::optional<CTranslate2File> binary;
+  std::optional<GgufFile> blocks;
   std::vector<std::string> order;
   std::vector<Entry> entries;
   std::map<std::string, size_t, std::less<>> places;

@@ -9,6 +9,7 @@
 #include "formats/CTranslate2/CTranslate2Vocabulary.h"
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/TokenizerImport.h"
+#include "formats/Tokenizer/WordPieces.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -218,38 +219,21 @@ static Result<std::string> readTokenText(const Config &config, std::string_view 
   return object.ok() ? object->string("content") : config.stringOr(key, absent);
 }
 
-namespace {
-/// The settings of Transformers' BertTokenizer, from vocab.txt and tokenizer_config.json.
-struct WordPieces {
-  /// Ids by piece.
-  nlohmann::json ids = nlohmann::json::object();
-  nlohmann::json added = nlohmann::json::array();
-
-  /// Adds a special token, named in the configuration or by default, and returns [token, id].
-  Result<nlohmann::json> addSpecial(const Config &config, std::string_view key,
-                                    std::string_view usual, const std::string &path);
-};
-} // namespace
-
-Result<nlohmann::json> WordPieces::addSpecial(const Config &config, std::string_view key,
-                                              std::string_view usual, const std::string &path) {
-  HEDDLE_ASSIGN(const std::string text, readTokenText(config, key, usual));
-  if (!ids.contains(text)) {
+/// The special token of that key, or the usual one.
+static Result<std::string> readSpecial(const Config &config, std::string_view key,
+                                       std::string_view usual,
+                                       const std::vector<std::string> &pieces,
+                                       const std::string &path) {
+  HEDDLE_ASSIGN(std::string text, readTokenText(config, key, usual));
+  if (std::find(pieces.begin(), pieces.end(), text) == pieces.end()) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: has no piece {}, which is its {}", path,
                                                      quote(text), quote(key)));
   }
-  added.push_back({{"id", ids[text]},
-                   {"content", text},
-                   {"single_word", false},
-                   {"lstrip", false},
-                   {"rstrip", false},
-                   {"normalized", false},
-                   {"special", true}});
-  return nlohmann::json::array({text, ids[text]});
+  return text;
 }
 
-/// The BertNormalizer that the configuration describes.
-static Result<nlohmann::json> readBertNormalizer(const Config &config) {
+/// The normalizer that the configuration describes.
+static Status readNormalizer(const Config &config, WordPieces &words) {
   HEDDLE_ASSIGN(const bool isBasic, config.booleanOr("do_basic_tokenize", true));
   if (!isBasic) {
     return HEDDLE_ERROR(Unsupported,
@@ -257,17 +241,12 @@ static Result<nlohmann::json> readBertNormalizer(const Config &config) {
                                     "tokenizer.json in the folder",
                                     config.where()));
   }
-  HEDDLE_ASSIGN(const bool lower, config.booleanOr("do_lower_case", true));
-  HEDDLE_ASSIGN(const bool chinese, config.booleanOr("tokenize_chinese_chars", true));
-  nlohmann::json accents;
+  HEDDLE_ASSIGN(words.lowerCase, config.booleanOr("do_lower_case", true));
+  HEDDLE_ASSIGN(words.splitsChinese, config.booleanOr("tokenize_chinese_chars", true));
   if (config.has("strip_accents")) {
-    HEDDLE_ASSIGN(accents, config.boolean("strip_accents"));
+    HEDDLE_ASSIGN(words.stripAccents, config.boolean("strip_accents"));
   }
-  return nlohmann::json{{"type", "BertNormalizer"},
-                        {"clean_text", true},
-                        {"handle_chinese_chars", chinese},
-                        {"strip_accents", accents},
-                        {"lowercase", lower}};
+  return {};
 }
 
 /// Refuses other tokenizers that also use vocab.txt but split texts differently.
@@ -297,36 +276,22 @@ Result<FolderTokenizers> TokenizerFolder::openWordPieces() const {
   HEDDLE_ASSIGN(const Config config, isConfigured ? Config::open(pathOf("tokenizer_config.json"))
                                                   : Config::parse("{}", path));
   HEDDLE_TRY(checkWordPieces(config));
-  WordPieces pieces;
-  // The last of several equal lines counts, as in a Python dictionary.
-  for (size_t i = 0; i < lines.size(); ++i) {
-    pieces.ids[lines[i]] = i;
-  }
-  HEDDLE_ASSIGN(nlohmann::json normalizer, readBertNormalizer(config));
+  WordPieces words;
+  words.pieces = lines;
+  HEDDLE_TRY(readNormalizer(config, words));
   // Padding and mask tokens are optional: an encoder needs neither.
   for (const auto &[key, usual] :
        {std::pair("pad_token", "[PAD]"), std::pair("mask_token", "[MASK]")}) {
-    if (config.has(key) || pieces.ids.contains(usual)) {
-      HEDDLE_TRY(pieces.addSpecial(config, key, usual, path).status());
+    if (config.has(key) || std::find(lines.begin(), lines.end(), usual) != lines.end()) {
+      HEDDLE_ASSIGN(std::string token, readSpecial(config, key, usual, lines, path));
+      words.special.push_back(std::move(token));
     }
   }
-  HEDDLE_ASSIGN(const nlohmann::json unknown,
-                pieces.addSpecial(config, "unk_token", "[UNK]", path));
-  HEDDLE_ASSIGN(const nlohmann::json begin, pieces.addSpecial(config, "cls_token", "[CLS]", path));
-  HEDDLE_ASSIGN(const nlohmann::json end, pieces.addSpecial(config, "sep_token", "[SEP]", path));
-  nlohmann::json json = {
-      {"added_tokens", std::move(pieces.added)},
-      {"normalizer", std::move(normalizer)},
-      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-      {"post_processor", {{"type", "BertProcessing"}, {"sep", end}, {"cls", begin}}},
-      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}}};
-  json["model"] = {{"type", "WordPiece"},
-                   {"unk_token", unknown[0]},
-                   {"continuing_subword_prefix", "##"},
-                   {"max_input_chars_per_word", 100},
-                   {"vocab", std::move(pieces.ids)}};
+  HEDDLE_ASSIGN(words.unknown, readSpecial(config, "unk_token", "[UNK]", lines, path));
+  HEDDLE_ASSIGN(words.begin, readSpecial(config, "cls_token", "[CLS]", lines, path));
+  HEDDLE_ASSIGN(words.end, readSpecial(config, "sep_token", "[SEP]", lines, path));
   FolderTokenizers result;
-  result.source = TokenizerFile::fromJson(std::move(json), path);
+  result.source = TokenizerFile::fromJson(wordPieceTokenizer(words), path);
   if (isConfigured) {
     result.source->all.push_back(pathOf("tokenizer_config.json"));
   }

@@ -47,7 +47,7 @@ static std::optional<std::string> describeForeign(const fs::path &path) {
                        parentOf(path));
   }
   if (start.starts_with("GGUF")) {
-    return fmt::format("is a GGUF file, which is not supported, {}", downloads);
+    return fmt::format("is a GGUF file, expected it by itself: heddlec {}", path.string());
   }
   if (start.starts_with("\x7f"
                         "ELF")) {
@@ -88,8 +88,8 @@ Status refuseFile(const std::string &path) {
                   known.value_or(isPickle(fs::path(path).filename().string())
                                      ? "holds pickled tensors of PyTorch, which "
                                        "are not supported, expected a model's folder"
-                                     : "is neither a model's folder nor a .mlir "
-                                       "file")));
+                                     : "is neither a model's folder nor a GGUF "
+                                       "or .mlir file")));
 }
 
 /// The names of a folder's files, sorted, so that messages do not depend on the file system.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads model folders and programs in text.
+/// Reads model folders, GGUF files and programs in text.
 #include "frontend/Import/Import.h"
 
 #include "base/MappedFile.h"
@@ -161,8 +161,8 @@ static Status addTokenizers(SourceHash &hash, const ImportedModel &model) {
   return {};
 }
 
-/// Whether the configuration was written by the model's authors or, for a CTranslate2 folder,
-/// derived from its files.
+/// Whether the configuration was written by the model's authors or, for a CTranslate2 folder or a
+/// GGUF file, derived from it.
 enum class ConfigOrigin { File, Derived };
 
 /// Builds the family's program and checks that configuration and checkpoint fit it.
@@ -262,6 +262,26 @@ static Result<ImportedModel> importCTranslate2(MLIRContext &context, const std::
   for (const std::string &file : description.files) {
     HEDDLE_TRY(hash.add(fs::path(file).filename().string(), file));
   }
+  HEDDLE_TRY(addFiles(hash, checkpoint));
+  model.sourceHash = hash.digits();
+  model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
+  return model;
+}
+
+static Result<ImportedModel> importGguf(MLIRContext &context, const std::string &path) {
+  HEDDLE_ASSIGN(GgufModelFile read, openGgufModel(path));
+  auto &[checkpoint, description] = read;
+  ImportedModel model;
+  HEDDLE_TRY(buildProgram(context,
+                          {description.config, checkpoint, description.sentence, std::nullopt},
+                          ConfigOrigin::Derived, model));
+  model.notes.insert(model.notes.end(), description.notes.begin(), description.notes.end());
+  FolderTokenizers tokenizers;
+  tokenizers.source = std::move(description.tokenizer);
+  describeTexts(*model.module, description.sentence, tokenizers);
+  HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), description.sentence));
+  // The tokenizer is in the same file.
+  SourceHash hash;
   HEDDLE_TRY(addFiles(hash, checkpoint));
   model.sourceHash = hash.digits();
   model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
@@ -380,6 +400,9 @@ Result<ImportedModel> importModel(MLIRContext &context, const std::string &path,
   }
   if (fs::path(path).extension() == ".mlir") {
     return importProgram(context, path, weights);
+  }
+  if (isGgufFile(path)) {
+    return importGguf(context, path);
   }
   return refuseFile(path);
 }

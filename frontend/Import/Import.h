@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Turns the user's input (a model's folder, or a program in text and its weights) into a verified
-/// program and an open checkpoint that fit together. It reads no weights.
+/// Turns the user's input (a model's folder, a GGUF file, or a program in text and its weights)
+/// into a verified program and an open checkpoint that fit together. It reads no weights.
 #ifndef HEDDLE_FRONTEND_IMPORT_IMPORT_H
 #define HEDDLE_FRONTEND_IMPORT_IMPORT_H
 
@@ -59,9 +59,9 @@ struct ImportedModel {
 
 /// Reads `path`: a folder as Hugging Face transformers or sentence-transformers save one
 /// (config.json, model.safetensors, perhaps generation_config.json, a tokenizer and modules.json),
-/// one of a CTranslate2 model (model.bin and vocabularies), or FILE.mlir with its weights and
-/// perhaps a tokenizer beside it (ModelFiles.h) or, if that is not empty, in `weights`. Calls in a
-/// program are inlined.
+/// one of a CTranslate2 model (model.bin and vocabularies), a GGUF file of a supported
+/// architecture, which has all of it, or FILE.mlir with its weights and perhaps a tokenizer beside
+/// it (ModelFiles.h) or, if that is not empty, in `weights`. Calls in a program are inlined.
 ///
 /// A tensor that is missing, has another shape or has no floating type is an error. A tensor that
 /// the model does not use is an error in a folder, unless the family expects it, and a note for a

@@ -36,6 +36,13 @@ Result<CTranslate2Folder> openCTranslate2Folder(const std::string &folder) {
   return CTranslate2Folder{std::move(checkpoint), std::move(description)};
 }
 
+Result<GgufModelFile> openGgufModel(const std::string &path) {
+  HEDDLE_ASSIGN(Checkpoint stored, Checkpoint::open(path));
+  HEDDLE_ASSIGN(GgufModel description, readGgufModel(*stored.gguf()));
+  HEDDLE_ASSIGN(Checkpoint checkpoint, std::move(stored).withViews(description.tensors));
+  return GgufModelFile{std::move(checkpoint), std::move(description)};
+}
+
 Result<FolderTokenizers> readWordLists(const CTranslate2Model &model) {
   const CTranslate2Vocabularies &lists = model.vocabularies;
   HEDDLE_ASSIGN(const int64_t unknown, model.config.integer("unk_token_id", 0, tableLimit));
@@ -111,13 +118,27 @@ static Status addModel(ProgramFiles &files, const std::string &path) {
   return {};
 }
 
+/// Adds the weights of a single file; a GGUF file has a tokenizer too.
+static Status addFile(ProgramFiles &files, const std::string &path) {
+  if (!isGgufFile(path)) {
+    HEDDLE_ASSIGN(files.checkpoint, Checkpoint::open(path));
+    return {};
+  }
+  HEDDLE_ASSIGN(GgufModelFile model, openGgufModel(path));
+  files.checkpoint = std::move(model.checkpoint);
+  if (!files.tokenizers.source) {
+    files.tokenizers.source = std::move(model.description.tokenizer);
+  }
+  return {};
+}
+
 Result<ProgramFiles> openGivenFiles(const std::string &path) {
   ProgramFiles files;
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
     HEDDLE_TRY(addModel(files, path));
   } else {
-    HEDDLE_ASSIGN(files.checkpoint, Checkpoint::open(path));
+    HEDDLE_TRY(addFile(files, path));
   }
   return files;
 }
@@ -137,7 +158,7 @@ Result<ProgramFiles> findProgramFiles(const std::string &program, const std::str
   }
   const std::string &file = given.empty() ? weights : given;
   if (!given.empty() || isThere(weights)) {
-    HEDDLE_ASSIGN(files.checkpoint, Checkpoint::open(file));
+    HEDDLE_TRY(addFile(files, file));
   }
   const fs::path folder = fs::path(program).parent_path();
   HEDDLE_TRY(addFolder(files, folder.empty() ? "." : folder.string()));

@@ -7,6 +7,7 @@
 
 #include "formats/CTranslate2/CTranslate2.h"
 #include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Gguf/GgufModel.h"
 #include "formats/Tokenizer/TokenizerFile.h"
 #include "heddle/Status.h"
 
@@ -36,6 +37,16 @@ Result<CTranslate2Folder> openCTranslate2Folder(const std::string &folder);
 /// The word lists of a CTranslate2 folder, with the tokens that the model puts around a source.
 Result<FolderTokenizers> readWordLists(const CTranslate2Model &model);
 
+/// An opened GGUF file.
+struct GgufModelFile {
+  /// The tensors under the names of the family.
+  Checkpoint checkpoint;
+  GgufModel description;
+};
+
+/// Opens a GGUF file of a supported architecture.
+Result<GgufModelFile> openGgufModel(const std::string &path);
+
 /// The files beside a program in text.
 struct ProgramFiles {
   /// Nothing if there are no weights.
@@ -43,13 +54,13 @@ struct ProgramFiles {
   FolderTokenizers tokenizers;
 };
 
-/// The weights of a file, or the weights and tokenizers of a model's folder.
+/// The weights of a file, or the weights and tokenizers of a model's folder or GGUF file.
 Result<ProgramFiles> openGivenFiles(const std::string &path);
 
 /// Finds the weights and tokenizers of PROGRAM.mlir: PROGRAM.safetensors and
 /// PROGRAM.tokenizer.json, or else those of the model's folder that contains it. `given`, if not
-/// empty, is a file of weights or a model's folder. It takes precedence over the program's own
-/// folder. NotFound if the program `needsWeights` and has none.
+/// empty, is a file of weights, a GGUF file or a model's folder. It takes precedence over the
+/// program's own folder. NotFound if the program `needsWeights` and has none.
 Result<ProgramFiles> findProgramFiles(const std::string &program, const std::string &given,
                                       bool needsWeights);
 

@@ -67,7 +67,7 @@ void keepStoredTypes(ModuleOp module, const Checkpoint &checkpoint) {
   for (auto parameter : llvm::make_early_inc_range(module.getOps<ParameterOp>())) {
     const std::optional<llvm::StringRef> source = parameter.getSource();
     const StoredTensor *tensor = source ? checkpoint.find(*source) : nullptr;
-    if (tensor == nullptr || !tensor->scales.empty() ||
+    if (tensor == nullptr || !tensor->scales.empty() || tensor->blocks != nullptr ||
         !parameter.getTensorType().getElementType().isF32() ||
         (tensor->dtype != ElementType::F16 && tensor->dtype != ElementType::BF16)) {
       continue;

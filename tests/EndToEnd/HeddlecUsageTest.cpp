@@ -25,9 +25,13 @@ struct UsageCase {
 const char *const phases = "expected one of model, fused, dataflow, kernels, llvm, asm, so";
 
 const std::vector<UsageCase> usageCases = {
-    {"NoInput", {"-o", "x.so"}, "no INPUT, expected a model folder or a program FILE.mlir"},
-    {"NothingAtAll", {}, "no INPUT, expected a model folder or a program FILE.mlir"},
-    {"EmptyInput", {"", "-o", "x.so"}, "no INPUT, expected a model folder or a program FILE.mlir"},
+    {"NoInput",
+     {"-o", "x.so"},
+     "no INPUT, expected a model folder, a GGUF file or a program FILE.mlir"},
+    {"NothingAtAll", {}, "no INPUT, expected a model folder, a GGUF file or a program FILE.mlir"},
+    {"EmptyInput",
+     {"", "-o", "x.so"},
+     "no INPUT, expected a model folder, a GGUF file or a program FILE.mlir"},
     {"TwoInputs", {"m", "n", "-o", "x.so"}, "unexpected argument \"n\""},
     {"UnknownOption", {"m", "-o", "x.so", "--frob"}, "unexpected argument \"--frob\""},
     {"UnknownOptionWithValue", {"m", "--frob=1", "-o", "x.so"}, "unexpected argument \"--frob=1\""},

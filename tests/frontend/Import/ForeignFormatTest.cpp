@@ -44,14 +44,6 @@ TEST_P(ForeignFile, IsNamed) {
 }
 
 static const FileCase fileCases[] = {
-    {"Gguf", "tiny.gguf", "GGUF\x03",
-     "is a GGUF file, which is not supported, expected a model's folder in Hugging Face's format, "
-     "as "
-     "'hf download OWNER/NAME --local-dir NAME' fetches it"},
-    {"GgufByAnotherName", "tiny.bin", "GGUF\x03",
-     "is a GGUF file, which is not supported, expected a model's folder in Hugging Face's format, "
-     "as "
-     "'hf download OWNER/NAME --local-dir NAME' fetches it"},
     {"Onnx", "tiny.onnx", "\x08\x08",
      "is an ONNX graph, which is not supported, expected a model's folder in Hugging Face's "
      "format, as "
@@ -59,6 +51,10 @@ static const FileCase fileCases[] = {
     {"Pointer", "model.safetensors", pointer,
      "is a Git LFS pointer, not the file it stands for, expected the file: run 'git lfs pull' in "
      "{}"},
+    {"PointerToGguf", "model.gguf", pointer,
+     "is a Git LFS pointer, not the file it stands for, expected the file: run 'git lfs pull' in "
+     "{}"},
+    {"GgufInName", "model.gguf", "hello", "is neither a model's folder nor a GGUF or .mlir file"},
     {"Tensors", "model.safetensors", "\x02",
      "is one file of a model, expected the folder: heddlec {}"},
     {"Pickle", "pytorch_model.bin", "PK\x03\x04",
@@ -68,8 +64,8 @@ static const FileCase fileCases[] = {
      "ELF\x02",
      "is compiled already, expected a model's folder or a .mlir file; 'heddle info' shows what is "
      "in it"},
-    {"Anything", "notes.txt", "hello", "is neither a model's folder nor a .mlir file"},
-    {"Empty", "nothing", "", "is neither a model's folder nor a .mlir file"},
+    {"Anything", "notes.txt", "hello", "is neither a model's folder nor a GGUF or .mlir file"},
+    {"Empty", "nothing", "", "is neither a model's folder nor a GGUF or .mlir file"},
 };
 INSTANTIATE_TEST_SUITE_P(All, ForeignFile, testing::ValuesIn(fileCases),
                          [](const auto &info) { return info.param.name; });
@@ -103,7 +99,7 @@ TEST(ForeignFolder, PicklesComeWithTheCommandThatConvertsThem) {
 
 TEST(ForeignFolder, WeightsOfOtherProgramsAreNamed) {
   const std::pair<const char *, const char *> cases[] = {
-      {"model.gguf", "is a GGUF file, which is not supported, expected"},
+      {"model.gguf", "is a GGUF file, expected it by itself: heddlec "},
       {"tf_model.h5", "holds tensors of TensorFlow, which are not supported, expected"},
       {"flax_model.msgpack", "holds tensors of Flax, which are not supported, expected"},
       {"model.onnx", "is an ONNX graph, which is not supported, expected"}};
