@@ -4,7 +4,7 @@ if(HEDDLE_SANITIZE)
   add_compile_options(-fsanitize=${HEDDLE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
                       -fno-sanitize=vptr)
   add_link_options(-fsanitize=${HEDDLE_SANITIZE})
-  if(HEDDLE_SANITIZE MATCHES "address")
+  if(HEDDLE_SANITIZE MATCHES "address|thread")
     add_library(heddle_sanitizer_options OBJECT ${CMAKE_SOURCE_DIR}/cmake/SanitizerOptions.cpp)
   endif()
 endif()
