@@ -25,7 +25,8 @@ BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 LENGTHS = HERE / "lengths.txt"
 ENCODE = HERE / "peers" / "encode.py"
 NAMES = {"openvino": "OpenVINO f32", "openvino-bf16": "OpenVINO bf16",
-         "openvino-int8": "OpenVINO int8", "onnxruntime": "ONNX Runtime f32",
+         "openvino-int8": "OpenVINO int8", "openvino-int4": "OpenVINO int4",
+         "onnxruntime-int4": "ONNX Runtime int4", "onnxruntime": "ONNX Runtime f32",
          "onnxruntime-int8": "ONNX Runtime int8", "ctranslate2": "CTranslate2 f32",
          "ctranslate2-int8": "CTranslate2 int8", "torch": "PyTorch f32 eager",
          "torch-bf16": "PyTorch bf16 eager", "torch-compile": "PyTorch f32 compiled"}
@@ -33,6 +34,8 @@ NAMES = {"openvino": "OpenVINO f32", "openvino-bf16": "OpenVINO bf16",
 COMMON = ["numpy", "torch", "transformers", "safetensors", "tokenizers"]
 NEEDS = {"openvino": ["openvino", "onnx", "onnxscript"],
          "openvino-int8": ["openvino", "onnx", "onnxscript", "nncf"],
+         "openvino-int4": ["openvino", "onnx", "onnxscript", "nncf"],
+         "onnxruntime-int4": ["onnxruntime", "onnx", "onnxscript", "onnx-ir"],
          "onnxruntime": ["onnxruntime", "onnx", "onnxscript"],
          "ctranslate2": ["ctranslate2"], "torch": []}
 

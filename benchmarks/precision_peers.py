@@ -20,7 +20,8 @@ from translation import LENGTH, TRANSLATE
 
 BEGIN, END = "<!-- precision peers: begin -->", "<!-- precision peers: end -->"
 FAMILIES = {"bf16": ["openvino-bf16", "torch-bf16"],
-            "int8": ["ctranslate2-int8", "openvino-int8", "onnxruntime-int8"]}
+            "int8": ["ctranslate2-int8", "openvino-int8", "onnxruntime-int8"],
+            "int4": ["openvino-int4", "onnxruntime-int4"]}
 # What `peers/translate.py --precision` calls the precision of an engine that translates.
 TRANSLATORS = {"ctranslate2-int8": "int8"}
 COSINES = {"least_cosine": "least cosine", "mean_cosine": "mean cosine"}

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_COMPILER_COMPILEOPTIONS_H
 #define HEDDLE_COMPILER_COMPILEOPTIONS_H
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -69,6 +70,7 @@ struct Precision {
   std::string_view target = "x86-64-v4";
 };
 inline constexpr std::string_view f32Precision = "f32";
+inline constexpr std::string_view int4Precision = "int4";
 /// What CompileOptions::precision may be.
 inline constexpr Precision precisions[] = {
     {f32Precision, "weights and arithmetic in f32"},
@@ -80,16 +82,39 @@ inline constexpr Precision precisions[] = {
      "x86-64-v4-vnni"},
     {"int8-g128", "the same with a scale for every 128 elements, nearer to f32", 8, 128, true,
      "x86-64-v4-vnni"},
+    {int4Precision,
+     "matrices in 4 bits with a scale and a zero for every 32 elements, or N of int4-gN, tables in "
+     "8; products of integers",
+     4, 32, true, "x86-64-v4-vnni"},
 };
 
-/// The precision of that name, which must be one of `precisions`.
-constexpr const Precision &precisionOf(std::string_view name) {
+/// The precision of that name: one of `precisions`, or "int4-g64", whose groups have another number
+/// of elements than those of int4: a multiple of 8 up to 65,536. None if there is none.
+constexpr std::optional<Precision> findPrecision(std::string_view name) {
   for (const Precision &precision : precisions) {
     if (precision.name == name) {
       return precision;
     }
   }
-  return precisions[0];
+  constexpr std::string_view grouped = "int4-g";
+  constexpr size_t mostDigits = 5;
+  constexpr int64_t codesInWord = 8, mostInGroup = 65536;
+  const std::string_view digits = name.substr(std::min(name.size(), grouped.size()));
+  if (!name.starts_with(grouped) || digits.empty() || digits.size() > mostDigits ||
+      digits.front() == '0') {
+    return std::nullopt;
+  }
+  Precision precision = *findPrecision(int4Precision);
+  precision.name = name;
+  precision.group = 0;
+  for (const char digit : digits) {
+    if (digit < '0' || digit > '9') {
+      return std::nullopt;
+    }
+    precision.group = 10 * precision.group + (digit - '0');
+  }
+  const bool isValid = precision.group % codesInWord == 0 && precision.group <= mostInGroup;
+  return isValid ? std::optional(precision) : std::nullopt;
 }
 
 /// What a binary has code for unless somebody chooses, the least capable first.
@@ -105,7 +130,7 @@ struct CompileOptions {
   /// 24 columns, for measurements; results do not change by a bit, and where targets differ the
   /// binary has the matrices once for each.
   std::vector<std::string> targets;
-  /// The name of one of `precisions`.
+  /// A name that findPrecision() knows.
   std::string precision{f32Precision};
   /// Layers that are to share their attention: sizes of blocks by kind, "self:1,5,cross:4,2".
   /// Empty: only those that are proved equal.

@@ -99,7 +99,7 @@ def NarrowRowsPass : Pass<"dataflow-narrow-rows", "::mlir::ModuleOp"> {
 
 def NarrowWeightsPass : Pass<"dataflow-narrow-weights", "::mlir::ModuleOp"> {
   let summary = "Store matrices of products and tables in fewer bits, and compute with them in f32";
-  let options = [Option<"bits", "bits", "unsigned", "16", "of an element: 16, bf16, or 8, codes">,
+  let options = [Option<"bits", "bits", "unsigned", "16", "of an element: 16 of bf16, 8 or 4 of codes">,
                  Option<"group", "group", "int64_t", "64",
                         "elements of a row of a matrix that share a scale of codes; 0: all">];
 }

@@ -99,7 +99,7 @@ static void buildFused(PhaseBuilder &builder) {
 template <typename TargetList>
 static void setTargets(TargetList &list, const PipelineOptions &options) {
   if (options.targets.empty()) {
-    auto targets = defaultTargetsOf(precisionOf(options.precision));
+    auto targets = defaultTargetsOf(*findPrecision(options.precision));
     list.assign(targets.begin(), targets.end());
   } else {
     list.assign(options.targets.begin(), options.targets.end());
@@ -109,7 +109,7 @@ static void setTargets(TargetList &list, const PipelineOptions &options) {
 static void buildDataflow(PhaseBuilder &builder) {
   const PipelineOptions &options = builder.chosen();
   builder.add(createConvertTransformerToDataflowPass());
-  const Precision &precision = precisionOf(options.precision);
+  const Precision precision = *findPrecision(options.precision);
   // The user asked for it: it is never left out.
   if (precision.bits != 32) {
     NarrowWeightsPassOptions narrow;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Stores the matrices of products and the tables of look-ups in fewer bits: --precision
-/// bf16-weights and int8-weights. Kernels widen what they read and compute in f32, so that results
-/// are those of f32 arithmetic on the rounded weights, bit for bit. Biases, norms, tables of
-/// distances and sinusoids stay as they are.
+/// bf16-weights, int8-weights and all others but f32. Kernels widen what they read and compute in
+/// f32, so that results are those of f32 arithmetic on the rounded weights, bit for bit. Biases,
+/// norms, tables of distances and sinusoids stay as they are.
 ///
 /// In 8 bits every 64 elements of a row of a matrix share a scale: MiniLM's embeddings lose 0.0005
 /// of their cosine and not 0.0008 as with one scale for a row, for a sixteenth more bytes
 /// (docs/precision.md). Tables have one for each row, and so has a matrix that is looked up as
 /// well: it is stored once. Rows by position are in every text, and few: they are bf16, and tables
-/// of fewer than 16 rows stay as they are.
+/// of fewer than 16 rows stay as they are. In 4 bits only matrices are stored, tables and what is
+/// looked up as well have 8; scales are bf16, which has the range of f32, and are rounded up, so
+/// that codes reach from the least to the largest element.
 ///
 /// Before:
 ///   dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], f32>) -> !y ...
@@ -137,7 +139,7 @@ private:
   /// ten times as much as all of its words.
   bool isShortTable(FlatSymbolRefAttr symbol, BufferType table) const {
     constexpr int64_t fewestRows = 16;
-    return bits == 8 && byRow.contains(symbol) && table.getShape().front() < fewestRows;
+    return bits <= 8 && byRow.contains(symbol) && table.getShape().front() < fewestRows;
   }
 
   /// What the elements of a parameter are stored as.
@@ -145,8 +147,13 @@ private:
     if (bits == 16 || byPosition.contains(symbol)) {
       return BFloat16Type::get(context);
     }
-    return transformer::QuantizedType::get(context, IntegerType::get(context, bits),
-                                           byRow.contains(symbol) ? 0 : group);
+    Type f32 = Float32Type::get(context);
+    if (byRow.contains(symbol)) {
+      return transformer::QuantizedType::get(context, IntegerType::get(context, 8), /*group=*/0,
+                                             f32);
+    }
+    Type scales = bits == 4 ? Type(BFloat16Type::get(context)) : f32;
+    return transformer::QuantizedType::get(context, IntegerType::get(context, bits), group, scales);
   }
 
   /// Whether it is made of tensors of the checkpoint, and not of numbers alone as sinusoids are.
@@ -173,9 +180,11 @@ private:
     if (!quantized) {
       return "stored in bf16";
     }
-    return quantized.getGroup() == 0 ? "stored in i8, one scale for each row"
-                                     : "stored in i8, one scale for every " +
-                                           std::to_string(quantized.getGroup()) + " of a row";
+    const std::string stored = quantized.hasZeros() ? "stored in i4, one scale and code of zero"
+                                                    : "stored in i8, one scale";
+    return stored + (quantized.getGroup() == 0
+                         ? " for each row"
+                         : " for every " + std::to_string(quantized.getGroup()) + " of a row");
   }
 
   /// The parameter with the values of `parameter` in fewer bits.
@@ -190,7 +199,8 @@ private:
         return origin;
       }
     }
-    const StringRef suffix = element.isBF16() ? ".bf16" : ".i8";
+    auto quantized = dyn_cast<transformer::QuantizedType>(element);
+    const StringRef suffix = !quantized ? ".bf16" : quantized.hasZeros() ? ".i4" : ".i8";
     return parameters.derive(parameter.getLoc(), (parameter.getSymName() + suffix).str(),
                              transformer::ParameterExpressionAttr::get(
                                  context, transformer::ExpressionKind::Convert, {origin}, {}),
@@ -216,9 +226,16 @@ struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
   using Base::Base;
 
   void runOnOperation() override {
-    if ((bits != 16 && bits != 8) || group < 0 || group > mostElements) {
-      getOperation().emitError("expects 16 or 8 bits and a group of 0 to 2^40 elements, got ")
+    if ((bits != 16 && bits != 8 && bits != 4) || group < 0 || group > mostElements) {
+      getOperation().emitError("expects 16, 8 or 4 bits and a group of 0 to 2^40 elements, got ")
           << bits.getValue() << " and " << group.getValue();
+      return signalPassFailure();
+    }
+    constexpr int64_t codesInWord = 8;
+    if (bits == 4 && group % codesInWord != 0) {
+      getOperation().emitError(
+          "expects a multiple of 8 elements of 4 bits that share a scale, got ")
+          << group.getValue();
       return signalPassFailure();
     }
     Narrowing(getOperation(), bits, group).run();

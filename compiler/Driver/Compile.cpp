@@ -10,6 +10,7 @@
 #include "compiler/Driver/ProgramText.h"
 #include "compiler/Driver/Request.h"
 #include "compiler/Link/LinkModel.h"
+#include "compiler/Link/RoundingErrors.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "compiler/ReportPage/ReportPage.h"
@@ -153,6 +154,7 @@ private:
   Status runPhases();
   Status finishPhase(Phase phase);
   Status giveText(Phase phase);
+  Status addRounding();
   Status giveReport(const Report &report);
   Status link(const Report &report);
 
@@ -295,6 +297,21 @@ Status Compilation::runPhases() {
   }
 }
 
+/// Measures for the page what fewer bits change of the weights.
+Status Compilation::addRounding() {
+  if (!model.checkpoint) {
+    return {};
+  }
+  HEDDLE_ASSIGN(const std::vector<RoundingError> errors,
+                roundingErrors(*model.module, parameterSource(model)));
+  std::vector<RoundedWeights> rounded;
+  for (const RoundingError &error : errors) {
+    rounded.push_back({error.where, error.stored, error.relative, error.bytes, error.bytesInBf16});
+  }
+  page.setRounding(std::move(rounded));
+  return {};
+}
+
 Status Compilation::giveReport(const Report &report) {
   if (!wantsReport()) {
     return {};
@@ -307,6 +324,7 @@ Status Compilation::giveReport(const Report &report) {
   std::string text;
   if (task.wants(ReportForm::Page)) {
     page.setGain(gain);
+    HEDDLE_TRY(addRounding());
     // The last part of a path, which may end in a slash.
     text = page.html(llvm::sys::path::filename(StringRef(task.input).rtrim('/')).str(), report);
   } else {

@@ -73,7 +73,7 @@ static Result<TargetDescription> resolveTarget(StringRef text, const Precision &
 }
 
 static Status resolveTargets(const CompileRequest &request, CompileOptions &options) {
-  const Precision &precision = precisionOf(options.precision);
+  const Precision precision = *findPrecision(options.precision);
   std::vector<std::string> texts = request.targets;
   if (texts.empty()) {
     auto targets = defaultTargetsOf(precision);
@@ -105,9 +105,10 @@ static Status resolveOptions(const CompileRequest &request, CompileOptions &opti
   for (const Precision &each : precisions) {
     known.emplace_back(each.name);
   }
-  if (!llvm::is_contained(known, options.precision)) {
+  if (!findPrecision(options.precision)) {
     return wrong(llvm::Twine(names.precision) + " is " + quote(options.precision) +
                  ", expected one of " + llvm::join(known, ", ") +
+                 " or int4-gN, N a multiple of 8 up to 65536" +
                  didYouMean(options.precision, known));
   }
   const std::vector<std::string> passes = optionalPasses();

@@ -110,7 +110,17 @@ private:
 void EntryWriter::addBuffer(Value value, manifest::Location location, uint32_t index,
                             SizeAttr offset, ArrayRef<uint32_t> stored) {
   numbers[value] = buffers.size();
-  auto shape = builder.CreateVectorOfStructs(shapeOf(value.getType(), spaces));
+  std::vector<manifest::Dimension> dimensions = shapeOf(value.getType(), spaces);
+  auto parameter = value.getDefiningOp<ParameterOp>();
+  if (parameter && parameter.getEncodings()) {
+    // Targets lay rows out in their own ways.
+    auto matrix = cast<BufferType>(value.getType());
+    if (auto quantized = dyn_cast<transformer::QuantizedType>(matrix.getElementType())) {
+      dimensions.back() = {static_cast<uint64_t>(quantized.getLeastRowBytes(matrix.getWidth())), 0,
+                           false};
+    }
+  }
+  auto shape = builder.CreateVectorOfStructs(dimensions);
   Offset<flatbuffers::Vector<const manifest::SizeTerm *>> terms;
   if (offset) {
     terms = builder.CreateVectorOfStructs(toSize(offset, spaces));

@@ -3,9 +3,13 @@
 /// Quantises rows group by group, and lays codes and scales out.
 #include "compiler/Link/QuantizedValues.h"
 
+#include "mlir/IR/BuiltinTypes.h"
+
+#include "llvm/ADT/APFloat.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -16,45 +20,150 @@ namespace heddle {
 
 using Bytes = std::vector<std::byte>;
 
-static constexpr int64_t kScaleBytes = sizeof(float);
+namespace {
+/// What elements of a group are quantised with.
+struct GroupScale {
+  float scale;
+  int8_t zero = 0;
+};
+} // namespace
 
-/// The scale of a group; its codes are written.
-static float quantizeGroup(std::span<const float> values, int8_t *codes) {
+/// The least number of a type of scales that is not below `value`; NaN beyond the largest.
+static float roundedUp(float value, mlir::Type type) {
+  if (type.isF32()) {
+    return value;
+  }
+  if (type.isBF16()) {
+    // Scales have no sign; what is cut off goes up, into the exponent too.
+    const float up = std::bit_cast<float>((std::bit_cast<uint32_t>(value) + 0xFFFF) & 0xFFFF0000U);
+    return std::isfinite(up) ? up : std::numeric_limits<float>::quiet_NaN();
+  }
+  llvm::APFloat rounded(value);
+  bool losesInfo = false;
+  rounded.convert(mlir::cast<mlir::FloatType>(type).getFloatSemantics(),
+                  llvm::APFloat::rmTowardPositive, &losesInfo);
+  return rounded.isFinite() ? rounded.convertToFloat() : std::numeric_limits<float>::quiet_NaN();
+}
+
+/// The sum of what codes from 0 to `largestCode` with a scale and a zero lose of numbers, squared.
+/// Eight sums run side by side: their order is fixed, and their chains are short.
+static float squaredError(std::span<const float> values, float scale, float zero,
+                          float largestCode) {
+  constexpr size_t lanes = 8;
+  // What is added and taken away again leaves whole numbers, ties to even, of any that are small.
+  constexpr float rounder = 12582912;
+  const float inverse = 1 / scale;
+  float sums[lanes] = {};
+  const auto add = [&](size_t lane, float value) {
+    const float code = (std::clamp(value * inverse, -largestCode, largestCode) + rounder) - rounder;
+    const float lost = value - (std::clamp(code + zero, 0.0F, largestCode) - zero) * scale;
+    sums[lane] += lost * lost;
+  };
+  const size_t whole = values.size() / lanes * lanes;
+  for (size_t i = 0; i < whole; i += lanes) {
+    for (size_t lane = 0; lane < lanes; ++lane) {
+      add(lane, values[i + lane]);
+    }
+  }
+  for (size_t i = whole; i < values.size(); ++i) {
+    add(i - whole, values[i]);
+  }
+  return std::accumulate(std::begin(sums), std::end(sums), 0.0F);
+}
+
+/// The scale of codes of 4 bits and their zero. Narrower ranges cut off the largest numbers and are
+/// finer for all others: one with the least squared error is taken, the widest of several.
+static GroupScale scaleOf4Bits(float least, float most, std::span<const float> values,
+                               mlir::Type scales) {
+  constexpr float largestCode = 15;
+  constexpr int steps = 8, stepsInRange = 40;
+  GroupScale best{0};
+  float bestError = std::numeric_limits<float>::infinity();
+  for (int step = 0; step < steps; ++step) {
+    const double part = 1 - static_cast<double>(step) / stepsInRange;
+    const double exact = part * (static_cast<double>(most) - least) / largestCode;
+    const float scale = roundedUp(static_cast<float>(exact), scales);
+    if (scale == 0 || std::isnan(scale)) {
+      return {scale};
+    }
+    const double below = -part * least / scale;
+    const auto zero = static_cast<float>(std::min<double>(std::nearbyint(below), largestCode));
+    const float error = squaredError(values, scale, zero, largestCode);
+    if (step == 0 || error < bestError) {
+      bestError = error;
+      best = {scale, static_cast<int8_t>(zero)};
+    }
+  }
+  return best;
+}
+
+/// Scale and codes of a group of finite numbers. Numbers so small that their scale is zero are
+/// zeros. A scale that lost digits may have been rounded down, and makes codes that are too large.
+static GroupScale quantizeFinite(std::span<const float> values, transformer::QuantizedType type,
+                                 int8_t *codes) {
+  const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
+  const float least = std::min(*lowest, 0.0F), most = std::max(*highest, 0.0F);
+  const auto write = [&](GroupScale scale, float smallest, float largest) {
+    std::transform(values.begin(), values.end(), codes, [&](float value) {
+      const float code = scale.scale == 0 ? 0 : std::nearbyint(value / scale.scale);
+      return static_cast<int8_t>(
+          std::clamp(code + static_cast<float>(scale.zero), smallest, largest));
+    });
+    return scale;
+  };
+  if (type.hasZeros()) {
+    constexpr float largestCode = 15;
+    return write(scaleOf4Bits(least, most, values, type.getScales()), 0, largestCode);
+  }
   constexpr float largestCode = 127;
-  const bool areFinite =
-      std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
-  if (!areFinite) {
-    std::fill_n(codes, values.size(), int8_t(0));
-    return std::numeric_limits<float>::quiet_NaN();
-  }
-  float most = 0;
-  for (const float value : values) {
-    most = std::max(most, std::abs(value));
-  }
-  float scale = most / largestCode;
+  float scale = roundedUp(std::max(most, -least) / largestCode, type.getScales());
   // Of the largest numbers it may be rounded up, so that the largest code stands for infinity.
   if (std::isinf(scale * largestCode)) {
     scale = std::nextafter(scale, 0.0F);
   }
-  // Numbers so small that their scale is zero are zeros. A scale that lost digits may have been
-  // rounded down, and makes codes that are too large.
-  std::transform(values.begin(), values.end(), codes, [&](float value) {
-    const float code = scale == 0 ? 0 : std::nearbyint(value / scale);
-    return static_cast<int8_t>(std::clamp(code, -largestCode, largestCode));
-  });
+  return write({scale}, -largestCode, largestCode);
+}
+
+static GroupScale quantizeGroup(std::span<const float> values, transformer::QuantizedType type,
+                                int8_t *codes) {
+  const bool areFinite =
+      std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+  const GroupScale scale = areFinite ? quantizeFinite(values, type, codes)
+                                     : GroupScale{std::numeric_limits<float>::quiet_NaN()};
+  if (std::isnan(scale.scale)) {
+    std::fill_n(codes, values.size(), int8_t(0));
+    return {scale.scale};
+  }
   return scale;
+}
+
+QuantizedValues::QuantizedValues(std::vector<int8_t> codes, std::vector<float> scales,
+                                 std::vector<int8_t> zeros, transformer::QuantizedType type,
+                                 int64_t columns)
+    : type(type), columns(columns), group(type.getGroupOf(columns)),
+      scalesOfRow(type.getScalesOf(columns)), codes(std::move(codes)), scales(std::move(scales)),
+      zeros(std::move(zeros)) {
+  assert(static_cast<int64_t>(this->scales.size()) * columns ==
+             static_cast<int64_t>(this->codes.size()) * scalesOfRow &&
+         "every group has a scale");
+  assert(this->zeros.size() == (type.hasZeros() ? this->scales.size() : 0) &&
+         "every group of 4 bits has a code of zero");
 }
 
 QuantizedValues::QuantizedValues(std::span<const float> values, transformer::QuantizedType type,
                                  int64_t columns)
-    : columns(columns), group(type.getGroupOf(columns)), scalesOfRow(type.getScalesOf(columns)),
-      codes(values.size()) {
+    : type(type), columns(columns), group(type.getGroupOf(columns)),
+      scalesOfRow(type.getScalesOf(columns)), codes(values.size()) {
   scales.reserve(values.size() / columns * scalesOfRow);
   for (int64_t row = 0; row < static_cast<int64_t>(values.size()); row += columns) {
     for (int64_t begin = 0; begin < columns; begin += group) {
       const int64_t count = std::min(group, columns - begin);
-      scales.push_back(
-          quantizeGroup(values.subspan(row + begin, count), codes.data() + row + begin));
+      const GroupScale scale =
+          quantizeGroup(values.subspan(row + begin, count), type, codes.data() + row + begin);
+      scales.push_back(scale.scale);
+      if (type.hasZeros()) {
+        zeros.push_back(scale.zero);
+      }
     }
   }
 }
@@ -62,54 +171,95 @@ QuantizedValues::QuantizedValues(std::span<const float> values, transformer::Qua
 std::vector<float> QuantizedValues::widen() const {
   std::vector<float> wide;
   wide.reserve(codes.size());
-  const float *scale = scales.data();
+  size_t number = 0;
   for (auto row = codes.begin(); row != codes.end(); row += columns) {
-    for (int64_t begin = 0; begin < columns; begin += group, ++scale) {
+    for (int64_t begin = 0; begin < columns; begin += group, ++number) {
       const int64_t end = std::min(begin + group, columns);
+      const int zero = zeros.empty() ? 0 : zeros[number];
       std::transform(row + begin, row + end, std::back_inserter(wide),
-                     [&](int8_t code) { return static_cast<float>(code) * *scale; });
+                     [&](int8_t code) { return static_cast<float>(code - zero) * scales[number]; });
     }
   }
   return wide;
 }
 
+void QuantizedValues::storeScale(std::byte *to, float scale) const {
+  llvm::APFloat number(scale);
+  bool losesInfo = false;
+  number.convert(mlir::cast<mlir::FloatType>(type.getScales()).getFloatSemantics(),
+                 llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  assert((!losesInfo || number.isNaN()) && "scales are numbers of their type");
+  const uint64_t bits = number.bitcastToAPInt().getZExtValue();
+  std::memcpy(to, &bits, type.getScaleBytes());
+}
+
+/// Sets code `index` of 4 bits, of which the first is in the lower half of a byte.
+static void storeHalf(std::byte *bytes, int64_t index, int8_t code) {
+  bytes[index / 2] |= static_cast<std::byte>(code) << (index % 2 == 0 ? 0 : 4);
+}
+
 Bytes QuantizedValues::rows() const {
   const auto count = static_cast<int64_t>(codes.size()) / columns;
-  const int64_t scaleBytes = scalesOfRow * kScaleBytes;
-  const auto rowBytes = scaleBytes + static_cast<int64_t>(llvm::alignTo(columns, kScaleBytes));
+  const int64_t rowBytes = type.getRowBytes(columns);
   Bytes bytes(count * rowBytes);
   for (int64_t row = 0; row < count; ++row) {
     std::byte *to = bytes.data() + row * rowBytes;
-    std::memcpy(to, scales.data() + row * scalesOfRow, scaleBytes);
-    std::memcpy(to + scaleBytes, codes.data() + row * columns, columns);
+    for (int64_t part = 0; part < scalesOfRow; ++part) {
+      storeScale(to + part * type.getScaleBytes(), scales[row * scalesOfRow + part]);
+      if (type.hasZeros()) {
+        storeHalf(to + type.getZerosOffset(columns), part, zeros[row * scalesOfRow + part]);
+      }
+    }
+    std::byte *codesOfRow = to + type.getCodesOffset(columns);
+    if (!type.hasZeros()) {
+      std::memcpy(codesOfRow, codes.data() + row * columns, columns);
+      continue;
+    }
+    for (int64_t column = 0; column < columns; ++column) {
+      storeHalf(codesOfRow, column, codes[row * columns + column]);
+    }
   }
   return bytes;
+}
+
+void QuantizedValues::packHead(std::byte *head, int64_t panelColumns, int64_t column,
+                               int64_t number, std::optional<int32_t> sum) const {
+  storeScale(head + column * type.getScaleBytes(), scales[number]);
+  std::byte *after = head + panelColumns * type.getScaleBytes();
+  if (type.hasZeros()) {
+    storeHalf(after, column, zeros[number]);
+  } else if (sum) {
+    std::memcpy(after + column * sizeof(*sum), &*sum, sizeof(*sum));
+  }
 }
 
 Bytes QuantizedValues::packed(int64_t panelColumns, int64_t groups, int64_t together) const {
   const auto n = static_cast<int64_t>(codes.size()) / columns / groups;
   const int64_t panels = llvm::divideCeilSigned(n, panelColumns);
-  const bool hasSums = together > 1;
-  const int64_t scaleBytes = panelColumns * kScaleBytes;
-  const int64_t headBytes = hasSums ? 2 * scaleBytes : scaleBytes;
-  const auto elements = static_cast<int64_t>(llvm::alignTo(columns, together));
-  const int64_t panelBytes = scalesOfRow * headBytes + elements * panelColumns;
+  const int64_t headBytes = type.getHeadBytes(panelColumns, together);
+  const int64_t groupBytes =
+      headBytes + group * panelColumns * type.getCodes().getIntOrFloatBitWidth() / 8;
+  const int64_t panelBytes = type.getPanelBytes(columns, panelColumns, together);
   Bytes packed(groups * panels * panelBytes);
   for (int64_t row = 0; row < groups * n; ++row) {
     const int64_t panel = row / n * panels + row % n / panelColumns;
     const int64_t column = row % n % panelColumns;
     std::byte *to = packed.data() + panel * panelBytes;
-    for (int64_t part = 0; part < scalesOfRow; ++part, to += headBytes + group * panelColumns) {
-      std::memcpy(to + column * kScaleBytes, &scales[row * scalesOfRow + part], kScaleBytes);
+    for (int64_t part = 0; part < scalesOfRow; ++part, to += groupBytes) {
       const int64_t begin = part * group, count = std::min(group, columns - begin);
       const int8_t *from = codes.data() + row * columns + begin;
+      packHead(to, panelColumns, column, row * scalesOfRow + part,
+               together > 1 ? std::optional(std::accumulate(from, from + count, 0)) : std::nullopt);
       for (int64_t i = 0; i < count; ++i) {
-        const int64_t place = i / together * panelColumns + column;
-        to[headBytes + place * together + i % together] = static_cast<std::byte>(from[i]);
-      }
-      if (hasSums) {
-        const int32_t sum = std::accumulate(from, from + count, 0);
-        std::memcpy(to + scaleBytes + column * kScaleBytes, &sum, sizeof(sum));
+        const int64_t line = i / together;
+        const int64_t place = column * together + i % together;
+        if (type.hasZeros()) {
+          // Two lines of codes are the halves of one of bytes.
+          std::byte *bytes = to + headBytes + line / 2 * panelColumns * together;
+          storeHalf(bytes, 2 * place + line % 2, from[i]);
+        } else {
+          to[headBytes + line * panelColumns * together + place] = static_cast<std::byte>(from[i]);
+        }
       }
     }
   }

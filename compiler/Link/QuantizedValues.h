@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,26 +21,41 @@ public:
   /// Quantises rows of `columns` elements as the type says.
   QuantizedValues(std::span<const float> values, transformer::QuantizedType type, int64_t columns);
 
-  /// What kernels compute with: each code times its scale, rounded once.
+  /// Rows that are quantised already: a code for each element, and for each group a scale, a number
+  /// of the type's scales, and of 4 bits a code of zero; `zeros` is empty of others.
+  QuantizedValues(std::vector<int8_t> codes, std::vector<float> scales, std::vector<int8_t> zeros,
+                  transformer::QuantizedType type, int64_t columns);
+
+  /// What kernels compute with: each code, less the one of zero, times its scale, rounded once.
   std::vector<float> widen() const;
 
-  /// As look-ups read them: of each row the scales and then the codes, filled up to whole words.
+  /// As look-ups read them: of each row the scales, the codes of zero, and the codes, each filled
+  /// up to whole words.
   std::vector<std::byte> rows() const;
 
   /// As products read them: panels of so many columns, one for each row of the matrix, those of
   /// each of `groups` equal parts of the rows side by side, zero beyond their rows. In a panel
-  /// those elements of k come together that share scales: the scales, [columns] in f32, then the
-  /// codes, [elements][columns]. With more than one code `together`, their sums, [columns] in i32,
-  /// come after the scales, and codes lie as [elements / together][columns][together], zero beyond
-  /// the last element.
+  /// those elements of k come together that share scales. Before them is what the columns have:
+  /// scales, and then of 4 bits codes of zero, two in a byte and filled up to the bytes that the
+  /// type gives a head, or of 8 bits with several codes `together` their sums in i32. Codes lie as
+  /// [elements / together][columns][together], zero beyond the last element; of 4 bits rows 2 i and
+  /// 2 i + 1 of [columns][together] lie in one row of bytes, the first in the lower halves.
   std::vector<std::byte> packed(int64_t panelColumns, int64_t groups, int64_t together = 1) const;
 
 private:
+  /// What the columns of a panel have before the codes of a group: those of `row`.
+  void packHead(std::byte *head, int64_t panelColumns, int64_t column, int64_t number,
+                std::optional<int32_t> sum) const;
+  void storeScale(std::byte *to, float scale) const;
+
+  transformer::QuantizedType type;
   /// Elements of a row, and how many of them share a scale.
   int64_t columns, group;
   int64_t scalesOfRow;
   std::vector<int8_t> codes;
   std::vector<float> scales;
+  /// One for each scale, of 4 bits.
+  std::vector<int8_t> zeros;
 };
 
 } // namespace heddle

@@ -10,6 +10,8 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace heddle {
@@ -83,6 +85,18 @@ static void writeAnalysis(llvm::json::OStream &json, const AttentionAnalysis &an
   });
 }
 
+/// JSON has no NaN: null stands for it.
+static void writeRounded(llvm::json::OStream &json, const RoundedWeights &rounded) {
+  json.object([&] {
+    json.attribute("where", llvm::json::fixUTF8(rounded.where));
+    json.attribute("stored", rounded.stored);
+    json.attribute("error", std::isnan(rounded.error) ? llvm::json::Value(nullptr)
+                                                      : llvm::json::Value(rounded.error));
+    json.attribute("bytes", rounded.bytes);
+    json.attribute("bytes_in_bf16", rounded.bytesInBf16);
+  });
+}
+
 std::string ReportPage::json(const std::string &model, const Report &report) const {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -118,6 +132,11 @@ std::string ReportPage::json(const std::string &model, const Report &report) con
     if (analysis) {
       writeAnalysis(json, *analysis);
     }
+    json.attributeArray("rounding", [&] {
+      for (const RoundedWeights &each : rounded) {
+        writeRounded(json, each);
+      }
+    });
   });
   return text;
 }
@@ -135,8 +154,8 @@ std::string ReportPage::html(const std::string &model, const Report &report) con
   return (beforeStyle + fileText(page::pageCss) + beforeData + escapedForPage(json(model, report)) +
           beforeScript + fileText(page::numbersJs) + fileText(page::layoutJs) +
           fileText(page::graphJs) + fileText(page::gainJs) + fileText(page::costsJs) +
-          fileText(page::decisionsJs) + fileText(page::heatMapJs) + fileText(page::pageJs) +
-          afterScript)
+          fileText(page::decisionsJs) + fileText(page::heatMapJs) + fileText(page::roundingJs) +
+          fileText(page::pageJs) + afterScript)
       .str();
 }
 

@@ -22,6 +22,15 @@
 
 namespace heddle {
 
+/// Weights that are stored in fewer bits than f32.
+struct RoundedWeights {
+  /// The tensors of the checkpoint, and what their elements are stored as.
+  std::string where, stored;
+  /// The root of the squared differences over that of the squares; NaN where an element is none.
+  double error = 0;
+  int64_t bytes = 0, bytesInBf16 = 0;
+};
+
 /// Filled in phase by phase, because each phase changes the program in place.
 class ReportPage {
 public:
@@ -40,6 +49,9 @@ public:
   /// not have. `path` is the file it was read from, for messages.
   Status setAnalysis(AttentionAnalysis measured, mlir::ModuleOp module, const std::string &path);
 
+  /// Adds what fewer bits change of the weights, the largest error first.
+  void setRounding(std::vector<RoundedWeights> weights) { rounded = std::move(weights); }
+
   /// The page about the model `model`.
   std::string html(const std::string &model, const Report &report) const;
 
@@ -51,6 +63,7 @@ private:
   std::vector<EntryCosts> costs;
   PredictedGain gain;
   std::optional<AttentionAnalysis> analysis;
+  std::vector<RoundedWeights> rounded;
 };
 
 /// Escapes the characters of JSON that could end the HTML element it stands in or begin another.

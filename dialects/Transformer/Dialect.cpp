@@ -196,14 +196,22 @@ int64_t ParameterExpressionAttr::getElementsTogether() const {
 }
 
 LogicalResult QuantizedType::verify(function_ref<InFlightDiagnostic()> emitError, Type codes,
-                                    int64_t group) {
+                                    int64_t group, Type scales) {
   // C1
-  if (!codes.isSignlessInteger(8)) {
-    return emitError() << "expects codes of i8, got " << codes;
+  if (!codes.isSignlessInteger(8) && !codes.isSignlessInteger(4)) {
+    return emitError() << "expects codes of i8 or i4, got " << codes;
   }
   // C2
   if (group < 0 || group > mostElements) {
     return emitError() << "expects 'row' or 1 to 2^40 elements that share a scale, got " << group;
+  }
+  if (codes.isInteger(4) && group % (2 * codesTogether) != 0) {
+    return emitError() << "expects 'row' or a multiple of " << 2 * codesTogether
+                       << " elements of i4 that share a scale, got " << group;
+  }
+  // C3
+  if (!scales.isF32() && !scales.isF16() && !scales.isBF16()) {
+    return emitError() << "expects scales of f32, f16 or bf16, got " << scales;
   }
   return success();
 }
@@ -216,14 +224,47 @@ int64_t QuantizedType::getScalesOf(int64_t columns) const {
   return llvm::divideCeilSigned(columns, getGroupOf(columns));
 }
 
+bool QuantizedType::isForLookUps(int64_t columns) const {
+  return !hasZeros() && getScalesOf(columns) == 1 && getScales().isF32();
+}
+
 bool QuantizedType::isForIntegers(int64_t columns) const {
   const int64_t shared = getGroupOf(columns);
   return shared <= mostIntegersInSum && (shared == columns || shared % codesTogether == 0);
 }
 
+/// Bytes of integers of so many bits, filled up to whole words.
+static int64_t bytesInWords(int64_t count, unsigned bits) {
+  return static_cast<int64_t>(llvm::alignTo(llvm::divideCeil(count * bits, 8), sizeof(float)));
+}
+
+int64_t QuantizedType::getZerosOffset(int64_t columns) const {
+  return bytesInWords(getScalesOf(columns), getScales().getIntOrFloatBitWidth());
+}
+
+int64_t QuantizedType::getCodesOffset(int64_t columns) const {
+  return getZerosOffset(columns) + (hasZeros() ? bytesInWords(getScalesOf(columns), 4) : 0);
+}
+
 int64_t QuantizedType::getRowBytes(int64_t columns) const {
-  constexpr int64_t scaleBytes = sizeof(float);
-  return getScalesOf(columns) * scaleBytes + llvm::alignTo(columns, scaleBytes);
+  return getCodesOffset(columns) + bytesInWords(columns, getCodes().getIntOrFloatBitWidth());
+}
+
+int64_t QuantizedType::getHeadBytes(int64_t panelColumns, int64_t together) const {
+  const int64_t scaleBytes = panelColumns * getScaleBytes();
+  if (hasZeros()) {
+    // Vectors of codes begin where a load does not cross a cache line.
+    constexpr int64_t alignment = 16;
+    return static_cast<int64_t>(
+        llvm::alignTo(scaleBytes + llvm::divideCeilSigned(panelColumns, 2), alignment));
+  }
+  return scaleBytes + (together > 1 ? panelColumns * int64_t(sizeof(int32_t)) : 0);
+}
+
+int64_t QuantizedType::getPanelBytes(int64_t k, int64_t panelColumns, int64_t together) const {
+  const auto steps = static_cast<int64_t>(llvm::alignTo(k, getRowsTogether(together)));
+  return getScalesOf(k) * getHeadBytes(panelColumns, together) +
+         steps * panelColumns * getCodes().getIntOrFloatBitWidth() / 8;
 }
 
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width) {

@@ -47,8 +47,9 @@ Type typeOf(ElementType element, MLIRContext *context) {
 }
 
 std::optional<ElementType> findElementType(Type type) {
-  if (auto quantized = dyn_cast<transformer::QuantizedType>(type)) {
-    type = quantized.getCodes();
+  // Codes and scales lie as bytes.
+  if (isa<transformer::QuantizedType>(type)) {
+    return ElementType::I8;
   }
   const auto *found = llvm::find_if(allElementTypes, [&](ElementType element) {
     return typeOf(element, type.getContext()) == type;

@@ -109,13 +109,13 @@ FailureOr<RankedTensorType> heddle::transformer::packedType(RankedTensorType mat
                                  matrix.getElementType());
   }
   if (quantized) {
-    // Beside a scale there is the sum of what shares it, for integers.
-    const int64_t beside = (isForIntegers ? 2 : 1) * int64_t(sizeof(float));
-    int64_t panelBytes = quantized.getScalesOf(k) * beside + llvm::alignTo(k, together);
-    if (llvm::MulOverflow(panelBytes, columns, panelBytes)) {
+    // No element has more bytes than those of a group of its own, for which there is a head.
+    int64_t mostBytes = 0;
+    if (llvm::MulOverflow(columns, int64_t{64} * k, mostBytes)) {
       return failure();
     }
-    return RankedTensorType::get({panels, panelBytes}, quantized.getCodes());
+    return RankedTensorType::get({panels, quantized.getPanelBytes(k, columns, together)},
+                                 IntegerType::get(matrix.getContext(), 8));
   }
   return RankedTensorType::get({panels, k, columns}, matrix.getElementType());
 }
@@ -334,7 +334,7 @@ static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
   if (kind == ExpressionKind::Pack) {
     expected = operands[0].getElementType();
     if (auto quantized = dyn_cast<QuantizedType>(expected)) {
-      expected = quantized.getCodes();
+      expected = IntegerType::get(parameter.getContext(), 8);
       types.pop_back();
     }
   }

@@ -67,27 +67,53 @@ def Transformer_QuantizedType : TypeDef<Transformer_Dialect, "Quantized"> {
     codes are integers from -127 to 127, and every 32 elements of a row, or the rest at its end, have
     a scale in f32. `!transformer.quantized<i8, row>` has one for each row. `convert` makes the codes: scale
     is the largest magnitude over 127, and code the element over that, to the nearest, ties to even. Where an
-    element is infinite or no number, so is its whole group: the scale is a NaN.
+    element is infinite or no number, or the scale is beyond its type, so is the whole group: the scale is a NaN.
+
+    `!transformer.quantized<i4, 32, bf16>`: codes are integers from 0 to 15, and every group has a
+    code of zero beside its scale, here in bf16: an element is (code - zero) * scale. `convert`
+    takes the least and the largest element of a group and 0, `lo` and `hi`, and a part p of their range: scale is p (hi - lo) / 15,
+    rounded up to the type of scales, zero is -p lo / scale, and code the element over the scale, to the nearest, ties to even,
+    plus zero, within 0 to 15. Of p = 1, 39/40, ..., 33/40 it takes that with the least squared error, the largest of several.
 
     Only weights have this type, in a parameter and in the buffer that a kernel reads. A row lies in
-    memory as its scales and then its codes, filled up to whole words. How a matrix lies is for a
-    target to choose.
+    memory as its scales, its codes of zero, and then its codes, each filled up to whole words; of 4 bits two lie
+    in a byte, the first in the lower half. How a matrix lies is for a target to choose.
 
     Constraints:
-    - C1: codes are i8.
-    - C2: the number of elements that share a scale is positive.
+    - C1: codes are i8 or i4.
+    - C2: the number of elements that share a scale is positive and, of i4, a multiple of 8.
+    - C3: scales are f32, f16 or bf16.
   }];
   let parameters = (ins "::mlir::Type":$codes,
                         // 0: the whole row.
-                        "int64_t":$group);
-  let assemblyFormat = "`<` $codes `,` custom<QuantizedGroup>($group) `>`";
+                        "int64_t":$group,
+                        DefaultValuedParameter<"::mlir::Type", "::mlir::Float32Type::get($_ctxt)">:$scales);
+  let assemblyFormat = "`<` $codes `,` custom<QuantizedGroup>($group) (`,` $scales^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// How many elements of a row of `columns` share a scale, and how many scales it has.
     int64_t getGroupOf(int64_t columns) const;
     int64_t getScalesOf(int64_t columns) const;
-    /// Bytes of a row of `columns`.
+    /// Whether groups have a code of zero beside their scale: those of 4 bits.
+    bool hasZeros() const { return getCodes().isInteger(4); }
+    int64_t getScaleBytes() const { return getScales().getIntOrFloatBitWidth() / 8; }
+    /// Bytes of a row of `columns`, and where its codes of zero and its codes begin.
     int64_t getRowBytes(int64_t columns) const;
+    int64_t getZerosOffset(int64_t columns) const;
+    /// Bytes that a row of `columns` has at least, however it lies: its scales and codes.
+    int64_t getLeastRowBytes(int64_t columns) const {
+      return getScalesOf(columns) * getScaleBytes() + columns * getCodes().getIntOrFloatBitWidth() / 8;
+    }
+    int64_t getCodesOffset(int64_t columns) const;
+    /// Bytes of a panel of so many columns and `k` rows, of which `together` elements of a column lie side by side,
+    /// and of what is before the codes of a group: scales, codes of zero or, of i8 with several elements together,
+    /// sums of codes.
+    int64_t getPanelBytes(int64_t k, int64_t panelColumns, int64_t together) const;
+    int64_t getHeadBytes(int64_t panelColumns, int64_t together) const;
+    /// Rows of a panel that lie together, so that their codes fill bytes and `together` of a column are side by side.
+    int64_t getRowsTogether(int64_t together) const { return hasZeros() ? 2 * together : together; }
+    /// Whether rows of `columns` are as look-ups read them: codes of i8 with one scale in f32.
+    bool isForLookUps(int64_t columns) const;
     /// Whether codes of rows of `columns` can be multiplied with those of other numbers as integers: four
     /// of one scale at a time, and sums of 32 bits.
     bool isForIntegers(int64_t columns) const;

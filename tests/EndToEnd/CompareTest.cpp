@@ -256,7 +256,7 @@ TEST(Compare, ATrainedModelSaysTheSameInFewerBits) {
   const std::string a = compileModel(model);
   std::ifstream file(HEDDLE_TEST_DATA "/../examples/dates/page.txt");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
-  for (const char *const precision : {"int8-weights", "int8", "int8-g128"}) {
+  for (const char *const precision : {"int8-weights", "int8", "int8-g128", "int4"}) {
     const std::string b = compileModel(model, {"--precision=" + std::string(precision)});
     const tools::Outcome outcome =
         tools::runHeddle({"compare", a, b, "--input", "-", "--json"}, {.input = page});

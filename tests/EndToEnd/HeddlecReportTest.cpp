@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <limits>
+#include <map>
 #include <span>
 
 namespace heddle {
@@ -75,6 +77,60 @@ TEST_F(HeddlecReport, IsAPageByItsName) {
   EXPECT_EQ(inPage["decisions"], Json::parse(readBytes(json)));
   EXPECT_EQ(inPage["model"], "bert-tiny");
   EXPECT_EQ(inPage["programs"].size(), 2u);
+}
+
+// Every matrix and table that is stored in fewer bits, the largest error first; bf16 is nearer than
+// 8 bits, and they are nearer than 4.
+TEST_F(HeddlecReport, ShowsWhatFewerBitsChange) {
+  std::map<std::string, double> largest;
+  for (const std::string precision : {"f32", "bf16", "int8", "int4"}) {
+    ASSERT_EQ(
+        heddlec({tiny, "-o", work / "out.so", "--precision", precision, "--report", page}).code, 0);
+    const Json rounding = dataOf(readBytes(page))["rounding"];
+    EXPECT_EQ(rounding.empty(), precision == "f32");
+    double before = 1;
+    for (const Json &each : rounding) {
+      EXPECT_NE(each["where"], "");
+      EXPECT_LE(each["error"], before);
+      EXPECT_GT(each["error"], 0);
+      before = each["error"];
+    }
+    if (!rounding.empty()) {
+      largest[precision] = rounding[0]["error"];
+      EXPECT_EQ(rounding[0]["stored"], precision == "bf16"   ? "bf16"
+                                       : precision == "int8" ? "i8, a scale for each row"
+                                                             : "i4, a scale for every 32");
+    }
+  }
+  EXPECT_LT(largest["bf16"], 1.0 / 256);
+  EXPECT_LT(3 * largest["bf16"], largest["int8"]);
+  EXPECT_LT(5 * largest["int8"], largest["int4"]);
+  EXPECT_LT(largest["int4"], 0.15);
+}
+
+// What is no number has no error that is one.
+TEST_F(HeddlecReport, ShowsWeightsThatAreNoNumbers) {
+  const std::string copy = work / "spoilt";
+  std::filesystem::create_directory(copy);
+  std::filesystem::copy_file(tiny + "/config.json", copy + "/config.json");
+  const auto file = SafetensorsFile::open(tiny + "/model.safetensors");
+  ASSERT_TRUE(file.ok());
+  const std::vector<float> spoilt(1 << 16, std::numeric_limits<float>::quiet_NaN());
+  std::vector<SafetensorsTensor> tensors;
+  for (SafetensorsTensor each : file->tensors()) {
+    if (each.name.ends_with("output.dense.weight")) {
+      each.bytes = std::as_bytes(std::span(spoilt)).first(each.bytes.size());
+    }
+    tensors.push_back(each);
+  }
+  ASSERT_TRUE(writeSafetensors(copy + "/model.safetensors", tensors).ok());
+  ASSERT_EQ(heddlec({copy, "--stop-after=dataflow", "-o", work / "out.mlir", "--precision", "int8",
+                     "--report", page})
+                .code,
+            0);
+  const Json rounding = dataOf(readBytes(page))["rounding"];
+  EXPECT_TRUE(rounding[0]["error"].is_null());
+  EXPECT_FALSE(rounding.back()["error"].is_null());
 }
 
 /// It is about what is decided before machine code is made, so nothing of it is missing.

@@ -89,7 +89,7 @@ const std::vector<UsageCase> usageCases = {
     {"Precision",
      {"m", "-o", "x.so", "--precision=bf17"},
      "--precision is \"bf17\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
-     "int8-g128; did you mean \"bf16\"?"},
+     "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean \"bf16\"?"},
     {"Emit", {"m", "--emit=ir"}, "--emit is \"ir\", "},
     {"StopAfter", {"m", "--stop-after=ir"}, "--stop-after is \"ir\", "},
     {"StartAt", {"p.mlir", "--start-at=ir", "-o", "x.so"}, "--start-at is \"ir\", "},

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products of integers: --precision int8 and int8-g128. Every target gives the bits that follow
-/// from the description of #dataflow.contract: the codes of a row, the sums of their products, and
-/// how these become f32. Tables and weights are whole multiples of 1/64 of which the largest is
-/// 127/64, so that quantising them loses nothing.
+/// Products of integers: --precision int8, int8-g128 and int4. Every target gives the bits that
+/// follow from the description of #dataflow.contract: the codes of a row, the sums of their
+/// products, and how these become f32. Tables and weights are whole multiples of 1/64 of which the
+/// largest is 127/64, or in 4 bits the largest is 15/64 above the least, so that quantising them
+/// loses nothing.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
 
@@ -48,6 +49,30 @@ Matrix multiples(const std::string &name, int64_t rows, int64_t columns, int64_t
   return matrix;
 }
 
+/// Multiples of `step` in 4 bits: of every `shared` elements of a row the largest is 15 above the
+/// least, or 0.
+Matrix multiplesOf4Bits(const std::string &name, int64_t rows, int64_t columns, int64_t shared,
+                        std::mt19937 &random) {
+  constexpr int largestCode = 15;
+  Matrix matrix{name, rows, columns, std::vector<float>(rows * columns)};
+  std::uniform_int_distribution<int> draw(0, largestCode);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t begin = 0; begin < columns; begin += shared) {
+      const int64_t end = std::min(begin + shared, columns);
+      std::vector<int> codes(end - begin);
+      std::ranges::generate(codes, [&] { return draw(random); });
+      // One element alone has the largest code, and its zero is the least.
+      const int zero = codes.size() == 1 ? 0 : draw(random);
+      const size_t place = random() % codes.size();
+      codes[(place + 1) % codes.size()] = 0;
+      codes[place] = largestCode;
+      std::ranges::transform(codes, matrix.values.begin() + row * columns + begin,
+                             [&](int code) { return static_cast<float>(code - zero) * step; });
+    }
+  }
+  return matrix;
+}
+
 /// Elements of a row that share a scale, and their codes less the one of zero.
 struct Codes {
   float scale;
@@ -67,12 +92,30 @@ Codes quantize(std::span<const float> elements) {
   return result;
 }
 
+/// The same with sign, as they are multiplied with codes of 4 bits.
+Codes quantizeSigned(std::span<const float> elements) {
+  float most = 0;
+  for (const float element : elements) {
+    most = std::max(most, std::fabs(element));
+  }
+  Codes result{most / 127, {}};
+  const float inverse = 1 / result.scale;
+  for (const float element : elements) {
+    const auto code = static_cast<int64_t>(std::nearbyint(element * inverse));
+    result.codes.push_back(std::clamp<int64_t>(code, -127, 127));
+  }
+  return result;
+}
+
 class IntegerProducts : public testing::TestWithParam<IntegerCase> {
 protected:
   IntegerProducts()
       : c(GetParam()), shared(c.shared == 0 ? c.k : c.shared), random(c.n * 1000 + c.k),
         x(multiples("x", vocabulary, c.groups * c.k, c.groups * c.k, random)),
-        w(multiples("w", c.groups * c.n, c.k, shared, random)) {}
+        w(has4Bits() ? multiplesOf4Bits("w", c.groups * c.n, c.k, shared, random)
+                     : multiples("w", c.groups * c.n, c.k, shared, random)) {}
+
+  bool has4Bits() const { return std::string_view(c.precision).starts_with("int4"); }
 
   /// An element of the product of a row.
   float elementOf(int32_t id, int64_t column) const {
@@ -81,7 +124,8 @@ protected:
     const float *weights = w.values.data() + column * c.k;
     for (int64_t begin = 0; begin < c.k; begin += shared) {
       const int64_t count = std::min(shared, c.k - begin);
-      const Codes codes = quantize({row + begin, static_cast<size_t>(count)});
+      const std::span<const float> elements(row + begin, static_cast<size_t>(count));
+      const Codes codes = has4Bits() ? quantizeSigned(elements) : quantize(elements);
       int64_t exact = 0;
       for (int64_t i = 0; i < count; ++i) {
         exact += codes.codes[i] * static_cast<int64_t>(weights[begin + i] / step);
@@ -175,7 +219,12 @@ INSTANTIATE_TEST_SUITE_P(
                     IntegerCase{"int8", 0, 3, 20, 18}, IntegerCase{"int8", 0, 1, 24, 9000},
                     IntegerCase{"int8-g128", 128, 1, 48, 256},
                     IntegerCase{"int8-g128", 128, 1, 50, 300},
-                    IntegerCase{"int8-g128", 128, 2, 33, 129}));
+                    IntegerCase{"int8-g128", 128, 2, 33, 129}, IntegerCase{"int4", 32, 1, 48, 64},
+                    IntegerCase{"int4", 32, 1, 50, 7}, IntegerCase{"int4", 32, 1, 1, 1},
+                    IntegerCase{"int4", 32, 1, 97, 333}, IntegerCase{"int4", 32, 3, 20, 45},
+                    IntegerCase{"int4-g8", 8, 1, 24, 42}, IntegerCase{"int4-g40", 40, 1, 50, 333},
+                    IntegerCase{"int4-g128", 128, 2, 33, 129},
+                    IntegerCase{"int4-g65536", 65536, 1, 24, 9000}));
 
 } // namespace
 } // namespace heddle

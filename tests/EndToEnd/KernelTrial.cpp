@@ -110,8 +110,7 @@ KernelTrial::create(KernelOp kernel, const MatrixEncoder &encoder, uint64_t seed
   for (auto [i, input] : llvm::enumerate(inputs)) {
     if (input.takesEncoding()) {
       Operand &operand = trial->operands[i];
-      const std::vector<float> values(operand.values.begin(), operand.values.end());
-      HEDDLE_ASSIGN(const StoredValues stored, encoder(i, values));
+      HEDDLE_ASSIGN(const StoredValues stored, encoder(i, operand.drawn));
       operand.weights.assign(stored.bytes().begin(), stored.bytes().end());
     }
   }
@@ -157,7 +156,8 @@ void KernelTrial::drawBuffer(unsigned index) {
   if (index < inputs.size() && inputs[index].isInteger) {
     drawIntegers(index, inputs[index]);
   }
-  const std::vector<float> drawn(operand.values.begin(), operand.values.end());
+  operand.drawn.assign(operand.values.begin(), operand.values.end());
+  const std::vector<float> &drawn = operand.drawn;
   if (buffer.getElementType().isBF16()) {
     std::vector<uint16_t> halves;
     for (const float value : drawn) {

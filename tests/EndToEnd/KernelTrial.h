@@ -62,6 +62,8 @@ private:
   struct Operand {
     mlir::Type type;
     std::vector<double> values;
+    /// What was drawn for a buffer, before it was stored in fewer bits.
+    std::vector<float> drawn;
     /// As it lies in memory, with room to read on past the end.
     std::vector<float> memory;
     /// The same, of weights that are encoded or in fewer bits.

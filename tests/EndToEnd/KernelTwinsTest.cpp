@@ -187,7 +187,7 @@ TEST(KernelTwinsTest, AgreeOnNarrowWeights) {
 // Products of integers: by row and in groups, of a decoder too, without passes, and beside products
 // of chosen rows that compute in f32.
 TEST(KernelTwinsTest, AgreeOnIntegers) {
-  for (const char *precision : {"int8", "int8-g128"}) {
+  for (const char *precision : {"int8", "int8-g128", "int4", "int4-g8"}) {
     expectTwins(oracles + "bert-tiny", {}, precision);
     expectTwins(oracles + "t5-tiny", {}, precision);
     // Its words are looked up where the last product reads them.

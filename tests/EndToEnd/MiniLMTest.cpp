@@ -140,7 +140,8 @@ TEST_F(MiniLM, IsNearAndSmallInFewerBits) {
                                     PrecisionCase{"int8-weights", 0.998, 0.9995, 25'000'000},
                                     PrecisionCase{"bf16", 0.9999, 0.99995, 47'000'000},
                                     PrecisionCase{"int8", 0.9925, 0.998, 25'000'000},
-                                    PrecisionCase{"int8-g128", 0.997, 0.9992, 25'000'000}}) {
+                                    PrecisionCase{"int8-g128", 0.997, 0.9992, 25'000'000},
+                                    PrecisionCase{"int4", 0.89, 0.957, 20'000'000}}) {
     const std::string binary = compileModel(model, {"--precision=" + std::string(each.precision)});
     ASSERT_FALSE(binary.empty());
     EXPECT_LE(std::filesystem::file_size(binary), each.mostBytes) << each.precision;

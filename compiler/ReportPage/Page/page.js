@@ -74,8 +74,8 @@ function showPage() {
   const data = JSON.parse(document.getElementById('data').textContent);
   showHead(data);
   showSummary(document.getElementById('summary'), data);
-  const parts = { gain: showGain, costs: showCosts, graph: showGraph, decisions: showDecisions, attention: showAttention,
-                  entries: showEntries };
+  const parts = { gain: showGain, costs: showCosts, graph: showGraph, decisions: showDecisions, rounding: showRounding,
+                  attention: showAttention, entries: showEntries };
   for (const [id, show] of Object.entries(parts)) {
     const section = document.getElementById(id);
     if (show(section, data)) {

@@ -120,15 +120,16 @@ static LogicalResult checkEncodings(ModuleOp module, ArrayRef<TargetDescription>
   return success();
 }
 
-/// Refuses a table of which a row has several scales.
+/// Refuses a table of which a row is not codes of 8 bits with a scale.
 static LogicalResult checkTable(dataflow::KernelOp kernel, unsigned operand) {
   dataflow::BufferType table = kernel.getOperandBuffer(operand);
   auto quantized = dyn_cast<transformer::QuantizedType>(table.getElementType());
-  if (!quantized || quantized.getScalesOf(table.getWidth()) == 1) {
+  if (!quantized || quantized.isForLookUps(table.getWidth())) {
     return success();
   }
   return kernel.emitOpError("looks up rows of ")
-         << table << " as operand #" << operand << ", expected one scale for each row";
+         << table << " as operand #" << operand
+         << ", expected codes of i8 and one scale in f32 for each row";
 }
 
 /// Refuses a kernel with elements that the code of a target neither reads nor writes.

@@ -33,11 +33,11 @@ MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
   auto pack =
       ParameterExpressionAttr::get(matrix.getContext(), ExpressionKind::Pack,
                                    {FlatSymbolRefAttr::get(matrix.getSymNameAttr())}, numbers);
-  // A look-up multiplies a row by one scale.
   auto quantized = dyn_cast<QuantizedType>(matrix.getTensorType().getElementType());
-  const bool hasScaleOfRow = !quantized || quantized.getGroup() == 0;
+  const bool isForLookUps =
+      !quantized || quantized.isForLookUps(matrix.getTensorType().getShape().back());
   return {name, pack, *packedType(matrix.getTensorType(), pack),
-          /*hasRows=*/input.groups == 1 && hasScaleOfRow};
+          /*hasRows=*/input.groups == 1 && isForLookUps};
 }
 
 } // namespace heddle

@@ -117,28 +117,36 @@ namespace {
 struct RowScale {
   float scale = 0, inverse = 0, zero = 0;
 
-  static RowScale of(float least, float largest) {
-    constexpr float codes = 255;
+  /// The range of codes.
+  float lowest = 0, highest = 255;
+
+  static RowScale of(float least, float largest, bool isSigned) {
     RowScale scale;
-    scale.scale = largest / codes - least / codes;
+    if (isSigned) {
+      scale.highest = 127;
+      scale.lowest = -scale.highest;
+      scale.scale = std::max(-least, largest) / scale.highest;
+    } else {
+      scale.scale = largest / scale.highest - least / scale.highest;
+    }
     if (scale.scale < std::numeric_limits<float>::min()) {
       return {};
     }
     scale.inverse = 1 / scale.scale;
-    scale.zero = std::nearbyint(-least * scale.inverse);
+    scale.zero = isSigned ? 0 : std::nearbyint(-least * scale.inverse);
     return scale;
   }
   /// The code of a number less the one of zero.
   float codeOf(float value) const {
-    return std::clamp(std::nearbyint(value * inverse) + zero, 0.0F, 255.0F) - zero;
+    return std::clamp(std::nearbyint(value * inverse) + zero, lowest, highest) - zero;
   }
 };
 } // namespace
 
 double ContractAttr::multiplyIntegers(const KernelRun &run, int64_t row, int64_t column) const {
   auto weights = cast<BufferType>(run.type.getInput(1));
-  const int64_t group =
-      cast<transformer::QuantizedType>(weights.getElementType()).getGroupOf(getK());
+  auto quantized = cast<transformer::QuantizedType>(weights.getElementType());
+  const int64_t group = quantized.getGroupOf(getK());
   const int64_t first = column / getN() * getK();
   auto element = [&](int64_t k) { return static_cast<float>(run.at(0, row, first + k)); };
   double sum = 0;
@@ -152,7 +160,7 @@ double ContractAttr::multiplyIntegers(const KernelRun &run, int64_t row, int64_t
       least = std::min(least, element(k));
       largest = std::max(largest, element(k));
     }
-    const RowScale scale = RowScale::of(least, largest);
+    const RowScale scale = RowScale::of(least, largest, quantized.hasZeros());
     double codes = 0;
     for (int64_t k = begin; k < end; ++k) {
       codes += scale.codeOf(element(k)) * run.at(1, column, k);

@@ -21,6 +21,10 @@ def Dataflow_ContractAttr : Dataflow_Family<"Contract", "contract"> {
     and the sum is multiplied with s times the weights' scale. Where s is below the least normal number
     all elements count as zero; where an element is infinite or no number, the result is NaN.
 
+    Of weights of 4 bits, which have no sign, codes of rows have one: s is the largest magnitude over 127, an element x
+    has the code round(x / s) from -127 to 127, and from the sum of the products with the weights' codes their code of zero times the sum of
+    the row's codes is taken.
+
     With `arithmetic = bf16`, the weights are bf16, and every element of the input is rounded to bf16,
     ties to even. The sum of their products is in f32 and goes over pairs of k, of each pair the second
     product first; each addition is rounded once. Infinities and NaN stay what they are. What is below

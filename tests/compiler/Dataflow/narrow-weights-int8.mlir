@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -dataflow-narrow-weights="bits=8" --remarks-filter=heddle 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REPORT < %t
-// RUN: not heddle-opt %s -dataflow-narrow-weights="bits=4" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not heddle-opt %s -dataflow-narrow-weights="bits=2" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: heddle-opt %s -dataflow-narrow-weights="bits=8 group=0" | FileCheck %s --check-prefix=ROW
 
 // Matrices of products have a scale for every 64 elements of a row, tables one for each row. So
@@ -11,7 +11,7 @@
 // REPORT-DAG: weight_bytes=8352, what="stored in i8, one scale for every 64 of a row", where=w
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=table
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=other
-// UNKNOWN: expects 16 or 8 bits and a group of 0 to 2^40 elements, got 4 and 64
+// UNKNOWN: expects 16, 8 or 4 bits and a group of 0 to 2^40 elements, got 2 and 64
 // ROW: transformer.parameter @w.i8 : tensor<72x40x!transformer.quantized<i8, row>>
 
 !x = !dataflow.buffer<[tokens, 40], f32>

@@ -274,7 +274,19 @@ const RequestCase requestCases[] = {
      "weights and tensors, expected one of them"},
     {"Precision", [](auto &r) { r.precision = "int3"; },
      "precision is \"int3\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
-     "int8-g128; did you mean \"int8\"?"},
+     "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean \"int8\"?"},
+    {"GroupOfAPrecision", [](auto &r) { r.precision = "int4-g12"; },
+     "precision is \"int4-g12\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean \"int8-g128\"?"},
+    {"LargestGroupOfAPrecision", [](auto &r) { r.precision = "int4-g65544"; },
+     "precision is \"int4-g65544\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536"},
+    {"PrecisionWithoutGroup", [](auto &r) { r.precision = "int4-g"; },
+     "precision is \"int4-g\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean \"int4\"?"},
+    {"PrecisionAndWord", [](auto &r) { r.precision = "int4-g3x"; },
+     "precision is \"int4-g3x\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536"},
     {"Sharing", [](auto &r) { r.sharing = "1,5"; },
      "sharing has \"1\" before any kind, expected for example self:1,5"},
     {"Target", [](auto &r) { r.targets = {"z80"}; },

@@ -17,12 +17,22 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-/// Values as codes and scales.
-QuantizedValues quantize(const std::vector<float> &values, int64_t columns, int64_t group) {
+MLIRContext &loadedContext() {
   static MLIRContext context;
   context.loadDialect<transformer::TransformerDialect>();
-  return {values, transformer::QuantizedType::get(&context, IntegerType::get(&context, 8), group),
-          columns};
+  return context;
+}
+
+/// Codes of so many bits with scales in f32, or another type.
+transformer::QuantizedType quantizedType(unsigned bits, int64_t group, Type scales = {}) {
+  MLIRContext *context = &loadedContext();
+  return transformer::QuantizedType::get(context, IntegerType::get(context, bits), group,
+                                         scales ? scales : Float32Type::get(context));
+}
+
+/// Values as codes and scales.
+QuantizedValues quantize(const std::vector<float> &values, int64_t columns, int64_t group) {
+  return {values, quantizedType(8, group), columns};
 }
 
 float floatAt(const std::vector<std::byte> &bytes, size_t offset) {
@@ -79,6 +89,97 @@ TEST(QuantizedValuesTest, GroupsOfPanelsForIntegersFollowEachOther) {
   EXPECT_EQ(sum, 128);
   EXPECT_EQ(static_cast<int8_t>(panels[21]), 1);
   EXPECT_EQ(static_cast<int8_t>(panels[22]), 0);
+}
+
+// The scale in bf16, the code of zero, then the codes, two in a byte, each in whole words.
+TEST(QuantizedValuesTest, RowsOf4BitsHaveZeros) {
+  const Type bf16 = BFloat16Type::get(&loadedContext());
+  // Scale 1 and zero 5; scale 2 and zero 0.
+  const std::vector<float> values = {-5, 10, 0, 1, 2, 3, 4, 5, 30, 2};
+  const QuantizedValues quantized(values, quantizedType(4, 8, bf16), 10);
+  EXPECT_EQ(quantized.widen(), values);
+  const std::vector<std::byte> rows = quantized.rows();
+  const std::vector<int> expected = {0x80, 0x3F, 0x00, 0x40, 0x05, 0, 0, 0,
+                                     0xF0, 0x65, 0x87, 0xA9, 0x1F, 0, 0, 0};
+  ASSERT_EQ(rows.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(static_cast<int>(rows[i]), expected[i]) << i;
+  }
+}
+
+// Four columns of 17 elements, groups of 16: a head of scales and zeros, then rows of bytes.
+TEST(QuantizedValuesTest, PanelsOf4BitsShareBytes) {
+  constexpr int64_t columns = 17, rows = 3, panelColumns = 4;
+  std::vector<int8_t> codes, zeros;
+  std::vector<float> scales;
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    codes.push_back(static_cast<int8_t>(i * 7 % 16));
+  }
+  for (int64_t i = 0; i < rows * 2; ++i) {
+    scales.push_back(static_cast<float>(i + 1));
+    zeros.push_back(static_cast<int8_t>(15 - i));
+  }
+  const QuantizedValues quantized(codes, scales, zeros, quantizedType(4, 16), columns);
+  const auto halfAt = [](const std::vector<std::byte> &bytes, size_t byte, bool isUpper) {
+    return static_cast<int>(bytes[byte]) >> (isUpper ? 4 : 0) & 0xF;
+  };
+  for (const int64_t together : {1, 4}) {
+    const std::vector<std::byte> panels = quantized.packed(panelColumns, 1, together);
+    // Scales and zeros of 4 columns, and of 8 or 2 elements in the second group, halves.
+    constexpr size_t head = 32, wholeGroup = head + 16 * panelColumns / 2;
+    ASSERT_EQ(panels.size(), wholeGroup + head + (together == 1 ? 2 : 8) * panelColumns / 2);
+    for (int64_t row = 0; row < panelColumns; ++row) {
+      for (int64_t k = 0; k < 18; ++k) {
+        const size_t group = k / 16, at = group * wholeGroup;
+        const bool exists = row < rows;
+        EXPECT_EQ(floatAt(panels, at + row * 4), exists ? scales[row * 2 + group] : 0);
+        EXPECT_EQ(halfAt(panels, at + 16 + row / 2, row % 2 == 1),
+                  exists ? zeros[row * 2 + group] : 0);
+        const int64_t line = k % 16 / together;
+        const size_t byte =
+            at + head + line / 2 * panelColumns * together + row * together + k % together;
+        EXPECT_EQ(halfAt(panels, byte, line % 2 == 1),
+                  exists && k < columns ? codes[row * columns + k] : 0)
+            << together << " " << row << " " << k;
+      }
+    }
+  }
+}
+
+// Scales of 4 bits are rounded up, so that no element is beyond the last code; groups that are no
+// numbers, or whose scale is beyond f16, are no numbers as a whole.
+TEST(QuantizedValuesTest, ScalesOf4BitsReachAllElements) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  MLIRContext *context = &loadedContext();
+  for (Type scales : {Type(Float32Type::get(context)), Type(BFloat16Type::get(context)),
+                      Type(Float16Type::get(context))}) {
+    for (const float size : {1e-36F, 1e-3F, 1.0F, 1e36F}) {
+      if (scales.isF16() && (size < 1e-4F || size > 1e3F)) {
+        continue;
+      }
+      std::vector<float> values(64);
+      std::ranges::generate(values, [&] { return size * normal(random); });
+      const std::vector<float> wide =
+          QuantizedValues(values, quantizedType(4, 32, scales), 64).widen();
+      for (size_t i = 0; i < values.size(); ++i) {
+        const auto group = std::span(values).subspan(i / 32 * 32, 32);
+        const float range = std::max(0.0F, *std::ranges::max_element(group)) -
+                            std::min(0.0F, *std::ranges::min_element(group));
+        ASSERT_NEAR(wide[i] / range, values[i] / range, 1.02 / 15) << size;
+      }
+    }
+  }
+  const auto widen = [&](float bad, Type scales) {
+    return QuantizedValues(std::vector<float>{1, bad}, quantizedType(4, 0, scales), 2).widen();
+  };
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_TRUE(std::isnan(widen(bad, Float32Type::get(context)).front()));
+  }
+  EXPECT_TRUE(std::isnan(widen(1e6F, Float16Type::get(context)).front()));
+  EXPECT_EQ(widen(0, Float16Type::get(context))[1], 0);
+  EXPECT_TRUE(std::isfinite(widen(3e38F, BFloat16Type::get(context))[1]));
 }
 
 TEST(QuantizedValuesTest, ValuesAreWithinHalfAStep) {

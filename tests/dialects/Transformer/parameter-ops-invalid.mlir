@@ -361,8 +361,8 @@ transformer.parameter @parameter_c8_rows : tensor<2x40x!transformer.quantized<i8
 
 // -----
 
-// expected-error@+1 {{expects codes of i8, got 'i4'}}
-func.func private @quantized_c1(tensor<6x!transformer.quantized<i4, 32>>)
+// expected-error@+1 {{expects codes of i8 or i4, got 'i2'}}
+func.func private @quantized_c1(tensor<6x!transformer.quantized<i2, 32>>)
 
 // -----
 
@@ -378,6 +378,23 @@ func.func private @quantized_c2_negative(tensor<6x!transformer.quantized<i8, -32
 
 // expected-error@+1 {{expects 'row' or 1 to 2^40 elements that share a scale, got 2000000000000}}
 func.func private @quantized_c2_large(tensor<6x!transformer.quantized<i8, 2000000000000>>)
+
+// -----
+
+// expected-error@+1 {{expects 'row' or a multiple of 8 elements of i4 that share a scale, got 12}}
+func.func private @quantized_c2_halves(tensor<6x!transformer.quantized<i4, 12>>)
+
+// -----
+
+// expected-error@+1 {{expects scales of f32, f16 or bf16, got 'f64'}}
+func.func private @quantized_c3(tensor<6x!transformer.quantized<i4, 32, f64>>)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @codes : tensor<6x40x!transformer.quantized<i4, 32, bf16>> = convert(@a)
+// expected-error@+1 {{'transformer.parameter' op expects shape 1x1216 of its expression, got 1x1217}}
+transformer.parameter @packed_halves : tensor<1x1217xi8> = pack(@codes, 48, 1, 4)
 
 // -----
 

@@ -3,7 +3,8 @@
 /// Quantising rows, and the inner loop over their codes. One instruction of VNNI multiplies four
 /// codes of a row with four of each column of a vector. Without it vpmaddubsw does, whose sums of
 /// two products have 16 bits: codes of rows are made signed, so that magnitudes of at most 128 are
-/// multiplied with weights that take over their sign, and 2 * 128 * 127 fits.
+/// multiplied with weights that take over their sign, and 2 * 128 * 127 fits. Both want one side
+/// without sign: codes of weights of 4 bits are that, and 2 * 15 * 127 fits anyway.
 #include "compiler/Target/Cpu/Emitters/ContractIntegers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,12 +18,14 @@ using heddle::transformer::codesTogether;
 
 namespace heddle {
 
-// The largest code of a row, and what is taken from it where codes have signs.
+// The largest code of a row, what is taken from it where targets want codes with signs, and the
+// largest code with sign.
 static constexpr int64_t kLargestCode = 255;
 static constexpr int64_t kSignedOffset = 128;
+static constexpr int64_t kLargestSigned = 127;
 // Behind codes there is room for the last vector of them.
 static constexpr int64_t kCodePadding = 16;
-// A scale and the code of zero.
+// A scale and the code of zero, or the sum of codes.
 static constexpr int64_t kFactorBytes = kScaleBytes + int64_t(sizeof(int32_t));
 
 // --- integers in vectors ---------------------------------------------------------------------
@@ -96,25 +99,42 @@ Value Words::nearest(Value numbers) const {
   return call("llvm.x86.avx512.mask.cvtps2dq.512", words, {numbers, splat(0), all, rounding});
 }
 
-static RowCodes loadCodes(const Words &words, Value address) {
+static RowCodes loadCodes(const Words &words, Value address, bool isSigned) {
   VectorCode &code = words.code;
   Value codes = words.inBytes(words.broadcast(address));
-  if (code.target.hasIntegerDotProduct) {
+  if (code.target.hasIntegerDotProduct || isSigned) {
     return {codes};
   }
   return {codes, LLVM::AbsOp::create(code.builder, code.location, words.bytes, codes,
                                      /*is_int_min_poison=*/false)};
 }
 
-// `sums` and, lane by lane, the products of four codes with four weights.
-static Value addProducts(const Words &words, Value sums, const RowCodes &row, Value weights) {
+// `sums` and, lane by lane, the products of four codes without sign with four that have one: sums
+// of two products fit into 16 bits.
+static Value addFours(const Words &words, Value sums, Value withoutSign, Value withSign) {
   VectorCode &code = words.code;
   const bool isWide = code.lanes == 16;
   if (code.target.hasIntegerDotProduct) {
     StringRef dot = isWide ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256";
-    return words.call(dot, words.words, {sums, row.codes, weights});
+    return words.call(dot, words.words, {sums, withoutSign, withSign});
   }
   auto halves = VectorType::get({2 * code.lanes}, code.builder.getI16Type());
+  Value ones = arith::ConstantOp::create(code.builder, code.location,
+                                         DenseElementsAttr::get(halves, int16_t(1)));
+  Value pairs = words.call(isWide ? "llvm.x86.avx512.pmaddubs.w.512" : "llvm.x86.avx2.pmadd.ub.sw",
+                           halves, {withoutSign, withSign});
+  Value fours = words.call(isWide ? "llvm.x86.avx512.pmaddw.d.512" : "llvm.x86.avx2.pmadd.wd",
+                           words.words, {pairs, ones});
+  return words.add(sums, fours);
+}
+
+// `sums` and, lane by lane, the products of four codes of a row with four weights of 8 bits.
+static Value addProducts(const Words &words, Value sums, const RowCodes &row, Value weights) {
+  VectorCode &code = words.code;
+  if (code.target.hasIntegerDotProduct) {
+    return addFours(words, sums, row.codes, weights);
+  }
+  const bool isWide = code.lanes == 16;
   Value withSign;
   if (isWide) {
     Value zeros = arith::ConstantOp::create(code.builder, code.location,
@@ -125,13 +145,7 @@ static Value addProducts(const Words &words, Value sums, const RowCodes &row, Va
   } else {
     withSign = words.call("llvm.x86.avx2.psign.b", words.bytes, {weights, row.codes});
   }
-  Value ones = arith::ConstantOp::create(code.builder, code.location,
-                                         DenseElementsAttr::get(halves, int16_t(1)));
-  Value pairs = words.call(isWide ? "llvm.x86.avx512.pmaddubs.w.512" : "llvm.x86.avx2.pmadd.ub.sw",
-                           halves, {row.magnitudes, withSign});
-  Value fours = words.call(isWide ? "llvm.x86.avx512.pmaddw.d.512" : "llvm.x86.avx2.pmadd.wd",
-                           words.words, {pairs, ones});
-  return words.add(sums, fours);
+  return addFours(words, sums, row.magnitudes, withSign);
 }
 
 // --- rows ------------------------------------------------------------------------------------
@@ -149,13 +163,15 @@ static int64_t bytesOf(int64_t k, int64_t shared) {
   return codeBytes(k) + llvm::divideCeilSigned(k, shared) * kFactorBytes;
 }
 
-static int64_t sharedOf(dataflow::BufferType weights, int64_t k) {
-  return cast<transformer::QuantizedType>(weights.getElementType()).getGroupOf(k);
+static transformer::QuantizedType quantizedOf(dataflow::BufferType weights) {
+  return cast<transformer::QuantizedType>(weights.getElementType());
 }
 
 QuantizedRows::QuantizedRows(dataflow::BufferType weights, dataflow::ContractAttr computes)
-    : PreparedRows(computes, bytesOf(computes.getK(), sharedOf(weights, computes.getK()))),
-      shared(sharedOf(weights, computes.getK())) {}
+    : PreparedRows(computes,
+                   bytesOf(computes.getK(), quantizedOf(weights).getGroupOf(computes.getK()))),
+      shared(quantizedOf(weights).getGroupOf(computes.getK())),
+      isSigned(quantizedOf(weights).hasZeros()) {}
 
 int64_t QuantizedRows::mostBytes(int64_t k) { return bytesOf(k, codesTogether); }
 
@@ -197,6 +213,59 @@ static Extent extentOf(VectorCode &code, Value from, int64_t width) {
   return {carried[0], carried[1], carried[2]};
 }
 
+namespace {
+/// A scale, zero where numbers are so small that its inverse may be infinite, and its inverse, or
+/// zero.
+struct ScaleAndInverse {
+  Value scale, inverse;
+
+  static ScaleAndInverse of(VectorCode &code, Value scale) {
+    Value isZero = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OLT,
+                                         scale, code.number(std::numeric_limits<float>::min()));
+    Value inverse = code.divideFloat(code.number(1), scale);
+    return {code.select(isZero, code.number(0), scale),
+            code.select(isZero, code.number(0), inverse)};
+  }
+};
+} // namespace
+
+// Quantises `width` elements that share a scale to codes with sign: their codes, and at `factors`
+// scale and sum of codes.
+static void quantizeSigned(VectorCode &code, Value from, Value to, Value factors, int64_t width) {
+  Words words(code);
+  Extent extent = extentOf(code, from, width);
+  Value below = code.subtractFloat(code.splat(0), extent.least);
+  Value largest = code.maximumOfLanes(code.maximum(below, extent.largest));
+  const auto [scale, inverse] =
+      ScaleAndInverse::of(code, code.divideFloat(largest, code.number(kLargestSigned)));
+  Value inverses = code.broadcast(inverse);
+  auto quantizeVector = [&](Value column, int64_t valid, Value sums) {
+    Value x = code.loadVector(code.at(from, column), valid);
+    Value number = words.nearest(code.multiplyFloat(x, inverses));
+    number =
+        arith::MaxSIOp::create(code.builder, code.location, number, words.splat(-kLargestSigned));
+    number =
+        arith::MinSIOp::create(code.builder, code.location, number, words.splat(kLargestSigned));
+    LLVM::StoreOp::create(code.builder, code.location, words.narrowed(number),
+                          code.bytesAt(to, column), /*alignment=*/1);
+    return words.add(sums, number);
+  };
+  const int64_t whole = width / code.lanes * code.lanes;
+  SmallVector<Value> sums =
+      code.loop(code.integer(0), code.integer(whole), code.lanes, words.splat(0),
+                [&](Value column, ValueRange before) {
+                  return SmallVector<Value>{quantizeVector(column, code.lanes, before.front())};
+                });
+  Value sum = sums.front();
+  if (whole < width) {
+    sum = quantizeVector(code.integer(whole), width - whole, sum);
+  }
+  // So few codes have a sum that f32 holds, whatever the order.
+  Value exact = arith::SIToFPOp::create(code.builder, code.location, code.vector, sum);
+  code.storeScalar(code.addFloat(scale, code.sumOfLanes(extent.finite)), factors);
+  code.storeScalar(code.sumOfLanes(exact), code.bytesAt(factors, code.integer(kScaleBytes)));
+}
+
 // Quantises `width` elements that share a scale: their codes, and at `factors` scale and zero.
 static void quantize(VectorCode &code, Value from, Value to, Value factors, int64_t width) {
   Words words(code);
@@ -204,12 +273,8 @@ static void quantize(VectorCode &code, Value from, Value to, Value factors, int6
   Value below = code.maximumOfLanes(code.subtractFloat(code.splat(0), extent.least));
   Value largest = code.maximumOfLanes(extent.largest);
   Value codes = code.number(kLargestCode);
-  Value scale = code.addFloat(code.divideFloat(largest, codes), code.divideFloat(below, codes));
-  // Of so small numbers the inverse may be infinite.
-  Value isZero = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OLT,
-                                       scale, code.number(std::numeric_limits<float>::min()));
-  Value inverse = code.select(isZero, code.number(0), code.divideFloat(code.number(1), scale));
-  scale = code.select(isZero, code.number(0), scale);
+  auto [scale, inverse] = ScaleAndInverse::of(
+      code, code.addFloat(code.divideFloat(largest, codes), code.divideFloat(below, codes)));
   scale = code.addFloat(scale, code.sumOfLanes(extent.finite));
   const bool hasSigns = !code.target.hasIntegerDotProduct;
   Value zeros = words.nearest(code.broadcast(code.multiplyFloat(below, inverse)));
@@ -236,8 +301,9 @@ void QuantizedRows::emitGroup(VectorCode &code, Value from, Value to) const {
   Value factors = code.bytesAt(to, code.integer(codeBytes(k)));
   auto quantizePart = [&](Value number, int64_t width) {
     Value first = code.multiply(number, shared);
-    quantize(code, code.at(from, first), code.bytesAt(to, first),
-             code.bytesAt(factors, code.multiply(number, kFactorBytes)), width);
+    const auto quantizeElements = isSigned ? quantizeSigned : quantize;
+    quantizeElements(code, code.at(from, first), code.bytesAt(to, first),
+                     code.bytesAt(factors, code.multiply(number, kFactorBytes)), width);
   };
   const int64_t whole = k / shared;
   code.loop(code.integer(0), code.integer(whole), 1,
@@ -248,6 +314,42 @@ void QuantizedRows::emitGroup(VectorCode &code, Value from, Value to) const {
 }
 
 // --- tiles -----------------------------------------------------------------------------------
+
+// Eight steps of k from `k` on with codes of 4 bits: the lower halves of a vector of bytes are four
+// of them, the upper halves the next four. Bytes are loaded for each half: tiles of all rows have
+// no registers for both, and loads that are not volatile would become one.
+static SmallVector<Value> stepOfHalves(const TileColumns &tile, Value codes, Value inPanel, Value k,
+                                       ValueRange sums) {
+  VectorCode &code = tile.code;
+  Words words(code);
+  constexpr int32_t lowerHalves = 0x0F0F0F0F;
+  Value row = code.bytesAt(codes, code.multiply(inPanel, tile.layout.rowBytes));
+  SmallVector<Value> next(sums);
+  for (const bool isUpper : {false, true}) {
+    SmallVector<Value> weights;
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      int64_t column = tile.first + v * code.lanes;
+      Value bytes = LLVM::LoadOp::create(code.builder, code.location, words.words,
+                                         code.bytesAt(row, code.integer(column * codesTogether)),
+                                         sizeof(int32_t),
+                                         /*isVolatile=*/true);
+      if (isUpper) {
+        bytes = arith::ShRUIOp::create(code.builder, code.location, bytes, words.splat(4));
+      }
+      weights.push_back(words.inBytes(
+          arith::AndIOp::create(code.builder, code.location, bytes, words.splat(lowerHalves))));
+    }
+    for (size_t r = 0; r < tile.rows.size(); ++r) {
+      Value place = code.bytesAt(tile.rows[r], code.add(k, isUpper ? codesTogether : 0));
+      const RowCodes rowCodes = loadCodes(words, place, /*isSigned=*/true);
+      for (int64_t v = 0; v < tile.vectors; ++v) {
+        Value &sum = next[r * tile.vectors + v];
+        sum = addFours(words, sum, weights[v], rowCodes.codes);
+      }
+    }
+  }
+  return next;
+}
 
 // Four steps of k from `k` on: a vector of weights for each of the columns times four codes of
 // every row.
@@ -264,7 +366,7 @@ static SmallVector<Value> step(const TileColumns &tile, Value codes, Value inPan
   }
   SmallVector<Value> next;
   for (size_t r = 0; r < tile.rows.size(); ++r) {
-    RowCodes row = loadCodes(words, code.bytesAt(tile.rows[r], k));
+    RowCodes row = loadCodes(words, code.bytesAt(tile.rows[r], k), /*isSigned=*/false);
     for (int64_t v = 0; v < tile.vectors; ++v) {
       next.push_back(addProducts(words, sums[r * tile.vectors + v], row, weights[v]));
     }
@@ -276,63 +378,121 @@ static SmallVector<Value> step(const TileColumns &tile, Value codes, Value inPan
 static SmallVector<Value> steps(const TileColumns &tile, Value codes, Value begin, Value end) {
   SmallVector<Value> sums(tile.rows.size() * tile.vectors, Words(tile.code).splat(0));
   return tile.steps(begin, end, sums, [&](Value inPanel, Value k, ValueRange sums) {
-    return step(tile, codes, inPanel, k, sums);
+    return tile.layout.hasZeros() ? stepOfHalves(tile, codes, inPanel, k, sums)
+                                  : step(tile, codes, inPanel, k, sums);
   });
 }
 
-// Takes sums of what shares scale number `number` of a row, and the scales and sums of codes at
-// `head`, to f32; `adds` them to what is there.
-static void finish(const TileColumns &tile, ValueRange sums, Value head, Value number, bool adds) {
+namespace {
+/// What makes sums of products the numbers that they stand for: the scales of columns and, in i32,
+/// their sums of codes, or in f32 codes of zero with the other sign.
+struct ColumnFactors {
+  SmallVector<Value> scales, others;
+};
+} // namespace
+
+static ColumnFactors loadFactors(const TileColumns &tile, Value head) {
+  VectorCode &code = tile.code;
+  Words words(code);
+  GroupHead loaded = GroupHead::load(code, tile.layout, head, tile.first, tile.vectors);
+  ColumnFactors factors{std::move(loaded.scales), {}};
+  for (Value zeros : loaded.zeros) {
+    factors.others.push_back(arith::SIToFPOp::create(code.builder, code.location, code.vector,
+                                                     words.subtract(words.splat(0), zeros)));
+  }
+  if (tile.layout.hasZeros()) {
+    return factors;
+  }
+  const int64_t scaleBytes = tile.layout.columns * tile.layout.quantized.getScaleBytes();
+  Value sums = code.bytesAt(head, code.integer(scaleBytes));
+  for (int64_t v = 0; v < tile.vectors; ++v) {
+    factors.others.push_back(words.load(code.at(sums, tile.first + v * code.lanes)));
+  }
+  return factors;
+}
+
+// The sums of what shares scale number `number` of a row in f32, with the scales and what else is
+// before codes at `head`, added to those `before` it if there are any.
+static SmallVector<Value> finish(const TileColumns &tile, ValueRange sums, Value head, Value number,
+                                 ValueRange before) {
   VectorCode &code = tile.code;
   Words words(code);
   Value factors =
       code.add(codeBytes(code, tile.entry.getArgument(K)), code.multiply(number, kFactorBytes));
-  // Loaded once: the compiler cannot know that storing sums changes nothing of the panel.
-  SmallVector<Value> scales, codeSums;
-  for (int64_t v = 0; v < tile.vectors; ++v) {
-    int64_t column = tile.first + v * code.lanes;
-    scales.push_back(code.loadVector(code.at(head, column)));
-    codeSums.push_back(words.load(code.at(head, code.target.panelColumns + column)));
-  }
+  const ColumnFactors columns = loadFactors(tile, head);
+  auto toFloat = [&](Value integers) -> Value {
+    return arith::SIToFPOp::create(code.builder, code.location, code.vector, integers);
+  };
+  SmallVector<Value> after;
   for (size_t r = 0; r < tile.rows.size(); ++r) {
     Value factor = code.bytesAt(tile.rows[r], factors);
     Value scale = code.broadcast(code.loadScalar(factor));
-    Value zero = words.broadcast(code.bytesAt(factor, code.integer(kScaleBytes)));
+    Value second = code.bytesAt(factor, code.integer(kScaleBytes));
+    Value other =
+        tile.layout.hasZeros() ? code.broadcast(code.loadScalar(second)) : words.broadcast(second);
     for (int64_t v = 0; v < tile.vectors; ++v) {
-      Value exact = words.subtract(sums[r * tile.vectors + v], words.multiply(zero, codeSums[v]));
-      Value number = arith::SIToFPOp::create(code.builder, code.location, code.vector, exact);
-      Value factorOfBoth = code.multiplyFloat(scale, scales[v]);
-      Value to = tile.sumAt(r, v);
-      Value sum = adds ? code.fma(number, factorOfBoth, code.loadVector(to))
-                       : code.multiplyFloat(number, factorOfBoth);
-      code.storeVector(sum, to);
+      const size_t index = r * tile.vectors + v;
+      Value exact =
+          tile.layout.hasZeros()
+              ? code.fma(other, columns.others[v], toFloat(sums[index]))
+              : toFloat(words.subtract(sums[index], words.multiply(other, columns.others[v])));
+      Value factorOfBoth = code.multiplyFloat(scale, columns.scales[v]);
+      after.push_back(before.empty() ? code.multiplyFloat(exact, factorOfBoth)
+                                     : code.fma(exact, factorOfBoth, before[index]));
     }
   }
+  return after;
 }
 
-void emitIntegerTile(const TileColumns &tile) {
+// The sums of all of k, of some rows of a tile.
+static SmallVector<Value> multiplyRows(const TileColumns &tile) {
   VectorCode &code = tile.code;
   const PanelLayout &layout = tile.layout;
   Value weights = tile.entry.getArgument(Weights);
   // Codes beyond the last of k are multiplied with zeros.
-  Value k = code.multiply(code.divideUp(tile.entry.getArgument(K), codesTogether), codesTogether);
+  const int64_t together = layout.together();
+  Value k = code.multiply(code.divideUp(tile.entry.getArgument(K), together), together);
   if (layout.group == PanelLayout::allSteps) {
     Value codes = code.bytesAt(weights, code.integer(layout.headBytes));
-    finish(tile, steps(tile, codes, code.integer(0), k), weights, code.integer(0), /*adds=*/false);
-    return;
+    return finish(tile, steps(tile, codes, code.integer(0), k), weights, code.integer(0), {});
   }
-  // Sums of all groups have no room in registers beside those of one.
-  auto ofGroup = [&](Value begin, bool adds) {
-    int64_t groupBytes = layout.headBytes + layout.group * layout.rowBytes;
+  auto ofGroup = [&](Value begin, ValueRange before) {
     Value number = code.divide(begin, layout.group);
-    Value head = code.bytesAt(weights, code.multiply(number, groupBytes));
+    Value head = code.bytesAt(weights, code.multiply(number, layout.groupBytes()));
     Value codes = code.bytesAt(head, code.integer(layout.headBytes));
     Value end = code.smaller(code.add(begin, layout.group), k);
-    finish(tile, steps(tile, codes, begin, end), head, number, adds);
+    return finish(tile, steps(tile, codes, begin, end), head, number, before);
   };
-  ofGroup(code.integer(0), /*adds=*/false);
-  code.loop(code.integer(layout.group), k, layout.group,
-            [&](Value begin) { ofGroup(begin, /*adds=*/true); });
+  return code.loop(code.integer(layout.group), k, layout.group, ofGroup(code.integer(0), {}),
+                   ofGroup);
+}
+
+// Rows of which the sums of one group and those of all groups have room in registers, beside
+// weights and a row's codes. Where there are 16 registers they are in memory rather than that
+// weights are read again for every row.
+static size_t rowsAtOnce(const TileColumns &tile) {
+  constexpr int64_t registers = 32, others = 2;
+  const bool hasThem = tile.code.lanes == 16 && tile.layout.group > 0;
+  return hasThem ? (registers - others - tile.vectors) / (2 * tile.vectors) : tile.rows.size();
+}
+
+void emitIntegerTile(const TileColumns &tile) {
+  const size_t most = rowsAtOnce(tile);
+  for (size_t first = 0; first < tile.rows.size(); first += most) {
+    TileColumns part{tile.code,
+                     tile.layout,
+                     tile.entry,
+                     tile.rows.slice(first, std::min(most, tile.rows.size() - first)),
+                     tile.first,
+                     tile.vectors,
+                     tile.asks && first == 0};
+    SmallVector<Value> ofPart = multiplyRows(part);
+    for (size_t i = 0; i < ofPart.size(); ++i) {
+      const auto vector = static_cast<int64_t>(i) % tile.vectors;
+      tile.code.storeVector(ofPart[i],
+                            tile.sumAt(static_cast<int64_t>(first + i / tile.vectors), vector));
+    }
+  }
 }
 
 } // namespace heddle

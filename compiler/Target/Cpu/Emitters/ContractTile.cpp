@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
@@ -25,20 +26,31 @@ PanelLayout PanelLayout::of(const VectorCode &code, Type type, int64_t k,
   const int64_t columns = code.target.panelColumns;
   const int64_t rowBytes = columns * element.getIntOrFloatBitWidth() / 8;
   if (!quantized) {
-    return {element, rowBytes, arithmetic, /*group=*/0, /*headBytes=*/0};
+    return {element, rowBytes, arithmetic, /*group=*/0, columns, /*headBytes=*/0, quantized};
   }
   const int64_t group = quantized.getScalesOf(k) == 1 ? allSteps : quantized.getGroupOf(k);
-  const bool hasSums = arithmetic == dataflow::Arithmetic::Integers;
-  return {element, rowBytes, arithmetic, group, (hasSums ? 2 : 1) * columns * kScaleBytes};
+  const int64_t headBytes = quantized.getHeadBytes(columns, dataflow::elementsTogether(arithmetic));
+  return {element, rowBytes, arithmetic, group, columns, headBytes, quantized};
 }
 
 int64_t PanelLayout::panelBytes(int64_t k) const {
-  const auto steps = static_cast<int64_t>(llvm::alignTo(k, together()));
-  if (group == 0) {
-    return steps * rowBytes;
-  }
-  const int64_t heads = group == allSteps ? 1 : llvm::divideCeilSigned(k, group);
-  return heads * headBytes + steps * rowBytes;
+  const int64_t side = dataflow::elementsTogether(arithmetic);
+  return quantized ? quantized.getPanelBytes(k, columns, side)
+                   : static_cast<int64_t>(llvm::alignTo(k, side)) * rowBytes;
+}
+
+int64_t PanelLayout::together() const {
+  const int64_t side = dataflow::elementsTogether(arithmetic);
+  // f32 is made of one step at a time, whether it shares its bytes or not.
+  return quantized && arithmetic != dataflow::Arithmetic::F32 ? quantized.getRowsTogether(side)
+                                                              : side;
+}
+
+int64_t PanelLayout::unroll() const {
+  const int64_t steps = arithmetic == dataflow::Arithmetic::F32 ? 4 : 8;
+  // Codes of 4 bits have many short groups, and half of the bytes: a round is a group of 32.
+  const int64_t longer = arithmetic == dataflow::Arithmetic::F32 ? 2 : 4;
+  return hasZeros() ? longer * steps : steps;
 }
 
 int64_t PanelLayout::linesRead() const { return unroll() * rowBytes / kLineBytes; }
@@ -51,27 +63,99 @@ std::string PanelLayout::suffix() const {
   if (arithmetic != dataflow::Arithmetic::F32) {
     text += ("_by" + Twine(together())).str();
   }
+  if (quantized && !quantized.getScales().isF32()) {
+    text += "x" + std::string(infoOf(elementTypeOf(quantized.getScales())).name);
+  }
   return group > 0 ? text + "of" + std::to_string(group) : text;
+}
+
+// A vector of codes of zero, two in a byte; `column` is a multiple of the lanes.
+static Value loadZeros(VectorCode &code, Value zeros, int64_t column) {
+  constexpr int64_t inWord = 8, bits = 4;
+  const int64_t words = code.lanes / inWord;
+  auto narrow = VectorType::get({words}, code.i32);
+  auto wide = VectorType::get({code.lanes}, code.i32);
+  Value loaded =
+      LLVM::LoadOp::create(code.builder, code.location, narrow,
+                           code.bytesAt(zeros, code.integer(column * bits / 8)), sizeof(int32_t));
+  SmallVector<int64_t> wordOf;
+  SmallVector<int32_t> shifts;
+  for (int64_t lane = 0; lane < code.lanes; ++lane) {
+    wordOf.push_back(lane / inWord);
+    shifts.push_back(static_cast<int32_t>(lane % inWord * bits));
+  }
+  auto constant = [&](DenseElementsAttr value) -> Value {
+    return arith::ConstantOp::create(code.builder, code.location, value);
+  };
+  Value spread = vector::ShuffleOp::create(code.builder, code.location, loaded, loaded, wordOf);
+  Value shifted =
+      arith::ShRUIOp::create(code.builder, code.location, spread,
+                             constant(DenseElementsAttr::get(wide, ArrayRef<int32_t>(shifts))));
+  return arith::AndIOp::create(code.builder, code.location, shifted,
+                               constant(DenseElementsAttr::get(wide, int32_t(0xF))));
+}
+
+GroupHead GroupHead::load(VectorCode &code, const PanelLayout &layout, Value head, int64_t first,
+                          int64_t vectors) {
+  GroupHead loaded;
+  Type scales = layout.quantized.getScales();
+  Value zeros = code.bytesAt(head, code.integer(layout.columns * layout.quantized.getScaleBytes()));
+  for (int64_t v = 0; v < vectors; ++v) {
+    const int64_t column = first + v * code.lanes;
+    loaded.scales.push_back(
+        code.loadStored(code.storedAt(head, code.integer(column), scales), scales));
+    if (layout.hasZeros()) {
+      loaded.zeros.push_back(loadZeros(code, zeros, column));
+    }
+  }
+  return loaded;
+}
+
+// Weights of step `inGroup` of a group in f32, for vector `v` of the columns from `first` on.
+static Value loadWeights(VectorCode &code, const PanelLayout &layout, const GroupHead &head,
+                         Value codes, Value inGroup, int64_t first, size_t v) {
+  Value column = code.integer(first + static_cast<int64_t>(v) * code.lanes);
+  if (!layout.hasZeros()) {
+    Value row = code.multiply(inGroup, layout.columns);
+    Value place = code.storedAt(codes, code.add(row, column), layout.element);
+    Value stored = code.loadStored(place, layout.element);
+    return head.scales.empty() ? stored : code.multiplyFloat(stored, head.scales[v]);
+  }
+  // Steps 2 i and 2 i + 1 are the halves of a row of bytes.
+  Value row = code.multiply(code.divide(inGroup, 2), layout.columns);
+  auto words = cast<VectorType>(head.zeros[v].getType());
+  auto bytes = VectorType::get({code.lanes}, code.builder.getI8Type());
+  Value loaded = LLVM::LoadOp::create(code.builder, code.location, bytes,
+                                      code.bytesAt(codes, code.add(row, column)), /*alignment=*/1);
+  Value wide = arith::ExtUIOp::create(code.builder, code.location, words, loaded);
+  Value half = arith::TruncIOp::create(code.builder, code.location, code.i32,
+                                       code.multiply(code.remainder(inGroup, 2), 4));
+  Value shift = vector::BroadcastOp::create(code.builder, code.location, words, half);
+  Value mask = arith::ConstantOp::create(code.builder, code.location,
+                                         DenseElementsAttr::get(words, int32_t(0xF)));
+  wide = arith::ShRUIOp::create(code.builder, code.location, wide, shift);
+  wide = arith::AndIOp::create(code.builder, code.location, wide, mask);
+  wide = arith::SubIOp::create(code.builder, code.location, wide, head.zeros[v]);
+  Value number = arith::SIToFPOp::create(code.builder, code.location, code.vector, wide);
+  return code.multiplyFloat(number, head.scales[v]);
 }
 
 void unpackPanel(VectorCode &code, const PanelLayout &layout, int64_t k, Value from, Value to) {
   const int64_t columns = code.target.panelColumns;
   const int64_t steps = layout.group == PanelLayout::allSteps ? k : layout.group;
-  const int64_t groupBytes = layout.headBytes + steps * layout.rowBytes;
   code.loop(code.integer(0), code.integer(k), steps, [&](Value begin) {
-    Value group = code.bytesAt(from, code.multiply(code.divide(begin, steps), groupBytes));
+    // Steps that all share scales are one group, the first.
+    Value number = code.divide(begin, steps);
+    Value group = code.bytesAt(from, code.multiply(number, layout.groupBytes()));
     Value codes = code.bytesAt(group, code.integer(layout.headBytes));
-    SmallVector<Value> scales;
-    for (int64_t column = 0; column < columns; column += code.lanes) {
-      scales.push_back(code.loadVector(code.at(group, column)));
-    }
+    const int64_t vectors = columns / code.lanes;
+    GroupHead head = GroupHead::load(code, layout, group, /*first=*/0, vectors);
     Value end = code.smaller(code.add(begin, steps), code.integer(k));
     code.loop(begin, end, 1, [&](Value i) {
-      Value row = code.multiply(code.subtract(i, begin), columns);
-      for (auto [v, scale] : llvm::enumerate(scales)) {
-        Value place = code.integer(static_cast<int64_t>(v) * code.lanes);
-        Value stored = code.storedAt(codes, code.add(row, place), layout.element);
-        Value weights = code.multiplyFloat(code.loadStored(stored, layout.element), scale);
+      Value inGroup = code.subtract(i, begin);
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value weights = loadWeights(code, layout, head, codes, inGroup, /*first=*/0, v);
+        Value place = code.integer(v * code.lanes);
         code.storeVector(weights, code.at(to, code.add(code.multiply(i, columns), place)));
       }
     });
@@ -120,17 +204,12 @@ void TileColumns::store(ValueRange sums) const {
 
 // One step of k: a vector of weights per column group, times its scale if there are scales, times
 // one element of every row.
-static SmallVector<Value> step(const TileColumns &tile, ArrayRef<Value> scales, Value weights,
-                               Value inPanel, Value k, ValueRange sums) {
+static SmallVector<Value> step(const TileColumns &tile, const GroupHead &head, Value weights,
+                               Value inGroup, Value k, ValueRange sums) {
   VectorCode &code = tile.code;
-  Type element = tile.layout.element;
-  Value panelRow =
-      code.storedAt(weights, code.multiply(inPanel, code.target.panelColumns), element);
   SmallVector<Value> loaded;
   for (int64_t v = 0; v < tile.vectors; ++v) {
-    Value place = code.integer(tile.first + v * code.lanes);
-    Value stored = code.loadStored(code.storedAt(panelRow, place, element), element);
-    loaded.push_back(scales.empty() ? stored : code.multiplyFloat(stored, scales[v]));
+    loaded.push_back(loadWeights(code, tile.layout, head, weights, inGroup, tile.first, v));
   }
   SmallVector<Value> next;
   for (size_t r = 0; r < tile.rows.size(); ++r) {
@@ -147,30 +226,27 @@ static SmallVector<Value> allSteps(const TileColumns &tile, ValueRange sums) {
   VectorCode &code = tile.code;
   const PanelLayout &layout = tile.layout;
   Value weights = tile.entry.getArgument(Weights), k = tile.entry.getArgument(K);
-  auto steps = [&](ArrayRef<Value> scales, Value from, Value begin, Value end, ValueRange sums) {
-    return tile.steps(begin, end, sums, [&](Value inPanel, Value k, ValueRange sums) {
-      return step(tile, scales, from, inPanel, k, sums);
+  auto steps = [&](const GroupHead &head, Value from, Value begin, Value end, ValueRange sums) {
+    return tile.steps(begin, end, sums, [&](Value inGroup, Value k, ValueRange sums) {
+      return step(tile, head, from, inGroup, k, sums);
     });
   };
   if (layout.group == 0) {
     return steps({}, weights, code.integer(0), k, sums);
   }
   auto ofGroup = [&](Value group, Value begin, Value end, ValueRange sums) {
-    SmallVector<Value> scales;
-    for (int64_t v = 0; v < tile.vectors; ++v) {
-      scales.push_back(code.loadVector(code.at(group, tile.first + v * code.lanes)));
-    }
+    const GroupHead head = GroupHead::load(code, layout, group, tile.first, tile.vectors);
     Value codes = code.bytesAt(group, code.integer(layout.headBytes));
-    return steps(scales, codes, begin, end, sums);
+    return steps(head, codes, begin, end, sums);
   };
   if (layout.group == PanelLayout::allSteps) {
     return ofGroup(weights, code.integer(0), k, sums);
   }
   return code.loop(code.integer(0), k, layout.group, sums, [&](Value begin, ValueRange carried) {
-    int64_t groupBytes = layout.headBytes + layout.group * layout.rowBytes;
     Value number = code.divide(begin, layout.group);
     Value end = code.smaller(code.add(begin, layout.group), k);
-    return ofGroup(code.bytesAt(weights, code.multiply(number, groupBytes)), begin, end, carried);
+    Value group = code.bytesAt(weights, code.multiply(number, layout.groupBytes()));
+    return ofGroup(group, begin, end, carried);
   });
 }
 

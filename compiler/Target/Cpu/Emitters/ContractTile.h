@@ -13,7 +13,8 @@ namespace heddle {
 
 /// How a matrix lies in panels (Encoding.cpp), and what it is multiplied with.
 struct PanelLayout {
-  /// What an element is stored as, and the bytes of a row of a panel.
+  /// What an element is stored as, of quantised weights a code, and the bytes of a row of a panel;
+  /// two rows of codes of 4 bits share bytes.
   mlir::Type element;
   int64_t rowBytes;
   /// What is multiplied: codes and bf16 that are not widened have tiles of their own
@@ -22,8 +23,11 @@ struct PanelLayout {
   /// Steps of k that share scales: 0 for weights without scales, allSteps for one scale a column.
   int64_t group;
   static constexpr int64_t allSteps = -1;
-  /// Bytes before the codes of a group: scales and, for integers, sums of codes.
+  /// Columns of a panel, and the bytes that they have before the codes of a group.
+  int64_t columns;
   int64_t headBytes;
+  /// The type of quantised weights; null for others.
+  transformer::QuantizedType quantized;
 
   /// The layout of a matrix [n, k] with elements of a type.
   static PanelLayout of(const VectorCode &code, mlir::Type type, int64_t k,
@@ -33,15 +37,28 @@ struct PanelLayout {
     return of(code, code.f32, 0, dataflow::Arithmetic::F32);
   }
 
+  bool hasZeros() const { return quantized && quantized.hasZeros(); }
   int64_t panelBytes(int64_t k) const;
+  /// Bytes of a group of steps and of what is before their codes.
+  int64_t groupBytes() const { return headBytes + group * rowBytes; }
   /// Steps of k that a tile does at once, and that are written out in its loop.
-  int64_t together() const { return dataflow::elementsTogether(arithmetic); }
-  int64_t unroll() const { return arithmetic == dataflow::Arithmetic::F32 ? 4 : 8; }
+  int64_t together() const;
+  int64_t unroll() const;
   /// Cache lines that a round of the tile's loop reads of a panel, and that it asks for.
   int64_t linesRead() const;
   int64_t linesAsked() const { return linesRead() / 2; }
   /// As names of functions have it; none for f32.
   std::string suffix() const;
+};
+
+/// What columns of a panel have before the codes of a group, a vector of each for every one of
+/// columns: scales in f32 and, of codes of 4 bits, codes of zero in i32.
+struct GroupHead {
+  llvm::SmallVector<mlir::Value> scales, zeros;
+
+  /// That of `vectors` vectors of columns from number `first` on.
+  static GroupHead load(VectorCode &code, const PanelLayout &layout, mlir::Value head,
+                        int64_t first, int64_t vectors);
 };
 
 /// Writes the panel of [n, k] at `from`, in the layout of quantised weights, to `to` in f32.

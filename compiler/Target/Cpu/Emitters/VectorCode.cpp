@@ -150,6 +150,10 @@ Value VectorCode::widenStored(Value stored, Type element) {
   if (element.isInteger()) {
     return arith::SIToFPOp::create(builder, location, like(f32), stored);
   }
+  if (element.isF16()) {
+    Value half = LLVM::BitcastOp::create(builder, location, like(element), stored);
+    return arith::ExtFOp::create(builder, location, like(f32), half);
+  }
   // A bf16 number is the upper half of the f32 number of the same value.
   Value wide = arith::ExtUIOp::create(builder, location, like(i32), stored);
   TypedAttr bits = builder.getI32IntegerAttr(16);

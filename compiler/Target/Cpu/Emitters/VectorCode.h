@@ -81,7 +81,7 @@ public:
   mlir::Value loadVector(mlir::Value address) { return loadVector(address, lanes); }
   /// The address of element `offset` of `base`, whose elements are stored as `element`.
   mlir::Value storedAt(mlir::Value base, mlir::Value offset, mlir::Type element);
-  /// A vector of elements stored as f32, bf16 or i8, in f32. As loadVector().
+  /// A vector of elements stored as f32, f16, bf16 or i8, in f32. As loadVector().
   mlir::Value loadStored(mlir::Value address, mlir::Type element, int64_t valid);
   mlir::Value loadStored(mlir::Value address, mlir::Type element) {
     return loadStored(address, element, lanes);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Compares what is stored with what it was converted from.
+#include "compiler/Link/RoundingErrors.h"
+
+#include "compiler/Remarks/Report.h"
+#include "dialects/Transformer/Transformer.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+
+using namespace mlir;
+
+namespace heddle {
+
+static std::string describe(Type element) {
+  auto quantized = dyn_cast<transformer::QuantizedType>(element);
+  if (!quantized) {
+    return std::string(infoOf(elementTypeOf(element)).name);
+  }
+  const std::string codes = quantized.hasZeros() ? "i4" : "i8";
+  return codes + (quantized.getGroup() == 0
+                      ? ", a scale for each row"
+                      : ", a scale for every " + std::to_string(quantized.getGroup()));
+}
+
+static double relativeError(std::span<const float> exact, std::span<const float> rounded) {
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const double lost = static_cast<double>(exact[i]) - rounded[i];
+    difference += lost * lost;
+    size += static_cast<double>(exact[i]) * exact[i];
+  }
+  return difference == 0 ? 0 : std::sqrt(difference / size);
+}
+
+Result<std::vector<RoundingError>> roundingErrors(ModuleOp module, const ParameterSource &source) {
+  std::vector<RoundingError> errors;
+  SymbolTable symbols(module);
+  for (auto parameter : module.getOps<transformer::ParameterOp>()) {
+    transformer::ParameterExpressionAttr expression = parameter.getExpressionAttr();
+    RankedTensorType type = parameter.getTensorType();
+    if (!expression || expression.getKind() != transformer::ExpressionKind::Convert ||
+        type.getElementType().isF32()) {
+      continue;
+    }
+    auto origin = symbols.lookup<transformer::ParameterOp>(expression.getOperands()[0].getAttr());
+    HEDDLE_ASSIGN(const std::vector<float> exact, evaluateParameter(module, origin, source));
+    HEDDLE_ASSIGN(const std::vector<float> rounded, evaluateParameter(module, parameter, source));
+    constexpr int64_t bf16Bytes = 2;
+    errors.push_back({checkpointName(parameter.getLoc()), describe(type.getElementType()),
+                      relativeError(exact, rounded),
+                      storedAs(type.getElementType(), type.getShape()).bytes(),
+                      type.getNumElements() * bf16Bytes});
+  }
+  // What is no number comes first, and of equal errors the first name.
+  const auto key = [](const RoundingError &error) {
+    const double relative =
+        std::isnan(error.relative) ? std::numeric_limits<double>::infinity() : error.relative;
+    return std::pair(-relative, llvm::StringRef(error.where));
+  };
+  llvm::sort(errors,
+             [&](const RoundingError &a, const RoundingError &b) { return key(a) < key(b); });
+  return errors;
+}
+
+} // namespace heddle

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What storing weights in fewer bits changes of them, matrix by matrix.
+#ifndef HEDDLE_COMPILER_LINK_ROUNDINGERRORS_H
+#define HEDDLE_COMPILER_LINK_ROUNDINGERRORS_H
+
+#include "compiler/Link/Parameters.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// A parameter that is stored in fewer bits than f32.
+struct RoundingError {
+  /// The tensors of the checkpoint that it was made of, as decisions name them.
+  std::string where;
+  /// "i4, a scale for every 32", "bf16".
+  std::string stored;
+  /// The root of the sum of squared differences, over that of squared elements: 0 where nothing was
+  /// lost, and where all elements are zero. No number where an element is none.
+  double relative = 0;
+  /// Bytes as it is stored, and in bf16.
+  int64_t bytes = 0, bytesInBf16 = 0;
+};
+
+/// Those of a module that were converted from f32, the largest error first. Evaluates each twice.
+Result<std::vector<RoundingError>> roundingErrors(mlir::ModuleOp module,
+                                                  const ParameterSource &source);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_LINK_ROUNDINGERRORS_H
