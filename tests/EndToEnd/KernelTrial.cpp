@@ -157,18 +157,19 @@ void KernelTrial::drawBuffer(unsigned index) {
     drawIntegers(index, inputs[index]);
   }
   operand.drawn.assign(operand.values.begin(), operand.values.end());
-  const std::vector<float> &drawn = operand.drawn;
   if (buffer.getElementType().isBF16()) {
     std::vector<uint16_t> halves;
-    for (const float value : drawn) {
+    for (float &value : operand.drawn) {
       halves.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
+      // Exact in bf16 already: encoding it rounds nothing.
+      value = bf16ToF32(halves.back());
     }
-    std::ranges::transform(halves, operand.values.begin(), bf16ToF32);
+    std::ranges::copy(operand.drawn, operand.values.begin());
     const auto bytes = std::as_bytes(std::span(halves));
     operand.weights.assign(bytes.begin(), bytes.end());
   }
   if (auto quantized = dyn_cast<transformer::QuantizedType>(buffer.getElementType())) {
-    const QuantizedValues codes(drawn, quantized, buffer.getWidth());
+    const QuantizedValues codes(operand.drawn, quantized, buffer.getWidth());
     std::ranges::copy(codes.widen(), operand.values.begin());
     operand.weights = codes.rows();
   }

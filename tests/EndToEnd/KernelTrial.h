@@ -62,7 +62,7 @@ private:
   struct Operand {
     mlir::Type type;
     std::vector<double> values;
-    /// What was drawn for a buffer, before it was stored in fewer bits.
+    /// What was drawn for a buffer, before codes were made of it.
     std::vector<float> drawn;
     /// As it lies in memory, with room to read on past the end.
     std::vector<float> memory;
