@@ -71,6 +71,8 @@ struct RequestNames {
   std::string_view analysis = "analysis";
   std::string_view page = "report=Page";
   std::string_view codeCache = "codeCache";
+  std::string_view calibration = "calibration";
+  std::string_view output = "output";
 };
 
 struct CompileRequest : CompileOptions {
@@ -100,6 +102,14 @@ struct CompileRequest : CompileOptions {
   /// binary shares with one before is not compiled again. It is made if it is not there; any file
   /// in it may be removed. Empty: none. What it has becomes part of binaries.
   std::string codeCache;
+  /// A file of texts, one a line, like those that the model will read. Codes of 8 or 4 bits, which
+  /// the precision must have, are then chosen so that products with the rows of these texts change
+  /// little. The model is run on the texts for that, by this process. Empty: each weight is rounded
+  /// for itself.
+  std::string calibration;
+  /// What it may have in memory of what products read, in bytes: where that is less than a model
+  /// needs, it runs on the texts several times. The result is the same.
+  uint64_t calibrationBytes = uint64_t(1) << 30;
   ReportForm report = ReportForm::None;
   /// A file of `heddle analyze`, to be shown in the page.
   std::string analysis;

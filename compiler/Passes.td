@@ -61,6 +61,10 @@ def ConvertTransformerToDataflowPass : Pass<"convert-transformer-to-dataflow", "
                            "::mlir::math::MathDialect"];
 }
 
+def CompensateWeightsPass : Pass<"dataflow-compensate-weights", "::mlir::ModuleOp"> {
+  let summary = "Choose the codes of matrices by the moments of the rows that they are multiplied with";
+}
+
 def EncodeWeightsPass : Pass<"dataflow-encode-weights", "::mlir::ModuleOp"> {
   let summary = "Store the matrices of products as each target reads them";
   let options = [ListOption<"targets", "targets", "std::string",
@@ -102,6 +106,12 @@ def NarrowWeightsPass : Pass<"dataflow-narrow-weights", "::mlir::ModuleOp"> {
   let options = [Option<"bits", "bits", "unsigned", "16", "of an element: 16 of bf16, 8 or 4 of codes">,
                  Option<"group", "group", "int64_t", "64",
                         "elements of a row of a matrix that share a scale of codes; 0: all">];
+}
+
+def ObserveRowsPass : Pass<"dataflow-observe-rows", "::mlir::ModuleOp"> {
+  let summary = "Make the rows that products read results of their graphs";
+  let options = [ListOption<"sites", "sites", "int64_t",
+                            "which of them, by the numbers that compensate-weights gives them">];
 }
 
 def PlanMemoryPass : Pass<"dataflow-plan-memory", "::mlir::ModuleOp"> {

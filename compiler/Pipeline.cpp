@@ -117,6 +117,15 @@ static void buildDataflow(PhaseBuilder &builder) {
     narrow.group = precision.group;
     builder.add(createNarrowWeightsPass(narrow));
   }
+  // Both number rows by the dispatches that the lowering wrote, before passes change them.
+  if (options.compensates) {
+    builder.add(createCompensateWeightsPass());
+  }
+  if (!options.observedRows.empty()) {
+    ObserveRowsPassOptions observed;
+    observed.sites.assign(options.observedRows.begin(), options.observedRows.end());
+    builder.add(createObserveRowsPass(observed));
+  }
   // Before maths is folded into products of which some leave their loop.
   builder.addOptional(createHoistFromLoopsPass());
   builder.addOptional(createFuseWindowsPass());

@@ -24,6 +24,10 @@ struct PipelineOptions : CompileOptions {
   ParameterHasher hasher;
   /// Reads parameters for the passes that judge what is made of them; may be empty.
   ParameterReader reader;
+  /// Whether codes of weights are chosen by the rows that they are multiplied with.
+  bool compensates = false;
+  /// The rows of products that become results, by their numbers (compiler/Dataflow/ProductRows.h).
+  std::vector<int64_t> observedRows;
 };
 
 /// The phase of one of optionalPasses().

@@ -4,8 +4,10 @@
 /// that there is none if anything fails.
 #include "compiler/Compile.h"
 
+#include "base/AtomicFile.h"
 #include "base/MappedFile.h"
 #include "base/Utf8.h"
+#include "compiler/Calibration/Calibrate.h"
 #include "compiler/Cost/PredictedGain.h"
 #include "compiler/Driver/ProgramText.h"
 #include "compiler/Driver/Request.h"
@@ -25,6 +27,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <thread>
 
 using namespace mlir;
 
@@ -81,6 +85,7 @@ static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, con
   PipelineOptions options = task.options;
   options.disabledPasses = optionalPasses();
   options.sharing.clear();
+  options.compensates = false;
   OwningOpRef<ModuleOp> program = imported.clone();
   for (Phase phase : {Phase::Fused, Phase::Dataflow}) {
     const Status status = runPhase(*program, phase, options, task.request.names);
@@ -96,12 +101,15 @@ static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, con
 
 // --- what a binary has beside its program ----------------------------------------------------
 
-static ParameterSource parameterSource(const ImportedModel &model) {
-  return [&model](llvm::StringRef name, ElementType element, std::span<std::byte> values) {
+static ParameterSource parameterSource(const ImportedModel &model,
+                                       const CompensatedValues *compensated = nullptr) {
+  const auto read = [&model](llvm::StringRef name, ElementType element,
+                             std::span<std::byte> values) {
     Status status = model.checkpoint->read(name.str(), element, values);
     model.checkpoint->releasePages(name.str());
     return status;
   };
+  return ParameterSource(read, compensated);
 }
 
 /// Packs the tokenizers, so that what is wrong with them is said before anything is compiled.
@@ -119,8 +127,9 @@ static Status addTokenizers(const ImportedModel &model, ModelFacts &facts) {
   return {};
 }
 
-/// Links into a file of a folder of its own, and reads it: the linker's output is a file anyway.
-static Result<std::string> linkToMemory(const std::function<Status(const std::string &)> &link) {
+/// Links into a file of a folder of its own, which `use` has as long as it runs.
+static Status linkToFolder(const std::function<Status(const std::string &)> &link,
+                           const std::function<Status(const std::string &)> &use) {
   llvm::SmallString<128> folder;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("heddle", folder)) {
     return HEDDLE_ERROR(InputOutput, "no temporary folder for the binary: " + error.message());
@@ -128,8 +137,7 @@ static Result<std::string> linkToMemory(const std::function<Status(const std::st
   llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
   const std::string path = (folder + "/model.so").str();
   HEDDLE_TRY(link(path));
-  HEDDLE_ASSIGN(const MappedFile file, MappedFile::open(path));
-  return std::string(file.text());
+  return use(path);
 }
 
 // --- a compilation ---------------------------------------------------------------------------
@@ -155,6 +163,12 @@ private:
   Status finishPhase(Phase phase);
   Status giveText(Phase phase);
   Status addRounding();
+  Status checkTexts() const;
+  Result<std::optional<CodeCache>> openCache() const;
+  Status checkOutputs() const;
+  Status linkObserved(const std::string &path, Report &report);
+  Status chooseCodes(const std::string &observed);
+  Status calibrate(Report &report);
   Status giveReport(const Report &report);
   Status link(const Report &report);
 
@@ -168,6 +182,9 @@ private:
   bool wantsGain() const {
     return wantsReport() && task.first == Phase::Fused && task.last >= Phase::Dataflow;
   }
+  ParameterSource weights() const {
+    return parameterSource(model, compensated ? &*compensated : nullptr);
+  }
   std::string producer() const {
     return request.producer.empty() ? "libheddle-compiler " HEDDLE_VERSION : request.producer;
   }
@@ -180,6 +197,10 @@ private:
   ImportedModel model;
   ModelFacts facts;
   std::optional<AttentionAnalysis> analysis;
+  /// The texts to calibrate with, and the program as it is when what it reads on them is lowered.
+  std::optional<CalibrationTexts> texts;
+  OwningOpRef<ModuleOp> beforeDataflow;
+  std::optional<CompensatedValues> compensated;
   ReportPage page;
   /// The costs without the passes, where they are asked for.
   std::optional<Result<std::vector<EntryCosts>>> before;
@@ -287,6 +308,9 @@ Status Compilation::runPhases() {
   Phase phase = task.first == Phase::Fused ? Phase::Model : phaseBefore(task.first);
   for (;; phase = phaseAfter(phase)) {
     tell(phaseName(phase));
+    if (phase == Phase::Dataflow && texts) {
+      beforeDataflow = (*model.module).clone();
+    }
     if (phase >= task.first && phase < Phase::Assembly) {
       HEDDLE_TRY(runPhase(*model.module, phase, task.options, request.names, model.source));
     }
@@ -302,8 +326,7 @@ Status Compilation::addRounding() {
   if (!model.checkpoint) {
     return {};
   }
-  HEDDLE_ASSIGN(const std::vector<RoundingError> errors,
-                roundingErrors(*model.module, parameterSource(model)));
+  HEDDLE_ASSIGN(const std::vector<RoundingError> errors, roundingErrors(*model.module, weights()));
   std::vector<RoundedWeights> rounded;
   for (const RoundingError &error : errors) {
     rounded.push_back({error.where, error.stored, error.relative, error.bytes, error.bytesInBf16});
@@ -338,7 +361,8 @@ Status Compilation::giveReport(const Report &report) {
   return {};
 }
 
-Status Compilation::link(const Report &report) {
+/// What link() needs beside the program.
+Status Compilation::checkOutputs() const {
   const auto isStored = [](transformer::ParameterOp parameter) {
     return parameter.getSource().has_value();
   };
@@ -347,35 +371,118 @@ Status Compilation::link(const Report &report) {
     return HEDDLE_ERROR(NotFound, task.input + ": has no parameters beside it, expected a file "
                                                ".safetensors of the same name");
   }
+  return {};
+}
+
+Result<std::optional<CodeCache>> Compilation::openCache() const {
+  if (request.codeCache.empty()) {
+    return std::optional<CodeCache>();
+  }
+  Result<CodeCache> opened = CodeCache::open(request.codeCache);
+  if (!opened.ok()) {
+    return HEDDLE_ERROR(InputOutput, std::string(request.names.codeCache) + ": " +
+                                         std::string(opened.status().message()));
+  }
+  return std::optional(*std::move(opened));
+}
+
+Status Compilation::link(const Report &report) {
+  HEDDLE_TRY(checkOutputs());
   facts.sourceHash = model.sourceHash;
   facts.producer = producer();
   facts.precision = task.options.precision;
   facts.reportSummary = report.summary();
-  std::optional<CodeCache> cache;
-  if (!request.codeCache.empty()) {
-    Result<CodeCache> opened = CodeCache::open(request.codeCache);
-    if (!opened.ok()) {
-      return HEDDLE_ERROR(InputOutput, std::string(request.names.codeCache) + ": " +
-                                           std::string(opened.status().message()));
-    }
-    cache = *std::move(opened);
-  }
+  HEDDLE_ASSIGN(const std::optional<CodeCache> cache, openCache());
   DiagnosticText diagnostics(&context, model.source);
   const auto linkTo = [&](const std::string &path) {
-    Status status =
-        linkModel(*model.module, parameterSource(model), facts, path, cache ? &*cache : nullptr);
+    Status status = linkModel(*model.module, weights(), facts, path, cache ? &*cache : nullptr);
     return diagnostics.hasErrors() ? diagnostics.status(status.message()) : status;
   };
   if (!request.output.empty()) {
     return linkTo(request.output);
   }
-  HEDDLE_ASSIGN(result.binary, linkToMemory(linkTo));
+  // The linker's output is a file anyway.
+  return linkToFolder(linkTo, [&](const std::string &path) -> Status {
+    HEDDLE_ASSIGN(const MappedFile file, MappedFile::open(path));
+    result.binary = std::string(file.text());
+    return {};
+  });
+}
+
+// --- calibration -----------------------------------------------------------------------------
+
+/// What the model must have to run on texts, said before it is compiled.
+Status Compilation::checkTexts() const {
+  if (!texts || model.tokenizer) {
+    return {};
+  }
+  return HEDDLE_ERROR(InvalidArgument, task.input + ": has no tokenizer, expected one for " +
+                                           std::string(request.names.calibration) +
+                                           ", which runs the model on texts");
+}
+
+/// Links the program in f32 with what its products read as outputs. For the least capable target,
+/// so that every machine chooses the same codes.
+Status Compilation::linkObserved(const std::string &path, Report &report) {
+  PipelineOptions options = task.options;
+  options.compensates = false;
+  options.precision = f32Precision;
+  options.targets = {std::string(defaultTargetsOf(precisions[0]).front())};
+  options.observedRows = neededRows(*model.module);
+  report.listen(false);
+  for (Phase phase = Phase::Dataflow; phase < Phase::Assembly; phase = phaseAfter(phase)) {
+    HEDDLE_TRY(runPhase(*beforeDataflow, phase, options, request.names, model.source));
+  }
+  report.listen(true);
+  ModelFacts observed;
+  observed.precision = options.precision;
+  HEDDLE_TRY(addTokenizers(model, observed));
+  HEDDLE_ASSIGN(const std::optional<CodeCache> cache, openCache());
+  HEDDLE_TRY(linkModel(*beforeDataflow, parameterSource(model), observed, path,
+                       cache ? &*cache : nullptr));
+  beforeDataflow = {};
   return {};
+}
+
+Status Compilation::chooseCodes(const std::string &observed) {
+  CalibrationOptions options;
+  options.momentsBytes = request.calibrationBytes;
+  options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  options.onStep = [this](std::string_view step) { tell(step); };
+  HEDDLE_ASSIGN(Calibration chosen, heddle::calibrate(*model.module, parameterSource(model),
+                                                      observed, *texts, options));
+  facts.calibration = {texts->hash, texts->texts.size(), chosen.values.size()};
+  compensated = std::move(chosen.values);
+  for (const std::string &note : chosen.notes) {
+    result.notes.push_back(note);
+    if (request.onRemark) {
+      request.onRemark(RemarkKind::Note, note);
+    }
+  }
+  return {};
+}
+
+/// Chooses codes by what products read on the texts, when all that may be wrong was looked at.
+Status Compilation::calibrate(Report &report) {
+  if (!texts) {
+    return {};
+  }
+  HEDDLE_TRY(checkOutputs());
+  if (!request.output.empty()) {
+    HEDDLE_TRY(AtomicFile::open(request.output).status());
+  }
+  tell("calibration");
+  return linkToFolder([&](const std::string &path) { return linkObserved(path, report); },
+                      [&](const std::string &path) { return chooseCodes(path); });
 }
 
 Status Compilation::run() {
   HEDDLE_TRY(readAnalysisFile());
+  if (task.options.compensates) {
+    HEDDLE_ASSIGN(texts, readCalibrationTexts(request.calibration));
+  }
   HEDDLE_TRY(import());
+  HEDDLE_TRY(checkTexts());
   HEDDLE_TRY(beginPage());
   HEDDLE_TRY(addTokenizers(model, facts));
   // Before the report listens: what the passes find there is of no interest.
@@ -383,8 +490,9 @@ Status Compilation::run() {
     tell("costs without the passes");
     before = costsWithoutPasses(*model.module, task);
   }
-  const Report report(context);
+  Report report(context);
   HEDDLE_TRY(runPhases());
+  HEDDLE_TRY(calibrate(report));
   HEDDLE_TRY(giveReport(report));
   return task.last == Phase::SharedObject ? link(report) : Status();
 }

@@ -184,6 +184,30 @@ static Status resolvePhases(Task &task) {
   return {};
 }
 
+/// Calibration chooses codes of weights, in the phase dataflow, and evaluates them for a binary.
+static Status checkCalibration(const Task &task) {
+  const CompileRequest &request = task.request;
+  const RequestNames &names = request.names;
+  if (request.calibration.empty()) {
+    return {};
+  }
+  if (findPrecision(task.options.precision)->bits > 8) {
+    return wrong(llvm::Twine(names.calibration) + " chooses codes of weights, of which " +
+                 llvm::Twine(names.precision) + " " + quote(task.options.precision) +
+                 " has none, expected one of 8 or 4 bits, such as int4");
+  }
+  if (task.last != Phase::SharedObject) {
+    return wrong(llvm::Twine(names.calibration) + " is for a binary, expected " +
+                 llvm::Twine(names.output) + " and all phases, got " +
+                 llvm::Twine(phaseName(task.last)) + " as the last one");
+  }
+  if (task.first > Phase::Dataflow) {
+    return wrong(llvm::Twine(names.calibration) + " needs the phase dataflow, which is before " +
+                 setting(names.startAt, task.first));
+  }
+  return {};
+}
+
 Result<Task> resolveRequest(const CompileRequest &request) {
   Task task(request);
   task.input = request.path.empty() ? request.name : request.path;
@@ -191,6 +215,8 @@ Result<Task> resolveRequest(const CompileRequest &request) {
   HEDDLE_TRY(checkInput(request));
   HEDDLE_TRY(resolveOptions(request, task.options));
   HEDDLE_TRY(resolvePhases(task));
+  HEDDLE_TRY(checkCalibration(task));
+  task.options.compensates = !request.calibration.empty();
   return task;
 }
 
@@ -273,6 +299,10 @@ static Status findFirstPhase(ModuleOp program, Task &task) {
   if (!task.options.sharing.empty()) {
     return wrong(seen + ", expected one in the phase \"model\" for " +
                  llvm::Twine(task.request.names.sharing));
+  }
+  if (task.options.compensates && found >= Phase::Dataflow) {
+    return wrong(seen + ", expected one before \"dataflow\" for " +
+                 llvm::Twine(task.request.names.calibration));
   }
   for (const std::string &name : task.options.disabledPasses) {
     if (phaseOfPass(name) <= found) {

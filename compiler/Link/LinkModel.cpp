@@ -134,6 +134,7 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
   inputs.tokenizer = [&facts](auto &) { return facts.tokenizer; };
   inputs.targetTokenizer = [&facts](auto &) { return facts.targetTokenizer; };
   inputs.reportSummary = facts.reportSummary;
+  inputs.calibration = facts.calibration;
   return inputs;
 }
 

@@ -18,6 +18,7 @@ struct ModelFacts {
   std::string producer;
   std::string precision;
   std::vector<std::string> reportSummary;
+  std::optional<CalibrationFacts> calibration;
   /// The manifest, begun with the tokenizers: they are packed once, before anything is compiled.
   flatbuffers::FlatBufferBuilder builder;
   /// Null for a model without one.

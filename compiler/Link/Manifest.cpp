@@ -550,6 +550,12 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   auto parameterTable = builder.CreateVector(*parameters);
   auto summary = builder.CreateVector(writeTexts(builder, inputs.reportSummary));
   auto policy = sharing ? text(builder, sharing) : Offset<flatbuffers::String>();
+  Offset<manifest::Calibration> calibration;
+  if (inputs.calibration) {
+    calibration =
+        manifest::CreateCalibration(builder, text(builder, inputs.calibration->hash),
+                                    inputs.calibration->texts, inputs.calibration->matrices);
+  }
   auto tokenizer = inputs.tokenizer ? inputs.tokenizer(builder) : Offset<manifest::Tokenizer>();
   auto target =
       inputs.targetTokenizer ? inputs.targetTokenizer(builder) : Offset<manifest::Tokenizer>();
@@ -574,6 +580,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_generation(generation);
   root.add_report_summary(summary);
   root.add_sharing(policy);
+  root.add_calibration(calibration);
   manifest::FinishManifestBuffer(builder, root.Finish());
   const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());
   Status status = checkWrittenManifest(std::as_bytes(bytes), inputs.weightsSize);

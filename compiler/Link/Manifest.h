@@ -15,6 +15,7 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,15 @@ struct ManifestTarget {
   uint32_t tileRows;
 };
 
+/// The texts by which codes of weights were chosen.
+struct CalibrationFacts {
+  /// XXH3 128 of the file, in hexadecimal, and its texts.
+  std::string hash;
+  uint64_t texts = 0;
+  /// Matrices whose codes were chosen so.
+  uint64_t matrices = 0;
+};
+
 /// What the graph does not know.
 struct ManifestInputs {
   /// In the order in which parameters have their encodings.
@@ -73,6 +83,7 @@ struct ManifestInputs {
   TokenizerWriter targetTokenizer;
   /// Report::summary().
   std::vector<std::string> reportSummary;
+  std::optional<CalibrationFacts> calibration;
 };
 
 /// The parameters that the binary stores: what graphs read on the first target, in the order in

@@ -4,6 +4,7 @@
 /// they come, so that few of them are in memory.
 #include "compiler/Link/ParameterValues.h"
 
+#include "compiler/Link/CompensatedValues.h"
 #include "formats/Checkpoint/Convert.h"
 
 #include <algorithm>
@@ -322,6 +323,8 @@ struct ParameterEvaluator::Step {
   double factor = 1;
   /// For joined matrices: the number of columns so far.
   int64_t columns = 0;
+  /// For codes that are to be chosen: the moments, the last operand.
+  Values moments;
 
   ArrayRef<FlatSymbolRefAttr> operands() {
     auto expression = parameter.getExpression();
@@ -411,16 +414,27 @@ void ParameterEvaluator::take(Step &step, Values operand) {
   case ExpressionKind::Convert:
     operand = convertTo(type, std::move(operand));
     break;
+  case ExpressionKind::Compensate:
+    operand = convertValues(std::move(operand), ElementType::F32);
+    if (index == 1) {
+      step.moments = std::move(operand);
+      return;
+    }
+    break;
   default:
     operand = moveValues(step.parameter, shape, std::move(operand));
   }
   step.values = std::move(operand);
 }
 
-Values ParameterEvaluator::finish(Step &step) {
+Result<Values> ParameterEvaluator::finish(Step &step) {
   transformer::ParameterExpressionAttr expression = *step.parameter.getExpression();
   if (expression.getOperands().empty()) {
-    return makeValues(expression, step.parameter.getTensorType());
+    return Values(makeValues(expression, step.parameter.getTensorType()));
+  }
+  if (expression.getKind() == ExpressionKind::Compensate) {
+    HEDDLE_ASSIGN(Compensated compensated, finishCompensated(step));
+    return Values(std::move(compensated.values));
   }
   if (expression.getKind() != ExpressionKind::Scale) {
     return std::move(step.values);
@@ -430,7 +444,17 @@ Values ParameterEvaluator::finish(Step &step) {
   for (double &value : values) {
     value *= constant * step.factor;
   }
-  return values;
+  return Values(std::move(values));
+}
+
+Result<ParameterEvaluator::Compensated> ParameterEvaluator::finishCompensated(Step &step) {
+  RankedTensorType type = step.parameter.getTensorType();
+  const auto &matrix = std::get<Stored>(step.values);
+  QuantizedValues codes(matrix, cast<transformer::QuantizedType>(type.getElementType()),
+                        type.getShape().back());
+  HEDDLE_ASSIGN(const CompensationGain gain,
+                compensate(matrix, std::get<Stored>(step.moments), codes));
+  return Compensated{std::move(codes), gain};
 }
 
 Result<Values> ParameterEvaluator::read(transformer::ParameterOp parameter) {
@@ -467,22 +491,44 @@ Result<StoredValues> ParameterEvaluator::evaluateStored(transformer::ParameterOp
   return StoredValues(std::move(std::get<Stored>(values)));
 }
 
+Result<ParameterEvaluator::Compensated>
+ParameterEvaluator::evaluateCompensated(transformer::ParameterOp parameter) {
+  assert(parameter.getExpression()->getKind() == ExpressionKind::Compensate &&
+         "codes of others are not chosen");
+  Step step(parameter);
+  for (FlatSymbolRefAttr operand : step.operands()) {
+    HEDDLE_ASSIGN(Values values, evaluateAll(lookUp(operand)));
+    ++step.next;
+    take(step, std::move(values));
+  }
+  return finishCompensated(step);
+}
+
+/// Whether codes of a parameter were chosen before.
+static bool isKnown(const ParameterSource &source, transformer::ParameterOp parameter) {
+  return source.compensated() != nullptr && source.compensated()->contains(parameter.getSymName());
+}
+
+/// Those of a parameter whose operands are taken in.
+Result<Values> ParameterEvaluator::valuesOf(Step &step) {
+  if (isKnown(source, step.parameter)) {
+    HEDDLE_ASSIGN(QuantizedValues values, source.compensated()->read(step.parameter.getSymName()));
+    return Values(std::move(values));
+  }
+  return step.parameter.getExpression() ? finish(step) : read(step.parameter);
+}
+
 Result<Values> ParameterEvaluator::evaluateAll(transformer::ParameterOp parameter) {
   std::vector<Step> steps;
   steps.emplace_back(parameter);
   for (;;) {
     Step &step = steps.back();
-    if (step.next < step.operands().size()) {
+    if (step.next < step.operands().size() && !isKnown(source, step.parameter)) {
       FlatSymbolRefAttr operand = step.operands()[step.next++];
       steps.emplace_back(lookUp(operand));
       continue;
     }
-    Values values;
-    if (step.parameter.getExpression()) {
-      values = finish(step);
-    } else {
-      HEDDLE_ASSIGN(values, read(step.parameter));
-    }
+    HEDDLE_ASSIGN(Values values, valuesOf(step));
     steps.pop_back();
     if (steps.empty()) {
       return values;

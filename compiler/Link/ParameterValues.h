@@ -7,6 +7,7 @@
 #ifndef HEDDLE_COMPILER_LINK_PARAMETERVALUES_H
 #define HEDDLE_COMPILER_LINK_PARAMETERVALUES_H
 
+#include "compiler/Link/Compensation.h"
 #include "compiler/Link/Parameters.h"
 #include "compiler/Link/QuantizedValues.h"
 
@@ -46,6 +47,13 @@ public:
   /// As the binary has them.
   Result<StoredValues> evaluateStored(transformer::ParameterOp parameter);
 
+  /// The codes of a parameter whose expression is `compensate`, and what choosing them gained.
+  struct Compensated {
+    QuantizedValues values;
+    CompensationGain gain;
+  };
+  Result<Compensated> evaluateCompensated(transformer::ParameterOp parameter);
+
   /// Numbers of f16 or bf16, as their bits.
   struct Narrow {
     ElementType element;
@@ -61,8 +69,10 @@ private:
   Result<Values> evaluateAll(transformer::ParameterOp parameter);
   Result<Values> read(transformer::ParameterOp parameter);
   transformer::ParameterOp lookUp(mlir::FlatSymbolRefAttr symbol);
+  Result<Values> valuesOf(Step &step);
   void take(Step &step, Values operand);
-  static Values finish(Step &step);
+  static Result<Values> finish(Step &step);
+  static Result<Compensated> finishCompensated(Step &step);
 
   mlir::ModuleOp module;
   const ParameterSource &source;

@@ -11,6 +11,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <concepts>
 #include <functional>
 #include <span>
 #include <string>
@@ -18,10 +19,29 @@
 
 namespace heddle {
 
+class CompensatedValues;
+
 /// Where the tensors of a checkpoint come from: fills values of an element type in row-major order.
 /// Any type of a checkpoint is read as f32; else it is the one that the checkpoint has.
-using ParameterSource =
-    std::function<Status(llvm::StringRef name, ElementType element, std::span<std::byte> values)>;
+class ParameterSource {
+public:
+  using Read =
+      std::function<Status(llvm::StringRef name, ElementType element, std::span<std::byte> values)>;
+
+  template <std::convertible_to<Read> Function>
+  ParameterSource(Function read, const CompensatedValues *compensated = nullptr)
+      : read(std::move(read)), known(compensated) {}
+
+  Status operator()(llvm::StringRef name, ElementType element, std::span<std::byte> values) const {
+    return read(name, element, values);
+  }
+  /// Parameters whose codes are chosen already, which takes long; may be null.
+  const CompensatedValues *compensated() const { return known; }
+
+private:
+  Read read;
+  const CompensatedValues *known;
+};
 
 /// A parameter of a binary and its place in the weights.
 struct PlacedParameter {

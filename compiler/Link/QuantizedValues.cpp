@@ -28,6 +28,9 @@ struct GroupScale {
 };
 } // namespace
 
+/// The codes of a type: those of 4 bits have no sign.
+static constexpr int largest4Bits = 15, largest8Bits = 127;
+
 /// The least number of a type of scales that is not below `value`; NaN beyond the largest.
 static float roundedUp(float value, mlir::Type type) {
   if (type.isF32()) {
@@ -75,7 +78,7 @@ static float squaredError(std::span<const float> values, float scale, float zero
 /// finer for all others: one with the least squared error is taken, the widest of several.
 static GroupScale scaleOf4Bits(float least, float most, std::span<const float> values,
                                mlir::Type scales) {
-  constexpr float largestCode = 15;
+  constexpr float largestCode = largest4Bits;
   constexpr int steps = 8, stepsInRange = 40;
   GroupScale best{0};
   float bestError = std::numeric_limits<float>::infinity();
@@ -112,10 +115,10 @@ static GroupScale quantizeFinite(std::span<const float> values, transformer::Qua
     return scale;
   };
   if (type.hasZeros()) {
-    constexpr float largestCode = 15;
+    constexpr float largestCode = largest4Bits;
     return write(scaleOf4Bits(least, most, values, type.getScales()), 0, largestCode);
   }
-  constexpr float largestCode = 127;
+  constexpr float largestCode = largest8Bits;
   float scale = roundedUp(std::max(most, -least) / largestCode, type.getScales());
   // Of the largest numbers it may be rounded up, so that the largest code stands for infinity.
   if (std::isinf(scale * largestCode)) {
@@ -166,6 +169,30 @@ QuantizedValues::QuantizedValues(std::span<const float> values, transformer::Qua
       }
     }
   }
+}
+
+double QuantizedValues::valueOf(int64_t row, int64_t column) const {
+  const int64_t number = row * scalesOfRow + column / group;
+  const int zero = zeros.empty() ? 0 : zeros[number];
+  return (codes[row * columns + column] - zero) * static_cast<double>(scales[number]);
+}
+
+double QuantizedValues::round(int64_t row, int64_t column, double value) {
+  const int64_t number = row * scalesOfRow + column / group;
+  const double scale = scales[number];
+  int8_t &code = codes[row * columns + column];
+  const int zero = zeros.empty() ? 0 : zeros[number];
+  const double largest = type.hasZeros() ? largest4Bits : largest8Bits;
+  const double smallest = type.hasZeros() ? 0 : -largest;
+  // Where the scale is zero all codes stand for zero.
+  if (scale != 0 && !std::isnan(scale) && std::isfinite(value)) {
+    code = static_cast<int8_t>(std::clamp(std::nearbyint(value / scale) + zero, smallest, largest));
+  }
+  return (code - zero) * scale;
+}
+
+void QuantizedValues::copyRow(int64_t row, const QuantizedValues &from) {
+  std::copy_n(from.codes.begin() + row * columns, columns, codes.begin() + row * columns);
 }
 
 std::vector<float> QuantizedValues::widen() const {

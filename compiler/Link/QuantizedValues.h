@@ -26,6 +26,26 @@ public:
   QuantizedValues(std::vector<int8_t> codes, std::vector<float> scales, std::vector<int8_t> zeros,
                   transformer::QuantizedType type, int64_t columns);
 
+  /// How many rows of how many elements there are.
+  int64_t rowCount() const { return static_cast<int64_t>(codes.size()) / columns; }
+  int64_t columnCount() const { return columns; }
+
+  /// Makes an element the code that is nearest to a number, with the scale and the zero that it
+  /// has, and gives the number that it stands for then. Of a group that is no number nothing
+  /// changes.
+  double round(int64_t row, int64_t column, double value);
+  /// The number that an element stands for.
+  double valueOf(int64_t row, int64_t column) const;
+
+  /// Makes a row those of other values of the same type, scales and zeros.
+  void copyRow(int64_t row, const QuantizedValues &from);
+
+  /// What the constructor takes, in its order.
+  std::span<const int8_t> allCodes() const { return codes; }
+  std::span<const float> allScales() const { return scales; }
+  std::span<const int8_t> allZeros() const { return zeros; }
+  transformer::QuantizedType elementType() const { return type; }
+
   /// What kernels compute with: each code, less the one of zero, times its scale, rounded once.
   std::vector<float> widen() const;
 

@@ -44,8 +44,10 @@ Result<std::vector<RoundingError>> roundingErrors(ModuleOp module, const Paramet
   for (auto parameter : module.getOps<transformer::ParameterOp>()) {
     transformer::ParameterExpressionAttr expression = parameter.getExpressionAttr();
     RankedTensorType type = parameter.getTensorType();
-    if (!expression || expression.getKind() != transformer::ExpressionKind::Convert ||
-        type.getElementType().isF32()) {
+    const bool isRounded =
+        expression && (expression.getKind() == transformer::ExpressionKind::Convert ||
+                       expression.getKind() == transformer::ExpressionKind::Compensate);
+    if (!isRounded || type.getElementType().isF32()) {
       continue;
     }
     auto origin = symbols.lookup<transformer::ParameterOp>(expression.getOperands()[0].getAttr());

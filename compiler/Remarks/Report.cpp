@@ -64,23 +64,6 @@ Report::Entry toEntry(const remark::detail::Remark &remark) {
   return entry;
 }
 
-/// Hands remarks of the project's category to the report. Owned by the context, which may live
-/// longer than the report: hence the shared entries.
-class Collector final : public remark::detail::MLIRRemarkStreamerBase {
-public:
-  explicit Collector(std::shared_ptr<std::vector<Report::Entry>> entries)
-      : entries(std::move(entries)) {}
-
-  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
-    if (remark.getCategoryName() == category) {
-      entries->push_back(toEntry(remark));
-    }
-  }
-
-private:
-  std::shared_ptr<std::vector<Report::Entry>> entries;
-};
-
 std::string commonDottedPrefix(llvm::StringRef first, llvm::StringRef second) {
   llvm::SmallVector<llvm::StringRef> left;
   llvm::SmallVector<llvm::StringRef> right;
@@ -201,7 +184,23 @@ std::string describe(Operation *operation) {
   return name.empty() ? text : text + " of " + name;
 }
 
-Report::Report(MLIRContext &context) : collected(std::make_shared<std::vector<Entry>>()) {
+/// Hands remarks of the project's category to the report. Owned by the context, which may live
+/// longer than the report: hence the shared entries.
+class Report::Collector final : public remark::detail::MLIRRemarkStreamerBase {
+public:
+  explicit Collector(std::shared_ptr<Collected> collected) : collected(std::move(collected)) {}
+
+  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
+    if (collected->listens && remark.getCategoryName() == category) {
+      collected->entries.push_back(toEntry(remark));
+    }
+  }
+
+private:
+  std::shared_ptr<Collected> collected;
+};
+
+Report::Report(MLIRContext &context) : collected(std::make_shared<Collected>()) {
   remark::RemarkCategories categories;
   categories.passed = category.str();
   categories.missed = category.str();
@@ -217,12 +216,12 @@ Report::~Report() = default;
 
 std::vector<Report::Entry> Report::entries() const {
   llvm::StringMap<size_t> passOrder;
-  for (const Entry &entry : *collected) {
+  for (const Entry &entry : collected->entries) {
     passOrder.try_emplace(entry.pass, passOrder.size());
   }
   // Pointers into one array: equal places keep the order in which they were reported.
   std::vector<const Entry *> order;
-  for (const Entry &entry : *collected) {
+  for (const Entry &entry : collected->entries) {
     order.push_back(&entry);
   }
   llvm::sort(order, [&](const Entry *left, const Entry *right) {

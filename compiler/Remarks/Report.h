@@ -89,6 +89,10 @@ public:
   Report(const Report &) = delete;
   Report &operator=(const Report &) = delete;
 
+  /// Whether what is reported is part of it from now on: not what passes find in another program of
+  /// the same context.
+  void listen(bool listens) { collected->listens = listens; }
+
   /// Passes in the order in which they first reported; within a pass by place, numbers in names
   /// compared as numbers; equal places in the order of the program. The same for the same input.
   std::vector<Entry> entries() const;
@@ -109,7 +113,12 @@ public:
   std::vector<std::string> summary() const;
 
 private:
-  std::shared_ptr<std::vector<Entry>> collected;
+  class Collector;
+  struct Collected {
+    std::vector<Entry> entries;
+    bool listens = true;
+  };
+  std::shared_ptr<Collected> collected;
 };
 
 } // namespace heddle

@@ -30,6 +30,8 @@ static constexpr RequestNames optionNames = {
     .analysis = "--analysis",
     .page = "--report=FILE.html",
     .codeCache = "--code-cache",
+    .calibration = "--calibration",
+    .output = "-o",
 };
 
 static CLI::Option *addText(CLI::App &app, std::string_view name, std::string &value,
@@ -127,6 +129,9 @@ void declareOptions(CLI::App &app, CommandLine &line) {
           "no machine code is made");
   addText(app, optionNames.analysis, request.analysis, "FILE.json",
           "show this file of 'heddle analyze' in the page of --report");
+  addText(app, optionNames.calibration, request.calibration, "TEXTS",
+          "choose the codes of weights in 8 or 4 bits by what products read on the texts of this "
+          "file, one a line: some hundred like those that the model will read");
   addText(app, optionNames.sharing, request.sharing, "POLICY",
           "let blocks of layers share their attention, by kind (encoder, self, cross): "
           "self:1,5,cross:4,2");

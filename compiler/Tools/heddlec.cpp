@@ -78,6 +78,10 @@ static Status writeText(std::string_view text, const std::string &path) {
 static Status run(CommandLine &line) {
   Progress progress;
   CompileRequest &request = line.request;
+  if (!request.calibration.empty() && !line.reportFile.empty() && line.reportFile != "-") {
+    // What cannot be written is said before a calibration, which takes long.
+    HEDDLE_TRY(AtomicFile::open(line.reportFile).status());
+  }
   request.onStep = [&](std::string_view step) { progress.show(step); };
   request.onRemark = [](RemarkKind kind, std::string_view text) {
     llvm::errs() << "heddlec: " << (kind == RemarkKind::Warning ? "warning: " : "note: ")

@@ -215,7 +215,8 @@ def Transformer_ExpressionKind : Transformer_Enum<"ExpressionKind", "how a param
   I32EnumAttrCase<"Sum", 12, "sum">,           // element-wise sum of its operands
   I32EnumAttrCase<"ConcatColumns", 13, "concat_columns">, // matrices joined along the second axis
   I32EnumAttrCase<"Columns", 14, "columns">,   // columns of a matrix, from (first column)
-  I32EnumAttrCase<"Convert", 15, "convert">]>; // operand rounded to the type's elements
+  I32EnumAttrCase<"Convert", 15, "convert">,   // operand rounded to the type's elements
+  I32EnumAttrCase<"Compensate", 16, "compensate">]>; // the same, with what is multiplied in mind
 
 def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "ParameterExpression"> {
   let mnemonic = "expression";
@@ -247,6 +248,10 @@ def Transformer_ParameterExpressionAttr : AttrDef<Transformer_Dialect, "Paramete
     - `convert(@a)`: rounds every element to the nearest value of the type, ties to even. To quantised
       elements as their type says.
     - `concat_columns(@a, @b, ...)`: [m, k], [m, l], ... to [m, k + l + ...].
+    - `compensate(@a, @moments)`: the matrix @a [n, k] in codes with the scales and zeros that `convert` gives them, chosen so that
+      products change little: with D the difference and M the moments [k, k] of the rows that are multiplied, the sum of x x^T
+      over all of them, D M D^T has a small diagonal. Moments of [groups * k, k] are those of groups of rows of @a, each of which is
+      multiplied with columns of its own.
 
     Sinusoids, products, scales and sums are computed in double precision and rounded once.
   }];

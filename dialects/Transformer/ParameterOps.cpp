@@ -69,6 +69,7 @@ static Signature signatureOf(ExpressionKind kind) {
   case ExpressionKind::RelativeBuckets:
     return {1, {"bidirectional", "the distance"}};
   case ExpressionKind::Product:
+  case ExpressionKind::Compensate:
     return {2, {}};
   case ExpressionKind::Pack:
     return {1, {"the columns", "the groups", "the elements together"}, 2};
@@ -154,6 +155,21 @@ static FailureOr<SmallVector<int64_t>> inferConcatColumns(ArrayRef<RankedTensorT
   return shape;
 }
 
+/// The shape of a matrix [n, k]; fails if moments [groups * k, k] are none of rows that groups of
+/// its rows are multiplied with.
+static FailureOr<SmallVector<int64_t>> inferCompensate(RankedTensorType matrix,
+                                                       RankedTensorType moments) {
+  if (matrix.getRank() != 2 || moments.getRank() != 2) {
+    return failure();
+  }
+  const int64_t k = matrix.getDimSize(1);
+  if (moments.getDimSize(1) != k || moments.getDimSize(0) % k != 0 ||
+      matrix.getDimSize(0) % (moments.getDimSize(0) / k) != 0) {
+    return failure();
+  }
+  return SmallVector<int64_t>(matrix.getShape());
+}
+
 /// Rows of a table from a number on, as many as the type says.
 static FailureOr<SmallVector<int64_t>>
 inferRows(RankedTensorType table, ParameterExpressionAttr expression, ArrayRef<int64_t> shape) {
@@ -216,6 +232,8 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
     return inferDistances(operands[0], expression.getNumbers());
   case ExpressionKind::Convert:
     return SmallVector<int64_t>(operands[0].getShape());
+  case ExpressionKind::Compensate:
+    return inferCompensate(operands[0], operands[1]);
   case ExpressionKind::Columns:
     return inferColumns(operands[0], expression, shape);
   case ExpressionKind::Product:
@@ -331,6 +349,15 @@ static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
                      << *other;
   }
   Type expected = Float32Type::get(parameter.getContext());
+  if (kind == ExpressionKind::Compensate) {
+    if (isa<QuantizedType>(types[0].getElementType()) && isReal(types[1]) &&
+        types[2].getElementType() == expected) {
+      return success();
+    }
+    return parameter.emitOpError("expects quantised elements of 'compensate', f32, f16 or bf16 of "
+                                 "its matrix and f32 of its moments, got ")
+           << types[0] << ", " << types[1] << " and " << types[2];
+  }
   if (kind == ExpressionKind::Pack) {
     expected = operands[0].getElementType();
     if (auto quantized = dyn_cast<QuantizedType>(expected)) {

@@ -38,7 +38,8 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     - C7: `scale` has at least one factor; its constant, if any, is finite.
     - C8: elements are f32, except those from a checkpoint and those of `convert` and its operand,
       which are f32, f16 or bf16, and those of `pack` of a parameter of the same element type.
-      `convert` may also make quantised elements, and `pack` makes i8 of them.
+      `convert` may also make quantised elements, as `compensate` always does, of a parameter of those and moments of f32;
+      `pack` makes i8 of them.
 
     ```mlir
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
@@ -49,6 +50,8 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     transformer.parameter @out.weight.f16 : tensor<384x384xf16> from "layer.0.out.weight"
     transformer.parameter @out.weight : tensor<384x384xf32> = convert(@out.weight.f16)
     transformer.parameter @out.i8 : tensor<384x384x!transformer.quantized<i8, 32>> = convert(@out.weight)
+    transformer.parameter @out.moments : tensor<384x384xf32> from "moments of rows 0"
+    transformer.parameter @out.i4 : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = compensate(@out.weight, @out.moments)
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,

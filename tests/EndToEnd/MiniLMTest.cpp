@@ -132,6 +132,8 @@ struct PrecisionCase {
   const char *precision;
   double leastCosine, meanCosine;
   uintmax_t mostBytes;
+  /// Whether codes are chosen by texts.
+  bool isCalibrated = false;
 };
 
 // The bounds hold for the 55 texts of the oracle.
@@ -141,8 +143,13 @@ TEST_F(MiniLM, IsNearAndSmallInFewerBits) {
                                     PrecisionCase{"bf16", 0.9999, 0.99995, 47'000'000},
                                     PrecisionCase{"int8", 0.9925, 0.998, 25'000'000},
                                     PrecisionCase{"int8-g128", 0.997, 0.9992, 25'000'000},
-                                    PrecisionCase{"int4", 0.89, 0.957, 20'000'000}}) {
-    const std::string binary = compileModel(model, {"--precision=" + std::string(each.precision)});
+                                    PrecisionCase{"int4", 0.89, 0.957, 20'000'000},
+                                    PrecisionCase{"int4", 0.90, 0.973, 20'000'000, true}}) {
+    std::vector<std::string> options = {"--precision=" + std::string(each.precision)};
+    if (each.isCalibrated) {
+      options.push_back("--calibration=" HEDDLE_TEST_DATA "/EndToEnd/Inputs/texts.txt");
+    }
+    const std::string binary = compileModel(model, options);
     ASSERT_FALSE(binary.empty());
     EXPECT_LE(std::filesystem::file_size(binary), each.mostBytes) << each.precision;
     for (const std::string &isa : runnableTargets(binary)) {
@@ -158,8 +165,8 @@ TEST_F(MiniLM, IsNearAndSmallInFewerBits) {
         sum += cosine;
       }
       const double mean = sum / static_cast<double>(expected.size());
-      std::printf("%s, %s: cosine least %.5f, mean %.5f\n", each.precision, isa.c_str(), least,
-                  mean);
+      std::printf("%s%s, %s: cosine least %.5f, mean %.5f\n", each.precision,
+                  each.isCalibrated ? " calibrated" : "", isa.c_str(), least, mean);
       EXPECT_GE(least, each.leastCosine) << each.precision << " " << isa;
       EXPECT_GE(mean, each.meanCosine) << each.precision << " " << isa;
     }

@@ -29,6 +29,9 @@ LAW = {
     "compiler/Link": ["compiler/Target", "compiler/Cost", "compiler/Parameters", "compiler/Remarks",
                       *COMPILER],
     "compiler/ReportPage": ["compiler/Cost", "compiler/Remarks", *COMPILER],
+    # Runs the model on texts.
+    "compiler/Calibration": ["compiler/Link", "compiler/Dataflow", "compiler/Passes",
+                             "compiler/Remarks", "runtime/Session", "runtime/Generate", *COMPILER],
     "compiler/Driver": ["compiler", "frontend", *COMPILER],
     "compiler/Tools": ["compiler", "frontend", *COMPILER],
     "tests/base": ["tests", *BELOW],

@@ -311,6 +311,11 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   if (manifest.sharing() != nullptr) {
     described["sharing"] = manifest.sharing()->string_view();
   }
+  if (const manifest::Calibration *const calibration = manifest.calibration()) {
+    described["calibration"] = {{"hash", calibration->hash()->string_view()},
+                                {"texts", calibration->texts()},
+                                {"matrices", calibration->matrices()}};
+  }
   if (const Json caches = summariseCaches(model.entries()); !caches.is_null()) {
     described["caches"] = caches;
   }
@@ -449,6 +454,11 @@ static std::string modelText(const Json &model) {
   }
   if (model.contains("caches")) {
     out += cachesText(model["caches"]);
+  }
+  if (model.contains("calibration")) {
+    const Json &calibration = model["calibration"];
+    out += fmt::format("calibration {} matrices by {} texts, {}\n", calibration["matrices"].dump(),
+                       calibration["texts"].dump(), calibration["hash"].get<std::string>());
   }
   out += fmt::format("source      {}\n", text("source_hash"));
   out += fmt::format("producer    {}\n", text("producer"));

@@ -23,6 +23,17 @@ TEST_F(ManifestTest, SaysWhatIsGiven) {
   EXPECT_EQ(written->report_summary()->Get(0)->str(), "fold-epilogues: 1 of 1 taken");
   EXPECT_EQ(written->tokenizer(), nullptr);
   EXPECT_EQ(written->sharing(), nullptr);
+  EXPECT_EQ(written->calibration(), nullptr);
+}
+
+TEST_F(ManifestTest, SaysWhatWeightsWereCalibratedBy) {
+  ManifestInputs inputs = someInputs();
+  inputs.calibration = {"00aa", 250, 24};
+  const manifest::Manifest *written = build(program, inputs);
+  ASSERT_NE(written, nullptr) << error;
+  EXPECT_EQ(written->calibration()->hash()->str(), "00aa");
+  EXPECT_EQ(written->calibration()->texts(), 250U);
+  EXPECT_EQ(written->calibration()->matrices(), 24U);
 }
 
 TEST_F(ManifestTest, SaysWhatSharingWasAskedFor) {

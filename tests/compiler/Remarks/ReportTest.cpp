@@ -136,6 +136,19 @@ TEST_F(ReportTest, summarisesCountsThenWhatWasDeclined) {
   EXPECT_EQ(lines[1], "layer.3.attention: not fused: the scores have a second user (layer.4)");
 }
 
+TEST_F(ReportTest, leavesOutWhatIsReportedWhileItDoesNotListen) {
+  Report report(context);
+  heddle::reportTaken(named("first"), "pass", "made");
+  report.listen(false);
+  heddle::reportTaken(named("other"), "pass", "made");
+  heddle::reportDeclined(named("other"), "pass", "why not");
+  report.listen(true);
+  heddle::reportTaken(named("last"), "pass", "made");
+  ASSERT_EQ(report.entries().size(), 2U);
+  EXPECT_EQ(report.entries()[0].where, "first");
+  EXPECT_EQ(report.entries()[1].where, "last");
+}
+
 TEST_F(ReportTest, theContextMayOutliveTheReport) {
   {
     Report report(context);

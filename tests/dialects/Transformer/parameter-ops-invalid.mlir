@@ -434,3 +434,38 @@ transformer.parameter @packed_bf16_by_4 : tensor<1x10x48x4xbf16> = pack(@a, 48, 
 transformer.parameter @a : tensor<6x40xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 6x40 for 1x20x48x2}}
 transformer.parameter @packed_f32_by_2 : tensor<1x20x48x2xf32> = pack(@a, 48, 1, 2)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects 'compensate' of 2 parameters, got 1}}
+transformer.parameter @parameter_c3_compensate : tensor<6x40x!transformer.quantized<i8, 8>> = compensate(@a)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @moments : tensor<20x20xf32> from "m"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'compensate' takes, got shapes 6x40, 20x20 for 6x40}}
+transformer.parameter @parameter_c4_compensate : tensor<6x40x!transformer.quantized<i8, 8>> = compensate(@a, @moments)
+
+// -----
+
+// Four groups of rows that have no rows of equal number.
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @moments : tensor<160x40xf32> from "m"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'compensate' takes, got shapes 6x40, 160x40 for 6x40}}
+transformer.parameter @parameter_c4_groups : tensor<6x40x!transformer.quantized<i8, 8>> = compensate(@a, @moments)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @moments : tensor<40x40xf32> from "m"
+// expected-error@+1 {{'transformer.parameter' op expects shape 6x40 of its expression, got 40x6}}
+transformer.parameter @parameter_c4_turned : tensor<40x6x!transformer.quantized<i8, 8>> = compensate(@a, @moments)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @moments : tensor<40x40xf32> from "m"
+// expected-error@+1 {{'transformer.parameter' op expects quantised elements of 'compensate', f32, f16 or bf16 of its matrix and f32 of its moments, got 'tensor<6x40xf32>', 'tensor<6x40xf32>' and 'tensor<40x40xf32>'}}
+transformer.parameter @parameter_c8_compensate : tensor<6x40xf32> = compensate(@a, @moments)

@@ -94,9 +94,14 @@ transformer.parameter @out.weight : tensor<384x384xf32> = convert(@out.weight.f1
 transformer.parameter @out.i8 : tensor<384x384x!transformer.quantized<i8, 32>> = convert(@out.weight)
 // CHECK: transformer.parameter @out.rows : tensor<384x384x!transformer.quantized<i8, row>> = convert(@out.weight.f16)
 transformer.parameter @out.rows : tensor<384x384x!transformer.quantized<i8, row>> = convert(@out.weight.f16)
-// CHECK: transformer.parameter @out.i4 : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = convert(@out.weight)
-transformer.parameter @out.i4 : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = convert(@out.weight)
-// CHECK: transformer.parameter @out.halves : tensor<8x10752xi8> = pack(@out.i4, 48, 1, 4)
-transformer.parameter @out.halves : tensor<8x10752xi8> = pack(@out.i4, 48, 1, 4)
+// CHECK: transformer.parameter @out.nearest : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = convert(@out.weight)
+transformer.parameter @out.nearest : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = convert(@out.weight)
+// CHECK: transformer.parameter @out.halves : tensor<8x10752xi8> = pack(@out.nearest, 48, 1, 4)
+transformer.parameter @out.halves : tensor<8x10752xi8> = pack(@out.nearest, 48, 1, 4)
 // CHECK: transformer.parameter @out.packed : tensor<8x20736xi8> = pack(@out.i8, 48)
 transformer.parameter @out.packed : tensor<8x20736xi8> = pack(@out.i8, 48)
+
+// CHECK: transformer.parameter @out.moments : tensor<384x384xf32> from "moments of rows 0"
+transformer.parameter @out.moments : tensor<384x384xf32> from "moments of rows 0"
+// CHECK: transformer.parameter @out.i4 : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = compensate(@out.weight, @out.moments)
+transformer.parameter @out.i4 : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = compensate(@out.weight, @out.moments)

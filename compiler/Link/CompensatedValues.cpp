@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Writes values one after the other, and reads them by their places.
+#include "compiler/Link/CompensatedValues.h"
+
+#include <cassert>
+#include <cerrno>
+#include <system_error>
+
+namespace heddle {
+
+static Status failed(const char *what) {
+  return HEDDLE_ERROR(InputOutput,
+                      std::string("a temporary file for compensated weights: cannot ") + what +
+                          ": " + std::generic_category().message(errno));
+}
+
+Result<CompensatedValues> CompensatedValues::create() {
+  // Nobody else sees it, and it is gone with this process however that ends.
+  File file(std::tmpfile());
+  if (!file) {
+    return failed("be made");
+  }
+  return CompensatedValues(std::move(file));
+}
+
+template <typename T> static bool writeAll(std::FILE *file, std::span<const T> values) {
+  return std::fwrite(values.data(), sizeof(T), values.size(), file) == values.size();
+}
+
+template <typename T> static bool readAll(std::FILE *file, std::vector<T> &values) {
+  return std::fread(values.data(), sizeof(T), values.size(), file) == values.size();
+}
+
+Status CompensatedValues::add(llvm::StringRef symbol, const QuantizedValues &values) {
+  const Place place = {end,
+                       values.allCodes().size(),
+                       values.allScales().size(),
+                       values.allZeros().size(),
+                       values.elementType(),
+                       values.columnCount()};
+  const bool isWritten = ::fseeko(file.get(), end, SEEK_SET) == 0 &&
+                         writeAll(file.get(), values.allCodes()) &&
+                         writeAll(file.get(), values.allScales()) &&
+                         writeAll(file.get(), values.allZeros()) && std::fflush(file.get()) == 0;
+  if (!isWritten) {
+    return failed("be written");
+  }
+  end = ::ftello(file.get());
+  places.insert_or_assign(symbol, place);
+  return {};
+}
+
+Result<QuantizedValues> CompensatedValues::read(llvm::StringRef symbol) const {
+  const auto found = places.find(symbol);
+  assert(found != places.end() && "only what was added is read");
+  const Place &place = found->second;
+  std::vector<int8_t> codes(place.codes), zeros(place.zeros);
+  std::vector<float> scales(place.scales);
+  const bool isRead = ::fseeko(file.get(), place.offset, SEEK_SET) == 0 &&
+                      readAll(file.get(), codes) && readAll(file.get(), scales) &&
+                      readAll(file.get(), zeros);
+  if (!isRead) {
+    return failed("be read");
+  }
+  return QuantizedValues(std::move(codes), std::move(scales), std::move(zeros), place.type,
+                         place.columns);
+}
+
+} // namespace heddle

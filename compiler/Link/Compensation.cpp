@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Factors moments and rounds rows of a matrix against them, several at a time, so that what is
+/// read of the factor serves all of them.
+#include "compiler/Link/Compensation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+namespace heddle {
+
+/// Rows of a matrix that are rounded together: as many as vectors of f64 have lanes.
+static constexpr int64_t together = 8;
+
+// --- moments -------------------------------------------------------------------------------------
+
+/// Element (i, j) of a symmetric matrix of which the lower half counts.
+static double element(std::span<const float> moments, int64_t k, int64_t i, int64_t j) {
+  return moments[std::max(i, j) * k + std::min(i, j)];
+}
+
+/// Takes c c^T out of the lower half of the first rows of a matrix, as many as c has elements.
+static void takeOut(std::vector<double> &matrix, int64_t k, std::span<const double> c) {
+  for (size_t i = 0; i < c.size(); ++i) {
+    double *row = matrix.data() + i * static_cast<size_t>(k);
+    const double factor = c[i];
+    for (size_t j = 0; j <= i; ++j) {
+      row[j] -= factor * c[j];
+    }
+  }
+}
+
+Result<FactoredMoments> FactoredMoments::factor(std::span<const float> moments, int64_t k) {
+  constexpr double damping = 0.05;
+  FactoredMoments factored;
+  factored.k = k;
+  factored.places.resize(static_cast<size_t>(k));
+  std::iota(factored.places.begin(), factored.places.end(), 0);
+  double sum = 0;
+  for (int64_t i = 0; i < k; ++i) {
+    sum += moments[i * k + i];
+    for (int64_t j = 0; j <= i; ++j) {
+      if (!std::isfinite(moments[i * k + j])) {
+        return HEDDLE_ERROR(InvalidArgument, "moments have an element that is no finite number");
+      }
+    }
+  }
+  if (sum == 0) {
+    return factored;
+  }
+  // Of equal ones the first goes first.
+  const auto key = [&](int32_t i) { return std::pair(-moments[i * k + i], i); };
+  std::sort(factored.places.begin(), factored.places.end(),
+            [&](int32_t a, int32_t b) { return key(a) < key(b); });
+  // Below the diagonal R^T appears, row by row from the last on.
+  std::vector<double> lower(static_cast<size_t>(k * k));
+  for (int64_t i = 0; i < k; ++i) {
+    for (int64_t j = 0; j <= i; ++j) {
+      lower[i * k + j] = element(moments, k, factored.places[i], factored.places[j]);
+    }
+    lower[i * k + i] += damping * sum / static_cast<double>(k);
+  }
+  factored.upper.resize(lower.size());
+  for (int64_t last = k; last-- > 0;) {
+    double *row = lower.data() + last * k;
+    if (row[last] <= 0) {
+      return HEDDLE_ERROR(InvalidArgument, "moments are not those of any rows: what remains of a "
+                                           "square is " +
+                                               std::to_string(row[last]));
+    }
+    const double root = std::sqrt(row[last]);
+    row[last] = root;
+    std::for_each(row, row + last, [root](double &each) { each /= root; });
+    takeOut(lower, k, std::span(row, static_cast<size_t>(last)));
+    for (int64_t i = 0; i <= last; ++i) {
+      factored.upper[i * k + last] = row[i];
+    }
+  }
+  return factored;
+}
+
+// --- rows of a matrix ----------------------------------------------------------------------------
+
+double CompensationGain::remaining() const { return nearest == 0 ? 1 : chosen / nearest; }
+
+namespace {
+/// Rows of a matrix while they are rounded: element j of all of them, then element j + 1.
+struct RowBlock {
+  std::span<const float> matrix;
+  int64_t k, first, count;
+
+  double at(int64_t row, int64_t column) const { return matrix[(first + row) * k + column]; }
+};
+} // namespace
+
+/// Rounds rows and gives their squared errors. `round` gives the number that the code of an element
+/// stands for, by the row, the column, and what it should be with what was lost before.
+template <typename Round>
+static std::vector<double> roundRows(const RowBlock &rows, const FactoredMoments &moments,
+                                     const Round &round) {
+  std::vector<double> errors(together);
+  // The elements of D R, as far as they are known.
+  std::vector<double> products(static_cast<size_t>(rows.k * together));
+  for (int64_t place = 0; place < rows.k; ++place) {
+    const std::span<const double> factors = moments.row(place);
+    const int64_t column = moments.order()[place];
+    double *lost = products.data() + place * together;
+    double differences[together] = {};
+    for (int64_t row = 0; row < rows.count; ++row) {
+      const double value = rows.at(row, column);
+      differences[row] = value - round(row, column, value + lost[row] / factors[0]);
+      const double error = lost[row] + differences[row] * factors[0];
+      errors[row] += error * error;
+    }
+    for (size_t i = 1; i < factors.size(); ++i) {
+      double *later = lost + i * together;
+      for (int64_t row = 0; row < together; ++row) {
+        later[row] += differences[row] * factors[i];
+      }
+    }
+  }
+  return errors;
+}
+
+namespace {
+/// A matrix whose codes are chosen. Rows are independent of each other.
+struct Compensator {
+  std::span<const float> matrix;
+  std::vector<FactoredMoments> groups;
+  QuantizedValues &codes;
+  const QuantizedValues nearest = codes;
+  /// By block of rows.
+  std::vector<CompensationGain> gains = {};
+
+  int64_t rowsOfGroup() const { return codes.rowCount() / static_cast<int64_t>(groups.size()); }
+  void compensate(const RowBlock &rows, const FactoredMoments &moments, CompensationGain &gain);
+  CompensationGain run();
+};
+} // namespace
+
+void Compensator::compensate(const RowBlock &rows, const FactoredMoments &moments,
+                             CompensationGain &gain) {
+  if (moments.isZero()) {
+    return;
+  }
+  QuantizedValues &chosen = codes;
+  const std::vector<double> after =
+      roundRows(rows, moments, [&](int64_t row, int64_t column, double value) {
+        return chosen.round(rows.first + row, column, value);
+      });
+  const std::vector<double> before =
+      roundRows(rows, moments, [&](int64_t row, int64_t column, double) {
+        return nearest.valueOf(rows.first + row, column);
+      });
+  for (int64_t row = 0; row < rows.count; ++row) {
+    // False as well where an element is no number.
+    const bool isBetter = after[row] < before[row];
+    if (!isBetter) {
+      codes.copyRow(rows.first + row, nearest);
+    }
+    if (std::isfinite(before[row])) {
+      gain.nearest += before[row];
+      gain.chosen += isBetter ? after[row] : before[row];
+    }
+  }
+}
+
+CompensationGain Compensator::run() {
+  const int64_t k = codes.columnCount(), n = rowsOfGroup();
+  std::vector<std::pair<RowBlock, const FactoredMoments *>> blocks;
+  for (size_t group = 0; group < groups.size(); ++group) {
+    for (int64_t row = 0; row < n; row += together) {
+      const auto first = static_cast<int64_t>(group) * n + row;
+      blocks.push_back({{matrix, k, first, std::min(together, n - row)}, &groups[group]});
+    }
+  }
+  gains.resize(blocks.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < blocks.size(); i = next++) {
+      compensate(blocks[i].first, *blocks[i].second, gains[i]);
+    }
+  };
+  std::vector<std::thread> threads(
+      std::min<size_t>(std::max(1U, std::thread::hardware_concurrency()), blocks.size()) - 1);
+  for (std::thread &thread : threads) {
+    thread = std::thread(work);
+  }
+  work();
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  // In their order, whoever computed them.
+  CompensationGain gain;
+  for (const CompensationGain &each : gains) {
+    gain.nearest += each.nearest;
+    gain.chosen += each.chosen;
+  }
+  return gain;
+}
+
+Result<CompensationGain> compensate(std::span<const float> matrix, std::span<const float> moments,
+                                    QuantizedValues &codes) {
+  const auto k = static_cast<size_t>(codes.columnCount());
+  assert(moments.size() % (k * k) == 0 && "moments are those of groups of rows");
+  std::vector<FactoredMoments> groups;
+  for (size_t begin = 0; begin < moments.size(); begin += k * k) {
+    HEDDLE_ASSIGN(FactoredMoments group,
+                  FactoredMoments::factor(moments.subspan(begin, k * k), static_cast<int64_t>(k)));
+    groups.push_back(std::move(group));
+  }
+  return Compensator{matrix, std::move(groups), codes}.run();
+}
+
+} // namespace heddle

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// heddlec --calibration: that results come nearer to those of f32, that the same bytes come out
+/// whatever computes them, and what is said about it.
+#include "compiler/Compile.h"
+#include "formats/Checkpoint/Safetensors.h"
+#include "heddle/Generation.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/HeddlecRun.h"
+
+#include <nlohmann/json.hpp>
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <numeric>
+
+namespace heddle {
+namespace {
+
+const std::string textFile = HEDDLE_TEST_DATA "/EndToEnd/Inputs/texts.txt";
+const std::string dates = HEDDLE_TEST_DATA "/../examples/dates";
+
+std::vector<std::string> linesOf(const std::string &text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+/// A BERT with a tokenizer of as many words as it knows.
+class CalibrationTest : public HeddlecTest {
+protected:
+  CalibrationTest() {
+    std::filesystem::create_directory(bert);
+    for (const char *name : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy_file(tiny + "/" + name, bert + "/" + name);
+    }
+    nlohmann::json tokenizer = nlohmann::json::parse(
+        readBytes(HEDDLE_TEST_DATA "/oracles/tokenizers/wordpiece/tokenizer.json"));
+    nlohmann::json kept = nlohmann::json::object();
+    constexpr int words = 211;
+    for (const auto &[word, id] : tokenizer["model"]["vocab"].items()) {
+      if (id < words) {
+        kept[word] = id;
+      }
+    }
+    tokenizer["model"]["vocab"] = kept;
+    std::ofstream(bert + "/tokenizer.json") << tokenizer;
+  }
+
+  /// A request for a binary of `model` at a path.
+  CompileRequest requestFor(const std::string &model, const std::string &precision,
+                            const std::string &calibration) const {
+    CompileRequest request;
+    request.path = model;
+    request.precision = precision;
+    request.calibration = calibration;
+    request.targets = {"x86-64-v3"};
+    request.output = inputs / (precision + (calibration.empty() ? "" : ".calibrated") + ".so");
+    return request;
+  }
+
+  static std::string compiled(const CompileRequest &request) {
+    const CompileResult result = compile(request);
+    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    return request.output;
+  }
+
+  /// Rows of the texts.
+  static std::vector<float> embeddings(const std::string &binary) {
+    const Result<Model> model = Model::load(binary);
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    Result<Session> session = Session::create(*model);
+    const std::vector<std::string> lines = linesOf(readBytes(textFile));
+    const std::vector<std::string_view> texts(lines.begin(), lines.end());
+    std::vector<float> rows(texts.size() * static_cast<size_t>(*session->embeddingWidth()));
+    EXPECT_TRUE(session->embed(texts, rows).ok());
+    return rows;
+  }
+
+  static double squaredDifference(const std::vector<float> &a, const std::vector<float> &b) {
+    return std::transform_reduce(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
+                                 [](double x, double y) { return (x - y) * (x - y); });
+  }
+
+  TemporaryFolder inputs;
+  const std::string bert = inputs / "bert";
+};
+
+TEST_F(CalibrationTest, BringsResultsNearerToThoseOfF32) {
+  const std::vector<float> exact = embeddings(compiled(requestFor(bert, "f32", "")));
+  for (const auto &[precision, most] :
+       {std::pair("int4", 0.75), {"int4-g64", 0.75}, {"int8-weights", 0.85}}) {
+    const std::string rounded = compiled(requestFor(bert, precision, ""));
+    const std::string calibrated = compiled(requestFor(bert, precision, textFile));
+    EXPECT_LT(squaredDifference(embeddings(calibrated), exact),
+              most * squaredDifference(embeddings(rounded), exact))
+        << precision;
+    EXPECT_NEAR(static_cast<double>(readBytes(calibrated).size()),
+                static_cast<double>(readBytes(rounded).size()), 4096)
+        << precision;
+  }
+}
+
+// However many threads there are, and whether the moments fit into memory at once.
+TEST_F(CalibrationTest, GivesTheSameBytes) {
+  CompileRequest request = requestFor(bert, "int4", textFile);
+  const std::string expected = readBytes(compiled(request));
+  EXPECT_EQ(readBytes(compiled(request)), expected);
+  std::vector<std::string> steps;
+  request.onStep = [&](std::string_view step) { steps.emplace_back(step); };
+  // Less than one matrix needs.
+  request.calibrationBytes = 1;
+  EXPECT_EQ(readBytes(compiled(request)), expected);
+  const auto isOfSecondPass = [](const std::string &step) {
+    return step.starts_with("calibration: 250 of 250 texts, pass 2 of ");
+  };
+  EXPECT_TRUE(std::ranges::any_of(steps, isOfSecondPass));
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  const std::string alone = readBytes(compiled(request));
+  ASSERT_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
+  EXPECT_EQ(alone, expected);
+}
+
+TEST_F(CalibrationTest, SaysWhatItDid) {
+  CompileRequest request = requestFor(bert, "int4", textFile);
+  request.report = ReportForm::Json;
+  const CompileResult result = compile(request);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  // Four products a layer, where query, key and value are one, and the pooler.
+  size_t chosen = 0;
+  for (const Decision &decision : result.decisions) {
+    if (decision.pass == "compensate-weights") {
+      ASSERT_TRUE(decision.taken) << decision.where;
+      ASSERT_TRUE(decision.text.starts_with("squared errors of products on 250 texts fall to "))
+          << decision.text;
+      const double percent = std::stod(decision.text.substr(decision.text.rfind(" to ") + 4));
+      EXPECT_GT(percent, 0);
+      EXPECT_LT(percent, 90);
+      ++chosen;
+    }
+  }
+  EXPECT_EQ(chosen, 13);
+  ASSERT_FALSE(result.notes.empty());
+  EXPECT_TRUE(std::ranges::any_of(result.notes, [](const std::string &note) {
+    return note.starts_with("13 matrices calibrated by 250 texts of ");
+  }));
+  // Texts of 40 tokens, as many as the model takes.
+  EXPECT_TRUE(std::ranges::any_of(result.notes, [](const std::string &note) {
+    return note.starts_with(textFile + ": ") &&
+           note.ends_with(" texts have as many tokens as the model takes, or were cut to that");
+  }));
+  const tools::Outcome info = tools::runHeddle({"info", request.output});
+  EXPECT_NE(info.output.find("\ncalibration 13 matrices by 250 texts, "), std::string::npos)
+      << info.output;
+}
+
+TEST_F(CalibrationTest, ReadsRecordsLikeLines) {
+  nlohmann::json record;
+  std::string records = "\n", lines = "\xef\xbb\xbf";
+  for (const std::string &line : linesOf(readBytes(textFile))) {
+    record["text"] = line;
+    records += record.dump() + "\n";
+    lines += line + "\r\n\r\n";
+  }
+  const std::string expected = compiled(requestFor(bert, "int4", textFile));
+  const std::vector<float> rows = embeddings(expected);
+  for (const std::string &file :
+       {inputs.write("texts.jsonl", records), inputs.write("lines.txt", lines)}) {
+    EXPECT_EQ(embeddings(compiled(requestFor(bert, "int4", file))), rows) << file;
+  }
+}
+
+// Its decoder reads what the model answers in f32.
+TEST_F(CalibrationTest, CalibratesDecoders) {
+  std::string texts;
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string &line : linesOf(readBytes(dates + "/heldout.tsv"))) {
+    const size_t tab = line.find('\t');
+    texts += line.substr(0, tab) + "\n";
+    pairs.emplace_back(line.substr(0, tab), line.substr(tab + 1));
+    if (pairs.size() == 60) {
+      break;
+    }
+  }
+  const std::string file = inputs.write("dates.txt", texts);
+  const auto scores = [&](const std::string &binary) {
+    const Result<Model> model = Model::load(binary);
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    Result<Generator> generator = Generator::create(*model);
+    std::vector<ScoringRequest> requests;
+    for (const auto &[source, target] : pairs) {
+      requests.push_back({*generator->encodeSource(source), *generator->encodeTarget(target)});
+    }
+    std::vector<float> all;
+    const Result<std::vector<std::vector<float>>> scored = generator->score(requests);
+    EXPECT_TRUE(scored.ok()) << scored.status().message();
+    for (const std::vector<float> &each : *scored) {
+      all.insert(all.end(), each.begin(), each.end());
+    }
+    return all;
+  };
+  const std::string model = dates + "/model";
+  const std::vector<float> exact = scores(compiled(requestFor(model, "f32", "")));
+  const std::vector<float> rounded = scores(compiled(requestFor(model, "int4", "")));
+  CompileRequest request = requestFor(model, "int4", file);
+  request.report = ReportForm::Json;
+  const CompileResult result = compile(request);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_LT(squaredDifference(scores(request.output), exact),
+            0.8 * squaredDifference(rounded, exact));
+  for (const char *part : {"encoder", "decoder"}) {
+    EXPECT_TRUE(std::ranges::any_of(result.decisions, [&](const Decision &decision) {
+      return decision.pass == "compensate-weights" && decision.taken &&
+             decision.where.find(part) != std::string::npos;
+    })) << part;
+  }
+}
+
+// --- what is wrong ---------------------------------------------------------------------------
+
+TEST_F(CalibrationTest, RefusesWhatItCannotServe) {
+  expectUsage({"m", "-o", "x.so", "--calibration=texts.txt"},
+              "--calibration chooses codes of weights, of which --precision \"f32\" has none, "
+              "expected one of 8 or 4 bits, such as int4");
+  expectUsage({"m", "-o", "x.so", "--precision=bf16", "--calibration=texts.txt"},
+              "--calibration chooses codes of weights, of which --precision \"bf16\" has none, "
+              "expected one of 8 or 4 bits, such as int4");
+  expectUsage({"m", "-o", "x", "--precision=int4", "--stop-after=dataflow", "--calibration=t"},
+              "--calibration is for a binary, expected -o and all phases, got dataflow as the last "
+              "one");
+  expectUsage({"m", "--precision=int8", "--report=r.json", "--calibration=t"},
+              "--calibration is for a binary, expected -o and all phases, got dataflow as the last "
+              "one");
+  expectUsage({"m.mlir", "-o", "x.so", "--precision=int4", "--start-at=kernels", "--calibration=t"},
+              "--calibration needs the phase dataflow, which is before --start-at=kernels");
+  expectUsage({"m", "-o", "x.so", "--calibration"},
+              "--calibration has no value, expected one after it");
+}
+
+TEST_F(CalibrationTest, RefusesFilesThatAreNoTexts) {
+  const auto expectFile = [&](const std::string &name, const std::string &content,
+                              const std::string &message) {
+    const std::string path = inputs.write(name, content);
+    expectError({bert, "-o", work / "x.so", "--precision=int4", "--calibration=" + path},
+                path + message);
+  };
+  expectError({bert, "-o", work / "x.so", "--precision=int4", "--calibration=nowhere.txt"},
+              "nowhere.txt: cannot open: No such file or directory");
+  expectFile("empty.txt", "", ": the file is empty");
+  expectFile("blank.txt", "\n \n\t\r\n",
+             ": has 0 texts, expected at least 16, one a line, like those that the model will "
+             "read");
+  expectFile("few.txt", "one\ntwo\n\nthree",
+             ": has 3 texts, expected at least 16, one a line, like those that the model will "
+             "read");
+  expectFile("binary.txt",
+             "text\n\x7f"
+             "ELF\xff\n",
+             ":2: byte 5 is 0xff, expected UTF-8");
+  expectFile("zero.txt", std::string("a\0b\n", 4),
+             ":1: byte 2 is zero, expected a file of texts, one a line");
+  expectFile("texts.jsonl", "{\"text\": 1}\n",
+             ":1: found an object of 1, expected an object such as {\"text\": \"...\"}");
+  expectFile("list.jsonl", "[\"text\"]\n",
+             ":1: found a list of 1, expected an object such as {\"text\": \"...\"}");
+}
+
+TEST_F(CalibrationTest, RefusesModelsThatItCannotRun) {
+  const std::vector<std::string> options = {"-o", work / "x.so", "--precision=int4",
+                                            "--calibration=" + textFile};
+  const auto with = [&](const std::string &model) {
+    std::vector<std::string> arguments = {model};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return arguments;
+  };
+  expectError(with(tiny), tiny + ": has no tokenizer, expected one for --calibration, which runs "
+                                 "the model on texts");
+  for (const auto &[output, report] :
+       {std::pair("none/x.so", "r.json"), std::pair("x.so", "none/r.json")}) {
+    const tools::Outcome outcome =
+        heddlec({bert, "-o", work / output, "--report=" + (work / report), "--precision=int4",
+                 "--calibration=" + textFile});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_NE(outcome.error.find("/none/"), std::string::npos) << outcome.error;
+    // Found before the texts are run.
+    EXPECT_EQ(outcome.error.find("calibrated"), std::string::npos) << outcome.error;
+  }
+}
+
+TEST_F(CalibrationTest, RefusesMomentsThatAreNoNumbers) {
+  const std::string path = bert + "/model.safetensors";
+  const Result<SafetensorsFile> file = SafetensorsFile::open(path);
+  ASSERT_TRUE(file.ok());
+  // The norm before the first layer makes rows whose squares are infinite.
+  std::vector<SafetensorsTensor> tensors = file->tensors();
+  const auto norm = std::ranges::find(tensors, "embeddings.LayerNorm.weight",
+                                      [](const SafetensorsTensor &each) { return each.name; });
+  ASSERT_NE(norm, tensors.end());
+  const std::vector<float> huge(norm->bytes.size() / sizeof(float), 1e30F);
+  norm->bytes = std::as_bytes(std::span(huge));
+  ASSERT_TRUE(writeSafetensors(path, tensors).ok());
+  expectError({bert, "-o", work / "x.so", "--precision=int4", "--calibration=" + textFile},
+              textFile + ": what encoder.layer.0.attention.self is multiplied with on these texts, "
+                         "or its squares, are no finite numbers of f32");
+}
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Sums of squares of rows, against a plain loop, to the bit.
+#include "compiler/Calibration/Moments.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+namespace heddle {
+namespace {
+
+std::vector<float> randomRows(int64_t count, int64_t width) {
+  std::mt19937 generator(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> rows(static_cast<size_t>(count * width));
+  std::ranges::generate(rows, [&] { return normal(generator); });
+  return rows;
+}
+
+/// What a plain loop over rows in their order adds up to.
+std::vector<float> expectedMoments(const std::vector<float> &rows, int64_t groups, int64_t k) {
+  std::vector<float> moments;
+  const int64_t width = groups * k, count = static_cast<int64_t>(rows.size()) / width;
+  for (int64_t i = 0; i < width; ++i) {
+    for (int64_t j = 0; j < k; ++j) {
+      double sum = 0;
+      for (int64_t row = 0; row < count; ++row) {
+        sum += static_cast<double>(rows[row * width + i]) * rows[row * width + i / k * k + j];
+      }
+      moments.push_back(static_cast<float>(sum));
+    }
+  }
+  return moments;
+}
+
+TEST(MomentsTest, AreThoseOfAPlainLoopHoweverRowsCome) {
+  for (const auto &[groups, k] : {std::pair<int64_t, int64_t>{1, 1}, {1, 7}, {3, 10}, {2, 33}}) {
+    const int64_t width = groups * k;
+    constexpr int64_t count = 101;
+    const std::vector<float> rows = randomRows(count, width);
+    const std::vector<float> expected = expectedMoments(rows, groups, k);
+    for (const int64_t batch : {1, 32, 45, 101}) {
+      for (const unsigned threads : {1U, 3U}) {
+        Moments moments(groups, k);
+        for (int64_t row = 0; row < count; row += batch) {
+          const int64_t next = std::min(batch, count - row);
+          moments.add(std::span(rows).subspan(static_cast<size_t>(row * width),
+                                              static_cast<size_t>(next * width)),
+                      threads);
+        }
+        std::vector<float> written(expected.size());
+        moments.write(written);
+        EXPECT_EQ(written, expected) << groups << " x " << k << ", " << batch << " rows at a time";
+        EXPECT_TRUE(moments.areFinite());
+      }
+    }
+  }
+}
+
+TEST(MomentsTest, TakeATriangleOfMemory) {
+  EXPECT_EQ(Moments::bytesOf(3, 4), 3U * 10 * sizeof(double));
+}
+
+TEST(MomentsTest, SayWhereASumIsNoNumberOfF32) {
+  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity(), 1e30F}) {
+    Moments moments(1, 5);
+    std::vector<float> row(5, 1);
+    moments.add(row, 1);
+    EXPECT_TRUE(moments.areFinite());
+    row[3] = bad;
+    moments.add(row, 1);
+    EXPECT_FALSE(moments.areFinite()) << bad;
+  }
+}
+
+} // namespace
+} // namespace heddle
