@@ -236,4 +236,5 @@ def main():
         print(f"bench: wrote {CHART}", file=sys.stderr)
 
 
-main()
+if __name__ == "__main__":
+    main()

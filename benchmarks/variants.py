@@ -19,6 +19,9 @@ The promised gain is that of a machine that is limited by nothing but arithmetic
 takes as long as its products at the measured peak, or its weights at the measured bandwidth, if
 that is longer; and then as long as its attention, or its caches. Sizes are those that `heddle info`
 gives of the two binaries.
+
+With --precision LIST the table is another: the gains in each of these precisions
+(variants_precision.py).
 """
 
 import argparse
@@ -32,7 +35,9 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from compare import NAMES, lines_of, number, peers_python, write_between
+import variants_precision
+from compare import NAMES, lines_of, number, peers_python, processor, write_between
+from precision import known_precisions
 
 HERE = Path(__file__).resolve().parent
 BRANCHES = HERE / "peers" / "branches.py"
@@ -76,8 +81,11 @@ def parse():
     parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {','.join(PARTS)}")
     parser.add_argument("--peers", default="openvino,onnxruntime,torch,torch-compile",
                         metavar="ENGINES", help="engines that encode the weighted model")
+    parser.add_argument("--precision", metavar="LIST",
+                        help="gains in these precisions, separated by commas, instead of the parts")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md, that of "
+                        "--precision into docs/precision.md")
     parser.add_argument("--verbose", action="store_true", help="every shape of the grid")
     parser.add_argument("--work", required=True, type=Path, help="where models are kept")
     for name in ("heddle", "heddlec"):
@@ -85,6 +93,10 @@ def parse():
     options = parser.parse_args()
     options.parts = options.parts.split(",")
     options.peers = [name for name in options.peers.split(",") if name]
+    options.works = None
+    if options.precision is not None:
+        options.precisions = variants_precision.chosen(parser, options.precision,
+                                                       known_precisions(options.heddlec))
     for name in options.parts:
         if name not in PARTS:
             parser.error(f"unknown part '{name}', expected one of {', '.join(PARTS)}")
@@ -111,14 +123,16 @@ class Models:
                             name], check=True)
         return folder
 
-    def binary(self, name, without=""):
+    def binary(self, name, without="", precision="f32"):
         """The compiled model, with a pass left out if one is named."""
         folder = self.folder(name)
-        binary = folder / (f"without-{without}.so" if without else "model.so")
+        stem = f"without-{without}" if without else "model"
+        binary = folder / (f"{stem}.so" if precision == "f32" else f"{stem}-{precision}.so")
         heddlec = self.options.heddlec
         if not binary.exists() or binary.stat().st_mtime < heddlec.stat().st_mtime:
             disabled = [f"--disable-pass={without}"] if without else []
-            subprocess.run([str(heddlec), str(folder), *disabled, "-o", str(binary)], check=True)
+            subprocess.run([str(heddlec), str(folder), *disabled, "--precision", precision, "-o",
+                            str(binary)], check=True)
         return binary
 
     def entries(self, name):
@@ -427,14 +441,23 @@ def main():
     table = Table()
     try:
         models = Models(options, peers_python(options))
-        for name in options.parts:
-            parts[name](options, models, table)
+        if options.precision is not None:
+            rows = variants_precision.measure(options, models, take_turns, encode_line,
+                                              generate_line)
+            text = variants_precision.report(options, processor(), rows)
+            place = (variants_precision.BEGIN, variants_precision.END, text,
+                     variants_precision.PAGE)
+        else:
+            for name in options.parts:
+                parts[name](options, models, table)
+            text = table.text()
+            place = (BEGIN, END, text)
     except subprocess.CalledProcessError as error:
         program = " ".join(map(str, error.cmd[:3]))
         sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
-    print(table.text())
+    print(text)
     if options.write:
-        write_between(BEGIN, END, table.text())
+        write_between(*place)
 
 
 if __name__ == "__main__":

@@ -99,13 +99,18 @@ def MergeKernelsPass : Pass<"dataflow-merge-kernels", "::mlir::ModuleOp"> {
 
 def NarrowRowsPass : Pass<"dataflow-narrow-rows", "::mlir::ModuleOp"> {
   let summary = "Round rows to what the weights they are multiplied with are stored as: bf16 or codes";
+  let options = [Option<"precision", "precision", "std::string", "\"int8\"",
+                        "of products whose weights no pattern matches, as --precision names it">,
+                 ListOption<"keep", "keep", "std::string",
+                            "weights of another precision, PATTERN=PRECISION">];
 }
 
 def NarrowWeightsPass : Pass<"dataflow-narrow-weights", "::mlir::ModuleOp"> {
   let summary = "Store matrices of products and tables in fewer bits, and compute with them in f32";
-  let options = [Option<"bits", "bits", "unsigned", "16", "of an element: 16 of bf16, 8 or 4 of codes">,
-                 Option<"group", "group", "int64_t", "64",
-                        "elements of a row of a matrix that share a scale of codes; 0: all">];
+  let options = [Option<"precision", "precision", "std::string", "\"bf16-weights\"",
+                        "of weights that no pattern matches, as --precision names it">,
+                 ListOption<"keep", "keep", "std::string",
+                            "weights of another precision, PATTERN=PRECISION">];
 }
 
 def ObserveRowsPass : Pass<"dataflow-observe-rows", "::mlir::ModuleOp"> {

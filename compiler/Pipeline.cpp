@@ -95,26 +95,46 @@ static void buildFused(PhaseBuilder &builder) {
   builder.addOptional(createEliminateDeadPass());
 }
 
+/// The precisions that weights of the program have: its own, and those that layers are kept in.
+static SmallVector<Precision> precisionsOf(const CompileOptions &options) {
+  SmallVector<Precision> found = {*findPrecision(options.precision)};
+  for (const std::string &kept : options.keep) {
+    found.push_back(*findPrecision(StringRef(kept).rsplit('=').second));
+  }
+  return found;
+}
+
+std::vector<std::string> defaultTargets(const CompileOptions &options) {
+  const SmallVector<Precision> precisions = precisionsOf(options);
+  std::vector<std::string> targets;
+  for (const TargetDescription &target : allTargets()) {
+    const bool isUsed = llvm::any_of(precisions, [&](const Precision &precision) {
+      return target.name == StringRef(precision.target);
+    });
+    if (isUsed || target.name == StringRef(leastTarget)) {
+      targets.push_back(target.name.str());
+    }
+  }
+  return targets;
+}
+
 /// The chosen targets, or the default ones, as an option of a pass.
 template <typename TargetList>
 static void setTargets(TargetList &list, const PipelineOptions &options) {
-  if (options.targets.empty()) {
-    auto targets = defaultTargetsOf(*findPrecision(options.precision));
-    list.assign(targets.begin(), targets.end());
-  } else {
-    list.assign(options.targets.begin(), options.targets.end());
-  }
+  const std::vector<std::string> targets =
+      options.targets.empty() ? defaultTargets(options) : options.targets;
+  list.assign(targets.begin(), targets.end());
 }
 
 static void buildDataflow(PhaseBuilder &builder) {
   const PipelineOptions &options = builder.chosen();
   builder.add(createConvertTransformerToDataflowPass());
-  const Precision precision = *findPrecision(options.precision);
+  const SmallVector<Precision> precisions = precisionsOf(options);
   // The user asked for it: it is never left out.
-  if (precision.bits != 32) {
+  if (options.precision != f32Precision || !options.keep.empty()) {
     NarrowWeightsPassOptions narrow;
-    narrow.bits = precision.bits;
-    narrow.group = precision.group;
+    narrow.precision = options.precision;
+    narrow.keep.assign(options.keep.begin(), options.keep.end());
     builder.add(createNarrowWeightsPass(narrow));
   }
   // Both number rows by the dispatches that the lowering wrote, before passes change them.
@@ -131,8 +151,11 @@ static void buildDataflow(PhaseBuilder &builder) {
   builder.addOptional(createFuseWindowsPass());
   builder.addOptional(createFoldEpiloguesPass());
   // After products have become others: what is left multiplies nothing else.
-  if (precision.narrowsRows) {
-    builder.add(createNarrowRowsPass());
+  if (llvm::any_of(precisions, [](const Precision &each) { return each.narrowsRows; })) {
+    NarrowRowsPassOptions narrow;
+    narrow.precision = options.precision;
+    narrow.keep.assign(options.keep.begin(), options.keep.end());
+    builder.add(createNarrowRowsPass(narrow));
   }
   builder.addOptional(createFuseStatesPass());
   builder.addOptional(createMergeKernelsPass());

@@ -30,6 +30,10 @@ struct PipelineOptions : CompileOptions {
   std::vector<int64_t> observedRows;
 };
 
+/// What a binary has code for unless somebody chooses, the least capable first: what every one has,
+/// and what has instructions for the products of each precision that weights have.
+std::vector<std::string> defaultTargets(const CompileOptions &options);
+
 /// The phase of one of optionalPasses().
 Phase phaseOfPass(std::string_view optionalPass);
 

@@ -99,6 +99,16 @@ DispatchOp createCopy(OpBuilder &builder, SymbolTable &symbols, Location locatio
   return createDispatch(builder, symbols, location, parts);
 }
 
+KernelOp copyKernel(SymbolTable &symbols, KernelOp kernel, ArrayRef<DispatchOp> dispatches) {
+  auto copy = cast<KernelOp>(kernel->clone());
+  copy->setLoc(dispatches.front()->getLoc());
+  const StringAttr symbol = symbols.insert(copy, std::next(Block::iterator(kernel)));
+  for (DispatchOp dispatch : dispatches) {
+    dispatch.setKernelAttr(FlatSymbolRefAttr::get(symbol));
+  }
+  return copy;
+}
+
 llvm::DenseMap<StringAttr, int64_t> countRuns(ModuleOp module) {
   llvm::DenseMap<StringAttr, int64_t> runs;
   for (auto graph : module.getOps<GraphOp>()) {

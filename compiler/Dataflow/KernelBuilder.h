@@ -47,6 +47,11 @@ dataflow::DispatchOp createDispatch(mlir::OpBuilder &builder, mlir::SymbolTable 
 dataflow::DispatchOp createCopy(mlir::OpBuilder &builder, mlir::SymbolTable &symbols,
                                 mlir::Location location, mlir::Value source);
 
+/// A copy of a kernel that some of its dispatches run from now on, where they need another type or
+/// arithmetic than the others.
+dataflow::KernelOp copyKernel(mlir::SymbolTable &symbols, dataflow::KernelOp kernel,
+                              llvm::ArrayRef<dataflow::DispatchOp> dispatches);
+
 /// How many dispatches run each kernel, by its name.
 llvm::DenseMap<mlir::StringAttr, int64_t> countRuns(mlir::ModuleOp module);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes products multiply what their weights are stored as: --precision bf16, int8 and int8-g128.
+/// Makes products multiply what their weights are stored as, where the precision of the weights
+/// says so: --precision and --keep bf16, int8, int8-g128 and int4.
 /// Rows are rounded or quantised by the product that reads them, each for itself, so that a row has
 /// the same bits whatever is beside it. What follows a product, norms, softmax and sums among it,
 /// stays in f32.
@@ -14,13 +15,17 @@
 ///   ... computes #dataflow.contract<n = 72, k = 40, arithmetic = integers>
 ///   ... computes #dataflow.contract<n = 8, k = 40, arithmetic = bf16>
 ///
-/// Pinned by tests/compiler/Dataflow/narrow-rows.mlir.
+/// Pinned by tests/compiler/Dataflow/narrow-rows.mlir and keep-layers.mlir.
+#include "compiler/Dataflow/KernelBuilder.h"
+#include "compiler/Parameters/LayerPrecisions.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -89,12 +94,45 @@ void narrowRows(KernelOp kernel) {
   reportTaken(kernel.getLoc(), passNames::narrowRows, describe(weights, contract.getK()));
 }
 
+/// Whether the precision of the matrices that a run multiplies with narrows rows as well.
+bool narrowsRows(KernelOp kernel, DispatchOp dispatch, const LayerPrecisions &precisions) {
+  SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
+  for (auto [input, value] : llvm::zip_first(inputs, dispatch.getInputs())) {
+    auto parameter = value.getDefiningOp<ParameterOp>();
+    if (parameter && input.role == KernelInput::Role::Matrix &&
+        !precisions.of(parameter.getParameterAttr()).precision.narrowsRows) {
+      return false;
+    }
+  }
+  return true;
+}
+
 struct NarrowRows : impl::NarrowRowsPassBase<NarrowRows> {
   using Base::Base;
 
   void runOnOperation() override {
-    for (auto kernel : getOperation().getOps<KernelOp>()) {
-      narrowRows(kernel);
+    ModuleOp module = getOperation();
+    const auto rules = readPrecisions(precision, keep);
+    if (!rules.ok()) {
+      module.emitError(std::string(rules.status().message()));
+      return signalPassFailure();
+    }
+    SymbolTable symbols(module);
+    const LayerPrecisions precisions(symbols, precision, *rules);
+    llvm::DenseMap<KernelOp, SmallVector<DispatchOp>> narrow, wide;
+    for (auto graph : module.getOps<GraphOp>()) {
+      for (auto dispatch : graph.getDispatches()) {
+        auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
+        (narrowsRows(kernel, dispatch, precisions) ? narrow : wide)[kernel].push_back(dispatch);
+      }
+    }
+    // Not the copies that are made on the way.
+    for (KernelOp kernel : llvm::to_vector(module.getOps<KernelOp>())) {
+      if (!wide.contains(kernel)) {
+        narrowRows(kernel);
+      } else if (auto found = narrow.find(kernel); found != narrow.end()) {
+        narrowRows(copyKernel(symbols, kernel, found->second));
+      }
     }
   }
 };

@@ -21,13 +21,15 @@
 ///   dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], bf16>) -> !y ...
 ///   %w = dataflow.parameter @w.bf16 : !dataflow.buffer<[72, 40], bf16>
 ///
-/// Pinned by tests/compiler/Dataflow/narrow-weights.mlir and narrow-weights-int8.mlir.
+/// Pinned by tests/compiler/Dataflow/narrow-weights*.mlir and keep-layers.mlir.
+#include "compiler/Dataflow/KeptWeights.h"
+#include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Parameters/DerivedParameters.h"
+#include "compiler/Parameters/LayerPrecisions.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
-#include "heddle/Limits.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -50,12 +52,12 @@ using Runs = llvm::MapVector<KernelOp, SmallVector<DispatchOp>>;
 /// The parameters of a module on their way to fewer bits.
 class Narrowing {
 public:
-  Narrowing(ModuleOp module, unsigned bits, int64_t group)
-      : parameters(module), context(module.getContext()), bits(bits), group(group) {
-    SymbolTable symbols(module);
+  Narrowing(ModuleOp module, DerivedParameters &parameters, const LayerPrecisions &precisions,
+            KeptWeights &kept)
+      : parameters(parameters), precisions(precisions), kept(kept), context(module.getContext()) {
     for (auto graph : module.getOps<GraphOp>()) {
       for (auto dispatch : graph.getDispatches()) {
-        runs[symbols.lookup<KernelOp>(dispatch.getKernel())].push_back(dispatch);
+        runs[parameters.symbolTable().lookup<KernelOp>(dispatch.getKernel())].push_back(dispatch);
       }
     }
   }
@@ -99,61 +101,81 @@ private:
     }
   }
 
-  /// Makes a kernel, and all of its runs, read the narrow type where every run can.
+  /// Makes a kernel, and all of its runs, read narrow types where every run can. Runs that read
+  /// other types than the first get a kernel of their own.
   void narrowInputs(KernelOp kernel, ArrayRef<DispatchOp> dispatches) {
     SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
-    SmallVector<Type> types(kernel.getKernelType().getInputs());
-    for (auto [index, input] : llvm::enumerate(inputs)) {
-      if (input.isStored()) {
-        types[index] = narrowInput(cast<BufferType>(types[index]), index, dispatches);
+    llvm::MapVector<Type, SmallVector<DispatchOp>> byType;
+    for (DispatchOp dispatch : dispatches) {
+      SmallVector<Type> types(kernel.getKernelType().getInputs());
+      for (auto [index, input] : llvm::enumerate(inputs)) {
+        if (input.isStored() && canBeNarrow(cast<BufferType>(types[index]), index, dispatches)) {
+          types[index] = narrowInput(cast<BufferType>(types[index]), index, dispatch);
+        }
       }
+      byType[FunctionType::get(context, types, kernel.getKernelType().getResults())].push_back(
+          dispatch);
     }
-    kernel.setFunctionType(FunctionType::get(context, types, kernel.getKernelType().getResults()));
+    for (auto &[type, runsOfType] : byType) {
+      KernelOp own = type == byType.front().first
+                         ? kernel
+                         : copyKernel(parameters.symbolTable(), kernel, runsOfType);
+      own.setFunctionType(cast<FunctionType>(type));
+    }
   }
 
-  /// The type that all runs read as an input from now on.
-  BufferType narrowInput(BufferType wide, unsigned index, ArrayRef<DispatchOp> dispatches) {
-    Type element;
-    for (DispatchOp dispatch : dispatches) {
+  /// Whether what a kernel reads as an input may be stored in fewer bits: a parameter in every run.
+  bool canBeNarrow(BufferType wide, unsigned index, ArrayRef<DispatchOp> dispatches) const {
+    return llvm::all_of(dispatches, [&](DispatchOp dispatch) {
       auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
-      if (!parameter || parameter.getEncodings() || !wide.getElementType().isF32() ||
-          !isLearned(parameters.lookUp(parameter.getParameterAttr())) ||
-          isShortTable(parameter.getParameterAttr(), wide)) {
-        return wide;
-      }
-      Type its = elementOf(parameter.getParameterAttr());
-      assert((!element || element == its) && "the runs of a kernel read one type");
-      element = its;
+      return parameter && !parameter.getEncodings() && wide.getElementType().isF32() &&
+             isLearned(parameters.lookUp(parameter.getParameterAttr()));
+    });
+  }
+
+  /// The type that a run reads as an input from now on.
+  BufferType narrowInput(BufferType wide, unsigned index, DispatchOp dispatch) {
+    auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
+    FlatSymbolRefAttr symbol = parameter.getParameterAttr();
+    const LayerPrecisions::Choice choice = precisions.of(symbol);
+    const Type element = elementOf(symbol, choice.precision);
+    if (isShortTable(symbol, wide, choice.precision)) {
+      return wide;
+    }
+    FlatSymbolRefAttr stored = storedAs(symbol, element, choice);
+    if (element.isF32()) {
+      return wide;
     }
     auto narrow = BufferType::get(context, wide.getShape(), element, wide.getRowStride());
-    for (DispatchOp dispatch : dispatches) {
-      auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
-      dispatch.getInputsMutable()[index].set(
-          read.replace(parameter, narrow, storedAs(parameter.getParameterAttr(), element)));
-    }
+    dispatch.getInputsMutable()[index].set(read.replace(parameter, narrow, stored));
     return narrow;
   }
 
   /// Whether it is looked up and has few rows. Codes of them would save nothing, and their error
   /// would be in every text: the types of segments cost MiniLM's embeddings 0.0002 of their cosine,
   /// ten times as much as all of its words.
-  bool isShortTable(FlatSymbolRefAttr symbol, BufferType table) const {
+  bool isShortTable(FlatSymbolRefAttr symbol, BufferType table, const Precision &precision) const {
     constexpr int64_t fewestRows = 16;
-    return bits <= 8 && byRow.contains(symbol) && table.getShape().front() < fewestRows;
+    return precision.bits <= 8 && byRow.contains(symbol) && table.getShape().front() < fewestRows;
   }
 
   /// What the elements of a parameter are stored as.
-  Type elementOf(FlatSymbolRefAttr symbol) const {
+  Type elementOf(FlatSymbolRefAttr symbol, const Precision &precision) const {
+    Type f32 = Float32Type::get(context);
+    const unsigned bits = precision.bits;
+    if (bits == 32) {
+      return f32;
+    }
     if (bits == 16 || byPosition.contains(symbol)) {
       return BFloat16Type::get(context);
     }
-    Type f32 = Float32Type::get(context);
     if (byRow.contains(symbol)) {
       return transformer::QuantizedType::get(context, IntegerType::get(context, 8), /*group=*/0,
                                              f32);
     }
     Type scales = bits == 4 ? Type(BFloat16Type::get(context)) : f32;
-    return transformer::QuantizedType::get(context, IntegerType::get(context, bits), group, scales);
+    return transformer::QuantizedType::get(context, IntegerType::get(context, bits),
+                                           precision.group, scales);
   }
 
   /// Whether it is made of tensors of the checkpoint, and not of numbers alone as sinusoids are.
@@ -162,16 +184,27 @@ private:
     return !expression || !expression.getOperands().empty();
   }
 
-  FlatSymbolRefAttr storedAs(FlatSymbolRefAttr symbol, Type element) {
+  FlatSymbolRefAttr storedAs(FlatSymbolRefAttr symbol, Type element,
+                             const LayerPrecisions::Choice &choice) {
     FlatSymbolRefAttr &stored = narrowed[symbol];
-    if (!stored) {
-      transformer::ParameterOp parameter = parameters.lookUp(symbol);
-      stored = narrow(parameter, element);
-      const int64_t bytes = heddle::storedAs(element, parameter.getTensorType().getShape()).bytes();
-      reportTaken(parameter.getLoc(), passNames::narrowWeights, describe(element),
-                  {.weightBytes = byteSize(parameter) - bytes});
+    if (stored) {
+      return stored;
     }
-    return stored;
+    transformer::ParameterOp parameter = parameters.lookUp(symbol);
+    const int64_t bytes = heddle::storedAs(element, parameter.getTensorType().getShape()).bytes();
+    kept.note(parameter, choice, bytes);
+    if (!element.isF32()) {
+      stored = narrow(parameter, element);
+      reportTaken(parameter.getLoc(), passNames::narrowWeights,
+                  describe(element) + KeptWeights::reason(choice),
+                  {.weightBytes = byteSize(parameter) - bytes});
+      return stored;
+    }
+    if (choice.kept || choice.isMixed) {
+      reportDeclined(parameter.getLoc(), passNames::narrowWeights,
+                     "stored in f32" + KeptWeights::reason(choice));
+    }
+    return stored = symbol;
   }
 
   /// "stored in i8, one scale for each row".
@@ -207,12 +240,11 @@ private:
                              parameter.getTensorType().clone(element));
   }
 
-  DerivedParameters parameters;
+  DerivedParameters &parameters;
   GraphParameters read;
+  const LayerPrecisions &precisions;
+  KeptWeights &kept;
   MLIRContext *context;
-  /// What is left of an element, and how many of them share a scale.
-  unsigned bits;
-  int64_t group;
   Runs runs;
   /// What look-ups read, and what runs of the same kernels do: quantised, they have one scale for
   /// each row.
@@ -226,20 +258,23 @@ struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
   using Base::Base;
 
   void runOnOperation() override {
-    if ((bits != 16 && bits != 8 && bits != 4) || group < 0 || group > mostElements) {
-      getOperation().emitError("expects 16, 8 or 4 bits and a group of 0 to 2^40 elements, got ")
-          << bits.getValue() << " and " << group.getValue();
+    ModuleOp module = getOperation();
+    const auto rules = readPrecisions(precision, keep);
+    if (!rules.ok()) {
+      module.emitError(std::string(rules.status().message()));
       return signalPassFailure();
     }
-    constexpr int64_t codesInWord = 8;
-    if (bits == 4 && group % codesInWord != 0) {
-      getOperation().emitError(
-          "expects a multiple of 8 elements of 4 bits that share a scale, got ")
-          << group.getValue();
+    DerivedParameters parameters(module);
+    const LayerPrecisions precisions(parameters.symbolTable(), precision, *rules);
+    KeptWeights kept(parameters.symbolTable(), precisions);
+    Narrowing(module, parameters, precisions, kept).run();
+    const Status status = kept.check();
+    if (!status.ok()) {
+      module.emitError(std::string(status.message()));
       return signalPassFailure();
     }
-    Narrowing(getOperation(), bits, group).run();
-    eraseUnreadParameters(getOperation());
+    module->setAttr("transformer.precision", kept.describe(&getContext(), precision));
+    eraseUnreadParameters(module);
   }
 };
 

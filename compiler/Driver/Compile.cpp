@@ -13,6 +13,7 @@
 #include "compiler/Driver/Request.h"
 #include "compiler/Link/LinkModel.h"
 #include "compiler/Link/RoundingErrors.h"
+#include "compiler/Link/WorthKeeping.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "compiler/ReportPage/ReportPage.h"
@@ -37,19 +38,24 @@ namespace heddle {
 // --- one phase -------------------------------------------------------------------------------
 
 namespace {
-/// Knows, while passes run, whether the one that runs is there because the request asked for it.
+/// Knows, while passes run, which part of the request the one that runs carries out; none if it is
+/// there anyway.
 class AskedPassWatch final : public PassInstrumentation {
 public:
-  explicit AskedPassWatch(bool &isAsked) : isAsked(isAsked) {}
+  AskedPassWatch(const RequestNames &names, std::string_view &asked) : names(names), asked(asked) {}
 
   void runBeforePass(Pass *pass, Operation *) override {
-    isAsked = pass->getArgument().ends_with(passNames::applySharing);
+    const StringRef argument = pass->getArgument();
+    asked = argument.ends_with(passNames::applySharing)    ? names.sharing
+            : argument.ends_with(passNames::narrowWeights) ? names.keep
+                                                           : std::string_view();
   }
-  void runAfterPass(Pass *, Operation *) override { isAsked = false; }
-  void runAfterPassFailed(Pass *, Operation *) override { isAsked = false; }
+  void runAfterPass(Pass *, Operation *) override { asked = {}; }
+  void runAfterPassFailed(Pass *, Operation *) override { asked = {}; }
 
 private:
-  bool &isAsked;
+  const RequestNames &names;
+  std::string_view &asked;
 };
 } // namespace
 
@@ -59,14 +65,14 @@ static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &opti
                        const RequestNames &names, SourceText source = {}) {
   PassManager manager(module.getContext());
   buildPhase(manager, phase, options);
-  bool isAsked = false;
-  manager.addInstrumentation(std::make_unique<AskedPassWatch>(isAsked));
+  std::string_view asked;
+  manager.addInstrumentation(std::make_unique<AskedPassWatch>(names, asked));
   DiagnosticText diagnostics(module.getContext(), std::move(source));
   std::string aboutRequest;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
-    const bool isKept = isAsked && diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    const bool isKept = !asked.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error;
     if (isKept && aboutRequest.empty()) {
-      aboutRequest = std::string(names.sharing) + ": " + diagnostic.str();
+      aboutRequest = std::string(asked) + ": " + diagnostic.str();
     }
     // Others are kept with their places.
     return success(isKept);
@@ -259,6 +265,7 @@ Status Compilation::beginPage() {
   const std::pair<const char *, std::string> facts[] = {
       {"model type", model.modelType},
       {"precision", task.options.precision},
+      {"layers of another precision", llvm::join(task.options.keep, ", ")},
       {"targets", llvm::join(task.options.targets, ", ")},
       {"attention shared as asked for", task.options.sharing},
       {"passes left out", llvm::join(task.options.disabledPasses, ", ")},
@@ -331,7 +338,15 @@ Status Compilation::addRounding() {
   for (const RoundingError &error : errors) {
     rounded.push_back({error.where, error.stored, error.relative, error.bytes, error.bytesInBf16});
   }
-  page.setRounding(std::move(rounded));
+  std::vector<std::string> patterns;
+  for (const std::string &kept : task.options.keep) {
+    patterns.push_back(StringRef(kept).rsplit('=').first.str());
+  }
+  std::vector<KeepOption> options;
+  for (WorthKeeping &each : worthKeeping(errors, task.options.precision, patterns)) {
+    options.push_back({std::move(each.option), each.share, each.bytes});
+  }
+  page.setRounding(std::move(rounded), std::move(options));
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "base/Utf8.h"
 #include "compiler/Driver/ProgramText.h"
 #include "compiler/Model/Sharing/SharingPolicy.h"
+#include "compiler/Parameters/LayerPrecisions.h"
 #include "compiler/Target/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -54,11 +55,10 @@ static Status checkInput(const CompileRequest &request) {
   return {};
 }
 
-/// A target as the request spells it.
-static Result<TargetDescription> resolveTarget(StringRef text, const Precision &precision) {
+/// A target as the request spells it; `mostUseful` is the most capable one of use.
+static Result<TargetDescription> resolveTarget(StringRef text, StringRef mostUseful) {
   auto [name, columns] = text.split(':');
-  const TargetDescription *target =
-      name == "native" ? nativeTarget(precision.target) : findTarget(name);
+  const TargetDescription *target = name == "native" ? nativeTarget(mostUseful) : findTarget(name);
   if (!target) {
     return wrong("unknown target " + quote(name.str()) + ", expected native or some of " +
                  targetNames());
@@ -73,15 +73,11 @@ static Result<TargetDescription> resolveTarget(StringRef text, const Precision &
 }
 
 static Status resolveTargets(const CompileRequest &request, CompileOptions &options) {
-  const Precision precision = *findPrecision(options.precision);
-  std::vector<std::string> texts = request.targets;
-  if (texts.empty()) {
-    auto targets = defaultTargetsOf(precision);
-    texts.assign(targets.begin(), targets.end());
-  }
+  const std::vector<std::string> defaults = defaultTargets(options);
+  const std::vector<std::string> &texts = request.targets.empty() ? defaults : request.targets;
   std::map<StringRef, TargetDescription> asked;
   for (const std::string &text : texts) {
-    HEDDLE_ASSIGN(const TargetDescription target, resolveTarget(text, precision));
+    HEDDLE_ASSIGN(const TargetDescription target, resolveTarget(text, defaults.back()));
     const TargetDescription &known = asked.try_emplace(target.name, target).first->second;
     if (known.panelColumns != target.panelColumns) {
       return wrong("target " + quote(target.name.str()) + " is asked for with panels of " +
@@ -101,15 +97,19 @@ static Status resolveTargets(const CompileRequest &request, CompileOptions &opti
 
 static Status resolveOptions(const CompileRequest &request, CompileOptions &options) {
   const RequestNames &names = request.names;
-  std::vector<std::string> known;
-  for (const Precision &each : precisions) {
-    known.emplace_back(each.name);
-  }
   if (!findPrecision(options.precision)) {
-    return wrong(llvm::Twine(names.precision) + " is " + quote(options.precision) +
-                 ", expected one of " + llvm::join(known, ", ") +
-                 " or int4-gN, N a multiple of 8 up to 65536" +
-                 didYouMean(options.precision, known));
+    return wrong(llvm::Twine(names.precision) + " is " + unknownPrecision(options.precision));
+  }
+  options.keep.clear();
+  for (const std::string &text : request.keep) {
+    const Result<std::vector<KeptLayers>> parsed = parseKept(text);
+    if (!parsed.ok()) {
+      return wrong(llvm::Twine(names.keep) + " " + llvm::Twine(parsed.status().message()));
+    }
+    // One for each pattern: commas separate the options of passes.
+    for (const KeptLayers &kept : *parsed) {
+      options.keep.push_back(kept.text());
+    }
   }
   const std::vector<std::string> passes = optionalPasses();
   for (const std::string &name : options.disabledPasses) {
@@ -175,13 +175,19 @@ static Status resolvePhases(Task &task) {
                    setting(names.startAt, task.first));
     }
   }
-  if (!request.sharing.empty() && (task.first > Phase::Fused || task.last < Phase::Fused)) {
-    return wrong(llvm::Twine(names.sharing) +
-                 " is done in the phase fused, which is not among those from " +
-                 llvm::Twine(phaseName(task.first > Phase::Fused ? task.first : Phase::Model)) +
-                 " to " + llvm::Twine(phaseName(task.last)));
+  const auto isDone = [&](std::string_view field, Phase phase) -> Status {
+    if (task.first <= phase && task.last >= phase) {
+      return {};
+    }
+    return wrong(llvm::Twine(field) + " is done in the phase " + llvm::Twine(phaseName(phase)) +
+                 ", which is not among those from " +
+                 llvm::Twine(phaseName(task.first > phase ? task.first : Phase::Model)) + " to " +
+                 llvm::Twine(phaseName(task.last)));
+  };
+  if (!request.sharing.empty()) {
+    HEDDLE_TRY(isDone(names.sharing, Phase::Fused));
   }
-  return {};
+  return request.keep.empty() ? Status() : isDone(names.keep, Phase::Dataflow);
 }
 
 /// Calibration chooses codes of weights, in the phase dataflow, and evaluates them for a binary.
@@ -304,6 +310,10 @@ static Status findFirstPhase(ModuleOp program, Task &task) {
     return wrong(seen + ", expected one before \"dataflow\" for " +
                  llvm::Twine(task.request.names.calibration));
   }
+  if (!task.options.keep.empty() && found >= Phase::Dataflow) {
+    return wrong(seen + ", expected one in the phase \"model\" or \"fused\" for " +
+                 llvm::Twine(task.request.names.keep));
+  }
   for (const std::string &name : task.options.disabledPasses) {
     if (phaseOfPass(name) <= found) {
       return wrong(seen + ", expected one in the phase " +
@@ -315,9 +325,42 @@ static Status findFirstPhase(ModuleOp program, Task &task) {
   return {};
 }
 
+/// Fits the precision to a program whose weights are stored already, which says how. Others lose
+/// what they say: the passes to come store them.
+static Status fitPrecision(ModuleOp program, Task &task) {
+  constexpr StringLiteral attribute = "transformer.precision";
+  if (task.first <= Phase::Dataflow) {
+    program->removeAttr(attribute);
+    return {};
+  }
+  auto said = program->getAttrOfType<DictionaryAttr>(attribute);
+  const std::string stored =
+      said ? said.getAs<StringAttr>("name").getValue().str() : std::string(f32Precision);
+  std::string &precision = task.options.precision;
+  if (precision != stored && precision != f32Precision) {
+    return wrong(task.input + ": has weights in " + stored + ", expected those of " +
+                 std::string(task.request.names.precision) + ", " + precision +
+                 ": weights are stored in the phase \"dataflow\"");
+  }
+  precision = stored;
+  return {};
+}
+
+/// Checks layers of other precisions against the tensors that the program reads.
+static Status checkLayers(ModuleOp program, const Task &task) {
+  HEDDLE_ASSIGN(const std::vector<KeptLayers> kept,
+                readPrecisions(task.options.precision, task.options.keep));
+  const Status status = checkKept(program, kept);
+  return status.ok()
+             ? Status()
+             : wrong(llvm::Twine(task.request.names.keep) + " " + llvm::Twine(status.message()));
+}
+
 Status fitTask(ModuleOp program, Task &task) {
   HEDDLE_TRY(findFirstPhase(program, task));
   HEDDLE_TRY(checkPhase(program, task));
+  HEDDLE_TRY(fitPrecision(program, task));
+  HEDDLE_TRY(checkLayers(program, task));
   return checkTargets(program, task);
 }
 

@@ -540,22 +540,19 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   auto type = text(builder, modelType ? modelType.getValue() : "");
   auto hash = text(builder, inputs.sourceHash);
   auto precision = text(builder, inputs.precision);
-  std::vector<std::string> targetNames;
-  for (const ManifestTarget &target : inputs.targets) {
-    targetNames.push_back(target.name);
-  }
-  auto targets = builder.CreateVector(writeTexts(builder, targetNames));
+  auto targets = builder.CreateVector(writeTargets(builder, inputs.targets));
   auto entryTable = builder.CreateVector(*entries);
   auto kernelTable = builder.CreateVector(kernels.write(builder, inputs));
   auto parameterTable = builder.CreateVector(*parameters);
   auto summary = builder.CreateVector(writeTexts(builder, inputs.reportSummary));
-  auto policy = sharing ? text(builder, sharing) : Offset<flatbuffers::String>();
+  auto policy = optionalText(builder, sharing ? sharing.getValue() : "");
   Offset<manifest::Calibration> calibration;
   if (inputs.calibration) {
     calibration =
         manifest::CreateCalibration(builder, text(builder, inputs.calibration->hash),
                                     inputs.calibration->texts, inputs.calibration->matrices);
   }
+  auto kept = writeKept(module, builder);
   auto tokenizer = inputs.tokenizer ? inputs.tokenizer(builder) : Offset<manifest::Tokenizer>();
   auto target =
       inputs.targetTokenizer ? inputs.targetTokenizer(builder) : Offset<manifest::Tokenizer>();
@@ -581,6 +578,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_report_summary(summary);
   root.add_sharing(policy);
   root.add_calibration(calibration);
+  root.add_kept(kept);
   manifest::FinishManifestBuffer(builder, root.Finish());
   const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());
   Status status = checkWrittenManifest(std::as_bytes(bytes), inputs.weightsSize);

@@ -77,6 +77,8 @@ struct ManifestInputs {
   /// The program and its version.
   std::string producer;
   std::string precision;
+  /// How the model's files store weights; empty where they are not quantised.
+  std::string sourceFormat;
   /// Writes the tokenizer; may be empty, for a model without one.
   TokenizerWriter tokenizer;
   /// Writes that of what the model generates; empty where it is the same.

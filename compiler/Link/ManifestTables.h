@@ -20,6 +20,12 @@ inline flatbuffers::Offset<flatbuffers::String> text(flatbuffers::FlatBufferBuil
   return builder.CreateString(string.data(), string.size());
 }
 
+/// A text, or nothing for an empty one.
+inline flatbuffers::Offset<flatbuffers::String>
+optionalText(flatbuffers::FlatBufferBuilder &builder, llvm::StringRef string) {
+  return string.empty() ? flatbuffers::Offset<flatbuffers::String>() : text(builder, string);
+}
+
 /// The element type of memory, or of a type itself, as manifests store it.
 uint8_t elementNumber(mlir::Type type);
 
@@ -78,6 +84,14 @@ private:
 mlir::FailureOr<Table<manifest::Parameter>>
 writeParameters(mlir::ModuleOp module, const ManifestInputs &inputs,
                 flatbuffers::FlatBufferBuilder &builder);
+
+/// The names of targets.
+Table<flatbuffers::String> writeTargets(flatbuffers::FlatBufferBuilder &builder,
+                                        llvm::ArrayRef<ManifestTarget> targets);
+
+/// The layers of other precisions that the program says it has; null if there are none.
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<manifest::KeptLayers>>>
+writeKept(mlir::ModuleOp module, flatbuffers::FlatBufferBuilder &builder);
 
 } // namespace heddle
 

@@ -3,6 +3,7 @@
 /// Compares what is stored with what it was converted from.
 #include "compiler/Link/RoundingErrors.h"
 
+#include "compiler/Parameters/LayerPrecisions.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Transformer/Transformer.h"
 
@@ -26,6 +27,25 @@ static std::string describe(Type element) {
   return codes + (quantized.getGroup() == 0
                       ? ", a scale for each row"
                       : ", a scale for every " + std::to_string(quantized.getGroup()));
+}
+
+static unsigned bitsOf(Type element) {
+  auto quantized = dyn_cast<transformer::QuantizedType>(element);
+  return quantized ? quantized.getCodes().getIntOrFloatBitWidth() : element.getIntOrFloatBitWidth();
+}
+
+/// What a matrix has with twice the bits: codes of 8 with a scale for each row, bf16 or f32.
+static Type finerElement(Type element) {
+  MLIRContext *context = element.getContext();
+  Type f32 = Float32Type::get(context);
+  switch (bitsOf(element)) {
+  case 4:
+    return transformer::QuantizedType::get(context, IntegerType::get(context, 8), /*group=*/0, f32);
+  case 8:
+    return BFloat16Type::get(context);
+  default:
+    return f32;
+  }
 }
 
 static double relativeError(std::span<const float> exact, std::span<const float> rounded) {
@@ -54,10 +74,17 @@ Result<std::vector<RoundingError>> roundingErrors(ModuleOp module, const Paramet
     HEDDLE_ASSIGN(const std::vector<float> exact, evaluateParameter(module, origin, source));
     HEDDLE_ASSIGN(const std::vector<float> rounded, evaluateParameter(module, parameter, source));
     constexpr int64_t bf16Bytes = 2;
-    errors.push_back({checkpointName(parameter.getLoc()), describe(type.getElementType()),
-                      relativeError(exact, rounded),
-                      storedAs(type.getElementType(), type.getShape()).bytes(),
-                      type.getNumElements() * bf16Bytes});
+    RoundingError &error = errors.emplace_back();
+    error.where = checkpointName(parameter.getLoc());
+    error.stored = describe(type.getElementType());
+    error.relative = relativeError(exact, rounded);
+    error.bits = bitsOf(type.getElementType());
+    error.bytes = storedAs(type.getElementType(), type.getShape()).bytes();
+    error.bytesInBf16 = type.getNumElements() * bf16Bytes;
+    error.bytesInFiner = storedAs(finerElement(type.getElementType()), type.getShape()).bytes();
+    for (transformer::ParameterOp tensor : matricesOf(symbols, origin)) {
+      error.tensors.push_back(tensor.getSource()->str());
+    }
   }
   // What is no number comes first, and of equal errors the first name.
   const auto key = [](const RoundingError &error) {

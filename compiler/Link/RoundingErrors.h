@@ -23,8 +23,11 @@ struct RoundingError {
   /// The root of the sum of squared differences, over that of squared elements: 0 where nothing was
   /// lost, and where all elements are zero. No number where an element is none.
   double relative = 0;
-  /// Bytes as it is stored, and in bf16.
-  int64_t bytes = 0, bytesInBf16 = 0;
+  /// Bits of an element, bytes as it is stored, in bf16, and in the next finer precision.
+  unsigned bits = 0;
+  int64_t bytes = 0, bytesInBf16 = 0, bytesInFiner = 0;
+  /// The matrices and tables of the checkpoint that it was made of.
+  std::vector<std::string> tensors;
 };
 
 /// Those of a module that were converted from f32, the largest error first. Evaluates each twice.

@@ -37,6 +37,9 @@ public:
   /// The parameter of a symbol; the verifier has shown that there is one.
   transformer::ParameterOp lookUp(mlir::FlatSymbolRefAttr symbol) const;
 
+  /// The symbols of the module, those of new parameters among them.
+  mlir::SymbolTable &symbolTable() { return symbols; }
+
   /// The parameter of this expression and type: one that exists already, else a new one called
   /// `name` (with a number after it if the name is taken).
   mlir::FlatSymbolRefAttr derive(mlir::Location location, llvm::StringRef name,

@@ -137,6 +137,15 @@ std::string ReportPage::json(const std::string &model, const Report &report) con
         writeRounded(json, each);
       }
     });
+    json.attributeArray("worth_keeping", [&] {
+      for (const KeepOption &each : worthKeeping) {
+        json.object([&] {
+          json.attribute("option", llvm::json::fixUTF8("--keep " + each.option));
+          json.attribute("share", each.share);
+          json.attribute("bytes", each.bytes);
+        });
+      }
+    });
   });
   return text;
 }

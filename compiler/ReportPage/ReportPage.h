@@ -31,6 +31,15 @@ struct RoundedWeights {
   int64_t bytes = 0, bytesInBf16 = 0;
 };
 
+/// Layers that are worth another precision.
+struct KeepOption {
+  /// What to give heddlec: "attention.self=int8".
+  std::string option;
+  /// The part of the squared errors that goes away, and what it costs.
+  double share = 0;
+  int64_t bytes = 0;
+};
+
 /// Filled in phase by phase, because each phase changes the program in place.
 class ReportPage {
 public:
@@ -49,8 +58,12 @@ public:
   /// not have. `path` is the file it was read from, for messages.
   Status setAnalysis(AttentionAnalysis measured, mlir::ModuleOp module, const std::string &path);
 
-  /// Adds what fewer bits change of the weights, the largest error first.
-  void setRounding(std::vector<RoundedWeights> weights) { rounded = std::move(weights); }
+  /// Adds what fewer bits change of the weights, the largest error first, and what is worth more
+  /// bits, the most worth first.
+  void setRounding(std::vector<RoundedWeights> weights, std::vector<KeepOption> options) {
+    rounded = std::move(weights);
+    worthKeeping = std::move(options);
+  }
 
   /// The page about the model `model`.
   std::string html(const std::string &model, const Report &report) const;
@@ -64,6 +77,7 @@ private:
   PredictedGain gain;
   std::optional<AttentionAnalysis> analysis;
   std::vector<RoundedWeights> rounded;
+  std::vector<KeepOption> worthKeeping;
 };
 
 /// Escapes the characters of JSON that could end the HTML element it stands in or begin another.

@@ -21,6 +21,7 @@ namespace heddle {
 static constexpr RequestNames optionNames = {
     .targets = "--target",
     .precision = "--precision",
+    .keep = "--keep",
     .sharing = "--share-attention",
     .disabledPasses = "--disable-pass",
     .weights = "--weights",
@@ -72,7 +73,7 @@ static void addTargets(CLI::App &app, CompileRequest &request) {
                                        "NAME:COLUMNS stores the matrices of products for that "
                                        "target in panels of so many columns")
       ->type_name("LIST")
-      ->default_str(fmt::format("{}", fmt::join(defaultTargetsOf(precisions[0]), ",")));
+      ->default_str(fmt::format("{},{}", leastTarget, precisions[0].target));
 }
 
 /// What options may name: each with a line that says what it is, from its declaration.
@@ -113,6 +114,13 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   addTargets(app, request);
   addText(app, optionNames.precision, request.precision, "NAME", "of weights and products")
       ->capture_default_str();
+  app.add_option(
+         std::string(optionNames.keep), request.keep,
+         "weights of another precision than all others, and products with them: "
+         "attention.self=int8, or layer.4,layer.5=int8; a pattern matches the tensors that "
+         "have its dotted parts in their names side by side, * is any part; may be repeated")
+      ->type_name("LAYERS=PRECISION")
+      ->allow_extra_args(false);
   addPhase(app, optionNames.texts, line.emit, line, "print the program after a phase");
   addPhase(app, optionNames.stopAfter, line.stopAfter, line,
            "write the program after a phase to -o");

@@ -33,6 +33,10 @@ def Transformer_Dialect : Dialect {
       (i32), `length_penalty`, `repetition_penalty` (f32), `early_stopping`, `never_stop_early`
       (true or false). All of them are required.
     - `transformer.sharing`: the attention that layers share on the user's request, a string.
+    - `transformer.precision`: how weights are stored, once they are: a dictionary of `name`, the
+      precision of all that nothing else is said of (a string), and `kept`, a list of dictionaries of
+      `layers` (the pattern), `precision` (strings), `tensors` and `bytes` (i64): the matrices of
+      the checkpoint that were kept in another, and the bytes that they take.
     - `transformer.phase`: the phase of compilation after which a text was printed; `model` if
       absent.
   }];

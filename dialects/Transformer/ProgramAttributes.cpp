@@ -13,20 +13,30 @@ using namespace heddle::transformer;
 
 namespace {
 
-/// The kinds of attributes and of values of the dictionary `generation`.
-enum class Kind { I32, F32, Flag, Ids, Text, Length, Presence, Names, Dictionary };
+/// The kinds of attributes and of values of dictionaries.
+enum class Kind { I32, F32, Flag, Ids, Text, Length, Count, Presence, Names, Dictionary, List };
 
 struct Field {
   StringLiteral name;
   Kind kind;
 };
 
+/// A dictionary, as messages call it, and all that it has.
+struct Layout {
+  StringLiteral name;
+  ArrayRef<Field> fields;
+};
+
 } // namespace
 
-static constexpr Field programFields[] = {
-    {"generation", Kind::Dictionary}, {"lower_case", Kind::Presence}, {"max_length", Kind::Length},
-    {"model_type", Kind::Text},       {"phase", Kind::Text},          {"sharing", Kind::Text},
-    {"tokenizer", Kind::Names}};
+static constexpr Field programFields[] = {{"generation", Kind::Dictionary},
+                                          {"lower_case", Kind::Presence},
+                                          {"max_length", Kind::Length},
+                                          {"model_type", Kind::Text},
+                                          {"phase", Kind::Text},
+                                          {"precision", Kind::Dictionary},
+                                          {"sharing", Kind::Text},
+                                          {"tokenizer", Kind::Names}};
 
 static constexpr Field generationFields[] = {{"start", Kind::Ids},
                                              {"end", Kind::Ids},
@@ -44,6 +54,17 @@ static constexpr Field generationFields[] = {{"start", Kind::Ids},
                                              {"min_length", Kind::I32},
                                              {"never_stop_early", Kind::Flag}};
 
+static constexpr Field precisionFields[] = {{"name", Kind::Text}, {"kept", Kind::List}};
+
+static constexpr Field keptFields[] = {{"layers", Kind::Text},
+                                       {"precision", Kind::Text},
+                                       {"tensors", Kind::Count},
+                                       {"bytes", Kind::Count}};
+
+static constexpr Layout generationLayout = {"transformer.generation", generationFields};
+static constexpr Layout precisionLayout = {"transformer.precision", precisionFields};
+static constexpr Layout keptLayout = {"kept", keptFields};
+
 /// The expected value of a kind, for messages.
 static StringRef describe(Kind kind) {
   switch (kind) {
@@ -59,12 +80,16 @@ static StringRef describe(Kind kind) {
     return "a string";
   case Kind::Length:
     return "an i64 of at least 1";
+  case Kind::Count:
+    return "an i64 of at least 0";
   case Kind::Presence:
     return "without a value";
   case Kind::Names:
     return "a list of file names";
   case Kind::Dictionary:
     return "a dictionary";
+  case Kind::List:
+    return "a list of dictionaries";
   }
   return "";
 }
@@ -86,6 +111,8 @@ static bool isOfKind(Attribute value, Kind kind) {
     return isa<StringAttr>(value);
   case Kind::Length:
     return integer && integer.getType().isInteger(64) && integer.getInt() >= 1;
+  case Kind::Count:
+    return integer && integer.getType().isInteger(64) && integer.getInt() >= 0;
   case Kind::Presence:
     return isa<UnitAttr>(value);
   case Kind::Names:
@@ -95,6 +122,8 @@ static bool isOfKind(Attribute value, Kind kind) {
            });
   case Kind::Dictionary:
     return isa<DictionaryAttr>(value);
+  case Kind::List:
+    return list && llvm::all_of(list, llvm::IsaPred<DictionaryAttr>);
   }
   return false;
 }
@@ -121,25 +150,34 @@ static LogicalResult refuseName(InFlightDiagnostic error, StringRef prefix, Stri
 }
 
 /// All values must be present with the right type, and no others: there are no hidden defaults.
-static LogicalResult verifyGeneration(Operation *op, DictionaryAttr values) {
-  for (const Field &field : generationFields) {
+static LogicalResult verifyValues(Operation *op, const Layout &layout, DictionaryAttr values) {
+  for (const Field &field : layout.fields) {
     const Attribute value = values.get(field.name);
     if (value && isOfKind(value, field.kind)) {
       continue;
     }
-    InFlightDiagnostic error = op->emitOpError("expects 'transformer.generation' to have '")
-                               << field.name << "', " << describe(field.kind) << ", got ";
+    InFlightDiagnostic error = op->emitOpError("expects '")
+                               << layout.name << "' to have '" << field.name << "', "
+                               << describe(field.kind) << ", got ";
     return value ? error << value : error << "none";
   }
   for (NamedAttribute value : values) {
-    if (!llvm::any_of(generationFields,
-                      [&](const Field &f) { return f.name == value.getName(); })) {
+    if (!llvm::any_of(layout.fields, [&](const Field &f) { return f.name == value.getName(); })) {
       return refuseName(op->emitOpError("has '")
-                            << value.getName().getValue() << "' in 'transformer.generation'",
-                        "", value.getName(), generationFields);
+                            << value.getName().getValue() << "' in '" << layout.name << "'",
+                        "", value.getName(), layout.fields);
     }
   }
   return success();
+}
+
+static LogicalResult verifyPrecision(Operation *op, DictionaryAttr values) {
+  if (failed(verifyValues(op, precisionLayout, values))) {
+    return failure();
+  }
+  return success(llvm::all_of(values.getAs<ArrayAttr>("kept"), [&](Attribute kept) {
+    return succeeded(verifyValues(op, keptLayout, cast<DictionaryAttr>(kept)));
+  }));
 }
 
 LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
@@ -161,5 +199,9 @@ LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
            << name << "' to be " << describe(field->kind) << ", got " << attribute.getValue();
   }
   auto values = dyn_cast<DictionaryAttr>(attribute.getValue());
-  return values ? verifyGeneration(op, values) : success();
+  if (!values) {
+    return success();
+  }
+  return field->name == "precision" ? verifyPrecision(op, values)
+                                    : verifyValues(op, generationLayout, values);
 }

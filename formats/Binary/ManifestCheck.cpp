@@ -12,6 +12,7 @@
 
 #include <flatbuffers/flatbuffers.h>
 #include <fmt/format.h>
+#include <limits>
 #include <set>
 #include <string_view>
 
@@ -101,6 +102,33 @@ static Status checkNamed(const Table &table, std::string_view kind, const Check 
   return {};
 }
 
+/// Names are for people: what must hold is that there is something to show.
+static Status checkKept(const manifest::KeptLayers &kept) {
+  if (kept.layers()->size() == 0 || kept.precision()->size() == 0) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("pattern {} and precision {}, expected neither empty",
+                                              quote(kept.layers()->string_view()),
+                                              quote(kept.precision()->string_view())));
+  }
+  // Both are signed numbers of interfaces.
+  constexpr uint64_t most = std::numeric_limits<int64_t>::max();
+  if (kept.tensors() == 0 || kept.tensors() > most || kept.bytes() > most) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} tensors of {} bytes, expected 1 to {} and at "
+                                              "most as many bytes",
+                                              kept.tensors(), kept.bytes(), most));
+  }
+  return {};
+}
+
+static Status checkPrecision(const manifest::Manifest &model) {
+  if (model.precision()->size() == 0) {
+    return HEDDLE_ERROR(DataLoss, "no precision, expected a name");
+  }
+  for (uint32_t i = 0; model.kept() != nullptr && i < model.kept()->size(); ++i) {
+    HEDDLE_TRY_WITH(checkKept(*model.kept()->Get(i)), fmt::format("kept layers {}", i));
+  }
+  return {};
+}
+
 static Status checkTables(const manifest::Manifest &model, uint64_t weightsSize) {
   if (model.weights_size() != weightsSize) {
     return HEDDLE_ERROR(DataLoss, fmt::format("the manifest says {} bytes of weights, the section "
@@ -108,6 +136,7 @@ static Status checkTables(const manifest::Manifest &model, uint64_t weightsSize)
                                               model.weights_size(), weightsSize));
   }
   HEDDLE_TRY(checkTargets(model));
+  HEDDLE_TRY(checkPrecision(model));
   HEDDLE_TRY(checkNamed(*model.kernels(), "kernel", [&](const manifest::Kernel &kernel) {
     return checkKernel(kernel, model.targets()->size());
   }));

@@ -128,6 +128,31 @@ const char *heddle_model_precision(const heddle_model *model) {
   return model == nullptr ? nullptr : model->model.precision().data();
 }
 
+const char *heddle_model_source_format(const heddle_model *model) {
+  const std::string_view format = model == nullptr ? "" : model->model.sourceFormat();
+  return model == nullptr ? nullptr : format.empty() ? "" : format.data();
+}
+
+int64_t heddle_model_kept_count(const heddle_model *model) {
+  return model == nullptr ? 0 : static_cast<int64_t>(model->model.keptLayers().size());
+}
+
+heddle_error *heddle_model_kept(const heddle_model *model, int64_t index,
+                                heddle_kept_layers *kept) {
+  return guarded([&]() -> Status {
+    if (model == nullptr || kept == nullptr) {
+      return missingPointer(model == nullptr ? "model" : "kept");
+    }
+    const int64_t count = heddle_model_kept_count(model);
+    if (index < 0 || index >= count) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("kept layers {}, there are {}", index, count));
+    }
+    const KeptLayersInfo &info = model->model.keptLayers()[static_cast<size_t>(index)];
+    *kept = {info.layers.c_str(), info.precision.c_str(), info.tensors, info.bytes};
+    return {};
+  });
+}
+
 int64_t heddle_model_entry_count(const heddle_model *model) {
   return model == nullptr ? 0 : static_cast<int64_t>(model->model.entries().size());
 }

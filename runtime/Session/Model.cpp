@@ -215,6 +215,12 @@ Result<Model> Model::load(const std::string &path, const ModelOptions &options) 
         state->reportSummary.push_back(line->str());
       }
     }
+    for (uint32_t i = 0; model.kept() != nullptr && i < model.kept()->size(); ++i) {
+      const manifest::KeptLayers &kept = *model.kept()->Get(i);
+      state->keptLayers.push_back({kept.layers()->str(), kept.precision()->str(),
+                                   static_cast<int64_t>(kept.tensors()),
+                                   static_cast<int64_t>(kept.bytes())});
+    }
     return Model(std::move(state));
   });
 }
@@ -243,6 +249,13 @@ std::string_view Model::isa() const { return state->artifact->isa(); }
 
 std::string_view Model::precision() const {
   return state->artifact->manifest().precision()->string_view();
+}
+
+const std::vector<KeptLayersInfo> &Model::keptLayers() const { return state->keptLayers; }
+
+std::string_view Model::sourceFormat() const {
+  const flatbuffers::String *const format = state->artifact->manifest().source_format();
+  return format == nullptr ? std::string_view() : format->string_view();
 }
 
 std::string_view Model::modelType() const {

@@ -28,6 +28,7 @@ struct Model::State {
   std::vector<ParameterInfo> parameters;
   std::vector<std::string> targets;
   std::vector<std::string> reportSummary;
+  std::vector<KeptLayersInfo> keptLayers;
 };
 
 /// Calls `function`, which answers a Status or Result; memory that runs out in it is a failure like

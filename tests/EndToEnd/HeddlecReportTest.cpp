@@ -108,6 +108,39 @@ TEST_F(HeddlecReport, ShowsWhatFewerBitsChange) {
   EXPECT_LT(largest["int4"], 0.15);
 }
 
+/// The sum of the squared errors of a page's matrices.
+double squaredErrors(const Json &page) {
+  double sum = 0;
+  for (const Json &each : page["rounding"]) {
+    sum += each["error"].get<double>() * each["error"].get<double>();
+  }
+  return sum;
+}
+
+// The options are as heddlec takes them, and together save what they say.
+TEST_F(HeddlecReport, SaysWhatIsWorthKeeping) {
+  std::vector<std::string> arguments = {
+      tiny, "--stop-after=dataflow", "-o", "/dev/null", "--precision=int4", "--report", page};
+  ASSERT_EQ(heddlec(arguments).code, 0);
+  const Json before = dataOf(readBytes(page));
+  const Json &worth = before["worth_keeping"];
+  ASSERT_FALSE(worth.empty());
+  double share = 0;
+  for (const Json &each : worth) {
+    const std::string option = each["option"];
+    ASSERT_TRUE(option.starts_with("--keep ") && option.ends_with("=int8")) << option;
+    arguments.insert(arguments.end(), {"--keep", option.substr(option.find(' ') + 1)});
+    EXPECT_GT(each["bytes"], 0);
+    share += each["share"].get<double>();
+  }
+  ASSERT_EQ(heddlec(arguments).code, 0);
+  const Json after = dataOf(readBytes(page));
+  const double left = squaredErrors(after) / squaredErrors(before);
+  EXPECT_NEAR(left, 1 - share, 0.02);
+  ASSERT_EQ(heddlec({tiny, "--stop-after=dataflow", "-o", "/dev/null", "--report", page}).code, 0);
+  EXPECT_TRUE(dataOf(readBytes(page))["worth_keeping"].empty());
+}
+
 // What is no number has no error that is one.
 TEST_F(HeddlecReport, ShowsWeightsThatAreNoNumbers) {
   const std::string copy = work / "spoilt";

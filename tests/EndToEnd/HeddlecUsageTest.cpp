@@ -161,7 +161,7 @@ TEST_F(HeddlecTest, HelpAndVersion) {
   tools::Outcome help = heddlec({"--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.error, "");
-  for (const char *option : {"-o", "--target", "--precision", "--emit", "--stop-after",
+  for (const char *option : {"-o", "--target", "--precision", "--keep", "--emit", "--stop-after",
                              "--start-at", "--report", "--disable-pass", "--weights"}) {
     EXPECT_NE(help.output.find(option), std::string::npos) << option;
   }

@@ -25,6 +25,14 @@ function roundingTable(rows, largest) {
     element('tbody', {}, rows.map((matrix) => roundingRow(matrix, largest))));
 }
 
+/** Options to paste: each saves a part of the error for so many bytes. */
+function keepList(options) {
+  return element('ul', { class: 'keep' }, options.map((each) => element('li', {},
+    element('code', {}, each.option),
+    ` keeps ${(100 * each.share).toPrecision(2)}\u00a0% of the squared errors out, for `,
+    numberText(each.bytes, inBytes), ' more')));
+}
+
 function showRounding(section, data) {
   const rows = data.rounding || [];
   if (rows.length === 0) {
@@ -35,6 +43,9 @@ function showRounding(section, data) {
     element('p', { class: 'muted' },
       'The error is that of the stored numbers: the root of their squared differences from f32, over that of their ' +
       'squares. Matrices at the top are the first to keep in more bits; what that costs is in the last column.'),
+    ...(data.worth_keeping || []).length > 0 ? [
+      element('p', {}, 'Layers whose errors go away for the fewest bytes, if all matrices count alike:'),
+      keepList(data.worth_keeping)] : [],
     roundingTable(rows.slice(0, mostRounded), largest),
     rows.length > mostRounded ? element('details', { class: 'fold' },
       element('summary', {}, `${plural(rows.length - mostRounded, 'matrix', 'matrices')} with smaller errors`),

@@ -181,6 +181,14 @@ static Result<Operations> countOperations(const Bench &bench, Session &profiled,
   return operations;
 }
 
+/// What the weights of a model are stored as, and products compute with.
+static void addPrecision(Json &line, const Model &model) {
+  line["precision"] = model.precision();
+  if (const std::vector<std::string> kept = keptLayersOf(model); !kept.empty()) {
+    line["kept"] = kept;
+  }
+}
+
 static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
   Work work = makeWork(bench, shape);
   HEDDLE_ASSIGN(const double seconds,
@@ -200,7 +208,7 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
                {"tokens_per_s", rounded(tokens / seconds, 1)},
                {"gflops", rounded(rate, 1)}};
   line["fraction_of_peak"] = rounded(fraction, 4);
-  line["precision"] = bench.model.precision();
+  addPrecision(line, bench.model);
   line["isa"] = bench.model.isa();
   HEDDLE_TRY(bench.lines.write(line.dump() + "\n"));
   if (bench.options.roofline || bench.options.profile) {
@@ -240,14 +248,14 @@ static Status benchCases(const Model &model, const BenchOptions &options) {
             [&] { return generateExactly(work.generator, work.sources, work.search, shortlist); },
             options.runs));
     const double generated = static_cast<double>(each.batch) * options.targetLength;
-    const Json line = {{"engine", "heddle"},
-                       {"threads", options.threads},
-                       {"batch", each.batch},
-                       {"beam", each.beam},
-                       {"ms", rounded(seconds * 1e3, 3)},
-                       {"tokens_per_s", rounded(generated / seconds, 1)},
-                       {"precision", model.precision()},
-                       {"isa", model.isa()}};
+    Json line = {{"engine", "heddle"},
+                 {"threads", options.threads},
+                 {"batch", each.batch},
+                 {"beam", each.beam},
+                 {"ms", rounded(seconds * 1e3, 3)},
+                 {"tokens_per_s", rounded(generated / seconds, 1)}};
+    addPrecision(line, model);
+    line["isa"] = model.isa();
     HEDDLE_TRY(lines.write(line.dump() + "\n"));
   }
   return lines.finish();

@@ -40,6 +40,9 @@ static Json describe(const CompareWork &work, const ComparedModel &side) {
   Json described = {{"file", side.model.path()},
                     {"precision", side.model.precision()},
                     {"weight_bytes", side.model.weightsSize()}};
+  if (const std::vector<std::string> kept = keptLayersOf(side.model); !kept.empty()) {
+    described["kept"] = kept;
+  }
   if (side.generator) {
     described["cache_bytes_per_token"] = cacheBytes(side);
   }
@@ -172,14 +175,22 @@ static std::string countsText(std::string_view name, const Json &a, const Json &
   return rowText(name, a.dump(), b.dump(), ratioText(a.get<double>(), b.get<double>()));
 }
 
+/// A model's file, and its layers of other precisions than the rest.
+static std::string headText(std::string_view name, const Json &side) {
+  std::string text = fmt::format("{}  {}\n", name, side["file"].get<std::string>());
+  for (const std::string &kept : side.value("kept", std::vector<std::string>())) {
+    text += fmt::format("   keeps {}\n", kept);
+  }
+  return text;
+}
+
 /// The record in lines: the numbers of both models beside each other with their quotients, then how
 /// their results differ.
 static std::string compareTable(const Json &record) {
   const Json &a = record["a"];
   const Json &b = record["b"];
   const Json &difference = record["b_against_a"];
-  std::string text =
-      fmt::format("a  {}\nb  {}\n\n", a["file"].get<std::string>(), b["file"].get<std::string>());
+  std::string text = headText("a", a) + headText("b", b) + "\n";
   text += rowText(fmt::format("{} sentences", record["sentences"].dump()), "a", "b", "ratio");
   text += rowText("tokens/s", fmt::format("{:.1f}", a["tokens_per_s"].get<double>()),
                   fmt::format("{:.1f}", b["tokens_per_s"].get<double>()),

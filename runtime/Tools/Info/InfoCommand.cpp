@@ -295,6 +295,15 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   }
   Json described = {{"file", model.path()}, {"model_type", model.modelType()}};
   described["precision"] = model.precision();
+  for (const KeptLayersInfo &kept : model.keptLayers()) {
+    described["kept"].push_back({{"layers", kept.layers},
+                                 {"precision", kept.precision},
+                                 {"tensors", kept.tensors},
+                                 {"bytes", kept.bytes}});
+  }
+  if (!model.sourceFormat().empty()) {
+    described["source_format"] = model.sourceFormat();
+  }
   described["targets"] = model.targets();
   described["this_machine"] = chosenTarget(model);
   described["file_bytes"] = model.fileSize();
@@ -437,6 +446,14 @@ static std::string modelText(const Json &model) {
                                   ? "this machine can run none of them"
                                   : fmt::format("this machine takes {}", text("this_machine"));
   std::string out = fmt::format("model       {}, {}\n", text("model_type"), text("precision"));
+  for (const Json &kept : model.value("kept", Json::array())) {
+    out += fmt::format("kept        {} in {}: {} {}, {} bytes\n", kept["layers"].get<std::string>(),
+                       kept["precision"].get<std::string>(), kept["tensors"].dump(),
+                       kept["tensors"] == 1 ? "tensor" : "tensors", kept["bytes"].dump());
+  }
+  if (model.contains("source_format")) {
+    out += fmt::format("quantised   {}, in the model's files\n", text("source_format"));
+  }
   out += fmt::format("targets     {}; {}\n",
                      fmt::join(model["targets"].get<std::vector<std::string>>(), ", "), machine);
   out += fmt::format("parameters  {} tensors, {} values, {} bytes\n", model["parameters"].dump(),

@@ -32,6 +32,22 @@ Result<Model> loadModel(const std::string &path, const std::string &isa) {
   return model;
 }
 
+std::vector<std::string> keptLayersOf(const Model &model) {
+  std::vector<std::string> kept;
+  for (const KeptLayersInfo &each : model.keptLayers()) {
+    kept.push_back(each.layers + "=" + each.precision);
+  }
+  return kept;
+}
+
+std::string precisionText(std::string_view precision, std::span<const std::string> kept) {
+  std::string text(precision);
+  for (const std::string &each : kept) {
+    text += ", " + each;
+  }
+  return text;
+}
+
 Result<const EntryInfo *> chooseNamedEntry(const Model &model, const std::string &name) {
   Result<const EntryInfo *> entry = chooseEntry(model, name);
   if (name.empty()) {

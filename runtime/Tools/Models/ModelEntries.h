@@ -25,6 +25,12 @@ bool isOptionError(const Status &status);
 /// is an option's failure.
 Result<Model> loadModel(const std::string &path, const std::string &isa);
 
+/// Layers of other precisions than the model's, as heddlec was asked for them: "layer.4=int8".
+std::vector<std::string> keptLayersOf(const Model &model);
+
+/// The precision of a model and of such layers, in one line: "int4, layer.4=int8".
+std::string precisionText(std::string_view precision, std::span<const std::string> kept);
+
 /// The entry that --entry names, as chooseEntry() does.
 Result<const EntryInfo *> chooseNamedEntry(const Model &model, const std::string &name);
 

@@ -277,9 +277,14 @@ static Status writeTrace(std::vector<std::unique_ptr<ProfileWork>> &works,
 
 static Json machineRecord(const Model &model, const ProfileOptions &options, double peak,
                           double bandwidth) {
-  return {{"model", options.model},          {"isa", model.isa()},
-          {"precision", model.precision()},  {"threads", options.threads},
-          {"peak_gflops", rounded(peak, 1)}, {"bandwidth_gb_per_s", rounded(bandwidth, 2)}};
+  Json record = {{"model", options.model}, {"isa", model.isa()}, {"precision", model.precision()}};
+  if (const std::vector<std::string> kept = keptLayersOf(model); !kept.empty()) {
+    record["kept"] = kept;
+  }
+  record["threads"] = options.threads;
+  record["peak_gflops"] = rounded(peak, 1);
+  record["bandwidth_gb_per_s"] = rounded(bandwidth, 2);
+  return record;
 }
 
 /// Opens a file before anything is measured, so that a bad name is reported at once.
@@ -346,10 +351,10 @@ Status execute(const ProfileOptions &given) {
   record["works"] = Json::array();
   OutputStream out = OutputStream::standard();
   if (!options.json) {
-    HEDDLE_TRY(
-        out.write(fmt::format("{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n",
-                              options.model, model.precision(), model.isa(), options.threads,
-                              options.threads == 1 ? "thread" : "threads", peak, bandwidth)));
+    HEDDLE_TRY(out.write(fmt::format(
+        "{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n", options.model,
+        precisionText(model.precision(), keptLayersOf(model)), model.isa(), options.threads,
+        options.threads == 1 ? "thread" : "threads", peak, bandwidth)));
   }
   for (const std::unique_ptr<ProfileWork> &work : works) {
     HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak));

@@ -148,6 +148,16 @@ struct EntryInfo {
   HEDDLE_API double flops(std::span<const int32_t> lengths) const;
 };
 
+/// Layers of another precision than the model.
+struct KeptLayersInfo {
+  /// The pattern that the names of their tensors match, and the precision.
+  std::string layers;
+  std::string precision;
+  /// The matrices and tables of the checkpoint among them, and the bytes that these take.
+  int64_t tensors = 0;
+  int64_t bytes = 0;
+};
+
 /// One stored tensor of a model.
 struct ParameterInfo {
   std::string name;
@@ -198,8 +208,14 @@ public:
   /// The targets compiled into the file, and the one that runs (empty after describeOnly).
   const std::vector<std::string> &targets() const;
   std::string_view isa() const;
-  /// The precision it was compiled for, for example "f32".
+  /// The precision of all weights, and of products with them, but those of keptLayers(): a name
+  /// that `heddlec --precision` knows, for example "f32".
   std::string_view precision() const;
+  /// Layers that were compiled in another precision (`heddlec --keep`).
+  const std::vector<KeptLayersInfo> &keptLayers() const;
+  /// How the files that it was compiled from store weights where they are quantised already; empty
+  /// where they are not.
+  std::string_view sourceFormat() const;
   /// model_type of its configuration, for example "bert".
   std::string_view modelType() const;
   /// The compiler that wrote it, and its version.

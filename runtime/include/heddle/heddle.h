@@ -71,9 +71,29 @@ HEDDLE_API heddle_error *heddle_model_load(const char *path, const heddle_model_
 /* NULL is fine. */
 HEDDLE_API void heddle_model_free(heddle_model *model);
 
-/* The target that runs, and the precision that the model was compiled for. */
+/* The target that runs, and the precision of all weights, and products with them, but those of kept
+ * layers. */
 HEDDLE_API const char *heddle_model_isa(const heddle_model *model);
 HEDDLE_API const char *heddle_model_precision(const heddle_model *model);
+/* How the files that it was compiled from store weights where they are quantised already; "" where
+ * they are not. */
+HEDDLE_API const char *heddle_model_source_format(const heddle_model *model);
+
+/* Layers that were compiled in another precision; the pointers belong to the model. */
+typedef struct heddle_kept_layers {
+  /* The pattern that the names of their tensors match, and the precision. */
+  const char *layers;
+  const char *precision;
+  /* The matrices and tables of the checkpoint among them, and the bytes that these take. */
+  int64_t tensors;
+  int64_t bytes;
+} heddle_kept_layers;
+
+/* How many patterns of such layers there are, and one of them, counted from 0;
+ * HEDDLE_STATUS_OutOfRange if it does not exist. */
+HEDDLE_API int64_t heddle_model_kept_count(const heddle_model *model);
+HEDDLE_API heddle_error *heddle_model_kept(const heddle_model *model, int64_t index,
+                                           heddle_kept_layers *kept);
 
 /* The number of entries, and their names, counted from 0; NULL past the last. */
 HEDDLE_API int64_t heddle_model_entry_count(const heddle_model *model);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: heddle-opt %s -dataflow-narrow-weights="bits=4 group=32" -dataflow-narrow-rows --remarks-filter=heddle 2>%t | FileCheck %s
+// RUN: heddle-opt %s -dataflow-narrow-weights="precision=int4" -dataflow-narrow-rows="precision=int4" --remarks-filter=heddle 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REPORT < %t
-// RUN: not heddle-opt %s -dataflow-narrow-weights="bits=4 group=12" 2>&1 | FileCheck %s --check-prefix=GROUP
-// RUN: heddle-opt %s -dataflow-narrow-weights="bits=4 group=0" | FileCheck %s --check-prefix=ROW
+// RUN: not heddle-opt %s -dataflow-narrow-weights="precision=int4-g12" 2>&1 | FileCheck %s --check-prefix=GROUP
+// RUN: heddle-opt %s -dataflow-narrow-weights="precision=int4-g40" | FileCheck %s --check-prefix=ROW
 
 // Matrices of products have codes of 4 bits with a scale and a zero for every group, and their rows
 // are quantised by the same. Tables, multiplied with or not, have 8 bits and a scale a row, those by
@@ -12,8 +12,8 @@
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=table
 // REPORT-DAG: what="rows quantised by 32 elements, products of integers"
 // REPORT-DAG: what="rows quantised whole, products of integers"
-// GROUP: expects a multiple of 8 elements of 4 bits that share a scale, got 12
-// ROW: transformer.parameter @w.i4 : tensor<72x40x!transformer.quantized<i4, row, bf16>>
+// GROUP: error: precision is "int4-g12", expected one of f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean "int8-g128"?
+// ROW: transformer.parameter @w.i4 : tensor<72x40x!transformer.quantized<i4, 40, bf16>>
 
 !x = !dataflow.buffer<[tokens, 40], f32>
 !y = !dataflow.buffer<[tokens, 72], f32>

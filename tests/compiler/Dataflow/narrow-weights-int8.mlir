@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: heddle-opt %s -dataflow-narrow-weights="bits=8" --remarks-filter=heddle 2>%t | FileCheck %s
+// RUN: heddle-opt %s -dataflow-narrow-weights="precision=int8-weights" --remarks-filter=heddle 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REPORT < %t
-// RUN: not heddle-opt %s -dataflow-narrow-weights="bits=2" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: heddle-opt %s -dataflow-narrow-weights="bits=8 group=0" | FileCheck %s --check-prefix=ROW
+// RUN: not heddle-opt %s -dataflow-narrow-weights="precision=int2" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: heddle-opt %s -dataflow-narrow-weights="precision=int8" | FileCheck %s --check-prefix=ROW
 
 // Matrices of products have a scale for every 64 elements of a row, tables one for each row. So
 // has a table that is multiplied with, and what the same kernel reads elsewhere. Tables by position
@@ -11,7 +11,7 @@
 // REPORT-DAG: weight_bytes=8352, what="stored in i8, one scale for every 64 of a row", where=w
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=table
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=other
-// UNKNOWN: expects 16, 8 or 4 bits and a group of 0 to 2^40 elements, got 2 and 64
+// UNKNOWN: error: precision is "int2", expected one of f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean "int8"?
 // ROW: transformer.parameter @w.i8 : tensor<72x40x!transformer.quantized<i8, row>>
 
 !x = !dataflow.buffer<[tokens, 40], f32>

@@ -287,6 +287,27 @@ const RequestCase requestCases[] = {
     {"PrecisionAndWord", [](auto &r) { r.precision = "int4-g3x"; },
      "precision is \"int4-g3x\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
      "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536"},
+    {"KeptWithoutPrecision", [](auto &r) { r.keep = {"layer.1=int8", "layer.2"}; },
+     "keep is \"layer.2\", expected LAYERS=PRECISION, for example attention.self=int8"},
+    {"KeptInAnUnknownPrecision", [](auto &r) { r.keep = {"a=b=int3"}; },
+     "keep is \"a=b=int3\", whose precision is \"int3\", expected one of f32, bf16-weights, "
+     "int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you "
+     "mean \"int8\"?"},
+    {"KeptWithoutLayers", [](auto &r) { r.keep = {"=int8"}; },
+     "keep is \"=int8\", where the pattern \"\" has an empty part, expected names of layers, for "
+     "example layer.4,layer.5"},
+    {"KeptAfterTheLastPhase",
+     [](auto &r) {
+       r.keep = {"layer.1=int8"};
+       r.stopAfter = Phase::Fused;
+     },
+     "keep is done in the phase dataflow, which is not among those from model to fused"},
+    {"KeptBeforeTheFirstPhase",
+     [](auto &r) {
+       r.keep = {"layer.1=int8"};
+       r.startAt = Phase::Kernels;
+     },
+     "keep is done in the phase dataflow, which is not among those from kernels to so"},
     {"Sharing", [](auto &r) { r.sharing = "1,5"; },
      "sharing has \"1\" before any kind, expected for example self:1,5"},
     {"Target", [](auto &r) { r.targets = {"z80"}; },

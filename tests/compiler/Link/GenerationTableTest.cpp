@@ -47,6 +47,7 @@ module attributes {transformer.generation = {start = array<i32: 1, 2>, end = arr
 
 ManifestInputs someInputs() {
   ManifestInputs inputs;
+  inputs.precision = "f32";
   inputs.targets = {{"x86-64-v3", 48, 6}};
   inputs.functionName = [](llvm::StringRef kernel, llvm::StringRef target) {
     return (kernel + "." + target).str();

@@ -7,7 +7,7 @@ module attributes {transformer.max_lenght = 256 : i64} {
 
 // -----
 
-// expected-error@+1 {{'builtin.module' op has 'transformer.vocabulary', expected one of 'transformer.generation', 'transformer.lower_case', 'transformer.max_length', 'transformer.model_type', 'transformer.phase', 'transformer.sharing', 'transformer.tokenizer'}}
+// expected-error@+1 {{'builtin.module' op has 'transformer.vocabulary', expected one of 'transformer.generation', 'transformer.lower_case', 'transformer.max_length', 'transformer.model_type', 'transformer.phase', 'transformer.precision', 'transformer.sharing', 'transformer.tokenizer'}}
 module attributes {transformer.vocabulary = 256 : i64} {
 }
 
@@ -57,6 +57,36 @@ module attributes {transformer.phase = 1 : i32} {
 
 // expected-error@+1 {{'builtin.module' op expects 'transformer.sharing' to be a string, got 1 : i32}}
 module attributes {transformer.sharing = 1 : i32} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'transformer.precision' to be a dictionary, got "int8"}}
+module attributes {transformer.precision = "int8"} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'transformer.precision' to have 'kept', a list of dictionaries, got [1 : i32]}}
+module attributes {transformer.precision = {name = "int8", kept = [1 : i32]}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op has 'nmae' in 'transformer.precision', did you mean 'name'?}}
+module attributes {transformer.precision = {name = "int8", kept = [], nmae = "int8"}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'kept' to have 'tensors', an i64 of at least 0, got -1 : i64}}
+module attributes {transformer.precision = {name = "int8", kept = [{layers = "a", precision = "f32", tensors = -1 : i64, bytes = 4 : i64}]}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op has 'cached' in 'kept', expected one of 'layers', 'precision', 'tensors', 'bytes'}}
+module attributes {transformer.precision = {name = "int8", kept = [{layers = "a", precision = "f32", tensors = 1 : i64, bytes = 4 : i64, cached = 1 : i64}]}} {
 }
 
 // -----

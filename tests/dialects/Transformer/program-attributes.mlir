@@ -6,12 +6,15 @@
 // CHECK-SAME: transformer.max_length = 256 : i64
 // CHECK-SAME: transformer.model_type = "bert"
 // CHECK-SAME: transformer.phase = "fused"
+// CHECK-SAME: transformer.precision = {kept = [{bytes = 5184 : i64, layers = "layer.1", precision = "int8", tensors = 1 : i64}], name = "int4"}
 // CHECK-SAME: transformer.sharing = "encoder:1,2"
 // CHECK-SAME: transformer.tokenizer = ["source.spm", "vocab.json"]
 module attributes {
   transformer.model_type = "bert", transformer.max_length = 256 : i64, transformer.lower_case,
   transformer.tokenizer = ["source.spm", "vocab.json"], transformer.sharing = "encoder:1,2",
   transformer.phase = "fused",
+  transformer.precision = {name = "int4", kept = [
+    {layers = "layer.1", precision = "int8", tensors = 1 : i64, bytes = 5184 : i64}]},
   transformer.generation = {
     start = array<i32: 1>, end = array<i32: 2>, suppressed = array<i32>, pad = 0 : i32,
     forced_first = -1 : i32, forced_last = -1 : i32, rules = "paper", max_length = 0 : i32,

@@ -183,18 +183,28 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
   const auto producer = builder.CreateString("fixture");
   const auto modelType = builder.CreateString("test");
   const auto hash = builder.CreateString("0123456789abcdef0123456789abcdef");
-  const auto precision = builder.CreateString("f32");
+  const auto precision = builder.CreateString(spec.precision);
+  std::vector<Offset<manifest::KeptLayers>> keptLayers;
+  for (const KeptSpec &each : spec.kept) {
+    const auto layers = builder.CreateString(each.layers);
+    const auto name = builder.CreateString(each.precision);
+    keptLayers.push_back(
+        manifest::CreateKeptLayers(builder, layers, name, each.tensors, each.bytes));
+  }
+  const auto kept = builder.CreateVector(keptLayers);
+  const Offset<flatbuffers::String> format =
+      spec.sourceFormat.empty() ? 0 : builder.CreateString(spec.sourceFormat);
   const auto report = builder.CreateVectorOfStrings({std::string("nothing to optimise")});
   const Offset<manifest::Tokenizer> tokens = spec.tokenizer ? tokenizer(builder) : 0;
   const Offset<manifest::Tokenizer> targetTokens = spec.targetTokenizer ? tokenizer(builder) : 0;
   const Offset<manifest::Generation> defaults =
       spec.generation ? generation(builder, *spec.generation) : 0;
-  builder.Finish(manifest::CreateManifest(builder, spec.abi, producer, modelType, hash, precision,
-                                          targets, entryList, kernelList, parameterList,
-                                          spec.weightsSize,
-                                          spec.codeChecksum.value_or(codeChecksum), tokens,
-                                          targetTokens, defaults, report),
-                 manifest::ManifestIdentifier());
+  builder.Finish(
+      manifest::CreateManifest(builder, spec.abi, producer, modelType, hash, precision, targets,
+                               entryList, kernelList, parameterList, spec.weightsSize,
+                               spec.codeChecksum.value_or(codeChecksum), tokens, targetTokens,
+                               defaults, report, /*sharing=*/0, kept, format),
+      manifest::ManifestIdentifier());
   return {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()};
 }
 

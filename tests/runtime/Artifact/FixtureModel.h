@@ -160,8 +160,18 @@ struct ParameterSpec {
   std::vector<float> values;
 };
 
+/// Layers of another precision.
+struct KeptSpec {
+  std::string layers, precision;
+  uint64_t tensors, bytes;
+};
+
 struct ModelSpec {
   uint32_t abi = HEDDLE_ABI;
+  std::string precision = "f32";
+  std::vector<KeptSpec> kept;
+  /// Empty: absent.
+  std::string sourceFormat;
   std::vector<std::string> targets;
   std::vector<EntrySpec> entries;
   std::vector<KernelSpec> kernels;

@@ -48,6 +48,8 @@ TEST(CInterface, Describes) {
   const ModelPointer model = load(&options);
   EXPECT_NE(std::string(heddle_model_isa(model.get())).find("x86-64"), std::string::npos);
   EXPECT_STREQ(heddle_model_precision(model.get()), "f32");
+  EXPECT_STREQ(heddle_model_source_format(model.get()), "");
+  EXPECT_EQ(heddle_model_kept_count(model.get()), 0);
   EXPECT_EQ(heddle_model_entry_count(model.get()), 2);
   EXPECT_STREQ(heddle_model_entry_name(model.get(), 1), "embed");
   EXPECT_EQ(heddle_model_entry_name(model.get(), 2), nullptr);
@@ -67,6 +69,32 @@ TEST(CInterface, Describes) {
   const Answer answer(heddle_model_port(model.get(), 0, HEDDLE_OUTPUT, 2, &port));
   EXPECT_EQ(answer.code, HEDDLE_STATUS_OutOfRange);
   EXPECT_EQ(answer.message, "output 2 of entry 0, there are 2");
+}
+
+TEST(CInterface, SaysWhatWasKept) {
+  heddle::fixture::ModelSpec spec = heddle::fixture::model();
+  spec.kept = {{"attention.self", "int8", 18, 1269504}, {"layer.4", "bf16", 6, 12}};
+  spec.sourceFormat = "gguf, Q4_0";
+  const std::string path = heddle::fixture::temporaryPath("kept.so");
+  ASSERT_TRUE(heddle::fixture::write(spec, path).ok());
+  heddle_model *loaded = nullptr;
+  ASSERT_EQ(Answer(heddle_model_load(path.c_str(), nullptr, &loaded)).message, "");
+  const ModelPointer model(loaded, heddle_model_free);
+  EXPECT_STREQ(heddle_model_source_format(model.get()), "gguf, Q4_0");
+  ASSERT_EQ(heddle_model_kept_count(model.get()), 2);
+  heddle_kept_layers kept;
+  ASSERT_EQ(Answer(heddle_model_kept(model.get(), 1, &kept)).message, "");
+  EXPECT_STREQ(kept.layers, "layer.4");
+  EXPECT_STREQ(kept.precision, "bf16");
+  EXPECT_EQ(kept.tensors, 6);
+  EXPECT_EQ(kept.bytes, 12);
+  for (const int64_t index : {-1, 2}) {
+    const Answer answer(heddle_model_kept(model.get(), index, &kept));
+    EXPECT_EQ(answer.code, HEDDLE_STATUS_OutOfRange);
+    EXPECT_EQ(answer.message, "kept layers " + std::to_string(index) + ", there are 2");
+  }
+  EXPECT_EQ(Answer(heddle_model_kept(nullptr, 0, &kept)).code, HEDDLE_STATUS_InvalidArgument);
+  EXPECT_EQ(Answer(heddle_model_kept(model.get(), 0, nullptr)).code, HEDDLE_STATUS_InvalidArgument);
 }
 
 TEST(CInterface, SaysHowManyRowsASequenceHas) {
@@ -166,6 +194,8 @@ TEST(CInterface, AnswersNull) {
   expectNull(heddle_model_tokenize(nullptr, "", 0, nullptr, 0, nullptr), "model");
   EXPECT_EQ(heddle_model_isa(nullptr), nullptr);
   EXPECT_EQ(heddle_model_precision(nullptr), nullptr);
+  EXPECT_EQ(heddle_model_source_format(nullptr), nullptr);
+  EXPECT_EQ(heddle_model_kept_count(nullptr), 0);
   EXPECT_EQ(heddle_model_entry_count(nullptr), 0);
   EXPECT_EQ(heddle_model_has_tokenizer(nullptr), 0);
   heddle_model_free(nullptr);

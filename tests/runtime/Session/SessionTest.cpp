@@ -298,6 +298,8 @@ TEST(Session, DescribesEntries) {
   EXPECT_EQ(model.parameters()[0].name, "words");
   EXPECT_EQ(model.parameters()[0].shape, (std::vector<int64_t>{fixture::words, width}));
   EXPECT_EQ(model.precision(), "f32");
+  EXPECT_TRUE(model.keptLayers().empty());
+  EXPECT_EQ(model.sourceFormat(), "");
   EXPECT_EQ(model.modelType(), "test");
   EXPECT_EQ(model.producer(), "fixture");
   EXPECT_EQ(model.sourceHash().size(), 32u);
@@ -305,6 +307,24 @@ TEST(Session, DescribesEntries) {
   EXPECT_EQ(model.verifyWeights().message(), "");
   EXPECT_GT(model.fileSize(), model.weightsSize());
   EXPECT_EQ(model.findEntry("decode"), nullptr);
+}
+
+TEST(Session, SaysWhatWasKept) {
+  fixture::ModelSpec spec = fixture::model();
+  spec.precision = "int4";
+  spec.kept = {{"attention.self", "int8", 18, 1269504}, {"layer.4", "bf16", 6, 12}};
+  spec.sourceFormat = "gguf, Q4_0 and Q6_K";
+  const std::string path = fixture::temporaryPath("kept.so");
+  ASSERT_EQ(fixture::write(spec, path).message(), "");
+  const Model model = *Model::load(path);
+  EXPECT_EQ(model.precision(), "int4");
+  ASSERT_EQ(model.keptLayers().size(), 2u);
+  EXPECT_EQ(model.keptLayers()[0].layers, "attention.self");
+  EXPECT_EQ(model.keptLayers()[0].precision, "int8");
+  EXPECT_EQ(model.keptLayers()[0].tensors, 18);
+  EXPECT_EQ(model.keptLayers()[0].bytes, 1269504);
+  EXPECT_EQ(model.keptLayers()[1].layers, "layer.4");
+  EXPECT_EQ(model.sourceFormat(), "gguf, Q4_0 and Q6_K");
 }
 
 namespace {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The precisions that weights and products may have: one table for the library, for heddlec and
+/// for the passes that carry them out. Needs no header of LLVM.
+#ifndef HEDDLE_COMPILER_PARAMETERS_PRECISION_H
+#define HEDDLE_COMPILER_PARAMETERS_PRECISION_H
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace heddle {
+
+/// How weights are stored, and what products compute with.
+struct Precision {
+  std::string_view name;
+  /// One line, for the help.
+  std::string_view summary;
+  /// Bits of a weight, and how many elements of a row of a matrix share a scale where it is a code;
+  /// 0: all.
+  unsigned bits = 32;
+  int64_t group = 0;
+  /// Whether products round rows to what weights are stored as, and multiply that.
+  bool narrowsRows = false;
+  /// The most capable target that a binary has code for unless somebody chooses: that which has
+  /// instructions for the products.
+  std::string_view target = "x86-64-v4";
+};
+
+/// What every binary has code for unless somebody chooses.
+inline constexpr std::string_view leastTarget = "x86-64-v3";
+
+inline constexpr std::string_view f32Precision = "f32";
+inline constexpr std::string_view int4Precision = "int4";
+/// What CompileOptions::precision may be.
+inline constexpr Precision precisions[] = {
+    {f32Precision, "weights and arithmetic in f32"},
+    {"bf16-weights", "weights stored in bf16, half of the file; arithmetic in f32", 16},
+    {"int8-weights",
+     "weights stored in 8 bits with scales, a quarter of the file; arithmetic in f32", 8, 64},
+    {"bf16", "weights in bf16, products of bf16 with sums in f32", 16, 0, true, "x86-64-v4-bf16"},
+    {"int8", "weights in 8 bits with a scale a row, products of integers", 8, 0, true,
+     "x86-64-v4-vnni"},
+    {"int8-g128", "the same with a scale for every 128 elements, nearer to f32", 8, 128, true,
+     "x86-64-v4-vnni"},
+    {int4Precision,
+     "matrices in 4 bits with a scale and a zero for every 32 elements, or N of int4-gN, tables in "
+     "8; products of integers",
+     4, 32, true, "x86-64-v4-vnni"},
+};
+
+/// The precision of that name: one of `precisions`, or "int4-g64", whose groups have another number
+/// of elements than those of int4: a multiple of 8 up to 65,536. None if there is none.
+constexpr std::optional<Precision> findPrecision(std::string_view name) {
+  for (const Precision &precision : precisions) {
+    if (precision.name == name) {
+      return precision;
+    }
+  }
+  constexpr std::string_view grouped = "int4-g";
+  constexpr size_t mostDigits = 5;
+  constexpr int64_t codesInWord = 8, mostInGroup = 65536;
+  const std::string_view digits = name.substr(std::min(name.size(), grouped.size()));
+  if (!name.starts_with(grouped) || digits.empty() || digits.size() > mostDigits ||
+      digits.front() == '0') {
+    return std::nullopt;
+  }
+  Precision precision = *findPrecision(int4Precision);
+  precision.name = name;
+  precision.group = 0;
+  for (const char digit : digits) {
+    if (digit < '0' || digit > '9') {
+      return std::nullopt;
+    }
+    precision.group = 10 * precision.group + (digit - '0');
+  }
+  const bool isValid = precision.group % codesInWord == 0 && precision.group <= mostInGroup;
+  return isValid ? std::optional(precision) : std::nullopt;
+}
+
+/// Whether weights lose less in one precision than in another: it has more bits, or keeps rows as
+/// they are, or has a scale for fewer elements.
+constexpr bool isFiner(const Precision &a, const Precision &b) {
+  if (a.bits != b.bits || a.narrowsRows != b.narrowsRows) {
+    return a.bits != b.bits ? a.bits > b.bits : b.narrowsRows;
+  }
+  return a.group != 0 && (b.group == 0 || a.group < b.group);
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_PARAMETERS_PRECISION_H

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// heddlec --keep: layers of another precision than the rest. What is kept has the bits of that
+/// precision, what is not those of the program's, however a request spells it; and every message
+/// about patterns.
+#include "formats/Checkpoint/Safetensors.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/HeddlecRun.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <list>
+#include <map>
+#include <ostream>
+#include <span>
+
+namespace heddle {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+/// The outputs on every target of this machine that both binaries have.
+std::vector<std::map<std::string, std::vector<float>>> outputsOf(const std::string &binary,
+                                                                 const std::string &other) {
+  std::vector<std::map<std::string, std::vector<float>>> outputs;
+  const std::vector<std::string> targets = runnableTargets(other);
+  for (const std::string &isa : runnableTargets(binary)) {
+    if (std::ranges::find(targets, isa) != targets.end()) {
+      outputs.push_back(runBinary(binary, randomSentences(5, 17, 60, 3), isa, 2));
+      EXPECT_FALSE(outputs.back().empty());
+    }
+  }
+  EXPECT_FALSE(outputs.empty());
+  return outputs;
+}
+
+/// Two spellings of one model give the same bits.
+void expectSame(const std::string &model, Arguments a, Arguments b) {
+  // All that this machine has, whatever the precisions choose.
+  std::string targets = "--target=";
+  for (const std::string known : {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-bf16"}) {
+    const std::vector<std::string> machine = machineTargets();
+    if (std::ranges::find(machine, known) != machine.end()) {
+      targets += (targets.ends_with('=') ? "" : ",") + known;
+    }
+  }
+  a.push_back(targets);
+  b.push_back(targets);
+  const std::string first = compileModel(model, a), second = compileModel(model, b);
+  ASSERT_FALSE(first.empty() || second.empty());
+  EXPECT_EQ(outputsOf(first, second), outputsOf(second, first));
+}
+
+struct KeepCase {
+  const char *model;
+  const char *precision;
+  /// Patterns of all that precisions differ in: of one part of the model, and of the rest.
+  const char *part, *rest;
+};
+
+void PrintTo(const KeepCase &each, std::ostream *stream) {
+  *stream << each.model << " " << each.precision;
+}
+
+class KeepLayersTest : public testing::TestWithParam<KeepCase> {
+protected:
+  const std::string model = HEDDLE_TEST_DATA "/oracles/" + std::string(GetParam().model);
+  const std::string precision = GetParam().precision;
+  const std::string part = GetParam().part, rest = GetParam().rest;
+};
+
+TEST_P(KeepLayersTest, HaveTheBitsOfTheirPrecision) {
+  // All of it kept is all of it in that precision, and the other way round.
+  expectSame(model, {"--keep=" + part + "," + rest + "=" + precision},
+             {"--precision=" + precision});
+  expectSame(model, {"--precision=" + precision, "--keep=" + part + "," + rest + "=f32"}, {});
+  // A part that is kept, or all but that part.
+  expectSame(model, {"--keep=" + part + "=" + precision},
+             {"--precision=" + precision, "--keep=" + rest + "=f32"});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Oracles, KeepLayersTest,
+    testing::Values(KeepCase{"bert-tiny", "bf16", "layer.1", "embeddings,layer.0,layer.2"},
+                    KeepCase{"bert-tiny", "int4-g8", "layer.1", "embeddings,layer.0,layer.2"},
+                    KeepCase{"bert-tiny", "int8", "attention",
+                             "embeddings,intermediate,layer.*.output"},
+                    KeepCase{"transformer-pre", "int8", "encoder", "decoder"},
+                    KeepCase{"weighted", "int8", "encoder", "decoder"}),
+    [](const auto &info) {
+      std::string name = std::string(info.param.model) + info.param.precision;
+      std::ranges::replace(name, '-', '_');
+      return name;
+    });
+
+/// A copy of a model of which the matrices of one layer are rounded to bf16.
+std::string roundedModel(const std::string &model, const std::string &copy,
+                         const std::string &layer) {
+  std::filesystem::create_directory(copy);
+  std::filesystem::copy_file(model + "/config.json", copy + "/config.json");
+  auto file = SafetensorsFile::open(model + "/model.safetensors");
+  EXPECT_TRUE(file.ok());
+  std::list<std::vector<float>> values;
+  std::vector<SafetensorsTensor> tensors;
+  for (SafetensorsTensor each : file->tensors()) {
+    if (each.shape.size() == 2 && each.name.find(layer) != std::string_view::npos) {
+      std::vector<float> &rounded = values.emplace_back(each.bytes.size() / sizeof(float));
+      std::memcpy(rounded.data(), each.bytes.data(), each.bytes.size());
+      for (float &value : rounded) {
+        uint32_t bits = std::bit_cast<uint32_t>(value);
+        bits += 0x7FFF + ((bits >> 16) & 1);
+        value = std::bit_cast<float>(bits & 0xFFFF0000U);
+      }
+      each.bytes = std::as_bytes(std::span(rounded));
+    }
+    tensors.push_back(each);
+  }
+  EXPECT_TRUE(writeSafetensors(copy + "/model.safetensors", tensors).ok());
+  return copy;
+}
+
+class HeddlecKeep : public HeddlecTest {};
+
+// Three precisions in one program, and two that store alike and multiply in other ways.
+TEST_F(HeddlecKeep, MayBeOfSeveralPrecisions) {
+  const std::string rest = "embeddings,layer.0,layer.2";
+  expectSame(tiny, {"--precision=int4", "--keep=layer.1=int8", "--keep=" + rest + "=bf16"},
+             {"--precision=bf16", "--keep=layer.1=int8"});
+  expectSame(tiny, {"--precision=bf16", "--keep=layer.1=bf16-weights"},
+             {"--precision=bf16-weights", "--keep=" + rest + "=bf16"});
+}
+
+// f32 but for one layer: the bits of a checkpoint of which that layer is rounded.
+TEST_F(HeddlecKeep, RoundsTheLayerAlone) {
+  const std::string rounded =
+      compileModel(roundedModel(tiny, work / "rounded", "encoder.layer.1."));
+  const std::string kept = compileModel(tiny, {"--keep=encoder.layer.1=bf16-weights"});
+  EXPECT_EQ(outputsOf(kept, rounded), outputsOf(rounded, kept));
+  const std::string wide = compileModel(tiny);
+  EXPECT_NE(outputsOf(kept, wide), outputsOf(wide, kept));
+}
+
+// A binary has code for what has instructions for the products of each precision.
+TEST_F(HeddlecKeep, ChoosesTargets) {
+  const auto targetsOf = [&](const Arguments &arguments) {
+    const Result<Model> model =
+        Model::load(compileModel(tiny, arguments), {.isa = {}, .describeOnly = true});
+    return model.ok() ? model->targets() : Arguments{std::string(model.status().message())};
+  };
+  EXPECT_EQ(targetsOf({"--keep=layer.0=int8"}),
+            (Arguments{"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni"}));
+  EXPECT_EQ(targetsOf({"--precision=int8", "--keep=layer.0=bf16"}),
+            (Arguments{"x86-64-v3", "x86-64-v4-vnni", "x86-64-v4-bf16"}));
+  EXPECT_EQ(targetsOf({"--keep=layer.0=bf16-weights"}), (Arguments{"x86-64-v3", "x86-64-v4"}));
+}
+
+// What was kept is in the binary, and programs that run it can say so.
+TEST_F(HeddlecKeep, IsSaidByBinaries) {
+  const Result<Model> model =
+      Model::load(compileModel(tiny, {"--precision=int4", "--keep=attention.self=int8",
+                                      "--keep=layer.1.output,layer.2.output=bf16"}),
+                  {.isa = {}, .describeOnly = true});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->precision(), "int4");
+  EXPECT_EQ(model->sourceFormat(), "");
+  const std::vector<KeptLayersInfo> &kept = model->keptLayers();
+  ASSERT_EQ(kept.size(), 3u);
+  EXPECT_EQ(kept[0].layers, "attention.self");
+  EXPECT_EQ(kept[0].precision, "int8");
+  // Queries, keys and values of three layers of width 72, a scale for each row.
+  EXPECT_EQ(kept[0].tensors, 9);
+  EXPECT_EQ(kept[0].bytes, 9 * 72 * (72 + 4));
+  EXPECT_EQ(kept[2].layers, "layer.2.output");
+  EXPECT_EQ(kept[2].precision, "bf16");
+  EXPECT_EQ(kept[2].tensors, 1);
+  EXPECT_EQ(kept[2].bytes, 2 * 72 * 100);
+}
+
+TEST_F(HeddlecKeep, RefusesWhatIsNoPattern) {
+  const std::string out = work / "x.so";
+  const std::string names = "f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or "
+                            "int4-gN, N a multiple of 8 up to 65536";
+  expectUsage({"--keep"}, "--keep has no value, expected one after it");
+  expectUsage({tiny, "-o", out, "--keep=layer.0"},
+              "--keep is \"layer.0\", expected LAYERS=PRECISION, for example attention.self=int8");
+  expectUsage({tiny, "-o", out, "--keep=layer.0=int9"},
+              "--keep is \"layer.0=int9\", whose precision is \"int9\", expected one of " + names +
+                  "; did you mean \"int8\"?");
+  expectUsage({tiny, "-o", out, "--keep=layer.0,=int8"},
+              "--keep is \"layer.0,=int8\", where the pattern \"\" has an empty part, expected "
+              "names of layers, for example layer.4,layer.5");
+  expectUsage({tiny, "--stop-after=fused", "-o", out, "--keep=layer.0=int8"},
+              "--keep is done in the phase dataflow, which is not among those from model to fused");
+}
+
+TEST_F(HeddlecKeep, RefusesPatternsThatDoNotFitTheModel) {
+  const std::string out = work / "x.so";
+  expectError({tiny, "-o", out, "--keep=atention.self=int8"},
+              "--keep has \"atention.self\", which is in the name of none of 55 tensors, expected "
+              "dotted parts of names such as \"embeddings.word_embeddings.weight\"; did you mean "
+              "\"attention.self\"?");
+  expectError(
+      {tiny, "-o", out, "--keep=layer.1=int8", "--keep=attention.self=bf16"},
+      "--keep has \"layer.1=int8\" and \"attention.self=bf16\", which both match the tensor "
+      "\"encoder.layer.1.attention.self.query.weight\", expected one precision for it");
+  expectError({tiny, "-o", out, "--precision=int8", "--keep=LayerNorm=bf16"},
+              "--keep: \"LayerNorm=bf16\" keeps nothing: no matrix of a product and no table that "
+              "precisions differ in is made of what it matches");
+  expectError({tiny, "-o", out, "--keep=query=int8"},
+              "--keep: \"query=int8\" keeps nothing: \"encoder.layer.0.attention.self\" is stored "
+              "as one matrix, and other parts of it are f32, which is finer");
+  // The parts of a matrix are weights of their own where they are not fused.
+  EXPECT_EQ(heddlec({tiny, "-o", out, "--keep=query=int8", "--disable-pass=fuse-projections"}).code,
+            0);
+}
+
+// A program in text says how its weights are stored, once they are.
+TEST_F(HeddlecKeep, IsSaidByPrograms) {
+  const std::string program = work / "p.mlir", out = work / "x.so";
+  ASSERT_EQ(heddlec({tiny, "--stop-after=dataflow", "-o", program, "--precision=int8",
+                     "--keep=layer.1=bf16"})
+                .code,
+            0);
+  expectError({program, "--weights", tiny, "-o", out, "--keep=layer.0=bf16"},
+              program + ": is in the phase \"dataflow\", expected one in the phase \"model\" or "
+                        "\"fused\" for --keep");
+  expectError({program, "--weights", tiny, "-o", out, "--precision=bf16"},
+              program + ": has weights in int8, expected those of --precision, bf16: weights are "
+                        "stored in the phase \"dataflow\"");
+  const std::string target = "--target=x86-64-v3";
+  const std::string again = compileModel(program, {"--weights=" + tiny, target});
+  const std::string direct =
+      compileModel(tiny, {"--precision=int8", "--keep=layer.1=bf16", target});
+  EXPECT_EQ(outputsOf(again, direct), outputsOf(direct, again));
+}
+
+} // namespace
+} // namespace heddle
