@@ -62,6 +62,7 @@ enum class RemarkKind : uint8_t { Note, Warning };
 struct RequestNames {
   std::string_view targets = "targets";
   std::string_view precision = "precision";
+  std::string_view cache = "cache";
   std::string_view keep = "keep";
   std::string_view sharing = "sharing";
   std::string_view disabledPasses = "disabledPasses";

@@ -64,6 +64,9 @@ struct CompileOptions {
   std::vector<std::string> targets;
   /// A name that findPrecision() knows.
   std::string precision{f32Precision};
+  /// A name that findCachePrecision() knows. With f32 the caches of a program in text stay what it
+  /// says they are.
+  std::string cache{f32Precision};
   /// Layers whose weights, and products with them, have another precision: LAYERS=PRECISION, where
   /// LAYERS is one pattern or several with commas between, "layer.4,layer.5=int8". A pattern
   /// matches every tensor whose name has its dotted parts side by side, each whole; `*` is any one

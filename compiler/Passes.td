@@ -41,6 +41,11 @@ def FuseProjectionsPass : Pass<"transformer-fuse-projections", "::mlir::ModuleOp
   let summary = "Compute linear maps of the same rows (Q, K, V) as one, with concatenated weights";
 }
 
+def NarrowCachesPass : Pass<"transformer-narrow-caches", "::mlir::ModuleOp"> {
+  let summary = "Keep the rows of caches in fewer bits: what --cache does";
+  let options = [Option<"bits", "bits", "unsigned", "16", "of an element: 16 of bf16, or 8 of codes">];
+}
+
 def NormalizeHeadsPass : Pass<"transformer-normalize-heads", "::mlir::ModuleOp"> {
   let summary = "Write heads split or merged by a contraction with a weight as linear maps";
 }

@@ -75,7 +75,12 @@ private:
 
 static void buildFused(PhaseBuilder &builder) {
   const PipelineOptions &options = builder.chosen();
-  // The user asked for it: it is never left out.
+  // The user asked for both: they are never left out.
+  if (const unsigned bits = findCachePrecision(options.cache)->bits; bits != 32) {
+    NarrowCachesPassOptions narrow;
+    narrow.bits = bits;
+    builder.add(createNarrowCachesPass(narrow));
+  }
   if (!options.sharing.empty()) {
     ApplySharingPassOptions sharing;
     sharing.policy = options.sharing;

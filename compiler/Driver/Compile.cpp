@@ -19,11 +19,13 @@
 #include "compiler/ReportPage/ReportPage.h"
 #include "frontend/Import/Import.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -214,6 +216,21 @@ private:
 };
 } // namespace
 
+/// What the caches of a program are to keep: what the request asks for, else what the program says;
+/// empty without any.
+static std::string cachesOf(ModuleOp program, const std::string &asked) {
+  llvm::SmallSetVector<llvm::StringRef, 2> kept;
+  for (auto entry : program.getOps<func::FuncOp>()) {
+    for (Type type : entry.getArgumentTypes()) {
+      if (auto cache = dyn_cast<transformer::CacheType>(type)) {
+        const bool areCodes = isa<transformer::QuantizedType>(cache.getElementType());
+        kept.insert(areCodes ? "int8" : infoOf(elementTypeOf(cache.getElementType())).name);
+      }
+    }
+  }
+  return kept.empty() || asked == f32Precision ? llvm::join(kept, ", ") : asked;
+}
+
 Status Compilation::import() {
   tell(phaseName(Phase::Model));
   if (request.program.empty()) {
@@ -227,6 +244,10 @@ Status Compilation::import() {
                   importText(context, {request.name, request.program}, tensors, request.weights));
   }
   HEDDLE_TRY(fitTask(*model.module, task));
+  if (request.cache != f32Precision && cachesOf(*model.module, request.cache).empty()) {
+    model.notes.push_back(std::string(request.names.cache) + "=" + request.cache +
+                          " changes nothing: the model keeps no keys or values of earlier tokens");
+  }
   tellRemarks();
   if (model.checkpoint) {
     task.options.hasher = parameterHasher(parameterSource(model));
@@ -265,6 +286,7 @@ Status Compilation::beginPage() {
   const std::pair<const char *, std::string> facts[] = {
       {"model type", model.modelType},
       {"precision", task.options.precision},
+      {"caches", cachesOf(*model.module, task.options.cache)},
       {"layers of another precision", llvm::join(task.options.keep, ", ")},
       {"targets", llvm::join(task.options.targets, ", ")},
       {"attention shared as asked for", task.options.sharing},

@@ -95,6 +95,18 @@ static Status resolveTargets(const CompileRequest &request, CompileOptions &opti
   return {};
 }
 
+static Status checkCache(const CompileRequest &request) {
+  if (findCachePrecision(request.cache)) {
+    return {};
+  }
+  std::vector<std::string> known;
+  for (const CachePrecision &each : cachePrecisions) {
+    known.emplace_back(each.name);
+  }
+  return wrong(llvm::Twine(request.names.cache) + " is " + quote(request.cache) +
+               ", expected one of " + llvm::join(known, ", ") + didYouMean(request.cache, known));
+}
+
 static Status resolveOptions(const CompileRequest &request, CompileOptions &options) {
   const RequestNames &names = request.names;
   if (!findPrecision(options.precision)) {
@@ -111,6 +123,7 @@ static Status resolveOptions(const CompileRequest &request, CompileOptions &opti
       options.keep.push_back(kept.text());
     }
   }
+  HEDDLE_TRY(checkCache(request));
   const std::vector<std::string> passes = optionalPasses();
   for (const std::string &name : options.disabledPasses) {
     if (!llvm::is_contained(passes, name)) {
@@ -136,6 +149,17 @@ static Status resolveOptions(const CompileRequest &request, CompileOptions &opti
 /// A field of a request and its value, as messages show them: "--emit=llvm".
 static std::string setting(std::string_view field, Phase phase) {
   return std::string(field) + "=" + std::string(phaseName(phase));
+}
+
+/// What the request has that passes of the phase `fused` do and that is never left out, as messages
+/// call it; empty if it has nothing.
+static std::string askedOfFused(const Task &task) {
+  const RequestNames &names = task.request.names;
+  if (!task.request.sharing.empty()) {
+    return std::string(names.sharing);
+  }
+  return task.request.cache == f32Precision ? std::string()
+                                            : std::string(names.cache) + "=" + task.request.cache;
 }
 
 static Status resolvePhases(Task &task) {
@@ -184,8 +208,8 @@ static Status resolvePhases(Task &task) {
                  llvm::Twine(phaseName(task.first > phase ? task.first : Phase::Model)) + " to " +
                  llvm::Twine(phaseName(task.last)));
   };
-  if (!request.sharing.empty()) {
-    HEDDLE_TRY(isDone(names.sharing, Phase::Fused));
+  if (const std::string asked = askedOfFused(task); !asked.empty()) {
+    HEDDLE_TRY(isDone(asked, Phase::Fused));
   }
   return request.keep.empty() ? Status() : isDone(names.keep, Phase::Dataflow);
 }
@@ -302,9 +326,8 @@ static Status findFirstPhase(ModuleOp program, Task &task) {
     return wrong(seen + ", expected to be asked for that phase or a later one, not for " +
                  quote(phaseName(earliest)));
   }
-  if (!task.options.sharing.empty()) {
-    return wrong(seen + ", expected one in the phase \"model\" for " +
-                 llvm::Twine(task.request.names.sharing));
+  if (const std::string asked = askedOfFused(task); !asked.empty()) {
+    return wrong(seen + ", expected one in the phase \"model\" for " + asked);
   }
   if (task.options.compensates && found >= Phase::Dataflow) {
     return wrong(seen + ", expected one before \"dataflow\" for " +

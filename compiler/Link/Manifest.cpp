@@ -212,14 +212,20 @@ std::vector<manifest::PositionBound> EntryWriter::readsOf(BlockArgument cache) {
   return bounds;
 }
 
+/// Elements of a position; of codes, which lie as bytes, those and the ones of their scales.
+static uint64_t bytesOrWidthOf(CacheType type) {
+  return isa<transformer::QuantizedType>(type.getElementType()) ? type.getPositionBytes()
+                                                                : type.getWidth();
+}
+
 void EntryWriter::writeCache(BlockArgument argument) {
   auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dataflow.name");
   auto type = cast<CacheType>(argument.getType());
   addBuffer(argument, manifest::Location::Cache, caches.size());
-  caches.push_back(manifest::CreateCachePort(builder, text(builder, name.getValue()),
-                                             type.getWidth(), elementNumber(type), layoutOf(type),
-                                             isChanged(argument), numbers.lookup(argument),
-                                             builder.CreateVectorOfStructs(readsOf(argument))));
+  caches.push_back(manifest::CreateCachePort(
+      builder, text(builder, name.getValue()), bytesOrWidthOf(type), elementNumber(type),
+      layoutOf(type), isChanged(argument), numbers.lookup(argument),
+      builder.CreateVectorOfStructs(readsOf(argument))));
 }
 
 void EntryWriter::writeState(BlockArgument argument) {

@@ -82,8 +82,15 @@ std::vector<manifest::RowSpace> SpaceTable::write() const {
 
 std::vector<manifest::Dimension> shapeOf(Type type, const SpaceTable &spaces) {
   const StoredLayout stored =
-      llvm::TypeSwitch<Type, StoredLayout>(type).Case<BufferType, CacheType, StateType>(
-          [](auto memory) { return storedAs(memory.getElementType(), memory.getShape()); });
+      llvm::TypeSwitch<Type, StoredLayout>(type)
+          .Case([](CacheType cache) {
+            // A row of codes is one, however its elements are seen.
+            const bool areCodes = isa<transformer::QuantizedType>(cache.getElementType());
+            return storedAs(cache.getElementType(),
+                            areCodes ? ArrayRef(cache.getWidth()) : cache.getShape());
+          })
+          .Case<BufferType, StateType>(
+              [](auto memory) { return storedAs(memory.getElementType(), memory.getShape()); });
   std::vector<manifest::Dimension> shape;
   for (int64_t dimension : stored.shape) {
     std::optional<RowDimension> rows = RowDimension::of(dimension);

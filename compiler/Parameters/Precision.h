@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The precisions that weights and products may have: one table for the library, for heddlec and
+/// The precisions that weights, products and caches may have: one table for the library, for heddlec and
 /// for the passes that carry them out. Needs no header of LLVM.
 #ifndef HEDDLE_COMPILER_PARAMETERS_PRECISION_H
 #define HEDDLE_COMPILER_PARAMETERS_PRECISION_H
@@ -86,6 +86,31 @@ constexpr bool isFiner(const Precision &a, const Precision &b) {
     return a.bits != b.bits ? a.bits > b.bits : b.narrowsRows;
   }
   return a.group != 0 && (b.group == 0 || a.group < b.group);
+}
+
+/// What caches keep of the rows of earlier runs.
+struct CachePrecision {
+  std::string_view name;
+  /// One line, for the help.
+  std::string_view summary;
+  /// Bits of an element.
+  unsigned bits;
+};
+/// What CompileOptions::cache may be.
+inline constexpr CachePrecision cachePrecisions[] = {
+    {f32Precision, "keys and values as they are computed", 32},
+    {"bf16", "keys and values rounded to bf16, half of the memory; arithmetic in f32", 16},
+    {"int8", "the same in 8 bits, with a scale for each head and position", 8},
+};
+
+/// The one of that name; none if there is none.
+constexpr std::optional<CachePrecision> findCachePrecision(std::string_view name) {
+  for (const CachePrecision &cache : cachePrecisions) {
+    if (cache.name == name) {
+      return cache;
+    }
+  }
+  return std::nullopt;
 }
 
 } // namespace heddle

@@ -21,6 +21,7 @@ namespace heddle {
 static constexpr RequestNames optionNames = {
     .targets = "--target",
     .precision = "--precision",
+    .cache = "--cache",
     .keep = "--keep",
     .sharing = "--share-attention",
     .disabledPasses = "--disable-pass",
@@ -95,6 +96,10 @@ static std::string describeNames() {
   for (const Precision &precision : precisions) {
     add(precision.name, precision.summary);
   }
+  text += fmt::format("\nCaches of {}:\n", optionNames.cache);
+  for (const CachePrecision &cache : cachePrecisions) {
+    add(cache.name, cache.summary);
+  }
   text +=
       fmt::format("\nPasses of {}, in the order in which they run:\n", optionNames.disabledPasses);
   for (const OptionalPass &pass : describePasses()) {
@@ -113,6 +118,8 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   addText(app, "-o", line.output, "FILE", "the binary OUT.so, or the program after --stop-after");
   addTargets(app, request);
   addText(app, optionNames.precision, request.precision, "NAME", "of weights and products")
+      ->capture_default_str();
+  addText(app, optionNames.cache, request.cache, "NAME", "what caches keep of earlier tokens")
       ->capture_default_str();
   app.add_option(
          std::string(optionNames.keep), request.keep,

@@ -154,7 +154,7 @@ static LogicalResult verifyKept(function_ref<InFlightDiagnostic()> emitError, St
   }
   // C2
   std::optional<ElementType> element = findElementType(elementType);
-  if (!element || infoOf(*element).bits % 8 != 0 || isa<transformer::QuantizedType>(elementType)) {
+  if (!element || infoOf(*element).bits % 8 != 0) {
     return emitError() << "expects elements of whole bytes of "
                        << elementTypeChoices(elementType.getContext()) << ", got " << elementType;
   }
@@ -163,15 +163,38 @@ static LogicalResult verifyKept(function_ref<InFlightDiagnostic()> emitError, St
 
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<int64_t> shape, Type elementType, CacheLayout) {
-  return verifyKept(emitError, "position", shape, elementType);
+  if (failed(verifyKept(emitError, "position", shape, elementType))) {
+    return failure();
+  }
+  // C3
+  auto codes = dyn_cast<transformer::QuantizedType>(elementType);
+  const int64_t width = *multiplyConstants(shape);
+  if (codes &&
+      (codes.hasZeros() || !codes.getScales().isF32() || width % codes.getGroupOf(width) != 0)) {
+    return emitError() << "expects codes of i8 with a scale in f32 for as many elements as divide "
+                       << "the width " << width << ", got " << elementType;
+  }
+  return success();
 }
 
 int64_t CacheType::getWidth() const { return *multiplyConstants(getShape()); }
+
+int64_t CacheType::getPositionBytes() const {
+  return storedAs(getElementType(), getWidth()).bytes();
+}
+
+std::string CacheType::getElementText() const {
+  return getElementType().isF32() ? "" : "_" + std::string(infoOf(getElement()).name);
+}
 
 // --- state -----------------------------------------------------------------------------------
 
 LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<int64_t> shape, Type elementType, bool) {
+  // C2
+  if (isa<transformer::QuantizedType>(elementType)) {
+    return emitError() << "expects a state of numbers, got " << elementType;
+  }
   return verifyKept(emitError, "state", shape, elementType);
 }
 

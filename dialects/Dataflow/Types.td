@@ -88,7 +88,10 @@ def Dataflow_CacheType : TypeDef<Dataflow_Dialect, "Cache"> {
 
     Constraints:
     - C1: the rank is 1 to 3, every dimension is positive, and their product is at most 2^40.
-    - C2: the element type is one of runtime/include/heddle/ElementTypes.def with whole bytes.
+    - C2: the element type is one of runtime/include/heddle/ElementTypes.def with whole bytes, or
+      `!transformer.quantized`.
+    - C3: quantised elements are codes of i8 with scales in f32, of which each is of as many
+      elements.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
                         EnumParameter<Dataflow_CacheLayout>:$layout);
@@ -97,9 +100,11 @@ def Dataflow_CacheType : TypeDef<Dataflow_Dialect, "Cache"> {
   let extraClassDeclaration = [{
     /// Elements of one position, and its bytes.
     int64_t getWidth() const;
-    int64_t getPositionBytes() const { return getWidth() * infoOf(getElement()).bytes(); }
+    int64_t getPositionBytes() const;
     /// The element type as the table has it.
     ElementType getElement() const { return elementTypeOf(getElementType()); }
+    /// What names of kernels say of it: "_bf16", and nothing of f32.
+    std::string getElementText() const;
   }];
 }
 

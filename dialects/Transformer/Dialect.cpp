@@ -267,12 +267,29 @@ int64_t QuantizedType::getPanelBytes(int64_t k, int64_t panelColumns, int64_t to
          steps * panelColumns * getCodes().getIntOrFloatBitWidth() / 8;
 }
 
-LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width) {
+LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width,
+                                Type elementType) {
   // C1
   if (width < 1) {
     return emitError() << "expects a cache of positive width, got " << width;
   }
+  // C2
+  auto codes = dyn_cast<QuantizedType>(elementType);
+  const bool areCodes = codes && !codes.hasZeros() && codes.getScales().isF32();
+  if (!elementType.isF32() && !elementType.isBF16() && !areCodes) {
+    return emitError() << "expects a cache that keeps f32, bf16 or codes of i8 with scales in f32, "
+                       << "got " << elementType;
+  }
+  // C3
+  if (codes && width % codes.getGroupOf(width) != 0) {
+    return emitError() << "expects a scale for as many elements as divide the width " << width
+                       << ", got " << codes.getGroup();
+  }
   return success();
+}
+
+int64_t CacheType::getPositionBytes() const {
+  return storedAs(getElementType(), getWidth()).bytes();
 }
 
 LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width, bool) {

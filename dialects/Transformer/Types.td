@@ -21,15 +21,29 @@ def Transformer_CacheType : TypeDef<Transformer_Dialect, "Cache"> {
     `!transformer.cache<512>`: rows of width 512 that outlive a run of an entry. A cache is a value
     like any other: `append` returns the cache with more rows, `cached` reads it.
 
+    `!transformer.cache<512, bf16>` keeps rows in bf16: `append` rounds each element to the nearest
+    number of that type, ties to even, and `cached` reads what is kept, in f32, rows of this run
+    among them.
+
+    `!transformer.cache<512, !transformer.quantized<i8, 64>>` keeps codes: of every row by itself,
+    each 64 elements have a scale.
+
     Constraints:
     - C1: the width is positive.
+    - C2: elements are kept in f32, bf16 or codes of i8 with scales in f32.
+    - C3: as many codes as share a scale divide the width.
   }];
-  let parameters = (ins "int64_t":$width);
-  let assemblyFormat = "`<` $width `>`";
+  let parameters = (ins "int64_t":$width,
+                        DefaultValuedParameter<"::mlir::Type",
+                                               "::mlir::Float32Type::get($_ctxt)">:$elementType);
+  let builders = [TypeBuilder<(ins "int64_t":$width), [{
+    return $_get($_ctxt, width, ::mlir::Float32Type::get($_ctxt));
+  }]>];
+  let assemblyFormat = "`<` $width (`,` $elementType^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Bytes of a position: like all values of this level, it is f32.
-    int64_t getPositionBytes() const { return getWidth() * infoOf(ElementType::F32).bytes(); }
+    /// Bytes of a position.
+    int64_t getPositionBytes() const;
   }];
 }
 
@@ -75,7 +89,7 @@ def Transformer_QuantizedType : TypeDef<Transformer_Dialect, "Quantized"> {
     rounded up to the type of scales, zero is -p lo / scale, and code the element over the scale, to the nearest, ties to even,
     plus zero, within 0 to 15. Of p = 1, 39/40, ..., 33/40 it takes that with the least squared error, the largest of several.
 
-    Only weights have this type, in a parameter and in the buffer that a kernel reads. A row lies in
+    Weights have this type, in a parameter and in the buffer that a kernel reads, and caches. A row of weights lies in
     memory as its scales, its codes of zero, and then its codes, each filled up to whole words; of 4 bits two lie
     in a byte, the first in the lower half. How a matrix lies is for a target to choose.
 

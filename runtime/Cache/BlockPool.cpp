@@ -106,8 +106,11 @@ void BlockPool::copy(int32_t to, int32_t from, int64_t positions) {
   const std::byte *source = space.data() + static_cast<uint64_t>(from) * stride;
   copied.clear();
   for (const CacheShape &shape : shapes) {
-    const uint64_t rows = shape.transposed ? static_cast<uint64_t>(shape.width) : 1;
-    copied.push_back({target, source, rows, bytesOf(shape, positions) / rows,
+    // Codes of keys lie behind the scales of all positions: they are copied as a whole.
+    const bool isWhole = shape.transposed && shape.element == ElementType::I8;
+    const uint64_t rows = shape.transposed && !isWhole ? static_cast<uint64_t>(shape.width) : 1;
+    copied.push_back({target, source, rows,
+                      bytesOf(shape, isWhole ? blockPositions : positions) / rows,
                       bytesOf(shape, blockPositions) / rows});
     target += partOf(shape);
     source += partOf(shape);

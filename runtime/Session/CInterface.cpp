@@ -120,12 +120,16 @@ heddle_error *heddle_model_load(const char *path, const heddle_model_options *op
 void heddle_model_free(heddle_model *model) { delete model; }
 
 const char *heddle_model_isa(const heddle_model *model) {
-  // Both are views of zero-terminated strings that live as long as the model.
+  // These are views of zero-terminated strings that live as long as the model.
   return model == nullptr ? nullptr : model->model.isa().data();
 }
 
 const char *heddle_model_precision(const heddle_model *model) {
   return model == nullptr ? nullptr : model->model.precision().data();
+}
+
+const char *heddle_model_cache_precision(const heddle_model *model) {
+  return model == nullptr ? nullptr : model->model.cachePrecision().data();
 }
 
 const char *heddle_model_source_format(const heddle_model *model) {

@@ -63,6 +63,21 @@ static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry,
   return list;
 }
 
+/// The element types of caches, in the order of the model.
+static std::string describeCachePrecision(const std::vector<EntryInfo> &entries) {
+  std::vector<std::string_view> names;
+  for (const EntryInfo &entry : entries) {
+    for (const CacheInfo &cache : entry.caches) {
+      const bool areCodes = cache.element == ElementType::I8;
+      const std::string_view name = areCodes ? "int8" : infoOf(cache.element).name;
+      if (!cache.state && std::find(names.begin(), names.end(), name) == names.end()) {
+        names.push_back(name);
+      }
+    }
+  }
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
 /// Gives the caches that an entry only reads the rows of the entry that appends to them.
 static void describeReadRows(std::vector<EntryInfo> &entries) {
   std::map<std::string_view, RowSpace> appended;
@@ -204,6 +219,7 @@ Result<Model> Model::load(const std::string &path, const ModelOptions &options) 
       state->entries.push_back(describeEntry(*entry));
     }
     describeReadRows(state->entries);
+    state->cachePrecision = describeCachePrecision(state->entries);
     for (const manifest::Parameter *const parameter : *model.parameters()) {
       state->parameters.push_back(describeParameter(*parameter));
     }
@@ -251,12 +267,9 @@ std::string_view Model::precision() const {
   return state->artifact->manifest().precision()->string_view();
 }
 
-const std::vector<KeptLayersInfo> &Model::keptLayers() const { return state->keptLayers; }
+std::string_view Model::cachePrecision() const { return state->cachePrecision; }
 
-std::string_view Model::sourceFormat() const {
-  const flatbuffers::String *const format = state->artifact->manifest().source_format();
-  return format == nullptr ? std::string_view() : format->string_view();
-}
+const std::vector<KeptLayersInfo> &Model::keptLayers() const { return state->keptLayers; }
 
 std::string_view Model::modelType() const {
   return state->artifact->manifest().model_type()->string_view();

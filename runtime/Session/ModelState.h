@@ -25,6 +25,8 @@ struct Model::State {
   /// The tokenizer for generated text; the same as `tokenizer` unless it has its own.
   std::shared_ptr<const Tokenizer> targetTokenizer;
   std::vector<EntryInfo> entries;
+  /// Model::cachePrecision().
+  std::string cachePrecision;
   std::vector<ParameterInfo> parameters;
   std::vector<std::string> targets;
   std::vector<std::string> reportSummary;

@@ -209,6 +209,8 @@ TEST_F(HeddlecProgramTest, TextsSayTheirPhase) {
               found + ", expected to be asked for that phase or a later one, not for \"model\"");
   expectError({program, "--share-attention=self:2", "-o", work / "out.so"},
               found + ", expected one in the phase \"model\" for --share-attention");
+  expectError({program, "--cache=bf16", "-o", work / "out.so"},
+              found + ", expected one in the phase \"model\" for --cache=bf16");
   expectError({program, "--disable-pass=fuse-attention", "-o", work / "out.so"},
               found + ", expected one in the phase \"model\" for --disable-pass=fuse-attention");
   expectError({program, "--disable-pass=plan-memory", "-o", work / "out.so"},

@@ -90,6 +90,12 @@ const std::vector<UsageCase> usageCases = {
      {"m", "-o", "x.so", "--precision=bf17"},
      "--precision is \"bf17\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
      "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean \"bf16\"?"},
+    {"Cache",
+     {"m", "-o", "x.so", "--cache=bf17"},
+     "--cache is \"bf17\", expected one of f32, bf16, int8; did you mean \"bf16\"?"},
+    {"CacheWithoutItsPhase",
+     {"p.mlir", "--start-at=dataflow", "-o", "x.so", "--cache=bf16"},
+     "--cache=bf16 is done in the phase fused, which is not among those from dataflow to so"},
     {"Emit", {"m", "--emit=ir"}, "--emit is \"ir\", "},
     {"StopAfter", {"m", "--stop-after=ir"}, "--stop-after is \"ir\", "},
     {"StartAt", {"p.mlir", "--start-at=ir", "-o", "x.so"}, "--start-at is \"ir\", "},
@@ -161,7 +167,7 @@ TEST_F(HeddlecTest, HelpAndVersion) {
   tools::Outcome help = heddlec({"--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.error, "");
-  for (const char *option : {"-o", "--target", "--precision", "--keep", "--emit", "--stop-after",
+  for (const char *option : {"-o", "--target", "--precision", "--keep", "--cache", "--emit", "--stop-after",
                              "--start-at", "--report", "--disable-pass", "--weights"}) {
     EXPECT_NE(help.output.find(option), std::string::npos) << option;
   }
@@ -169,7 +175,8 @@ TEST_F(HeddlecTest, HelpAndVersion) {
   for (const char *line :
        {"\n  dataflow                a graph of dispatches with its memory plan\n",
         "\n  so                      the compiled model, which is only written to -o\n",
-        "\n  x86-64-v3 ", "\n  native ", "\n  bf16-weights            weights stored"}) {
+        "\n  x86-64-v3 ", "\n  native ", "\n  bf16-weights            weights stored",
+        "\nCaches of --cache:\n  f32                     keys and values as"}) {
     EXPECT_NE(help.output.find(line), std::string::npos) << line << help.output;
   }
   for (const std::string &pass : passNames()) {

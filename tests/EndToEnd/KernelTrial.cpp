@@ -22,11 +22,6 @@ using namespace heddle::dataflow;
 
 namespace heddle {
 
-/// What lies where nothing may be written.
-static constexpr uint32_t untouched = 0xFF812345;
-/// Elements that may be read past an end.
-static constexpr size_t slack = 64;
-
 // --- scalar maths ----------------------------------------------------------------------------
 
 RegionMaths::RegionMaths(Block &region) {
@@ -193,47 +188,6 @@ void KernelTrial::lay(Operand &operand) {
   operand.memory.resize(operand.memory.size() + slack);
 }
 
-/// Elements of a position of a cache, or of a sequence of a state.
-static int64_t widthOf(Type type) {
-  auto state = dyn_cast<StateType>(type);
-  return state ? state.getWidth() : cast<CacheType>(type).getWidth();
-}
-
-/// Whether it is a state without keys, which has one position; others have those of sequences.
-static bool isRowState(Type type) {
-  auto state = dyn_cast<StateType>(type);
-  return state && !state.getKeyed();
-}
-
-/// Blocks in disorder, further apart than they are long.
-void KernelTrial::drawCache(unsigned index) {
-  Operand &operand = operands[index];
-  const bool isState = isRowState(operand.type);
-  const int64_t stride = widthOf(operand.type) * (isState ? 1 : HEDDLE_BLOCK) + 32;
-  const int64_t pitch = isState ? 1 : (tokens().longest + HEDDLE_BLOCK - 1) / HEDDLE_BLOCK;
-  const int64_t sequences = tokens().sequences();
-  for (int64_t sequence = 0; sequence < sequences; ++sequence) {
-    operand.lengths.push_back(tokens().positions[tokens().offsets[sequence + 1] - 1] + 1);
-  }
-  for (int64_t i = 0; i < sequences * pitch; ++i) {
-    operand.blocks.push_back(static_cast<int32_t>(i));
-  }
-  std::shuffle(operand.blocks.begin(), operand.blocks.end(), random);
-  operand.values.resize(stride * sequences * pitch);
-  draw(operand.values, 1);
-  operand.memory.assign(operand.values.begin(), operand.values.end());
-  operand.memory.resize(operand.memory.size() + slack);
-  const auto strideBytes = static_cast<int64_t>(stride * sizeof(float));
-  operand.view = {operand.memory.data(),
-                  strideBytes,
-                  tokens().offsets.data(),
-                  tokens().sequenceOf.data(),
-                  operand.lengths.data(),
-                  operand.blocks.data(),
-                  pitch,
-                  sequences};
-}
-
 void KernelTrial::perturb() {
   std::uniform_real_distribution<double> relative(-0x1p-20, 0x1p-20);
   SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(type);
@@ -255,29 +209,6 @@ void KernelTrial::perturb() {
 double KernelTrial::at(unsigned input, int64_t row, int64_t column) const {
   const Operand &operand = operands[input];
   return operand.values.at(row * rowElements(cast<BufferType>(operand.type)) + column);
-}
-
-int64_t KernelTrial::cachedPositions(unsigned input, int64_t row) const {
-  return operands[input].lengths[tokens().sequenceOf[row]];
-}
-
-int64_t KernelTrial::placeInCache(const Operand &operand, int64_t sequence, int64_t position,
-                                  int64_t column) const {
-  auto cache = dyn_cast<CacheType>(operand.type);
-  const HeddleCache &view = operand.view;
-  const int64_t place = position % HEDDLE_BLOCK;
-  const int64_t block = operand.blocks[sequence * view.blocks_pitch + position / HEDDLE_BLOCK] *
-                        (view.block_stride / static_cast<int64_t>(sizeof(float)));
-  const bool isTransposed =
-      cache ? cache.getLayout() == CacheLayout::Keys : cast<StateType>(operand.type).getKeyed();
-  return isTransposed ? block + column * HEDDLE_BLOCK + place
-                      : block + place * widthOf(operand.type) + column;
-}
-
-double KernelTrial::atPosition(unsigned input, int64_t row, int64_t position,
-                               int64_t column) const {
-  const Operand &operand = operands[input];
-  return operand.values.at(placeInCache(operand, tokens().sequenceOf[row], position, column));
 }
 
 // --- running ---------------------------------------------------------------------------------
@@ -409,7 +340,8 @@ std::vector<std::optional<double>> KernelTrial::rowOf(unsigned result, int64_t r
   auto buffer = dyn_cast<BufferType>(type.getResult(result));
   auto state = dyn_cast<StateType>(type.getResult(result));
   const int64_t positions = state && state.getKeyed() ? tokens().longest : 1;
-  const int64_t width = buffer ? rowElements(buffer) : widthOf(type.getResult(result)) * positions;
+  const int64_t width =
+      buffer ? rowElements(buffer) : keptWidth(type.getResult(result)) * positions;
   // A nest applies its region itself.
   const bool isMapped = family.getEpilogueResult() == result &&
                         family.getEpilogueSupport() != EpilogueSupport::IsRegion;
@@ -500,36 +432,6 @@ std::string KernelTrial::compareBuffer(unsigned number, const std::vector<float>
     }
   }
   return {};
-}
-
-/// What the rows leave, and that nothing else has changed.
-std::string KernelTrial::compareKept(unsigned number, unsigned changed, std::vector<float> before) {
-  const Operand &operand = operands[changed];
-  auto state = dyn_cast<StateType>(operand.type);
-  const RunRows &appended = state ? tokens() : rowsOf(kernel.getRows());
-  const int64_t width = widthOf(operand.type);
-  for (int64_t row = 0; row < (state ? tokens().sequences() : appended.count()); ++row) {
-    // A state with keys has element after element of one position after the other.
-    const int64_t keys = state && state.getKeyed() ? operand.lengths[row] : 1;
-    auto place = [&](int64_t column) {
-      return state
-                 ? placeInCache(operand, row, column / width, column % width)
-                 : placeInCache(operand, appended.sequenceOf[row], appended.positions[row], column);
-    };
-    std::string difference = compareRow(number, row, [&](int64_t column) {
-      return column < keys * width ? operand.memory[place(column)]
-                                   : std::bit_cast<float>(untouched);
-    });
-    if (!difference.empty()) {
-      return difference;
-    }
-    for (int64_t column = 0; column < keys * width; ++column) {
-      before[place(column)] = operand.memory[place(column)];
-    }
-  }
-  const bool isSame =
-      std::memcmp(before.data(), operand.memory.data(), before.size() * sizeof(float)) == 0;
-  return isSame ? "" : "it has changed more than the positions of its rows";
 }
 
 } // namespace heddle

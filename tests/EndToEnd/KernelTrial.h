@@ -37,6 +37,9 @@ private:
   mlir::Block *block;
 };
 
+/// Elements of a position of a cache, or of a sequence of a state.
+int64_t keptWidth(mlir::Type type);
+
 /// The operands of a kernel, and what it makes of them.
 class KernelTrial final : public dataflow::KernelRun {
 public:
@@ -64,12 +67,24 @@ private:
     std::vector<double> values;
     /// What was drawn for a buffer, before codes were made of it.
     std::vector<float> drawn;
-    /// As it lies in memory, with room to read on past the end.
+    /// As it lies in memory, with room to read on past the end; of a cache in bf16, pairs of
+    /// halves.
     std::vector<float> memory;
     /// The same, of weights that are encoded or in fewer bits.
     std::vector<std::byte> weights;
     std::vector<int32_t> blocks, lengths;
     HeddleCache view = {};
+  };
+
+  /// What lies where nothing may be written.
+  static constexpr uint32_t untouched = 0xFF812345;
+  /// Elements that may be read past an end.
+  static constexpr size_t slack = 64;
+
+  /// Where an element of a cache or a state is: the number of it in memory, or the bytes of its
+  /// code and of its scale.
+  struct Place {
+    int64_t element, scale;
   };
 
   KernelTrial(dataflow::KernelOp kernel, uint64_t seed);
@@ -79,13 +94,19 @@ private:
   void drawCache(unsigned index);
   void draw(std::vector<double> &values, double scale);
   static void lay(Operand &operand);
+  void drawKept(Operand &operand);
   /// What stands beside `values` when every element changes by some roundings of f32.
   void perturb();
 
   int64_t extent(int64_t dimension) const;
   int64_t rowElements(dataflow::BufferType type) const;
-  int64_t placeInCache(const Operand &operand, int64_t sequence, int64_t position,
-                       int64_t column) const;
+  static Place placeInBlock(const Operand &operand, int64_t block, int64_t position,
+                            int64_t column);
+  Place placeInCache(const Operand &operand, int64_t sequence, int64_t position,
+                     int64_t column) const;
+  /// What a cache or state has at a place; the same, bit by bit, in a copy of its memory.
+  static float keptAt(const Operand &operand, const Place &place);
+  static void takeOver(const Operand &operand, const Place &place, std::vector<float> &memory);
   void launch(const Artifact &artifact, const manifest::Dispatch &dispatch,
               std::vector<void *> results);
   /// A row of a result, with epilogue and norm if it is mapped; not a number where nothing is

@@ -134,13 +134,14 @@ Result<OwningOpRef<ModuleOp>> compileTo(MLIRContext &context, CompileRequest req
 
 /// Compiles a folder or a program and tries its kernels.
 void expectTwins(const std::string &path, const std::vector<std::string> &disabledPasses,
-                 const std::string &precision = "f32") {
+                 const std::string &precision = "f32", const std::string &cache = "f32") {
   SCOPED_TRACE(path + (disabledPasses.empty() ? "" : ", without passes"));
   const TemporaryFolder folder;
   auto context = createContext();
   CompileRequest request;
   request.path = path;
   request.precision = precision;
+  request.cache = cache;
   request.disabledPasses = disabledPasses;
   request.output = folder / "model.so";
   const Result<OwningOpRef<ModuleOp>> program = compileTo(*context, request);
@@ -203,6 +204,23 @@ TEST(KernelTwinsTest, AgreeOnBf16) {
   expectTwins(oracles + "t5-tiny", {}, "bf16");
   expectTwins(oracles + "marian-tiny", passesToDisable(), "bf16");
   expectTwins(oracles + "multimodel/multimodel-text", {}, "bf16");
+}
+
+// Caches in fewer bits: what is appended is rounded, and attention, its halves and nests read what
+// is kept; heads of odd sizes among them.
+TEST(KernelTwinsTest, AgreeOnNarrowCaches) {
+  for (const char *cache : {"bf16", "int8"}) {
+    for (const char *name : {"bart-tiny", "marian-tiny", "t5-tiny", "san-average", "local/mixed",
+                             "local/window-odd", "recurrent/lstm-general", "recurrent/gru-additive",
+                             "recurrent/location", "multimodel/multimodel-image-text"}) {
+      expectTwins(oracles + name, {}, "f32", cache);
+      expectTwins(oracles + name, passesToDisable(), "f32", cache);
+    }
+    for (const char *name : {"shared-heads-of-a-cache", "sum-over-shared-heads"}) {
+      expectTwins(HEDDLE_TEST_DATA "/EndToEnd/RandomPrograms/kept/" + std::string(name) + ".mlir",
+                  {}, "f32", cache);
+    }
+  }
 }
 
 // Nests that read one head of a cache for several, which few random programs have.

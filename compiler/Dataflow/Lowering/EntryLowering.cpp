@@ -186,17 +186,17 @@ LogicalResult EntryLowering::lowerSegments(BlockArgument argument) {
 Type EntryLowering::keptType(BlockArgument argument) {
   MLIRContext *context = entry.getContext();
   auto emitError = [&] { return entry.emitError(); };
-  // Values of the model level are f32.
-  Type element = Float32Type::get(context);
   if (auto state = dyn_cast<transformer::StateType>(argument.getType())) {
-    return StateType::getChecked(emitError, context, ArrayRef<int64_t>(state.getWidth()), element,
-                                 state.getKeyed());
+    // What each run changes as a whole would be rounded again and again.
+    return StateType::getChecked(emitError, context, ArrayRef<int64_t>(state.getWidth()),
+                                 Type(Float32Type::get(context)), state.getKeyed());
   }
-  int64_t width = cast<transformer::CacheType>(argument.getType()).getWidth();
+  auto cache = cast<transformer::CacheType>(argument.getType());
   auto chosen =
       layouts.find(entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName));
   CacheLayout layout = chosen == layouts.end() ? CacheLayout::Rows : chosen->second;
-  return CacheType::getChecked(emitError, context, ArrayRef<int64_t>(width), element, layout);
+  return CacheType::getChecked(emitError, context, ArrayRef<int64_t>(cache.getWidth()),
+                               cache.getElementType(), layout);
 }
 
 /// Whether what an operation computes does not depend on where the rows of choices are in their

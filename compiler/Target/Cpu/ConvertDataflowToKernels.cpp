@@ -132,6 +132,9 @@ static LogicalResult checkTable(dataflow::KernelOp kernel, unsigned operand) {
          << ", expected codes of i8 and one scale in f32 for each row";
 }
 
+/// What states have: each run changes all of one, and would round it again and again.
+static constexpr ElementType kStateElements[] = {ElementType::F32};
+
 /// Refuses a kernel with elements that the code of a target neither reads nor writes.
 static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescription &target) {
   auto inputs = kernel.getComputes().getInputs(kernel.getKernelType());
@@ -148,8 +151,13 @@ static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescri
     ElementType element = cache           ? cache.getElement()
                           : input.isState ? kernel.getOperandState(index).getElement()
                                           : kernel.getOperandBuffer(index).getElement();
-    ArrayRef<ElementType> known = isKept ? target.cacheElements : target.weightElements;
-    if (llvm::is_contained(known, element)) {
+    ArrayRef<ElementType> known = cache           ? target.cacheElements
+                                  : input.isState ? ArrayRef(kStateElements)
+                                                  : target.weightElements;
+    // Integers are codes: by themselves they have no scales.
+    const bool hasScales = !cache || !infoOf(element).isInteger() ||
+                           isa<transformer::QuantizedType>(cache.getElementType());
+    if (llvm::is_contained(known, element) && hasScales) {
       continue;
     }
     InFlightDiagnostic error = kernel.emitOpError("has ")

@@ -11,7 +11,8 @@ static constexpr int64_t kPanelColumns = 48;
 
 static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16,
                                                   ElementType::I8};
-static constexpr ElementType kCacheElements[] = {ElementType::F32};
+static constexpr ElementType kCacheElements[] = {ElementType::F32, ElementType::BF16,
+                                                 ElementType::I8};
 
 namespace {
 

@@ -124,6 +124,17 @@ static LogicalResult verifyLocations(EmitError emitError, Attention attention) {
          << Attribute(attention) << "'";
 }
 
+/// What has heads of a size has scales of whole heads, if it is a cache of codes.
+static LogicalResult verifyScales(EmitError emitError, FunctionType type, unsigned input,
+                                  int64_t size) {
+  auto cache = dyn_cast<CacheType>(type.getInput(input));
+  auto codes = cache ? dyn_cast<transformer::QuantizedType>(cache.getElementType()) : nullptr;
+  if (!codes || codes.getGroupOf(cache.getWidth()) % size == 0) {
+    return success();
+  }
+  return emitError() << "expects scales of whole heads of " << size << " elements, got " << cache;
+}
+
 static LogicalResult verifyBiasDistance(EmitError emitError, int64_t distance) {
   if (distance < 0 || distance > transformer::mostDistance) {
     return emitError() << "expects a bias distance of 0 to 2^20, got " << distance;
@@ -198,8 +209,10 @@ template <typename Attention> static std::string locationsOf(Attention attention
              : name;
 }
 
-static StringRef cachedOf(FunctionType type) {
-  return isa<CacheType>(type.getInput(1)) ? "_cached" : "";
+/// Keys, or the only values, that are a cache.
+static std::string cachedOf(FunctionType type) {
+  auto cache = dyn_cast<CacheType>(type.getInput(1));
+  return cache ? "_cached" + cache.getElementText() : std::string();
 }
 
 // --- naive twins -----------------------------------------------------------------------------
@@ -320,7 +333,7 @@ std::string AttentionAttr::getSizes(FunctionType type) const {
   name += pairsOf(getPairs());
   name += locationsOf(*this);
   name += getBiasDistance() > 0 ? "_bias" : "";
-  return name + maskOf(getVisibility(), getHidden()).str() + cachedOf(type).str();
+  return name + maskOf(getVisibility(), getHidden()).str() + cachedOf(type);
 }
 
 LogicalResult AttentionAttr::verifyNumbers(EmitError emitError) const {
@@ -365,6 +378,10 @@ LogicalResult AttentionAttr::verifyOperands(EmitError emitError, FunctionType ty
   if (spaceOfInput(type, 1) != spaceOfInput(type, 2)) {
     return emitError() << "expects keys and values of one row space, got " << type.getInput(1)
                        << " and " << type.getInput(2);
+  }
+  if (failed(verifyScales(emitError, type, 1, getKeySize())) ||
+      failed(verifyScales(emitError, type, 2, getValueSize()))) {
+    return failure();
   }
   return verifySpaces(emitError, type, 1, hidesLaterKeys() || getBiasDistance() > 0);
 }
@@ -437,6 +454,9 @@ SmallVector<KernelResult> AttentionWeightsAttr::getResults(FunctionType type) co
 }
 
 LogicalResult AttentionWeightsAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  if (failed(verifyScales(emitError, type, 1, getKeySize()))) {
+    return failure();
+  }
   return verifySpaces(emitError, type, 1, hidesLaterKeys() || getBiasDistance() > 0);
 }
 
@@ -495,6 +515,9 @@ SmallVector<KernelResult> AttendAttr::getResults(FunctionType type) const {
 }
 
 LogicalResult AttendAttr::verifyOperands(EmitError emitError, FunctionType type) const {
+  if (failed(verifyScales(emitError, type, 1, getValueSize()))) {
+    return failure();
+  }
   return verifySpaces(emitError, type, 1, hidesLaterKeys());
 }
 

@@ -3,6 +3,10 @@
 /// Kernels that change caches and states, and those that read a state.
 #include "dialects/Dataflow/Dataflow.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 using namespace mlir;
 
 namespace heddle::dataflow {
@@ -29,14 +33,39 @@ static KernelInput rowsOfWidth(KernelInput::Role role, int64_t width) {
   return {.role = role, .shape = SmallVector<int64_t>{tokensDimension, width}};
 }
 
+/// An f32 number as a cache keeps it in bf16.
+static double roundToBf16(double number) {
+  llvm::APFloat kept(static_cast<float>(number));
+  bool losesInfo = false;
+  kept.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return kept.convertToFloat();
+}
+
+/// An element of a row as a cache keeps it that has a scale for each group of its elements.
+static double keptAsCode(const KernelRun &run, int64_t group, int64_t row, int64_t column) {
+  constexpr float largestCode = 127;
+  float most = 0;
+  const int64_t first = column / group * group;
+  for (int64_t i = first; i < first + group; ++i) {
+    const auto magnitude = static_cast<float>(std::abs(run.at(1, row, i)));
+    if (!std::isfinite(magnitude)) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    most = std::max(most, magnitude);
+  }
+  const float scale = most / largestCode;
+  const float exact = scale == 0 ? 0 : static_cast<float>(run.at(1, row, column)) / scale;
+  return std::nearbyint(std::clamp(exact, -largestCode, largestCode)) * scale;
+}
+
 // --- append ----------------------------------------------------------------------------------
 
 StringRef AppendAttr::getNoun() const { return "a cache"; }
 
 std::string AppendAttr::getSizes(FunctionType type) const {
   auto cache = cast<CacheType>(type.getInput(0));
-  std::string name =
-      std::to_string(cache.getWidth()) + "_" + stringifyCacheLayout(cache.getLayout()).str();
+  std::string name = std::to_string(cache.getWidth()) + "_" +
+                     stringifyCacheLayout(cache.getLayout()).str() + cache.getElementText();
   const RowSpace rows = spaceOfInput(type, 1);
   return rows == RowSpace::tokens() ? name : name + "_of_" + std::string(rows.name());
 }
@@ -74,7 +103,12 @@ bool AppendAttr::hidesLaterKeys() const { return false; }
 
 std::optional<double> AppendAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                            int64_t column) const {
-  return run.at(1, row, column);
+  auto cache = cast<CacheType>(run.type.getInput(0));
+  if (auto codes = dyn_cast<transformer::QuantizedType>(cache.getElementType())) {
+    return keptAsCode(run, codes.getGroupOf(cache.getWidth()), row, column);
+  }
+  const double number = run.at(1, row, column);
+  return cache.getElementType().isBF16() ? roundToBf16(number) : number;
 }
 
 /// A state plus the rows of its sequence, up to and with `last`.

@@ -187,6 +187,7 @@ static void addPrecision(Json &line, const Model &model) {
   if (const std::vector<std::string> kept = keptLayersOf(model); !kept.empty()) {
     line["kept"] = kept;
   }
+  line["cache_precision"] = model.cachePrecision();
 }
 
 static Status benchShape(Bench &bench, Session &session, const Shape &shape) {

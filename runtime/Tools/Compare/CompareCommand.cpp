@@ -39,6 +39,7 @@ static Json describe(const CompareWork &work, const ComparedModel &side) {
   const double seconds = median(side.times);
   Json described = {{"file", side.model.path()},
                     {"precision", side.model.precision()},
+                    {"cache_precision", side.model.cachePrecision()},
                     {"weight_bytes", side.model.weightsSize()}};
   if (const std::vector<std::string> kept = keptLayersOf(side.model); !kept.empty()) {
     described["kept"] = kept;
@@ -200,6 +201,8 @@ static std::string compareTable(const Json &record) {
   text += countsText("tokens", a["tokens"], b["tokens"]);
   text +=
       rowText("precision", a["precision"].get<std::string>(), b["precision"].get<std::string>());
+  text += rowText("caches", a["cache_precision"].get<std::string>(),
+                  b["cache_precision"].get<std::string>());
   text += countsText("weight bytes", a["weight_bytes"], b["weight_bytes"]);
   if (!a.contains("cache_bytes_per_token")) {
     return text + fmt::format("\ncosine of embeddings: mean {:.6f}, least {:.6f}\nrank correlation "

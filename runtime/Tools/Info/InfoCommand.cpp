@@ -96,11 +96,11 @@ static Json summariseCaches(const std::vector<EntryInfo> &entries) {
 }
 
 /// The same in lines, for people; of a summary that is not null.
-static std::string cachesText(const Json &caches) {
-  std::string text = fmt::format("caches      {}, {} bytes a token: {} of the history, {} of the "
-                                 "memory\n",
-                                 caches["list"].size(), caches["bytes_per_token"].dump(),
-                                 caches["history"].dump(), caches["memory"].dump());
+static std::string cachesText(const Json &caches, const std::string &precision) {
+  std::string text = fmt::format(
+      "caches      {}, {}{} bytes a token: {} of the history, {} of the memory\n",
+      caches["list"].size(), precision == "none" ? "" : precision + ", ",
+      caches["bytes_per_token"].dump(), caches["history"].dump(), caches["memory"].dump());
   if (caches["state_bytes_per_sequence"] != 0) {
     text += fmt::format("states      {} bytes a sequence, however long\n",
                         caches["state_bytes_per_sequence"].dump());
@@ -301,9 +301,7 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
                                  {"tensors", kept.tensors},
                                  {"bytes", kept.bytes}});
   }
-  if (!model.sourceFormat().empty()) {
-    described["source_format"] = model.sourceFormat();
-  }
+  described["cache_precision"] = model.cachePrecision();
   described["targets"] = model.targets();
   described["this_machine"] = chosenTarget(model);
   described["file_bytes"] = model.fileSize();
@@ -470,7 +468,7 @@ static std::string modelText(const Json &model) {
     out += fmt::format("sharing     {}, as asked for when it was compiled\n", text("sharing"));
   }
   if (model.contains("caches")) {
-    out += cachesText(model["caches"]);
+    out += cachesText(model["caches"], text("cache_precision"));
   }
   if (model.contains("calibration")) {
     const Json &calibration = model["calibration"];

@@ -277,10 +277,12 @@ static Status writeTrace(std::vector<std::unique_ptr<ProfileWork>> &works,
 
 static Json machineRecord(const Model &model, const ProfileOptions &options, double peak,
                           double bandwidth) {
-  Json record = {{"model", options.model}, {"isa", model.isa()}, {"precision", model.precision()}};
+  Json record = {
+      {"model", options.model}, {"isa", model.isa()}, {"precision", model.precision()}};
   if (const std::vector<std::string> kept = keptLayersOf(model); !kept.empty()) {
     record["kept"] = kept;
   }
+  record["cache_precision"] = model.cachePrecision();
   record["threads"] = options.threads;
   record["peak_gflops"] = rounded(peak, 1);
   record["bandwidth_gb_per_s"] = rounded(bandwidth, 2);
@@ -351,10 +353,12 @@ Status execute(const ProfileOptions &given) {
   record["works"] = Json::array();
   OutputStream out = OutputStream::standard();
   if (!options.json) {
-    HEDDLE_TRY(out.write(fmt::format(
-        "{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n", options.model,
-        precisionText(model.precision(), keptLayersOf(model)), model.isa(), options.threads,
-        options.threads == 1 ? "thread" : "threads", peak, bandwidth)));
+    HEDDLE_TRY(
+        out.write(fmt::format("{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n",
+                              options.model,
+                              precisionText(model.precision(), keptLayersOf(model)), model.isa(),
+                              options.threads,
+                              options.threads == 1 ? "thread" : "threads", peak, bandwidth)));
   }
   for (const std::unique_ptr<ProfileWork> &work : works) {
     HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak));

@@ -29,10 +29,13 @@
  * blocks[s * blocks_pitch + p / HEDDLE_BLOCK].
  * A block holds width * HEDDLE_BLOCK elements of the type that the manifest says: keys lie
  * [width][HEDDLE_BLOCK], so that a vector of scores is a sum over the head size lane by lane;
- * everything else lies [HEDDLE_BLOCK][width]. A state has one row of width elements for each
- * sequence of the run, in block blocks[s * blocks_pitch]; before a sequence's first position it is
- * zero, whatever is there, unless another entry has given it. Field order is the layout compiled
- * code reads: eight bytes each. */
+ * everything else lies [HEDDLE_BLOCK][width]. Elements of i8 are the bytes of codes from -127 to
+ * 127 and of the scales of groups of these, in f32: keys lie as their scales,
+ * [groups][HEDDLE_BLOCK], and then their codes; everything else position by position, scales
+ * first, in whole words. A state has one row of width elements for each sequence of the run, in
+ * block blocks[s * blocks_pitch]; before a sequence's first position it is zero, whatever is there,
+ * unless another entry has given it. Field order is the layout compiled code reads: eight bytes
+ * each. */
 typedef struct HeddleCache {
   void *memory;              /* this cache's part of block 0 */
   int64_t block_stride;      /* bytes from a block to the next */

@@ -211,11 +211,11 @@ public:
   /// The precision of all weights, and of products with them, but those of keptLayers(): a name
   /// that `heddlec --precision` knows, for example "f32".
   std::string_view precision() const;
+  /// What caches keep of earlier rows, for example "bf16"; all types, "f32, bf16", where they
+  /// differ; "none" of a model without caches. States are f32.
+  std::string_view cachePrecision() const;
   /// Layers that were compiled in another precision (`heddlec --keep`).
   const std::vector<KeptLayersInfo> &keptLayers() const;
-  /// How the files that it was compiled from store weights where they are quantised already; empty
-  /// where they are not.
-  std::string_view sourceFormat() const;
   /// model_type of its configuration, for example "bert".
   std::string_view modelType() const;
   /// The compiler that wrote it, and its version.

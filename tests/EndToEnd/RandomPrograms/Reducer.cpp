@@ -380,7 +380,7 @@ static bool changeSizes(TestProgram &program, const SizeMap &sizes) {
     return type.clone(llvm::map_to_vector(type.getShape(), sizeOf));
   });
   replacer.addReplacement([&](CacheType type) -> std::optional<Type> {
-    return CacheType::get(type.getContext(), sizeOf(type.getWidth()));
+    return CacheType::get(type.getContext(), sizeOf(type.getWidth()), type.getElementType());
   });
   replacer.addReplacement([&](StateType type) -> std::optional<Type> {
     return StateType::get(type.getContext(), sizeOf(type.getWidth()), type.getKeyed());

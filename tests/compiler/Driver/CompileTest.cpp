@@ -287,6 +287,8 @@ const RequestCase requestCases[] = {
     {"PrecisionAndWord", [](auto &r) { r.precision = "int4-g3x"; },
      "precision is \"int4-g3x\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
      "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536"},
+    {"Cache", [](auto &r) { r.cache = "int3"; },
+     "cache is \"int3\", expected one of f32, bf16, int8; did you mean \"int8\"?"},
     {"KeptWithoutPrecision", [](auto &r) { r.keep = {"layer.1=int8", "layer.2"}; },
      "keep is \"layer.2\", expected LAYERS=PRECISION, for example attention.self=int8"},
     {"KeptInAnUnknownPrecision", [](auto &r) { r.keep = {"a=b=int3"}; },

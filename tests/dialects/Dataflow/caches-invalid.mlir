@@ -33,6 +33,63 @@ dataflow.kernel @cache_c2_pairs : (!dataflow.cache<[2], i4, keys>) -> !dataflow.
 
 // -----
 
+// expected-error@+1 {{expects codes of i8 with a scale in f32 for as many elements as divide the width 64, got '!transformer.quantized<i8, 48>'}}
+func.func private @cache_c3(!dataflow.cache<[64], !transformer.quantized<i8, 48>, keys>)
+
+// -----
+
+// expected-error@+1 {{expects codes of i8 with a scale in f32 for as many elements as divide the width 64, got '!transformer.quantized<i4, 32>'}}
+func.func private @cache_c3_zeros(!dataflow.cache<[64], !transformer.quantized<i4, 32>, keys>)
+
+// -----
+
+// expected-error@+1 {{expects a state of numbers, got '!transformer.quantized<i8, 64>'}}
+func.func private @state_c2_codes(!dataflow.state<[64], !transformer.quantized<i8, 64>>)
+
+// -----
+
+!codes = !transformer.quantized<i8, 24>
+!rows = !dataflow.buffer<[tokens, 48], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects scales of whole heads of 16 elements, got '!dataflow.cache<[48], !transformer.quantized<i8, 24>, keys>'}}
+dataflow.kernel @attention_scales_of_keys : (!rows, !dataflow.cache<[48], !codes, keys>, !dataflow.cache<[48], f32, rows>) -> !rows computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 16, scale = 5.000000e-01 : f32, visibility = <all>> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!codes = !transformer.quantized<i8, 24>
+!rows = !dataflow.buffer<[tokens, 48], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects scales of whole heads of 16 elements, got '!dataflow.cache<[48], !transformer.quantized<i8, 24>, rows>'}}
+dataflow.kernel @attention_scales_of_values : (!rows, !dataflow.cache<[48], f32, keys>, !dataflow.cache<[48], !codes, rows>) -> !rows computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 16, scale = 5.000000e-01 : f32, visibility = <all>> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!codes = !transformer.quantized<i8, 24>
+!rows = !dataflow.buffer<[tokens, 48], f32>
+!weights = !dataflow.buffer<[tokens, 3, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects scales of whole heads of 16 elements, got '!dataflow.cache<[48], !transformer.quantized<i8, 24>, keys>'}}
+dataflow.kernel @weights_scales : (!rows, !dataflow.cache<[48], !codes, keys>) -> !weights computes #dataflow.attention_weights<heads = 3, keySize = 16, scale = 5.000000e-01 : f32, visibility = <all>> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!codes = !transformer.quantized<i8, 24>
+!rows = !dataflow.buffer<[tokens, 48], f32>
+!weights = !dataflow.buffer<[tokens, 3, longest], f32>
+// expected-error@+1 {{'dataflow.kernel' op expects scales of whole heads of 16 elements, got '!dataflow.cache<[48], !transformer.quantized<i8, 24>, rows>'}}
+dataflow.kernel @attend_scales : (!weights, !dataflow.cache<[48], !codes, rows>) -> !rows computes #dataflow.attend<heads = 3, valueSize = 16, visibility = <all>> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
 // expected-error@+1 {{expects a position of at most 2^40 elements, got more}}
 dataflow.kernel @cache_c1_product : (!dataflow.cache<[1048577, 1048577], f32, keys>) -> !dataflow.cache<[1], f32, keys> computes #dataflow.append {
 ^bb0(%x: f32):

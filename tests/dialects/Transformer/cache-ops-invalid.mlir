@@ -6,6 +6,26 @@ func.func private @cache_c1(!transformer.cache<0>)
 
 // -----
 
+// expected-error@+1 {{expects a cache that keeps f32, bf16 or codes of i8 with scales in f32, got 'f16'}}
+func.func private @cache_c2(!transformer.cache<512, f16>)
+
+// -----
+
+// expected-error@+1 {{expects a cache that keeps f32, bf16 or codes of i8 with scales in f32, got '!transformer.quantized<i8, 64, bf16>'}}
+func.func private @cache_c2_scales(!transformer.cache<512, !transformer.quantized<i8, 64, bf16>>)
+
+// -----
+
+// expected-error@+1 {{expects a cache that keeps f32, bf16 or codes of i8 with scales in f32, got '!transformer.quantized<i4, 64>'}}
+func.func private @cache_c2_zeros(!transformer.cache<512, !transformer.quantized<i4, 64>>)
+
+// -----
+
+// expected-error@+1 {{expects a scale for as many elements as divide the width 512, got 48}}
+func.func private @cache_c3(!transformer.cache<512, !transformer.quantized<i8, 48>>)
+
+// -----
+
 func.func @append_c1(%c: !transformer.cache<512>, %k: tensor<?x384xf32>, %rows: !transformer.segments)
     -> !transformer.cache<512> {
   // expected-error@+1 {{'transformer.append' op failed to verify that the rows are as wide as the cache}}

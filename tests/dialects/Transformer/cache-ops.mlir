@@ -8,7 +8,7 @@
 func.func @decode(%k: tensor<?x512xf32>, %rows: !transformer.segments,
                   %memory: !transformer.segments {transformer.name = "memory"},
                   %c0: !transformer.cache<512> {transformer.name = "self.key"},
-                  %m0: !transformer.cache<64> {transformer.name = "cross.key"})
+                  %m0: !transformer.cache<64, bf16> {transformer.name = "cross.key"})
     -> (tensor<?x512xf32>, tensor<?x64xf32>,
         !transformer.cache<512> {transformer.name = "self.key"}) {
   // CHECK: transformer.append %[[C]], %{{.*}} in(%{{.*}}) : !transformer.cache<512>
@@ -17,7 +17,14 @@ func.func @decode(%k: tensor<?x512xf32>, %rows: !transformer.segments,
   %seen = transformer.history %rows
   // CHECK: transformer.cached %{{.*}} in(%{{.*}}) : !transformer.cache<512> -> tensor<?x512xf32>
   %keys = transformer.cached %c1 in(%seen) : !transformer.cache<512> -> tensor<?x512xf32>
-  // CHECK: transformer.cached %{{.*}} in(%{{.*}}) : !transformer.cache<64> -> tensor<?x64xf32>
-  %source = transformer.cached %m0 in(%memory) : !transformer.cache<64> -> tensor<?x64xf32>
+  // CHECK: transformer.cached %{{.*}} in(%{{.*}}) : !transformer.cache<64, bf16> -> tensor<?x64xf32>
+  %source = transformer.cached %m0 in(%memory) : !transformer.cache<64, bf16> -> tensor<?x64xf32>
   return %keys, %source, %c1 : tensor<?x512xf32>, tensor<?x64xf32>, !transformer.cache<512>
 }
+
+// f32 need not be said.
+// CHECK-LABEL: func.func private @wide(!transformer.cache<512>)
+func.func private @wide(!transformer.cache<512, f32>)
+
+// CHECK-LABEL: func.func private @codes(!transformer.cache<512, !transformer.quantized<i8, 64>>, !transformer.cache<48, !transformer.quantized<i8, row>>)
+func.func private @codes(!transformer.cache<512, !transformer.quantized<i8, 64>>, !transformer.cache<48, !transformer.quantized<i8, row>>)

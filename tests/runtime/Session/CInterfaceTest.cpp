@@ -48,6 +48,7 @@ TEST(CInterface, Describes) {
   const ModelPointer model = load(&options);
   EXPECT_NE(std::string(heddle_model_isa(model.get())).find("x86-64"), std::string::npos);
   EXPECT_STREQ(heddle_model_precision(model.get()), "f32");
+  EXPECT_STREQ(heddle_model_cache_precision(model.get()), "none");
   EXPECT_STREQ(heddle_model_source_format(model.get()), "");
   EXPECT_EQ(heddle_model_kept_count(model.get()), 0);
   EXPECT_EQ(heddle_model_entry_count(model.get()), 2);
@@ -194,6 +195,7 @@ TEST(CInterface, AnswersNull) {
   expectNull(heddle_model_tokenize(nullptr, "", 0, nullptr, 0, nullptr), "model");
   EXPECT_EQ(heddle_model_isa(nullptr), nullptr);
   EXPECT_EQ(heddle_model_precision(nullptr), nullptr);
+  EXPECT_EQ(heddle_model_cache_precision(nullptr), nullptr);
   EXPECT_EQ(heddle_model_source_format(nullptr), nullptr);
   EXPECT_EQ(heddle_model_kept_count(nullptr), 0);
   EXPECT_EQ(heddle_model_entry_count(nullptr), 0);

@@ -298,6 +298,7 @@ TEST(Session, DescribesEntries) {
   EXPECT_EQ(model.parameters()[0].name, "words");
   EXPECT_EQ(model.parameters()[0].shape, (std::vector<int64_t>{fixture::words, width}));
   EXPECT_EQ(model.precision(), "f32");
+  EXPECT_EQ(model.cachePrecision(), "none");
   EXPECT_TRUE(model.keptLayers().empty());
   EXPECT_EQ(model.sourceFormat(), "");
   EXPECT_EQ(model.modelType(), "test");

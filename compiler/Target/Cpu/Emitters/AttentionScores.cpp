@@ -31,8 +31,24 @@ static Value keysFrom(AttentionTile &a, Value position) {
                    a.firstTransposed ? code.subtract(position, a.firstTransposed) : position);
   }
   Value block = a.keyCache.blockAt(code, a.keyBlocks, position);
-  Value head = code.at(block, code.multiply(a.keyHead(), a.keySize * HEDDLE_BLOCK));
-  return code.at(head, code.remainder(position, HEDDLE_BLOCK));
+  return a.keyPlaces.elementAt(code, block, code.remainder(position, HEDDLE_BLOCK),
+                               code.multiply(a.keyHead(), a.keySize));
+}
+
+// The scales of their codes, a key a lane; null of numbers.
+static Value keyScales(AttentionTile &a, Value position) {
+  VectorCode &code = a.code;
+  if (!a.keyPlaces.hasScales()) {
+    return {};
+  }
+  Value block = a.keyCache.blockAt(code, a.keyBlocks, position);
+  return code.loadVector(a.keyPlaces.scaleAt(code, block, code.remainder(position, HEDDLE_BLOCK),
+                                             code.multiply(a.keyHead(), a.keySize)));
+}
+
+// A vector of keys, `line` elements after where one begins.
+static Value loadKeys(const AttentionTile &a, Value start, Value line) {
+  return a.code.loadStored(a.code.storedAt(start, line, a.keyElement), a.keyElement);
 }
 
 void transposeKeys(AttentionTile &a) {
@@ -64,20 +80,20 @@ void transposeKeys(AttentionTile &a) {
 
 // Products of one register tile: rows of queries times vectors of keys, each of which begins where
 // `keys` says.
-static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries,
-                                    ArrayRef<Value> keys) {
+static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries, ArrayRef<Value> keys,
+                                    ArrayRef<Value> scales) {
   VectorCode &code = a.code;
   auto vectors = static_cast<int64_t>(keys.size());
   int64_t size = a.keySize, unroll = size % 4 == 0 ? 4 : 1;
   SmallVector<Value> sums(a.rows * vectors, code.splat(0));
-  return code.loop(code.integer(0), code.integer(size), unroll, sums,
+  sums = code.loop(code.integer(0), code.integer(size), unroll, sums,
                    [&](Value first, ValueRange carried) {
                      SmallVector<Value> next(carried);
                      for (int64_t u = 0; u < unroll; ++u) {
                        Value d = code.add(first, u), line = code.multiply(d, a.pitch);
                        SmallVector<Value> loaded;
                        for (Value start : keys) {
-                         loaded.push_back(code.loadVector(code.at(start, line)));
+                         loaded.push_back(loadKeys(a, start, line));
                        }
                        for (int64_t r = 0; r < a.rows; ++r) {
                          Value q = code.broadcast(code.loadScalar(code.at(queries[r], d)));
@@ -89,6 +105,12 @@ static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries,
                      }
                      return next;
                    });
+  // The codes of a key have one scale.
+  for (auto [number, sum] : llvm::enumerate(sums)) {
+    Value scale = scales[number % keys.size()];
+    sum = scale ? code.multiplyFloat(sum, scale) : sum;
+  }
+  return sums;
 }
 
 namespace {
@@ -108,15 +130,17 @@ struct PairRows {
 
 // The same with the maths f of a pair of elements: sums over d of weights[d] f(q[d], k[d]), to
 // whose k is added what the row looks at.
-static SmallVector<Value> pairSums(AttentionTile &a, const PairRows &rows, ArrayRef<Value> keys) {
+static SmallVector<Value> pairSums(AttentionTile &a, const PairRows &rows, ArrayRef<Value> keys,
+                                   ArrayRef<Value> scales) {
   VectorCode &code = a.code;
   SmallVector<Value> sums(rows.queries.size() * keys.size(), code.splat(0));
   return code.loop(code.integer(0), code.integer(a.keySize), 1, sums,
                    [&](Value d, ValueRange carried) {
                      Value line = code.multiply(d, a.pitch);
                      SmallVector<Value> loaded, elements, next;
-                     for (Value start : keys) {
-                       loaded.push_back(code.loadVector(code.at(start, line)));
+                     for (auto [start, scale] : llvm::zip_equal(keys, scales)) {
+                       Value key = loadKeys(a, start, line);
+                       loaded.push_back(scale ? code.multiplyFloat(key, scale) : key);
                      }
                      for (size_t row = 0; row < rows.queries.size(); ++row) {
                        elements.append(loaded);
@@ -141,14 +165,14 @@ static SmallVector<Value> pairSums(AttentionTile &a, const PairRows &rows, Array
 // Those of a register tile, as many rows at a time as have kMostPairs: f has constants that it
 // wants in registers too, and loading keys again is nothing beside it. `key` is the first of them.
 static SmallVector<Value> pairTile(AttentionTile &a, PairRows rows, ArrayRef<Value> keys,
-                                   Value key) {
+                                   ArrayRef<Value> scales, Value key) {
   SmallVector<Value> sums;
   for (Value &lines : rows.lines) {
     lines = a.code.at(lines, key);
   }
   size_t all = rows.queries.size(), together = std::max<size_t>(kMostPairs / keys.size(), 1);
   for (size_t first = 0; first < all; first += together) {
-    sums.append(pairSums(a, rows.slice(first, std::min(together, all - first)), keys));
+    sums.append(pairSums(a, rows.slice(first, std::min(together, all - first)), keys, scales));
   }
   return sums;
 }
@@ -283,12 +307,14 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
     emitBias(a, tile, firstKey, from, end);
   }
   auto group = [&](Value j, ValueRange carried, int64_t vectors) {
-    SmallVector<Value> keys, next(carried);
+    SmallVector<Value> keys, scales, next(carried);
     for (int64_t v = 0; v < vectors; ++v) {
-      keys.push_back(keysFrom(a, code.add(code.add(firstKey, j), v * code.lanes)));
+      Value position = code.add(code.add(firstKey, j), v * code.lanes);
+      keys.push_back(keysFrom(a, position));
+      scales.push_back(keyScales(a, position));
     }
-    SmallVector<Value> sums =
-        a.pairs ? pairTile(a, rows, keys, code.add(firstKey, j)) : scoreTile(a, rows.queries, keys);
+    SmallVector<Value> sums = a.pairs ? pairTile(a, rows, keys, scales, code.add(firstKey, j))
+                                      : scoreTile(a, rows.queries, keys, scales);
     for (int64_t r = 0; r < a.rows; ++r) {
       for (int64_t v = 0; v < vectors; ++v) {
         Value first = code.add(j, v * code.lanes);

@@ -14,13 +14,15 @@ static constexpr int64_t kFewRows = 4;
 
 // A cache, or rows whose address and stride it returns.
 static std::pair<Value, int64_t> loadRows(AttentionTile &a, const KernelBody &body, int64_t number,
-                                          CacheFields &cache) {
+                                          CacheFields &cache, CacheBlock &places, Type &element) {
   Value address = body.operand(a.code, number);
   if (dataflow::CacheType type = body.kernel.getOperandCache(number)) {
     a.isCached = true;
     a.positions = a.queryRows.positions(a.code);
     cache = CacheFields::load(a.code, address);
-    return {Value(), type.getWidth()};
+    places = CacheBlock(type);
+    element = places.element;
+    return {Value(), places.positionStride};
   }
   return {address, body.kernel.getOperandBuffer(number).getRowElements()};
 }
@@ -87,11 +89,12 @@ static Value segmentOf(AttentionTile &a, const CacheFields &cache, Value row) {
 }
 
 void loadKeys(AttentionTile &a, const KernelBody &body, int64_t number) {
-  std::tie(a.key, a.keyStride) = loadRows(a, body, number, a.keyCache);
+  std::tie(a.key, a.keyStride) = loadRows(a, body, number, a.keyCache, a.keyPlaces, a.keyElement);
 }
 
 void loadValues(AttentionTile &a, const KernelBody &body, int64_t number) {
-  std::tie(a.value, a.valueStride) = loadRows(a, body, number, a.valueCache);
+  std::tie(a.value, a.valueStride) =
+      loadRows(a, body, number, a.valueCache, a.valuePlaces, a.valueElement);
 }
 
 void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t distance) {
@@ -232,19 +235,25 @@ static void emitTiles(AttentionTile &a, Value row, Value last,
 }
 
 // Elements of a cache line.
-static constexpr int64_t kLine = kLineBytes / sizeof(float);
+static int64_t elementsOfLine(Type element) {
+  return 8 * kLineBytes / element.getIntOrFloatBitWidth();
+}
 
 // Asks for the cached keys of a sequence that `head` reads.
 static void askForKeys(AttentionTile &a, const CachedSequence &sequence, Value head) {
   VectorCode &code = a.code;
-  int64_t size = a.keySize * HEDDLE_BLOCK;
-  int64_t linesTogether = std::min<int64_t>(8, size / kLine);
+  int64_t size = a.keySize * HEDDLE_BLOCK, line = elementsOfLine(a.keyElement);
+  int64_t linesTogether = std::clamp<int64_t>(size / line, 1, 8);
+  Value element = code.multiply(code.divide(head, a.keyShare), a.keySize);
   code.loop(sequence.first, sequence.count, HEDDLE_BLOCK, [&](Value position) {
     Value block = a.keyCache.blockAt(code, sequence.keyBlocks, position);
-    Value keys = code.at(block, code.multiply(code.divide(head, a.keyShare), size));
-    code.loop(code.integer(0), code.integer(size), linesTogether * kLine, [&](Value first) {
+    Value keys = a.keyPlaces.elementAt(code, block, code.integer(0), element);
+    if (a.keyPlaces.hasScales()) {
+      code.prefetch(a.keyPlaces.scaleAt(code, block, code.integer(0), element));
+    }
+    code.loop(code.integer(0), code.integer(size), linesTogether * line, [&](Value first) {
       for (int64_t i = 0; i < linesTogether; ++i) {
-        code.prefetch(code.at(keys, code.add(first, i * kLine)));
+        code.prefetch(code.storedAt(keys, code.add(first, i * line), a.keyElement));
       }
     });
   });
@@ -253,13 +262,14 @@ static void askForKeys(AttentionTile &a, const CachedSequence &sequence, Value h
 // Asks for the cached values of a sequence that `head` reads.
 static void askForValues(AttentionTile &a, const CachedSequence &sequence, Value head) {
   VectorCode &code = a.code;
+  int64_t line = elementsOfLine(a.valueElement);
+  Value element = code.multiply(code.divide(head, a.valueShare), a.valueSize);
   code.loop(sequence.first, sequence.count, HEDDLE_BLOCK, [&](Value position) {
     Value block = a.valueCache.blockAt(code, sequence.valueBlocks, position);
-    Value values = code.at(block, code.multiply(code.divide(head, a.valueShare), a.valueSize));
     code.loop(code.integer(0), code.integer(HEDDLE_BLOCK), 1, [&](Value row) {
-      Value first = code.at(values, code.multiply(row, a.valueStride));
-      for (int64_t i = 0; i < a.valueSize; i += kLine) {
-        code.prefetch(code.at(first, i));
+      Value first = a.valuePlaces.elementAt(code, block, row, element);
+      for (int64_t i = 0; i < a.valueSize; i += line) {
+        code.prefetch(code.storedAt(first, code.integer(i), a.valueElement));
       }
     });
   });
@@ -276,7 +286,8 @@ static void askForHead(AttentionTile &a, const CachedSequence &sequence, Value h
   if (!sequence.valueBlocks) {
     return;
   }
-  int64_t headsOfLine = kLine % a.valueSize == 0 ? kLine / a.valueSize : 1;
+  int64_t line = elementsOfLine(a.valueElement);
+  int64_t headsOfLine = line % a.valueSize == 0 ? line / a.valueSize : 1;
   if (isFirst || headsOfLine == 1) {
     askForValues(a, sequence, head);
     return;

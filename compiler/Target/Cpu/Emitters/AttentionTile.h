@@ -18,6 +18,7 @@
 #ifndef HEDDLE_COMPILER_TARGET_CPU_EMITTERS_ATTENTIONTILE_H
 #define HEDDLE_COMPILER_TARGET_CPU_EMITTERS_ATTENTIONTILE_H
 
+#include "compiler/Target/Cpu/Emitters/CacheBlock.h"
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
 #include <limits>
@@ -49,7 +50,8 @@ struct LocationInput {
   int64_t heads, taps;
 };
 
-/// The kernel, and the sequence, head and tile size at hand. Addresses are of f32 elements.
+/// The kernel, and the sequence, head and tile size at hand. Addresses are of f32 elements, but for
+/// those of cached keys and values, which are widened as they are loaded.
 struct AttentionTile {
   VectorCode &code;
   int64_t rows; // queries of a tile
@@ -64,6 +66,9 @@ struct AttentionTile {
   KernelResult result = {};
   mlir::Value query = {}, key = {}, value = {};
   CacheFields keyCache = {}, valueCache = {};
+  /// What elements of keys and values are stored as, and where caches have them.
+  mlir::Type keyElement = code.f32, valueElement = code.f32;
+  CacheBlock keyPlaces = {}, valuePlaces = {};
   /// Neighbouring heads of queries that have one head of keys, and one of values.
   int64_t keyShare = 1, valueShare = 1;
   /// Neighbouring heads that have both in common: a tile has queries of these.

@@ -11,17 +11,25 @@ using namespace mlir;
 
 namespace heddle {
 
-// Calls `key(j, line, carried)` for the keys firstKey + j, `from` <= j < `to`; `line` is the row of
-// V of the head at hand.
+namespace {
+/// A row of V of the head at hand, and the scale of its codes; null of numbers.
+struct ValueLine {
+  Value address, scale = {};
+};
+} // namespace
+
+// Calls `key(j, line, carried)` for the keys firstKey + j, `from` <= j < `to`.
 static SmallVector<Value>
 overValues(AttentionTile &a, Value firstKey, Value from, Value to, SmallVector<Value> carried,
-           function_ref<SmallVector<Value>(Value j, Value line, ValueRange carried)> key) {
+           function_ref<SmallVector<Value>(Value j, ValueLine line, ValueRange carried)> key) {
   VectorCode &code = a.code;
   Value column = code.multiply(a.valueHead(), a.valueSize);
   if (!a.isCached) {
     Value values = code.at(code.at(a.value, column),
                            code.multiply(code.add(a.firstKey, firstKey), a.valueStride));
-    auto lineOf = [&](Value j) { return code.at(values, code.multiply(j, a.valueStride)); };
+    auto lineOf = [&](Value j) {
+      return ValueLine{code.at(values, code.multiply(j, a.valueStride))};
+    };
     Value pairs = code.multiply(code.divide(code.subtract(to, from), 2), 2);
     Value end = code.add(from, pairs);
     carried = code.loop(from, end, 2, carried, [&](Value j, ValueRange sums) {
@@ -34,11 +42,17 @@ overValues(AttentionTile &a, Value firstKey, Value from, Value to, SmallVector<V
   Value firstBlock = code.multiply(code.divide(from, HEDDLE_BLOCK), HEDDLE_BLOCK);
   return code.loop(firstBlock, to, HEDDLE_BLOCK, carried, [&](Value first, ValueRange outer) {
     Value block = a.valueCache.blockAt(code, a.valueBlocks, code.add(firstKey, first));
-    Value values = code.at(block, column);
     Value begin = code.larger(code.subtract(from, first), code.integer(0));
     Value end = code.smaller(code.subtract(to, first), code.integer(HEDDLE_BLOCK));
+    auto lineOf = [&](Value j) {
+      ValueLine line{a.valuePlaces.elementAt(code, block, j, column)};
+      if (a.valuePlaces.hasScales()) {
+        line.scale = code.loadScalar(a.valuePlaces.scaleAt(code, block, j, column));
+      }
+      return line;
+    };
     return code.loop(begin, end, 1, outer, [&](Value j, ValueRange sums) {
-      return key(code.add(first, j), code.at(values, code.multiply(j, a.valueStride)), sums);
+      return key(code.add(first, j), lineOf(j), sums);
     });
   });
 }
@@ -68,15 +82,15 @@ SmallVector<Value> addValues(AttentionTile &a, ValueGroup group, ArrayRef<Value>
     }
     return a.hidden ? code.select(isSeen, isSeen, isNotZero(code, weight)) : isSeen;
   };
-  auto key = [&](Value j, Value line, ValueRange carried, bool isHiddenFromSome) {
+  auto key = [&](Value j, ValueLine line, ValueRange carried, bool isHiddenFromSome) {
     SmallVector<Value> next(carried), loaded;
     for (int64_t v = group.first; v < group.first + group.count; ++v) {
-      loaded.push_back(
-          code.loadVector(code.at(line, v * code.lanes), code.validLanes(v, a.valueSize)));
+      Value address = code.storedAt(line.address, code.integer(v * code.lanes), a.valueElement);
+      loaded.push_back(code.loadStored(address, a.valueElement, code.validLanes(v, a.valueSize)));
     }
     for (int64_t r = 0; r < a.rows; ++r) {
       Value scalar = code.loadScalar(code.at(weights[r], j));
-      Value weight = code.broadcast(scalar);
+      Value weight = code.broadcast(line.scale ? code.multiplyFloat(scalar, line.scale) : scalar);
       for (int64_t v = 0; v < group.count; ++v) {
         Value &sum = next[r * group.count + v];
         Value with = code.fma(weight, loaded[v], sum);
@@ -87,9 +101,10 @@ SmallVector<Value> addValues(AttentionTile &a, ValueGroup group, ArrayRef<Value>
     return next;
   };
   auto add = [&](Value from, Value to, bool isHiddenFromSome) {
-    sums = overValues(a, firstKey, from, to, sums, [&](Value j, Value line, ValueRange carried) {
-      return key(j, line, carried, isHiddenFromSome);
-    });
+    sums =
+        overValues(a, firstKey, from, to, sums, [&](Value j, ValueLine line, ValueRange carried) {
+          return key(j, line, carried, isHiddenFromSome);
+        });
   };
   // The keys that all rows have, from `shared` on; before and after them, those of some.
   Value shared = code.integer(0);

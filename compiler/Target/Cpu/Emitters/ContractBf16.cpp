@@ -75,23 +75,9 @@ RoundedRows::RoundedRows(const TargetDescription &target, dataflow::ContractAttr
 
 int64_t RoundedRows::mostBytes(int64_t k) { return bytesOf(k, sizeof(float)); }
 
-// Numbers rounded to bf16, in f32: ties go to the even number.
+// Numbers rounded to bf16, in f32.
 static Value rounded(VectorCode &code, Value numbers) {
-  Pairs pairs(code);
-  Value bits = pairs.as(pairs.words, numbers);
-  Value last = arith::AndIOp::create(
-      code.builder, code.location,
-      arith::ShRUIOp::create(code.builder, code.location, bits, pairs.splat(kHalfBits)),
-      pairs.splat(1));
-  // Half of the last bit that stays is added, or a little less. The exponent follows, to infinity
-  // too; what is no number stays.
-  constexpr int32_t lessThanHalf = 0x7FFF;
-  Value sum = arith::AddIOp::create(
-      code.builder, code.location, bits,
-      arith::AddIOp::create(code.builder, code.location, last, pairs.splat(lessThanHalf)));
-  Value isNan = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::UNO,
-                                      numbers, numbers);
-  return code.select(isNan, numbers, pairs.second(sum));
+  return Pairs(code).second(code.roundedToBf16(numbers));
 }
 
 void RoundedRows::emitGroup(VectorCode &code, Value from, Value to) const {

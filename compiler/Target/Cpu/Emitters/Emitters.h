@@ -75,10 +75,6 @@ uint64_t unpackedPanelBytes(dataflow::KernelOp kernel);
 /// Applies the kernel's norm, in place, to the finished row at `row` of `width` elements.
 void emitRowNorm(VectorCode &code, const KernelBody &body, mlir::Value row, int64_t width);
 
-/// The address of an element of a position of a cache, of a type and in the block that holds it.
-mlir::Value cacheElement(VectorCode &code, dataflow::CacheType type, mlir::Value block,
-                         mlir::Value position, mlir::Value element);
-
 /// Writes what a kernel of a family computes. Each emitter is a specialization in a file of its
 /// own: without one for every family of the dialect the target does not link.
 template <typename Family> void emit(VectorCode &code, const KernelBody &body, Family computes);

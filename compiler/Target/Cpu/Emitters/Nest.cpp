@@ -2,7 +2,10 @@
 ///
 /// Plain loop nests over named axes, one element at a time: the unfused twin of every fast kernel.
 /// Nothing here is vectorised, tiled or reordered.
+#include "compiler/Target/Cpu/Emitters/CacheBlock.h"
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
+
+#include "heddle/Abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -88,8 +91,8 @@ static int64_t axisSize(const Nest &nest, char axis) {
   return size;
 }
 
-// Position k of a cache: its element in a block [width][HEDDLE_BLOCK] or [HEDDLE_BLOCK][width].
-static Value addressInCache(Nest &nest, unsigned operand, CacheType type) {
+// Position k of a cache: its element, and the scale of codes.
+static Value addressInCache(Nest &nest, unsigned operand, CacheType type, Value *scale) {
   VectorCode &code = nest.code;
   Value position = nest.axes.at('k'), element = code.integer(0);
   for (auto [axis, size] : llvm::zip(axesOf(nest, operand).drop_front(), type.getShape())) {
@@ -97,7 +100,12 @@ static Value addressInCache(Nest &nest, unsigned operand, CacheType type) {
     element = code.add(code.multiply(element, size), index);
   }
   Value block = nest.caches.at(operand).blockAt(code, nest.blocks.at(operand), position);
-  return cacheElement(code, type, block, position, element);
+  CacheBlock places(type);
+  Value place = code.remainder(position, HEDDLE_BLOCK);
+  if (places.hasScales()) {
+    *scale = code.loadScalar(places.scaleAt(code, block, place, element));
+  }
+  return places.elementAt(code, block, place, element);
 }
 
 static Value resultAddress(Nest &nest) {
@@ -112,11 +120,9 @@ static Value resultAddress(Nest &nest) {
   return nest.result.at(code, indexIn(nest, axes.front(), shape.front()), column);
 }
 
+// The address of an element of a buffer.
 static Value addressOf(Nest &nest, unsigned operand) {
   VectorCode &code = nest.code;
-  if (CacheType cache = cacheOf(nest, operand)) {
-    return addressInCache(nest, operand, cache);
-  }
   BufferType type = bufferOf(nest, operand);
   StringRef axes = axesOf(nest, operand);
   Value element = code.integer(0);
@@ -137,6 +143,18 @@ static Value axisCount(Nest &nest, char axis) {
   return axis == 'k' ? nest.keyCount : nest.code.integer(axisSize(nest, axis));
 }
 
+// An element of an operand, at the current axes.
+static Value elementOf(Nest &nest, unsigned operand) {
+  VectorCode &code = nest.code;
+  CacheType cache = cacheOf(nest, operand);
+  if (!cache) {
+    return code.loadScalar(addressOf(nest, operand));
+  }
+  Value scale, address = addressInCache(nest, operand, cache, &scale);
+  Value element = code.loadStoredScalar(address, CacheBlock(cache).element);
+  return scale ? code.multiplyFloat(element, scale) : element;
+}
+
 // How far key k is after row t, as a column of a table: min(max(k - t, -D), D) + D.
 static Value relativeDistance(Nest &nest) {
   VectorCode &code = nest.code;
@@ -155,7 +173,7 @@ static Value besideKey(Nest &nest) {
   // What is read is always there; there is a key where there is a result.
   nest.axes['k'] =
       code.larger(code.smaller(place, code.subtract(nest.keyCount, 1)), code.integer(0));
-  Value element = code.loadScalar(addressOf(nest, 1));
+  Value element = elementOf(nest, 1);
   nest.axes['k'] = key;
   return code.select(isThere, element, code.number(0));
 }
@@ -169,7 +187,7 @@ static Value term(Nest &nest) {
   }
   for (unsigned i = 0; i < nest.computes.getNumNamed(); ++i) {
     bool slides = nest.computes.getSlides() && i == 0;
-    elements.push_back(slides ? besideKey(nest) : code.loadScalar(addressOf(nest, 1 + i)));
+    elements.push_back(slides ? besideKey(nest) : elementOf(nest, 1 + i));
   }
   Block &block = nest.body.kernel.getEpilogue().front();
   Value value = cloneScalarMaths(code, block, elements, code.f32);

@@ -22,6 +22,8 @@ namespace heddle {
 // it could do so in one copy of a loop's body and not in another, and a row's bits would depend on
 // which copy computes it.
 static constexpr unsigned kElementAlignment = 4;
+// Where the bits of a bf16 number lie in the f32 number of the same value.
+static constexpr int32_t kHalfBits = 16;
 
 VectorCode::VectorCode(OpBuilder &builder, Location location, const TargetDescription &target)
     : builder(builder), location(location), target(target), lanes(target.lanes),
@@ -142,6 +144,13 @@ Value VectorCode::loadStoredScalar(Value address, Type element) {
       LLVM::LoadOp::create(builder, location, builder.getIntegerType(bits), address, bits / 8);
   return widenStored(stored, element);
 }
+/// An integer, in each element of what has the type: of i32, or of a vector of them.
+static Value integerLike(VectorCode &code, Type type, int32_t value) {
+  auto words = dyn_cast<VectorType>(type);
+  TypedAttr bits = words ? TypedAttr(DenseElementsAttr::get(words, value))
+                         : code.builder.getI32IntegerAttr(value);
+  return arith::ConstantOp::create(code.builder, code.location, bits);
+}
 Value VectorCode::widenStored(Value stored, Type element) {
   auto like = [&](Type type) {
     auto of = dyn_cast<VectorType>(stored.getType());
@@ -156,13 +165,65 @@ Value VectorCode::widenStored(Value stored, Type element) {
   }
   // A bf16 number is the upper half of the f32 number of the same value.
   Value wide = arith::ExtUIOp::create(builder, location, like(i32), stored);
-  TypedAttr bits = builder.getI32IntegerAttr(16);
-  if (auto words = dyn_cast<VectorType>(wide.getType())) {
-    bits = DenseElementsAttr::get(words, bits);
-  }
-  Value half = arith::ConstantOp::create(builder, location, bits);
+  Value half = integerLike(*this, wide.getType(), kHalfBits);
   Value upper = arith::ShLIOp::create(builder, location, wide, half);
   return arith::BitcastOp::create(builder, location, like(f32), upper);
+}
+Value VectorCode::roundedToBf16(Value numbers) {
+  auto of = dyn_cast<VectorType>(numbers.getType());
+  Type words = of ? Type(of.clone(i32)) : i32;
+  auto constant = [&](int32_t value) { return integerLike(*this, words, value); };
+  // Half of the last bit that stays is added, or a little less. The exponent follows, to infinity
+  // too.
+  constexpr int32_t lessThanHalf = 0x7FFF, quiet = 0x400000;
+  Value bits = arith::BitcastOp::create(builder, location, words, numbers);
+  Value last = arith::ShRUIOp::create(builder, location, bits, constant(kHalfBits));
+  last = arith::AndIOp::create(builder, location, last, constant(1));
+  Value half = arith::AddIOp::create(builder, location, last, constant(lessThanHalf));
+  Value sum = arith::AddIOp::create(builder, location, bits, half);
+  // What tells it from infinity may be in the half that goes.
+  Value notNumber = arith::OrIOp::create(builder, location, bits, constant(quiet));
+  Value isNan =
+      arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, numbers, numbers);
+  return select(isNan, notNumber, sum);
+}
+/// Numbers of f32 as bits of bf16.
+static Value narrowed(VectorCode &code, Value numbers) {
+  Value words = code.roundedToBf16(numbers);
+  Value half = integerLike(code, words.getType(), kHalfBits);
+  Value upper = arith::ShRUIOp::create(code.builder, code.location, words, half);
+  Type i16 = code.builder.getI16Type();
+  auto of = dyn_cast<VectorType>(words.getType());
+  return arith::TruncIOp::create(code.builder, code.location, of ? Type(of.clone(i16)) : i16,
+                                 upper);
+}
+void VectorCode::storeStored(Value value, Value address, Type element, int64_t valid) {
+  if (element.isF32()) {
+    return storeVector(value, address, valid);
+  }
+  assert(element.isBF16() && "kernels write no other type");
+  Value bits = narrowed(*this, value);
+  if (valid == lanes) {
+    LLVM::StoreOp::create(builder, location, bits, address, sizeof(uint16_t));
+    return;
+  }
+  LLVM::MaskedStoreOp::create(builder, location, bits, address, firstLanes(*this, valid),
+                              sizeof(uint16_t));
+}
+void VectorCode::storeBytes(Value value, Value address, int64_t valid) {
+  if (valid == lanes) {
+    LLVM::StoreOp::create(builder, location, value, address, /*alignment=*/1);
+    return;
+  }
+  LLVM::MaskedStoreOp::create(builder, location, value, address, firstLanes(*this, valid),
+                              /*alignment=*/1);
+}
+void VectorCode::storeStoredScalar(Value value, Value address, Type element) {
+  if (element.isF32()) {
+    return storeScalar(value, address);
+  }
+  assert(element.isBF16() && "kernels write no other type");
+  LLVM::StoreOp::create(builder, location, narrowed(*this, value), address, sizeof(uint16_t));
 }
 void VectorCode::storeVector(Value value, Value address, int64_t valid) {
   if (valid == lanes) {
@@ -271,6 +332,9 @@ Value VectorCode::sumOfLanes(Value value) {
 }
 Value VectorCode::maximumOfLanes(Value value) {
   return foldLanes(*this, value, [&](Value a, Value b) { return maximum(a, b); });
+}
+Value VectorCode::maximumOfLanesOrNan(Value value) {
+  return foldLanes(*this, value, [&](Value a, Value b) { return maximumOrNan(a, b); });
 }
 Value VectorCode::sumsOfLanes(ArrayRef<Value> vectors) {
   return foldLanesOfEach(*this, SmallVector<Value>(vectors),

@@ -91,6 +91,20 @@ public:
   /// The numbers that bits of a type other than f32 stand for, in f32: of one element or of a
   /// vector.
   mlir::Value widenStored(mlir::Value stored, mlir::Type element);
+  /// Stores a vector of f32 as elements of f32 or bf16, as roundedToBf16() rounds. As
+  /// storeVector().
+  void storeStored(mlir::Value value, mlir::Value address, mlir::Type element, int64_t valid);
+  void storeStored(mlir::Value value, mlir::Value address, mlir::Type element) {
+    storeStored(value, address, element, lanes);
+  }
+  /// The same for one number.
+  void storeStoredScalar(mlir::Value value, mlir::Value address, mlir::Type element);
+  /// Stores the first `valid` of a vector of i8.
+  void storeBytes(mlir::Value value, mlir::Value address, int64_t valid);
+  /// The bits of f32 numbers rounded to bf16, ties to the even one, in the upper halves; the lower
+  /// ones are anything. What is no number stays none. Integers do it, since the instruction takes
+  /// small numbers for zero: all targets round alike. Of one number or of a vector.
+  mlir::Value roundedToBf16(mlir::Value numbers);
   /// A vector with zero in the lanes whose number plus `first` is not below `limit`: there it reads
   /// no memory.
   mlir::Value loadBelow(mlir::Value address, mlir::Value first, mlir::Value limit);
@@ -123,6 +137,8 @@ public:
   /// The sum and the maximum of all lanes, in a fixed order.
   mlir::Value sumOfLanes(mlir::Value vector);
   mlir::Value maximumOfLanes(mlir::Value vector);
+  /// The maximum of all lanes, or NaN if any is.
+  mlir::Value maximumOfLanesOrNan(mlir::Value vector);
   /// The same for each of at most as many vectors as lanes, bit by bit: lane i of the result is for
   /// vector i. Numbers that were stored one by one and loaded as a vector would wait for each
   /// other.

@@ -11,8 +11,17 @@ dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30
 
 // -----
 
-!keys = !dataflow.cache<[32], bf16, keys>
-// expected-error@+1 {{'dataflow.kernel' op has a cache of bf16 as operand #0, expected f32, which target 'x86-64-v4' computes with}}
+!keys = !dataflow.cache<[32], f16, keys>
+// expected-error@+1 {{'dataflow.kernel' op has a cache of f16 as operand #0, expected f32 or bf16 or i8 with scales, which target 'x86-64-v4' computes with}}
+dataflow.kernel @append : (!keys, !dataflow.buffer<[tokens, 32], f32>) -> !keys computes #dataflow.append {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+
+// -----
+
+!keys = !dataflow.cache<[32], i8, keys>
+// expected-error@+1 {{'dataflow.kernel' op has a cache of i8 as operand #0, expected f32 or bf16 or i8 with scales, which target 'x86-64-v4' computes with}}
 dataflow.kernel @append : (!keys, !dataflow.buffer<[tokens, 32], f32>) -> !keys computes #dataflow.append {
 ^bb0(%x: f32):
   dataflow.yield %x

@@ -184,7 +184,7 @@ TEST_F(RunDecoderTest, InfoShowsCachesAndGeneration) {
   for (const char *part :
        {"caches  2, 256 bytes a token appended, 0 read",
         "caches  4, 256 bytes a token appended, 256 read",
-        "caches      4, 512 bytes a token: 256 of the history, 256 of the memory\n",
+        "caches      4, f32, 512 bytes a token: 256 of the history, 256 of the memory\n",
         "\n  history  self.key: 128 bytes a token, as keys\n",
         "\n  memory  cross.value: 128 bytes a token, as rows\n",
         "generation  rules paper, start tokens [1], end tokens [2], pad token 0, suppressed tokens "

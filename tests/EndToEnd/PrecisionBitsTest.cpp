@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What every precision and every type of caches promises: a sentence has the same bits alone or
+/// beside others, in pieces of any size, on one thread or two. Fifty random batches for each.
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/DecodedPairs.h"
+
+#include <algorithm>
+#include <ostream>
+
+namespace heddle {
+namespace {
+
+constexpr int batches = 50;
+constexpr size_t sentences = 12;
+
+struct BitsCase {
+  const char *model;
+  const char *precision;
+  const char *cache;
+};
+[[maybe_unused]] void PrintTo(const BitsCase &each, std::ostream *stream) {
+  *stream << each.model << " in " << each.precision << ", caches in " << each.cache;
+}
+
+std::string compileCase(const BitsCase &each) {
+  return compileModel(
+      HEDDLE_TEST_DATA "/oracles/" + std::string(each.model),
+      {"--precision=" + std::string(each.precision), "--cache=" + std::string(each.cache)});
+}
+
+/// Numbers of some of the sentences, in any order; one may be there twice.
+std::vector<size_t> randomChoice(std::mt19937 &random) {
+  std::vector<size_t> chosen(random() % (2 * sentences) + 1);
+  std::ranges::generate(chosen, [&] { return random() % sentences; });
+  return chosen;
+}
+
+class EncoderBits : public testing::TestWithParam<BitsCase> {};
+
+TEST_P(EncoderBits, DependOnNothingButTheSentence) {
+  const std::string binary = compileCase(GetParam());
+  ASSERT_FALSE(binary.empty());
+  std::mt19937 random(21);
+  std::vector<Tokens> texts;
+  for (size_t i = 0; i < sentences; ++i) {
+    texts.push_back(randomTokens(random, random() % 40 + 1, 60));
+  }
+  for (const std::string &isa : runnableTargets(binary)) {
+    const Result<Model> model = Model::load(binary, {.isa = isa});
+    ASSERT_EQ(model.status().message(), "");
+    std::vector<Session> sessions;
+    for (const int threads : {1, 2}) {
+      Result<Session> session =
+          Session::create(*model, {.threads = threads, .schedule = Schedule::Cooperative});
+      ASSERT_EQ(session.status().message(), "");
+      sessions.push_back(*std::move(session));
+    }
+    std::vector<std::map<std::string, std::vector<float>>> alone;
+    for (const Tokens &text : texts) {
+      Ragged batch;
+      batch.append(text);
+      alone.push_back(runModel(sessions.front(), "encode", batch));
+    }
+    for (int trial = 0; trial < batches; ++trial) {
+      const std::vector<size_t> chosen = randomChoice(random);
+      Ragged batch;
+      std::map<std::string, std::vector<float>> expected;
+      for (const size_t number : chosen) {
+        batch.append(texts[number]);
+        for (const auto &[name, values] : alone[number]) {
+          expected[name].insert(expected[name].end(), values.begin(), values.end());
+        }
+      }
+      ASSERT_EQ(runModel(sessions[trial % 2], "encode", batch), expected)
+          << isa << ", batch " << trial;
+    }
+  }
+}
+
+class DecoderBits : public testing::TestWithParam<BitsCase> {};
+
+TEST_P(DecoderBits, DependOnNothingButThePair) {
+  const std::string binary = compileCase(GetParam());
+  ASSERT_FALSE(binary.empty());
+  for (const std::string &isa : runnableTargets(binary)) {
+    std::mt19937 random(22);
+    const std::unique_ptr<PagedDecoder> one = decoderOf(binary, isa, 1);
+    const std::unique_ptr<PagedDecoder> two = decoderOf(binary, isa, 2);
+    EXPECT_EQ(one->model().cachePrecision(), GetParam().cache);
+    const std::vector<Pair> pairs = randomPairs(*one, sentences, random);
+    std::vector<std::vector<float>> alone;
+    for (const auto &[source, target] : pairs) {
+      alone.push_back(logitsOf(*one, source, target, {target.size()}));
+      EXPECT_EQ(logitsOf(*two, source, target, randomPieces(target.size(), random)), alone.back())
+          << isa;
+    }
+    for (int trial = 0; trial < batches; ++trial) {
+      std::vector<Pair> batch;
+      std::vector<std::vector<float>> expected;
+      for (const size_t number : randomChoice(random)) {
+        batch.push_back(pairs[number]);
+        expected.push_back(alone[number]);
+      }
+      ASSERT_EQ(decodeTogether(trial % 2 == 0 ? *one : *two, batch, random), expected)
+          << isa << ", batch " << trial;
+    }
+    EXPECT_EQ(one->blocksInUse() + two->blocksInUse(), 0);
+  }
+}
+
+std::string nameOf(const testing::TestParamInfo<BitsCase> &info) {
+  std::string name =
+      std::string(info.param.model) + "_" + info.param.precision + "_cache_" + info.param.cache;
+  std::ranges::replace_if(name, [](char c) { return c == '-' || c == '/'; }, '_');
+  return name;
+}
+
+constexpr const char *names[] = {"f32",  "bf16-weights", "int8-weights", "bf16",
+                                 "int8", "int8-g128",    "int4"};
+
+std::vector<BitsCase> encoders() {
+  std::vector<BitsCase> cases;
+  for (const char *precision : names) {
+    cases.push_back({"bert-tiny", precision, "f32"});
+  }
+  return cases;
+}
+
+/// Every precision with each type of caches on one model; families that use caches in other ways.
+std::vector<BitsCase> decoders() {
+  std::vector<BitsCase> cases;
+  for (const char *precision : names) {
+    for (const char *cache : {"f32", "bf16", "int8"}) {
+      cases.push_back({"marian-tiny", precision, cache});
+    }
+  }
+  for (const char *model : {"t5-tiny", "san-average", "local/mixed", "recurrent/gru-additive"}) {
+    cases.push_back({model, "int8", "bf16"});
+    cases.push_back({model, "bf16", "int8"});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EncoderBits, testing::ValuesIn(encoders()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Models, DecoderBits, testing::ValuesIn(decoders()), nameOf);
+
+} // namespace
+} // namespace heddle

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What precisions and caches in fewer bits change of what models generate: how far distributions
+/// over the vocabulary are from those in f32, on texts that f32 has written, and whether a greedy
+/// search would write others.
+///
+/// A trained model must lose next to nothing. Weights that were drawn at random have no use for
+/// their digits: logits are nearly equal, and a rounding of one changes the order of many; there
+/// the bounds only notice what is broken.
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/DecodedPairs.h"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+namespace heddle {
+namespace {
+
+struct LossCase {
+  const char *precision;
+  const char *cache;
+  /// The most that the mean of the divergence may be, in nats: of a trained model, of any.
+  double mostTrained;
+  double mostRandom;
+};
+constexpr LossCase cases[] = {
+    {"f32", "bf16", 2e-4, 0.02},  {"f32", "int8", 1e-3, 0.05},  {"bf16", "f32", 2e-4, 0.02},
+    {"bf16", "bf16", 2e-4, 0.02}, {"int8", "f32", 1e-3, 0.05},  {"int8-g128", "f32", 1e-3, 0.05},
+    {"int8", "bf16", 1e-3, 0.05}, {"int8", "int8", 1e-3, 0.05}, {"int4", "f32", 1e-3, 1},
+};
+/// Where f32 prefers a token by more than this, all must.
+constexpr float clearMargin = 0.5;
+
+std::string nameOf(const LossCase &each) {
+  return std::string(each.precision) + ", caches " + each.cache;
+}
+
+/// A text that was written after a source, and the logits after each of its tokens.
+struct Written {
+  Tokens source, target;
+  std::vector<float> logits;
+};
+
+size_t firstLargest(std::span<const float> row) {
+  return static_cast<size_t>(std::ranges::max_element(row) - row.begin());
+}
+
+/// What a greedy search writes, with what it begins with.
+Written writeGreedily(PagedDecoder &decoder, const Tokens &source, size_t most) {
+  Written written{source, decoder.start(), {}};
+  const SourceId id = encodeOne(decoder, source);
+  const HypothesisId hypothesis = *decoder.start(id);
+  Tokens next = written.target;
+  while (true) {
+    const Extension extension{hypothesis, next};
+    Recorder recorder;
+    EXPECT_EQ(decoder.decode({&extension, 1}, recorder).message(), "");
+    written.logits.insert(written.logits.end(), recorder.logits.begin(), recorder.logits.end());
+    const auto width = static_cast<size_t>(recorder.width);
+    const auto token = static_cast<int32_t>(firstLargest(std::span(recorder.logits).last(width)));
+    if (decoder.isEnd(token) || written.target.size() == most) {
+      break;
+    }
+    next = {token};
+    written.target.push_back(token);
+  }
+  decoder.release(hypothesis);
+  decoder.release(id);
+  return written;
+}
+
+/// Log-probabilities of a row of logits.
+std::vector<double> logSoftmax(std::span<const float> row) {
+  const double most = *std::ranges::max_element(row);
+  double sum = 0;
+  for (const float logit : row) {
+    sum += std::exp(logit - most);
+  }
+  std::vector<double> logs;
+  for (const float logit : row) {
+    logs.push_back(logit - most - std::log(sum));
+  }
+  return logs;
+}
+
+/// What a model says of texts that f32 has written.
+struct Loss {
+  double divergence = 0;
+  int64_t rows = 0;
+  /// Rows of which f32 prefers a token clearly, and those of them where the other prefers it too.
+  int64_t clear = 0, equal = 0;
+
+  void add(std::span<const float> expected, std::span<const float> got) {
+    const std::vector<double> left = logSoftmax(expected), right = logSoftmax(got);
+    for (size_t i = 0; i < left.size(); ++i) {
+      divergence += std::exp(left[i]) * (left[i] - right[i]);
+    }
+    ++rows;
+    const size_t best = firstLargest(expected);
+    float second = -std::numeric_limits<float>::infinity();
+    for (size_t i = 0; i < expected.size(); ++i) {
+      second = i == best ? second : std::max(second, expected[i]);
+    }
+    if (expected[best] - second > clearMargin) {
+      ++clear;
+      equal += firstLargest(got) == best ? 1 : 0;
+    }
+  }
+  double mean() const { return divergence / static_cast<double>(rows); }
+};
+
+Loss lossOf(PagedDecoder &decoder, const std::vector<Written> &texts) {
+  Loss loss;
+  const auto width = static_cast<size_t>(decoder.vocabulary());
+  for (const Written &text : texts) {
+    const std::vector<float> got =
+        logitsOf(decoder, text.source, text.target, {text.target.size()});
+    for (size_t first = 0; first < got.size(); first += width) {
+      loss.add(std::span(text.logits).subspan(first, width), std::span(got).subspan(first, width));
+    }
+  }
+  return loss;
+}
+
+/// The losses of a folder in every precision, with what f32 writes after some sources.
+std::vector<Loss> lossesOf(const std::string &folder, const std::vector<Tokens> &sources) {
+  const std::unique_ptr<PagedDecoder> exact = decoderOf(compileModel(folder), "", 1);
+  std::vector<Written> texts;
+  texts.reserve(sources.size());
+  for (const Tokens &source : sources) {
+    texts.push_back(writeGreedily(*exact, source, 24));
+  }
+  std::vector<Loss> losses;
+  for (const LossCase &each : cases) {
+    const std::string binary = compileModel(folder, {"--precision=" + std::string(each.precision),
+                                                     "--cache=" + std::string(each.cache)});
+    losses.push_back(lossOf(*decoderOf(binary, "", 1), texts));
+    const Loss &loss = losses.back();
+    std::printf("%-46s %-24s KL %.2e, %ld of %ld clear tokens equal\n",
+                folder.substr(folder.find_last_of('/') + 1).c_str(), nameOf(each).c_str(),
+                loss.mean(), static_cast<long>(loss.equal), static_cast<long>(loss.clear));
+  }
+  return losses;
+}
+
+TEST(PrecisionLoss, ATrainedModelWritesTheSame) {
+  const std::string folder = HEDDLE_TEST_DATA "/../examples/dates/model";
+  const Result<Model> model = Model::load(compileModel(folder));
+  ASSERT_EQ(model.status().message(), "");
+  std::ifstream page(HEDDLE_TEST_DATA "/../examples/dates/page.txt");
+  std::vector<Tokens> sources;
+  for (std::string line; std::getline(page, line) && sources.size() < 40;) {
+    if (Result<Tokens> tokens = model->tokenize(line); tokens.ok() && !tokens->empty()) {
+      sources.push_back(*std::move(tokens));
+    }
+  }
+  ASSERT_GE(sources.size(), 10U);
+  const std::vector<Loss> losses = lossesOf(folder, sources);
+  for (size_t i = 0; i < losses.size(); ++i) {
+    EXPECT_LE(losses[i].mean(), cases[i].mostTrained) << nameOf(cases[i]);
+    EXPECT_GT(losses[i].clear, 0) << nameOf(cases[i]);
+    EXPECT_EQ(losses[i].equal, losses[i].clear) << nameOf(cases[i]);
+  }
+}
+
+class RandomWeights : public testing::TestWithParam<const char *> {};
+
+TEST_P(RandomWeights, LoseAFewOfTheirDigits) {
+  const std::string folder = HEDDLE_TEST_DATA "/oracles/" + std::string(GetParam());
+  const std::unique_ptr<PagedDecoder> decoder = decoderOf(compileModel(folder), "", 1);
+  std::mt19937 random(31);
+  std::vector<Tokens> sources;
+  for (const Pair &pair : randomPairs(*decoder, 6, random)) {
+    sources.push_back(pair.source);
+  }
+  const std::vector<Loss> losses = lossesOf(folder, sources);
+  for (size_t i = 0; i < losses.size(); ++i) {
+    EXPECT_LE(losses[i].mean(), cases[i].mostRandom) << nameOf(cases[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Oracles, RandomWeights,
+    testing::Values("transformer-post", "transformer-pre", "san-average", "local/mixed",
+                    "recurrent/gru-additive", "recurrent/lstm-general", "recurrent/location",
+                    "marian-tiny", "bart-tiny", "t5-tiny", "multimodel/multimodel-text-dense"),
+    [](const auto &info) {
+      std::string name = info.param;
+      std::ranges::replace_if(name, [](char c) { return c == '-' || c == '/'; }, '_');
+      return name;
+    });
+
+} // namespace
+} // namespace heddle
