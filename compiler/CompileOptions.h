@@ -62,8 +62,8 @@ struct CompileOptions {
   /// 24 columns, for measurements; results do not change by a bit, and where targets differ the
   /// binary has the matrices once for each.
   std::vector<std::string> targets;
-  /// A name that findPrecision() knows.
-  std::string precision{f32Precision};
+  /// A name that findPrecision() knows. Empty: f32 or, for a model whose files have codes, theirs.
+  std::string precision;
   /// A name that findCachePrecision() knows. With f32 the caches of a program in text stay what it
   /// says they are.
   std::string cache{f32Precision};

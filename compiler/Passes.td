@@ -106,6 +106,8 @@ def NarrowRowsPass : Pass<"dataflow-narrow-rows", "::mlir::ModuleOp"> {
   let summary = "Round rows to what the weights they are multiplied with are stored as: bf16 or codes";
   let options = [Option<"precision", "precision", "std::string", "\"int8\"",
                         "of products whose weights no pattern matches, as --precision names it">,
+                 Option<"quantisesRows", "quantises-rows", "bool", "false",
+                        "whether rows are quantised where the precision is that of the files, an empty one">,
                  ListOption<"keep", "keep", "std::string",
                             "weights of another precision, PATTERN=PRECISION">];
 }
@@ -113,7 +115,7 @@ def NarrowRowsPass : Pass<"dataflow-narrow-rows", "::mlir::ModuleOp"> {
 def NarrowWeightsPass : Pass<"dataflow-narrow-weights", "::mlir::ModuleOp"> {
   let summary = "Store matrices of products and tables in fewer bits, and compute with them in f32";
   let options = [Option<"precision", "precision", "std::string", "\"bf16-weights\"",
-                        "of weights that no pattern matches, as --precision names it">,
+                        "of weights that no pattern matches, as --precision names it; empty: codes of the files, or f32">,
                  ListOption<"keep", "keep", "std::string",
                             "weights of another precision, PATTERN=PRECISION">];
 }

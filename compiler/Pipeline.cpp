@@ -101,15 +101,15 @@ static void buildFused(PhaseBuilder &builder) {
 }
 
 /// The precisions that weights of the program have: its own, and those that layers are kept in.
-static SmallVector<Precision> precisionsOf(const CompileOptions &options) {
-  SmallVector<Precision> found = {*findPrecision(options.precision)};
+static SmallVector<Precision> precisionsOf(const PipelineOptions &options) {
+  SmallVector<Precision> found = {options.chosenPrecision()};
   for (const std::string &kept : options.keep) {
     found.push_back(*findPrecision(StringRef(kept).rsplit('=').second));
   }
   return found;
 }
 
-std::vector<std::string> defaultTargets(const CompileOptions &options) {
+std::vector<std::string> defaultTargets(const PipelineOptions &options) {
   const SmallVector<Precision> precisions = precisionsOf(options);
   std::vector<std::string> targets;
   for (const TargetDescription &target : allTargets()) {
@@ -135,7 +135,7 @@ static void buildDataflow(PhaseBuilder &builder) {
   const PipelineOptions &options = builder.chosen();
   builder.add(createConvertTransformerToDataflowPass());
   const SmallVector<Precision> precisions = precisionsOf(options);
-  // The user asked for it: it is never left out.
+  // The user or the model's files asked for it: it is never left out.
   if (options.precision != f32Precision || !options.keep.empty()) {
     NarrowWeightsPassOptions narrow;
     narrow.precision = options.precision;
@@ -160,6 +160,7 @@ static void buildDataflow(PhaseBuilder &builder) {
     NarrowRowsPassOptions narrow;
     narrow.precision = options.precision;
     narrow.keep.assign(options.keep.begin(), options.keep.end());
+    narrow.quantisesRows = options.quantisesRows;
     builder.add(createNarrowRowsPass(narrow));
   }
   builder.addOptional(createFuseStatesPass());

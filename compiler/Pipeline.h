@@ -24,15 +24,22 @@ struct PipelineOptions : CompileOptions {
   ParameterHasher hasher;
   /// Reads parameters for the passes that judge what is made of them; may be empty.
   ParameterReader reader;
+  /// Whether the model's files say that products quantise rows.
+  bool quantisesRows = false;
   /// Whether codes of weights are chosen by the rows that they are multiplied with.
   bool compensates = false;
   /// The rows of products that become results, by their numbers (compiler/Dataflow/ProductRows.h).
   std::vector<int64_t> observedRows;
+
+  /// The precision that the request and the files ask for.
+  Precision chosenPrecision() const {
+    return precision.empty() ? precisionOfFiles(quantisesRows) : *findPrecision(precision);
+  }
 };
 
 /// What a binary has code for unless somebody chooses, the least capable first: what every one has,
 /// and what has instructions for the products of each precision that weights have.
-std::vector<std::string> defaultTargets(const CompileOptions &options);
+std::vector<std::string> defaultTargets(const PipelineOptions &options);
 
 /// The phase of one of optionalPasses().
 Phase phaseOfPass(std::string_view optionalPass);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Makes products multiply what their weights are stored as, where the precision of the weights
-/// says so: --precision and --keep bf16, int8, int8-g128 and int4.
+/// says so: --precision and --keep bf16, int8, int8-g128 and int4, and files that quantise rows.
 /// Rows are rounded or quantised by the product that reads them, each for itself, so that a row has
 /// the same bits whatever is beside it. What follows a product, norms, softmax and sums among it,
 /// stays in f32.
@@ -118,7 +118,9 @@ struct NarrowRows : impl::NarrowRowsPassBase<NarrowRows> {
       return signalPassFailure();
     }
     SymbolTable symbols(module);
-    const LayerPrecisions precisions(symbols, precision, *rules);
+    const Precision base =
+        precision.empty() ? precisionOfFiles(quantisesRows) : *findPrecision(precision);
+    const LayerPrecisions precisions(symbols, base, *rules);
     llvm::DenseMap<KernelOp, SmallVector<DispatchOp>> narrow, wide;
     for (auto graph : module.getOps<GraphOp>()) {
       for (auto dispatch : graph.getDispatches()) {

@@ -13,6 +13,9 @@
 /// looked up as well have 8; scales are bf16, which has the range of f32, and are rounded up, so
 /// that codes reach from the least to the largest element.
 ///
+/// What the model's files have as codes already stays what it is where the precision asks for
+/// nothing else, or for codes of as many bits in the same groups: nothing is rounded a second time.
+///
 /// Before:
 ///   dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], f32>) -> !y ...
 ///   %w = dataflow.parameter @w : !dataflow.buffer<[72, 40], f32>
@@ -25,6 +28,7 @@
 #include "compiler/Dataflow/KeptWeights.h"
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Parameters/DerivedParameters.h"
+#include "compiler/Parameters/KeptCodes.h"
 #include "compiler/Parameters/LayerPrecisions.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -49,12 +53,21 @@ namespace {
 /// The dispatches that run one kernel.
 using Runs = llvm::MapVector<KernelOp, SmallVector<DispatchOp>>;
 
+/// How a parameter is stored.
+struct Form {
+  /// Null: as it is.
+  Type element = {};
+  /// The parameter that has the codes of the file; null: they are made.
+  FlatSymbolRefAttr codes = {};
+};
+
 /// The parameters of a module on their way to fewer bits.
 class Narrowing {
 public:
   Narrowing(ModuleOp module, DerivedParameters &parameters, const LayerPrecisions &precisions,
             KeptWeights &kept)
-      : parameters(parameters), precisions(precisions), kept(kept), context(module.getContext()) {
+      : parameters(parameters), codes(parameters), precisions(precisions), kept(kept),
+        context(module.getContext()) {
     for (auto graph : module.getOps<GraphOp>()) {
       for (auto dispatch : graph.getDispatches()) {
         runs[parameters.symbolTable().lookup<KernelOp>(dispatch.getKernel())].push_back(dispatch);
@@ -110,7 +123,7 @@ private:
       SmallVector<Type> types(kernel.getKernelType().getInputs());
       for (auto [index, input] : llvm::enumerate(inputs)) {
         if (input.isStored() && canBeNarrow(cast<BufferType>(types[index]), index, dispatches)) {
-          types[index] = narrowInput(cast<BufferType>(types[index]), index, dispatch);
+          types[index] = narrowInput(cast<BufferType>(types[index]), index, input, dispatch);
         }
       }
       byType[FunctionType::get(context, types, kernel.getKernelType().getResults())].push_back(
@@ -134,21 +147,58 @@ private:
   }
 
   /// The type that a run reads as an input from now on.
-  BufferType narrowInput(BufferType wide, unsigned index, DispatchOp dispatch) {
+  BufferType narrowInput(BufferType wide, unsigned index, const KernelInput &input,
+                         DispatchOp dispatch) {
     auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
     FlatSymbolRefAttr symbol = parameter.getParameterAttr();
     const LayerPrecisions::Choice choice = precisions.of(symbol);
-    const Type element = elementOf(symbol, choice.precision);
-    if (isShortTable(symbol, wide, choice.precision)) {
+    const Form form = formOf(symbol, wide, input, choice.precision);
+    if (!form.element && isShortTable(symbol, wide, choice.precision)) {
       return wide;
     }
-    FlatSymbolRefAttr stored = storedAs(symbol, element, choice);
-    if (element.isF32()) {
+    FlatSymbolRefAttr stored = storedAs(symbol, form, choice);
+    if (!form.element) {
       return wide;
     }
-    auto narrow = BufferType::get(context, wide.getShape(), element, wide.getRowStride());
+    auto narrow = BufferType::get(context, wide.getShape(), form.element, wide.getRowStride());
     dispatch.getInputsMutable()[index].set(read.replace(parameter, narrow, stored));
     return narrow;
+  }
+
+  /// How a parameter is read where a kernel reads `wide`: as codes of the file, if they are what
+  /// the precision makes of them anyway or if it makes none.
+  Form formOf(FlatSymbolRefAttr symbol, BufferType wide, const KernelInput &input,
+              const Precision &precision) {
+    const bool isShort = isShortTable(symbol, wide, precision);
+    const Type wanted = isShort ? Type() : elementOf(symbol, precision);
+    const KeptCodes &known = codes.of(symbol);
+    std::string reason = known.reason;
+    if (known.symbol) {
+      auto type = cast<transformer::QuantizedType>(
+          parameters.lookUp(known.symbol).getTensorType().getElementType());
+      const bool suits =
+          wanted ? fits(type, wanted, wide.getWidth()) : precision.keepsCodes || isShort;
+      if (input.role != KernelInput::Role::Matrix && !type.isForLookUps(wide.getWidth())) {
+        reason = "rows with more than one scale are looked up";
+      } else if (suits) {
+        return {type, known.symbol};
+      } else {
+        reason = "the file has " + describe(type);
+      }
+    }
+    if (!reason.empty() && reported.insert(symbol).second) {
+      reportDeclined(parameters.lookUp(symbol).getLoc(), passNames::narrowWeights,
+                     (wanted ? "codes of the file are not kept: " : "stored in f32: ") + reason);
+    }
+    return {wanted};
+  }
+
+  /// Whether codes of a file are such as a precision would make: of as many bits, in the same
+  /// groups. Where scales have more bits than it would give them, they are the better ones.
+  static bool fits(transformer::QuantizedType type, Type wanted, int64_t columns) {
+    auto made = dyn_cast<transformer::QuantizedType>(wanted);
+    return made && made.getCodes() == type.getCodes() &&
+           made.getGroupOf(columns) == type.getGroupOf(columns);
   }
 
   /// Whether it is looked up and has few rows. Codes of them would save nothing, and their error
@@ -159,16 +209,16 @@ private:
     return precision.bits <= 8 && byRow.contains(symbol) && table.getShape().front() < fewestRows;
   }
 
-  /// What the elements of a parameter are stored as.
+  /// What a precision makes of the elements of a parameter; null: nothing.
   Type elementOf(FlatSymbolRefAttr symbol, const Precision &precision) const {
-    Type f32 = Float32Type::get(context);
     const unsigned bits = precision.bits;
     if (bits == 32) {
-      return f32;
+      return {};
     }
     if (bits == 16 || byPosition.contains(symbol)) {
       return BFloat16Type::get(context);
     }
+    Type f32 = Float32Type::get(context);
     if (byRow.contains(symbol)) {
       return transformer::QuantizedType::get(context, IntegerType::get(context, 8), /*group=*/0,
                                              f32);
@@ -184,19 +234,21 @@ private:
     return !expression || !expression.getOperands().empty();
   }
 
-  FlatSymbolRefAttr storedAs(FlatSymbolRefAttr symbol, Type element,
+  FlatSymbolRefAttr storedAs(FlatSymbolRefAttr symbol, Form form,
                              const LayerPrecisions::Choice &choice) {
-    FlatSymbolRefAttr &stored = narrowed[symbol];
+    FlatSymbolRefAttr &stored = narrowed[{symbol, form.element}];
     if (stored) {
       return stored;
     }
     transformer::ParameterOp parameter = parameters.lookUp(symbol);
+    Type element = form.element ? form.element : Type(Float32Type::get(context));
     const int64_t bytes = heddle::storedAs(element, parameter.getTensorType().getShape()).bytes();
     kept.note(parameter, choice, bytes);
-    if (!element.isF32()) {
-      stored = narrow(parameter, element);
+    if (form.element) {
+      stored = form.codes ? form.codes : narrow(parameter, form.element);
       reportTaken(parameter.getLoc(), passNames::narrowWeights,
-                  describe(element) + KeptWeights::reason(choice),
+                  (form.codes ? "stored as the file has it: " : "stored in ") +
+                      describe(form.element) + KeptWeights::reason(choice),
                   {.weightBytes = byteSize(parameter) - bytes});
       return stored;
     }
@@ -207,14 +259,14 @@ private:
     return stored = symbol;
   }
 
-  /// "stored in i8, one scale for each row".
+  /// "i8, one scale for each row".
   static std::string describe(Type element) {
     auto quantized = dyn_cast<transformer::QuantizedType>(element);
     if (!quantized) {
-      return "stored in bf16";
+      return "bf16";
     }
-    const std::string stored = quantized.hasZeros() ? "stored in i4, one scale and code of zero"
-                                                    : "stored in i8, one scale";
+    const std::string stored =
+        quantized.hasZeros() ? "i4, one scale and code of zero" : "i8, one scale";
     return stored + (quantized.getGroup() == 0
                          ? " for each row"
                          : " for every " + std::to_string(quantized.getGroup()) + " of a row");
@@ -223,14 +275,16 @@ private:
   /// The parameter with the values of `parameter` in fewer bits.
   FlatSymbolRefAttr narrow(transformer::ParameterOp parameter, Type element) {
     // What the checkpoint has in bf16 is there, and what it has in another type is converted from
-    // there.
+    // there. Codes become others by way of the numbers that they stand for.
     auto origin = FlatSymbolRefAttr::get(parameter);
     auto expression = parameter.getExpressionAttr();
     if (expression && expression.getKind() == transformer::ExpressionKind::Convert) {
-      origin = expression.getOperands().front();
-      if (parameters.lookUp(origin).getTensorType().getElementType() == element) {
-        return origin;
+      const FlatSymbolRefAttr source = expression.getOperands().front();
+      Type its = parameters.lookUp(source).getTensorType().getElementType();
+      if (its == element) {
+        return source;
       }
+      origin = isa<transformer::QuantizedType>(its) ? origin : source;
     }
     auto quantized = dyn_cast<transformer::QuantizedType>(element);
     const StringRef suffix = !quantized ? ".bf16" : quantized.hasZeros() ? ".i4" : ".i8";
@@ -241,6 +295,7 @@ private:
   }
 
   DerivedParameters &parameters;
+  CodesOfParameters codes;
   GraphParameters read;
   const LayerPrecisions &precisions;
   KeptWeights &kept;
@@ -251,7 +306,9 @@ private:
   llvm::DenseSet<Attribute> byRow;
   /// And those by position.
   llvm::DenseSet<Attribute> byPosition;
-  llvm::DenseMap<Attribute, FlatSymbolRefAttr> narrowed;
+  llvm::DenseMap<std::pair<Attribute, Type>, FlatSymbolRefAttr> narrowed;
+  /// Those whose codes are not kept.
+  llvm::DenseSet<Attribute> reported;
 };
 
 struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
@@ -265,7 +322,7 @@ struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
       return signalPassFailure();
     }
     DerivedParameters parameters(module);
-    const LayerPrecisions precisions(parameters.symbolTable(), precision, *rules);
+    const LayerPrecisions precisions(parameters.symbolTable(), *findPrecision(precision), *rules);
     KeptWeights kept(parameters.symbolTable(), precisions);
     Narrowing(module, parameters, precisions, kept).run();
     const Status status = kept.check();

@@ -17,6 +17,7 @@
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "compiler/ReportPage/ReportPage.h"
+#include "frontend/Import/CodesOfFiles.h"
 #include "frontend/Import/Import.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -111,13 +112,17 @@ static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, con
 
 static ParameterSource parameterSource(const ImportedModel &model,
                                        const CompensatedValues *compensated = nullptr) {
-  const auto read = [&model](llvm::StringRef name, ElementType element,
-                             std::span<std::byte> values) {
-    Status status = model.checkpoint->read(name.str(), element, values);
+  const auto values = [&model](llvm::StringRef name, ElementType element, std::span<std::byte> to) {
+    Status status = model.checkpoint->read(name.str(), element, to);
     model.checkpoint->releasePages(name.str());
     return status;
   };
-  return ParameterSource(read, compensated);
+  const auto codes = [&model](llvm::StringRef name, transformer::QuantizedType type) {
+    Result<CodeRows> rows = readCodes(*model.checkpoint, name.str(), type);
+    model.checkpoint->releasePages(name.str());
+    return rows;
+  };
+  return {values, codes, compensated};
 }
 
 /// Packs the tokenizers, so that what is wrong with them is said before anything is compiled.
@@ -243,7 +248,8 @@ Status Compilation::import() {
     HEDDLE_ASSIGN(model,
                   importText(context, {request.name, request.program}, tensors, request.weights));
   }
-  HEDDLE_TRY(fitTask(*model.module, task));
+  HEDDLE_TRY(
+      fitTask(*model.module, model.checkpoint ? model.checkpoint->quantization() : nullptr, task));
   if (request.cache != f32Precision && cachesOf(*model.module, request.cache).empty()) {
     model.notes.push_back(std::string(request.names.cache) + "=" + request.cache +
                           " changes nothing: the model keeps no keys or values of earlier tokens");
@@ -285,7 +291,7 @@ Status Compilation::readAnalysisFile() {
 Status Compilation::beginPage() {
   const std::pair<const char *, std::string> facts[] = {
       {"model type", model.modelType},
-      {"precision", task.options.precision},
+      {"precision", task.precision},
       {"caches", cachesOf(*model.module, task.options.cache)},
       {"layers of another precision", llvm::join(task.options.keep, ", ")},
       {"targets", llvm::join(task.options.targets, ", ")},
@@ -427,7 +433,10 @@ Status Compilation::link(const Report &report) {
   HEDDLE_TRY(checkOutputs());
   facts.sourceHash = model.sourceHash;
   facts.producer = producer();
-  facts.precision = task.options.precision;
+  facts.precision = task.precision;
+  if (model.checkpoint && model.checkpoint->quantization() && task.options.precision.empty()) {
+    facts.codes = *model.checkpoint->quantization();
+  }
   facts.reportSummary = report.summary();
   HEDDLE_ASSIGN(const std::optional<CodeCache> cache, openCache());
   DiagnosticText diagnostics(&context, model.source);
@@ -464,7 +473,7 @@ Status Compilation::linkObserved(const std::string &path, Report &report) {
   PipelineOptions options = task.options;
   options.compensates = false;
   options.precision = f32Precision;
-  options.targets = {std::string(defaultTargetsOf(precisions[0]).front())};
+  options.targets = {std::string(leastTarget)};
   options.observedRows = neededRows(*model.module);
   report.listen(false);
   for (Phase phase = Phase::Dataflow; phase < Phase::Assembly; phase = phaseAfter(phase)) {

@@ -72,7 +72,7 @@ static Result<TargetDescription> resolveTarget(StringRef text, StringRef mostUse
   return *parsed;
 }
 
-static Status resolveTargets(const CompileRequest &request, CompileOptions &options) {
+static Status resolveTargets(const CompileRequest &request, PipelineOptions &options) {
   const std::vector<std::string> defaults = defaultTargets(options);
   const std::vector<std::string> &texts = request.targets.empty() ? defaults : request.targets;
   std::map<StringRef, TargetDescription> asked;
@@ -107,7 +107,7 @@ static Status checkCache(const CompileRequest &request) {
                ", expected one of " + llvm::join(known, ", ") + didYouMean(request.cache, known));
 }
 
-static Status resolveOptions(const CompileRequest &request, CompileOptions &options) {
+static Status resolveOptions(const CompileRequest &request, PipelineOptions &options) {
   const RequestNames &names = request.names;
   if (!findPrecision(options.precision)) {
     return wrong(llvm::Twine(names.precision) + " is " + unknownPrecision(options.precision));
@@ -222,8 +222,10 @@ static Status checkCalibration(const Task &task) {
     return {};
   }
   if (findPrecision(task.options.precision)->bits > 8) {
+    const std::string_view seen =
+        task.options.precision.empty() ? f32Precision : std::string_view(task.options.precision);
     return wrong(llvm::Twine(names.calibration) + " chooses codes of weights, of which " +
-                 llvm::Twine(names.precision) + " " + quote(task.options.precision) +
+                 llvm::Twine(names.precision) + " " + quote(seen) +
                  " has none, expected one of 8 or 4 bits, such as int4");
   }
   if (task.last != Phase::SharedObject) {
@@ -348,25 +350,31 @@ static Status findFirstPhase(ModuleOp program, Task &task) {
   return {};
 }
 
-/// Fits the precision to a program whose weights are stored already, which says how. Others lose
-/// what they say: the passes to come store them.
-static Status fitPrecision(ModuleOp program, Task &task) {
+/// Fits the precision to the program and to its files, unless the request has one. A program whose
+/// weights are stored already says how. Others lose what they say: the passes to come store them.
+static Status fitPrecision(ModuleOp program, const Quantization *codes, Task &task) {
   constexpr StringLiteral attribute = "transformer.precision";
-  if (task.first <= Phase::Dataflow) {
-    program->removeAttr(attribute);
-    return {};
-  }
-  auto said = program->getAttrOfType<DictionaryAttr>(attribute);
-  const std::string stored =
-      said ? said.getAs<StringAttr>("name").getValue().str() : std::string(f32Precision);
   std::string &precision = task.options.precision;
-  if (precision != stored && precision != f32Precision) {
-    return wrong(task.input + ": has weights in " + stored + ", expected those of " +
-                 std::string(task.request.names.precision) + ", " + precision +
-                 ": weights are stored in the phase \"dataflow\"");
+  if (task.first > Phase::Dataflow) {
+    auto said = program->getAttrOfType<DictionaryAttr>(attribute);
+    const std::string stored =
+        said ? said.getAs<StringAttr>("name").getValue().str() : std::string(f32Precision);
+    const bool isSame = stored.empty() ? codes && precision == codes->text() : precision == stored;
+    if (!precision.empty() && !isSame) {
+      const std::string_view seen = stored.empty() ? "that of its files" : std::string_view(stored);
+      return wrong(task.input + ": has weights in " + std::string(seen) + ", expected those of " +
+                   std::string(task.request.names.precision) + ", " + precision +
+                   ": weights are stored in the phase \"dataflow\"");
+    }
+    precision = stored;
+  } else {
+    program->removeAttr(attribute);
+    precision = precision.empty() && !codes ? std::string(f32Precision) : precision;
   }
-  precision = stored;
-  return {};
+  task.precision = precision.empty() && codes ? codes->text() : precision;
+  task.options.quantisesRows = precision.empty() && codes && codes->rowBits != 0;
+  // Products of integers have a target of their own.
+  return resolveTargets(task.request, task.options);
 }
 
 /// Checks layers of other precisions against the tensors that the program reads.
@@ -379,10 +387,10 @@ static Status checkLayers(ModuleOp program, const Task &task) {
              : wrong(llvm::Twine(task.request.names.keep) + " " + llvm::Twine(status.message()));
 }
 
-Status fitTask(ModuleOp program, Task &task) {
+Status fitTask(ModuleOp program, const Quantization *codes, Task &task) {
   HEDDLE_TRY(findFirstPhase(program, task));
   HEDDLE_TRY(checkPhase(program, task));
-  HEDDLE_TRY(fitPrecision(program, task));
+  HEDDLE_TRY(fitPrecision(program, codes, task));
   HEDDLE_TRY(checkLayers(program, task));
   return checkTargets(program, task);
 }

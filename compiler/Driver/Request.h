@@ -7,6 +7,7 @@
 
 #include "compiler/Compile.h"
 #include "compiler/Pipeline.h"
+#include "formats/Checkpoint/QuantizedTensor.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -25,6 +26,9 @@ struct Task {
   Phase first = Phase::Fused;
   Phase last = Phase::SharedObject;
 
+  /// The name of the precision, which is that of the files if none was asked for.
+  std::string precision{f32Precision};
+
   bool wants(ReportForm form) const { return request.report == form; }
   bool wantsText(Phase phase) const;
 };
@@ -33,7 +37,8 @@ struct Task {
 Result<Task> resolveRequest(const CompileRequest &request);
 
 /// Fits the task to the program that was read, and refuses what does not go with it.
-Status fitTask(mlir::ModuleOp program, Task &task);
+/// `codes` is what the model's files say of their codes; null if they have none.
+Status fitTask(mlir::ModuleOp program, const Quantization *codes, Task &task);
 
 } // namespace heddle
 

@@ -131,7 +131,7 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
   inputs.sourceHash = facts.sourceHash;
   inputs.producer = facts.producer;
   inputs.precision = facts.precision;
-  inputs.sourceFormat = facts.sourceFormat;
+  inputs.codes = facts.codes;
   inputs.tokenizer = [&facts](auto &) { return facts.tokenizer; };
   inputs.targetTokenizer = [&facts](auto &) { return facts.targetTokenizer; };
   inputs.reportSummary = facts.reportSummary;

@@ -17,8 +17,8 @@ struct ModelFacts {
   std::string sourceHash;
   std::string producer;
   std::string precision;
-  /// How the model's files store weights; empty where they are not quantised.
-  std::string sourceFormat;
+  /// The codes of the model's files, where the binary has them.
+  std::optional<Quantization> codes;
   std::vector<std::string> reportSummary;
   std::optional<CalibrationFacts> calibration;
   /// The manifest, begun with the tokenizers: they are packed once, before anything is compiled.

@@ -11,6 +11,7 @@
 
 #include "compiler/Link/GenerationTable.h"
 #include "compiler/Link/ManifestTables.h"
+#include "compiler/Link/PrecisionTables.h"
 #include "compiler/Remarks/Report.h"
 #include "formats/Binary/ManifestCheck.h"
 #include "formats/Binary/SymbolicSize.h"
@@ -551,13 +552,9 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   auto kernelTable = builder.CreateVector(kernels.write(builder, inputs));
   auto parameterTable = builder.CreateVector(*parameters);
   auto summary = builder.CreateVector(writeTexts(builder, inputs.reportSummary));
+  const auto codes = writeCodes(inputs.codes, builder);
   auto policy = optionalText(builder, sharing ? sharing.getValue() : "");
-  Offset<manifest::Calibration> calibration;
-  if (inputs.calibration) {
-    calibration =
-        manifest::CreateCalibration(builder, text(builder, inputs.calibration->hash),
-                                    inputs.calibration->texts, inputs.calibration->matrices);
-  }
+  const auto calibration = writeCalibration(inputs.calibration, builder);
   auto kept = writeKept(module, builder);
   auto tokenizer = inputs.tokenizer ? inputs.tokenizer(builder) : Offset<manifest::Tokenizer>();
   auto target =
@@ -585,6 +582,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_sharing(policy);
   root.add_calibration(calibration);
   root.add_kept(kept);
+  root.add_codes(codes);
   manifest::FinishManifestBuffer(builder, root.Finish());
   const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());
   Status status = checkWrittenManifest(std::as_bytes(bytes), inputs.weightsSize);

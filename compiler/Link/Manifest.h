@@ -7,6 +7,7 @@
 
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
+#include "formats/Checkpoint/QuantizedTensor.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -77,8 +78,8 @@ struct ManifestInputs {
   /// The program and its version.
   std::string producer;
   std::string precision;
-  /// How the model's files store weights; empty where they are not quantised.
-  std::string sourceFormat;
+  /// The codes of the model's files, where the binary has them.
+  std::optional<Quantization> codes;
   /// Writes the tokenizer; may be empty, for a model without one.
   TokenizerWriter tokenizer;
   /// Writes that of what the model generates; empty where it is the same.

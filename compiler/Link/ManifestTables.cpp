@@ -236,21 +236,4 @@ Table<flatbuffers::String> writeTargets(FlatBufferBuilder &builder,
   return table;
 }
 
-Offset<flatbuffers::Vector<Offset<manifest::KeptLayers>>> writeKept(ModuleOp module,
-                                                                    FlatBufferBuilder &builder) {
-  auto precision = module->getAttrOfType<DictionaryAttr>("transformer.precision");
-  if (!precision || precision.getAs<ArrayAttr>("kept").empty()) {
-    return {};
-  }
-  Table<manifest::KeptLayers> table;
-  for (auto kept : precision.getAs<ArrayAttr>("kept").getAsRange<DictionaryAttr>()) {
-    const auto layers = text(builder, kept.getAs<StringAttr>("layers").getValue());
-    const auto name = text(builder, kept.getAs<StringAttr>("precision").getValue());
-    table.push_back(manifest::CreateKeptLayers(builder, layers, name,
-                                               kept.getAs<IntegerAttr>("tensors").getInt(),
-                                               kept.getAs<IntegerAttr>("bytes").getInt()));
-  }
-  return builder.CreateVector(table);
-}
-
 } // namespace heddle

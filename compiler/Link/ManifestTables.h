@@ -89,10 +89,6 @@ writeParameters(mlir::ModuleOp module, const ManifestInputs &inputs,
 Table<flatbuffers::String> writeTargets(flatbuffers::FlatBufferBuilder &builder,
                                         llvm::ArrayRef<ManifestTarget> targets);
 
-/// The layers of other precisions that the program says it has; null if there are none.
-flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<manifest::KeptLayers>>>
-writeKept(mlir::ModuleOp module, flatbuffers::FlatBufferBuilder &builder);
-
 } // namespace heddle
 
 #endif // HEDDLE_COMPILER_LINK_MANIFESTTABLES_H

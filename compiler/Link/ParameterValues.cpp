@@ -295,15 +295,32 @@ static std::vector<T> movedValues(transformer::ParameterOp parameter, ArrayRef<i
   }
 }
 
+/// The same of codes, of which rows stay whole.
+static Values moveCodes(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
+                        QuantizedValues values) {
+  transformer::ParameterExpressionAttr expression = *parameter.getExpression();
+  switch (expression.getKind()) {
+  case ExpressionKind::Pack:
+    return values.packed(expression.getPanelColumns(), expression.getGroups(),
+                         expression.getElementsTogether());
+  case ExpressionKind::Rows: {
+    const int64_t rowsOfEach = ShapedType::getNumElements(shape.drop_front()) / shape.back();
+    return values.rowsFrom(expression.getNumbers()[0] * rowsOfEach,
+                           parameter.getTensorType().getNumElements() / shape.back());
+  }
+  default:
+    assert(expression.getKind() == ExpressionKind::Reshape && "codes are not moved otherwise");
+    return values;
+  }
+}
+
 static Values moveValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
                          Values values) {
   if (auto *narrow = std::get_if<Narrow>(&values)) {
     return Narrow{narrow->element, movedValues(parameter, shape, std::move(narrow->bits))};
   }
   if (auto *quantized = std::get_if<QuantizedValues>(&values)) {
-    transformer::ParameterExpressionAttr pack = *parameter.getExpression();
-    assert(pack.getKind() == ExpressionKind::Pack && "quantised values are not moved otherwise");
-    return quantized->packed(pack.getPanelColumns(), pack.getGroups(), pack.getElementsTogether());
+    return moveCodes(parameter, shape, std::move(*quantized));
   }
   return std::visit(
       [&](auto &&wide) -> Values { return movedValues(parameter, shape, std::move(wide)); },
@@ -364,6 +381,13 @@ template <typename Function> static void withOneType(Values &to, Values from, Fu
 }
 
 static void append(Values &all, Values part) {
+  if (auto *codes = std::get_if<QuantizedValues>(&all)) {
+    return codes->append(std::get<QuantizedValues>(part));
+  }
+  if (std::holds_alternative<QuantizedValues>(part)) {
+    all = std::move(part);
+    return;
+  }
   withOneType(all, std::move(part),
               [](auto &to, const auto &from) { to.insert(to.end(), from.begin(), from.end()); });
 }
@@ -458,6 +482,12 @@ Result<ParameterEvaluator::Compensated> ParameterEvaluator::finishCompensated(St
 }
 
 Result<Values> ParameterEvaluator::read(transformer::ParameterOp parameter) {
+  RankedTensorType type = parameter.getTensorType();
+  if (auto quantized = dyn_cast<transformer::QuantizedType>(type.getElementType())) {
+    HEDDLE_ASSIGN(CodeRows rows, source.codes(*parameter.getSource(), quantized));
+    return Values(QuantizedValues(std::move(rows.codes), std::move(rows.scales),
+                                  std::move(rows.zeros), quantized, type.getShape().back()));
+  }
   const ElementType element = elementTypeOf(parameter.getTensorType().getElementType());
   const int64_t count = parameter.getTensorType().getNumElements();
   if (element == ElementType::F32) {

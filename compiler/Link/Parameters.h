@@ -7,6 +7,7 @@
 
 #include "compiler/Link/Manifest.h"
 #include "compiler/Parameters/ParameterHash.h"
+#include "formats/Checkpoint/QuantizedTensor.h"
 #include "heddle/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -15,31 +16,43 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace heddle {
 
 class CompensatedValues;
 
-/// Where the tensors of a checkpoint come from: fills values of an element type in row-major order.
-/// Any type of a checkpoint is read as f32; else it is the one that the checkpoint has.
+/// Where the tensors of a checkpoint come from.
 class ParameterSource {
 public:
-  using Read =
+  /// Fills values of an element type in row-major order. Any type of a checkpoint is read as f32;
+  /// else it is the one that the checkpoint has.
+  using Values =
       std::function<Status(llvm::StringRef name, ElementType element, std::span<std::byte> values)>;
+  /// The codes of a matrix whose elements have this type in the checkpoint.
+  using Codes =
+      std::function<Result<CodeRows>(llvm::StringRef name, transformer::QuantizedType type)>;
 
-  template <std::convertible_to<Read> Function>
-  ParameterSource(Function read, const CompensatedValues *compensated = nullptr)
-      : read(std::move(read)), known(compensated) {}
+  /// Without `codes`, no parameter with a source has any. `compensated` are parameters whose codes
+  /// are chosen already, which takes long; it may be null.
+  template <std::convertible_to<Values> Function>
+  ParameterSource(Function values, Codes codes = nullptr, // NOLINT: a function is a source
+                  const CompensatedValues *compensated = nullptr)
+      : values(std::move(values)), ofCodes(std::move(codes)), known(compensated) {}
 
-  Status operator()(llvm::StringRef name, ElementType element, std::span<std::byte> values) const {
-    return read(name, element, values);
+  Status operator()(llvm::StringRef name, ElementType element, std::span<std::byte> to) const {
+    return values(name, element, to);
   }
-  /// Parameters whose codes are chosen already, which takes long; may be null.
+  Result<CodeRows> codes(llvm::StringRef name, transformer::QuantizedType type) const {
+    return ofCodes ? ofCodes(name, type)
+                   : HEDDLE_ERROR(NotFound, "tensor '" + name.str() + "' has no codes");
+  }
   const CompensatedValues *compensated() const { return known; }
 
 private:
-  Read read;
+  Values values;
+  Codes ofCodes;
   const CompensatedValues *known;
 };
 

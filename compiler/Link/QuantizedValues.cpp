@@ -195,6 +195,21 @@ void QuantizedValues::copyRow(int64_t row, const QuantizedValues &from) {
   std::copy_n(from.codes.begin() + row * columns, columns, codes.begin() + row * columns);
 }
 
+void QuantizedValues::append(const QuantizedValues &rows) {
+  assert(rows.columns == columns && rows.group == group && "rows are stored alike");
+  codes.insert(codes.end(), rows.codes.begin(), rows.codes.end());
+  scales.insert(scales.end(), rows.scales.begin(), rows.scales.end());
+  zeros.insert(zeros.end(), rows.zeros.begin(), rows.zeros.end());
+}
+
+QuantizedValues QuantizedValues::rowsFrom(int64_t first, int64_t count) const {
+  const auto cut = [&](const auto &all, int64_t ofRow) {
+    const auto begin = all.begin() + (all.empty() ? 0 : first * ofRow);
+    return std::decay_t<decltype(all)>(begin, begin + (all.empty() ? 0 : count * ofRow));
+  };
+  return {cut(codes, columns), cut(scales, scalesOfRow), cut(zeros, scalesOfRow), type, columns};
+}
+
 std::vector<float> QuantizedValues::widen() const {
   std::vector<float> wide;
   wide.reserve(codes.size());

@@ -40,6 +40,10 @@ public:
   /// Makes a row those of other values of the same type, scales and zeros.
   void copyRow(int64_t row, const QuantizedValues &from);
 
+  /// Rows of another matrix of the same type, behind these; and some of the rows.
+  void append(const QuantizedValues &rows);
+  QuantizedValues rowsFrom(int64_t first, int64_t count) const;
+
   /// What the constructor takes, in its order.
   std::span<const int8_t> allCodes() const { return codes; }
   std::span<const float> allScales() const { return scales; }

@@ -46,7 +46,7 @@ Result<std::vector<KeptLayers>> parseKept(StringRef text) {
   if (layers.size() == text.size()) {
     return wrong(seen + ", expected LAYERS=PRECISION, for example attention.self=int8");
   }
-  if (!findPrecision(precision)) {
+  if (precision.empty() || !findPrecision(precision)) {
     return wrong(seen + ", whose precision is " + unknownPrecision(precision));
   }
   std::vector<KeptLayers> kept;
@@ -173,13 +173,13 @@ const KeptLayers *LayerPrecisions::ruleOf(ParameterOp tensor) const {
 }
 
 LayerPrecisions::Choice LayerPrecisions::of(ParameterOp parameter) const {
-  Choice choice{*findPrecision(base)};
+  Choice choice{base};
   const SmallVector<ParameterOp> matrices = matricesOf(symbols, parameter);
   if (kept.empty() || matrices.empty()) {
     return choice;
   }
   const auto wanted = [&](const KeptLayers *rule) {
-    return *findPrecision(rule ? StringRef(rule->precision) : StringRef(base));
+    return rule ? *findPrecision(rule->precision) : base;
   };
   choice.precision = wanted(ruleOf(matrices.front()));
   for (ParameterOp tensor : matrices) {

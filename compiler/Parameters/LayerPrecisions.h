@@ -66,9 +66,11 @@ public:
     bool isMixed = false;
   };
 
-  /// `base` and the precisions of `kept` are known ones, as parseKept() makes sure.
-  LayerPrecisions(const mlir::SymbolTable &symbols, std::string base, std::vector<KeptLayers> kept)
-      : symbols(symbols), base(std::move(base)), kept(std::move(kept)) {}
+  /// `base` is that of the program. The precisions of `kept` are known ones, as parseKept() makes
+  /// sure.
+  LayerPrecisions(const mlir::SymbolTable &symbols, const Precision &base,
+                  std::vector<KeptLayers> kept)
+      : symbols(symbols), base(base), kept(std::move(kept)) {}
 
   /// The finest precision of the matrices that a parameter is made of: a matrix has one type, and
   /// what is asked for is the least that a layer gets.
@@ -83,7 +85,7 @@ public:
 
 private:
   const mlir::SymbolTable &symbols;
-  std::string base;
+  Precision base;
   std::vector<KeptLayers> kept;
 };
 

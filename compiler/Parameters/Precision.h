@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The precisions that weights, products and caches may have: one table for the library, for heddlec and
-/// for the passes that carry them out. Needs no header of LLVM.
+/// The precisions that weights, products and caches may have: one table for the library, for
+/// heddlec and for the passes that carry them out. Needs no header of LLVM.
 #ifndef HEDDLE_COMPILER_PARAMETERS_PRECISION_H
 #define HEDDLE_COMPILER_PARAMETERS_PRECISION_H
 
@@ -26,6 +26,9 @@ struct Precision {
   /// The most capable target that a binary has code for unless somebody chooses: that which has
   /// instructions for the products.
   std::string_view target = "x86-64-v4";
+  /// Whether weights that the model's files have as codes stay what they are, and all others are
+  /// stored as `bits` says.
+  bool keepsCodes = false;
 };
 
 /// What every binary has code for unless somebody chooses.
@@ -50,9 +53,24 @@ inline constexpr Precision precisions[] = {
      4, 32, true, "x86-64-v4-vnni"},
 };
 
-/// The precision of that name: one of `precisions`, or "int4-g64", whose groups have another number
-/// of elements than those of int4: a multiple of 8 up to 65,536. None if there is none.
+/// The precision where none is asked for: codes of the files stay, and what they do not quantise is
+/// f32. Products quantise rows to 8 bits if the files say so.
+constexpr Precision precisionOfFiles(bool quantisesRows) {
+  Precision precision{.name = "", .summary = "as the model's files say", .keepsCodes = true};
+  if (quantisesRows) {
+    precision.narrowsRows = true;
+    precision.target = "x86-64-v4-vnni";
+  }
+  return precision;
+}
+
+/// The precision of that name: that of the files for none, one of `precisions`, or "int4-g64",
+/// whose groups have another number of elements than those of int4: a multiple of 8 up to 65,536.
+/// None if there is none.
 constexpr std::optional<Precision> findPrecision(std::string_view name) {
+  if (name.empty()) {
+    return precisionOfFiles(/*quantisesRows=*/false);
+  }
   for (const Precision &precision : precisions) {
     if (precision.name == name) {
       return precision;

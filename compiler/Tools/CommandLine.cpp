@@ -118,7 +118,7 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   addText(app, "-o", line.output, "FILE", "the binary OUT.so, or the program after --stop-after");
   addTargets(app, request);
   addText(app, optionNames.precision, request.precision, "NAME", "of weights and products")
-      ->capture_default_str();
+      ->default_str("f32, or as quantised files say");
   addText(app, optionNames.cache, request.cache, "NAME", "what caches keep of earlier tokens")
       ->capture_default_str();
   app.add_option(

@@ -127,6 +127,27 @@ static void printQuantizedGroup(AsmPrinter &printer, int64_t group) {
   }
 }
 
+/// What follows a group: the type of scales unless it is f32, and whether a code may be -128.
+static ParseResult parseQuantizedScales(AsmParser &parser, Type &scales, bool &full) {
+  scales = parser.getBuilder().getF32Type();
+  full = false;
+  for (bool isFirst = true; !full && succeeded(parser.parseOptionalComma()); isFirst = false) {
+    full = succeeded(parser.parseOptionalKeyword("full"));
+    if (!full && (!isFirst || parser.parseType(scales))) {
+      return isFirst ? failure()
+                     : parser.emitError(parser.getCurrentLocation(), "expects 'full' or '>'");
+    }
+  }
+  return success();
+}
+
+static void printQuantizedScales(AsmPrinter &printer, Type scales, bool full) {
+  if (!scales.isF32()) {
+    printer << ", " << scales;
+  }
+  printer << (full ? ", full" : "");
+}
+
 /// Whether an operation outside uses what a region defines.
 static bool isUsedOutside(Region &body) {
   auto isOutside = [&](Operation *user) {
@@ -196,7 +217,7 @@ int64_t ParameterExpressionAttr::getElementsTogether() const {
 }
 
 LogicalResult QuantizedType::verify(function_ref<InFlightDiagnostic()> emitError, Type codes,
-                                    int64_t group, Type scales) {
+                                    int64_t group, Type scales, bool full) {
   // C1
   if (!codes.isSignlessInteger(8) && !codes.isSignlessInteger(4)) {
     return emitError() << "expects codes of i8 or i4, got " << codes;
@@ -213,6 +234,10 @@ LogicalResult QuantizedType::verify(function_ref<InFlightDiagnostic()> emitError
   if (!scales.isF32() && !scales.isF16() && !scales.isBF16()) {
     return emitError() << "expects scales of f32, f16 or bf16, got " << scales;
   }
+  // C4
+  if (full && !codes.isInteger(8)) {
+    return emitError() << "expects codes of i8 to be full, got " << codes;
+  }
   return success();
 }
 
@@ -225,7 +250,7 @@ int64_t QuantizedType::getScalesOf(int64_t columns) const {
 }
 
 bool QuantizedType::isForLookUps(int64_t columns) const {
-  return !hasZeros() && getScalesOf(columns) == 1 && getScales().isF32();
+  return getScalesOf(columns) == 1 || getGroupOf(columns) % mostLanes == 0;
 }
 
 bool QuantizedType::isForIntegers(int64_t columns) const {

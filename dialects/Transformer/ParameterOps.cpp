@@ -25,8 +25,11 @@ LogicalResult ParameterOp::verify() {
            << (getSource() ? "both" : "neither");
   }
   // C8
-  if (getSource() && !isReal(getTensorType())) {
-    return emitOpError("expects elements of f32, f16 or bf16 from a checkpoint, got ")
+  const bool isMatrixOfCodes =
+      getTensorType().getRank() == 2 && isa<QuantizedType>(getTensorType().getElementType());
+  if (getSource() && !isReal(getTensorType()) && !isMatrixOfCodes) {
+    return emitOpError("expects elements of f32, f16 or bf16 from a checkpoint, or a matrix of "
+                       "quantised ones, got ")
            << getTensorType();
   }
   // C2
@@ -331,15 +334,34 @@ static LogicalResult verifyOrder(ParameterOp parameter, ParameterOp operand) {
   return error;
 }
 
+/// C8: whether rows of codes stay what they are.
+static LogicalResult verifyCodes(ParameterOp parameter, ExpressionKind kind,
+                                 ArrayRef<RankedTensorType> operands) {
+  auto type = cast<QuantizedType>(parameter.getTensorType().getElementType());
+  for (RankedTensorType operand : operands) {
+    auto codes = dyn_cast<QuantizedType>(operand.getElementType());
+    // What may be -128 need not be.
+    if (!codes || codes.withFull(codes.getFull() || type.getFull()) != type ||
+        operand.getShape().back() != parameter.getTensorType().getShape().back()) {
+      return parameter.emitOpError("expects rows of ")
+             << type << " of '" << stringifyExpressionKind(kind) << "', as long as its own, got "
+             << operand;
+    }
+  }
+  return success();
+}
+
 /// C8
 static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
                                     ArrayRef<RankedTensorType> operands) {
   SmallVector<RankedTensorType> types = {parameter.getTensorType()};
   llvm::append_range(types, operands);
   if (kind == ExpressionKind::Convert) {
-    // Codes are made, and stay.
-    if (isa<QuantizedType>(types.front().getElementType())) {
-      types.front() = types.back();
+    // Codes are made of numbers, or numbers of codes.
+    const bool areMade = isa<QuantizedType>(types.front().getElementType());
+    const bool areWidened = isa<QuantizedType>(types.back().getElementType());
+    if (areMade != areWidened) {
+      types = {types[areMade ? 1 : 0]};
     }
     const auto *other = llvm::find_if_not(types, isReal);
     return other == types.end()
@@ -347,6 +369,11 @@ static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
                : parameter.emitOpError("expects elements of f32, f16 or bf16 of 'convert', or "
                                        "quantised ones, and of its operand, got ")
                      << *other;
+  }
+  const bool movesRows = kind == ExpressionKind::Concat || kind == ExpressionKind::Rows ||
+                         kind == ExpressionKind::Reshape;
+  if (movesRows && isa<QuantizedType>(types.front().getElementType())) {
+    return verifyCodes(parameter, kind, operands);
   }
   Type expected = Float32Type::get(parameter.getContext());
   if (kind == ExpressionKind::Compensate) {

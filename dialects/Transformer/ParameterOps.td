@@ -38,8 +38,9 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     - C7: `scale` has at least one factor; its constant, if any, is finite.
     - C8: elements are f32, except those from a checkpoint and those of `convert` and its operand,
       which are f32, f16 or bf16, and those of `pack` of a parameter of the same element type.
-      `convert` may also make quantised elements, as `compensate` always does, of a parameter of those and moments of f32;
-      `pack` makes i8 of them.
+      `convert` may also make quantised elements, or numbers of them, as `compensate` always makes quantised ones of a
+      parameter of those and moments of f32; `pack` makes i8 of them. A matrix from a checkpoint may have quantised
+      elements, and `concat`, `rows` and `reshape` move rows of them.
 
     ```mlir
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"
@@ -52,6 +53,8 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     transformer.parameter @out.i8 : tensor<384x384x!transformer.quantized<i8, 32>> = convert(@out.weight)
     transformer.parameter @out.moments : tensor<384x384xf32> from "moments of rows 0"
     transformer.parameter @out.i4 : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = compensate(@out.weight, @out.moments)
+    transformer.parameter @in.codes : tensor<8x64x!transformer.quantized<i4, 32, f16>> from "in.weight"
+    transformer.parameter @in.weight : tensor<8x64xf32> = convert(@in.codes)
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,

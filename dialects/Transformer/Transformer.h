@@ -61,6 +61,8 @@ void printStateKeys(mlir::AsmPrinter &printer, bool keyed);
 /// Codes of a column that lie together where they are multiplied as integers: as many as one
 /// instruction multiplies and adds for each lane of 32 bits.
 inline constexpr int64_t codesTogether = 4;
+/// The elements that a vector of any target has at most: look-ups read so many of one scale.
+inline constexpr int64_t mostLanes = 16;
 /// Elements of a column that lie together where they are multiplied in bf16, for the same reason.
 inline constexpr int64_t bf16Together = 2;
 /// So many products of codes of 8 bits, one of them without sign, have a sum of 32 bits.

@@ -89,6 +89,9 @@ def Transformer_QuantizedType : TypeDef<Transformer_Dialect, "Quantized"> {
     rounded up to the type of scales, zero is -p lo / scale, and code the element over the scale, to the nearest, ties to even,
     plus zero, within 0 to 15. Of p = 1, 39/40, ..., 33/40 it takes that with the least squared error, the largest of several.
 
+    Files that are quantised already have codes of their own making, and scales of either sign. Theirs may be -128 as
+    well: `!transformer.quantized<i8, row, full>`. `convert` never makes that code.
+
     Weights have this type, in a parameter and in the buffer that a kernel reads, and caches. A row of weights lies in
     memory as its scales, its codes of zero, and then its codes, each filled up to whole words; of 4 bits two lie
     in a byte, the first in the lower half. How a matrix lies is for a target to choose.
@@ -97,12 +100,18 @@ def Transformer_QuantizedType : TypeDef<Transformer_Dialect, "Quantized"> {
     - C1: codes are i8 or i4.
     - C2: the number of elements that share a scale is positive and, of i4, a multiple of 8.
     - C3: scales are f32, f16 or bf16.
+    - C4: only codes of i8 are `full`: those of i4 have no sign.
   }];
   let parameters = (ins "::mlir::Type":$codes,
                         // 0: the whole row.
                         "int64_t":$group,
-                        DefaultValuedParameter<"::mlir::Type", "::mlir::Float32Type::get($_ctxt)">:$scales);
-  let assemblyFormat = "`<` $codes `,` custom<QuantizedGroup>($group) (`,` $scales^)? `>`";
+                        DefaultValuedParameter<"::mlir::Type", "::mlir::Float32Type::get($_ctxt)">:$scales,
+                        // Whether a code may be -128.
+                        DefaultValuedParameter<"bool", "false">:$full);
+  let assemblyFormat = "`<` $codes `,` custom<QuantizedGroup>($group) `` custom<QuantizedScales>($scales, $full) `>`";
+  let builders = [TypeBuilder<(ins "::mlir::Type":$codes, "int64_t":$group, "::mlir::Type":$scales), [{
+    return $_get($_ctxt, codes, group, scales, /*full=*/false);
+  }]>];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// How many elements of a row of `columns` share a scale, and how many scales it has.
@@ -110,6 +119,8 @@ def Transformer_QuantizedType : TypeDef<Transformer_Dialect, "Quantized"> {
     int64_t getScalesOf(int64_t columns) const;
     /// Whether groups have a code of zero beside their scale: those of 4 bits.
     bool hasZeros() const { return getCodes().isInteger(4); }
+    /// The same with or without the code -128.
+    QuantizedType withFull(bool full) const { return get(getContext(), getCodes(), getGroup(), getScales(), full); }
     int64_t getScaleBytes() const { return getScales().getIntOrFloatBitWidth() / 8; }
     /// Bytes of a row of `columns`, and where its codes of zero and its codes begin.
     int64_t getRowBytes(int64_t columns) const;
@@ -126,7 +137,7 @@ def Transformer_QuantizedType : TypeDef<Transformer_Dialect, "Quantized"> {
     int64_t getHeadBytes(int64_t panelColumns, int64_t together) const;
     /// Rows of a panel that lie together, so that their codes fill bytes and `together` of a column are side by side.
     int64_t getRowsTogether(int64_t together) const { return hasZeros() ? 2 * together : together; }
-    /// Whether rows of `columns` are as look-ups read them: codes of i8 with one scale in f32.
+    /// Whether rows of `columns` are as look-ups read them: one scale for any vector of elements.
     bool isForLookUps(int64_t columns) const;
     /// Whether codes of rows of `columns` can be multiplied with those of other numbers as integers: four
     /// of one scale at a time, and sums of 32 bits.

@@ -129,6 +129,17 @@ static Status checkPrecision(const manifest::Manifest &model) {
   return {};
 }
 
+static Status checkCodes(const manifest::Codes &codes) {
+  if (codes.format() > manifest::CodeFormat::MAX || codes.kinds()->size() == 0) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("codes of format {} and {} kinds, expected a format of at most "
+                                    "{} and a kind",
+                                    static_cast<int>(codes.format()), codes.kinds()->size(),
+                                    static_cast<int>(manifest::CodeFormat::MAX)));
+  }
+  return {};
+}
+
 static Status checkTables(const manifest::Manifest &model, uint64_t weightsSize) {
   if (model.weights_size() != weightsSize) {
     return HEDDLE_ERROR(DataLoss, fmt::format("the manifest says {} bytes of weights, the section "
@@ -147,6 +158,9 @@ static Status checkTables(const manifest::Manifest &model, uint64_t weightsSize)
                         [&](const manifest::Entry &entry) { return checkEntry(entry, model); }));
   HEDDLE_TRY(checkSharedCaches(model));
   HEDDLE_TRY_WITH(checkGeneration(model), "generation");
+  if (model.codes() != nullptr) {
+    HEDDLE_TRY(checkCodes(*model.codes()));
+  }
   return {};
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/MappedFile.h"
 #include "formats/Checkpoint/Convert.h"
+#include "formats/Checkpoint/QuantizedTensor.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Status.h"
 
@@ -26,6 +27,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,7 +38,7 @@ namespace heddle {
 struct GgufType;
 
 /// A tensor as in safetensors files, with the scales that CTranslate2 stores beside quantized
-/// weights, or in the blocks of a GGUF file.
+/// weights, in the blocks of a GGUF file, or made of several tensors that are codes and scales.
 struct StoredTensor : SafetensorsTensor {
   /// Unaligned f32, one scale for all items or one for each row (index of the first dimension). A
   /// value is its item divided by its scale. If there are no scales, the items are the values.
@@ -44,10 +46,14 @@ struct StoredTensor : SafetensorsTensor {
   /// The quantised type of GGUF whose blocks `bytes` are; `dtype` is then F32, what they stand for.
   /// Null for all other tensors.
   const GgufType *blocks = nullptr;
+  /// The codes of a matrix that is quantised, of which the tensor is the rows from `firstRow` on.
+  /// Null for all others. Of a tensor of several parts `bytes` is empty and `dtype` F32.
+  std::shared_ptr<const QuantizedTensor> codes = nullptr;
+  int64_t firstRow = 0;
 
   /// Whether Checkpoint::readF32() can read the values.
   bool isReal() const {
-    return !scales.empty() ||
+    return !scales.empty() || codes ||
            std::find(std::begin(realTypes), std::end(realTypes), dtype) != std::end(realTypes);
   }
 };

@@ -5,10 +5,14 @@
 
 #include "base/Utf8.h"
 #include "formats/Checkpoint/Convert.h"
+#include "formats/Checkpoint/RowCodes.h"
 #include "formats/Config/Json.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <limits>
+#include <set>
 #include <system_error>
 
 namespace heddle {
@@ -85,11 +89,24 @@ Result<Checkpoint> Checkpoint::openSafetensors(const std::string &path, const st
   return checkpoint;
 }
 
+/// Adds the kind of a tensor's codes, if it has any, to those of a file.
+static void addKind(const StoredTensor &tensor, std::vector<std::string> &kinds) {
+  if (tensor.codes && std::find(kinds.begin(), kinds.end(), tensor.codes->kind()) == kinds.end()) {
+    kinds.push_back(tensor.codes->kind());
+  }
+}
+
 Result<Checkpoint> Checkpoint::openCTranslate2(const std::string &path, const std::string &file) {
   Checkpoint checkpoint(path);
   HEDDLE_ASSIGN(checkpoint.binary, CTranslate2File::open(file));
-  for (const StoredTensor &variable : checkpoint.binary->variables()) {
-    checkpoint.add(variable, 0);
+  std::vector<std::string> kinds;
+  for (StoredTensor variable : checkpoint.binary->variables()) {
+    variable.codes = codesOfCTranslate2(variable);
+    addKind(variable, kinds);
+    checkpoint.add(std::move(variable), 0);
+  }
+  if (!kinds.empty()) {
+    checkpoint.coded = Quantization{.format = CodeFormat::CTranslate2, .kinds = std::move(kinds)};
   }
   return checkpoint;
 }
@@ -97,6 +114,7 @@ Result<Checkpoint> Checkpoint::openCTranslate2(const std::string &path, const st
 Result<Checkpoint> Checkpoint::openGguf(const std::string &path) {
   Checkpoint checkpoint(path);
   HEDDLE_ASSIGN(checkpoint.blocks, GgufFile::open(path));
+  std::vector<std::string> kinds;
   for (const GgufTensor &tensor : checkpoint.blocks->tensors()) {
     StoredTensor stored;
     stored.name = tensor.name;
@@ -104,7 +122,12 @@ Result<Checkpoint> Checkpoint::openGguf(const std::string &path) {
     stored.shape = tensor.shape;
     stored.bytes = tensor.bytes;
     stored.blocks = tensor.type->plain ? nullptr : tensor.type;
+    stored.codes = codesOfGguf(*tensor.type, stored.shape, stored.bytes);
+    addKind(stored, kinds);
     checkpoint.add(std::move(stored), 0);
+  }
+  if (!kinds.empty()) {
+    checkpoint.coded = Quantization{.format = CodeFormat::Gguf, .kinds = std::move(kinds)};
   }
   return checkpoint;
 }
@@ -154,11 +177,11 @@ Result<Checkpoint> Checkpoint::ofTensors(std::span<const SafetensorsTensor> tens
   return checkpoint;
 }
 
-bool Checkpoint::add(StoredTensor tensor, size_t file) {
+bool Checkpoint::add(StoredTensor tensor, size_t file, std::vector<Entry> parts) {
   const auto [entry, isNew] = places.try_emplace(tensor.name, entries.size());
   if (isNew) {
     order.push_back(tensor.name);
-    entries.push_back({std::move(tensor), file});
+    entries.push_back({std::move(tensor), file, std::move(parts)});
   }
   return isNew;
 }
@@ -183,6 +206,7 @@ Result<StoredTensor> Checkpoint::view(const TensorView &view) const {
                                     quote(view.source), formatShape(source->shape)));
   }
   result.shape.front() = rows;
+  result.firstRow += view.firstRow;
   const auto select = [&](std::span<const std::byte> bytes) {
     const size_t each = available == 0 ? 0 : bytes.size() / static_cast<size_t>(available);
     return bytes.subspan(each * static_cast<size_t>(view.firstRow),
@@ -209,6 +233,42 @@ Result<Checkpoint> Checkpoint::withViews(std::span<const TensorView> views) && {
   result.shards = std::move(shards);
   result.binary = std::move(binary);
   result.blocks = std::move(blocks);
+  result.coded = std::move(coded);
+  return result;
+}
+
+Result<Checkpoint> Checkpoint::withCodes(std::vector<CodedTensor> tensors,
+                                         Quantization quantization) && {
+  Checkpoint result(place);
+  std::set<std::string_view> consumed;
+  for (const CodedTensor &each : tensors) {
+    consumed.insert(each.parts.begin(), each.parts.end());
+  }
+  for (Entry &entry : entries) {
+    if (!consumed.contains(entry.tensor.name)) {
+      result.add(entry.tensor, entry.file);
+    }
+  }
+  for (CodedTensor &each : tensors) {
+    std::vector<Entry> parts;
+    for (const std::string &part : each.parts) {
+      HEDDLE_ASSIGN(const Entry *const entry, locate(part));
+      parts.push_back(*entry);
+    }
+    StoredTensor tensor;
+    tensor.name = each.name;
+    tensor.shape = {each.codes->rows(), each.codes->columns()};
+    tensor.codes = each.codes;
+    const size_t file = parts.empty() ? 0 : parts.front().file;
+    if (!result.add(std::move(tensor), file, std::move(parts))) {
+      return HEDDLE_ERROR(DataLoss,
+                          fmt::format("{}: tensor {}: is there as numbers and as codes, expected "
+                                      "one of both",
+                                      place, quote(each.name)));
+    }
+  }
+  result.shards = std::move(shards);
+  result.coded = std::move(quantization);
   return result;
 }
 
@@ -271,6 +331,16 @@ Status Checkpoint::readF32(std::string_view name, std::span<float> destination) 
     HEDDLE_TRY_WITH(convertGgufToF32(*tensor.blocks, tensor.bytes, destination), describe(*entry));
     return {};
   }
+  if (tensor.codes && tensor.scales.empty()) {
+    const int64_t rows = tensor.shape.front();
+    if (static_cast<int64_t>(destination.size()) != rows * tensor.codes->columns()) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: holds {} values, the destination {}", describe(*entry),
+                                      rows * tensor.codes->columns(), destination.size()));
+    }
+    tensor.codes->widen(tensor.firstRow, rows, destination);
+    return {};
+  }
   HEDDLE_TRY_WITH(tensor.scales.empty()
                       ? convertToF32(tensor.dtype, tensor.bytes, destination)
                       : convertScaledToF32(tensor.dtype, tensor.bytes, tensor.scales, destination),
@@ -297,6 +367,27 @@ Status Checkpoint::read(std::string_view name, ElementType type,
   return {};
 }
 
+Result<CodeRows> Checkpoint::readCodes(std::string_view name, const CodeLayout &layout,
+                                       bool hasLeastCode) const {
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  const StoredTensor &tensor = entry->tensor;
+  if (!tensor.codes || tensor.codes->layout() != layout) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: has {}, expected codes of {} bits in groups of {}", describe(*entry),
+                    tensor.codes ? tensor.codes->kind() : "no codes", layout.bits, layout.group));
+  }
+  CodeRows rows = tensor.codes->read(tensor.firstRow, tensor.shape.front());
+  if (layout.bits == 8 && !hasLeastCode &&
+      std::find(rows.codes.begin(), rows.codes.end(), std::numeric_limits<int8_t>::min()) !=
+          rows.codes.end()) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: has the code -128, expected codes from -127 to 127", describe(*entry)));
+  }
+  return rows;
+}
+
 Status Checkpoint::readI32(std::string_view name, std::span<int32_t> destination) const {
   HEDDLE_ASSIGN(const Entry *const entry, locate(name));
   HEDDLE_TRY_WITH(convertToI32(entry->tensor.dtype, entry->tensor.bytes, destination),
@@ -304,18 +395,23 @@ Status Checkpoint::readI32(std::string_view name, std::span<int32_t> destination
   return {};
 }
 
-void Checkpoint::releasePages(std::string_view name) const {
-  const auto found = places.find(name);
-  if (found == places.end()) {
-    return;
+void Checkpoint::releasePages(const Entry &entry) const {
+  for (const Entry &part : entry.parts) {
+    releasePages(part);
   }
-  const Entry &entry = entries[found->second];
   if (binary) {
     binary->releasePages(entry.tensor);
   } else if (blocks) {
     blocks->releasePages(entry.tensor.bytes);
   } else if (!shards.empty()) {
     shards[entry.file].releasePages(entry.tensor);
+  }
+}
+
+void Checkpoint::releasePages(std::string_view name) const {
+  const auto found = places.find(name);
+  if (found != places.end()) {
+    releasePages(entries[found->second]);
   }
 }
 

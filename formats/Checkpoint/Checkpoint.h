@@ -34,6 +34,15 @@ struct TensorView {
   std::optional<int64_t> rows = std::nullopt;
 };
 
+/// A matrix whose codes, scales and codes of zero are tensors of the file.
+struct CodedTensor {
+  /// Its name in the model.
+  std::string name;
+  std::shared_ptr<const QuantizedTensor> codes;
+  /// The names of the tensors that it is made of.
+  std::vector<std::string> parts;
+};
+
 /// Move-only; safe to read from several threads.
 class Checkpoint {
 public:
@@ -50,6 +59,9 @@ public:
   /// The same files, showing only the tensors of `views`, in that order.
   Result<Checkpoint> withViews(std::span<const TensorView> views) &&;
 
+  /// The same files with matrices in place of the tensors that they are made of.
+  Result<Checkpoint> withCodes(std::vector<CodedTensor> tensors, Quantization quantization) &&;
+
   /// The path given to open(), or what stands for it.
   const std::string &path() const { return place; }
   /// Every name, in the order of the header or of the index.
@@ -60,6 +72,8 @@ public:
   const CTranslate2File *ctranslate2() const { return binary ? &*binary : nullptr; }
   /// The GGUF file; null for other formats.
   const GgufFile *gguf() const { return blocks ? &*blocks : nullptr; }
+  /// What the file says of its codes; null if no tensor has any.
+  const Quantization *quantization() const { return coded ? &*coded : nullptr; }
   /// The paths of all files, whatever their format.
   std::vector<std::string> filePaths() const;
 
@@ -76,6 +90,11 @@ public:
   /// The bytes of as many values of `type`: F32 as readF32() gives them, or of the type that the
   /// file has, as they are there; InvalidArgument for another type.
   Status read(std::string_view name, ElementType type, std::span<std::byte> destination) const;
+  /// The codes of a tensor that has some, with one scale for every group: those of `layout`.
+  /// InvalidArgument for a tensor without codes or with others, and if a code is -128 where
+  /// `hasLeastCode` says that none is.
+  Result<CodeRows> readCodes(std::string_view name, const CodeLayout &layout,
+                             bool hasLeastCode) const;
   /// Converts I32 or I64 values to i32. A value that does not fit is OutOfRange.
   Status readI32(std::string_view name, std::span<int32_t> destination) const;
 
@@ -94,18 +113,22 @@ private:
   struct Entry {
     StoredTensor tensor;
     size_t file;
+    /// The tensors that it is made of, and where they are.
+    std::vector<Entry> parts = {};
   };
   /// Returns false if the name is taken.
-  bool add(StoredTensor tensor, size_t file);
+  bool add(StoredTensor tensor, size_t file, std::vector<Entry> parts = {});
   Result<StoredTensor> view(const TensorView &view) const;
   Result<const Entry *> locate(std::string_view name) const;
   const std::string &pathOf(const Entry &entry) const;
   std::string describe(const Entry &entry) const;
+  void releasePages(const Entry &entry) const;
 
   std::string place;
   std::vector<SafetensorsFile> shards;
   std::optional<CTranslate2File> binary;
   std::optional<GgufFile> blocks;
+  std::optional<Quantization> coded;
   std::vector<std::string> order;
   std::vector<Entry> entries;
   std::map<std::string, size_t, std::less<>> places;

@@ -41,8 +41,9 @@ struct GgufType {
   uint32_t bytes = 0;
   /// The element type of a plain type.
   std::optional<ElementType> plain = std::nullopt;
-  /// Quantised types: consecutive elements that share a scale, the code of the value 0 (or of the
-  /// minimum), and whether groups have minimums.
+  /// Quantised types: bits of a code, consecutive elements that share a scale, the code of the
+  /// value 0 (or of the minimum), and whether groups have minimums.
+  uint32_t bits = 0;
   uint32_t group = 0;
   int8_t zero = 0;
   bool hasMinimums = false;

@@ -17,10 +17,10 @@ namespace heddle {
 /// Keys of every configuration (PretrainedConfig of Transformers, versions 2 to 5) that concern
 /// training, storing or calling a model, not what it computes.
 static constexpr std::string_view sharedNeutralKeys[] = {
-    // Origin and storage.
+    // Origin and storage. formats/Quantized reads the quantization or refuses it.
     "_commit_hash", "_name_or_path", "_num_labels", "architectures", "dtype", "model_type",
-    "name_or_path", "save_step", "tokenizer_class", "torch_dtype", "torchscript",
-    "transformers_version", "use_bfloat16",
+    "name_or_path", "quantization_config", "save_step", "tokenizer_class", "torch_dtype",
+    "torchscript", "transformers_version", "use_bfloat16",
     // The form of the answer.
     "chunk_size_feed_forward", "gradient_checkpointing", "output_attentions",
     "output_hidden_states", "output_past", "return_dict", "return_dict_in_generate", "use_cache",
@@ -57,7 +57,6 @@ static const std::vector<FixedKey> &sharedFixedKeys() {
       {"partial_rotary_factor", {}},
       {"position_embedding_type", {"\"absolute\""}},
       {"pruned_heads", {"{}"}},
-      {"quantization_config", {}},
       {"rope_parameters", {}},
       {"rope_scaling", {}},
       {"rope_theta", {}},

@@ -10,6 +10,7 @@
 #include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
 #include "formats/Config/Json.h"
+#include "formats/Quantized/OpenQuantized.h"
 #include "frontend/Builder/DiagnosticText.h"
 #include "frontend/Families/Family.h"
 #include "frontend/Import/ForeignFormat.h"
@@ -161,6 +162,13 @@ static Status addTokenizers(SourceHash &hash, const ImportedModel &model) {
   return {};
 }
 
+/// What the file of codes asks for and is not done.
+static void addCodeWarnings(const Checkpoint &checkpoint, ImportedModel &model) {
+  if (const Quantization *const codes = checkpoint.quantization()) {
+    model.warnings.insert(model.warnings.end(), codes->warnings.begin(), codes->warnings.end());
+  }
+}
+
 /// Whether the configuration was written by the model's authors or, for a CTranslate2 folder or a
 /// GGUF file, derived from it.
 enum class ConfigOrigin { File, Derived };
@@ -176,6 +184,7 @@ static Status buildProgram(MLIRContext &context, const ModelSource &source, Conf
     model.notes = std::move(remarks.notes);
     model.warnings = std::move(remarks.warnings);
   }
+  addCodeWarnings(source.checkpoint, model);
   HEDDLE_TRY(checkParameters(*model.module, source.checkpoint));
   HEDDLE_TRY(checkSurplus(*model.module, source.checkpoint, family.unused, model.notes));
   keepStoredTypes(*model.module, source.checkpoint);
@@ -223,7 +232,8 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   HEDDLE_TRY(checkWeights(folder));
   HEDDLE_ASSIGN(const std::optional<Config> generation,
                 readGenerationFile(inFolder(folder, "generation_config.json")));
-  HEDDLE_ASSIGN(Checkpoint checkpoint, Checkpoint::open(folder));
+  HEDDLE_ASSIGN(Checkpoint stored, Checkpoint::open(folder));
+  HEDDLE_ASSIGN(Checkpoint checkpoint, withQuantization(std::move(stored), config));
 
   ImportedModel model;
   HEDDLE_TRY(
@@ -325,6 +335,7 @@ static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const So
 /// Gives a parsed program its weights and tokenizers.
 static Status addProgramFiles(ImportedModel &model, ProgramFiles files, SourceHash &hash) {
   if (files.checkpoint) {
+    addCodeWarnings(*files.checkpoint, model);
     HEDDLE_TRY(checkParameters(*model.module, *files.checkpoint));
     // In later phases, passes have removed parameters.
     if (isFirstPhase(*model.module)) {

@@ -5,6 +5,7 @@
 
 #include "base/MappedFile.h"
 #include "formats/Config/SentenceTransformers.h"
+#include "formats/Quantized/OpenQuantized.h"
 #include "frontend/Families/Family.h"
 #include "frontend/Import/ForeignFormat.h"
 
@@ -95,7 +96,7 @@ static Status addFolder(ProgramFiles &files, const std::string &path) {
     return {};
   }
   if (!files.checkpoint && hasWeights(path)) {
-    HEDDLE_ASSIGN(files.checkpoint, Checkpoint::open(path));
+    HEDDLE_ASSIGN(files.checkpoint, openFolderWeights(path));
   }
   if (!files.tokenizers.source) {
     HEDDLE_ASSIGN(files.tokenizers, findTokenizers(path));

@@ -52,8 +52,9 @@ std::optional<int64_t> countPositions(mlir::ModuleOp module);
 /// that can be read as f32.
 Status checkParameters(mlir::ModuleOp module, const Checkpoint &checkpoint);
 
-/// Gives f32 parameters whose tensors are f16 or bf16 a source of that type, from which they are
-/// converted: `@w : f32 from "w"` becomes `@w.f16 : f16 from "w"` and `@w : f32 = convert(@w.f16)`.
+/// Gives f32 parameters whose tensors are f16, bf16 or codes a source of that type, from which they
+/// are converted: `@w : f32 from "w"` becomes `@w.f16 : f16 from "w"` and
+/// `@w : f32 = convert(@w.f16)`.
 void keepStoredTypes(mlir::ModuleOp module, const Checkpoint &checkpoint);
 
 /// Checks that every tensor of the checkpoint is a parameter's source or in `unused`, where a name

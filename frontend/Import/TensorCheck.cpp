@@ -5,6 +5,7 @@
 
 #include "base/Utf8.h"
 #include "dialects/Transformer/Transformer.h"
+#include "frontend/Import/CodesOfFiles.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -24,6 +25,25 @@ static const std::string &placeOf(const Checkpoint &checkpoint) {
   return checkpoint.files().size() == 1 ? checkpoint.files().front().path() : checkpoint.path();
 }
 
+static std::string textOf(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+/// A program may say nothing of codes that the file does not say: kernels rely on it.
+static Status checkCodes(const StoredTensor &tensor, transformer::QuantizedType expected,
+                         const std::string &where) {
+  const transformer::QuantizedType found = codesTypeOf(tensor, expected.getContext());
+  if (found == expected) {
+    return {};
+  }
+  return HEDDLE_ERROR(Unsupported,
+                      fmt::format("{} has elements of {}, expected {}", where,
+                                  found ? textOf(found) : std::string(infoOf(tensor.dtype).name),
+                                  textOf(expected)));
+}
+
 static Status checkParameter(llvm::StringRef source, RankedTensorType type,
                              const Checkpoint &checkpoint) {
   const llvm::ArrayRef<int64_t> shape = type.getShape();
@@ -39,10 +59,13 @@ static Status checkParameter(llvm::StringRef source, RankedTensorType type,
                         fmt::format("{}: tensor {} has shape {}, expected {}", file, quote(source),
                                     formatShape(tensor->shape), formatShape(shape)));
   }
+  if (auto expected = dyn_cast<transformer::QuantizedType>(type.getElementType())) {
+    return checkCodes(*tensor, expected, fmt::format("{}: tensor {}", file, quote(source)));
+  }
   const ElementType element = elementTypeOf(type.getElementType());
   const bool fits = element == ElementType::F32
                         ? tensor->isReal()
-                        : tensor->dtype == element && tensor->scales.empty();
+                        : tensor->dtype == element && tensor->scales.empty() && !tensor->codes;
   if (!fits) {
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("{}: tensor {} has type {}, expected {}", file, quote(source),
@@ -67,15 +90,21 @@ void keepStoredTypes(ModuleOp module, const Checkpoint &checkpoint) {
   for (auto parameter : llvm::make_early_inc_range(module.getOps<ParameterOp>())) {
     const std::optional<llvm::StringRef> source = parameter.getSource();
     const StoredTensor *tensor = source ? checkpoint.find(*source) : nullptr;
-    if (tensor == nullptr || !tensor->scales.empty() || tensor->blocks != nullptr ||
-        !parameter.getTensorType().getElementType().isF32() ||
-        (tensor->dtype != ElementType::F16 && tensor->dtype != ElementType::BF16)) {
+    if (tensor == nullptr || !parameter.getTensorType().getElementType().isF32()) {
+      continue;
+    }
+    Type element = codesTypeOf(*tensor, module.getContext());
+    if (!element && tensor->scales.empty() && tensor->blocks == nullptr &&
+        (tensor->dtype == ElementType::F16 || tensor->dtype == ElementType::BF16)) {
+      element = typeOf(tensor->dtype, module.getContext());
+    }
+    if (!element) {
       continue;
     }
     OpBuilder builder(parameter);
-    const std::string name =
-        fmt::format("{}.{}", parameter.getSymName().str(), infoOf(tensor->dtype).name);
-    Type type = parameter.getTensorType().clone(typeOf(tensor->dtype, module.getContext()));
+    const std::string name = fmt::format("{}.{}", parameter.getSymName().str(),
+                                         tensor->codes ? "codes" : infoOf(tensor->dtype).name);
+    Type type = parameter.getTensorType().clone(element);
     auto stored = ParameterOp::create(builder, parameter.getLoc(), builder.getStringAttr(name),
                                       TypeAttr::get(type), parameter.getSourceAttr(),
                                       transformer::ParameterExpressionAttr());

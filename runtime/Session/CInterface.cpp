@@ -132,11 +132,6 @@ const char *heddle_model_cache_precision(const heddle_model *model) {
   return model == nullptr ? nullptr : model->model.cachePrecision().data();
 }
 
-const char *heddle_model_source_format(const heddle_model *model) {
-  const std::string_view format = model == nullptr ? "" : model->model.sourceFormat();
-  return model == nullptr ? nullptr : format.empty() ? "" : format.data();
-}
-
 int64_t heddle_model_kept_count(const heddle_model *model) {
   return model == nullptr ? 0 : static_cast<int64_t>(model->model.keptLayers().size());
 }

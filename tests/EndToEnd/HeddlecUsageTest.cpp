@@ -167,8 +167,9 @@ TEST_F(HeddlecTest, HelpAndVersion) {
   tools::Outcome help = heddlec({"--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.error, "");
-  for (const char *option : {"-o", "--target", "--precision", "--keep", "--cache", "--emit", "--stop-after",
-                             "--start-at", "--report", "--disable-pass", "--weights"}) {
+  for (const char *option :
+       {"-o", "--target", "--precision", "--keep", "--cache", "--emit", "--stop-after",
+        "--start-at", "--report", "--disable-pass", "--weights"}) {
     EXPECT_NE(help.output.find(option), std::string::npos) << option;
   }
   // What they may name, each with what it is.

@@ -69,7 +69,8 @@ struct NarrowCachesPass : impl::NarrowCachesPassBase<NarrowCachesPass> {
 
   void runOnOperation() override {
     if (bits != halfBits && bits != codeBits) {
-      getOperation().emitError("expects caches with elements of 16 or 8 bits, got ") << bits;
+      getOperation().emitError("expects caches with elements of 16 or 8 bits, got ")
+          << bits.getValue();
       return signalPassFailure();
     }
     collect();

@@ -120,7 +120,7 @@ static LogicalResult checkEncodings(ModuleOp module, ArrayRef<TargetDescription>
   return success();
 }
 
-/// Refuses a table of which a row is not codes of 8 bits with a scale.
+/// Refuses a table of which the elements of a vector may have several scales.
 static LogicalResult checkTable(dataflow::KernelOp kernel, unsigned operand) {
   dataflow::BufferType table = kernel.getOperandBuffer(operand);
   auto quantized = dyn_cast<transformer::QuantizedType>(table.getElementType());
@@ -129,7 +129,8 @@ static LogicalResult checkTable(dataflow::KernelOp kernel, unsigned operand) {
   }
   return kernel.emitOpError("looks up rows of ")
          << table << " as operand #" << operand
-         << ", expected codes of i8 and one scale in f32 for each row";
+         << ", expected one scale for each row, or for every multiple of " << transformer::mostLanes
+         << " elements";
 }
 
 /// What states have: each run changes all of one, and would round it again and again.

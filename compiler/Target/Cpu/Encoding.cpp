@@ -34,10 +34,12 @@ MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
       ParameterExpressionAttr::get(matrix.getContext(), ExpressionKind::Pack,
                                    {FlatSymbolRefAttr::get(matrix.getSymNameAttr())}, numbers);
   auto quantized = dyn_cast<QuantizedType>(matrix.getTensorType().getElementType());
-  const bool isForLookUps =
-      !quantized || quantized.isForLookUps(matrix.getTensorType().getShape().back());
+  // Of codes only those of 8 bits with one scale in f32 are looked up in panels.
+  const bool hasRows =
+      !quantized || (!quantized.hasZeros() && quantized.getScales().isF32() &&
+                     quantized.getScalesOf(matrix.getTensorType().getShape().back()) == 1);
   return {name, pack, *packedType(matrix.getTensorType(), pack),
-          /*hasRows=*/input.groups == 1 && isForLookUps};
+          /*hasRows=*/input.groups == 1 && hasRows};
 }
 
 } // namespace heddle

@@ -5,6 +5,7 @@
 #include "runtime/Tools/Commands.h"
 
 #include "formats/Binary/Manifest_generated.h"
+#include "formats/Checkpoint/QuantizedTensor.h"
 #include "heddle/Session.h"
 #include "runtime/Artifact/Artifact.h"
 #include "runtime/Tools/Lines/LineFormats.h"
@@ -240,6 +241,17 @@ static const manifest::Vocabulary *vocabularyOf(const manifest::Tokenizer &token
   return nullptr;
 }
 
+/// What the model's files had as integers, and the bits that products quantise rows to.
+static Json describeCodes(const manifest::Codes &codes) {
+  std::vector<std::string_view> kinds;
+  for (const flatbuffers::String *const kind : *codes.kinds()) {
+    kinds.push_back(kind->string_view());
+  }
+  return {{"format", nameOf(static_cast<CodeFormat>(codes.format()))},
+          {"kinds", kinds},
+          {"row_bits", codes.row_bits()}};
+}
+
 /// The kind, the size of the vocabulary, and where texts are cut; null without a tokenizer.
 static Json describeTokenizer(const manifest::Tokenizer *tokenizer) {
   if (tokenizer == nullptr) {
@@ -314,6 +326,9 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   }
   if (manifest.generation() != nullptr) {
     described["generation"] = describeGeneration(manifest.generation());
+  }
+  if (const manifest::Codes *const codes = manifest.codes()) {
+    described["codes"] = describeCodes(*codes);
   }
   if (manifest.sharing() != nullptr) {
     described["sharing"] = manifest.sharing()->string_view();
@@ -448,9 +463,6 @@ static std::string modelText(const Json &model) {
     out += fmt::format("kept        {} in {}: {} {}, {} bytes\n", kept["layers"].get<std::string>(),
                        kept["precision"].get<std::string>(), kept["tensors"].dump(),
                        kept["tensors"] == 1 ? "tensor" : "tensors", kept["bytes"].dump());
-  }
-  if (model.contains("source_format")) {
-    out += fmt::format("quantised   {}, in the model's files\n", text("source_format"));
   }
   out += fmt::format("targets     {}; {}\n",
                      fmt::join(model["targets"].get<std::vector<std::string>>(), ", "), machine);

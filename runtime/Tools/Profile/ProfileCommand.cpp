@@ -277,8 +277,7 @@ static Status writeTrace(std::vector<std::unique_ptr<ProfileWork>> &works,
 
 static Json machineRecord(const Model &model, const ProfileOptions &options, double peak,
                           double bandwidth) {
-  Json record = {
-      {"model", options.model}, {"isa", model.isa()}, {"precision", model.precision()}};
+  Json record = {{"model", options.model}, {"isa", model.isa()}, {"precision", model.precision()}};
   if (const std::vector<std::string> kept = keptLayersOf(model); !kept.empty()) {
     record["kept"] = kept;
   }
@@ -353,12 +352,10 @@ Status execute(const ProfileOptions &given) {
   record["works"] = Json::array();
   OutputStream out = OutputStream::standard();
   if (!options.json) {
-    HEDDLE_TRY(
-        out.write(fmt::format("{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n",
-                              options.model,
-                              precisionText(model.precision(), keptLayersOf(model)), model.isa(),
-                              options.threads,
-                              options.threads == 1 ? "thread" : "threads", peak, bandwidth)));
+    HEDDLE_TRY(out.write(fmt::format(
+        "{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n", options.model,
+        precisionText(model.precision(), keptLayersOf(model)), model.isa(), options.threads,
+        options.threads == 1 ? "thread" : "threads", peak, bandwidth)));
   }
   for (const std::unique_ptr<ProfileWork> &work : works) {
     HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak));

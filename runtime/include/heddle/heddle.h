@@ -77,9 +77,6 @@ HEDDLE_API const char *heddle_model_isa(const heddle_model *model);
 HEDDLE_API const char *heddle_model_precision(const heddle_model *model);
 /* What caches keep of earlier rows, for example "bf16"; "none" of a model without caches. */
 HEDDLE_API const char *heddle_model_cache_precision(const heddle_model *model);
-/* How the files that it was compiled from store weights where they are quantised already; "" where
- * they are not. */
-HEDDLE_API const char *heddle_model_source_format(const heddle_model *model);
 
 /* Layers that were compiled in another precision; the pointers belong to the model. */
 typedef struct heddle_kept_layers {

@@ -293,7 +293,7 @@ TEST(CompensationTest, IsAnExpressionOfParameters) {
   ASSERT_TRUE(kept.ok()) << kept.status().message();
   ASSERT_TRUE(kept->add("other", QuantizedValues(matrix, quantizedType(8, 0), k)).ok());
   ASSERT_TRUE(kept->add("p", expected).ok());
-  const ParameterSource known(read, &*kept);
+  const ParameterSource known(read, nullptr, &*kept);
   const Result<std::vector<float>> again = evaluateParameter(*module, parameter, known);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, expected.widen());

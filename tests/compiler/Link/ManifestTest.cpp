@@ -49,16 +49,13 @@ TEST_F(ManifestTest, SaysWhatWasKept) {
   const manifest::Manifest *usual = build(program, someInputs());
   ASSERT_NE(usual, nullptr) << error;
   EXPECT_EQ(usual->kept(), nullptr);
-  EXPECT_EQ(usual->source_format(), nullptr);
   builder.Clear();
   std::string kept = program.str();
   const std::string type = "transformer.model_type = \"bert\"";
   kept.replace(kept.find(type), type.size(),
                type + ", transformer.precision = {name = \"f32\", kept = [{layers = \"layer.1\", "
                       "precision = \"int8\", tensors = 6 : i64, bytes = 5184 : i64}]}");
-  ManifestInputs inputs = someInputs();
-  inputs.sourceFormat = "gguf, Q4_0";
-  const manifest::Manifest *written = build(kept, inputs);
+  const manifest::Manifest *written = build(kept, someInputs());
   ASSERT_NE(written, nullptr) << error;
   ASSERT_EQ(written->kept()->size(), 1u);
   const manifest::KeptLayers &layers = *written->kept()->Get(0);
@@ -66,7 +63,6 @@ TEST_F(ManifestTest, SaysWhatWasKept) {
   EXPECT_EQ(layers.precision()->str(), "int8");
   EXPECT_EQ(layers.tensors(), 6u);
   EXPECT_EQ(layers.bytes(), 5184u);
-  EXPECT_EQ(written->source_format()->str(), "gguf, Q4_0");
 }
 
 TEST_F(ManifestTest, LeavesRoomForTheChecksumOfTheCode) {

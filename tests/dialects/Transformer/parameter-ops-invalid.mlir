@@ -299,7 +299,7 @@ transformer.parameter @columns_before : tensor<4x3xf32> = columns(@a, -1)
 
 // -----
 
-// expected-error@+1 {{'transformer.parameter' op expects elements of f32, f16 or bf16 from a checkpoint, got 'tensor<6xi8>'}}
+// expected-error@+1 {{'transformer.parameter' op expects elements of f32, f16 or bf16 from a checkpoint, or a matrix of quantised ones, got 'tensor<6xi8>'}}
 transformer.parameter @parameter_c8 : tensor<6xi8> from "a"
 
 // -----
@@ -336,7 +336,12 @@ func.func @narrow_weight(%x: tensor<?x4xf32>) -> tensor<?x6xf32> {
 transformer.parameter @a : tensor<6xf32> from "a"
 transformer.parameter @codes : tensor<6x!transformer.quantized<i8, row>> = convert(@a)
 // expected-error@+1 {{'transformer.parameter' op expects elements of f32, f16 or bf16 of 'convert', or quantised ones, and of its operand, got 'tensor<6x!transformer.quantized<i8, row>>'}}
-transformer.parameter @parameter_c8_widened : tensor<6xf32> = convert(@codes)
+transformer.parameter @parameter_c8_again : tensor<6x!transformer.quantized<i8, row>> = convert(@codes)
+
+// -----
+
+// expected-error@+1 {{'transformer.parameter' op expects elements of f32, f16 or bf16 from a checkpoint, or a matrix of quantised ones, got 'tensor<6x!transformer.quantized<i8, row>>'}}
+transformer.parameter @parameter_c8_vector : tensor<6x!transformer.quantized<i8, row>> from "a"
 
 // -----
 
@@ -356,8 +361,26 @@ transformer.parameter @parameter_c4_packed : tensor<1x40x48xi8> = pack(@codes, 4
 
 transformer.parameter @a : tensor<6x40xf32> from "a"
 transformer.parameter @codes : tensor<6x40x!transformer.quantized<i8, 32>> = convert(@a)
-// expected-error@+1 {{'transformer.parameter' op expects elements of 'f32' of 'rows' and its operands, got 'tensor<2x40x!transformer.quantized<i8, 32>>'}}
-transformer.parameter @parameter_c8_rows : tensor<2x40x!transformer.quantized<i8, 32>> = rows(@codes, 1)
+// expected-error@+1 {{'transformer.parameter' op expects rows of '!transformer.quantized<i8, 16>' of 'rows', as long as its own, got 'tensor<6x40x!transformer.quantized<i8, 32>>'}}
+transformer.parameter @parameter_c8_rows : tensor<2x40x!transformer.quantized<i8, 16>> = rows(@codes, 1)
+
+// -----
+
+transformer.parameter @codes : tensor<6x40x!transformer.quantized<i8, 32, full>> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects rows of '!transformer.quantized<i8, 32>' of 'concat', as long as its own, got 'tensor<6x40x!transformer.quantized<i8, 32, full>>'}}
+transformer.parameter @parameter_c8_full : tensor<12x40x!transformer.quantized<i8, 32>> = concat(@codes, @codes)
+
+// -----
+
+transformer.parameter @codes : tensor<6x40x!transformer.quantized<i8, row>> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects rows of '!transformer.quantized<i8, row>' of 'reshape', as long as its own, got 'tensor<6x40x!transformer.quantized<i8, row>>'}}
+transformer.parameter @parameter_c8_cut : tensor<12x20x!transformer.quantized<i8, row>> = reshape(@codes)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects elements of 'f32' of 'sum' and its operands, got 'tensor<6x40x!transformer.quantized<i8, row>>'}}
+transformer.parameter @parameter_c8_sum : tensor<6x40x!transformer.quantized<i8, row>> = sum(@a, @a)
 
 // -----
 
@@ -388,6 +411,16 @@ func.func private @quantized_c2_halves(tensor<6x!transformer.quantized<i4, 12>>)
 
 // expected-error@+1 {{expects scales of f32, f16 or bf16, got 'f64'}}
 func.func private @quantized_c3(tensor<6x!transformer.quantized<i4, 32, f64>>)
+
+// -----
+
+// expected-error@+1 {{expects codes of i8 to be full, got 'i4'}}
+func.func private @quantized_c4(tensor<6x!transformer.quantized<i4, 32, f16, full>>)
+
+// -----
+
+// expected-error@+1 {{expects 'full' or '>'}}
+func.func private @scales_twice(tensor<6x!transformer.quantized<i8, 32, f16, f16>>)
 
 // -----
 

@@ -94,6 +94,18 @@ transformer.parameter @out.weight : tensor<384x384xf32> = convert(@out.weight.f1
 transformer.parameter @out.i8 : tensor<384x384x!transformer.quantized<i8, 32>> = convert(@out.weight)
 // CHECK: transformer.parameter @out.rows : tensor<384x384x!transformer.quantized<i8, row>> = convert(@out.weight.f16)
 transformer.parameter @out.rows : tensor<384x384x!transformer.quantized<i8, row>> = convert(@out.weight.f16)
+// CHECK: transformer.parameter @in.codes : tensor<8x64x!transformer.quantized<i4, 32, f16>> from "in.weight"
+transformer.parameter @in.codes : tensor<8x64x!transformer.quantized<i4, 32, f16>> from "in.weight"
+// CHECK: transformer.parameter @in.weight : tensor<8x64xf32> = convert(@in.codes)
+transformer.parameter @in.weight : tensor<8x64xf32> = convert(@in.codes)
+// CHECK: transformer.parameter @full.codes : tensor<8x64x!transformer.quantized<i8, row, full>> from "full"
+transformer.parameter @full.codes : tensor<8x64x!transformer.quantized<i8, row, full>> from "full"
+// CHECK: transformer.parameter @some.codes : tensor<8x64x!transformer.quantized<i8, row>> from "some"
+transformer.parameter @some.codes : tensor<8x64x!transformer.quantized<i8, row>> from "some"
+// CHECK: transformer.parameter @both.codes : tensor<16x64x!transformer.quantized<i8, row, full>> = concat(@full.codes, @some.codes)
+transformer.parameter @both.codes : tensor<16x64x!transformer.quantized<i8, row, full>> = concat(@full.codes, @some.codes)
+// CHECK: transformer.parameter @last.codes : tensor<4x64x!transformer.quantized<i8, row, full>> = rows(@both.codes, 12)
+transformer.parameter @last.codes : tensor<4x64x!transformer.quantized<i8, row, full>> = rows(@both.codes, 12)
 // CHECK: transformer.parameter @out.nearest : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = convert(@out.weight)
 transformer.parameter @out.nearest : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = convert(@out.weight)
 // CHECK: transformer.parameter @out.halves : tensor<8x10752xi8> = pack(@out.nearest, 48, 1, 4)

@@ -71,7 +71,8 @@ static const KeyCase refusedKeys[] = {
     {"PrunedHeads", "bert-tiny", "\"pruned_heads\": {\"0\": [1]}",
      "{}/config.json: \"pruned_heads\" is an object of 1, expected {{}}"},
     {"Quantized", "t5-tiny", "\"quantization_config\": {\"bits\": 4}",
-     "{}/config.json: \"quantization_config\" is an object of 1, expected a model without"},
+     "{}/config.json: \"quantization_config\": \"quant_method\" is missing, expected one of "
+     "compressed-tensors, gptq, awq"},
     {"PreNormBart", "bart-tiny", "\"normalize_before\": true",
      "{}/config.json: \"normalize_before\" is true, expected false"},
     {"MarianWithoutSinusoids", "marian-tiny", "\"static_position_embeddings\": false",

@@ -192,8 +192,6 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
         manifest::CreateKeptLayers(builder, layers, name, each.tensors, each.bytes));
   }
   const auto kept = builder.CreateVector(keptLayers);
-  const Offset<flatbuffers::String> format =
-      spec.sourceFormat.empty() ? 0 : builder.CreateString(spec.sourceFormat);
   const auto report = builder.CreateVectorOfStrings({std::string("nothing to optimise")});
   const Offset<manifest::Tokenizer> tokens = spec.tokenizer ? tokenizer(builder) : 0;
   const Offset<manifest::Tokenizer> targetTokens = spec.targetTokenizer ? tokenizer(builder) : 0;
@@ -203,7 +201,7 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
       manifest::CreateManifest(builder, spec.abi, producer, modelType, hash, precision, targets,
                                entryList, kernelList, parameterList, spec.weightsSize,
                                spec.codeChecksum.value_or(codeChecksum), tokens, targetTokens,
-                               defaults, report, /*sharing=*/0, kept, format),
+                               defaults, report, /*sharing=*/0, /*calibration=*/0, kept),
       manifest::ManifestIdentifier());
   return {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()};
 }

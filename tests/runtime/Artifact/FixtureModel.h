@@ -170,8 +170,6 @@ struct ModelSpec {
   uint32_t abi = HEDDLE_ABI;
   std::string precision = "f32";
   std::vector<KeptSpec> kept;
-  /// Empty: absent.
-  std::string sourceFormat;
   std::vector<std::string> targets;
   std::vector<EntrySpec> entries;
   std::vector<KernelSpec> kernels;

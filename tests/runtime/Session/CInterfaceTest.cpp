@@ -49,7 +49,6 @@ TEST(CInterface, Describes) {
   EXPECT_NE(std::string(heddle_model_isa(model.get())).find("x86-64"), std::string::npos);
   EXPECT_STREQ(heddle_model_precision(model.get()), "f32");
   EXPECT_STREQ(heddle_model_cache_precision(model.get()), "none");
-  EXPECT_STREQ(heddle_model_source_format(model.get()), "");
   EXPECT_EQ(heddle_model_kept_count(model.get()), 0);
   EXPECT_EQ(heddle_model_entry_count(model.get()), 2);
   EXPECT_STREQ(heddle_model_entry_name(model.get(), 1), "embed");
@@ -75,13 +74,11 @@ TEST(CInterface, Describes) {
 TEST(CInterface, SaysWhatWasKept) {
   heddle::fixture::ModelSpec spec = heddle::fixture::model();
   spec.kept = {{"attention.self", "int8", 18, 1269504}, {"layer.4", "bf16", 6, 12}};
-  spec.sourceFormat = "gguf, Q4_0";
   const std::string path = heddle::fixture::temporaryPath("kept.so");
   ASSERT_TRUE(heddle::fixture::write(spec, path).ok());
   heddle_model *loaded = nullptr;
   ASSERT_EQ(Answer(heddle_model_load(path.c_str(), nullptr, &loaded)).message, "");
   const ModelPointer model(loaded, heddle_model_free);
-  EXPECT_STREQ(heddle_model_source_format(model.get()), "gguf, Q4_0");
   ASSERT_EQ(heddle_model_kept_count(model.get()), 2);
   heddle_kept_layers kept;
   ASSERT_EQ(Answer(heddle_model_kept(model.get(), 1, &kept)).message, "");
@@ -196,7 +193,6 @@ TEST(CInterface, AnswersNull) {
   EXPECT_EQ(heddle_model_isa(nullptr), nullptr);
   EXPECT_EQ(heddle_model_precision(nullptr), nullptr);
   EXPECT_EQ(heddle_model_cache_precision(nullptr), nullptr);
-  EXPECT_EQ(heddle_model_source_format(nullptr), nullptr);
   EXPECT_EQ(heddle_model_kept_count(nullptr), 0);
   EXPECT_EQ(heddle_model_entry_count(nullptr), 0);
   EXPECT_EQ(heddle_model_has_tokenizer(nullptr), 0);

@@ -300,7 +300,6 @@ TEST(Session, DescribesEntries) {
   EXPECT_EQ(model.precision(), "f32");
   EXPECT_EQ(model.cachePrecision(), "none");
   EXPECT_TRUE(model.keptLayers().empty());
-  EXPECT_EQ(model.sourceFormat(), "");
   EXPECT_EQ(model.modelType(), "test");
   EXPECT_EQ(model.producer(), "fixture");
   EXPECT_EQ(model.sourceHash().size(), 32u);
@@ -314,7 +313,6 @@ TEST(Session, SaysWhatWasKept) {
   fixture::ModelSpec spec = fixture::model();
   spec.precision = "int4";
   spec.kept = {{"attention.self", "int8", 18, 1269504}, {"layer.4", "bf16", 6, 12}};
-  spec.sourceFormat = "gguf, Q4_0 and Q6_K";
   const std::string path = fixture::temporaryPath("kept.so");
   ASSERT_EQ(fixture::write(spec, path).message(), "");
   const Model model = *Model::load(path);
@@ -325,7 +323,6 @@ TEST(Session, SaysWhatWasKept) {
   EXPECT_EQ(model.keptLayers()[0].tensors, 18);
   EXPECT_EQ(model.keptLayers()[0].bytes, 1269504);
   EXPECT_EQ(model.keptLayers()[1].layers, "layer.4");
-  EXPECT_EQ(model.sourceFormat(), "gguf, Q4_0 and Q6_K");
 }
 
 namespace {

@@ -4,7 +4,8 @@
 /// codes of a row with four of each column of a vector. Without it vpmaddubsw does, whose sums of
 /// two products have 16 bits: codes of rows are made signed, so that magnitudes of at most 128 are
 /// multiplied with weights that take over their sign, and 2 * 128 * 127 fits. Both want one side
-/// without sign: codes of weights of 4 bits are that, and 2 * 15 * 127 fits anyway.
+/// without sign: codes of weights of 4 bits are that, and 2 * 15 * 127 fits anyway. Files may have
+/// weights of -128, for which that is too narrow: their codes are widened without VNNI.
 #include "compiler/Target/Cpu/Emitters/ContractIntegers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -128,11 +129,39 @@ static Value addFours(const Words &words, Value sums, Value withoutSign, Value w
   return words.add(sums, fours);
 }
 
+// The same of codes that all have signs, of which weights may be -128, whose magnitude has none:
+// every other code is widened to 16 bits, and then those between. Exact, at half of the rate.
+static Value addWidened(const Words &words, Value sums, Value codes, Value weights) {
+  VectorCode &code = words.code;
+  constexpr int16_t bits = 8;
+  auto halves = VectorType::get({2 * code.lanes}, code.builder.getI16Type());
+  Value shift =
+      arith::ConstantOp::create(code.builder, code.location, DenseElementsAttr::get(halves, bits));
+  auto inHalves = [&](Value bytes) -> Value {
+    return LLVM::BitcastOp::create(code.builder, code.location, halves, bytes);
+  };
+  auto upper = [&](Value pairs) -> Value {
+    return arith::ShRSIOp::create(code.builder, code.location, pairs, shift);
+  };
+  auto lower = [&](Value pairs) -> Value {
+    return upper(arith::ShLIOp::create(code.builder, code.location, pairs, shift));
+  };
+  const StringRef multiply =
+      code.lanes == 16 ? "llvm.x86.avx512.pmaddw.d.512" : "llvm.x86.avx2.pmadd.wd";
+  Value row = inHalves(codes), column = inHalves(weights);
+  sums = words.add(sums, words.call(multiply, words.words, {lower(row), lower(column)}));
+  return words.add(sums, words.call(multiply, words.words, {upper(row), upper(column)}));
+}
+
 // `sums` and, lane by lane, the products of four codes of a row with four weights of 8 bits.
-static Value addProducts(const Words &words, Value sums, const RowCodes &row, Value weights) {
+static Value addProducts(const Words &words, Value sums, const RowCodes &row, Value weights,
+                         bool isFull) {
   VectorCode &code = words.code;
   if (code.target.hasIntegerDotProduct) {
     return addFours(words, sums, row.codes, weights);
+  }
+  if (isFull) {
+    return addWidened(words, sums, row.codes, weights);
   }
   const bool isWide = code.lanes == 16;
   Value withSign;
@@ -368,7 +397,8 @@ static SmallVector<Value> step(const TileColumns &tile, Value codes, Value inPan
   for (size_t r = 0; r < tile.rows.size(); ++r) {
     RowCodes row = loadCodes(words, code.bytesAt(tile.rows[r], k), /*isSigned=*/false);
     for (int64_t v = 0; v < tile.vectors; ++v) {
-      next.push_back(addProducts(words, sums[r * tile.vectors + v], row, weights[v]));
+      next.push_back(addProducts(words, sums[r * tile.vectors + v], row, weights[v],
+                                 tile.layout.quantized.getFull()));
     }
   }
   return next;

@@ -66,6 +66,9 @@ std::string PanelLayout::suffix() const {
   if (quantized && !quantized.getScales().isF32()) {
     text += "x" + std::string(infoOf(elementTypeOf(quantized.getScales())).name);
   }
+  if (quantized && quantized.getFull()) {
+    text += "full";
+  }
   return group > 0 ? text + "of" + std::to_string(group) : text;
 }
 

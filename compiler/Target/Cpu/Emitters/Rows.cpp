@@ -4,6 +4,7 @@
 #include "compiler/Target/Cpu/Emitters/Emitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <limits>
@@ -51,10 +52,12 @@ namespace {
 /// A row of a table: its first element, and what they are multiplied with; null for 1.
 struct TableRow {
   Value elements, scale;
+  /// Where scales and codes of zero are, of codes that are not in panels.
+  Value scales = {}, zeros = {};
 };
 
 /// A table of f32, bf16 or quantised rows, row after row or in the panels that a product reads
-/// (Encoding.cpp).
+/// (Encoding.cpp). All elements of a vector have one scale.
 struct Table {
   Value memory;
   dataflow::BufferType type;
@@ -64,6 +67,8 @@ struct Table {
   /// Elements between two of a row: so many rows lie in turns, each with so many codes together.
   int64_t stride;
   int64_t together = 1;
+  /// The type of codes, in panels or not; null for others.
+  heddle::transformer::QuantizedType quantized = {};
 
   /// Where it is encoded, `arithmetic` is that of the products.
   static Table load(VectorCode &code, const KernelBody &body, int64_t operand, bool isEncoded,
@@ -79,15 +84,25 @@ struct Table {
       // The target refuses rows with more than one scale.
       rowBytes = (together > 1 ? 2 : 1) * kScaleBytes + elements;
     }
-    return {body.operand(code, operand), type,   quantized ? quantized.getCodes() : element,
-            stride * rowBytes,           stride, together};
+    return {body.operand(code, operand),
+            type,
+            quantized ? quantized.getCodes() : element,
+            stride * rowBytes,
+            stride,
+            together,
+            quantized};
   }
 
   TableRow at(VectorCode &code, Value row) const {
     Value panel = code.bytesAt(memory, code.multiply(code.divide(row, stride), panelBytes));
     Value number = stride == 1 ? code.integer(0) : code.remainder(row, stride);
-    if (element == type.getElementType()) {
+    if (!quantized) {
       return {code.storedAt(panel, code.multiply(number, together), element), Value()};
+    }
+    if (stride == 1) {
+      const int64_t width = type.getWidth();
+      return {code.bytesAt(panel, code.integer(quantized.getCodesOffset(width))), Value(), panel,
+              code.bytesAt(panel, code.integer(quantized.getZerosOffset(width)))};
     }
     const int64_t head = (together == 1 ? 1 : 2) * stride * kScaleBytes;
     Value codes = code.bytesAt(panel, code.integer(head));
@@ -106,6 +121,9 @@ struct Table {
 
   /// Elements of a row from `column` on.
   Value loadVector(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
+    if (row.scales) {
+      return loadCodes(code, row, column, valid);
+    }
     Value loaded =
         stride == 1 ? code.loadStored(code.storedAt(row.elements, column, element), element, valid)
                     : loadApart(code, row, column, valid);
@@ -113,6 +131,69 @@ struct Table {
   }
 
 private:
+  /// Codes of a row that lie side by side, with the scale of their group.
+  Value loadCodes(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
+    Value group = code.divide(column, quantized.getGroupOf(type.getWidth()));
+    Type scales = quantized.getScales();
+    Value scale =
+        code.broadcast(code.loadStoredScalar(code.storedAt(row.scales, group, scales), scales));
+    Value codes =
+        quantized.hasZeros()
+            ? loadHalves(code, row, group, column, valid)
+            : code.loadStored(code.storedAt(row.elements, column, element), element, valid);
+    return code.multiplyFloat(codes, scale);
+  }
+  /// Codes of 4 bits, less the code of zero of their group. A column is even.
+  Value loadHalves(VectorCode &code, const TableRow &row, Value group, Value column,
+                   int64_t valid) const {
+    constexpr int64_t inByte = 2;
+    constexpr int32_t bits = 4, mask = 15;
+    auto words = VectorType::get({code.lanes}, code.i32);
+    auto constant = [&](ArrayRef<int32_t> values) -> Value {
+      return arith::ConstantOp::create(code.builder, code.location,
+                                       DenseElementsAttr::get(words, values));
+    };
+    Value pairs = loadBytes(code, code.bytesAt(row.elements, code.divide(column, inByte)),
+                            llvm::divideCeilSigned(valid, inByte));
+    SmallVector<int64_t> places;
+    SmallVector<int32_t> shifts;
+    for (int64_t lane = 0; lane < code.lanes; ++lane) {
+      places.push_back(lane / inByte);
+      shifts.push_back(static_cast<int32_t>(lane % inByte) * bits);
+    }
+    Value wide = arith::ExtUIOp::create(code.builder, code.location,
+                                        VectorType::get({code.lanes / inByte}, code.i32), pairs);
+    wide = vector::ShuffleOp::create(code.builder, code.location, wide, wide, places);
+    wide = arith::ShRUIOp::create(code.builder, code.location, wide, constant(shifts));
+    wide = arith::AndIOp::create(code.builder, code.location, wide, constant(mask));
+    Value byte = LLVM::LoadOp::create(code.builder, code.location, code.builder.getI8Type(),
+                                      code.bytesAt(row.zeros, code.divide(group, inByte)),
+                                      /*alignment=*/1);
+    Value zero = arith::ExtUIOp::create(code.builder, code.location, code.i32, byte);
+    Value shift = arith::TruncIOp::create(code.builder, code.location, code.i32,
+                                          code.multiply(code.remainder(group, inByte), bits));
+    zero = arith::ShRUIOp::create(code.builder, code.location, zero, shift);
+    zero = vector::BroadcastOp::create(code.builder, code.location, words, zero);
+    zero = arith::AndIOp::create(code.builder, code.location, zero, constant(mask));
+    wide = arith::SubIOp::create(code.builder, code.location, wide, zero);
+    return arith::SIToFPOp::create(code.builder, code.location, code.vector, wide);
+  }
+  /// The first `valid` of half as many bytes as a vector has lanes.
+  static Value loadBytes(VectorCode &code, Value address, int64_t valid) {
+    auto bytes = VectorType::get({code.lanes / 2}, code.builder.getI8Type());
+    if (valid == bytes.getNumElements()) {
+      return LLVM::LoadOp::create(code.builder, code.location, bytes, address, /*alignment=*/1);
+    }
+    SmallVector<bool> first(bytes.getNumElements(), false);
+    std::fill_n(first.begin(), valid, true);
+    auto type = VectorType::get(bytes.getShape(), code.builder.getI1Type());
+    Value mask = arith::ConstantOp::create(code.builder, code.location,
+                                           DenseElementsAttr::get(type, ArrayRef<bool>(first)));
+    Value zeros =
+        arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(bytes));
+    return LLVM::MaskedLoadOp::create(code.builder, code.location, bytes, address, mask, zeros,
+                                      /*alignment=*/1);
+  }
   /// The element `lane` after a column, which is a multiple of those together, from the row's
   /// first.
   Value placeOf(VectorCode &code, Value column, int64_t lane) const {

@@ -38,8 +38,8 @@ dataflow.kernel @accumulate : (!state, !dataflow.buffer<[tokens, 64], f32>) -> !
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op looks up rows of '!dataflow.buffer<[30, 40], !transformer.quantized<i8, 32>>' as operand #1, expected codes of i8 and one scale in f32 for each row}}
-dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30, 40], !transformer.quantized<i8, 32>>) -> !dataflow.buffer<[tokens, 40], f32> computes #dataflow.gather<width = 40, lookups = 1> {
+// expected-error@+1 {{'dataflow.kernel' op looks up rows of '!dataflow.buffer<[30, 40], !transformer.quantized<i8, 24>>' as operand #1, expected one scale for each row, or for every multiple of 16 elements}}
+dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30, 40], !transformer.quantized<i8, 24>>) -> !dataflow.buffer<[tokens, 40], f32> computes #dataflow.gather<width = 40, lookups = 1> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

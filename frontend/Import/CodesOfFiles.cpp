@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Layouts of files and types of the IR say the same in two languages.
+#include "frontend/Import/CodesOfFiles.h"
+
+#include "dialects/Transformer/ElementTypes.h"
+
+using namespace mlir;
+using heddle::transformer::QuantizedType;
+
+namespace heddle {
+
+QuantizedType codesTypeOf(const StoredTensor &tensor, MLIRContext *context) {
+  if (!tensor.codes) {
+    return {};
+  }
+  const CodeLayout &layout = tensor.codes->layout();
+  const bool isFull = tensor.codes->hasLeastCode(tensor.firstRow, tensor.shape.front());
+  return QuantizedType::get(context, IntegerType::get(context, layout.bits), layout.group,
+                            typeOf(layout.scales, context), isFull);
+}
+
+Result<CodeRows> readCodes(const Checkpoint &checkpoint, std::string_view name,
+                           QuantizedType type) {
+  CodeLayout layout;
+  layout.bits = type.getCodes().getIntOrFloatBitWidth();
+  layout.group = type.getGroup();
+  layout.scales = elementTypeOf(type.getScales());
+  return checkpoint.readCodes(name, layout, type.getFull());
+}
+
+} // namespace heddle
