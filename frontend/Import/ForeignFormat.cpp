@@ -51,8 +51,8 @@ static std::optional<std::string> describeForeign(const fs::path &path) {
   }
   if (start.starts_with("\x7f"
                         "ELF")) {
-    return "is compiled already, expected a model's folder or a .mlir file; 'heddle info' shows "
-           "what is in it";
+    return "is compiled already, expected a model's folder, a GGUF file or a .mlir file; 'heddle "
+           "info' shows what is in it";
   }
   if (extension == ".onnx") {
     return fmt::format("is an ONNX graph, which is not supported, {}", downloads);

@@ -62,8 +62,8 @@ static const FileCase fileCases[] = {
     {"Compiled", "tiny.so",
      "\x7f"
      "ELF\x02",
-     "is compiled already, expected a model's folder or a .mlir file; 'heddle info' shows what is "
-     "in it"},
+     "is compiled already, expected a model's folder, a GGUF file or a .mlir file; 'heddle info' "
+     "shows what is in it"},
     {"Anything", "notes.txt", "hello", "is neither a model's folder nor a GGUF or .mlir file"},
     {"Empty", "nothing", "", "is neither a model's folder nor a GGUF or .mlir file"},
 };
