@@ -112,13 +112,12 @@ static std::string describeMismatch(const CLI::ArgumentMismatch &error) {
              : fmt::format("{} is given more than once, expected it once", option);
 }
 
-/// What is wrong when no command was found among the arguments.
-UsageError DeclaredProgram::noCommand() const {
+/// What is wrong when no command was found among the arguments; `rest` is what was there.
+UsageError DeclaredProgram::noCommand(std::span<const std::string> rest) const {
   std::vector<std::string> names;
   for (const std::unique_ptr<Command> &command : commands) {
     names.push_back(command->list.application().get_name());
   }
-  const std::vector<std::string> rest = app->remaining();
   const std::string seen =
       rest.empty() ? "no command" : fmt::format("unknown command {}", quote(rest.front()));
   const std::string nearest = rest.empty() ? "" : didYouMean(rest.front(), names);
@@ -146,7 +145,29 @@ CommandLine DeclaredProgram::readCommand(const Command &command,
   return command.options();
 }
 
+/// `heddle help COMMAND` as `heddle COMMAND --help`.
+CommandLine DeclaredProgram::parseHelp(std::span<const char *const> arguments) {
+  const std::vector<std::string> words(arguments.begin() + 2, arguments.end());
+  const auto isFirst = [&](const std::unique_ptr<Command> &command) {
+    return command->list.application().get_name() == words.front();
+  };
+  if (!words.empty() && !words.front().starts_with("-") &&
+      std::ranges::none_of(commands, isFirst)) {
+    return noCommand(words);
+  }
+  if (words.size() > 1) {
+    return UsageError{fmt::format("unexpected argument {}", quote(words[1])), ""};
+  }
+  std::vector<const char *> same = {arguments[0]};
+  same.insert(same.end(), arguments.begin() + 2, arguments.end());
+  same.push_back("--help");
+  return parse(same);
+}
+
 CommandLine DeclaredProgram::parse(std::span<const char *const> arguments) {
+  if (arguments.size() > 1 && std::string_view(arguments[1]) == "help") {
+    return parseHelp(arguments);
+  }
   try {
     app->parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::CallForVersion &version) {
@@ -163,7 +184,7 @@ CommandLine DeclaredProgram::parse(std::span<const char *const> arguments) {
       return readCommand(*command, arguments);
     }
   }
-  return noCommand();
+  return noCommand(app->remaining());
 }
 
 CommandLine parseCommandLine(std::span<const char *const> arguments) {

@@ -50,7 +50,8 @@ private:
   void add(const char *name, const char *description,
            const std::function<bool(std::string_view command)> &declares);
   CommandLine readCommand(const Command &command, std::span<const char *const> arguments) const;
-  UsageError noCommand() const;
+  CommandLine parseHelp(std::span<const char *const> arguments);
+  UsageError noCommand(std::span<const std::string> rest) const;
 
   std::unique_ptr<CLI::App> app;
   std::vector<std::unique_ptr<Command>> commands;

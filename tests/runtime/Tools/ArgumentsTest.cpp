@@ -94,6 +94,21 @@ TEST(Arguments, HelpAndVersion) {
   EXPECT_EQ(std::get<HelpText>(parse({"--version"})).text.substr(0, 7), "heddle ");
 }
 
+TEST(Arguments, HelpIsACommandToo) {
+  const auto helpOf = [](const std::vector<const char *> &arguments) {
+    return std::get<HelpText>(parse(arguments)).text;
+  };
+  EXPECT_EQ(helpOf({"help"}), helpOf({"--help"}));
+  EXPECT_EQ(helpOf({"help", "--help"}), helpOf({"--help"}));
+  EXPECT_EQ(helpOf({"help", "profile"}), helpOf({"profile", "--help"}));
+  EXPECT_NE(helpOf({"help", "profile"}).find("--trace"), std::string::npos);
+  EXPECT_EQ(errorOf({"help", "profil"}),
+            ": unknown command \"profil\", expected one of embed, similarity, tokenize, generate, "
+            "score, analyze, compare, run, bench, profile, info, verify; did you mean "
+            "\"profile\"?");
+  EXPECT_EQ(errorOf({"help", "profile", "info"}), ": unexpected argument \"info\"");
+}
+
 /// Defaults in the help are the values that commands get.
 TEST(Arguments, HelpShowsDefaults) {
   const auto text = std::get<HelpText>(parse({"generate", "--help"})).text;
