@@ -81,11 +81,15 @@ static std::string optionList(const CLI::App &app) {
 }
 
 /// What --help has at its end: lines with a colon are headings, those below them begin with a name.
+/// Sentences are left out: they say where else to read, and a page has SEE ALSO.
 static std::string nameLists(const CLI::App &app) {
   std::string text;
   std::istringstream lines(app.get_footer());
   for (std::string line; std::getline(lines, line);) {
     const size_t name = line.find_first_not_of(' ');
+    if (name == 0 && line.ends_with('.')) {
+      continue;
+    }
     if (name == 0) {
       text += fmt::format(".SS {}\n", escape(line.substr(0, line.find_last_of(':'))));
     } else if (name != std::string::npos) {

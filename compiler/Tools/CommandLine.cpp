@@ -105,8 +105,8 @@ static std::string describeNames() {
   for (const OptionalPass &pass : describePasses()) {
     add(pass.name, pass.summary);
   }
-  text.pop_back();
-  return text;
+  return text + "\n'man heddlec' has this where Heddle is installed; docs/glossary.md explains the "
+                "words.";
 }
 
 void declareOptions(CLI::App &app, CommandLine &line) {

@@ -52,7 +52,7 @@ TEST(ManualPage, HasTheNamesBelowTheHelp) {
   Programs programs;
   programs.plain.footer([] {
     return "Levels of --level, in order:\n  low   .SH is no request\n"
-           "  high\n\nOthers:\n  none  nothing";
+           "  high\n\nOthers:\n  none  nothing\n\nThe page of tool: says more.";
   });
   const std::string page = manualPage(programs.plain, "plain", source);
   EXPECT_NE(page.find(".SH NAMES\n.SS Levels of \\-\\-level, in order\n"

@@ -40,6 +40,9 @@ DeclaredProgram::DeclaredProgram(const std::function<bool(std::string_view comma
   app->name("heddle");
   app->description("Runs models that heddlec compiled");
   app->set_version_flag("--version", "heddle " HEDDLE_VERSION);
+  app->footer(
+      "'heddle help COMMAND' explains a command's options, as does 'man heddle-COMMAND' where "
+      "Heddle is installed; docs/glossary.md explains the words.");
   app->allow_extras();
   app->prefix_command(false);
   // In the order of --help.

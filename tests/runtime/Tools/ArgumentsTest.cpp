@@ -109,6 +109,13 @@ TEST(Arguments, HelpIsACommandToo) {
   EXPECT_EQ(errorOf({"help", "profile", "info"}), ": unexpected argument \"info\"");
 }
 
+TEST(Arguments, HelpEndsWithWhereToReadMore) {
+  EXPECT_TRUE(std::get<HelpText>(parse({"--help"}))
+                  .text.ends_with("\n'heddle help COMMAND' explains a command's options, as does "
+                                  "'man heddle-COMMAND' where Heddle is installed; "
+                                  "docs/glossary.md explains the words.\n"));
+}
+
 /// Defaults in the help are the values that commands get.
 TEST(Arguments, HelpShowsDefaults) {
   const auto text = std::get<HelpText>(parse({"generate", "--help"})).text;
