@@ -175,11 +175,13 @@ struct OptionalPass {
 std::vector<std::string> optionalPasses();
 std::vector<OptionalPass> describePasses();
 
-/// A target that CompileOptions::targets knows: its name, and the f32 numbers in one of its
-/// vectors.
+/// A target that CompileOptions::targets knows: its name, the f32 numbers in one of its vectors,
+/// and whether it has instructions for products of 8-bit integers and of bf16.
 struct KnownTarget {
   std::string name;
   int64_t lanes;
+  bool hasIntegerDotProduct = false;
+  bool hasBf16DotProduct = false;
 };
 
 /// All of them, the least capable first.

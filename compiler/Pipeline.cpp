@@ -237,7 +237,8 @@ Phase phaseOfPass(std::string_view optionalPass) {
 std::vector<KnownTarget> knownTargets() {
   std::vector<KnownTarget> targets;
   for (const TargetDescription &target : allTargets()) {
-    targets.push_back({target.name.str(), target.lanes});
+    targets.push_back(
+        {target.name.str(), target.lanes, target.hasIntegerDotProduct, target.hasBf16DotProduct});
   }
   return targets;
 }

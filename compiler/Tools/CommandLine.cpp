@@ -74,7 +74,31 @@ static void addTargets(CLI::App &app, CompileRequest &request) {
                                        "NAME:COLUMNS stores the matrices of products for that "
                                        "target in panels of so many columns")
       ->type_name("LIST")
-      ->default_str(fmt::format("{},{}", leastTarget, precisions[0].target));
+      ->default_str(fmt::format("{} and what suits --precision, see below", leastTarget));
+}
+
+/// What a target has, and which binaries have code for it unless somebody chooses.
+static std::string describeTarget(const KnownTarget &target) {
+  std::string text = fmt::format("processors with vectors of {} f32 numbers", target.lanes);
+  if (target.hasIntegerDotProduct) {
+    text += ", products of 8-bit integers";
+  }
+  if (target.hasBf16DotProduct) {
+    text += " and of bf16";
+  }
+  if (target.name == leastTarget) {
+    return text + "; in every binary by default";
+  }
+  std::vector<std::string_view> users;
+  for (const Precision &precision : precisions) {
+    if (precision.target == target.name) {
+      users.push_back(precision.name);
+    }
+  }
+  if (precisionOfFiles(/*quantisesRows=*/true).target == target.name) {
+    users.emplace_back("files that quantise rows");
+  }
+  return fmt::format("{}; by default for {}", text, fmt::join(users, ", "));
 }
 
 /// What options may name: each with a line that says what it is, from its declaration.
@@ -89,7 +113,7 @@ static std::string describeNames() {
 #include "compiler/Phases.def"
   text += fmt::format("\nTargets of {}:\n", optionNames.targets);
   for (const KnownTarget &target : knownTargets()) {
-    add(target.name, fmt::format("processors with vectors of {} f32 numbers", target.lanes));
+    add(target.name, describeTarget(target));
   }
   add("native", "the best of them that this machine has");
   text += fmt::format("\nPrecisions of {}:\n", optionNames.precision);

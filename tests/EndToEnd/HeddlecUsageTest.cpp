@@ -176,7 +176,17 @@ TEST_F(HeddlecTest, HelpAndVersion) {
   for (const char *line :
        {"\n  dataflow                a graph of dispatches with its memory plan\n",
         "\n  so                      the compiled model, which is only written to -o\n",
-        "\n  x86-64-v3 ", "\n  native ", "\n  bf16-weights            weights stored",
+        "--target LIST=x86-64-v3 and what suits --precision, see below\n",
+        "\n  x86-64-v3               processors with vectors of 8 f32 numbers; in every binary by "
+        "default\n",
+        "\n  x86-64-v4               processors with vectors of 16 f32 numbers; by default for "
+        "f32, "
+        "bf16-weights, int8-weights\n",
+        "\n  x86-64-v4-vnni          processors with vectors of 16 f32 numbers, products of 8-bit "
+        "integers; by default for int8, int8-g128, int4, files that quantise rows\n",
+        "\n  x86-64-v4-bf16          processors with vectors of 16 f32 numbers, products of 8-bit "
+        "integers and of bf16; by default for bf16\n",
+        "\n  native ", "\n  bf16-weights            weights stored",
         "\nCaches of --cache:\n  f32                     keys and values as"}) {
     EXPECT_NE(help.output.find(line), std::string::npos) << line << help.output;
   }
@@ -203,7 +213,10 @@ std::string targetsOf(const std::string &path) {
 }
 
 TEST_F(HeddlecTest, TargetsComeInOneOrder) {
+  // What the help says of defaults.
   EXPECT_EQ(targetsOf(compileModel(tiny)), "x86-64-v3 x86-64-v4");
+  EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=int8"})), "x86-64-v3 x86-64-v4-vnni");
+  EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=bf16"})), "x86-64-v3 x86-64-v4-bf16");
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v4,x86-64-v3,x86-64-v4"})),
             "x86-64-v3 x86-64-v4");
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v3"})), "x86-64-v3");
