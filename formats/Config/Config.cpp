@@ -3,6 +3,7 @@
 /// Typed access to a configuration.
 #include "formats/Config/Config.h"
 
+#include "base/NearestName.h"
 #include "base/Utf8.h"
 #include "formats/Config/Json.h"
 
@@ -187,7 +188,10 @@ Result<std::string> Config::oneOf(std::string_view key,
   if (value == nullptr || !value->is_string() ||
       std::find(choices.begin(), choices.end(), value->get_ref<const std::string &>()) ==
           choices.end()) {
-    return unexpected(key, fmt::format("one of {}", fmt::join(choices, ", ")));
+    const bool isName = value != nullptr && value->is_string();
+    return unexpected(
+        key, fmt::format("one of {}{}", fmt::join(choices, ", "),
+                         isName ? didYouMean(value->get_ref<const std::string &>(), choices) : ""));
   }
   return value->get<std::string>();
 }

@@ -130,7 +130,7 @@ const std::vector<FolderCase> folderCases = {
      "{}/config.json: \"hidden_act\" is \"mish\", expected one of gelu, gelu_new, "
      "relu, tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, floor, rsqrt, "
      "gelu_pytorch_tanh, "
-     "swish",
+     "swish; did you mean \"swish\"?",
      config("\"gelu\"", "\"mish\"")},
     {"NoHeads", "{}/config.json: \"num_attention_heads\" is 0, expected an integer from 1 to 65536",
      config("\"num_attention_heads\": 3", "\"num_attention_heads\": 0")},

@@ -90,7 +90,9 @@ TEST(ConfigTest, WrongValues) {
   EXPECT_EQ(messageOf(config.booleanOr("act", true)),
             R"(config.json: "act" is "gelu", expected true or false)");
   EXPECT_EQ(messageOf(config.oneOf("act", {"relu", "silu"})),
-            R"(config.json: "act" is "gelu", expected one of relu, silu)");
+            R"(config.json: "act" is "gelu", expected one of relu, silu; did you mean "relu"?)");
+  EXPECT_EQ(messageOf(config.oneOf("act", {"tanh", "sigmoid"})),
+            R"(config.json: "act" is "gelu", expected one of tanh, sigmoid)");
   EXPECT_EQ(messageOf(config.oneOfOr("size", {"relu"}, "relu")),
             R"(config.json: "size" is 384, expected one of relu)");
   EXPECT_EQ(messageOf(config.strings("act")),

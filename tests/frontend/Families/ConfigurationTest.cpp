@@ -9,6 +9,8 @@
 
 #include "mlir/IR/MLIRContext.h"
 
+#include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -186,7 +188,7 @@ static const ConfigurationCase refused[] = {
      "gated-gelu_new, gated-relu, gated-tanh, gated-silu, gated-sigmoid, gated-quick_gelu, "
      "gated-softplus, gated-abs, gated-sin, gated-cos, gated-floor, gated-rsqrt, "
      "gated-gelu_pytorch_tanh, "
-     "gated-swish"},
+     "gated-swish; did you mean \"gated-gelu\"?"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "llama"})",
      "config.json: \"model_type\" is \"llama\", expected one of "
      "bart, bert, distilbert, marian, mbart, multimodel, recurrent, roberta, t5, transformer"},
@@ -201,7 +203,7 @@ static const ConfigurationCase refused[] = {
      "after \"pad_token_id\""},
     {"Cell", "recurrent/lstm-none", R"({"encoder": {"cell": "lru"}})",
      "config.json: \"encoder\": \"cell\" is \"lru\", expected one of tanh, gru, gru-reset-after, "
-     "lstm"},
+     "lstm; did you mean \"gru\"?"},
     {"BothWays", "recurrent/lstm-none", R"({"encoder": {"bidirectional": "last"}})",
      "config.json: \"encoder\": \"bidirectional\" is \"last\", expected true, false or "
      "\"first\""},
@@ -386,6 +388,17 @@ TEST(AcceptedValues, ReachTheProgram) {
     const Result<std::string> program = programOf(item);
     ASSERT_TRUE(program.ok()) << program.status().message();
     EXPECT_TRUE(contains(*program, item.expected)) << item.change;
+  }
+}
+
+/// The page's list is all that a configuration may say.
+TEST(Activations, AreAllInTheDocumentation) {
+  std::ifstream page(HEDDLE_TEST_DATA "/../docs/model-format.md");
+  std::string row;
+  while (std::getline(page, row) && !row.starts_with("| `activation`*")) {
+  }
+  for (const std::string &name : activationNames()) {
+    EXPECT_NE(row.find(fmt::format("`{}`", name)), std::string::npos) << name << " in " << row;
   }
 }
 
