@@ -9,6 +9,7 @@
 #include "base/Utf8.h"
 #include "compiler/Calibration/Calibrate.h"
 #include "compiler/Cost/PredictedGain.h"
+#include "compiler/Driver/NonFiniteWeights.h"
 #include "compiler/Driver/ProgramText.h"
 #include "compiler/Driver/Request.h"
 #include "compiler/Link/LinkModel.h"
@@ -110,16 +111,25 @@ static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, con
 
 // --- what a binary has beside its program ----------------------------------------------------
 
+/// `noted`, which may be null, sees what is read.
 static ParameterSource parameterSource(const ImportedModel &model,
-                                       const CompensatedValues *compensated = nullptr) {
-  const auto values = [&model](llvm::StringRef name, ElementType element, std::span<std::byte> to) {
+                                       const CompensatedValues *compensated = nullptr,
+                                       NonFiniteWeights *noted = nullptr) {
+  const auto values = [&model, noted](llvm::StringRef name, ElementType element,
+                                      std::span<std::byte> to) {
     Status status = model.checkpoint->read(name.str(), element, to);
     model.checkpoint->releasePages(name.str());
+    if (noted && status.ok()) {
+      noted->see(name, element, to);
+    }
     return status;
   };
-  const auto codes = [&model](llvm::StringRef name, transformer::QuantizedType type) {
+  const auto codes = [&model, noted](llvm::StringRef name, transformer::QuantizedType type) {
     Result<CodeRows> rows = readCodes(*model.checkpoint, name.str(), type);
     model.checkpoint->releasePages(name.str());
+    if (noted && rows.ok()) {
+      noted->see(name, rows->scales);
+    }
     return rows;
   };
   return {values, codes, compensated};
@@ -170,6 +180,7 @@ public:
 private:
   Status import();
   void tellRemarks();
+  void tellNonFinite();
   Status readAnalysisFile();
   Status beginPage();
   Status runPhases();
@@ -195,8 +206,8 @@ private:
   bool wantsGain() const {
     return wantsReport() && task.first == Phase::Fused && task.last >= Phase::Dataflow;
   }
-  ParameterSource weights() const {
-    return parameterSource(model, compensated ? &*compensated : nullptr);
+  ParameterSource weights(NonFiniteWeights *noted = nullptr) const {
+    return parameterSource(model, compensated ? &*compensated : nullptr, noted);
   }
   std::string producer() const {
     return request.producer.empty() ? "libheddle-compiler " HEDDLE_VERSION : request.producer;
@@ -214,6 +225,7 @@ private:
   std::optional<CalibrationTexts> texts;
   OwningOpRef<ModuleOp> beforeDataflow;
   std::optional<CompensatedValues> compensated;
+  NonFiniteWeights nonFinite;
   ReportPage page;
   /// The costs without the passes, where they are asked for.
   std::optional<Result<std::vector<EntryCosts>>> before;
@@ -273,6 +285,15 @@ void Compilation::tellRemarks() {
   }
   for (const std::string &note : model.notes) {
     request.onRemark(RemarkKind::Note, note);
+  }
+}
+
+void Compilation::tellNonFinite() {
+  if (std::string text = nonFinite.text(); !text.empty()) {
+    result.warnings.push_back(task.input + ": " + text);
+    if (request.onRemark) {
+      request.onRemark(RemarkKind::Warning, result.warnings.back());
+    }
   }
 }
 
@@ -441,7 +462,8 @@ Status Compilation::link(const Report &report) {
   HEDDLE_ASSIGN(const std::optional<CodeCache> cache, openCache());
   DiagnosticText diagnostics(&context, model.source);
   const auto linkTo = [&](const std::string &path) {
-    Status status = linkModel(*model.module, weights(), facts, path, cache ? &*cache : nullptr);
+    Status status =
+        linkModel(*model.module, weights(&nonFinite), facts, path, cache ? &*cache : nullptr);
     return diagnostics.hasErrors() ? diagnostics.status(status.message()) : status;
   };
   if (!request.output.empty()) {
@@ -540,7 +562,11 @@ Status Compilation::run() {
   HEDDLE_TRY(runPhases());
   HEDDLE_TRY(calibrate(report));
   HEDDLE_TRY(giveReport(report));
-  return task.last == Phase::SharedObject ? link(report) : Status();
+  if (task.last == Phase::SharedObject) {
+    HEDDLE_TRY(link(report));
+    tellNonFinite();
+  }
+  return {};
 }
 
 Status checkRequest(const CompileRequest &request) { return resolveRequest(request).status(); }

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <thread>
 
@@ -80,6 +81,33 @@ TEST_F(CompileTest, GivesTheSameBytesInAFile) {
   ASSERT_TRUE(inAFile.status.ok()) << inAFile.status.message();
   EXPECT_EQ(inAFile.binary, "");
   EXPECT_TRUE(bytesOf(request.output) == inMemory.binary);
+}
+
+TEST_F(CompileTest, NamesTensorsThatAreNotFinite) {
+  std::vector<std::string> told;
+  request.onRemark = [&](RemarkKind kind, std::string_view text) {
+    if (kind == RemarkKind::Warning) {
+      told.emplace_back(text);
+    }
+  };
+  values[2].back() = -std::numeric_limits<float>::infinity();
+  const std::string one = ": tensor \"" + request.tensors[2].name +
+                          "\" has numbers that are NaN or infinite, expected finite ones: results "
+                          "may be NaN";
+  CompileResult result = compile(request);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  ASSERT_EQ(result.warnings.size(), 1U);
+  EXPECT_TRUE(result.warnings.front().ends_with(one)) << result.warnings.front();
+  EXPECT_EQ(told, result.warnings);
+  for (std::vector<float> &each : values) {
+    each.front() = std::numeric_limits<float>::quiet_NaN();
+  }
+  result = compile(request);
+  ASSERT_EQ(result.warnings.size(), 1U);
+  EXPECT_NE(result.warnings.front().find("has numbers that are NaN or infinite, and so have 4 "
+                                         "more, expected finite ones"),
+            std::string::npos)
+      << result.warnings.front();
 }
 
 TEST_F(CompileTest, TakesAFolder) {
