@@ -8,9 +8,6 @@
 namespace heddle::tools {
 
 static constexpr int threadLimit = 1024;
-static constexpr std::string_view textEndings[] = {".txt", ".jsonl"};
-static constexpr std::string_view textEndingsExpected =
-    "a .txt or .jsonl file, or - for standard input";
 
 static constexpr Word<OnError> onErrorWords[] = {{"continue", OnError::Continue},
                                                  {"stop", OnError::Stop}};
@@ -39,17 +36,12 @@ void declareExecution(OptionList &list, ExecutionOptions &options) {
       .otherwise("the best this machine has");
 }
 
-std::string describeTextName(const std::string &path) {
-  return path == "-" ? std::string() : describeEnding(path, textEndings, textEndingsExpected);
-}
-
 DeclaredOption &declareTexts(OptionList &list, std::string &input) {
   return list
       .input("--input", input,
-             "Texts: .txt has one a line, .jsonl has {\"text\": ...} a line, - is standard input")
+             "Texts: one a line, .jsonl has {\"text\": ...} a line, - is standard input")
       .required()
-      .hinted()
-      .endings(textEndings, textEndingsExpected);
+      .hinted();
 }
 
 void declareOnError(OptionList &list, OnError &onError, const char *answer) {

@@ -33,10 +33,9 @@ struct ExecutionOptions {
 };
 void declareExecution(OptionList &list, ExecutionOptions &options);
 
-/// --input of commands that answer every text. The name of a file says what its lines are.
+/// --input of commands that answer every text. A name that ends in .jsonl says that lines are
+/// objects; lines of any other file are texts.
 DeclaredOption &declareTexts(OptionList &list, std::string &input);
-/// What is wrong with such a name, after "--input"; an empty string if nothing is.
-std::string describeTextName(const std::string &path);
 
 /// What happens to a line that cannot be used. `answer` says in the help what it gets where the run
 /// goes on.

@@ -308,7 +308,7 @@ void declare(OptionList &list, ProfileOptions &options) {
   declareModel(list, options);
   declareWork(list, options);
   list.input("--input", options.input,
-             "Texts to embed or generate from: .txt has one a line, .jsonl has {\"text\": ...} a "
+             "Texts to embed or generate from: one a line, .jsonl has {\"text\": ...} a "
              "line, - is standard input")
       .hinted();
   list.flag("--tokens", options.tokens, "Lines of --input are token ids with spaces between them")
@@ -328,11 +328,6 @@ void declare(OptionList &list, ProfileOptions &options) {
   list.file("--output", options.output, "All numbers", "FILE.json")
       .endings(jsonEnding, "a .json file");
   declareExecution(list, options);
-  list.check([&options] {
-    const bool areTexts = !options.input.empty() && !options.tokens;
-    const std::string problem = areTexts ? describeTextName(options.input) : "";
-    return problem.empty() ? problem : "--input" + problem;
-  });
 }
 
 Status execute(const ProfileOptions &given) {

@@ -23,7 +23,7 @@ void declare(OptionList &list, SimilarityOptions &options) {
                  "A text, and those to compare it with, most similar first; after -- a text may "
                  "begin with a hyphen");
   list.input("--input", options.input,
-             "More texts to compare the first one with: .txt has one a line, .jsonl has "
+             "More texts to compare the first one with: one a line, .jsonl has "
              "{\"text\": ...} a line, - is standard input");
   list.whole("--top", options.top, int64_t(1), mostMatches, "N", "Show only the N most similar")
       .otherwise("all");
@@ -36,8 +36,7 @@ void declare(OptionList &list, SimilarityOptions &options) {
     if (options.texts.size() == 1 && options.input.empty()) {
       return "one TEXT is given, expected another one to compare it with, or --input FILE";
     }
-    const std::string problem = options.input.empty() ? "" : describeTextName(options.input);
-    return problem.empty() ? problem : "--input" + problem;
+    return "";
   });
 }
 

@@ -73,6 +73,11 @@ TEST_F(CommandLineTest, EmbedLines) {
   EXPECT_EQ(
       outcome.output,
       runHeddle({"embed", model, "--input", "-", "--threads", "2"}, {"a b c\n\nhello z\n"}).output);
+  // Whatever the file is called.
+  const std::string other = folder.write("notes.md", "a b c\n\nhello z\n");
+  EXPECT_EQ(outcome.output, runHeddle({"embed", model, "--input", other}).output);
+  EXPECT_EQ(runHeddle({"tokenize", model, "--input", input}).output,
+            runHeddle({"tokenize", model, "--input", other}).output);
 }
 
 TEST_F(CommandLineTest, EmbedMatrix) {
