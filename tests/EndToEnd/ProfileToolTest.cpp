@@ -145,6 +145,7 @@ TEST_F(ProfileTool, SaysWhatItsTimesAre) {
   EXPECT_GT(list[0]["peak_gflops_before"], 0);
   EXPECT_GT(list[0]["peak_gflops_after"], 0);
   EXPECT_TRUE(list[0]["disturbed"].is_boolean());
+  EXPECT_GE(list[0]["spread"], 1);
   const tools::Outcome table = profile({bert(), "--shapes", "1x8", "--runs", "3"});
   EXPECT_NE(table.output.find("; medians of 3 runs\n"), std::string::npos) << table.output;
 }
@@ -171,6 +172,7 @@ TEST_F(ProfileTool, HasWorkForEveryModel) {
   ASSERT_EQ(bench.code, 0) << bench.error;
   EXPECT_EQ(bench.error, decoder.error);
   EXPECT_EQ(std::count(bench.output.begin(), bench.output.end(), '\n'), 2) << bench.output;
+  EXPECT_EQ(Json::parse(bench.output.substr(0, bench.output.find('\n')))["spread"], 1);
 }
 
 TEST_F(ProfileTool, SharesAddUp) {

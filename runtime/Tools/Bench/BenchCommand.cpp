@@ -12,6 +12,7 @@
 #include "runtime/Tools/Models/ModelEntries.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -31,6 +32,7 @@ struct Bench {
   const EntryInfo &entry;
   const PortInfo &input;
   const PortInfo &output;
+  SpreadNote &note;
   /// Multiply-adds of floats the machine can do on these threads, 10^9 operations per second.
   double peak = 0;
   /// The same of products that are not of f32, measured when there are some.
@@ -192,8 +194,10 @@ static void addPrecision(Json &line, const Model &model) {
 
 static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
   Work work = makeWork(bench, shape);
-  HEDDLE_ASSIGN(const double seconds,
+  HEDDLE_ASSIGN(const RunTimes times,
                 timeWork([&] { return runOnce(bench, session, work); }, bench.options.runs));
+  bench.note.add(shape.name, times);
+  const double seconds = times.median;
   // Made only now: its threads must not be there while time is taken.
   const SessionOptions profiling = {.threads = bench.options.threads, .profile = true};
   HEDDLE_ASSIGN(Session profiled, Session::create(bench.model, profiling));
@@ -206,6 +210,7 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
                {"shape", shape.name},
                {"tokens", shape.tokens()},
                {"ms", rounded(seconds * 1e3, 4)},
+               {"spread", rounded(times.spread(), 3)},
                {"tokens_per_s", rounded(tokens / seconds, 1)},
                {"gflops", rounded(rate, 1)}};
   line["fraction_of_peak"] = rounded(fraction, 4);
@@ -237,23 +242,26 @@ static std::vector<int32_t> makeShortlist(int32_t count, int64_t vocabulary) {
 }
 
 /// Measures generation: one line for each of --cases.
-static Status benchCases(const Model &model, const BenchOptions &options) {
+static Status benchCases(const Model &model, const BenchOptions &options, SpreadNote &note) {
   OutputStream lines = OutputStream::standard();
   for (const GenerationCase &each : options.cases) {
     HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, options.targetLength,
                                           {.threads = options.threads}));
     const std::vector<int32_t> shortlist = makeShortlist(options.shortlist, work.vocabulary);
     HEDDLE_ASSIGN(
-        const double seconds,
+        const RunTimes times,
         timeWork(
             [&] { return generateExactly(work.generator, work.sources, work.search, shortlist); },
             options.runs));
+    note.add(fmt::format("{}x{}", each.batch, each.beam), times);
+    const double seconds = times.median;
     const double generated = static_cast<double>(each.batch) * options.targetLength;
     Json line = {{"engine", "heddle"},
                  {"threads", options.threads},
                  {"batch", each.batch},
                  {"beam", each.beam},
                  {"ms", rounded(seconds * 1e3, 3)},
+                 {"spread", rounded(times.spread(), 3)},
                  {"tokens_per_s", rounded(generated / seconds, 1)}};
     addPrecision(line, model);
     line["isa"] = model.isa();
@@ -280,20 +288,14 @@ void declare(OptionList &list, BenchOptions &options) {
   declareExecution(list, options);
 }
 
-Status execute(const BenchOptions &given) {
-  BenchOptions options = given;
-  HEDDLE_TRY(pinToFirstProcessors(options.threads));
-  HEDDLE_ASSIGN(Model model, loadModel(options.model, options.isa));
-  if (options.lengths.empty()) {
-    HEDDLE_TRY(chooseWork(model, options));
-  }
+static Status measureWork(const Model &model, const BenchOptions &options, SpreadNote &note) {
   std::vector<Shape> shapes = options.shapes;
   if (!options.lengths.empty()) {
     HEDDLE_ASSIGN(Shape lengths, readLengths(options.lengths));
     shapes.push_back(std::move(lengths));
   }
   if (!options.cases.empty()) {
-    HEDDLE_TRY(benchCases(model, options));
+    HEDDLE_TRY(benchCases(model, options, note));
   }
   if (shapes.empty()) {
     return {};
@@ -302,7 +304,7 @@ Status execute(const BenchOptions &given) {
   HEDDLE_TRY(checkShapes(*entry, options.shapes));
   HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
-  Bench bench{options, model, *entry, *input, timedOutput(*entry)};
+  Bench bench{options, model, *entry, *input, timedOutput(*entry), note};
   HEDDLE_ASSIGN(bench.peak, openDevice()->measurePeak(options.threads));
   if (options.roofline) {
     HEDDLE_TRY(writeMachine(bench));
@@ -311,6 +313,21 @@ Status execute(const BenchOptions &given) {
     HEDDLE_TRY(benchShape(bench, session, shape));
   }
   return bench.lines.finish();
+}
+
+Status execute(const BenchOptions &given) {
+  BenchOptions options = given;
+  HEDDLE_TRY(pinToFirstProcessors(options.threads));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  if (options.lengths.empty()) {
+    HEDDLE_TRY(chooseWork(model, options));
+  }
+  SpreadNote note;
+  HEDDLE_TRY(measureWork(model, options, note));
+  if (!options.json) {
+    note.print();
+  }
+  return {};
 }
 
 } // namespace heddle::tools

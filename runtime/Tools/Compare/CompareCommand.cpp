@@ -36,7 +36,7 @@ static Json describe(const CompareWork &work, const ComparedModel &side) {
   for (const Tokens &text : side.generator ? side.texts : work.sources()) {
     tokens += static_cast<int64_t>(text.size());
   }
-  const double seconds = median(side.times);
+  const RunTimes times(side.times);
   Json described = {{"file", side.model.path()},
                     {"precision", side.model.precision()},
                     {"cache_precision", side.model.cachePrecision()},
@@ -48,8 +48,9 @@ static Json describe(const CompareWork &work, const ComparedModel &side) {
     described["cache_bytes_per_token"] = cacheBytes(side);
   }
   described["tokens"] = tokens;
-  described["seconds"] = seconds;
-  described["tokens_per_s"] = rounded(static_cast<double>(tokens) / seconds, 1);
+  described["seconds"] = times.median;
+  described["spread"] = rounded(times.spread(), 3);
+  described["tokens_per_s"] = rounded(static_cast<double>(tokens) / times.median, 1);
   described["least_seconds"] = side.leastSeconds;
   described["entries"] = entriesRecord(side.roof);
   return described;
@@ -255,6 +256,12 @@ Status execute(const CompareOptions &options) {
   OutputStream output = OutputStream::standard();
   HEDDLE_TRY(output.write(options.json ? jsonText(record) + "\n" : compareTable(record)));
   HEDDLE_TRY(output.finish());
+  if (!options.json) {
+    SpreadNote note;
+    note.add("a", RunTimes(work.side(0).times));
+    note.add("b", RunTimes(work.side(1).times));
+    note.print();
+  }
   return work.leftOut();
 }
 

@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -343,8 +345,29 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-Result<double> timeWork(const std::function<Status()> &work, const std::function<double()> &seconds,
-                        int64_t runs) {
+RunTimes::RunTimes(const std::vector<double> &seconds)
+    : median(tools::median(seconds)), least(*std::min_element(seconds.begin(), seconds.end())),
+      most(*std::max_element(seconds.begin(), seconds.end())) {}
+
+void SpreadNote::add(std::string work, const RunTimes &times) {
+  if (times.spread() > mostSpread) {
+    works.push_back(std::move(work));
+  }
+}
+
+std::string SpreadNote::text() const {
+  return works.empty()
+             ? std::string()
+             : fmt::format(
+                   "heddle: note: the runs of {} differ much: the median is more than {} "
+                   "times the least time; other work disturbed the machine, measure again\n",
+                   fmt::join(works, ", "), mostSpread);
+}
+
+void SpreadNote::print() const { std::fputs(text().c_str(), stderr); }
+
+Result<RunTimes> timeWork(const std::function<Status()> &work,
+                          const std::function<double()> &seconds, int64_t runs) {
   for (int run = 0; run < (runs > 0 ? 1 : warmUpRuns); ++run) {
     HEDDLE_TRY(work());
   }
@@ -359,10 +382,10 @@ Result<double> timeWork(const std::function<Status()> &work, const std::function
     HEDDLE_TRY(work());
     times.push_back(seconds() - begin);
   }
-  return median(std::move(times));
+  return RunTimes(times);
 }
 
-Result<double> timeWork(const std::function<Status()> &work, int64_t runs) {
+Result<RunTimes> timeWork(const std::function<Status()> &work, int64_t runs) {
   const auto clock = [] {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     return std::chrono::duration<double>(now).count();

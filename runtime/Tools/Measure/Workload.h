@@ -114,13 +114,41 @@ inline constexpr double shortestTime = 2.0;
 /// The median of at least one value; of two in the middle, the upper one.
 double median(std::vector<double> values);
 
-/// The median seconds of `work`, or its first failure. `seconds` is a clock. With `runs`, exactly
-/// so many are timed, after one to warm up: for work that takes turns with other work.
-Result<double> timeWork(const std::function<Status()> &work, const std::function<double()> &seconds,
-                        int64_t runs = 0);
+/// Above this quotient of the median and the least time the runs of a work differ much: on a
+/// machine without other work they stay below it, see docs/report.md.
+inline constexpr double mostSpread = 1.25;
+
+/// The seconds of at least one run.
+struct RunTimes {
+  double median = 0;
+  double least = 0;
+  double most = 0;
+
+  explicit RunTimes(const std::vector<double> &seconds);
+  /// The median by the least, from 1 on.
+  double spread() const { return least > 0 ? median / least : 1; }
+};
+
+/// Collects what was measured, and says once which of it is doubtful.
+class SpreadNote {
+public:
+  void add(std::string work, const RunTimes &times);
+  /// The note for standard error, a line; empty if the runs of every work took about the same time.
+  std::string text() const;
+  /// Prints it, if there is one.
+  void print() const;
+
+private:
+  std::vector<std::string> works;
+};
+
+/// The seconds of `work`, or its first failure. `seconds` is a clock. With `runs`, exactly so many
+/// are timed, after one to warm up: for work that takes turns with other work.
+Result<RunTimes> timeWork(const std::function<Status()> &work,
+                          const std::function<double()> &seconds, int64_t runs = 0);
 
 /// The same with the machine's steady clock.
-Result<double> timeWork(const std::function<Status()> &work, int64_t runs = 0);
+Result<RunTimes> timeWork(const std::function<Status()> &work, int64_t runs = 0);
 
 /// Keeps this process, and the threads it starts from now on, on its first `threads` processors.
 Status pinToFirstProcessors(int threads);

@@ -29,10 +29,9 @@ namespace {
 struct Measured {
   std::string title;
   int64_t tokens = 0;
-  /// Wall time of a run: the median, the least and the most.
-  double seconds = 0;
-  double leastSeconds = 0;
-  double mostSeconds = 0;
+  /// Wall time of a run, and its median.
+  RunTimes times;
+  double seconds = times.median;
   int64_t runs = 1;
   /// The peak before the runs and after them; the roof has the higher one.
   double peaks[2] = {};
@@ -80,13 +79,8 @@ static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options
   const std::vector<DispatchProfile> profile = medianProfile(profiles);
   HEDDLE_ASSIGN(const double peakAfter, openDevice()->measurePeak(options.threads));
   HEDDLE_ASSIGN(const MachineRoof after, measureRoof(profile, peakAfter, options.threads));
-  Measured measured;
-  measured.title = work.title();
-  measured.tokens = work.tokens();
+  Measured measured = {.title = work.title(), .tokens = work.tokens(), .times = RunTimes(seconds)};
   measured.runs = options.runs;
-  measured.leastSeconds = *std::min_element(seconds.begin(), seconds.end());
-  measured.mostSeconds = *std::max_element(seconds.begin(), seconds.end());
-  measured.seconds = median(std::move(seconds));
   measured.peaks[0] = peak;
   measured.peaks[1] = peakAfter;
   measured.roof = higherOf(before, after);
@@ -153,8 +147,8 @@ static std::string table(const Measured &measured) {
   }
   std::string text = fmt::format("\n{}: {:.4f} ms a run ({:.4f} to {:.4f}), {:.1f} tokens/s; "
                                  "medians of {} {}\n",
-                                 measured.title, measured.seconds * 1e3,
-                                 measured.leastSeconds * 1e3, measured.mostSeconds * 1e3,
+                                 measured.title, measured.seconds * 1e3, measured.times.least * 1e3,
+                                 measured.times.most * 1e3,
                                  static_cast<double>(measured.tokens) / measured.seconds,
                                  measured.runs, measured.runs == 1 ? "run" : "runs");
   for (const auto &[name, entry] : measured.roof.entries) {
@@ -206,8 +200,9 @@ static Json recordOf(const Measured &measured) {
           {"runs", measured.runs},
           {"times", "median"},
           {"ms", rounded(measured.seconds * 1e3, 6)},
-          {"least_ms", rounded(measured.leastSeconds * 1e3, 6)},
-          {"most_ms", rounded(measured.mostSeconds * 1e3, 6)},
+          {"least_ms", rounded(measured.times.least * 1e3, 6)},
+          {"most_ms", rounded(measured.times.most * 1e3, 6)},
+          {"spread", rounded(measured.times.spread(), 3)},
           {"outside_ms", rounded(measured.outside() * 1e3, 6)},
           {"peak_gflops_before", rounded(measured.peaks[0], 1)},
           {"peak_gflops_after", rounded(measured.peaks[1], 1)},
@@ -352,8 +347,10 @@ Status execute(const ProfileOptions &given) {
         precisionText(model.precision(), keptLayersOf(model)), model.isa(), options.threads,
         options.threads == 1 ? "thread" : "threads", peak, bandwidth)));
   }
+  SpreadNote note;
   for (const std::unique_ptr<ProfileWork> &work : works) {
     HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak));
+    note.add(measured.title, measured.times);
     // Before the next work it is as it was after this one, or higher.
     peak = std::max(measured.peaks[0], measured.peaks[1]);
     record["works"].push_back(recordOf(measured));
@@ -368,7 +365,11 @@ Status execute(const ProfileOptions &given) {
     HEDDLE_TRY(recordFile->write(dump(record, 2) + "\n"));
     HEDDLE_TRY(recordFile->finish());
   }
-  return traceFile ? writeTrace(works, options, *traceFile) : out.finish();
+  HEDDLE_TRY(traceFile ? writeTrace(works, options, *traceFile) : out.finish());
+  if (!options.json) {
+    note.print();
+  }
+  return {};
 }
 
 } // namespace heddle::tools

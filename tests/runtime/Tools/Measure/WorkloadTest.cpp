@@ -58,23 +58,41 @@ TEST(Timing, AtLeastFiveRunsAndTwoSeconds) {
       return {};
     };
   };
-  const Result<double> slow = timeWork(run(1.0), clock);
+  const Result<RunTimes> slow = timeWork(run(1.0), clock);
   ASSERT_TRUE(slow.ok());
-  EXPECT_DOUBLE_EQ(*slow, 1.0);
+  EXPECT_DOUBLE_EQ(slow->median, 1.0);
   EXPECT_EQ(runs, 3 + 5);
   runs = 0;
-  const Result<double> fast = timeWork(run(0.125), clock);
+  const Result<RunTimes> fast = timeWork(run(0.125), clock);
   ASSERT_TRUE(fast.ok());
-  EXPECT_DOUBLE_EQ(*fast, 0.125);
+  EXPECT_DOUBLE_EQ(fast->median, 0.125);
   EXPECT_EQ(runs, 3 + 16);
   runs = 0;
   ASSERT_TRUE(timeWork(run(0.125), clock, 2).ok());
   EXPECT_EQ(runs, 1 + 2);
 }
 
+TEST(Timing, SaysOnceWhichRunsDifferMuch) {
+  const RunTimes steady({1.0, 1.25, 1.25, 9.0, 1.25});
+  EXPECT_DOUBLE_EQ(steady.median, 1.25);
+  EXPECT_DOUBLE_EQ(steady.least, 1);
+  EXPECT_DOUBLE_EQ(steady.most, 9);
+  EXPECT_DOUBLE_EQ(steady.spread(), 1.25);
+  EXPECT_DOUBLE_EQ(RunTimes({2.0}).spread(), 1);
+  SpreadNote note;
+  note.add("1x16", steady);
+  note.add("8x40", RunTimes({2.0}));
+  EXPECT_EQ(note.text(), "");
+  note.add("32x128", RunTimes({1.0, 1.3, 1.3}));
+  note.add("4x4", RunTimes({1.0, 2.0}));
+  EXPECT_EQ(note.text(), "heddle: note: the runs of 32x128, 4x4 differ much: the median is more "
+                         "than 1.25 times the least time; other work disturbed the machine, "
+                         "measure again\n");
+}
+
 TEST(Timing, FailuresEndIt) {
   int runs = 0;
-  const Result<double> failed = timeWork(
+  const Result<RunTimes> failed = timeWork(
       [&]() -> Status { return ++runs < 5 ? Status() : HEDDLE_ERROR(OutOfRange, "too long"); });
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.status().message(), "too long");
