@@ -5,6 +5,7 @@
 /// were finished.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
+#include "tests/frontend/Import/ModelFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>
@@ -110,6 +111,41 @@ TEST_F(SignalsTest, LinesBeforeTheSignalAreKept) {
   }
   // Each signal that is noted came three times after some answers were written.
   EXPECT_GE(kept, 4U * 3U);
+}
+
+/// Lines of a file are read by the thousand; a signal does not wait until so many are embedded.
+TEST_F(SignalsTest, EmbeddingsEndBetweenTheLinesOfABlock) {
+  ModelFolder words;
+  std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
+  for (int word = 5; word < 211; ++word) {
+    vocabulary += fmt::format("w{}\n", word);
+  }
+  words.files().write("vocab.txt", vocabulary);
+  words.files().write("tokenizer_config.json", "{\"do_lower_case\": true}");
+  const std::string embedder = compileModel(words.path());
+  std::string lines;
+  for (size_t i = 0; i < manyLines; ++i) {
+    for (int word = 0; word < 38; ++word) {
+      lines += fmt::format("w{} ", 5 + (i + 7 * word) % 200);
+    }
+    lines += '\n';
+  }
+  const std::string input = folder.write("words.txt", lines), output = folder / "out.jsonl";
+  bool isBetween = false;
+  for (int attempt = 0; attempt < 50 && !isBetween; ++attempt) {
+    const tools::Outcome outcome =
+        tools::runHeddle({"embed", embedder, "--input", input, "--output", output},
+                         {.signal = SIGINT, .signalAfter = 20'000 * (attempt + 1)});
+    EXPECT_TRUE(outcome.code == -SIGINT || outcome.code == 0) << outcome.code << outcome.error;
+    const std::string kept = output + ".partial";
+    if (std::filesystem::exists(kept)) {
+      const std::string answers = readBytes(kept);
+      EXPECT_TRUE(answers.empty() || answers.ends_with('\n'));
+      isBetween = std::ranges::count(answers, '\n') % 1024 != 0;
+      std::filesystem::remove(kept);
+    }
+  }
+  EXPECT_TRUE(isBetween);
 }
 
 TEST_F(SignalsTest, NothingIsLeftOfOtherFiles) {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A block of texts is one batch.
+/// A block of texts goes through the model in batches that take a moment each.
 #include "runtime/Tools/Embed/Embedder.h"
 
+#include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Models/ModelEntries.h"
+
+#include <chrono>
+#include <numeric>
+#include <span>
 
 namespace heddle::tools {
 
@@ -29,6 +34,10 @@ void Embedder::tokenize(EmbeddedTexts &block, LineErrors &errors) const {
   block.lengths.clear();
   block.tokens.clear();
   for (size_t i = 0; i < block.texts.size(); ++i) {
+    if (interrupted()) {
+      block.texts.resize(i);
+      return;
+    }
     Text &text = block.texts[i];
     const Result<std::vector<int32_t>> tokens =
         text.status.ok() ? tokensOf(text.text) : text.status;
@@ -45,12 +54,56 @@ void Embedder::tokenize(EmbeddedTexts &block, LineErrors &errors) const {
   }
 }
 
+/// Embeds texts from one on, as many as one run is to have. Answers how many these were.
+Result<size_t> Embedder::runSome(EmbeddedTexts &block, size_t first, size_t firstToken) {
+  size_t end = first;
+  int64_t tokens = 0;
+  while (end < block.lengths.size() &&
+         (end == first || tokens + block.lengths[end] <= runSize.tokens())) {
+    tokens += block.lengths[end++];
+  }
+  const auto width = static_cast<size_t>(columns);
+  const auto lengths = std::span(block.lengths).subspan(first, end - first);
+  const Input ids{input->name,
+                  std::span(block.tokens).subspan(firstToken, static_cast<size_t>(tokens))};
+  const Output output{entry->outputs.front().name,
+                      std::span(block.embeddings).subspan(first * width, lengths.size() * width)};
+  const auto begin = std::chrono::steady_clock::now();
+  HEDDLE_TRY(session.run("embed", lengths, {&ids, 1}, {&output, 1}));
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  runSize.took(tokens, time.count());
+  return lengths.size();
+}
+
+/// Leaves the first texts, of which `embedded` have an embedding.
+static void cut(std::vector<Text> &texts, size_t embedded) {
+  size_t end = 0;
+  for (size_t seen = 0; end < texts.size(); ++end) {
+    seen += texts[end].status.ok() ? 1 : 0;
+    if (seen > embedded) {
+      break;
+    }
+  }
+  texts.resize(end);
+}
+
 Status Embedder::embed(EmbeddedTexts &block, LineErrors &errors) {
   tokenize(block, errors);
   block.embeddings.resize(block.lengths.size() * static_cast<size_t>(columns));
-  const Input ids{input->name, block.tokens};
-  const Output output{entry->outputs.front().name, block.embeddings};
-  return session.run("embed", block.lengths, {&ids, 1}, {&output, 1});
+  size_t done = 0;
+  size_t tokens = 0;
+  while (done < block.lengths.size() && !interrupted()) {
+    HEDDLE_ASSIGN(const size_t count, runSome(block, done, tokens));
+    tokens =
+        std::accumulate(block.lengths.begin() + static_cast<std::ptrdiff_t>(done),
+                        block.lengths.begin() + static_cast<std::ptrdiff_t>(done + count), tokens);
+    done += count;
+  }
+  cut(block.texts, done);
+  block.lengths.resize(done);
+  block.tokens.resize(tokens);
+  block.embeddings.resize(done * static_cast<size_t>(columns));
+  return {};
 }
 
 } // namespace heddle::tools

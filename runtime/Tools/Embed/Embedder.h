@@ -5,6 +5,7 @@
 #define HEDDLE_RUNTIME_TOOLS_EMBED_EMBEDDER_H
 
 #include "heddle/Session.h"
+#include "runtime/Tools/Embed/RunSize.h"
 #include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/Progress.h"
 #include "runtime/Tools/Options/SharedOptions.h"
@@ -32,7 +33,7 @@ public:
   /// The floats of an embedding.
   int64_t width() const { return columns; }
   /// Embeds block.texts. A text that cannot be used gets the reason why, and `errors` is told;
-  /// texts from one on that ends the run are left out.
+  /// texts from one on that ends the run are left out, and those that a signal comes before.
   Status embed(EmbeddedTexts &block, LineErrors &errors);
 
 private:
@@ -40,8 +41,10 @@ private:
       : session(std::move(session)), entry(&entry), input(&input), columns(columns) {}
   Result<std::vector<int32_t>> tokensOf(std::string_view text) const;
   void tokenize(EmbeddedTexts &block, LineErrors &errors) const;
+  Result<size_t> runSome(EmbeddedTexts &block, size_t first, size_t firstToken);
 
   Session session;
+  RunSize runSize;
   // Parts of the model, which the session keeps alive.
   const EntryInfo *entry;
   const PortInfo *input;
