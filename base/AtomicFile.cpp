@@ -3,8 +3,9 @@
 /// Writes to a temporary name, then renames.
 #include "base/AtomicFile.h"
 
+#include "base/PartialNames.h"
+
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -41,63 +42,6 @@ static constexpr unsigned mostKept = 99;
 static std::string partialName(const std::string &target) {
   static std::atomic<unsigned> counter = 0;
   return fmt::format("{}.partial-{}-{}", target, ::getpid(), counter.fetch_add(1));
-}
-
-// --- Names for a handler of signals --------------------------------------------------------------
-
-/// The names of partial files. A signal handler may interrupt the functions below anywhere, so a
-/// name is added or removed in one atomic step. Whoever removes a name owns its memory.
-using NameList = std::array<std::atomic<char *>, 64>;
-static NameList partialNames;
-/// Those whose files removePartialFiles() has removed: a handler of signals cannot free them.
-static NameList removedNames;
-
-/// Whether there was room for a name.
-static bool putInto(NameList &list, char *name) {
-  for (std::atomic<char *> &slot : list) {
-    char *free = nullptr;
-    if (slot.compare_exchange_strong(free, name)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// Adds a name to the list. This happens before the file is created, so that no file exists
-/// unlisted. Returns null if the list is full.
-static char *enlist(const std::string &path) {
-  char *const copy = ::strdup(path.c_str());
-  if (copy != nullptr && putInto(partialNames, copy)) {
-    return copy;
-  }
-  std::free(copy);
-  return nullptr;
-}
-
-/// Removes a name once its file is gone; does nothing for null.
-static void delist(char *name) {
-  if (name == nullptr) {
-    return;
-  }
-  for (NameList *list : {&partialNames, &removedNames}) {
-    for (std::atomic<char *> &slot : *list) {
-      char *listed = name;
-      if (slot.compare_exchange_strong(listed, nullptr)) {
-        std::free(name);
-        return;
-      }
-    }
-  }
-}
-
-void removePartialFiles() noexcept {
-  for (std::atomic<char *> &slot : partialNames) {
-    if (char *const path = slot.exchange(nullptr)) {
-      ::unlink(path);
-      // Where there is no room, the memory goes with the program.
-      static_cast<void>(putInto(removedNames, path));
-    }
-  }
 }
 
 // --- The file ------------------------------------------------------------------------------------

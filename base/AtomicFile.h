@@ -73,10 +73,6 @@ private:
   bool brokenPipe = false;
 };
 
-/// Removes all unfinished files from the disk, for a program that ends at once. Safe in signal
-/// handlers, from any thread. Covers at most 64 files that are open at the same time.
-void removePartialFiles() noexcept;
-
 } // namespace heddle
 
 #endif // HEDDLE_BASE_ATOMICFILE_H

@@ -3,7 +3,7 @@
 /// Signal handlers, and the end of the process.
 #include "base/Signals.h"
 
-#include "base/AtomicFile.h"
+#include "base/PartialNames.h"
 
 #include <csignal>
 #include <unistd.h>

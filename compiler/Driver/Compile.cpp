@@ -6,6 +6,7 @@
 
 #include "base/AtomicFile.h"
 #include "base/MappedFile.h"
+#include "base/ScratchFolder.h"
 #include "base/Utf8.h"
 #include "compiler/Calibration/Calibrate.h"
 #include "compiler/Cost/PredictedGain.h"
@@ -26,10 +27,8 @@
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -153,12 +152,8 @@ static Status addTokenizers(const ImportedModel &model, ModelFacts &facts) {
 /// Links into a file of a folder of its own, which `use` has as long as it runs.
 static Status linkToFolder(const std::function<Status(const std::string &)> &link,
                            const std::function<Status(const std::string &)> &use) {
-  llvm::SmallString<128> folder;
-  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("heddle", folder)) {
-    return HEDDLE_ERROR(InputOutput, "no temporary folder for the binary: " + error.message());
-  }
-  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
-  const std::string path = (folder + "/model.so").str();
+  HEDDLE_ASSIGN(const ScratchFolder folder, ScratchFolder::create("heddle", "the binary"));
+  const std::string path = folder / "model.so";
   HEDDLE_TRY(link(path));
   return use(path);
 }

@@ -4,13 +4,13 @@
 /// whatever happens.
 #include "compiler/Link/Linker.h"
 
+#include "base/ScratchFolder.h"
+
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
 
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <mutex>
@@ -56,17 +56,13 @@ static Status runLinker(llvm::ArrayRef<std::string> objects, const std::string &
 }
 
 Result<std::string> linkSharedObject(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects) {
-  llvm::SmallString<128> folder;
-  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("heddlec", folder)) {
-    return HEDDLE_ERROR(InputOutput, "no temporary folder for the linker: " + error.message());
-  }
-  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
+  HEDDLE_ASSIGN(const ScratchFolder folder, ScratchFolder::create("heddlec", "the linker"));
   std::vector<std::string> paths;
   for (const auto &object : objects) {
-    paths.push_back((folder + "/" + llvm::Twine(paths.size()) + ".o").str());
+    paths.push_back(folder / (std::to_string(paths.size()) + ".o"));
     HEDDLE_TRY(writeFile(paths.back(), object));
   }
-  std::string output = (folder + "/linked.so").str();
+  const std::string output = folder / "linked.so";
   HEDDLE_TRY(runLinker(paths, output));
   auto buffer = llvm::MemoryBuffer::getFile(output);
   if (!buffer) {

@@ -69,6 +69,18 @@ struct SignalsTest : testing::Test {
   TemporaryFolder folder;
 };
 
+/// A model folder with a tokenizer of the words w5 to w210.
+struct WordModel : ModelFolder {
+  WordModel() {
+    std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
+    for (int word = 5; word < 211; ++word) {
+      vocabulary += fmt::format("w{}\n", word);
+    }
+    files().write("vocab.txt", vocabulary);
+    files().write("tokenizer_config.json", "{\"do_lower_case\": true}");
+  }
+};
+
 /// Whether `part` is some of the first lines of `all`.
 bool isBeginning(const std::string &part, const std::string &all) {
   return all.starts_with(part) && (part.empty() || part.ends_with('\n'));
@@ -115,13 +127,7 @@ TEST_F(SignalsTest, LinesBeforeTheSignalAreKept) {
 
 /// Lines of a file are read by the thousand; a signal does not wait until so many are embedded.
 TEST_F(SignalsTest, EmbeddingsEndBetweenTheLinesOfABlock) {
-  ModelFolder words;
-  std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
-  for (int word = 5; word < 211; ++word) {
-    vocabulary += fmt::format("w{}\n", word);
-  }
-  words.files().write("vocab.txt", vocabulary);
-  words.files().write("tokenizer_config.json", "{\"do_lower_case\": true}");
+  const WordModel words;
   const std::string embedder = compileModel(words.path());
   std::string lines;
   for (size_t i = 0; i < manyLines; ++i) {
@@ -197,6 +203,30 @@ TEST_F(SignalsTest, CompilationsLeaveNoPart) {
       }
       EXPECT_EQ(names(), before);
     }
+  }
+}
+
+/// Nor is anything left of what they need for themselves, such as the binary that a calibration
+/// runs.
+TEST_F(SignalsTest, CompilationsLeaveNoTemporaryFolder) {
+  const WordModel words;
+  const TemporaryFolder temporary;
+  std::string lines;
+  for (int i = 0; i < 4000; ++i) {
+    lines += fmt::format("w{} w{} w{} w{}\n", 5 + i % 200, 5 + i % 83, 5 + i % 37, 5 + i % 11);
+  }
+  const std::string texts = folder.write("texts.txt", lines);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const tools::Outcome outcome = tools::runProgram(
+        "heddlec",
+        {words.path(), "-o", folder / "model.so", "--precision=int8", "--calibration", texts},
+        {.environment = {"TMPDIR=" + temporary.path()},
+         .signal = signal,
+         .signalAfter = 1,
+         .signalWhen = [&] { return !temporary.names().empty(); }});
+    EXPECT_EQ(outcome.code, -signal) << outcome.error;
+    EXPECT_TRUE(temporary.names().empty()) << temporary.names().front();
+    EXPECT_FALSE(std::filesystem::exists(folder / "model.so"));
   }
 }
 

@@ -3,6 +3,8 @@
 /// Mapped input files and atomic output files, with every way in which the system can refuse them.
 #include "base/AtomicFile.h"
 #include "base/MappedFile.h"
+#include "base/PartialNames.h"
+#include "base/ScratchFolder.h"
 
 #include <csignal>
 #include <filesystem>
@@ -245,4 +247,27 @@ TEST_F(FilesTest, RenameFails) {
 }
 
 } // namespace
+TEST(ScratchFolder, IsGoneWithItsOwner) {
+  std::string file;
+  {
+    const Result<ScratchFolder> folder = ScratchFolder::create("heddle-test", "a test");
+    ASSERT_TRUE(folder.ok()) << folder.status().message();
+    file = *folder / "file";
+    std::ofstream(file) << "text";
+    EXPECT_TRUE(fs::exists(file));
+  }
+  EXPECT_FALSE(fs::exists(fs::path(file).parent_path()));
+}
+
+TEST(ScratchFolder, IsGoneWithTheProgram) {
+  const Result<ScratchFolder> folder = ScratchFolder::create("heddle-test", "a test");
+  ASSERT_TRUE(folder.ok()) << folder.status().message();
+  // More than one system call lists.
+  for (int i = 0; i < 500; ++i) {
+    std::ofstream(*folder / fmt::format("a-file-with-a-name-that-is-not-short-{}", i)) << i;
+  }
+  removePartialFiles();
+  EXPECT_FALSE(fs::exists(fs::path(*folder / "file").parent_path()));
+}
+
 } // namespace heddle
