@@ -35,9 +35,9 @@ struct Measured {
   int64_t runs = 1;
   /// The peak before the runs and after them; the roof has the higher one.
   double peaks[2] = {};
-  MachineRoof roof;
+  MachineRoof roof = {};
   /// One run, each dispatch with its median time.
-  std::vector<ProfileRow> rows;
+  std::vector<ProfileRow> rows = {};
 
   /// Wall time outside all dispatches: the search, waiting for other threads, copies.
   double outside() const {
