@@ -82,19 +82,20 @@ TEST_P(KeepLayersTest, HaveTheBitsOfTheirPrecision) {
              {"--precision=" + precision, "--keep=" + rest + "=f32"});
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Oracles, KeepLayersTest,
-    testing::Values(KeepCase{"bert-tiny", "bf16", "layer.1", "embeddings,layer.0,layer.2,pooler"},
-                    KeepCase{"bert-tiny", "int4-g8", "layer.1", "embeddings,layer.0,layer.2,pooler"},
-                    KeepCase{"bert-tiny", "int8", "attention",
-                             "embeddings,intermediate,layer.*.output,pooler"},
-                    KeepCase{"transformer-pre", "int8", "encoder", "decoder"},
-                    KeepCase{"weighted", "int8", "encoder", "decoder,shared"}),
-    [](const auto &info) {
-      std::string name = std::string(info.param.model) + info.param.precision;
-      std::ranges::replace(name, '-', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Oracles, KeepLayersTest,
+                         testing::Values(KeepCase{"bert-tiny", "bf16", "layer.1",
+                                                  "embeddings,layer.0,layer.2,pooler"},
+                                         KeepCase{"bert-tiny", "int4-g8", "layer.1",
+                                                  "embeddings,layer.0,layer.2,pooler"},
+                                         KeepCase{"bert-tiny", "int8", "attention",
+                                                  "embeddings,intermediate,layer.*.output,pooler"},
+                                         KeepCase{"transformer-pre", "int8", "encoder", "decoder"},
+                                         KeepCase{"weighted", "int8", "encoder", "decoder,shared"}),
+                         [](const auto &info) {
+                           std::string name = std::string(info.param.model) + info.param.precision;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 /// A copy of a model of which the matrices of one layer are rounded to bf16.
 std::string roundedModel(const std::string &model, const std::string &copy,
