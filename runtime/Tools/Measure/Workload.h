@@ -114,8 +114,8 @@ inline constexpr double shortestTime = 2.0;
 /// The median of at least one value; of two in the middle, the upper one.
 double median(std::vector<double> values);
 
-/// Above this quotient of the median and the least time the runs of a work differ much: on a
-/// machine without other work they stay below it, see docs/report.md.
+/// Above this quotient of the median and the least time the runs of a work differ so much that
+/// other work must have taken a fifth of the time of most of them (docs/report.md).
 inline constexpr double mostSpread = 1.25;
 
 /// The seconds of at least one run.
