@@ -246,7 +246,9 @@ static Values convertValues(Values values, ElementType element) {
 /// Values in the element type of a parameter.
 static Values convertTo(RankedTensorType type, Values values) {
   if (auto quantized = dyn_cast<transformer::QuantizedType>(type.getElementType())) {
-    if (std::holds_alternative<QuantizedValues>(values)) {
+    if ([[maybe_unused]] const auto *codes = std::get_if<QuantizedValues>(&values)) {
+      assert(codes->elementType().withFull(false) == quantized.withFull(false) &&
+             "codes become others by way of the numbers that they stand for");
       return values;
     }
     const auto wide = std::get<Stored>(convertValues(std::move(values), ElementType::F32));
