@@ -185,6 +185,9 @@ Status Calibrator::choose(const Round &round) {
   const ParameterSource withMoments(
       [this](llvm::StringRef name, ElementType element, std::span<std::byte> bytes) {
         return read(name, element, bytes);
+      },
+      [this](llvm::StringRef name, transformer::QuantizedType type) {
+        return source.codes(name, type);
       });
   ParameterEvaluator evaluator(module, withMoments);
   for (const Matrix *const matrix : round.matrices) {

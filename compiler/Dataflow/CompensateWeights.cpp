@@ -52,14 +52,17 @@ public:
       auto parameter =
           symbols.lookup<transformer::ParameterOp>(cast<FlatSymbolRefAttr>(symbol).getAttr());
       ParameterExpressionAttr expression = parameter.getExpressionAttr();
-      if (!rows.isMatrix || !expression || expression.getKind() != ExpressionKind::Convert ||
+      if (!rows.isMatrix ||
           !isa<transformer::QuantizedType>(parameter.getTensorType().getElementType())) {
         continue;
       }
-      if (!rows.reason.empty()) {
+      // Codes are made by a conversion; others are the file's.
+      const bool isMade = expression && expression.getKind() == ExpressionKind::Convert;
+      const std::string reason = isMade ? rows.reason : "its codes are those of the file";
+      if (!reason.empty()) {
         reportDeclined(parameter.getLoc(), passNames::compensateWeights,
-                       "rounded to the nearest: " + rows.reason);
-        declined = declined.empty() ? placeName(parameter.getLoc()) + ": " + rows.reason : declined;
+                       isMade ? "rounded to the nearest: " + reason : reason);
+        declined = declined.empty() ? placeName(parameter.getLoc()) + ": " + reason : declined;
         continue;
       }
       FlatSymbolRefAttr operands[] = {expression.getOperands().front(),

@@ -490,6 +490,8 @@ Status Compilation::linkObserved(const std::string &path, Report &report) {
   PipelineOptions options = task.options;
   options.compensates = false;
   options.precision = f32Precision;
+  options.keep.clear();
+  options.quantisesRows = false;
   options.targets = {std::string(leastTarget)};
   options.observedRows = neededRows(*model.module);
   report.listen(false);

@@ -7,6 +7,7 @@
 #include "heddle/Generation.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
+#include "tests/formats/Quantized/QuantizedFolder.h"
 
 #include <nlohmann/json.hpp>
 #include <sched.h>
@@ -85,6 +86,31 @@ protected:
   static double squaredDifference(const std::vector<float> &a, const std::vector<float> &b) {
     return std::transform_reduce(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
                                  [](double x, double y) { return (x - y) * (x - y); });
+  }
+
+  /// Writes the same BERT with the matrices of its layers in codes of 4 bits, each row with a scale
+  /// and a code of zero: other ones than any precision makes.
+  std::string writeCoded(const TemporaryFolder &folder) const {
+    const Result<SafetensorsFile> file = SafetensorsFile::open(bert + "/model.safetensors");
+    EXPECT_TRUE(file.ok());
+    std::mt19937 random(5);
+    QuantizedFolder coded;
+    for (const SafetensorsTensor &tensor : file->tensors()) {
+      const std::string name(tensor.name);
+      if (name.starts_with("encoder.layer.") && tensor.shape.size() == 2) {
+        const CodedMatrix matrix = randomCodes(4, tensor.shape[0], tensor.shape[1], 0, random);
+        addPacked(coded, name.substr(0, name.rfind(".weight")), matrix, /*hasZeros=*/true);
+      } else {
+        const auto *const bytes = reinterpret_cast<const char *>(tensor.bytes.data());
+        coded.tensors[name] = {tensor.dtype, tensor.shape, std::string(bytes, tensor.bytes.size())};
+      }
+    }
+    const std::string config = readBytes(bert + "/config.json");
+    const size_t begin = config.find('{') + 1;
+    coded.config = config.substr(begin, config.rfind('}') - begin);
+    coded.quantization = compressedConfig(4, "channel", 0, false, false, "pack-quantized");
+    std::filesystem::copy_file(bert + "/tokenizer.json", folder / "tokenizer.json");
+    return coded.write(folder);
   }
 
   TemporaryFolder inputs;
@@ -223,6 +249,32 @@ TEST_F(CalibrationTest, CalibratesDecoders) {
              decision.where.find(part) != std::string::npos;
     })) << part;
   }
+}
+
+// What its products read is seen in f32, where a kept layer would be coarser than the rest.
+TEST_F(CalibrationTest, GoesWithKeptLayers) {
+  CompileRequest request = requestFor(bert, "int4", "");
+  request.keep = {"layer.0.attention.self.query=int8", "layer.2=bf16"};
+  const std::vector<float> exact = embeddings(compiled(requestFor(bert, "f32", "")));
+  const double rounded = squaredDifference(embeddings(compiled(request)), exact);
+  request.calibration = textFile;
+  EXPECT_LT(squaredDifference(embeddings(compiled(request)), exact), 0.85 * rounded);
+  // Four products of two layers, and the pooler's.
+  const tools::Outcome info = tools::runHeddle({"info", request.output});
+  EXPECT_NE(info.output.find("\ncalibration 9 matrices by 250 texts, "), std::string::npos)
+      << info.output;
+  EXPECT_NE(info.output.find("layer.0.attention.self.query"), std::string::npos) << info.output;
+}
+
+// Codes of a file become others by way of the numbers that they stand for.
+TEST_F(CalibrationTest, GoesWithQuantisedFiles) {
+  const TemporaryFolder folder;
+  const std::string coded = writeCoded(folder);
+  const std::vector<float> exact = embeddings(compiled(requestFor(coded, "f32", "")));
+  const std::vector<float> rounded = embeddings(compiled(requestFor(coded, "int4-g8", "")));
+  const std::string calibrated = compiled(requestFor(coded, "int4-g8", textFile));
+  EXPECT_LT(squaredDifference(embeddings(calibrated), exact),
+            0.85 * squaredDifference(rounded, exact));
 }
 
 // --- what is wrong ---------------------------------------------------------------------------
