@@ -27,6 +27,9 @@ static Status wrong(const llvm::Twine &message) {
   return HEDDLE_ERROR(InvalidArgument, message.str());
 }
 
+/// What a program says of its precisions once its weights are stored.
+static constexpr StringLiteral precisionAttribute = "transformer.precision";
+
 bool Task::wantsText(Phase phase) const { return llvm::is_contained(request.texts, phase); }
 
 // --- a request alone -------------------------------------------------------------------------
@@ -350,25 +353,48 @@ static Status findFirstPhase(ModuleOp program, Task &task) {
   return {};
 }
 
+/// Reads what a program whose weights are stored says of them: its precision, and the layers of
+/// others, which need code for targets of theirs. The text may say anything.
+static Status readStored(ModuleOp program, const Quantization *codes, Task &task) {
+  auto said = program->getAttrOfType<DictionaryAttr>(precisionAttribute);
+  const std::string stored =
+      said ? said.getAs<StringAttr>("name").getValue().str() : std::string(f32Precision);
+  const std::string has = task.input + ": has weights ";
+  if (!findPrecision(stored)) {
+    return wrong(has + "in " + unknownPrecision(stored));
+  }
+  std::vector<std::string> kept;
+  for (auto each : said ? said.getAs<ArrayAttr>("kept").getValue() : ArrayRef<Attribute>()) {
+    auto layers = cast<DictionaryAttr>(each);
+    const KeptLayers rule{layers.getAs<StringAttr>("layers").str(),
+                          layers.getAs<StringAttr>("precision").str()};
+    if (!findPrecision(rule.precision)) {
+      return wrong(has + "kept in " + unknownPrecision(rule.precision));
+    }
+    kept.push_back(rule.text());
+  }
+  const std::string seen = has + (stored.empty() ? "as its files have them" : "in " + stored);
+  const std::string &asked = task.options.precision;
+  if (!asked.empty() && asked != stored) {
+    return wrong(seen + ", expected those of " + std::string(task.request.names.precision) + ", " +
+                 asked + ": weights are stored in the phase \"dataflow\"");
+  }
+  if (stored.empty() && !codes && task.last == Phase::SharedObject) {
+    return wrong(seen + ", expected files with weights in codes");
+  }
+  task.options.precision = stored;
+  task.options.keep = std::move(kept);
+  return {};
+}
+
 /// Fits the precision to the program and to its files, unless the request has one. A program whose
 /// weights are stored already says how. Others lose what they say: the passes to come store them.
 static Status fitPrecision(ModuleOp program, const Quantization *codes, Task &task) {
-  constexpr StringLiteral attribute = "transformer.precision";
   std::string &precision = task.options.precision;
   if (task.first > Phase::Dataflow) {
-    auto said = program->getAttrOfType<DictionaryAttr>(attribute);
-    const std::string stored =
-        said ? said.getAs<StringAttr>("name").getValue().str() : std::string(f32Precision);
-    const bool isSame = stored.empty() ? codes && precision == codes->text() : precision == stored;
-    if (!precision.empty() && !isSame) {
-      const std::string_view seen = stored.empty() ? "that of its files" : std::string_view(stored);
-      return wrong(task.input + ": has weights in " + std::string(seen) + ", expected those of " +
-                   std::string(task.request.names.precision) + ", " + precision +
-                   ": weights are stored in the phase \"dataflow\"");
-    }
-    precision = stored;
+    HEDDLE_TRY(readStored(program, codes, task));
   } else {
-    program->removeAttr(attribute);
+    program->removeAttr(precisionAttribute);
     precision = precision.empty() && !codes ? std::string(f32Precision) : precision;
   }
   task.precision = precision.empty() && codes ? codes->text() : precision;
@@ -379,6 +405,9 @@ static Status fitPrecision(ModuleOp program, const Quantization *codes, Task &ta
 
 /// Checks layers of other precisions against the tensors that the program reads.
 static Status checkLayers(ModuleOp program, const Task &task) {
+  if (task.first > Phase::Dataflow) {
+    return {};
+  }
   HEDDLE_ASSIGN(const std::vector<KeptLayers> kept,
                 readPrecisions(task.options.precision, task.options.keep));
   const Status status = checkKept(program, kept);

@@ -14,7 +14,20 @@ using namespace heddle::transformer;
 namespace {
 
 /// The kinds of attributes and of values of dictionaries.
-enum class Kind { I32, F32, Flag, Ids, Text, Length, Count, Presence, Names, Dictionary, List };
+enum class Kind {
+  I32,
+  F32,
+  Flag,
+  Ids,
+  Text,
+  FilledText,
+  Length,
+  Count,
+  Presence,
+  Names,
+  Dictionary,
+  List
+};
 
 struct Field {
   StringLiteral name;
@@ -56,9 +69,9 @@ static constexpr Field generationFields[] = {{"start", Kind::Ids},
 
 static constexpr Field precisionFields[] = {{"name", Kind::Text}, {"kept", Kind::List}};
 
-static constexpr Field keptFields[] = {{"layers", Kind::Text},
-                                       {"precision", Kind::Text},
-                                       {"tensors", Kind::Count},
+static constexpr Field keptFields[] = {{"layers", Kind::FilledText},
+                                       {"precision", Kind::FilledText},
+                                       {"tensors", Kind::Length},
                                        {"bytes", Kind::Count}};
 
 static constexpr Layout generationLayout = {"transformer.generation", generationFields};
@@ -78,6 +91,8 @@ static StringRef describe(Kind kind) {
     return "an array<i32>";
   case Kind::Text:
     return "a string";
+  case Kind::FilledText:
+    return "a string that is not empty";
   case Kind::Length:
     return "an i64 of at least 1";
   case Kind::Count:
@@ -109,6 +124,8 @@ static bool isOfKind(Attribute value, Kind kind) {
     return isa<DenseI32ArrayAttr>(value);
   case Kind::Text:
     return isa<StringAttr>(value);
+  case Kind::FilledText:
+    return isa<StringAttr>(value) && !cast<StringAttr>(value).empty();
   case Kind::Length:
     return integer && integer.getType().isInteger(64) && integer.getInt() >= 1;
   case Kind::Count:

@@ -237,5 +237,60 @@ TEST_F(HeddlecKeep, IsSaidByPrograms) {
   EXPECT_EQ(outputsOf(again, direct), outputsOf(direct, again));
 }
 
+// What products need is in the text too: a binary of it has the same targets.
+TEST_F(HeddlecKeep, KeepsTheTargetsOfPrograms) {
+  const std::string program = work / "p.mlir";
+  for (const Arguments &options :
+       {Arguments{"--keep=layer.1=int8"}, Arguments{"--precision=int8", "--keep=layer.1=bf16"}}) {
+    Arguments arguments = {tiny, "--stop-after=dataflow", "-o", program};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    ASSERT_EQ(heddlec(arguments).code, 0);
+    // Compiled anew each time: the text differs, and its path does not.
+    const std::string out = work / "again.so";
+    ASSERT_EQ(heddlec({program, "--weights", tiny, "-o", out}).code, 0);
+    const Result<Model> again = Model::load(out, {.isa = {}, .describeOnly = true});
+    const Result<Model> direct =
+        Model::load(compileModel(tiny, options), {.isa = {}, .describeOnly = true});
+    ASSERT_TRUE(again.ok() && direct.ok());
+    EXPECT_EQ(again->targets(), direct->targets());
+    EXPECT_EQ(again->keptLayers().size(), 1U);
+  }
+}
+
+// What a text says of its precisions is not believed.
+TEST_F(HeddlecKeep, RefusesPrecisionsOfProgramsThatThereAreNone) {
+  const std::string out = work / "x.so";
+  const auto expectText = [&](const std::string &says, const Arguments &options,
+                              const std::string &message) {
+    const std::string text = readBytes(HEDDLE_TEST_DATA "/EndToEnd/spellings/unscaled.mlir");
+    const std::string program = work.write("p.mlir", text);
+    work.write("p.safetensors",
+               readBytes(HEDDLE_TEST_DATA "/EndToEnd/spellings/unscaled.safetensors"));
+    ASSERT_EQ(heddlec({program, "--stop-after=dataflow", "--precision=int8", "-o", program}).code,
+              0);
+    std::string stored = readBytes(program);
+    const std::string old = "transformer.precision = {kept = [], name = \"int8\"}";
+    const size_t at = stored.find(old);
+    ASSERT_NE(at, std::string::npos);
+    work.write("p.mlir", stored.replace(at, old.size(), "transformer.precision = {" + says + "}"));
+    Arguments arguments = {program, "-o", out};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    expectError(arguments, program + message);
+  };
+  const std::string names = "f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or "
+                            "int4-gN, N a multiple of 8 up to 65536";
+  expectText("kept = [], name = \"foo\"", {},
+             ": has weights in \"foo\", expected one of " + names + "; did you mean \"f32\"?");
+  expectText(
+      "kept = [{bytes = 8 : i64, layers = \"a\", precision = \"int9\", tensors = 1 : i64}], "
+      "name = \"int8\"",
+      {}, ": has weights kept in \"int9\", expected one of " + names + "; did you mean \"int8\"?");
+  expectText("kept = [], name = \"\"", {},
+             ": has weights as its files have them, expected files with weights in codes");
+  expectText("kept = [], name = \"\"", {"--precision=int8"},
+             ": has weights as its files have them, expected those of --precision, int8: weights "
+             "are stored in the phase \"dataflow\"");
+}
+
 } // namespace
 } // namespace heddle

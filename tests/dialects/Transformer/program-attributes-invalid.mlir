@@ -79,8 +79,26 @@ module attributes {transformer.precision = {name = "int8", kept = [], nmae = "in
 
 // -----
 
-// expected-error@+1 {{'builtin.module' op expects 'kept' to have 'tensors', an i64 of at least 0, got -1 : i64}}
-module attributes {transformer.precision = {name = "int8", kept = [{layers = "a", precision = "f32", tensors = -1 : i64, bytes = 4 : i64}]}} {
+// expected-error@+1 {{'builtin.module' op expects 'kept' to have 'tensors', an i64 of at least 1, got 0 : i64}}
+module attributes {transformer.precision = {name = "int8", kept = [{layers = "a", precision = "f32", tensors = 0 : i64, bytes = 4 : i64}]}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'kept' to have 'bytes', an i64 of at least 0, got -1 : i64}}
+module attributes {transformer.precision = {name = "int8", kept = [{layers = "a", precision = "f32", tensors = 1 : i64, bytes = -1 : i64}]}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'kept' to have 'layers', a string that is not empty, got ""}}
+module attributes {transformer.precision = {name = "int8", kept = [{layers = "", precision = "f32", tensors = 1 : i64, bytes = 4 : i64}]}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'kept' to have 'precision', a string that is not empty, got ""}}
+module attributes {transformer.precision = {name = "int8", kept = [{layers = "a", precision = "", tensors = 1 : i64, bytes = 4 : i64}]}} {
 }
 
 // -----
