@@ -116,6 +116,8 @@ def NarrowWeightsPass : Pass<"dataflow-narrow-weights", "::mlir::ModuleOp"> {
   let summary = "Store matrices of products and tables in fewer bits, and compute with them in f32";
   let options = [Option<"precision", "precision", "std::string", "\"bf16-weights\"",
                         "of weights that no pattern matches, as --precision names it; empty: codes of the files, or f32">,
+                 Option<"quantisesRows", "quantises-rows", "bool", "false",
+                        "whether rows are quantised where the precision is that of the files: codes that rows stay with are finer">,
                  ListOption<"keep", "keep", "std::string",
                             "weights of another precision, PATTERN=PRECISION">];
 }

@@ -140,6 +140,7 @@ static void buildDataflow(PhaseBuilder &builder) {
     NarrowWeightsPassOptions narrow;
     narrow.precision = options.precision;
     narrow.keep.assign(options.keep.begin(), options.keep.end());
+    narrow.quantisesRows = options.quantisesRows;
     builder.add(createNarrowWeightsPass(narrow));
   }
   // Both number rows by the dispatches that the lowering wrote, before passes change them.

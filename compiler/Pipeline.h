@@ -32,9 +32,7 @@ struct PipelineOptions : CompileOptions {
   std::vector<int64_t> observedRows;
 
   /// The precision that the request and the files ask for.
-  Precision chosenPrecision() const {
-    return precision.empty() ? precisionOfFiles(quantisesRows) : *findPrecision(precision);
-  }
+  Precision chosenPrecision() const { return *findPrecision(precision, quantisesRows); }
 };
 
 /// What a binary has code for unless somebody chooses, the least capable first: what every one has,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// A matrix that is made of several tensors counts its bytes once, for the first pattern that asked
-/// for how it is stored, and its tensors for the patterns that match them.
+/// for how it is stored, and its tensors for all patterns that match them and ask for that.
 #include "compiler/Dataflow/KeptWeights.h"
 
 #include "base/Utf8.h"
@@ -26,16 +26,17 @@ void KeptWeights::note(transformer::ParameterOp parameter, const LayerPrecisions
     return;
   }
   for (transformer::ParameterOp tensor : matricesOf(symbols, parameter)) {
-    const KeptLayers *rule = precisions.ruleOf(tensor);
-    if (!rule) {
-      continue;
-    }
-    Count &count = counts[rule];
-    if (rule->precision == choice.precision.name) {
-      count.tensors.insert(tensor);
-    } else if (count.overruledAt.empty()) {
-      count.overruledAt = placeName(parameter.getLoc());
-      count.overruledBy = choice.precision.name;
+    for (const KeptLayers &rule : precisions.rules()) {
+      if (!matchesLayer(rule.pattern, *tensor.getSource())) {
+        continue;
+      }
+      Count &count = counts[&rule];
+      if (choice.isAsAskedBy(rule)) {
+        count.tensors.insert(tensor);
+      } else if (count.overruledAt.empty()) {
+        count.overruledAt = placeName(parameter.getLoc());
+        count.overruledBy = shownName(choice.precision);
+      }
     }
   }
   if (choice.kept) {
@@ -63,8 +64,9 @@ Status KeptWeights::check() const {
       message += "no matrix of a product and no table that precisions differ in is made of what it "
                  "matches";
     } else {
-      message += quote(count.overruledAt) + " is stored as one matrix, and other parts of it are " +
-                 count.overruledBy + ", which is finer";
+      message += quote(count.overruledAt) +
+                 " is stored as one matrix, and the precision of other parts of it is finer: " +
+                 count.overruledBy;
     }
     return HEDDLE_ERROR(InvalidArgument, message);
   }

@@ -118,9 +118,7 @@ struct NarrowRows : impl::NarrowRowsPassBase<NarrowRows> {
       return signalPassFailure();
     }
     SymbolTable symbols(module);
-    const Precision base =
-        precision.empty() ? precisionOfFiles(quantisesRows) : *findPrecision(precision);
-    const LayerPrecisions precisions(symbols, base, *rules);
+    const LayerPrecisions precisions(symbols, *findPrecision(precision, quantisesRows), *rules);
     llvm::DenseMap<KernelOp, SmallVector<DispatchOp>> narrow, wide;
     for (auto graph : module.getOps<GraphOp>()) {
       for (auto dispatch : graph.getDispatches()) {

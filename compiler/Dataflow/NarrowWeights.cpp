@@ -182,7 +182,7 @@ private:
         reason = "rows with more than one scale are looked up";
       } else if (suits) {
         return {type, known.symbol};
-      } else {
+      } else if (wanted) {
         reason = "the file has " + describe(type);
       }
     }
@@ -322,12 +322,13 @@ struct NarrowWeights : impl::NarrowWeightsPassBase<NarrowWeights> {
       return signalPassFailure();
     }
     DerivedParameters parameters(module);
-    const LayerPrecisions precisions(parameters.symbolTable(), *findPrecision(precision), *rules);
+    const LayerPrecisions precisions(parameters.symbolTable(),
+                                     *findPrecision(precision, quantisesRows), *rules);
     KeptWeights kept(parameters.symbolTable(), precisions);
     Narrowing(module, parameters, precisions, kept).run();
     const Status status = kept.check();
     if (!status.ok()) {
-      module.emitError(std::string(status.message()));
+      module.emitError(std::string(keepErrorPrefix) + std::string(status.message()));
       return signalPassFailure();
     }
     module->setAttr("transformer.precision", kept.describe(&getContext(), precision));

@@ -16,6 +16,7 @@
 #include "compiler/Link/LinkModel.h"
 #include "compiler/Link/RoundingErrors.h"
 #include "compiler/Link/WorthKeeping.h"
+#include "compiler/Parameters/LayerPrecisions.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "compiler/ReportPage/ReportPage.h"
@@ -41,24 +42,30 @@ namespace heddle {
 // --- one phase -------------------------------------------------------------------------------
 
 namespace {
+/// A part of the request that a pass carries out: what the user calls it, and what the pass begins
+/// its errors about it with.
+struct AskedPart {
+  std::string_view name, prefix;
+};
+
 /// Knows, while passes run, which part of the request the one that runs carries out; none if it is
 /// there anyway.
 class AskedPassWatch final : public PassInstrumentation {
 public:
-  AskedPassWatch(const RequestNames &names, std::string_view &asked) : names(names), asked(asked) {}
+  AskedPassWatch(const RequestNames &names, AskedPart &asked) : names(names), asked(asked) {}
 
   void runBeforePass(Pass *pass, Operation *) override {
     const StringRef argument = pass->getArgument();
-    asked = argument.ends_with(passNames::applySharing)    ? names.sharing
-            : argument.ends_with(passNames::narrowWeights) ? names.keep
-                                                           : std::string_view();
+    asked = argument.ends_with(passNames::applySharing)    ? AskedPart{names.sharing, ""}
+            : argument.ends_with(passNames::narrowWeights) ? AskedPart{names.keep, keepErrorPrefix}
+                                                           : AskedPart();
   }
   void runAfterPass(Pass *, Operation *) override { asked = {}; }
   void runAfterPassFailed(Pass *, Operation *) override { asked = {}; }
 
 private:
   const RequestNames &names;
-  std::string_view &asked;
+  AskedPart &asked;
 };
 } // namespace
 
@@ -68,17 +75,19 @@ static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &opti
                        const RequestNames &names, SourceText source = {}) {
   PassManager manager(module.getContext());
   buildPhase(manager, phase, options);
-  std::string_view asked;
+  AskedPart asked;
   manager.addInstrumentation(std::make_unique<AskedPassWatch>(names, asked));
   DiagnosticText diagnostics(module.getContext(), std::move(source));
   std::string aboutRequest;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
-    const bool isKept = !asked.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error;
-    if (isKept && aboutRequest.empty()) {
-      aboutRequest = std::string(asked) + ": " + diagnostic.str();
+    const std::string text = diagnostic.str();
+    const bool isAboutRequest = !asked.name.empty() && text.starts_with(asked.prefix) &&
+                                diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    if (isAboutRequest && aboutRequest.empty()) {
+      aboutRequest = std::string(asked.name) + ": " + text.substr(asked.prefix.size());
     }
-    // Others are kept with their places.
-    return success(isKept);
+    // Others keep their places.
+    return success(isAboutRequest);
   });
   if (succeeded(manager.run(module))) {
     return {};

@@ -136,7 +136,10 @@ Status checkKept(ModuleOp program, ArrayRef<KeptLayers> kept) {
       if (!isMatrix(tensor) || !matchesLayer(each.pattern, *tensor.getSource())) {
         continue;
       }
-      if (first && first->precision != each.precision) {
+      const auto isSame = [&](const KeptLayers &other) {
+        return isAsFine(*findPrecision(other.precision), *findPrecision(each.precision));
+      };
+      if (first && !isSame(*first)) {
         return wrong("has " + quote(first->text()) + " and " + quote(each.text()) +
                      ", which both match the tensor " + quote(tensor.getSource()->str()) +
                      ", expected one precision for it");
@@ -165,33 +168,44 @@ SmallVector<ParameterOp> matricesOf(const SymbolTable &symbols, ParameterOp para
   return matrices;
 }
 
-const KeptLayers *LayerPrecisions::ruleOf(ParameterOp tensor) const {
-  const auto found = llvm::find_if(kept, [&](const KeptLayers &each) {
+LayerPrecisions::Choice LayerPrecisions::ofTensor(ParameterOp tensor) const {
+  const auto rule = llvm::find_if(kept, [&](const KeptLayers &each) {
     return matchesLayer(each.pattern, *tensor.getSource());
   });
-  return found == kept.end() ? nullptr : &*found;
+  if (rule != kept.end()) {
+    const Precision asked = *findPrecision(rule->precision);
+    return {asked, asked, &*rule};
+  }
+  Choice choice{base, base};
+  auto codes = dyn_cast<transformer::QuantizedType>(tensor.getTensorType().getElementType());
+  if (base.keepsCodes && codes) {
+    choice.fineness.bits = codes.getCodes().getIntOrFloatBitWidth();
+    choice.fineness.group = codes.getGroup();
+  } else if (base.keepsCodes) {
+    // Rows stay with weights that are no codes.
+    choice.fineness.narrowsRows = false;
+  }
+  return choice;
 }
 
 LayerPrecisions::Choice LayerPrecisions::of(ParameterOp parameter) const {
-  Choice choice{base};
-  const SmallVector<ParameterOp> matrices = matricesOf(symbols, parameter);
-  if (kept.empty() || matrices.empty()) {
-    return choice;
+  SmallVector<Choice> parts;
+  if (!kept.empty()) {
+    llvm::transform(matricesOf(symbols, parameter), std::back_inserter(parts),
+                    [&](ParameterOp tensor) { return ofTensor(tensor); });
   }
-  const auto wanted = [&](const KeptLayers *rule) {
-    return rule ? *findPrecision(rule->precision) : base;
-  };
-  choice.precision = wanted(ruleOf(matrices.front()));
-  for (ParameterOp tensor : matrices) {
-    const Precision other = wanted(ruleOf(tensor));
-    choice.precision = isFiner(other, choice.precision) ? other : choice.precision;
+  if (parts.empty()) {
+    return {base, base};
   }
-  for (ParameterOp tensor : matrices) {
-    const KeptLayers *rule = ruleOf(tensor);
-    const bool isAsWanted = wanted(rule).name == choice.precision.name;
-    const KeptLayers *&first = isAsWanted ? choice.kept : choice.overruled;
-    first = first ? first : rule;
-    choice.isMixed |= !isAsWanted;
+  Choice choice = parts.front();
+  for (const Choice &part : parts) {
+    const bool isAsked = part.kept && !choice.kept && isAsFine(part.fineness, choice.fineness);
+    choice = isAsked || isFiner(part.fineness, choice.fineness) ? part : choice;
+  }
+  for (const Choice &part : parts) {
+    const bool isCoarser = isFiner(choice.fineness, part.fineness);
+    choice.overruled = isCoarser && !choice.overruled ? part.kept : choice.overruled;
+    choice.isMixed |= isCoarser;
   }
   return choice;
 }

@@ -43,6 +43,10 @@ Result<std::vector<KeptLayers>> readPrecisions(llvm::StringRef precision,
 /// is any one.
 bool matchesLayer(llvm::StringRef pattern, llvm::StringRef name);
 
+/// What an error of narrow-weights about patterns that keep nothing begins with: an option's name
+/// for whoever asked by another one.
+inline constexpr std::string_view keepErrorPrefix = "keep: ";
+
 /// Checks patterns against the tensors that a program reads. InvalidArgument for a pattern that
 /// matches none, and for a matrix that two patterns give different precisions.
 Status checkKept(mlir::ModuleOp program, llvm::ArrayRef<KeptLayers> kept);
@@ -58,12 +62,19 @@ public:
   /// The precision of one parameter.
   struct Choice {
     Precision precision;
+    /// The same, or where that is the files' what their codes are: how fine it is.
+    Precision fineness;
     /// What asked for it; null where the program's precision was not changed.
     const KeptLayers *kept = nullptr;
     /// What asked for less of some of its tensors, or the first of several; null if nothing did.
     const KeptLayers *overruled = nullptr;
     /// Whether others of its tensors would be stored in fewer bits.
     bool isMixed = false;
+
+    /// Whether it is what a rule asks for, by whatever name.
+    bool isAsAskedBy(const KeptLayers &rule) const {
+      return isAsFine(*findPrecision(rule.precision), fineness);
+    }
   };
 
   /// `base` is that of the program. The precisions of `kept` are known ones, as parseKept() makes
@@ -73,17 +84,19 @@ public:
       : symbols(symbols), base(base), kept(std::move(kept)) {}
 
   /// The finest precision of the matrices that a parameter is made of: a matrix has one type, and
-  /// what is asked for is the least that a layer gets.
+  /// what is asked for is the least that a layer gets. Of those that are as fine it is one that was
+  /// asked for.
   Choice of(transformer::ParameterOp parameter) const;
   Choice of(mlir::FlatSymbolRefAttr parameter) const {
     return of(symbols.lookup<transformer::ParameterOp>(parameter.getAttr()));
   }
 
   llvm::ArrayRef<KeptLayers> rules() const { return kept; }
-  /// The first rule that matches a tensor of the checkpoint, or null.
-  const KeptLayers *ruleOf(transformer::ParameterOp tensor) const;
 
 private:
+  /// What one tensor of the checkpoint would have by itself.
+  Choice ofTensor(transformer::ParameterOp tensor) const;
+
   const mlir::SymbolTable &symbols;
   Precision base;
   std::vector<KeptLayers> kept;

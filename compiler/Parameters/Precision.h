@@ -64,12 +64,13 @@ constexpr Precision precisionOfFiles(bool quantisesRows) {
   return precision;
 }
 
-/// The precision of that name: that of the files for none, one of `precisions`, or "int4-g64",
-/// whose groups have another number of elements than those of int4: a multiple of 8 up to 65,536.
-/// None if there is none.
-constexpr std::optional<Precision> findPrecision(std::string_view name) {
+/// The precision of that name: that of the files for none, which may quantise rows; one of
+/// `precisions`; or "int4-g64", whose groups have another number of elements than those of int4: a
+/// multiple of 8 up to 65,536. None if there is none.
+constexpr std::optional<Precision> findPrecision(std::string_view name,
+                                                 bool filesQuantiseRows = false) {
   if (name.empty()) {
-    return precisionOfFiles(/*quantisesRows=*/false);
+    return precisionOfFiles(filesQuantiseRows);
   }
   for (const Precision &precision : precisions) {
     if (precision.name == name) {
@@ -104,6 +105,16 @@ constexpr bool isFiner(const Precision &a, const Precision &b) {
     return a.bits != b.bits ? a.bits > b.bits : b.narrowsRows;
   }
   return a.group != 0 && (b.group == 0 || a.group < b.group);
+}
+
+/// Whether weights lose the same in both, whatever they are called: int4 and int4-g32.
+constexpr bool isAsFine(const Precision &a, const Precision &b) {
+  return !isFiner(a, b) && !isFiner(b, a);
+}
+
+/// Its name in messages, for which that of the files has none.
+constexpr std::string_view shownName(const Precision &precision) {
+  return precision.name.empty() ? "that of its files" : precision.name;
 }
 
 /// What caches keep of the rows of earlier runs.

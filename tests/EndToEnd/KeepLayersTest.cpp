@@ -179,6 +179,37 @@ TEST_F(HeddlecKeep, IsSaidByBinaries) {
   EXPECT_EQ(kept[2].bytes, 2 * 72 * 100);
 }
 
+// Patterns of one precision may overlap: a tensor counts for each, its bytes for the first.
+TEST_F(HeddlecKeep, MayOverlap) {
+  const std::string first = "--keep=layer.0,layer.1=int8";
+  const std::string second = "--keep=attention.self,*.layer.1.*=int8";
+  const Result<Model> model =
+      Model::load(compileModel(tiny, {first, second}), {.isa = {}, .describeOnly = true});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::vector<KeptLayersInfo> &kept = model->keptLayers();
+  ASSERT_EQ(kept.size(), 4U);
+  const int64_t layerBytes = 4 * 72 * (72 + 4) + 100 * (72 + 4) + 72 * (100 + 4);
+  for (const auto &[i, tensors, bytes] : {std::tuple{0, 6, layerBytes},
+                                          {1, 6, layerBytes},
+                                          {2, 9, int64_t{3} * 72 * (72 + 4)},
+                                          {3, 6, int64_t{0}}}) {
+    EXPECT_EQ(kept[i].tensors, tensors) << kept[i].layers;
+    EXPECT_EQ(kept[i].bytes, bytes) << kept[i].layers;
+  }
+}
+
+// Two names of one precision are one precision.
+TEST_F(HeddlecKeep, KnowsNamesOfOnePrecision) {
+  const Result<Model> model = Model::load(
+      compileModel(tiny, {"--precision=int4", "--keep=query=int4-g32", "--keep=layer.0=int4"}),
+      {.isa = {}, .describeOnly = true});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ASSERT_EQ(model->keptLayers().size(), 2U);
+  EXPECT_EQ(model->keptLayers()[0].tensors, 3);
+  EXPECT_EQ(model->keptLayers()[1].tensors, 6);
+  expectSame(tiny, {"--precision=int4", "--keep=query=int4-g32"}, {"--precision=int4"});
+}
+
 TEST_F(HeddlecKeep, RefusesWhatIsNoPattern) {
   const std::string out = work / "x.so";
   const std::string names = "f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or "
@@ -211,7 +242,7 @@ TEST_F(HeddlecKeep, RefusesPatternsThatDoNotFitTheModel) {
               "precisions differ in is made of what it matches");
   expectError({tiny, "-o", out, "--keep=query=int8"},
               "--keep: \"query=int8\" keeps nothing: \"encoder.layer.0.attention.self\" is stored "
-              "as one matrix, and other parts of it are f32, which is finer");
+              "as one matrix, and the precision of other parts of it is finer: f32");
   // The parts of a matrix are weights of their own where they are not fused.
   EXPECT_EQ(heddlec({tiny, "-o", out, "--keep=query=int8", "--disable-pass=fuse-projections"}).code,
             0);

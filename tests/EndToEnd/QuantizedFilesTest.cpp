@@ -422,6 +422,33 @@ TEST_F(QuantizedProgramTest, ReportsSayWhatIsKept) {
   EXPECT_EQ(others.taken.count("stored as the file has it: " + codes), 0U);
 }
 
+// A kept layer beside codes of the file, whichever part of a joined matrix it is.
+TEST_F(QuantizedProgramTest, LayersAreKeptBesideCodes) {
+  const TemporaryFolder folder;
+  const std::string model = bertsOf({"PackedSymmetric", 4, 32, ""}).coded.write(folder);
+  const std::string codes = "stored as the file has it: i4, one scale and code of zero for every "
+                            "32 of a row";
+  for (const std::string part : {"query", "key", "value"}) {
+    const std::string wide = "layer.0.attention.self." + part + "=f32";
+    const Decisions decisions = decisionsOf(model, work.path(), {"--keep=" + wide});
+    EXPECT_EQ(decisions.taken, (std::map<std::string, int>{{codes, 7}})) << part;
+    EXPECT_EQ(decisions.declined.size(), 1U) << part;
+    EXPECT_EQ(decisions.declined.count("stored in f32, kept by " + wide +
+                                       ", the finest precision of its parts"),
+              1U)
+        << part;
+    // Rows stay with these files, so that codes of as many bits are finer.
+    expectError({model, "-o", work / "x.so", "--keep=" + part + "=int4"},
+                "--keep: \"" + part +
+                    "=int4\" keeps nothing: \"encoder.layer.0.attention.self\" is stored as one "
+                    "matrix, and the precision of other parts of it is finer: that of its files");
+  }
+  // All of it in f32 is the model in f32, but for the name.
+  const std::string kept = compileModel(model, {"--keep=encoder=f32"});
+  expectSameBits(kept, compileModel(model, {"--precision=f32"}));
+  EXPECT_EQ(precisionOf(kept), "compressed-tensors, W4A16 groups of 32");
+}
+
 // Tables of GGUF files are looked up in their groups; groups with minimums have no codes yet.
 TEST_F(QuantizedProgramTest, TablesOfGgufFilesKeepCodes) {
   for (const auto &[number, expected] :

@@ -26,8 +26,8 @@
 // REPORT-DAG: what="stored in i4, one scale and code of zero for every 32 of a row, kept by c.key=int4", where=c.key
 // REPORT-DAG: what="stored in i8, one scale for each row, coarser by c.key=int4 only in part: the finest precision of its parts counts", where=c
 // REPORT-DAG: what="stored in bf16, kept by e=bf16-weights", where=e.0
-// PART: error: "c.value=int4" keeps nothing: "c" is stored as one matrix, and other parts of it are bf16-weights, which is finer
-// NOTHING: error: "norm=int4" keeps nothing: no matrix of a product and no table that precisions differ in is made of what it matches
+// PART: error: keep: "c.value=int4" keeps nothing: "c" is stored as one matrix, and the precision of other parts of it is finer: bf16-weights
+// NOTHING: error: keep: "norm=int4" keeps nothing: no matrix of a product and no table that precisions differ in is made of what it matches
 // EQUALS: error: keep is "a", expected LAYERS=PRECISION, for example attention.self=int8
 // UNKNOWN: error: keep is "a=i8", whose precision is "i8", expected one of f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536
 // EMPTY: error: keep is "a..b=int8", where the pattern "a..b" has an empty part, expected names of layers, for example layer.4,layer.5
