@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The macros leaves use: heddle_library, heddle_executable, heddle_dialect, heddle_embed,
-# heddle_gtest, heddle_fuzzer. Leaves list sources and dependencies and hold no logic.
+# heddle_gtest, heddle_emulated_gpu, heddle_fuzzer. Leaves list sources and dependencies and hold no
+# logic.
 
 # heddle_library(NAME SOURCES... LINK targets...   [MLIR])
 # MLIR: the library uses LLVM and MLIR headers, is compiled without RTTI and links libMLIR.so.
@@ -111,6 +112,12 @@ function(heddle_gtest name)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
+endfunction()
+
+# heddle_emulated_gpu(TEST): the test finds the emulated GPU's driver (tests/Emulator).
+function(heddle_emulated_gpu test)
+  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
+               LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/tests/emulator)
 endfunction()
 
 # heddle_fuzzer(NAME SOURCES... LINK targets... [CORPUS folder] [OPTIONS options...] [MLIR]): a

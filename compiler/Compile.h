@@ -75,6 +75,7 @@ struct RequestNames {
   std::string_view codeCache = "codeCache";
   std::string_view calibration = "calibration";
   std::string_view output = "output";
+  std::string_view ptxas = "ptxas";
 };
 
 struct CompileRequest : CompileOptions {
@@ -112,6 +113,9 @@ struct CompileRequest : CompileOptions {
   /// What it may have in memory of what products read, in bytes: where that is less than a model
   /// needs, it runs on the texts several times. The result is the same.
   uint64_t calibrationBytes = uint64_t(1) << 30;
+  /// The program ptxas of CUDA, which assembles the kernels of GPUs: the binary has a cubin for
+  /// each beside PTX, so that no driver has to compile that. Empty: none.
+  std::string ptxas;
   ReportForm report = ReportForm::None;
   /// A file of `heddle analyze`, to be shown in the page.
   std::string analysis;
@@ -175,13 +179,11 @@ struct OptionalPass {
 std::vector<std::string> optionalPasses();
 std::vector<OptionalPass> describePasses();
 
-/// A target that CompileOptions::targets knows: its name, the f32 numbers in one of its vectors,
-/// and whether it has instructions for products of 8-bit integers and of bf16.
+/// A target that CompileOptions::targets knows: its name, the machines that run it and what they
+/// have.
 struct KnownTarget {
   std::string name;
-  int64_t lanes;
-  bool hasIntegerDotProduct = false;
-  bool hasBf16DotProduct = false;
+  std::string summary;
 };
 
 /// All of them, the least capable first.

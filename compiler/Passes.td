@@ -142,6 +142,13 @@ def ShareTablesPass : Pass<"dataflow-share-tables", "::mlir::ModuleOp"> {
 
 // --- kernels ---------------------------------------------------------------------------------
 
+def AddEntriesPass : Pass<"kernels-add-entries", "::mlir::ModuleOp"> {
+  let summary = "Give kernels of devices the entries that are launched";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect"];
+}
+
 def ConvertDataflowToKernelsPass : Pass<"convert-dataflow-to-kernels", "::mlir::ModuleOp"> {
   let summary = "Write every kernel as loops and vector code, once for each target";
   let options = [ListOption<"targets", "targets", "std::string",

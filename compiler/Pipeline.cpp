@@ -14,6 +14,7 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -21,6 +22,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -185,6 +187,7 @@ static void buildKernels(PhaseBuilder &builder) {
   setTargets(kernels.targets, builder.chosen());
   builder.add(createConvertDataflowToKernelsPass(kernels));
   builder.add(createExpandMathPass());
+  builder.add(createAddEntriesPass());
 }
 
 static void build(PhaseBuilder &builder, Phase phase) {
@@ -238,8 +241,7 @@ Phase phaseOfPass(std::string_view optionalPass) {
 std::vector<KnownTarget> knownTargets() {
   std::vector<KnownTarget> targets;
   for (const TargetDescription &target : allTargets()) {
-    targets.push_back(
-        {target.name.str(), target.lanes, target.hasIntegerDotProduct, target.hasBf16DotProduct});
+    targets.push_back({target.name.str(), target.backend->describe(target)});
   }
   return targets;
 }
@@ -248,9 +250,10 @@ void registerDialects(MLIRContext &context) {
   DialectRegistry registry;
   registry.insert<transformer::TransformerDialect, dataflow::DataflowDialect, arith::ArithDialect,
                   cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
-                  scf::SCFDialect, vector::VectorDialect>();
+                  NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
   context.appendDialectRegistry(registry);
 }
 

@@ -466,8 +466,8 @@ Status Compilation::link(const Report &report) {
   HEDDLE_ASSIGN(const std::optional<CodeCache> cache, openCache());
   DiagnosticText diagnostics(&context, model.source);
   const auto linkTo = [&](const std::string &path) {
-    Status status =
-        linkModel(*model.module, weights(&nonFinite), facts, path, cache ? &*cache : nullptr);
+    Status status = linkModel(*model.module, weights(&nonFinite), facts, path,
+                              cache ? &*cache : nullptr, {.ptxas = request.ptxas});
     return diagnostics.hasErrors() ? diagnostics.status(status.message()) : status;
   };
   if (!request.output.empty()) {
@@ -513,7 +513,7 @@ Status Compilation::linkObserved(const std::string &path, Report &report) {
   HEDDLE_TRY(addTokenizers(model, observed));
   HEDDLE_ASSIGN(const std::optional<CodeCache> cache, openCache());
   HEDDLE_TRY(linkModel(*beforeDataflow, parameterSource(model), observed, path,
-                       cache ? &*cache : nullptr));
+                       cache ? &*cache : nullptr, {}));
   beforeDataflow = {};
   return {};
 }

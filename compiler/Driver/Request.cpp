@@ -95,6 +95,14 @@ static Status resolveTargets(const CompileRequest &request, PipelineOptions &opt
       options.targets.push_back(targetText(found->second));
     }
   }
+  const auto isDevice = [&](const std::string &text) {
+    const StringRef name = StringRef(text).split(':').first;
+    return findTarget(name)->backend->launchShape().unit() != manifest::LaunchUnit::None;
+  };
+  if (!request.ptxas.empty() && llvm::none_of(options.targets, isDevice)) {
+    return wrong(llvm::Twine(request.names.ptxas) + " is for kernels of GPUs, got targets " +
+                 llvm::join(options.targets, ", "));
+  }
   return {};
 }
 

@@ -5,9 +5,12 @@
 
 #include "compiler/Link/Linker.h"
 #include "formats/Binary/AppendSections.h"
+#include "formats/Binary/Layout.h"
+#include "heddle/Abi.h"
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <shared_mutex>
 #include <thread>
 
@@ -61,15 +64,10 @@ static Result<Code> compileUnit(const TargetCode &target, const CodeUnit &unit,
   return code;
 }
 
-Result<std::vector<Code>> compileKernels(ModuleOp module, const CodeCache *cache) {
-  const std::shared_lock lock(optionsMutex());
-  HEDDLE_ASSIGN(const auto targets, translateTargets(module));
-  std::vector<std::pair<const TargetCode *, const CodeUnit *>> units;
-  for (const auto &target : targets) {
-    for (const CodeUnit &unit : target->units()) {
-      units.emplace_back(target.get(), &unit);
-    }
-  }
+using TargetUnits = std::vector<std::pair<const TargetCode *, const CodeUnit *>>;
+
+/// Compiles all of them, by as many threads as the machine has.
+static Result<std::vector<Code>> compileUnits(const TargetUnits &units, const CodeCache *cache) {
   std::vector<std::optional<Result<Code>>> results(units.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
@@ -85,12 +83,43 @@ Result<std::vector<Code>> compileKernels(ModuleOp module, const CodeCache *cache
   for (std::thread &thread : threads) {
     thread.join();
   }
-  std::vector<Code> objects;
+  std::vector<Code> code;
   for (auto &result : results) {
     HEDDLE_TRY(result->status());
-    objects.push_back(*std::move(*result));
+    code.push_back(*std::move(*result));
   }
-  return objects;
+  return code;
+}
+
+Result<CompiledKernels> compileKernels(ModuleOp module, const CodeCache *cache,
+                                       const DeviceTools &tools) {
+  std::shared_lock lock(optionsMutex());
+  HEDDLE_ASSIGN(const TargetModules modules, targetModules(module));
+  HEDDLE_ASSIGN(const auto targets, translateTargets(module));
+  TargetUnits units;
+  for (const auto &target : targets) {
+    for (const CodeUnit &unit : target->units()) {
+      units.emplace_back(target.get(), &unit);
+    }
+  }
+  HEDDLE_ASSIGN(std::vector<Code> code, compileUnits(units, cache));
+  // Whoever links an image needs the linker.
+  lock.unlock();
+  CompiledKernels compiled;
+  llvm::MutableArrayRef<Code> rest = code;
+  for (const auto &[number, target] : llvm::enumerate(targets)) {
+    const auto own = rest.take_front(target->units().size());
+    rest = rest.drop_front(own.size());
+    if (modules[number].second.backend->launchShape().unit() == manifest::LaunchUnit::None) {
+      llvm::move(own, std::back_inserter(compiled.objects));
+      continue;
+    }
+    HEDDLE_ASSIGN(auto images, target->images(own, tools));
+    for (DeviceImage &image : images) {
+      compiled.images.emplace_back(static_cast<uint32_t>(number), std::move(image));
+    }
+  }
+  return compiled;
 }
 
 Result<std::vector<Code>> assemblyOfKernels(ModuleOp module) {
@@ -109,10 +138,14 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
   ManifestInputs inputs;
   HEDDLE_ASSIGN(const TargetModules modules, targetModules(module));
   for (const auto &[nested, target] : modules) {
-    inputs.targets.push_back(
-        {target.name.str(), target.panelColumns, static_cast<uint32_t>(target.tileRows)});
+    inputs.targets.push_back({target.name.str(), target.panelColumns,
+                              static_cast<uint32_t>(target.tileRows),
+                              target.backend->launchShape()});
   }
-  inputs.functionName = kernelFunctionName;
+  inputs.functionName = [](llvm::StringRef kernel, llvm::StringRef target) {
+    const TargetDescription &described = *findTarget(target);
+    return described.backend->symbolOf(kernel, described);
+  };
   inputs.finishName = finishKernelName;
   // Callers have one scratch memory for all kernels: enough for every kind of machine.
   inputs.scratch = [modules](dataflow::KernelOp kernel) {
@@ -139,6 +172,17 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
   return inputs;
 }
 
+/// Lays images one after the other.
+static void placeImages(const LinkedKernels &code, ManifestInputs &inputs) {
+  for (const auto &[target, image] : code.images) {
+    inputs.imageSection.resize(alignUp(inputs.imageSection.size(), HEDDLE_ALIGNMENT));
+    const std::span<const char> bytes(image.bytes.data(), image.bytes.size());
+    inputs.images.push_back({target, image.kind, inputs.imageSection.size(), bytes.size(),
+                             contentChecksum(std::as_bytes(bytes)), image.compiler});
+    inputs.imageSection.append(bytes.begin(), bytes.end());
+  }
+}
+
 static Result<std::string> makeManifest(ModuleOp module, const ManifestInputs &inputs,
                                         flatbuffers::FlatBufferBuilder &builder) {
   if (failed(buildManifest(module, inputs, builder))) {
@@ -147,12 +191,14 @@ static Result<std::string> makeManifest(ModuleOp module, const ManifestInputs &i
   return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
 }
 
-Status writeModel(ModuleOp module, llvm::StringRef library, const ParameterSource &source,
+Status writeModel(ModuleOp module, const LinkedKernels &code, const ParameterSource &source,
                   ModelFacts &facts, const std::string &path) {
   HEDDLE_ASSIGN(Weights weights, Weights::place(module, source));
   HEDDLE_ASSIGN(ManifestInputs inputs, describe(module, weights, facts));
+  placeImages(code, inputs);
   return writeArtifact(
-      library, weights.size(), [&](const WeightsSink &sink) { return weights.write(sink); },
+      code.library, weights.size(), [&](const WeightsSink &sink) { return weights.write(sink); },
+      inputs.imageSection,
       [&](uint64_t codeChecksum) {
         inputs.codeChecksum = codeChecksum;
         return makeManifest(module, inputs, facts.builder);
@@ -161,10 +207,10 @@ Status writeModel(ModuleOp module, llvm::StringRef library, const ParameterSourc
 }
 
 Status linkModel(ModuleOp module, const ParameterSource &source, ModelFacts &facts,
-                 const std::string &path, const CodeCache *cache) {
-  HEDDLE_ASSIGN(auto objects, compileKernels(module, cache));
-  HEDDLE_ASSIGN(std::string library, linkSharedObject(objects));
-  return writeModel(module, library, source, facts, path);
+                 const std::string &path, const CodeCache *cache, const DeviceTools &tools) {
+  HEDDLE_ASSIGN(CompiledKernels compiled, compileKernels(module, cache, tools));
+  HEDDLE_ASSIGN(std::string library, linkSharedObject(compiled.objects));
+  return writeModel(module, {std::move(library), std::move(compiled.images)}, source, facts, path);
 }
 
 } // namespace heddle

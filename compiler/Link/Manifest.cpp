@@ -553,6 +553,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   auto parameterTable = builder.CreateVector(*parameters);
   auto summary = builder.CreateVector(writeTexts(builder, inputs.reportSummary));
   const auto codes = writeCodes(inputs.codes, builder);
+  const auto images = writeImages(builder, inputs);
   auto policy = optionalText(builder, sharing ? sharing.getValue() : "");
   const auto calibration = writeCalibration(inputs.calibration, builder);
   auto kept = writeKept(module, builder);
@@ -583,9 +584,12 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_calibration(calibration);
   root.add_kept(kept);
   root.add_codes(codes);
+  root.add_images(images);
   manifest::FinishManifestBuffer(builder, root.Finish());
   const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());
-  Status status = checkWrittenManifest(std::as_bytes(bytes), inputs.weightsSize);
+  Status status = checkWrittenManifest(
+      std::as_bytes(bytes),
+      {inputs.weightsSize, std::as_bytes(std::span<const char>(inputs.imageSection))});
   if (!status.ok()) {
     return module.emitError("the program gives a binary that the runtime would refuse: ")
            << status.message();

@@ -47,6 +47,19 @@ struct ManifestTarget {
   int64_t panelColumns;
   /// Rows that one call of kernels whose rows share work computes together.
   uint32_t tileRows;
+  /// How its kernels are launched: all zero on CPUs.
+  manifest::LaunchShape launch = {};
+};
+
+/// An image of the section .heddle.device, without its bytes.
+struct ManifestImage {
+  /// Which of the targets.
+  uint32_t target;
+  manifest::ImageKind kind;
+  uint64_t offset;
+  uint64_t size;
+  uint64_t checksum;
+  std::string compiler;
 };
 
 /// The texts by which codes of weights were chosen.
@@ -71,6 +84,9 @@ struct ManifestInputs {
   llvm::StringMap<ParameterPlace> parameters;
   /// Bytes of the weights section.
   uint64_t weightsSize = 0;
+  /// The images, and the section that they are in.
+  std::vector<ManifestImage> images;
+  std::string imageSection;
   /// The checksum of the linked code, as the runtime computes it.
   uint64_t codeChecksum = 0;
   /// XXH3 128 of the model's files, in hexadecimal.

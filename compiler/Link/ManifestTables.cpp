@@ -166,8 +166,13 @@ static Offset<manifest::Kernel> writeKernel(FlatBufferBuilder &builder,
   for (const ManifestTarget &target : inputs.targets) {
     symbols.push_back(text(builder, inputs.functionName(name, target.name)));
   }
+  std::vector<manifest::LaunchShape> launches;
+  for (const ManifestTarget &target : inputs.targets) {
+    launches.push_back(target.launch);
+  }
   return manifest::CreateKernel(builder, text(builder, name), builder.CreateVector(symbols),
-                                scratch.fixed, scratch.perLongest);
+                                scratch.fixed, scratch.perLongest,
+                                builder.CreateVectorOfStructs(launches));
 }
 
 Table<manifest::Kernel> KernelTable::write(FlatBufferBuilder &builder,
@@ -182,6 +187,20 @@ Table<manifest::Kernel> KernelTable::write(FlatBufferBuilder &builder,
     }
   }
   return table;
+}
+
+Offset<flatbuffers::Vector<Offset<manifest::Image>>> writeImages(FlatBufferBuilder &builder,
+                                                                 const ManifestInputs &inputs) {
+  if (inputs.images.empty()) {
+    return {};
+  }
+  Table<manifest::Image> table;
+  for (const ManifestImage &image : inputs.images) {
+    table.push_back(manifest::CreateImage(builder, image.target, image.kind, image.offset,
+                                          image.size, image.checksum,
+                                          text(builder, image.compiler)));
+  }
+  return builder.CreateVector(table);
 }
 
 // --- parameters ---------------------------------------------------------------------------------

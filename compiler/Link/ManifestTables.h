@@ -80,6 +80,10 @@ private:
   uint32_t count = 0;
 };
 
+/// The images of devices; null if there are none.
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<manifest::Image>>>
+writeImages(flatbuffers::FlatBufferBuilder &builder, const ManifestInputs &inputs);
+
 /// The parameters of usedParameters(), with their places in the weights.
 mlir::FailureOr<Table<manifest::Parameter>>
 writeParameters(mlir::ModuleOp module, const ManifestInputs &inputs,

@@ -62,7 +62,7 @@ Result<Weights> Weights::place(ModuleOp module, ParameterSource source) {
       weights.stored.push_back(weights.placed.size());
       weights.bytes += alignUp(bytes.size(), HEDDLE_ALIGNMENT);
     }
-    weights.placed.push_back({parameter, {found->second, bytes.size(), parameterChecksum(bytes)}});
+    weights.placed.push_back({parameter, {found->second, bytes.size(), contentChecksum(bytes)}});
   }
   return weights;
 }

@@ -5,6 +5,7 @@
 
 #include "base/Utf8.h"
 #include "compiler/Target/Cpu/CpuTargets.h"
+#include "compiler/Target/Cuda/CudaTargets.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -13,7 +14,19 @@
 
 namespace heddle {
 
-llvm::ArrayRef<TargetDescription> allTargets() { return cpuTargets(); }
+llvm::ArrayRef<TargetDescription> allTargets() {
+  static const std::vector<TargetDescription> targets = [] {
+    std::vector<TargetDescription> all = cpuTargets();
+    llvm::append_range(all, cudaTargets());
+    return all;
+  }();
+  return targets;
+}
+
+int64_t panelStep(const TargetDescription &target) {
+  constexpr int64_t codesInWord = 8;
+  return std::max(target.lanes, codesInWord);
+}
 
 std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target) {
   return (kernel + "." + target).str();
@@ -39,10 +52,10 @@ mlir::FailureOr<TargetDescription> parseTarget(llvm::StringRef text, std::string
   }
   TargetDescription target = *known;
   const bool isNumber = name == text || !columns.getAsInteger(10, target.panelColumns);
-  if (!isNumber || target.panelColumns < target.lanes || target.panelColumns > mostPanelColumns ||
-      target.panelColumns % target.lanes != 0) {
+  if (!isNumber || target.panelColumns <= 0 || target.panelColumns > mostPanelColumns ||
+      target.panelColumns % panelStep(target) != 0) {
     reason = "target " + quote(name.str()) + " has panels of " + quote(columns.str()) +
-             " columns, expected a multiple of " + std::to_string(target.lanes) + " up to " +
+             " columns, expected a multiple of " + std::to_string(panelStep(target)) + " up to " +
              std::to_string(mostPanelColumns);
     return mlir::failure();
   }

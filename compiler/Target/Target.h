@@ -8,9 +8,11 @@
 
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
+#include "formats/Binary/Manifest_generated.h"
 #include "heddle/ElementType.h"
 #include "heddle/Status.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -27,6 +29,10 @@
 namespace heddle {
 
 class TargetBackend;
+
+/// How products of 8 bits are added to 32 bits, without loss in any case: one at a time as numbers
+/// of 32 bits; two in 16 bits by one instruction and those sums by another; four by one.
+enum class IntegerProducts : uint8_t { Single, Pairs, Fours };
 
 /// One target level of the compiler.
 struct TargetDescription {
@@ -48,8 +54,8 @@ struct TargetDescription {
   int64_t panelColumns;
   /// Whether x * 2^n is one instruction, at any n (AVX-512's vscalefps).
   bool hasScale;
-  /// Whether four products of 8 bits are added to 32 bits by one instruction, without loss.
-  bool hasIntegerDotProduct;
+  /// How products of 8 bits are added.
+  IntegerProducts integerProducts;
   /// Whether two products of bf16 are added to f32 by one instruction.
   bool hasBf16DotProduct;
   /// Bytes of second-level cache a core may be assumed to have.
@@ -69,10 +75,12 @@ llvm::ArrayRef<TargetDescription> allTargets();
 const TargetDescription *findTarget(llvm::StringRef name);
 
 /// A target as options spell it, NAME or NAME:COLUMNS: the latter stores the matrices of products
-/// in panels of so many columns, a multiple of the target's lanes up to mostPanelColumns. Fails
-/// with `reason`, what is wrong with the text.
+/// in panels of so many columns, a multiple of panelStep() up to mostPanelColumns. Fails with
+/// `reason`, what is wrong with the text.
 mlir::FailureOr<TargetDescription> parseTarget(llvm::StringRef text, std::string &reason);
 inline constexpr int64_t mostPanelColumns = 128;
+/// Whole vectors, and whole words of codes of 4 bits.
+int64_t panelStep(const TargetDescription &target);
 
 /// The text that parseTarget() reads: without the columns if they are those of the table.
 std::string targetText(const TargetDescription &target);
@@ -116,6 +124,20 @@ struct CodeUnit {
   Code source;
 };
 
+/// All kernels of a target as a device loads them.
+struct DeviceImage {
+  manifest::ImageKind kind;
+  Code bytes;
+  /// The program that made it, and its version.
+  std::string compiler;
+};
+
+/// Programs of others that make further images, where the user has them; empty: none.
+struct DeviceTools {
+  /// Assembles PTX to a cubin.
+  std::string ptxas;
+};
+
 /// One target's kernels on their way to code.
 class TargetCode {
 public:
@@ -123,8 +145,13 @@ public:
   virtual llvm::ArrayRef<CodeUnit> units() const = 0;
   /// What the code of a unit follows from beside its source: compiler, machine and options.
   virtual std::string compilerIdentity() const = 0;
-  /// Optimises and compiles a unit to an object. Several threads may do so at the same time.
+  /// Optimises and compiles a unit: to an object, which is linked with all others of the program,
+  /// or to what images are made of. Several threads may do so at the same time.
   virtual Result<Code> compile(const CodeUnit &unit) const = 0;
+  /// The images of a target that has a launch unit, the one to be tried first before others, from
+  /// the code of all units in their order; none of other targets.
+  virtual Result<std::vector<DeviceImage>> images(llvm::ArrayRef<Code> code,
+                                                  const DeviceTools &tools) const = 0;
   /// The assembly of all units.
   virtual Result<Code> assembly() const = 0;
 };
@@ -133,10 +160,22 @@ public:
 class TargetBackend {
 public:
   virtual ~TargetBackend() = default;
+  /// The machines that run a target, for users: "processors with vectors of 8 f32 numbers".
+  virtual std::string describe(const TargetDescription &target) const = 0;
   /// How products of a target read `matrix`, [groups * n, k], as an input of role Matrix.
   virtual MatrixEncoding encodeMatrix(const TargetDescription &target,
                                       transformer::ParameterOp matrix,
                                       const dataflow::KernelInput &input) const = 0;
+  /// How kernels are launched. Without a launch unit they are functions of the program.
+  virtual manifest::LaunchShape launchShape() const = 0;
+  /// What a kernel, or its finish, is called by whoever launches it.
+  virtual std::string symbolOf(llvm::StringRef kernel, const TargetDescription &target) const = 0;
+  /// Adds what launches need beside the functions in a module of kernels.
+  virtual void addEntries(mlir::ModuleOp module, const TargetDescription &target) const = 0;
+  /// Says of a function of the llvm dialect what LLVM has to know beside its processor; `isShared`
+  /// of what kernels have in common.
+  virtual void setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &target,
+                             bool isShared) const = 0;
   /// The scratch of a kernel, enough for every target of the kind.
   virtual KernelScratch scratchOf(dataflow::KernelOp kernel) const = 0;
   /// Takes over a module of the llvm dialect. Not for several threads at once: it uses the module's
@@ -145,7 +184,7 @@ public:
                                                         const TargetDescription &target) const = 0;
 };
 
-/// The name of the function of a kernel for a target, in the object and in the manifest.
+/// The name of the function of a kernel for a target in a program.
 std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);
 /// The name of a norm as a kernel of its own.
 std::string finishKernelName(llvm::StringRef kernel);

@@ -34,6 +34,7 @@ static constexpr RequestNames optionNames = {
     .codeCache = "--code-cache",
     .calibration = "--calibration",
     .output = "-o",
+    .ptxas = "--ptxas",
 };
 
 static CLI::Option *addText(CLI::App &app, std::string_view name, std::string &value,
@@ -79,15 +80,8 @@ static void addTargets(CLI::App &app, CompileRequest &request) {
 
 /// What a target has, and which binaries have code for it unless somebody chooses.
 static std::string describeTarget(const KnownTarget &target) {
-  std::string text = fmt::format("processors with vectors of {} f32 numbers", target.lanes);
-  if (target.hasIntegerDotProduct) {
-    text += ", products of 8-bit integers";
-  }
-  if (target.hasBf16DotProduct) {
-    text += " and of bf16";
-  }
   if (target.name == leastTarget) {
-    return text + "; in every binary by default";
+    return target.summary + "; in every binary by default";
   }
   std::vector<std::string_view> users;
   for (const Precision &precision : precisions) {
@@ -98,7 +92,9 @@ static std::string describeTarget(const KnownTarget &target) {
   if (precisionOfFiles(/*quantisesRows=*/true).target == target.name) {
     users.emplace_back("files that quantise rows");
   }
-  return fmt::format("{}; by default for {}", text, fmt::join(users, ", "));
+  return users.empty()
+             ? target.summary
+             : fmt::format("{}; by default for {}", target.summary, fmt::join(users, ", "));
 }
 
 /// What options may name: each with a line that says what it is, from its declaration.
@@ -180,6 +176,8 @@ void declareOptions(CLI::App &app, CommandLine &line) {
       ->allow_extra_args(false);
   addText(app, optionNames.codeCache, request.codeCache, "FOLDER",
           "keep compiled functions in this folder, and do not compile again what is in it");
+  addText(app, optionNames.ptxas, request.ptxas, "PATH",
+          "assemble the kernels of GPUs by this program of CUDA too, so that no driver has to");
   app.set_version_flag("--version", "heddlec " HEDDLE_VERSION);
   app.footer(describeNames);
   // Unexpected arguments are reported by parseCommandLine(), in our own words.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -95,6 +96,14 @@ static Result<Elf64_Shdr> appendWeights(Output &output, uint64_t size, const Wei
   return plainSection(begin, size, HEDDLE_WEIGHTS_ALIGNMENT);
 }
 
+/// Writes the images of devices and returns their section.
+static Result<Elf64_Shdr> appendImages(Output &output, std::string_view images) {
+  HEDDLE_TRY(output.pad(HEDDLE_ALIGNMENT));
+  const uint64_t begin = output.offset();
+  HEDDLE_TRY(output.write(std::as_bytes(std::span(images))));
+  return plainSection(begin, images.size(), HEDDLE_ALIGNMENT);
+}
+
 /// Writes the manifest with its trailer and returns its section.
 static Result<Elf64_Shdr> appendManifest(Output &output, std::string_view manifest,
                                          const Elf64_Shdr &weights) {
@@ -109,9 +118,12 @@ static Result<Elf64_Shdr> appendManifest(Output &output, std::string_view manife
   return plainSection(begin, output.offset() - begin, HEDDLE_ALIGNMENT);
 }
 
+/// A section that is added to those of the linker.
+using AddedSection = std::pair<std::string_view, Elf64_Shdr>;
+
 /// Writes the names and headers of all sections and returns the ELF header that points to them.
-static Result<Elf64_Ehdr> appendTable(Output &output, const ElfFile &linked, Elf64_Shdr weights,
-                                      Elf64_Shdr manifest) {
+static Result<Elf64_Ehdr> appendTable(Output &output, const ElfFile &linked,
+                                      std::span<const AddedSection> added) {
   Elf64_Ehdr header = linked.header();
   std::vector<Elf64_Shdr> table;
   for (const ElfSection &section : linked.sections()) {
@@ -119,15 +131,11 @@ static Result<Elf64_Ehdr> appendTable(Output &output, const ElfFile &linked, Elf
   }
   const std::span<const std::byte> oldNames = linked.contents(linked.sections()[header.e_shstrndx]);
   std::string names(reinterpret_cast<const char *>(oldNames.data()), oldNames.size());
-  auto addName = [&](std::string_view name) {
-    const size_t at = names.size();
+  for (const auto &[name, section] : added) {
+    table.push_back(section);
+    table.back().sh_name = static_cast<Elf64_Word>(names.size());
     names.append(name).push_back('\0');
-    return static_cast<Elf64_Word>(at);
-  };
-  weights.sh_name = addName(HEDDLE_WEIGHTS_SECTION);
-  manifest.sh_name = addName(HEDDLE_MANIFEST_SECTION);
-  table.push_back(weights);
-  table.push_back(manifest);
+  }
   table[header.e_shstrndx].sh_offset = output.offset();
   table[header.e_shstrndx].sh_size = names.size();
   HEDDLE_TRY(output.write(std::as_bytes(std::span(names))));
@@ -139,15 +147,16 @@ static Result<Elf64_Ehdr> appendTable(Output &output, const ElfFile &linked, Elf
 }
 
 Status writeArtifact(std::string_view sharedObject, uint64_t weightsSize,
-                     const WeightsWriter &writeWeights, const ManifestWriter &makeManifest,
-                     const std::string &path) {
+                     const WeightsWriter &writeWeights, std::string_view images,
+                     const ManifestWriter &makeManifest, const std::string &path) {
   std::span<const std::byte> program = std::as_bytes(std::span(sharedObject));
   HEDDLE_ASSIGN(const ElfFile linked, ElfFile::parse(program));
   HEDDLE_TRY(linked.checkLoadable());
   if (linked.sections().empty()) {
     return HEDDLE_ERROR(InvalidArgument, "the linked kernels have no section headers");
   }
-  for (const char *const name : {HEDDLE_WEIGHTS_SECTION, HEDDLE_MANIFEST_SECTION}) {
+  for (const char *const name :
+       {HEDDLE_WEIGHTS_SECTION, HEDDLE_DEVICE_SECTION, HEDDLE_MANIFEST_SECTION}) {
     if (linked.findSection(name).status().code() != StatusCode::NotFound) {
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("the linked kernels already have a section {}", name));
@@ -161,9 +170,15 @@ Status writeArtifact(std::string_view sharedObject, uint64_t weightsSize,
   HEDDLE_ASSIGN(Output output, Output::open(path));
   HEDDLE_TRY(output.write(program));
   HEDDLE_ASSIGN(const Elf64_Shdr weights, appendWeights(output, weightsSize, writeWeights));
+  std::vector<AddedSection> added = {{HEDDLE_WEIGHTS_SECTION, weights}};
+  if (!images.empty()) {
+    HEDDLE_ASSIGN(const Elf64_Shdr device, appendImages(output, images));
+    added.emplace_back(HEDDLE_DEVICE_SECTION, device);
+  }
   HEDDLE_ASSIGN(const std::string manifest, makeManifest(linked.codeChecksum()));
   HEDDLE_ASSIGN(const Elf64_Shdr section, appendManifest(output, manifest, weights));
-  HEDDLE_ASSIGN(const Elf64_Ehdr header, appendTable(output, linked, weights, section));
+  added.emplace_back(HEDDLE_MANIFEST_SECTION, section);
+  HEDDLE_ASSIGN(const Elf64_Ehdr header, appendTable(output, linked, added));
   return output.finish(header);
 }
 

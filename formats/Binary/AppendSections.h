@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The last step of a compilation. Appends .heddle.weights and .heddle.manifest to the linked
-/// kernels as sections that the loader ignores, then section names and a new table of section
-/// headers.
+/// The last step of a compilation. Appends .heddle.weights, .heddle.device if there are images, and
+/// .heddle.manifest to the linked kernels as sections that the loader ignores, then section names
+/// and a new table of section headers.
 ///
-///   | linked shared library | pad to 4096 | weights | pad to 64 | manifest | names | headers |
+///   | linked library | pad to 4096 | weights | pad to 64 | images | pad to 64 | manifest |
+///   | names | headers |
 ///
 /// The weights are streamed once, in order, and never held in memory. The manifest contains their
 /// checksums, so it comes after them. The same input gives the same bytes.
@@ -31,11 +32,11 @@ using WeightsWriter = std::function<Status(const WeightsSink &)>;
 using ManifestWriter = std::function<Result<std::string>(uint64_t codeChecksum)>;
 
 /// Writes a compiled model. `sharedObject` is the linker's output for the kernels. It must pass
-/// ElfFile::checkLoadable(), as in the runtime. An existing file is replaced only if everything
-/// succeeds.
+/// ElfFile::checkLoadable(), as in the runtime. `images` is the whole of .heddle.device; without
+/// any, the section is left out. An existing file is replaced only if everything succeeds.
 Status writeArtifact(std::string_view sharedObject, uint64_t weightsSize,
-                     const WeightsWriter &writeWeights, const ManifestWriter &makeManifest,
-                     const std::string &path);
+                     const WeightsWriter &writeWeights, std::string_view images,
+                     const ManifestWriter &makeManifest, const std::string &path);
 
 } // namespace heddle
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checksums of the manifest and the parameters.
+/// Checksums of the manifest, and of what it describes.
 #include "formats/Binary/Layout.h"
 
 #define XXH_INLINE_ALL
@@ -14,7 +14,7 @@ uint64_t manifestChecksum(std::span<const std::byte> manifest, uint64_t weightsO
   return XXH3_64bits_withSeed(manifest.data(), manifest.size(), XXH3_64bits(place, sizeof place));
 }
 
-uint64_t parameterChecksum(std::span<const std::byte> bytes) {
+uint64_t contentChecksum(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 

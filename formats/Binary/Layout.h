@@ -26,8 +26,8 @@ static_assert(sizeof(ManifestTrailer) == 16);
 uint64_t manifestChecksum(std::span<const std::byte> manifest, uint64_t weightsOffset,
                           uint64_t weightsSize);
 
-/// XXH3 64 of the bytes of a parameter: Parameter.checksum.
-uint64_t parameterChecksum(std::span<const std::byte> bytes);
+/// XXH3 64 of the bytes of a parameter or an image: Parameter.checksum, Image.checksum.
+uint64_t contentChecksum(std::span<const std::byte> bytes);
 
 /// `value` rounded up to a multiple of `alignment`.
 constexpr uint64_t alignUp(uint64_t value, uint64_t alignment) {

@@ -5,6 +5,7 @@
 
 #include "base/Utf8.h"
 #include "formats/Binary/GenerationCheck.h"
+#include "formats/Binary/ImageCheck.h"
 #include "formats/Binary/Manifest_generated.h"
 #include "formats/Binary/SymbolicSize.h"
 #include "heddle/Abi.h"
@@ -140,7 +141,8 @@ static Status checkCodes(const manifest::Codes &codes) {
   return {};
 }
 
-static Status checkTables(const manifest::Manifest &model, uint64_t weightsSize) {
+static Status checkTables(const manifest::Manifest &model, const DescribedSections &sections) {
+  const uint64_t weightsSize = sections.weightsSize;
   if (model.weights_size() != weightsSize) {
     return HEDDLE_ERROR(DataLoss, fmt::format("the manifest says {} bytes of weights, the section "
                                               "has {}",
@@ -151,6 +153,7 @@ static Status checkTables(const manifest::Manifest &model, uint64_t weightsSize)
   HEDDLE_TRY(checkNamed(*model.kernels(), "kernel", [&](const manifest::Kernel &kernel) {
     return checkKernel(kernel, model.targets()->size());
   }));
+  HEDDLE_TRY(checkImages(model, sections.images));
   HEDDLE_TRY(checkNamed(*model.parameters(), "parameter", [&](const manifest::Parameter &each) {
     return checkParameter(each, weightsSize);
   }));
@@ -164,7 +167,7 @@ static Status checkTables(const manifest::Manifest &model, uint64_t weightsSize)
   return {};
 }
 
-Status checkManifest(std::span<const std::byte> bytes, uint64_t weightsSize) {
+Status checkManifest(std::span<const std::byte> bytes, const DescribedSections &sections) {
   const auto *const data = reinterpret_cast<const uint8_t *>(bytes.data());
   // The verifier's own limit for one buffer.
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) {
@@ -182,17 +185,17 @@ Status checkManifest(std::span<const std::byte> bytes, uint64_t weightsSize) {
                                  "compile the model again",
                                  model.abi(), quote(model.producer()->string_view()), HEDDLE_ABI));
   }
-  HEDDLE_TRY_WITH(checkTables(model, weightsSize), "damaged manifest");
+  HEDDLE_TRY_WITH(checkTables(model, sections), "damaged manifest");
   return {};
 }
 
-Status checkWrittenManifest(std::span<const std::byte> bytes, uint64_t weightsSize) {
+Status checkWrittenManifest(std::span<const std::byte> bytes, const DescribedSections &sections) {
   const auto *const data = reinterpret_cast<const uint8_t *>(bytes.data());
   flatbuffers::Verifier verifier(data, bytes.size());
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !manifest::VerifyManifestBuffer(verifier)) {
     return HEDDLE_ERROR(InvalidArgument, "it has more tables or bytes than a reader accepts");
   }
-  return checkTables(*manifest::GetManifest(data), weightsSize);
+  return checkTables(*manifest::GetManifest(data), sections);
 }
 
 } // namespace heddle

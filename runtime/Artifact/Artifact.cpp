@@ -4,6 +4,7 @@
 #include "runtime/Artifact/Artifact.h"
 
 #include "base/Utf8.h"
+#include "formats/Binary/ImageCheck.h"
 #include "formats/Binary/Layout.h"
 #include "formats/Binary/ManifestCheck.h"
 
@@ -14,19 +15,11 @@
 
 namespace heddle {
 
-/// A section of our own; a file without it is some other library.
-static Result<ElfSection> ourSection(const ElfFile &elf, std::string_view name,
-                                     uint64_t alignment) {
-  Result<ElfSection> section = elf.findSection(name);
-  if (section.status().code() == StatusCode::NotFound) {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("a shared library, but not a compiled model: it has no section {}", name));
-  }
-  if (!section.ok()) {
-    return section;
-  }
-  const Elf64_Shdr &header = section->header;
+/// A section of our own, checked; NotFound if there is none.
+static Result<ElfSection> findOurSection(const ElfFile &elf, std::string_view name,
+                                         uint64_t alignment) {
+  HEDDLE_ASSIGN(const ElfSection section, elf.findSection(name));
+  const Elf64_Shdr &header = section.header;
   if (header.sh_type != SHT_PROGBITS || header.sh_offset % alignment != 0) {
     return HEDDLE_ERROR(
         DataLoss, fmt::format("damaged: section {} has type {} and begins at byte {}, expected "
@@ -36,11 +29,28 @@ static Result<ElfSection> ourSection(const ElfFile &elf, std::string_view name,
   return section;
 }
 
+/// A section that every model has; a file without it is some other library.
+static Result<ElfSection> ourSection(const ElfFile &elf, std::string_view name,
+                                     uint64_t alignment) {
+  Result<ElfSection> section = findOurSection(elf, name, alignment);
+  if (section.status().code() == StatusCode::NotFound) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("a shared library, but not a compiled model: it has no section {}", name));
+  }
+  return section;
+}
+
 Status Artifact::readSections(const ElfFile &elf) {
   HEDDLE_ASSIGN(const ElfSection section,
                 ourSection(elf, HEDDLE_MANIFEST_SECTION, HEDDLE_ALIGNMENT));
   HEDDLE_ASSIGN(const ElfSection weights,
                 ourSection(elf, HEDDLE_WEIGHTS_SECTION, HEDDLE_WEIGHTS_ALIGNMENT));
+  // Only models for devices have it.
+  const Result<ElfSection> images = findOurSection(elf, HEDDLE_DEVICE_SECTION, HEDDLE_ALIGNMENT);
+  if (!images.ok() && images.status().code() != StatusCode::NotFound) {
+    return images.status();
+  }
   const std::span<const std::byte> bytes = elf.contents(section);
   ManifestTrailer trailer{};
   if (bytes.size() >= sizeof trailer) {
@@ -52,6 +62,7 @@ Status Artifact::readSections(const ElfFile &elf) {
   }
   manifestBytes = bytes.first(trailer.manifestSize);
   weightBytes = elf.contents(weights);
+  imageBytes = images.ok() ? elf.contents(*images) : std::span<const std::byte>();
   const uint64_t checksum =
       manifestChecksum(manifestBytes, weights.header.sh_offset, weights.header.sh_size);
   if (checksum != trailer.checksum) {
@@ -66,7 +77,7 @@ Status Artifact::check() {
   HEDDLE_ASSIGN(const ElfFile elf, ElfFile::parse(file.bytes()));
   HEDDLE_TRY(readSections(elf));
   HEDDLE_TRY(elf.checkLoadable());
-  HEDDLE_TRY(checkManifest(manifestBytes, weightBytes.size()));
+  HEDDLE_TRY(checkManifest(manifestBytes, {weightBytes.size(), imageBytes}));
   model = manifest::GetManifest(manifestBytes.data());
   const uint64_t checksum = elf.codeChecksum();
   if (checksum != model->code_checksum()) {
@@ -77,10 +88,10 @@ Status Artifact::check() {
   return {};
 }
 
-Status Artifact::verifyWeights() const {
+Status Artifact::verifyContents() const {
   for (const manifest::Parameter *const parameter : *model->parameters()) {
     const uint64_t checksum =
-        parameterChecksum(weightBytes.subspan(parameter->offset(), parameter->size()));
+        contentChecksum(weightBytes.subspan(parameter->offset(), parameter->size()));
     if (checksum != parameter->checksum()) {
       return HEDDLE_ERROR(DataLoss,
                           fmt::format("{}: damaged parameter {}: its checksum is {:016x}, "
@@ -89,15 +100,19 @@ Status Artifact::verifyWeights() const {
                                       parameter->checksum()));
     }
   }
+  for (uint32_t i = 0; model->images() != nullptr && i < model->images()->size(); ++i) {
+    HEDDLE_TRY_WITH(checkImageContent(*model, i, imageBytes), path());
+  }
   return {};
 }
 
-Status Artifact::chooseTarget(const std::string &wanted) {
+/// Takes the device if it runs what is wanted of the file.
+Status Artifact::chooseTarget(const std::string &wanted, const std::shared_ptr<Device> &device) {
   std::vector<std::string> available;
   for (const flatbuffers::String *const each : *model->targets()) {
     available.push_back(each->str());
   }
-  const std::vector<std::string> machine = host->targets();
+  const std::vector<std::string> machine = device->targets();
   auto has = [](const std::vector<std::string> &list, const std::string &name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
@@ -107,7 +122,7 @@ Status Artifact::chooseTarget(const std::string &wanted) {
   }
   if (!wanted.empty() && !has(machine, wanted)) {
     return HEDDLE_ERROR(Unsupported, fmt::format("{} cannot run target {}, it can run {}",
-                                                 host->name(), wanted, fmt::join(machine, ", ")));
+                                                 device->name(), wanted, fmt::join(machine, ", ")));
   }
   const auto best =
       wanted.empty() ? std::find_if(machine.begin(), machine.end(),
@@ -116,29 +131,39 @@ Status Artifact::chooseTarget(const std::string &wanted) {
   if (best == machine.end()) {
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("no target that {0} can run: the file has {1}, {0} runs {2}",
-                                    host->name(), fmt::join(available, ", "),
+                                    device->name(), fmt::join(available, ", "),
                                     fmt::join(machine, ", ")));
   }
+  chosen = device;
   target = *best;
   targetIndex = static_cast<uint32_t>(std::find(available.begin(), available.end(), target) -
                                       available.begin());
   return {};
 }
 
-Result<std::shared_ptr<const Artifact>> Artifact::load(const std::string &path,
-                                                       const ArtifactOptions &options,
-                                                       std::shared_ptr<Device> device) {
+Result<std::shared_ptr<const Artifact>>
+Artifact::load(const std::string &path, const ArtifactOptions &options,
+               std::span<const std::shared_ptr<Device>> devices) {
   HEDDLE_ASSIGN(MappedFile file, MappedFile::open(path));
-  const std::shared_ptr<Artifact> artifact(new Artifact(std::move(file), std::move(device)));
+  const std::shared_ptr<Artifact> artifact(new Artifact(std::move(file)));
   HEDDLE_TRY_WITH(artifact->check(), path);
   if (options.verifyWeights) {
-    HEDDLE_TRY(artifact->verifyWeights());
+    HEDDLE_TRY(artifact->verifyContents());
   }
   if (!options.describeOnly) {
-    HEDDLE_TRY_WITH(artifact->chooseTarget(options.isa), path);
+    // The last failure stays: that of the device that is there in any case.
+    Status status;
+    for (const std::shared_ptr<Device> &device : devices) {
+      status = artifact->chooseTarget(options.isa, device);
+      if (status.ok()) {
+        break;
+      }
+    }
+    HEDDLE_TRY_WITH(status, path);
     HEDDLE_ASSIGN(const ElfFile elf, ElfFile::parse(artifact->file.bytes()));
-    Result<std::unique_ptr<DeviceProgram>> program = artifact->host->load(
-        {path, elf, *artifact->model, artifact->targetIndex, artifact->weightBytes});
+    Result<std::unique_ptr<DeviceProgram>> program =
+        artifact->chosen->load({path, elf, *artifact->model, artifact->targetIndex,
+                                artifact->weightBytes, artifact->imageBytes});
     HEDDLE_TRY_WITH(program.status(), path);
     artifact->loaded = *std::move(program);
   }

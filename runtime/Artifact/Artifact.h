@@ -33,8 +33,15 @@ struct ArtifactOptions {
 /// One loaded file; immutable, usable from any number of threads.
 class Artifact {
 public:
+  /// On the first of the devices that has a target of the file; describeOnly needs none.
   static Result<std::shared_ptr<const Artifact>>
-  load(const std::string &path, const ArtifactOptions &options, std::shared_ptr<Device> device);
+  load(const std::string &path, const ArtifactOptions &options,
+       std::span<const std::shared_ptr<Device>> devices);
+  static Result<std::shared_ptr<const Artifact>> load(const std::string &path,
+                                                      const ArtifactOptions &options,
+                                                      const std::shared_ptr<Device> &device) {
+    return load(path, options, {&device, 1});
+  }
   Artifact(const Artifact &) = delete;
   Artifact &operator=(const Artifact &) = delete;
 
@@ -43,27 +50,30 @@ public:
   const manifest::Manifest &manifest() const { return *model; }
   /// The section .heddle.weights, read-only, in the page cache.
   std::span<const std::byte> weights() const { return weightBytes; }
+  /// The section .heddle.device, which Manifest.images divides; empty if there is none.
+  std::span<const std::byte> images() const { return imageBytes; }
   /// The target whose kernels run; empty after describeOnly.
   std::string_view isa() const { return target; }
   /// Its number in the manifest, which says for each target what it reads.
   uint32_t isaNumber() const { return targetIndex; }
-  const std::shared_ptr<Device> &device() const { return host; }
+  /// Null after describeOnly.
+  const std::shared_ptr<Device> &device() const { return chosen; }
   /// The kernels and weights on the device; null after describeOnly.
   const DeviceProgram *program() const { return loaded.get(); }
-  /// Compares every parameter with its checksum.
-  Status verifyWeights() const;
+  /// Compares every parameter and every image with its checksum.
+  Status verifyContents() const;
 
 private:
-  Artifact(MappedFile file, std::shared_ptr<Device> device)
-      : file(std::move(file)), host(std::move(device)) {}
+  explicit Artifact(MappedFile file) : file(std::move(file)) {}
   Status check();
   Status readSections(const ElfFile &elf);
-  Status chooseTarget(const std::string &wanted);
+  Status chooseTarget(const std::string &wanted, const std::shared_ptr<Device> &device);
 
   MappedFile file;
-  std::shared_ptr<Device> host;
+  std::shared_ptr<Device> chosen;
   std::span<const std::byte> manifestBytes;
   std::span<const std::byte> weightBytes;
+  std::span<const std::byte> imageBytes;
   const manifest::Manifest *model = nullptr;
   std::string target;
   uint32_t targetIndex = 0;

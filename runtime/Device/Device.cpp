@@ -3,7 +3,12 @@
 /// The place that knows which devices there are.
 #include "runtime/Device/Device.h"
 
+#include "base/Utf8.h"
 #include "runtime/Device/Cpu/CpuDevice.h"
+#include "runtime/Device/Cuda/CudaDevice.h"
+
+#include <charconv>
+#include <fmt/format.h>
 
 namespace heddle {
 
@@ -23,6 +28,57 @@ Status DeviceMemory::grow(Device &device, uint64_t needed) {
   return {};
 }
 
-std::shared_ptr<Device> openDevice() { return cpuDevice(); }
+std::shared_ptr<Device> hostDevice() { return cpuDevice(); }
+
+static constexpr std::string_view cudaPrefix = "cuda:";
+/// More than a machine has; a longer number is a mistake.
+static constexpr int mostGpus = 999;
+
+/// The number of a GPU; -1 if it is none.
+static int gpuNumber(std::string_view digits) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool isNumber = error == std::errc() && end == digits.data() + digits.size();
+  return isNumber && number >= 0 && number <= mostGpus ? number : -1;
+}
+
+Result<std::vector<std::shared_ptr<Device>>> openDevices(std::string_view name) {
+  std::vector<std::shared_ptr<Device>> devices;
+  if (name.empty() || name == "cpu") {
+    devices.push_back(hostDevice());
+    return devices;
+  }
+  const bool isAutomatic = name == "auto";
+  const int number = isAutomatic || name == "cuda"  ? 0
+                     : name.starts_with(cudaPrefix) ? gpuNumber(name.substr(cudaPrefix.size()))
+                                                    : -1;
+  if (number < 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("device {}, expected cpu, cuda, cuda:N or auto", quote(name)));
+  }
+  Result<std::shared_ptr<Device>> gpu = openCudaDevice(number);
+  if (gpu.ok()) {
+    devices.push_back(*std::move(gpu));
+  } else if (!isAutomatic) {
+    return gpu.status().annotate(fmt::format("device {}", quote(name)));
+  }
+  if (isAutomatic) {
+    devices.push_back(hostDevice());
+  }
+  return devices;
+}
+
+MachineDevices findDevices() {
+  const std::shared_ptr<Device> host = hostDevice();
+  MachineDevices devices;
+  devices.found.push_back({std::string(host->id()), std::string(host->name()), host->targets()});
+  Result<std::vector<DeviceInfo>> gpus = describeGpus();
+  if (gpus.ok()) {
+    devices.found.insert(devices.found.end(), gpus->begin(), gpus->end());
+  } else {
+    devices.missing = gpus.status().message();
+  }
+  return devices;
+}
 
 } // namespace heddle

@@ -89,6 +89,8 @@ struct ProgramFile {
   const manifest::Manifest &model;
   uint32_t target;
   std::span<const std::byte> weights;
+  /// The section of images (formats/Binary/ImageCheck.h); empty if there is none.
+  std::span<const std::byte> images;
 };
 
 /// A model on a device, shared by its sessions. The file must outlive it.
@@ -97,8 +99,9 @@ public:
   virtual ~DeviceProgram() = default;
   /// By its number in the manifest.
   virtual const DeviceKernel &kernel(uint32_t number) const = 0;
-  /// The section of weights as kernels see it.
-  virtual const std::byte *weights() const = 0;
+  /// A stored parameter as kernels see it, by its number in the manifest; one that the target
+  /// reads.
+  virtual const std::byte *parameter(uint32_t number) const = 0;
 };
 
 /// A dispatch, or a part of one.
@@ -111,6 +114,9 @@ struct Launch {
   Range columns;
   /// Rows are divided at multiples of this.
   int64_t rowTile;
+  /// Bytes of scratch memory that one caller of its kernels needs; the context has scratchBytes()
+  /// of them.
+  uint64_t scratch;
 };
 
 /// When a launch began and ended, in seconds of its stream's clock.
@@ -125,6 +131,12 @@ struct CopiedRows {
   const std::byte *from;
   uint64_t rows;
   uint64_t rowBytes;
+  uint64_t pitch;
+};
+
+/// Rows of bytes that the host reads, `pitch` bytes from one to the next.
+struct FetchedRows {
+  const std::byte *first;
   uint64_t pitch;
 };
 
@@ -149,15 +161,28 @@ public:
   virtual int64_t chunkTokens() const = 0;
   virtual double meetingFlops() const = 0;
 
+  /// The scratch memory that the callers of a lane use together if one needs so many bytes, a
+  /// multiple of HEDDLE_ALIGNMENT.
+  virtual uint64_t scratchBytes(uint64_t ofCaller) const = 0;
+
+  /// What the device has failed with, which lasts: nothing that a stream is told after it happens.
+  virtual Status failure() const = 0;
+
   // --- What a task says, each lane for itself; lane 0 also between runs, where the others see it
   // from the next run on.
 
-  /// Memory for the host to write what is to be at `to`; send() takes it there. Never null.
+  /// Memory for the host to write what is to be at `to`; send() takes it there. Null when the
+  /// device has failed, and never where it shares the host's memory.
   virtual std::byte *stage(int lane, std::byte *to, uint64_t bytes) = 0;
   virtual void send(int lane) = 0;
-  /// What is at `from` once all that the lane was told is done, for the host to read until it tells
-  /// the lane anything else; null when the device has failed.
-  virtual const std::byte *fetch(int lane, const std::byte *from, uint64_t bytes) = 0;
+  /// Rows of bytes that lie at `from`, `pitch` bytes apart, once all that the lane was told is
+  /// done, for the host to read until it tells the lane anything else; null when the device has
+  /// failed.
+  virtual FetchedRows fetchRows(int lane, const std::byte *from, uint64_t rows, uint64_t rowBytes,
+                                uint64_t pitch) = 0;
+  const std::byte *fetch(int lane, const std::byte *from, uint64_t bytes) {
+    return fetchRows(lane, from, 1, bytes, bytes).first;
+  }
   /// `time`, unless it is null, is known when run() returns. Launches may be divided in any way.
   virtual void launch(int lane, const Launch &launch, LaunchTime *time) = 0;
   /// The same by all lanes of a run, which share the work and begin the next when it is done. Each
@@ -186,6 +211,8 @@ public:
 
   /// What messages call it, "this CPU".
   virtual std::string_view name() const = 0;
+  /// What users call it, a name that openDevice() knows: "cpu", "cuda:0".
+  virtual std::string_view id() const = 0;
   /// The targets whose code it runs, best first.
   virtual std::vector<std::string> targets() const = 0;
   /// Whether kernels see the host's memory at the host's addresses.
@@ -218,8 +245,28 @@ private:
 /// More than the caches of today's devices hold.
 inline constexpr uint64_t beyondCaches = uint64_t(512) << 20;
 
-/// The device that models are loaded on. (There is one kind, the CPU.)
-std::shared_ptr<Device> openDevice();
+/// The CPU, which is always there.
+std::shared_ptr<Device> hostDevice();
+
+/// The devices that a name means, the one to be preferred first: "cpu" (or nothing), "cuda" (the
+/// first GPU), "cuda:N", or "auto", which means the first GPU, if there is one that can be opened,
+/// and then the CPU. Fails, with what was looked for, if there is none of that name.
+Result<std::vector<std::shared_ptr<Device>>> openDevices(std::string_view name);
+
+/// A device that may or may not be there.
+struct DeviceInfo {
+  /// Device::id().
+  std::string id;
+  std::string description;
+  std::vector<std::string> targets;
+};
+
+/// All devices of the machine; `missing` says what others were looked for, and where.
+struct MachineDevices {
+  std::vector<DeviceInfo> found;
+  std::string missing;
+};
+MachineDevices findDevices();
 
 } // namespace heddle
 

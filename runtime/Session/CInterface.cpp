@@ -111,6 +111,7 @@ heddle_error *heddle_model_load(const char *path, const heddle_model_options *op
     ModelOptions wanted;
     wanted.isa = given.isa == nullptr ? "" : given.isa;
     wanted.verifyWeights = given.verify_weights != 0;
+    wanted.device = given.device == nullptr ? "" : given.device;
     HEDDLE_ASSIGN(Model loaded, Model::load(path, wanted));
     *model = new heddle_model{std::move(loaded)};
     return {};
@@ -122,6 +123,10 @@ void heddle_model_free(heddle_model *model) { delete model; }
 const char *heddle_model_isa(const heddle_model *model) {
   // These are views of zero-terminated strings that live as long as the model.
   return model == nullptr ? nullptr : model->model.isa().data();
+}
+
+const char *heddle_model_device(const heddle_model *model) {
+  return model == nullptr ? nullptr : model->model.device().data();
 }
 
 const char *heddle_model_precision(const heddle_model *model) {

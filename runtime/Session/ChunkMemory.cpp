@@ -42,7 +42,8 @@ static bool listsWidths(const Plan &plan, size_t space) {
 }
 
 /// Divides the memory for the rows in `laidOut`.
-Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers) {
+Status ChunkMemory::place(const Run &run, const Chunk &chunk, int lanes,
+                          const DeviceStream &stream) {
   const Plan &plan = run.plan;
   const WorkSize &work = laidOut.work;
   // With the inputs, so that no sum overflows.
@@ -89,20 +90,22 @@ Status ChunkMemory::place(const Run &run, const Chunk &chunk, int callers) {
   layout.zeroBytes = plan.earlierBytes * sequences;
   layout.zeros = std::exchange(end, end + (layout.zeroBytes > 0 ? padded(layout.zeroBytes) : 0));
   layout.scratch = end;
-  layout.scratchStride =
+  layout.scratchOfCaller =
       padded(plan.scratch + plan.scratchPerLongest * static_cast<uint64_t>(chunk.longest));
-  layout.total = layout.scratch + layout.scratchStride * static_cast<uint64_t>(callers);
-  layout.callers = callers;
+  layout.scratchStride = stream.scratchBytes(layout.scratchOfCaller);
+  layout.total = layout.scratch + layout.scratchStride * static_cast<uint64_t>(lanes);
+  layout.lanes = lanes;
   return {};
 }
 
-Result<uint64_t> ChunkMemory::layOut(const Run &run, const Chunk &chunk, int callers) {
+Result<uint64_t> ChunkMemory::layOut(const Run &run, const Chunk &chunk, int lanes,
+                                     const DeviceStream &stream) {
   counted.count(run.plan.spaces, chunk.sizesIn(run.batch.sizes()), chunk.longest);
-  if (laidOut.plan != run.plan.number || layout.callers != callers ||
+  if (laidOut.plan != run.plan.number || layout.lanes != lanes ||
       laidOut.work.spaces != counted.spaces) {
     laidOut.plan = 0;
     std::swap(laidOut.work, counted);
-    HEDDLE_TRY(place(run, chunk, callers));
+    HEDDLE_TRY(place(run, chunk, lanes, stream));
     laidOut.plan = run.plan.number;
   }
   return layout.total;
@@ -127,6 +130,9 @@ Status ChunkMemory::reserve(const Run &run, Device &device, uint64_t bytes) {
   }
   if (hasOrder(run.plan)) {
     stepOrder.reserve(run.batch.lengths().size(), static_cast<size_t>(run.batch.longest()));
+  }
+  if (!device.sharesHostMemory()) {
+    HEDDLE_TRY(cacheLists.reserve(run, device));
   }
   return memory.grow(device, bytes);
 }
@@ -216,12 +222,16 @@ void ChunkMemory::fillSteps(const Run &run, const Chunk &chunk, size_t space, st
   rows[space] = listsFrom(memory.data() + layout.inputs);
 }
 
-void ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane) {
+/// False when the device has failed.
+bool ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane) {
   if (hasOrder(run.plan)) {
     stepOrder.arrange(chunk.lengthsIn(run.batch.lengths()));
   }
   std::byte *const sent = memory.data() + layout.inputs;
   std::byte *const staged = stream.stage(lane, sent, layout.scratch - layout.inputs);
+  if (staged == nullptr) {
+    return false;
+  }
   uint64_t place = layout.inputs;
   for (size_t i = 0; i < run.plan.inputs.size(); ++i) {
     const PlannedInput &input = run.plan.inputs[i];
@@ -248,24 +258,25 @@ void ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &str
   }
   std::memset(staged + (layout.zeros - layout.inputs), 0, layout.zeroBytes);
   stream.send(lane);
+  return true;
 }
 
-void ChunkMemory::bindCaches(const Run &run, const Chunk &chunk) {
+void ChunkMemory::bindCaches(const Run &run, const Chunk &chunk, const Device &device) {
   const HeddleRows &tokens = rows[tokensSpace];
   for (size_t i = 0; i < run.caches.size(); ++i) {
     const CacheOperand &cache = run.caches[i];
-    const CacheRows &seen = *cache.rows;
+    const CacheRows seen =
+        device.sharesHostMemory() ? cache.rows->seenBy(chunk) : cacheLists.sent(*cache.rows);
     HeddleCache &operand = caches[i];
     operand.memory = cache.memory;
     operand.block_stride = cache.blockStride;
     operand.blocks_pitch = seen.blocksPitch;
     const bool ofSequences = seen.offsets == nullptr;
-    const int64_t first = ofSequences ? chunk.firstSequence : 0;
     operand.offsets = ofSequences ? tokens.offsets : seen.offsets;
     operand.segment_of = ofSequences ? tokens.sequence_of : seen.segmentOf;
-    operand.segments = ofSequences ? chunk.sequences : seen.segments;
-    operand.lengths = seen.lengths + first;
-    operand.blocks = seen.blocks + first * seen.blocksPitch;
+    operand.segments = seen.segments;
+    operand.lengths = seen.lengths;
+    operand.blocks = seen.blocks;
   }
 }
 
@@ -335,19 +346,23 @@ bool ChunkMemory::isBound(const Run &run, const Chunk &chunk, const Device &devi
   return true;
 }
 
-HeddleKernelContext ChunkMemory::bind(const Run &run, const Chunk &chunk, int callers,
-                                      const Device &device, DeviceStream &stream, int lane) {
+std::optional<HeddleKernelContext> ChunkMemory::bind(const Run &run, const Chunk &chunk, int lanes,
+                                                     const Device &device, DeviceStream &stream,
+                                                     int lane) {
   // It had a layout when its bytes were counted.
-  [[maybe_unused]] const Result<uint64_t> bytes = layOut(run, chunk, callers);
-  sendRows(run, chunk, stream, lane);
-  bindCaches(run, chunk);
+  [[maybe_unused]] const Result<uint64_t> bytes = layOut(run, chunk, lanes, stream);
+  if (!sendRows(run, chunk, stream, lane) ||
+      (!device.sharesHostMemory() && !cacheLists.send(run, chunk, stream, lane))) {
+    return std::nullopt;
+  }
+  bindCaches(run, chunk, device);
   if (!isBound(run, chunk, device)) {
     bindBuffers(run, chunk, device);
     bindOperands(run.plan);
     bound = laidOut;
     boundMemory = memory.data();
   }
-  return {nullptr, nullptr, scratchOf(0)};
+  return HeddleKernelContext{nullptr, nullptr, scratchOf(0)};
 }
 
 /// Copies rows of [tokens, heads, longest of the chunk] to rows of [tokens, heads, longest of all]:

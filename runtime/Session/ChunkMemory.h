@@ -5,11 +5,13 @@
 #ifndef HEDDLE_RUNTIME_SESSION_CHUNKMEMORY_H
 #define HEDDLE_RUNTIME_SESSION_CHUNKMEMORY_H
 
+#include "runtime/Session/CacheLists.h"
 #include "runtime/Session/Run.h"
 #include "runtime/Session/Scheduler.h"
 #include "runtime/Session/StepOrder.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,18 +21,19 @@ namespace heddle {
 /// place changes: what the last chunk left is kept where it holds for the next.
 class ChunkMemory {
 public:
-  /// Decides how the working memory of a chunk is divided, with scratch memory for so many callers
-  /// of kernels, and answers its bytes.
-  Result<uint64_t> layOut(const Run &run, const Chunk &chunk, int callers);
+  /// Decides how the working memory of a chunk is divided, with scratch memory for so many lanes of
+  /// the stream, and answers its bytes.
+  Result<uint64_t> layOut(const Run &run, const Chunk &chunk, int lanes,
+                          const DeviceStream &stream);
 
   /// After this bind() cannot fail for chunks of the run that need no more bytes.
   Status reserve(const Run &run, Device &device, uint64_t bytes);
 
   /// Decides every place and sends what kernels read beside the weights. Answers what all of the
   /// chunk's launches have in common: the operands and spaces are of none, the scratch memory is
-  /// the first.
-  HeddleKernelContext bind(const Run &run, const Chunk &chunk, int callers, const Device &device,
-                           DeviceStream &stream, int lane);
+  /// that of the first lane. Nothing when the device has failed.
+  std::optional<HeddleKernelContext> bind(const Run &run, const Chunk &chunk, int lanes,
+                                          const Device &device, DeviceStream &stream, int lane);
 
   // After bind():
 
@@ -58,12 +61,13 @@ public:
   }
   /// The rows that a dispatch divides.
   int64_t rowsOf(const PlannedDispatch &dispatch) const { return rowsIn(dispatch.rows); }
-  std::byte *scratchOf(int caller) const {
-    return memory.data() + layout.scratch + layout.scratchStride * static_cast<uint64_t>(caller);
+  std::byte *scratchOf(int lane) const {
+    return memory.data() + layout.scratch + layout.scratchStride * static_cast<uint64_t>(lane);
   }
+  /// The bytes that each caller of a kernel needs.
+  uint64_t scratchOfCaller() const { return layout.scratchOfCaller; }
   std::span<void *const> places() const { return bases; }
-  std::span<const HeddleCache> boundCaches() const { return caches; }
-  /// Brings what was not computed where the caller wants it there.
+  /// Brings what was not computed where the caller wants it there, unless the device fails.
   void copyOutputs(const Run &run, const Chunk &chunk, const Device &device, DeviceStream &stream,
                    int lane) const;
 
@@ -93,19 +97,20 @@ private:
     uint64_t zeros = 0;
     uint64_t zeroBytes = 0;
     uint64_t scratch = 0;
+    uint64_t scratchOfCaller = 0;
     uint64_t scratchStride = 0;
     uint64_t total = 0;
-    int callers = 0;
+    int lanes = 0;
   };
 
   int64_t rowsIn(uint8_t space) const { return laidOut.work.spaces[space].rows; }
   /// Bytes for the rows of an input, with room to read on.
   static uint64_t inputBytes(const PlannedInput &input, const Chunk &chunk);
-  Status place(const Run &run, const Chunk &chunk, int callers);
-  void sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
+  Status place(const Run &run, const Chunk &chunk, int lanes, const DeviceStream &stream);
+  bool sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
   void fillRows(const Run &run, const Chunk &chunk, size_t space, std::byte *staged);
   void fillSteps(const Run &run, const Chunk &chunk, size_t space, std::byte *staged);
-  void bindCaches(const Run &run, const Chunk &chunk);
+  void bindCaches(const Run &run, const Chunk &chunk, const Device &device);
   void bindBuffers(const Run &run, const Chunk &chunk, const Device &device);
   void bindOperands(const Plan &plan);
   bool isBound(const Run &run, const Chunk &chunk, const Device &device) const;
@@ -134,6 +139,7 @@ private:
   std::vector<void *> bases;
   std::vector<void *> operands;
   std::vector<HeddleCache> caches;
+  CacheLists cacheLists;
   std::vector<HeddleResult> results;
 };
 

@@ -68,8 +68,8 @@ Status PagedDecoder::checkRowOutputs(std::span<const Output> rows) const {
 }
 
 /// Each row is cut to the keys there are, and the rest is zero.
-void PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, const Run &run,
-                               AttentionWeights &weights) const {
+Status PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, const Run &run,
+                                 AttentionWeights &weights) const {
   const bool ofHistory = keys == Observed::Decoder && keepsHistory();
   const bool ofMemory = keys == Observed::No || keys == Observed::Cross;
   weights.heads = static_cast<int64_t>(output.heads);
@@ -77,11 +77,9 @@ void PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, const
   const auto heads = static_cast<size_t>(weights.heads);
   const auto pitch = static_cast<size_t>(weights.pitch);
   weights.values.assign(static_cast<size_t>(batch.tokens()) * heads * pitch, 0.0f);
-  const float *values = executor->kept(output, static_cast<uint64_t>(batch.tokens()) * heads *
-                                                   static_cast<uint64_t>(run.longestCached));
-  if (values == nullptr) {
-    return;
-  }
+  HEDDLE_ASSIGN(const float *values,
+                executor->kept(output, static_cast<uint64_t>(batch.tokens()) * heads *
+                                           static_cast<uint64_t>(run.longestCached)));
   float *to = weights.values.data();
   size_t row = 0;
   for (size_t sequence = 0; sequence < lengths.size(); ++sequence) {
@@ -97,25 +95,27 @@ void PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, const
       }
     }
   }
+  return {};
 }
 
-void PagedDecoder::readOutputs(const Plan &plan, const Run &run, const StepOutputs &wanted) const {
+Status PagedDecoder::readOutputs(const Plan &plan, const Run &run,
+                                 const StepOutputs &wanted) const {
   if (wanted.attention != nullptr) {
-    readWeights(plan.outputs[static_cast<size_t>(attentionPort)], Observed::No, run,
-                *wanted.attention);
+    HEDDLE_TRY(readWeights(plan.outputs[static_cast<size_t>(attentionPort)], Observed::No, run,
+                           *wanted.attention));
   }
   for (ObservedWeights &each : wanted.observed) {
     const size_t port = decoder.info->outputs.size() + each.number;
-    readWeights(plan.outputs[port], decoder.info->observed[each.number].observed, run,
-                each.weights);
+    HEDDLE_TRY(readWeights(plan.outputs[port], decoder.info->observed[each.number].observed, run,
+                           each.weights));
   }
   for (const Output &each : wanted.rows) {
     const auto port = static_cast<size_t>(rowsPort(*decoder.info, each.name));
-    const float *values = executor->kept(plan.outputs[port], each.values.size());
-    if (values != nullptr) {
-      std::copy_n(values, each.values.size(), each.values.begin());
-    }
+    HEDDLE_ASSIGN(const float *const values,
+                  executor->kept(plan.outputs[port], each.values.size()));
+    std::copy_n(values, each.values.size(), each.values.begin());
   }
+  return {};
 }
 
 } // namespace heddle

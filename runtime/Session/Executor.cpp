@@ -63,8 +63,7 @@ Executor::Executor(std::shared_ptr<Device> device, std::unique_ptr<DeviceStream>
 }
 
 /// What a launch of a dispatch over a chunk does.
-DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
-                              const ChunkMemory &bound) const {
+DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk) {
   RowPairs counted = {static_cast<double>(chunk.tokens), chunk.pairs};
   // A step has as many rows of steps as tokens.
   const auto areTokens = [&](uint8_t space) {
@@ -87,8 +86,8 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, c
       continue;
     }
     const CachedWork cached =
-        cachedWork(bound.boundCaches()[place.port], static_cast<double>(place.positionBytes),
-                   dispatch.mostKeys);
+        cachedWork(run.caches[place.port].rows->seenBy(chunk), chunk.lengthsIn(run.batch.lengths()),
+                   static_cast<double>(place.positionBytes), dispatch.mostKeys);
     work.cacheBytes += cached.bytes;
     counted.pairs = cached.pairs;
   }
@@ -109,8 +108,10 @@ void Executor::expectLaunches(const Run &run, size_t chunks, int lanes) {
       worker.launches.clear();
       worker.launches.reserve((run.plan.launches(run.batch.longest()) + 1) * chunks);
       for (const PlannedDispatch &dispatch : run.plan.dispatches) {
-        worker.groupRows.reserve(dispatch.chosenGroups);
-        worker.costs[run.firstCost + dispatch.index].groupRows.resize(dispatch.chosenGroups);
+        // What rows choose is looked at where that costs nothing.
+        const size_t groups = shared->sharesHostMemory() ? dispatch.chosenGroups : 0;
+        worker.groupRows.reserve(groups);
+        worker.costs[run.firstCost + dispatch.index].groupRows.resize(groups);
       }
     }
   }
@@ -123,7 +124,7 @@ LaunchTime *Executor::startTiming(const Run &run, const PlannedDispatch &dispatc
   const bool kept = worker.spans.size() + worker.launches.size() < worker.spans.capacity();
   DispatchWork work;
   if (counts || kept) {
-    work = workOf(run, dispatch, launched.chunk, launched.memory);
+    work = workOf(run, dispatch, launched.chunk);
     // What rows chose was written before: the launches of a lane follow one another.
     if (dispatch.chosenGroups != 0 && shared->sharesHostMemory()) {
       countGroups(launched.chosenBy(dispatch), dispatch.chosenGroups, worker.groupRows);
@@ -158,8 +159,13 @@ static Launch launchOf(const PlannedDispatch &dispatch, const ChunkMemory &memor
                        HeddleKernelContext &context) {
   context.operands = memory.operandsOf(dispatch);
   context.spaces = memory.spacesOf(dispatch);
-  return {dispatch.kernel,       dispatch.finish, &context, {0, memory.rowsOf(dispatch)},
-          {0, dispatch.columns}, dispatch.rowTile};
+  return {dispatch.kernel,
+          dispatch.finish,
+          &context,
+          {0, memory.rowsOf(dispatch)},
+          {0, dispatch.columns},
+          dispatch.rowTile,
+          memory.scratchOfCaller()};
 }
 
 /// Step by step, the dispatches over the rows of the step. What is read a step before lies as many
@@ -189,7 +195,7 @@ void Executor::runLoop(const Run &run, const Chunk &chunk, const PlannedLoop &lo
       Launch launch = launchOf(dispatch, memory, context);
       context.operands = operands.data() + (dispatch.firstOperand - loop.firstOperand);
       launch.rows = rows;
-      const Launched launched{ofStep, memory, context.operands, rows};
+      const Launched launched{ofStep, context.operands, rows};
       LaunchTime *const time = timeOf(run, dispatch, launched, lane, !together || lane == 0);
       together ? stream->launchTogether(lane, launch, time) : stream->launch(lane, launch, time);
     }
@@ -227,7 +233,7 @@ void Executor::runDispatches(const Run &run, const Chunk &chunk, const ChunkMemo
     }
     const PlannedDispatch &dispatch = run.plan.dispatches[i++];
     const Launch launch = launchOf(dispatch, memory, context);
-    const Launched launched{chunk, memory, context.operands, launch.rows};
+    const Launched launched{chunk, context.operands, launch.rows};
     LaunchTime *const time = timeOf(run, dispatch, launched, lane, !together || lane == 0);
     together ? stream->launchTogether(lane, launch, time) : stream->launch(lane, launch, time);
   }
@@ -235,8 +241,11 @@ void Executor::runDispatches(const Run &run, const Chunk &chunk, const ChunkMemo
 
 void Executor::runChunk(const Run &run, const Chunk &chunk, int lane) {
   ChunkMemory &memory = workers[static_cast<size_t>(lane)].memory;
-  HeddleKernelContext context = memory.bind(run, chunk, 1, *shared, *stream, lane);
-  runDispatches(run, chunk, memory, context, lane, /*together=*/false);
+  std::optional<HeddleKernelContext> context = memory.bind(run, chunk, 1, *shared, *stream, lane);
+  if (!context) {
+    return;
+  }
+  runDispatches(run, chunk, memory, *context, lane, /*together=*/false);
   memory.copyOutputs(run, chunk, *shared, *stream, lane);
 }
 
@@ -251,11 +260,11 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
   context.spaces = deferred ? memory.spacesOf(*deferred) : nullptr;
   LaunchTime *time = nullptr;
   if (deferred) {
-    const Launched launched{chunk, memory, context.operands, {0, memory.rowsOf(*deferred)}};
+    const Launched launched{chunk, context.operands, {0, memory.rowsOf(*deferred)}};
     time = timeOf(run, *deferred, launched, lane, lane == 0);
   }
   const double begin = time == nullptr ? 0 : stream->now();
-  run.tail->run(lane, {*stream, context, memory.places()});
+  run.tail->run(lane, {*stream, context, memory.scratchOfCaller(), memory.places()});
   if (time != nullptr) {
     *time = {begin, stream->now()};
   }
@@ -264,7 +273,7 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
 Status Executor::runChunked(const Run &run) {
   uint64_t largest = 0;
   for (const Chunk &chunk : scheduler.chunks()) {
-    HEDDLE_ASSIGN(const uint64_t bytes, workers[0].memory.layOut(run, chunk, 1));
+    HEDDLE_ASSIGN(const uint64_t bytes, workers[0].memory.layOut(run, chunk, 1, *stream));
     largest = std::max(largest, bytes);
   }
   const size_t used = std::min(workers.size(), scheduler.chunks().size());
@@ -279,29 +288,32 @@ Status Executor::runChunked(const Run &run) {
       runChunk(run, scheduler.chunks()[i], lane);
     }
   };
-  const Status status = stream->run(static_cast<int>(used), task);
+  HEDDLE_TRY(stream->run(static_cast<int>(used), task));
   std::for_each_n(workers.begin(), used, [&](Worker &worker) { countLaunches(worker); });
-  return status;
+  return {};
 }
 
 /// All of a run on one lane, or shared by all.
 Status Executor::runWhole(const Run &run, const Chunk &chunk, int lanes) {
   ChunkMemory &memory = workers[0].memory;
-  HEDDLE_ASSIGN(const uint64_t bytes, memory.layOut(run, chunk, stream->lanes()));
+  HEDDLE_ASSIGN(const uint64_t bytes, memory.layOut(run, chunk, stream->lanes(), *stream));
   HEDDLE_TRY(memory.reserve(run, *shared, bytes));
   expectLaunches(run, 1, lanes);
-  const HeddleKernelContext common =
+  const std::optional<HeddleKernelContext> common =
       memory.bind(run, chunk, stream->lanes(), *shared, *stream, /*lane=*/0);
+  if (!common) {
+    return stream->failure();
+  }
   auto task = [&](int lane) {
-    HeddleKernelContext context = common;
+    HeddleKernelContext context = *common;
     context.scratch = memory.scratchOf(lane);
     runDispatches(run, chunk, memory, context, lane, /*together=*/lanes > 1);
     runTail(run, chunk, context, lane);
   };
-  const Status status = stream->run(lanes, task);
+  HEDDLE_TRY(stream->run(lanes, task));
   std::for_each_n(workers.begin(), lanes, [&](Worker &worker) { countLaunches(worker); });
   memory.copyOutputs(run, chunk, *shared, *stream, /*lane=*/0);
-  return status;
+  return stream->failure();
 }
 
 /// All of a run as one chunk.
@@ -321,15 +333,19 @@ Chunk Executor::wholeOf(const Run &run) {
 
 Status Executor::reserve(const Run &run) {
   ChunkMemory &memory = workers[0].memory;
-  HEDDLE_ASSIGN(const uint64_t bytes, memory.layOut(run, wholeOf(run), stream->lanes()));
+  HEDDLE_ASSIGN(const uint64_t bytes, memory.layOut(run, wholeOf(run), stream->lanes(), *stream));
   expectLaunches(run, 1, stream->lanes());
   return memory.reserve(run, *shared, bytes);
 }
 
-const float *Executor::kept(const PlannedOutput &output, uint64_t count) {
+Result<const float *> Executor::kept(const PlannedOutput &output, uint64_t count) {
   void *const place = workers[0].memory.places()[output.buffer];
-  return reinterpret_cast<const float *>(
-      stream->fetch(0, static_cast<const std::byte *>(place), count * sizeof(float)));
+  const std::byte *const values =
+      stream->fetch(0, static_cast<const std::byte *>(place), count * sizeof(float));
+  if (values == nullptr) {
+    return stream->failure();
+  }
+  return reinterpret_cast<const float *>(values);
 }
 
 /// All operations of a plan.

@@ -38,9 +38,9 @@ public:
   /// Makes a whole run possible: memory cannot be what it fails for afterwards.
   Status reserve(const Run &run);
 
-  /// After a whole run and until the next: the first `count` values of an output that the plan has
-  /// and the batch did not ask for. Null when the device has failed.
-  const float *kept(const PlannedOutput &output, uint64_t count);
+  /// After a whole run and until the next call: the first `count` values of an output that the plan
+  /// has and the batch did not ask for.
+  Result<const float *> kept(const PlannedOutput &output, uint64_t count);
 
   /// The costs of all workers together, `costs` of them; zeros unless SessionOptions::profile.
   std::vector<DispatchCost> costs() const;
@@ -60,7 +60,6 @@ private:
   /// What a dispatch is launched over: these rows of a chunk, with operands of its own in a loop.
   struct Launched {
     const Chunk &chunk;
-    const ChunkMemory &memory;
     void *const *operands;
     Range rows;
 
@@ -99,8 +98,7 @@ private:
   void runLoops(const Run &run, const Chunk &chunk, std::span<const PlannedLoop> loops,
                 const ChunkMemory &memory, HeddleKernelContext &context, int lane, bool together);
   void runTail(const Run &run, const Chunk &chunk, HeddleKernelContext context, int lane);
-  DispatchWork workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk,
-                      const ChunkMemory &bound) const;
+  static DispatchWork workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk);
   void expectLaunches(const Run &run, size_t chunks, int lanes);
   LaunchTime *startTiming(const Run &run, const PlannedDispatch &dispatch, const Launched &launched,
                           int lane, bool counts);

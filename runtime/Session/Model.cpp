@@ -200,9 +200,13 @@ double EntryInfo::flops(std::span<const int32_t> lengths) const {
 Result<Model> Model::load(const std::string &path, const ModelOptions &options) {
   return withoutExceptions([&]() -> Result<Model> {
     auto state = std::make_shared<State>();
-    HEDDLE_ASSIGN(state->artifact,
-                  Artifact::load(path, {options.isa, options.verifyWeights, options.describeOnly},
-                                 openDevice()));
+    std::vector<std::shared_ptr<Device>> devices;
+    if (!options.describeOnly) {
+      HEDDLE_ASSIGN(devices, openDevices(options.device));
+    }
+    HEDDLE_ASSIGN(
+        state->artifact,
+        Artifact::load(path, {options.isa, options.verifyWeights, options.describeOnly}, devices));
     const manifest::Manifest &model = state->artifact->manifest();
     if (const manifest::Tokenizer *const table = model.tokenizer()) {
       Result<Tokenizer> tokenizer = Tokenizer::load(table);
@@ -263,6 +267,10 @@ uint64_t Model::weightsSize() const { return state->artifact->weights().size(); 
 const std::vector<std::string> &Model::targets() const { return state->targets; }
 std::string_view Model::isa() const { return state->artifact->isa(); }
 
+std::string_view Model::device() const {
+  return state->artifact->device() == nullptr ? "" : state->artifact->device()->id();
+}
+
 std::string_view Model::precision() const {
   return state->artifact->manifest().precision()->string_view();
 }
@@ -286,7 +294,7 @@ std::string_view Model::sourceHash() const {
 const std::vector<std::string> &Model::reportSummary() const { return state->reportSummary; }
 
 Status Model::verifyWeights() const {
-  return withoutExceptions([&] { return state->artifact->verifyWeights(); });
+  return withoutExceptions([&] { return state->artifact->verifyContents(); });
 }
 
 bool Model::hasTokenizer() const { return state->tokenizer != nullptr; }
@@ -324,6 +332,6 @@ Result<std::vector<std::string>> Model::textOfEach(std::span<const int32_t> ids,
   });
 }
 
-std::vector<std::string> machineTargets() { return openDevice()->targets(); }
+std::vector<std::string> machineTargets() { return hostDevice()->targets(); }
 
 } // namespace heddle

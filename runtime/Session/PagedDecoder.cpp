@@ -425,8 +425,7 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
     Hypothesis &hypothesis = *find(extensions[i].hypothesis);
     hypothesis.table.dropBefore(history, firstRead(hypothesis.length));
   }
-  readOutputs(step->plan, run, wanted);
-  return {};
+  return readOutputs(step->plan, run, wanted);
 }
 
 } // namespace heddle

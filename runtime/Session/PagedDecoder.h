@@ -163,9 +163,9 @@ private:
   void describeHistory(std::span<const Extension> extensions);
   Status chooseOutputs(const StepOutputs &wanted);
   Status checkRowOutputs(std::span<const Output> rows) const;
-  void readOutputs(const Plan &plan, const Run &run, const StepOutputs &wanted) const;
-  void readWeights(const PlannedOutput &output, Observed keys, const Run &run,
-                   AttentionWeights &weights) const;
+  Status readOutputs(const Plan &plan, const Run &run, const StepOutputs &wanted) const;
+  Status readWeights(const PlannedOutput &output, Observed keys, const Run &run,
+                     AttentionWeights &weights) const;
   Status decodeUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
                          const StepOutputs &wanted);
   Status encodeUnguarded(std::span<const SourceView> sources, std::span<SourceId> ids,

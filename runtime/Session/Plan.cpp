@@ -164,11 +164,7 @@ static BufferPlace placeOf(const manifest::Buffer &buffer, const manifest::Entry
     break;
   case Location::Parameter:
     place.kind = BufferPlace::Kind::Weights;
-    place.address =
-        artifact.program()->weights() + artifact.manifest()
-                                            .parameters()
-                                            ->Get(buffer.parameters()->Get(artifact.isaNumber()))
-                                            ->offset();
+    place.address = artifact.program()->parameter(buffer.parameters()->Get(artifact.isaNumber()));
     break;
   case Location::Cache:
     place.kind = BufferPlace::Kind::Cache;

@@ -8,10 +8,14 @@
 
 namespace heddle {
 
-CachedWork cachedWork(const HeddleCache &cache, double positionBytes, double mostKeys) {
+CachedWork cachedWork(const CacheRows &cache, std::span<const int32_t> ofSequences,
+                      double positionBytes, double mostKeys) {
   CachedWork work;
   for (int64_t segment = 0; segment < cache.segments; ++segment) {
-    const auto rows = static_cast<double>(cache.offsets[segment + 1] - cache.offsets[segment]);
+    const int32_t own = cache.offsets == nullptr
+                            ? ofSequences[static_cast<size_t>(segment)]
+                            : cache.offsets[segment + 1] - cache.offsets[segment];
+    const auto rows = static_cast<double>(own);
     const auto positions = static_cast<double>(cache.lengths[segment]);
     const double seen = mostKeys > 0 ? std::min(positions, mostKeys) : positions;
     // The last row sees one position that the row before it does not, and so on.

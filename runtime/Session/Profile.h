@@ -5,8 +5,8 @@
 #define HEDDLE_RUNTIME_SESSION_PROFILE_H
 
 #include "formats/Binary/Manifest_generated.h"
-#include "heddle/Abi.h"
 #include "heddle/Session.h"
+#include "runtime/Session/Run.h"
 
 #include <cstdint>
 #include <span>
@@ -63,7 +63,9 @@ struct CachedWork {
   double bytes = 0;
   double pairs = 0;
 };
-CachedWork cachedWork(const HeddleCache &cache, double positionBytes, double mostKeys = 0);
+/// `ofSequences` are the rows of each sequence; sequences are the segments if `cache` names none.
+CachedWork cachedWork(const CacheRows &cache, std::span<const int32_t> ofSequences,
+                      double positionBytes, double mostKeys = 0);
 
 /// Counts how many rows chose each of so many groups. What they chose is not checked: a number that
 /// is no group is not counted.

@@ -72,12 +72,21 @@ void Projection::run(int lane, const RunView &view) {
 }
 
 void Projection::handOut(int lane, int64_t chunk, const RunView &view) {
+  const auto *const logits = static_cast<const float *>(view.bases[buffer]);
+  deliver(lane, chunk, view.stream, logits + chunkOf(chunk).begin, vocabulary);
+}
+
+/// Gives the sink a chunk that lies at `values`, its rows `stride` elements apart.
+void Projection::deliver(int lane, int64_t chunk, DeviceStream &stream, const float *values,
+                         int64_t stride) {
   const Range tokens = chunkOf(chunk);
-  const auto bytes = static_cast<uint64_t>(rows * vocabulary) * sizeof(float);
-  const auto *const values = reinterpret_cast<const float *>(
-      view.stream.fetch(lane, static_cast<const std::byte *>(view.bases[buffer]), bytes));
-  if (values != nullptr) {
-    sink->deliver(lane, chunk, tokens.end - tokens.begin, values + tokens.begin, vocabulary);
+  const int64_t count = tokens.end - tokens.begin;
+  const FetchedRows found = stream.fetchRows(
+      lane, reinterpret_cast<const std::byte *>(values), static_cast<uint64_t>(rows),
+      static_cast<uint64_t>(count) * sizeof(float), static_cast<uint64_t>(stride) * sizeof(float));
+  if (found.first != nullptr) {
+    sink->deliver(lane, chunk, count, reinterpret_cast<const float *>(found.first),
+                  static_cast<int64_t>(found.pitch / sizeof(float)));
   }
 }
 
@@ -93,13 +102,11 @@ void Projection::computeChunk(int lane, int64_t chunk, const RunView &view) {
   HeddleKernelContext context = view.context;
   context.operands = own.operands.data();
   view.stream.launch(
-      lane, {dispatch.kernel, nullptr, &context, {0, rows}, columns, dispatch.rowTile}, nullptr);
-  const auto *const values = reinterpret_cast<const float *>(view.stream.fetch(
-      lane, own.memory.data(), static_cast<uint64_t>(rows * rowStride) * sizeof(float)));
-  if (values != nullptr) {
-    sink->deliver(lane, chunk, tokens.end - tokens.begin, values + (tokens.begin - first),
-                  rowStride);
-  }
+      lane,
+      {dispatch.kernel, nullptr, &context, {0, rows}, columns, dispatch.rowTile, view.scratch},
+      nullptr);
+  const auto *const values = reinterpret_cast<const float *>(own.memory.data());
+  deliver(lane, chunk, view.stream, values + (tokens.begin - first), rowStride);
 }
 
 } // namespace heddle

@@ -43,6 +43,7 @@ private:
   Range chunkOf(int64_t number) const;
   void computeChunk(int lane, int64_t chunk, const RunView &view);
   void handOut(int lane, int64_t chunk, const RunView &view);
+  void deliver(int lane, int64_t chunk, DeviceStream &stream, const float *values, int64_t stride);
 
   const Plan *plan = nullptr;
   uint32_t buffer = 0;

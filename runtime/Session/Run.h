@@ -7,6 +7,7 @@
 #include "runtime/Device/Device.h"
 #include "runtime/Session/Batch.h"
 #include "runtime/Session/Plan.h"
+#include "runtime/Session/Scheduler.h"
 
 #include <cstdint>
 #include <span>
@@ -24,6 +25,17 @@ struct CacheRows {
   const int32_t *lengths = nullptr;
   const int32_t *blocks = nullptr;
   int64_t blocksPitch = 0;
+
+  /// What the sequences of a chunk see.
+  CacheRows seenBy(const Chunk &chunk) const {
+    CacheRows seen = *this;
+    if (offsets == nullptr) {
+      seen.segments = chunk.sequences;
+      seen.lengths += chunk.firstSequence;
+      seen.blocks += chunk.firstSequence * blocksPitch;
+    }
+    return seen;
+  }
 };
 
 /// One cache of the entry in a run.
@@ -39,6 +51,8 @@ struct RunView {
   DeviceStream &stream;
   /// With the operands of Plan::deferred, whose result has no memory; else none.
   HeddleKernelContext context;
+  /// Launch::scratch.
+  uint64_t scratch;
   /// Where every buffer is.
   std::span<void *const> bases;
 };

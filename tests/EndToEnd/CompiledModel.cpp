@@ -3,17 +3,21 @@
 /// Compilation by process, execution in this one.
 #include "tests/EndToEnd/CompiledModel.h"
 
+#include "runtime/Device/Device.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <random>
 #include <sstream>
+#include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,9 +61,16 @@ struct BinaryFolder {
 
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments) {
   static BinaryFolder folder;
+  const char *const device = std::getenv("HEDDLE_TEST_DEVICE");
+  const bool isEmulated = device != nullptr && std::string_view(device) == "cuda";
   // Models and sets of passes have most of their kernels in common.
-  std::string command =
-      HEDDLE_BINARY_DIR "/bin/heddlec '" + input + "' --code-cache '" + folder.path + "/code'";
+  std::string command = isEmulated ? HEDDLE_BINARY_DIR "/tests/heddlec-emulated '"
+                                   : HEDDLE_BINARY_DIR "/bin/heddlec '";
+  command += input + "' --code-cache '" + folder.path + "/code'";
+  const auto namesTargets = [](const std::string &each) { return each.starts_with("--target"); };
+  if (isEmulated && std::ranges::none_of(arguments, namesTargets)) {
+    command += " --target=x86-64-v3,sm_80";
+  }
   for (const std::string &argument : arguments) {
     command += " '" + argument + "'";
   }
@@ -115,7 +126,7 @@ std::map<std::string, std::vector<float>> runModel(Session &session, const std::
 std::map<std::string, std::vector<float>> runBinary(const std::string &path, const Ragged &batch,
                                                     const std::string &isa, int threads,
                                                     const std::string &entry) {
-  auto model = Model::load(path, {.isa = isa});
+  auto model = Model::load(path, {.isa = isa, .device = anyDevice});
   EXPECT_TRUE(model.ok()) << model.status().message();
   if (!model.ok()) {
     return {};
@@ -145,9 +156,11 @@ std::vector<std::string> runnableTargets(const std::string &path) {
   auto model = Model::load(path, {.describeOnly = true});
   EXPECT_TRUE(model.ok()) << model.status().message();
   std::vector<std::string> runnable;
-  for (const std::string &name : machineTargets()) {
-    if (model.ok() && std::ranges::count(model->targets(), name) > 0) {
-      runnable.push_back(name);
+  for (const DeviceInfo &device : findDevices().found) {
+    for (const std::string &name : device.targets) {
+      if (model.ok() && std::ranges::count(model->targets(), name) > 0) {
+        runnable.push_back(name);
+      }
     }
   }
   EXPECT_FALSE(runnable.empty());

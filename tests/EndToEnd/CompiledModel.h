@@ -14,8 +14,13 @@
 
 namespace heddle {
 
+/// ModelOptions::device in these tests: where there is a GPU that runs the target, real or
+/// emulated, that one.
+inline constexpr const char *anyDevice = "auto";
+
 /// Runs heddlec and returns the path of the binary; the same arguments compile once in a process.
-/// A failed compilation fails the test and gives an empty path.
+/// A failed compilation fails the test and gives an empty path. With HEDDLE_TEST_DEVICE=cuda models
+/// are also compiled for the emulated GPU, by tests/EmulatedCompiler, unless they name targets.
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments = {});
 
 /// Runs a command, with stdout and stderr in `text`; its exit code.
@@ -50,7 +55,7 @@ std::map<std::string, std::vector<float>> runBinary(const std::string &path, con
 /// The largest difference of two equally long vectors; infinite for others and for NaN.
 float largestDifference(std::span<const float> a, std::span<const float> b);
 
-/// Targets that both the binary and this machine have.
+/// Targets that both the binary and this machine have, GPUs included.
 std::vector<std::string> runnableTargets(const std::string &path);
 
 } // namespace heddle

@@ -4,6 +4,7 @@
 #ifndef HEDDLE_TESTS_ENDTOEND_DECODEDPAIRS_H
 #define HEDDLE_TESTS_ENDTOEND_DECODEDPAIRS_H
 
+#include "tests/EndToEnd/CompiledModel.h"
 #include "tests/runtime/Session/DecodedLogits.h"
 
 #include <memory>
@@ -14,7 +15,7 @@ namespace heddle {
 /// A model of the oracles, loaded for a target.
 inline std::unique_ptr<PagedDecoder> decoderOf(const std::string &binary, const std::string &isa,
                                                int threads) {
-  Result<Model> model = Model::load(binary, {.isa = isa});
+  Result<Model> model = Model::load(binary, {.isa = isa, .device = anyDevice});
   EXPECT_EQ(model.status().message(), "");
   Result<std::unique_ptr<PagedDecoder>> decoder =
       PagedDecoder::create(*model, {.threads = threads, .schedule = Schedule::Cooperative});

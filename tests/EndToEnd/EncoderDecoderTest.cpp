@@ -41,7 +41,7 @@ std::string runOracle(const std::string &binary, const std::string &oracle, cons
   std::string output = folder / "outputs.safetensors";
   auto outcome =
       tools::runHeddle({"run", binary, "--inputs", oracles + oracle + "/expected.safetensors",
-                        "--outputs", output, "--isa", isa});
+                        "--outputs", output, "--isa", isa, "--device", anyDevice});
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   return outcome.code == 0 ? output : std::string();
 }

@@ -117,7 +117,7 @@ TEST(Encoder, SameSentenceSameBits) {
   ASSERT_FALSE(binary.empty());
   Ragged sentences = randomSentences(50, 40, 211, 2);
   for (const std::string &isa : runnableTargets(binary)) {
-    auto model = Model::load(binary, {.isa = isa});
+    auto model = Model::load(binary, {.isa = isa, .device = anyDevice});
     ASSERT_TRUE(model.ok()) << model.status().message();
     auto alone = Session::create(*model);
     ASSERT_TRUE(alone.ok());

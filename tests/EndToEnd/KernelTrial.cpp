@@ -250,10 +250,16 @@ void KernelTrial::launch(const Artifact &artifact, const manifest::Dispatch &dis
   const auto columns = static_cast<int64_t>(work.count());
   const int64_t tile = work.row_tile();
   const int64_t cut = rows / tile / 2 * tile;
-  auto stream = *openDevice()->createStream(1);
+  auto stream = *hostDevice()->createStream(1);
   for (Range part : {Range{0, cut}, Range{cut, rows}}) {
     stream->launch(0,
-                   {&program.kernel(dispatch.kernel()), finish, &context, part, {0, columns}, tile},
+                   {&program.kernel(dispatch.kernel()),
+                    finish,
+                    &context,
+                    part,
+                    {0, columns},
+                    tile,
+                    scratch.size() * sizeof(float)},
                    nullptr);
   }
 }

@@ -82,7 +82,7 @@ void expectTwins(ModuleOp program, const std::string &binary) {
   SymbolTable symbols(program);
   std::vector<std::shared_ptr<const Artifact>> artifacts;
   for (const std::string &isa : runnableTargets(binary)) {
-    auto artifact = Artifact::load(binary, {.isa = isa}, openDevice());
+    auto artifact = Artifact::load(binary, {.isa = isa}, hostDevice());
     ASSERT_TRUE(artifact.ok()) << artifact.status().message();
     artifacts.push_back(*artifact);
   }

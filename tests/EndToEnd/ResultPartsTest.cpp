@@ -36,7 +36,7 @@ struct ByHand {
   const Artifact &artifact;
   const manifest::Entry &entry;
   WorkSize work;
-  std::unique_ptr<DeviceStream> stream = *openDevice()->createStream(1);
+  std::unique_ptr<DeviceStream> stream = *hostDevice()->createStream(1);
   /// The rows of each space.
   struct Lists {
     std::vector<int32_t> offsets = {0}, sequenceOf, positions;
@@ -98,11 +98,8 @@ void ByHand::run(const manifest::Dispatch &dispatch, HeddleResult result, Range 
     const manifest::Buffer &buffer = bufferOf(operand);
     std::byte *base = reinterpret_cast<std::byte *>(buffers[operand.buffer()].data());
     if (buffer.location() == manifest::Location::Parameter) {
-      base = const_cast<std::byte *>(artifact.program()->weights()) +
-             artifact.manifest()
-                 .parameters()
-                 ->Get(buffer.parameters()->Get(artifact.isaNumber()))
-                 ->offset();
+      base = const_cast<std::byte *>(
+          artifact.program()->parameter(buffer.parameters()->Get(artifact.isaNumber())));
     }
     operands.push_back(base + operand.byte_offset());
   }
@@ -116,7 +113,9 @@ void ByHand::run(const manifest::Dispatch &dispatch, HeddleResult result, Range 
       dispatch.finish_kernel() < 0
           ? nullptr
           : &program.kernel(static_cast<uint32_t>(dispatch.finish_kernel()));
-  stream->launch(0, {&program.kernel(dispatch.kernel()), finish, &context, rows, columns, 1},
+  stream->launch(0,
+                 {&program.kernel(dispatch.kernel()), finish, &context, rows, columns, 1,
+                  scratch.size() * sizeof(float)},
                  nullptr);
 }
 
@@ -200,7 +199,7 @@ TEST_P(ResultParts, AreThoseOfTheWhole) {
   ASSERT_FALSE(path.empty());
   const Ragged batch = randomSentences(3, 20, 90, 7);
   for (const std::string &isa : runnableTargets(path)) {
-    const auto artifact = Artifact::load(path, {.isa = isa}, openDevice());
+    const auto artifact = Artifact::load(path, {.isa = isa}, hostDevice());
     ASSERT_TRUE(artifact.ok()) << artifact.status().message();
     ByHand model(**artifact, batch);
     ASSERT_EQ(model.entry.caches() == nullptr ? 0 : model.entry.caches()->size(), 0u);

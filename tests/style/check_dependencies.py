@@ -11,6 +11,9 @@ COMPILER = ["dialects", *BELOW]
 # What passes and the code of targets use.
 PASSES = ["compiler/Cost", "compiler/Remarks", "compiler/Parameters", "compiler/Passes", *COMPILER]
 
+KIND = ["compiler/Target/Emitters", "compiler/Target/LlvmCode", "compiler/Target/Panels",
+        "compiler/Target/Target", *PASSES]
+
 # A folder may use itself and these. The longest prefix counts.
 LAW = {
     "runtime/include": [],
@@ -26,6 +29,10 @@ LAW = {
     "compiler/Model": PASSES,
     "compiler/Dataflow": PASSES,
     "compiler/Target": PASSES,
+    # Kinds of machines know what they share, and nothing of each other.
+    "compiler/Target/Cpu": KIND,
+    "compiler/Target/Cuda": KIND,
+    "compiler/Target/Emitters": ["compiler/Target/Target", *PASSES],
     "compiler/Link": ["compiler/Target", "compiler/Cost", "compiler/Parameters", "compiler/Remarks",
                       *COMPILER],
     "compiler/ReportPage": ["compiler/Cost", "compiler/Remarks", *COMPILER],
@@ -44,15 +51,20 @@ LAW = {
     "tests/compiler": ["tests", "compiler", "frontend", *COMPILER],
     "tests/frontend": ["tests", "frontend", *COMPILER],
     "tests/runtime": ["tests", "runtime", *BELOW],
+    "tests/Emulator": ["tests"],
     "tests/Fuzzing": ["tests"],
+    "tests/EmulatedCompiler": ["compiler", "frontend", *COMPILER],
     "tests/EndToEnd": ["tests", "runtime", "compiler", "frontend", *COMPILER],
 }
 # A folder that only these may use, whatever else they are: a device, by what knows which there are;
 # programs, by nothing below them.
 PRIVATE = {
-    "compiler/Tools": ["compiler/Tools", "tests/compiler/Tools"],
+    "compiler/Tools": ["compiler/Tools", "tests/compiler/Tools", "tests/EmulatedCompiler"],
     "compiler/Target/Cpu": ["compiler/Target"],
+    # The emulated device has the units of kernels from it, and its own way to an image.
+    "compiler/Target/Cuda": ["compiler/Target", "tests/compiler/Target", "tests/EmulatedCompiler"],
     "runtime/Device/Cpu": ["runtime/Device", "tests/runtime/Device"],
+    "runtime/Device/Cuda": ["runtime/Device", "tests/runtime/Device"],
 }
 OURS = ("base", "formats", "dialects", "compiler", "frontend", "runtime", "tests")
 LINKS = re.compile(r"^heddle_(?:library|executable|gtest|fuzzer)\(\s*(\w+)([^)]*)\)|"

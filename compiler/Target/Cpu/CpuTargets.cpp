@@ -3,11 +3,10 @@
 /// The table of CPUs. Tiles are those measured fastest, see docs/performance.md.
 #include "compiler/Target/Cpu/CpuTargets.h"
 
-namespace heddle {
+#include "compiler/Target/Emitters/Emitters.h"
+#include "compiler/Target/Panels.h"
 
-/// Three registers of 16 lanes and six of 8, so that x86-64 targets share what is stored: their
-/// binary has the weights once.
-static constexpr int64_t kPanelColumns = 48;
+namespace heddle {
 
 static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16,
                                                   ElementType::I8};
@@ -18,48 +17,80 @@ namespace {
 
 class CpuBackend final : public TargetBackend {
 public:
+  std::string describe(const TargetDescription &target) const override {
+    return "processors with vectors of " + std::to_string(target.lanes) + " f32 numbers" +
+           (target.integerProducts == IntegerProducts::Fours ? ", products of 8-bit integers"
+                                                             : "") +
+           (target.hasBf16DotProduct ? " and of bf16" : "");
+  }
   MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
                               const dataflow::KernelInput &input) const override {
     return encodePanels(target, matrix, input);
   }
+  manifest::LaunchShape launchShape() const override { return {}; }
+  std::string symbolOf(llvm::StringRef kernel, const TargetDescription &target) const override {
+    return kernelFunctionName(kernel, target.name);
+  }
+  void addEntries(mlir::ModuleOp, const TargetDescription &) const override {}
+  void setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &target,
+                     bool isShared) const override;
   KernelScratch scratchOf(dataflow::KernelOp kernel) const override {
     return kernelScratch(kernel);
   }
   Result<std::unique_ptr<TargetCode>> translate(mlir::ModuleOp module,
                                                 const TargetDescription &target) const override {
-    return translateKernels(module, target);
+    return translateToCpu(module, target);
   }
 };
 
 } // namespace
 
-llvm::ArrayRef<TargetDescription> cpuTargets() {
+void CpuBackend::setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &target,
+                               bool isShared) const {
+  mlir::Builder builder(function.getContext());
+  const std::string bits = std::to_string(target.lanes * 32);
+  llvm::SmallVector<mlir::Attribute> attributes;
+  // Without these LLVM tunes AVX-512 code for 256-bit registers.
+  for (llvm::StringRef name : {"prefer-vector-width", "min-legal-vector-width"}) {
+    attributes.push_back(builder.getStrArrayAttr({name, bits}));
+  }
+  attributes.push_back(builder.getStringAttr("nounwind"));
+  // The binary needs no other library: stores must not become calls of memset.
+  attributes.push_back(builder.getStringAttr("no-builtins"));
+  if (isShared) {
+    // A tile stays one function, shared by all products and seen by a profiler.
+    attributes.push_back(builder.getStringAttr("noinline"));
+    function.setLinkage(mlir::LLVM::Linkage::Internal);
+  }
+  function.setPassthroughAttr(builder.getArrayAttr(attributes));
+}
+
+std::vector<TargetDescription> cpuTargets() {
   static const CpuBackend backend;
   static constexpr llvm::StringLiteral triple = "x86_64-unknown-linux-gnu";
-  static const TargetDescription targets[] = {
+  return {
       // 16 registers: 6 x 2 accumulators, 2 weights, 1 broadcast.
       {"x86-64-v3", triple, "x86-64-v3", /*features=*/"", /*lanes=*/8, /*tileRows=*/6,
-       /*tileVectors=*/2, kPanelColumns, /*hasScale=*/false, /*hasIntegerDotProduct=*/false,
+       /*tileVectors=*/2, sharedPanelColumns, /*hasScale=*/false, IntegerProducts::Pairs,
        /*hasBf16DotProduct=*/false, /*cacheBytes=*/512 * 1024, kWeightElements, kCacheElements,
        &backend},
       // 32 registers: 8 x 3 accumulators, 3 weights; broadcasts are memory operands.
       {"x86-64-v4", triple, "x86-64-v4", /*features=*/"", /*lanes=*/16, /*tileRows=*/8,
-       /*tileVectors=*/3, kPanelColumns, /*hasScale=*/true, /*hasIntegerDotProduct=*/false,
+       /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Pairs,
        /*hasBf16DotProduct=*/false, /*cacheBytes=*/1024 * 1024, kWeightElements, kCacheElements,
        &backend},
       // The same with vpdpbusd.
       {"x86-64-v4-vnni", triple, "x86-64-v4", "+avx512vnni", /*lanes=*/16, /*tileRows=*/8,
-       /*tileVectors=*/3, kPanelColumns, /*hasScale=*/true, /*hasIntegerDotProduct=*/true,
+       /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Fours,
        /*hasBf16DotProduct=*/false, /*cacheBytes=*/1024 * 1024, kWeightElements, kCacheElements,
        &backend},
       // The same with vdpbf16ps, which no processor has without vpdpbusd.
       {"x86-64-v4-bf16", triple, "x86-64-v4", "+avx512vnni,+avx512bf16", /*lanes=*/16,
        /*tileRows=*/8,
-       /*tileVectors=*/3, kPanelColumns, /*hasScale=*/true, /*hasIntegerDotProduct=*/true,
+       /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Fours,
        /*hasBf16DotProduct=*/true, /*cacheBytes=*/1024 * 1024, kWeightElements, kCacheElements,
        &backend},
   };
-  return targets;
 }
 
 } // namespace heddle

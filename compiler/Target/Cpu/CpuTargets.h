@@ -9,14 +9,11 @@
 namespace heddle {
 
 /// The least capable first.
-llvm::ArrayRef<TargetDescription> cpuTargets();
+std::vector<TargetDescription> cpuTargets();
 
-// The answers of the back end, as TargetBackend says.
-MatrixEncoding encodePanels(const TargetDescription &target, transformer::ParameterOp matrix,
-                            const dataflow::KernelInput &input);
-KernelScratch kernelScratch(dataflow::KernelOp kernel);
-Result<std::unique_ptr<TargetCode>> translateKernels(mlir::ModuleOp module,
-                                                     const TargetDescription &target);
+/// As TargetBackend::translate() says.
+Result<std::unique_ptr<TargetCode>> translateToCpu(mlir::ModuleOp module,
+                                                   const TargetDescription &target);
 
 } // namespace heddle
 

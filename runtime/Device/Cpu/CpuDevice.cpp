@@ -36,17 +36,21 @@ public:
   }
   Status load(const ProgramFile &file);
   const DeviceKernel &kernel(uint32_t number) const override { return kernels[number]; }
-  const std::byte *weights() const override { return mappedWeights; }
+  const std::byte *parameter(uint32_t number) const override {
+    return mappedWeights + parameters->Get(number)->offset();
+  }
 
 private:
   void *library = nullptr;
   std::vector<CpuKernel> kernels;
   const std::byte *mappedWeights = nullptr;
+  const flatbuffers::Vector<flatbuffers::Offset<manifest::Parameter>> *parameters = nullptr;
 };
 
 class CpuDevice final : public Device {
 public:
   std::string_view name() const override { return "this CPU"; }
+  std::string_view id() const override { return "cpu"; }
   std::vector<std::string> targets() const override;
   bool sharesHostMemory() const override { return true; }
   Result<std::unique_ptr<DeviceProgram>> load(const ProgramFile &file) override;
@@ -136,6 +140,7 @@ Status CpuProgram::load(const ProgramFile &file) {
     kernels.emplace_back(reinterpret_cast<HeddleKernel *>(address));
   }
   mappedWeights = file.weights.data();
+  parameters = file.model.parameters();
   return {};
 }
 

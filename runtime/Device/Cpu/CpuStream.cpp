@@ -72,9 +72,14 @@ public:
   int64_t chunkTokens() const override { return tokensOfChunk; }
   double meetingFlops() const override { return flopsOfMeeting; }
 
+  uint64_t scratchBytes(uint64_t ofCaller) const override { return ofCaller; }
+  Status failure() const override { return {}; }
+
   std::byte *stage(int, std::byte *to, uint64_t) override { return to; }
   void send(int) override {}
-  const std::byte *fetch(int, const std::byte *from, uint64_t) override { return from; }
+  FetchedRows fetchRows(int, const std::byte *from, uint64_t, uint64_t, uint64_t pitch) override {
+    return {from, pitch};
+  }
   void launch(int lane, const Launch &launch, LaunchTime *time) override;
   void launchTogether(int lane, const Launch &launch, LaunchTime *time) override;
   void meet(int) override { pool->barrier(); }

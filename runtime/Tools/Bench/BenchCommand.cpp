@@ -5,13 +5,14 @@
 /// does the same work.
 #include "runtime/Tools/Commands.h"
 
-#include "runtime/Device/Device.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Measure/MachineRoof.h"
 #include "runtime/Tools/Measure/Workload.h"
 #include "runtime/Tools/Models/ModelEntries.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,7 @@ struct Bench {
   const PortInfo &input;
   const PortInfo &output;
   SpreadNote &note;
+  MeasuredDevice device;
   /// Multiply-adds of floats the machine can do on these threads, 10^9 operations per second.
   double peak = 0;
   /// The same of products that are not of f32, measured when there are some.
@@ -112,17 +114,21 @@ static std::vector<Cost> costsByDispatch(std::span<const DispatchProfile> profil
   return costs;
 }
 
-/// The part of the time that operations would take at the peak rate of their kind.
-static Result<double> fractionOfPeak(Bench &bench, const Operations &operations, double seconds) {
+/// The part of the time that operations would take at the peak rate of their kind; null if that is
+/// not known.
+static Result<Json> fractionOfPeak(Bench &bench, const Operations &operations, double seconds) {
   double least = 0;
   for (const auto &[arithmetic, count] : operations.by) {
     double &peak = arithmetic == Arithmetic::F32 ? bench.peak : bench.narrowPeaks[arithmetic];
     if (peak == 0) {
-      HEDDLE_ASSIGN(peak, openDevice()->measurePeak(bench.options.threads, arithmetic));
+      HEDDLE_ASSIGN(peak, bench.device.peak(arithmetic));
     }
     least += count / peak;
   }
-  return least * 1e-9 / seconds;
+  if (std::isinf(bench.peak)) {
+    return Json();
+  }
+  return Json(rounded(seconds > 0 ? least * 1e-9 / seconds : 0, 4));
 }
 
 /// One line per kernel or dispatch. Seconds are those of all threads, so a rate is one thread's;
@@ -146,8 +152,7 @@ static Status writeCosts(Bench &bench, const Shape &shape, std::string_view kind
     line["share"] = rounded(total > 0 ? cost.seconds / total : 0, 4);
     line["gflops"] = rounded(rate, 1);
     const double seconds = cost.seconds / threads;
-    HEDDLE_ASSIGN(const double fraction, fractionOfPeak(bench, cost.operations, seconds));
-    line["fraction_of_peak"] = rounded(cost.seconds > 0 ? fraction : 0, 4);
+    HEDDLE_ASSIGN(line["fraction_of_peak"], fractionOfPeak(bench, cost.operations, seconds));
     lines += line.dump() + "\n";
   }
   return bench.lines.write(lines);
@@ -202,7 +207,7 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
   const SessionOptions profiling = {.threads = bench.options.threads, .profile = true};
   HEDDLE_ASSIGN(Session profiled, Session::create(bench.model, profiling));
   HEDDLE_ASSIGN(const Operations operations, countOperations(bench, profiled, work));
-  HEDDLE_ASSIGN(const double fraction, fractionOfPeak(bench, operations, seconds));
+  HEDDLE_ASSIGN(const Json fraction, fractionOfPeak(bench, operations, seconds));
   const auto tokens = static_cast<double>(shape.tokens());
   const double rate = operations.all * 1e-9 / seconds;
   Json line = {{"engine", "heddle"},
@@ -213,7 +218,7 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
                {"spread", rounded(times.spread(), 3)},
                {"tokens_per_s", rounded(tokens / seconds, 1)},
                {"gflops", rounded(rate, 1)}};
-  line["fraction_of_peak"] = rounded(fraction, 4);
+  line["fraction_of_peak"] = fraction;
   addPrecision(line, bench.model);
   line["isa"] = bench.model.isa();
   HEDDLE_TRY(bench.lines.write(line.dump() + "\n"));
@@ -225,10 +230,10 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
 
 static Status writeMachine(Bench &bench) {
   const int threads = bench.options.threads;
-  HEDDLE_ASSIGN(const double bandwidth, openDevice()->measureReading(threads, beyondCaches));
+  HEDDLE_ASSIGN(const double bandwidth, bench.device.reading(beyondCaches));
   Json line = {{"engine", "heddle"}, {"kind", "machine"}, {"threads", threads}};
   line["isa"] = bench.model.isa();
-  line["vectors"] = openDevice()->vectors();
+  line["vectors"] = bench.device.vectors();
   line["peak_gflops"] = rounded(bench.peak, 1);
   line["bandwidth_gb_per_s"] = rounded(bandwidth, 1);
   return bench.lines.write(line.dump() + "\n");
@@ -304,8 +309,9 @@ static Status measureWork(const Model &model, const BenchOptions &options, Sprea
   HEDDLE_TRY(checkShapes(*entry, options.shapes));
   HEDDLE_ASSIGN(const PortInfo *input, chooseInput(model, *entry));
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
-  Bench bench{options, model, *entry, *input, timedOutput(*entry), note};
-  HEDDLE_ASSIGN(bench.peak, openDevice()->measurePeak(options.threads));
+  HEDDLE_ASSIGN(MeasuredDevice device, MeasuredDevice::of(model, options.threads));
+  Bench bench{options, model, *entry, *input, timedOutput(*entry), note, std::move(device)};
+  HEDDLE_ASSIGN(bench.peak, bench.device.peak());
   if (options.roofline) {
     HEDDLE_TRY(writeMachine(bench));
   }
@@ -318,7 +324,7 @@ static Status measureWork(const Model &model, const BenchOptions &options, Sprea
 Status execute(const BenchOptions &given) {
   BenchOptions options = given;
   HEDDLE_TRY(pinToFirstProcessors(options.threads));
-  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options));
   if (options.lengths.empty()) {
     HEDDLE_TRY(chooseWork(model, options));
   }

@@ -137,8 +137,8 @@ Status CompareWork::readSources() {
 }
 
 Result<CompareWork> CompareWork::open(const CompareOptions &options) {
-  HEDDLE_ASSIGN(Model a, loadModel(options.model, options.isa));
-  HEDDLE_ASSIGN(Model b, loadModel(options.other, options.isa));
+  HEDDLE_ASSIGN(Model a, loadModel(options.model, options));
+  HEDDLE_ASSIGN(Model b, loadModel(options.other, options));
   CompareWork work(options, std::move(a), std::move(b));
   HEDDLE_TRY(work.open());
   HEDDLE_TRY(work.readSources());
@@ -221,8 +221,9 @@ Status CompareWork::predict() {
   for (const ComparedModel &side : sides) {
     HEDDLE_ASSIGN(profiles.emplace_back(), profile(side));
   }
-  HEDDLE_ASSIGN(const double peak, openDevice()->measurePeak(options->threads));
-  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs(profiles, peak, options->threads));
+  HEDDLE_ASSIGN(MeasuredDevice device, MeasuredDevice::of(sides[0].model, options->threads));
+  HEDDLE_ASSIGN(const double peak, device.peak());
+  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs(profiles, peak, device));
   for (size_t i = 0; i < sides.size(); ++i) {
     sides[i].roof = std::move(roofs[i]);
     sides[i].leastSeconds = leastSeconds(profiles[i], sides[i].roof);

@@ -13,7 +13,7 @@
 namespace heddle::tools {
 
 Result<Embedder> Embedder::create(const std::string &model, const ExecutionOptions &options) {
-  HEDDLE_ASSIGN(const Model loaded, loadModel(model, options.isa));
+  HEDDLE_ASSIGN(const Model loaded, loadModel(model, options));
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(loaded, "embed"));
   HEDDLE_ASSIGN(const PortInfo *input, chooseIds(loaded, *entry));
   HEDDLE_TRY(checkTokenizer(loaded, "one to embed texts"));

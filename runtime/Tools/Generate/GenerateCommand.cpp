@@ -452,7 +452,7 @@ Status execute(const GenerateOptions &options) {
       beside[i].emplace(std::move(reader));
     }
   }
-  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options));
   if (!options.tokens) {
     HEDDLE_TRY(checkTokenizer(model));
   }

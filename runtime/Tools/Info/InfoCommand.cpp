@@ -4,10 +4,12 @@
 /// code of the model, so this machine need not be able to.
 #include "runtime/Tools/Commands.h"
 
+#include "formats/Binary/ImageCheck.h"
 #include "formats/Binary/Manifest_generated.h"
 #include "formats/Checkpoint/QuantizedTensor.h"
 #include "heddle/Session.h"
 #include "runtime/Artifact/Artifact.h"
+#include "runtime/Device/Device.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 
@@ -211,15 +213,26 @@ static Json describeEntry(const EntryInfo &entry) {
   return described;
 }
 
-/// The best target of the file that this machine can run, or null.
-static Json chosenTarget(const Model &model) {
-  for (const std::string &target : machineTargets()) {
+/// The first of a device's targets that the file has, or null.
+static Json chosenTarget(const Model &model, const std::vector<std::string> &ofDevice) {
+  for (const std::string &target : ofDevice) {
     const std::vector<std::string> &targets = model.targets();
     if (std::find(targets.begin(), targets.end(), target) != targets.end()) {
       return target;
     }
   }
   return {};
+}
+
+/// The devices of this machine, and what each takes of the file.
+static Json describeDevices(const Model &model, const MachineDevices &devices) {
+  Json list = Json::array();
+  for (const DeviceInfo &device : devices.found) {
+    list.push_back({{"device", device.id},
+                    {"description", device.description},
+                    {"target", chosenTarget(model, device.targets)}});
+  }
+  return list;
 }
 
 /// The tokens of a tokenizer; null for a SentencePiece file that is used with its own.
@@ -296,6 +309,19 @@ static Json describeGeneration(const manifest::Generation *generation) {
           {"never_stop_early", generation->never_stop_early()}};
 }
 
+/// The code for devices, one for each image.
+static Json describeImages(const manifest::Manifest &manifest) {
+  Json images = Json::array();
+  for (uint32_t i = 0; manifest.images() != nullptr && i < manifest.images()->size(); ++i) {
+    const manifest::Image &image = *manifest.images()->Get(i);
+    images.push_back({{"target", manifest.targets()->GetAsString(image.target())->str()},
+                      {"kind", imageKindName(image.kind())},
+                      {"bytes", image.size()},
+                      {"compiler", image.compiler()->str()}});
+  }
+  return images;
+}
+
 static Json describeModel(const Model &model, const manifest::Manifest &manifest) {
   int64_t values = 0;
   for (const ParameterInfo &parameter : model.parameters()) {
@@ -315,7 +341,16 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   }
   described["cache_precision"] = model.cachePrecision();
   described["targets"] = model.targets();
-  described["this_machine"] = chosenTarget(model);
+  described["this_machine"] = chosenTarget(model, machineTargets());
+  // Looking for GPUs takes longer than all the rest: only where there is code for them.
+  if (Json images = describeImages(manifest); !images.empty()) {
+    const MachineDevices devices = findDevices();
+    described["images"] = std::move(images);
+    described["devices"] = describeDevices(model, devices);
+    if (!devices.missing.empty()) {
+      described["no_gpu"] = devices.missing;
+    }
+  }
   described["file_bytes"] = model.fileSize();
   described["parameters"] = model.parameters().size();
   described["parameter_values"] = values;
@@ -453,6 +488,29 @@ static std::string generationText(const Json &generation) {
   return text;
 }
 
+/// The code for devices, and the devices, a line each.
+static std::string devicesText(const Json &model) {
+  if (!model.contains("images")) {
+    return "";
+  }
+  std::string out;
+  for (const Json &image : model["images"]) {
+    out += fmt::format("image       {}: {}, {} bytes, by {}\n", image["target"].get<std::string>(),
+                       image["kind"].get<std::string>(), image["bytes"].dump(),
+                       image["compiler"].get<std::string>());
+  }
+  for (const Json &device : model["devices"]) {
+    out += fmt::format("device      {}: {}; takes {}\n", device["device"].get<std::string>(),
+                       device["description"].get<std::string>(),
+                       device["target"].is_null() ? "none of the targets"
+                                                  : device["target"].get<std::string>());
+  }
+  if (model.contains("no_gpu")) {
+    out += fmt::format("no GPU      {}\n", model["no_gpu"].get<std::string>());
+  }
+  return out;
+}
+
 static std::string modelText(const Json &model) {
   const auto text = [&](const char *key) { return model[key].get<std::string>(); };
   const std::string machine = model["this_machine"].is_null()
@@ -466,6 +524,7 @@ static std::string modelText(const Json &model) {
   }
   out += fmt::format("targets     {}; {}\n",
                      fmt::join(model["targets"].get<std::vector<std::string>>(), ", "), machine);
+  out += devicesText(model);
   out += fmt::format("parameters  {} tensors, {} values, {} bytes\n", model["parameters"].dump(),
                      model["parameter_values"].dump(), model["weights_bytes"].dump());
   out += fmt::format("file        {} bytes\n", model["file_bytes"].dump());

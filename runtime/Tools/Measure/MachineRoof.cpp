@@ -3,10 +3,12 @@
 /// Measures the bandwidth for passes from the largest to the smallest.
 #include "runtime/Tools/Measure/MachineRoof.h"
 
-#include "runtime/Device/Device.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -15,6 +17,30 @@ namespace heddle::tools {
 /// Passes of at least this part of a larger one's bytes are held against the same measurement: it
 /// is the machine's other work that two of them would differ in.
 static constexpr double alike = 7.0 / 8;
+
+Result<MeasuredDevice> MeasuredDevice::of(const Model &model, int threads) {
+  HEDDLE_ASSIGN(const std::vector<std::shared_ptr<Device>> devices, openDevices(model.device()));
+  return MeasuredDevice(devices.front(), threads);
+}
+
+Result<double> MeasuredDevice::orInfinite(Result<double> measured) {
+  if (measured.status().code() != StatusCode::Unsupported) {
+    return measured;
+  }
+  if (!std::exchange(hasNoted, true)) {
+    fmt::print(stderr, "heddle: note: {}: nothing is held against it\n",
+               measured.status().message());
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+Result<double> MeasuredDevice::peak(Arithmetic arithmetic) {
+  return orInfinite(device->measurePeak(threads, arithmetic));
+}
+
+Result<double> MeasuredDevice::reading(uint64_t bytes) {
+  return orInfinite(device->measureReading(threads, bytes));
+}
 
 MachineRoof higherOf(const MachineRoof &one, const MachineRoof &other) {
   MachineRoof higher = one;
@@ -81,17 +107,18 @@ measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak
 }
 
 Result<std::vector<MachineRoof>>
-measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak, int threads) {
+measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
+             MeasuredDevice &device) {
   HEDDLE_ASSIGN(std::vector<MachineRoof> roofs,
                 measureRoofs(profiles, peak, [&](uint64_t bytes) -> Result<double> {
-                  return openDevice()->measureReading(threads, bytes);
+                  return device.reading(bytes);
                 }));
   std::map<Arithmetic, double> narrowPeaks;
   for (const std::vector<DispatchProfile> &profile : profiles) {
     for (const DispatchProfile &dispatch : profile) {
       double &narrowPeak = narrowPeaks[dispatch.arithmetic];
       if (narrowPeak == 0 && dispatch.arithmetic != Arithmetic::F32) {
-        HEDDLE_ASSIGN(narrowPeak, openDevice()->measurePeak(threads, dispatch.arithmetic));
+        HEDDLE_ASSIGN(narrowPeak, device.peak(dispatch.arithmetic));
       }
     }
   }

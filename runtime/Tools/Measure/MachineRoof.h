@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The measured limits of the machine (a roofline), and the least time that work takes within them:
+/// The measured limits of a device (a roofline), and the least time that work takes within them:
 /// a dispatch can be no faster than its operations at the peak rate, and no faster than reading its
 /// weights and cached positions.
 #ifndef HEDDLE_RUNTIME_TOOLS_MEASURE_MACHINEROOF_H
 #define HEDDLE_RUNTIME_TOOLS_MEASURE_MACHINEROOF_H
 
 #include "heddle/Session.h"
+#include "runtime/Device/Device.h"
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace heddle::tools {
@@ -37,6 +41,28 @@ struct MachineRoof {
   double peakOf(Arithmetic arithmetic) const {
     return arithmetic == Arithmetic::F32 ? peak : narrowPeaks.at(arithmetic);
   }
+};
+
+/// The device that a model runs on, as far as it can be measured. Where Heddle cannot do that yet,
+/// a note on standard error says so once, and the limit is infinite: nothing is held against it.
+class MeasuredDevice {
+public:
+  static Result<MeasuredDevice> of(const Model &model, int threads);
+
+  /// 10^9 operations a second of all threads together.
+  Result<double> peak(Arithmetic arithmetic = Arithmetic::F32);
+  /// 10^9 bytes a second of reading so many bytes again and again.
+  Result<double> reading(uint64_t bytes);
+  std::string_view vectors() const { return device->vectors(); }
+
+private:
+  MeasuredDevice(std::shared_ptr<Device> device, int threads)
+      : device(std::move(device)), threads(threads) {}
+  Result<double> orInfinite(Result<double> measured);
+
+  std::shared_ptr<Device> device;
+  int threads;
+  bool hasNoted = false;
 };
 
 /// The higher of two measurements of the same limits: what disturbs one only makes it lower.
@@ -69,9 +95,10 @@ using MeasureReading = std::function<Result<double>(uint64_t bytes)>;
 Result<std::vector<MachineRoof>>
 measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
              const MeasureReading &measure);
-/// The same on `threads` threads of this machine.
+/// The same of a device.
 Result<std::vector<MachineRoof>>
-measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak, int threads);
+measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
+             MeasuredDevice &device);
 
 /// {"integers": 10^9 operations per second}, of products that are not of f32.
 nlohmann::ordered_json narrowPeaksRecord(const MachineRoof &roof);

@@ -4,6 +4,7 @@
 #include "runtime/Tools/Models/ModelEntries.h"
 
 #include "base/Utf8.h"
+#include "runtime/Device/Device.h"
 #include "runtime/Generate/Settings.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 
@@ -23,8 +24,15 @@ Status optionError(std::string message) {
 
 bool isOptionError(const Status &status) { return status.code() == wrongOption; }
 
-Result<Model> loadModel(const std::string &path, const std::string &isa) {
-  Result<Model> model = Model::load(path, {.isa = isa});
+Result<Model> loadModel(const std::string &path, const ExecutionOptions &options) {
+  const std::string &isa = options.isa;
+  // They stay open until the model has one of them.
+  const auto devices = openDevices(options.device);
+  if (devices.status().code() == StatusCode::InvalidArgument) {
+    return optionError(fmt::format("--device: {}", devices.status().message()));
+  }
+  HEDDLE_TRY(devices.status());
+  Result<Model> model = Model::load(path, {.isa = isa, .device = options.device});
   // A model that is fine but for the target.
   if (!model.ok() && !isa.empty() && Model::load(path, {.isa = {}, .describeOnly = true}).ok()) {
     return optionError(fmt::format("--isa {}: {}", quote(isa), model.status().message()));

@@ -21,9 +21,9 @@ namespace heddle::tools {
 Status optionError(std::string message);
 bool isOptionError(const Status &status);
 
-/// The model, for the target that --isa names. A target that this binary or machine does not have
-/// is an option's failure.
-Result<Model> loadModel(const std::string &path, const std::string &isa);
+/// The model, on the device that --device names, for the target that --isa names. A device that has
+/// no such name is an option's failure, as is a target that this binary or device does not have.
+Result<Model> loadModel(const std::string &path, const ExecutionOptions &options);
 
 /// Layers of other precisions than the model's, as heddlec was asked for them: "layer.4=int8".
 std::vector<std::string> keptLayersOf(const Model &model);

@@ -33,7 +33,12 @@ void declareExecution(OptionList &list, ExecutionOptions &options) {
              parse)
       .otherwise(fmt::format("{}", options.threads));
   list.text("--isa", options.isa, "NAME", "The target to run, for example x86-64-v3")
-      .otherwise("the best this machine has");
+      .otherwise("the best the device has");
+  list.text(
+          "--device", options.device, "NAME",
+          "Where to run: cpu; cuda, the first GPU; cuda:1, the second one; auto, the first GPU if "
+          "there is one and the model has code for it, else the CPU")
+      .otherwise("cpu");
 }
 
 DeclaredOption &declareTexts(OptionList &list, std::string &input) {

@@ -28,8 +28,10 @@ void declareModel(OptionList &list, SubcommandOptions &options);
 /// How a model is run.
 struct ExecutionOptions {
   int threads = 1;
-  /// The target to run; empty: the best of this machine.
+  /// The target to run; empty: the best of the device.
   std::string isa;
+  /// ModelOptions::device.
+  std::string device;
 };
 void declareExecution(OptionList &list, ExecutionOptions &options);
 

@@ -8,6 +8,7 @@
 #include "runtime/Device/Device.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Measure/MachineRoof.h"
 #include "runtime/Tools/Measure/Workload.h"
 #include "runtime/Tools/Models/ModelEntries.h"
 #include "runtime/Tools/Profile/ProfileRows.h"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -56,16 +58,17 @@ static std::string dump(const Json &json, int indent) {
 
 /// The limits of the machine for what a profile has done.
 static Result<MachineRoof> measureRoof(const std::vector<DispatchProfile> &profile, double peak,
-                                       int threads) {
-  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs({&profile, 1}, peak, threads));
+                                       MeasuredDevice &device) {
+  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs({&profile, 1}, peak, device));
   return std::move(roofs.front());
 }
 
 /// The work with a profile of each run. `peak` is that of the machine before it.
-static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options, double peak) {
+static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options, double peak,
+                                MeasuredDevice &device) {
   work.resetProfile();
   HEDDLE_TRY(work.run());
-  HEDDLE_ASSIGN(const MachineRoof before, measureRoof(work.profile(), peak, options.threads));
+  HEDDLE_ASSIGN(const MachineRoof before, measureRoof(work.profile(), peak, device));
   std::vector<double> seconds;
   std::vector<std::vector<DispatchProfile>> profiles;
   for (int64_t run = 0; run < options.runs; ++run) {
@@ -77,8 +80,8 @@ static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options
     profiles.push_back(work.profile());
   }
   const std::vector<DispatchProfile> profile = medianProfile(profiles);
-  HEDDLE_ASSIGN(const double peakAfter, openDevice()->measurePeak(options.threads));
-  HEDDLE_ASSIGN(const MachineRoof after, measureRoof(profile, peakAfter, options.threads));
+  HEDDLE_ASSIGN(const double peakAfter, device.peak());
+  HEDDLE_ASSIGN(const MachineRoof after, measureRoof(profile, peakAfter, device));
   Measured measured = {.title = work.title(), .tokens = work.tokens(), .times = RunTimes(seconds)};
   measured.runs = options.runs;
   measured.peaks[0] = peak;
@@ -152,8 +155,10 @@ static std::string table(const Measured &measured) {
                                  static_cast<double>(measured.tokens) / measured.seconds,
                                  measured.runs, measured.runs == 1 ? "run" : "runs");
   for (const auto &[name, entry] : measured.roof.entries) {
-    text += fmt::format("{} reads {:.2f} MB a pass, at {:.1f} GB/s at best\n", name,
-                        entry.passBytes * 1e-6, entry.bandwidth);
+    text += fmt::format("{} reads {:.2f} MB a pass", name, entry.passBytes * 1e-6);
+    text += std::isinf(entry.bandwidth)
+                ? std::string("\n")
+                : fmt::format(", at {:.1f} GB/s at best\n", entry.bandwidth);
   }
   const Json narrowPeaks = narrowPeaksRecord(measured.roof);
   for (const auto &[kind, peak] : narrowPeaks.items()) {
@@ -328,28 +333,31 @@ void declare(OptionList &list, ProfileOptions &options) {
 Status execute(const ProfileOptions &given) {
   ProfileOptions options = given;
   HEDDLE_TRY(pinToFirstProcessors(options.threads));
-  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options));
   if (options.input.empty()) {
     HEDDLE_TRY(chooseWork(model, options));
   }
   HEDDLE_ASSIGN(std::optional<OutputStream> traceFile, openIfNamed(options.trace));
   HEDDLE_ASSIGN(std::optional<OutputStream> recordFile, openIfNamed(options.output));
   HEDDLE_ASSIGN(auto works, makeProfileWork(model, options));
-  HEDDLE_ASSIGN(double peak, openDevice()->measurePeak(options.threads));
-  HEDDLE_ASSIGN(const double bandwidth,
-                openDevice()->measureReading(options.threads, beyondCaches));
+  HEDDLE_ASSIGN(MeasuredDevice device, MeasuredDevice::of(model, options.threads));
+  HEDDLE_ASSIGN(double peak, device.peak());
+  HEDDLE_ASSIGN(const double bandwidth, device.reading(beyondCaches));
   Json record = machineRecord(model, options, peak, bandwidth);
   record["works"] = Json::array();
   OutputStream out = OutputStream::standard();
   if (!options.json) {
     HEDDLE_TRY(out.write(fmt::format(
-        "{}: {}, {}, {} {}; {:.1f} GFLOP/s, {:.1f} GB/s from memory\n", options.model,
+        "{}: {}, {}, {} {}{}\n", options.model,
         precisionText(model.precision(), keptLayersOf(model)), model.isa(), options.threads,
-        options.threads == 1 ? "thread" : "threads", peak, bandwidth)));
+        options.threads == 1 ? "thread" : "threads",
+        std::isinf(peak)
+            ? ""
+            : fmt::format("; {:.1f} GFLOP/s, {:.1f} GB/s from memory", peak, bandwidth))));
   }
   SpreadNote note;
   for (const std::unique_ptr<ProfileWork> &work : works) {
-    HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak));
+    HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak, device));
     note.add(measured.title, measured.times);
     // Before the next work it is as it was after this one, or higher.
     peak = std::max(measured.peaks[0], measured.peaks[1]);

@@ -353,7 +353,7 @@ static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &opti
 }
 
 Status execute(const RunOptions &options) {
-  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options));
   HEDDLE_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(options.inputs));
   const bool decodes = options.entry.empty() && isDecoderModel(model);
   HEDDLE_ASSIGN(const RunOutputs result, decodes ? runDecoder(model, {.threads = options.threads},

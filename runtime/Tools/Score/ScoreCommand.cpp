@@ -196,7 +196,7 @@ Status execute(const ScoreOptions &options) {
   HEDDLE_ASSIGN(LineReader sources, openSources(options.source, options.tokens));
   HEDDLE_ASSIGN(LineReader targets, openSources(options.target, options.tokens));
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.source));
-  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options.isa));
+  HEDDLE_ASSIGN(const Model model, loadModel(options.model, options));
   if (!options.tokens) {
     HEDDLE_TRY(checkTokenizer(model));
   }

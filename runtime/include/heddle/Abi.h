@@ -9,11 +9,14 @@
 #include <stdint.h>
 
 /* The number a binary's manifest carries; the runtime refuses any other. */
-#define HEDDLE_ABI 8
+#define HEDDLE_ABI 9
 
-/* Sections of a compiled model. Neither is loaded as program: the runtime maps the file. */
+/* Sections of a compiled model. None is loaded as program: the runtime maps the file. The last one
+ * has the images of devices, one after the other, each at a multiple of HEDDLE_ALIGNMENT; it is
+ * there if the manifest names some. */
 #define HEDDLE_MANIFEST_SECTION ".heddle.manifest"
 #define HEDDLE_WEIGHTS_SECTION ".heddle.weights"
+#define HEDDLE_DEVICE_SECTION ".heddle.device"
 
 /* Bytes. Every buffer, parameter, arena and scratch starts at a multiple of HEDDLE_ALIGNMENT; the
  * weights section starts at a multiple of HEDDLE_WEIGHTS_ALIGNMENT in the file. Arena buffers,
@@ -93,5 +96,22 @@ typedef struct HeddleKernelContext {
  * call, and for whole rows where the grid has one column. */
 typedef void HeddleKernel(const HeddleKernelContext *context, int64_t row_begin, int64_t row_end,
                           int64_t column_begin, int64_t column_end);
+
+/* The only parameter of a kernel's entry in an image is the address of one of these, and all that
+ * changes from one launch to the next lies in the device's memory, so that a recorded launch can be
+ * repeated for other rows. Every thread is a caller of the kernel (launch unit Caller): caller
+ * c = block * threads + thread of a grid of any number of blocks takes the pieces c, c + callers,
+ * ..., where a piece is up to row_step rows of one column and rows vary fastest. A caller's context
+ * is a copy of `context` with scratch memory of its own: context->scratch + c * scratch_stride.
+ * Field order is the layout compiled code reads: eight bytes each. */
+typedef struct HeddleDeviceLaunch {
+  const HeddleKernelContext *context; /* its scratch is that of caller 0 */
+  int64_t row_begin;
+  int64_t row_end;
+  int64_t column_begin;
+  int64_t column_end;
+  int64_t row_step;       /* at least 1 */
+  int64_t scratch_stride; /* bytes from a caller's scratch to the next one's */
+} HeddleDeviceLaunch;
 
 #endif /* HEDDLE_ABI_H */

@@ -26,6 +26,11 @@ inline constexpr uint32_t mostGroups = uint32_t(1) << 16;
 /// sequence.
 inline constexpr uint64_t largestScratch = uint64_t(1) << 30;
 inline constexpr uint64_t largestScratchPerLongest = uint64_t(1) << 20;
+/// The threads of a block of a device: a multiple of the first, at most the second; and the most
+/// bytes of its shared memory.
+inline constexpr uint32_t blockThreadsStep = 32;
+inline constexpr uint32_t mostBlockThreads = 1024;
+inline constexpr uint32_t largestShared = 227 * 1024;
 /// The most bytes of a buffer for each of its rows, and the largest coefficient of a size.
 inline constexpr uint64_t largestCoefficient = uint64_t(1) << 40;
 

@@ -171,13 +171,18 @@ struct ParameterInfo {
 /// How a model is loaded.
 struct ModelOptions {
   /// The target to run: one of the file's, for example "x86-64-v3". Empty for the best one that
-  /// this CPU supports.
+  /// the device supports.
   std::string isa = "";
-  /// Also compares every parameter with its checksum, which reads the whole file.
+  /// Also compares every parameter and every image of a device with its checksum, which reads the
+  /// whole file.
   bool verifyWeights = false;
   /// Loads only the description, as `heddle info` and `heddle verify` do: everything is checked, no
   /// code is mapped as program, no session can be created, and the CPU need not support any target.
   bool describeOnly = false;
+  /// Where it runs: "cpu" (or nothing); "cuda", the first GPU; "cuda:1", the second one; "auto",
+  /// the first GPU if there is one and the file has a target that it runs, else the CPU. NotFound
+  /// says what was looked for.
+  std::string device = "";
 };
 
 /// A compiled model, mapped from its file. Immutable; copies share one mapping, which lives as long
@@ -208,6 +213,8 @@ public:
   /// The targets compiled into the file, and the one that runs (empty after describeOnly).
   const std::vector<std::string> &targets() const;
   std::string_view isa() const;
+  /// The device it runs on: "cpu", "cuda:0". Empty after describeOnly.
+  std::string_view device() const;
   /// The precision of all weights, and of products with them, but those of keptLayers(): a name
   /// that `heddlec --precision` knows, for example "f32".
   std::string_view precision() const;
@@ -224,7 +231,7 @@ public:
   std::string_view sourceHash() const;
   /// The candidates that optimising passes took and declined, one line each.
   const std::vector<std::string> &reportSummary() const;
-  /// Compares every parameter with its checksum. DataLoss names the first damaged one.
+  /// Compares every parameter and image with its checksum. DataLoss names the first damaged one.
   Status verifyWeights() const;
 
   /// Whether the file carries a tokenizer; tokenize() and Session::embed need one.
@@ -315,7 +322,7 @@ struct DispatchProfile {
   double weightBytes = 0;
   double cacheBytes = 0;
   /// Where each row chooses one of several groups of weights, such as those of experts: how many
-  /// rows chose each. Empty elsewhere.
+  /// rows chose each. Empty elsewhere, and on a GPU.
   std::vector<uint64_t> groupRows = {};
   /// What the operations multiply.
   Arithmetic arithmetic = Arithmetic::F32;

@@ -57,12 +57,15 @@ HEDDLE_API void heddle_error_free(heddle_error *error);
 /* Start from HEDDLE_MODEL_OPTIONS_INIT, so that fields added later have their defaults. */
 typedef struct heddle_model_options {
   size_t struct_size;
-  /* The target to run, for example "x86-64-v3"; NULL: the best that this CPU can run. */
+  /* The target to run, for example "x86-64-v3"; NULL: the best that the device can run. */
   const char *isa;
   /* Not 0: compare every parameter with its checksum, which reads the whole file. */
   int32_t verify_weights;
+  /* Where it runs: "cpu" or NULL; "cuda", the first GPU; "cuda:1", the second one; "auto", the
+   * first GPU if there is one and the model has a target that it runs, else the CPU. */
+  const char *device;
 } heddle_model_options;
-#define HEDDLE_MODEL_OPTIONS_INIT {sizeof(heddle_model_options), NULL, 0}
+#define HEDDLE_MODEL_OPTIONS_INIT {sizeof(heddle_model_options), NULL, 0, NULL}
 
 /* Maps and checks a compiled model. `options` may be NULL. If the file is refused, none of its code
  * has run. The caller frees *model. */
@@ -71,9 +74,10 @@ HEDDLE_API heddle_error *heddle_model_load(const char *path, const heddle_model_
 /* NULL is fine. */
 HEDDLE_API void heddle_model_free(heddle_model *model);
 
-/* The target that runs, and the precision of all weights, and products with them, but those of kept
- * layers. */
+/* The target that runs, the device that runs it ("cpu", "cuda:0"), and the precision of all
+ * weights, and products with them, but those of kept layers. */
 HEDDLE_API const char *heddle_model_isa(const heddle_model *model);
+HEDDLE_API const char *heddle_model_device(const heddle_model *model);
 HEDDLE_API const char *heddle_model_precision(const heddle_model *model);
 /* What caches keep of earlier rows, for example "bf16"; "none" of a model without caches. */
 HEDDLE_API const char *heddle_model_cache_precision(const heddle_model *model);

@@ -93,10 +93,10 @@ Result<size_t> ProgramCompiler::numberOf(dataflow::KernelOp kernel,
     status = runPhase(*one, Phase::Llvm, options);
   }
   if (status.ok()) {
-    Result<std::vector<Code>> code = compileKernels(*one, /*cache=*/nullptr);
-    status = code.status();
+    Result<CompiledKernels> compiled = compileKernels(*one, /*cache=*/nullptr, {});
+    status = compiled.status();
     if (status.ok()) {
-      kernels.push_back(*std::move(code));
+      kernels.push_back(std::move(compiled->objects));
       return kernels.size() - 1;
     }
   }
@@ -130,7 +130,7 @@ ProgramCompiler::generateCode(ModuleOp module, const PipelineOptions &options) {
 Result<ProgramCompiler::Binary> ProgramCompiler::link(ModuleOp module, const TestProgram &program,
                                                       const PipelineOptions &options) {
   HEDDLE_ASSIGN(const std::vector<Code> objects, generateCode(module, options));
-  HEDDLE_ASSIGN(const std::string library, linkSharedObject(objects));
+  HEDDLE_ASSIGN(std::string library, linkSharedObject(objects));
   // The code is elsewhere, but a binary is for the targets of the module's kernels.
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   for (const std::string &target : targets) {
@@ -140,7 +140,7 @@ Result<ProgramCompiler::Binary> ProgramCompiler::link(ModuleOp module, const Tes
   facts.producer = "RandomProgramsTest";
   facts.precision = "f32";
   const std::string path = folder + "/" + std::to_string(binaries.size()) + ".so";
-  HEDDLE_TRY(writeModel(module, library, sourceOf(program), facts, path));
+  HEDDLE_TRY(writeModel(module, {std::move(library), {}}, sourceOf(program), facts, path));
   return Binary{path, true};
 }
 

@@ -214,6 +214,54 @@ TEST_F(ManifestTest, NamesWhatEachTargetReads) {
   EXPECT_EQ(contract->grid()->group_elements(), 100u);
 }
 
+/// The second target is a device with one image.
+static ManifestInputs inputsWithImage() {
+  ManifestInputs inputs = someInputs();
+  inputs.targets = {{"x86-64-v3", 48, 6}, {"sm_80", 48, 1, {manifest::LaunchUnit::Caller, 64, 16}}};
+  inputs.functionName = [](llvm::StringRef kernel, llvm::StringRef) {
+    return kernel.split('.').first.str();
+  };
+  inputs.imageSection = std::string("// ptx") + '\0';
+  inputs.images = {{1, manifest::ImageKind::Ptx, 0, 7, 5, "LLVM"}};
+  return inputs;
+}
+
+TEST_F(ManifestTest, DescribesImages) {
+  const manifest::Manifest *written = build(program, inputsWithImage());
+  ASSERT_NE(written, nullptr) << error;
+  ASSERT_EQ(written->images()->size(), 1u);
+  const manifest::Image &image = *written->images()->Get(0);
+  EXPECT_EQ(image.target(), 1u);
+  EXPECT_EQ(image.kind(), manifest::ImageKind::Ptx);
+  EXPECT_EQ(image.size(), 7u);
+  EXPECT_EQ(image.checksum(), 5u);
+  EXPECT_EQ(image.compiler()->str(), "LLVM");
+  for (const manifest::Kernel *kernel : *written->kernels()) {
+    ASSERT_EQ(kernel->launches()->size(), 2u);
+    EXPECT_EQ(kernel->launches()->Get(0)->unit(), manifest::LaunchUnit::None);
+    EXPECT_EQ(kernel->launches()->Get(0)->threads(), 0u);
+    EXPECT_EQ(kernel->launches()->Get(1)->unit(), manifest::LaunchUnit::Caller);
+    EXPECT_EQ(kernel->launches()->Get(1)->threads(), 64u);
+    EXPECT_EQ(kernel->launches()->Get(1)->shared(), 16u);
+  }
+}
+
+TEST_F(ManifestTest, HasNoImagesOfProcessors) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  EXPECT_EQ(written->images(), nullptr);
+}
+
+TEST_F(ManifestTest, RefusesADeviceWithoutImage) {
+  ManifestInputs inputs = inputsWithImage();
+  inputs.images.clear();
+  inputs.imageSection.clear();
+  EXPECT_EQ(build(program, inputs), nullptr);
+  EXPECT_NE(error.find("kernel \"gather_96\": target 1: launch unit 1 for a target without images"),
+            std::string::npos)
+      << error;
+}
+
 TEST_F(ManifestTest, RefusesEncodingsOfOtherTargets) {
   EXPECT_EQ(errorOf("@w as @w.packed", "@w as [@w.packed, @w.packed, @w.packed]"),
             "'dataflow.parameter' op has 3 encodings, expected one for each of 2 targets");

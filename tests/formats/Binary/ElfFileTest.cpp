@@ -137,39 +137,39 @@ static Result<std::string> noManifest(uint64_t) { return std::string(); }
 TEST(AppendSections, LeavesAnOldFileWhenItFails) {
   const std::string path = temporaryPath("kept.so");
   writeBytes(path, "old");
-  EXPECT_EQ(writeArtifact(linkedKernels(), 8, noWeights, noManifest, path).message(),
+  EXPECT_EQ(writeArtifact(linkedKernels(), 8, noWeights, "", noManifest, path).message(),
             "0 bytes of weights were written, expected 8");
   const auto tooMuch = [](const WeightsSink &sink) {
     return sink(std::as_bytes(std::span("123456789")));
   };
-  EXPECT_EQ(writeArtifact(linkedKernels(), 8, tooMuch, noManifest, path).message(),
+  EXPECT_EQ(writeArtifact(linkedKernels(), 8, tooMuch, "", noManifest, path).message(),
             "more bytes of weights than the 8 expected");
   const auto failing = [](uint64_t) -> Result<std::string> {
     return HEDDLE_ERROR(Internal, "no manifest today");
   };
-  EXPECT_EQ(writeArtifact(linkedKernels(), 0, noWeights, failing, path).message(),
+  EXPECT_EQ(writeArtifact(linkedKernels(), 0, noWeights, "", failing, path).message(),
             "no manifest today");
   EXPECT_EQ(readBytes(path), "old");
 }
 
 TEST(AppendSections, RefusesWhatIsNoKernelLibrary) {
   const std::string path = temporaryPath("never.so");
-  EXPECT_NE(writeArtifact("text", 0, noWeights, noManifest, path).message().find("not an ELF"),
+  EXPECT_NE(writeArtifact("text", 0, noWeights, "", noManifest, path).message().find("not an ELF"),
             std::string::npos);
-  EXPECT_NE(writeArtifact(withDynamicEntry(DT_INIT, 0), 0, noWeights, noManifest, path)
+  EXPECT_NE(writeArtifact(withDynamicEntry(DT_INIT, 0), 0, noWeights, "", noManifest, path)
                 .message()
                 .find("DT_INIT"),
             std::string::npos);
   ASSERT_TRUE(write(model(), temporaryPath("twice.so")).ok());
-  EXPECT_EQ(
-      writeArtifact(readBytes(temporaryPath("twice.so")), 0, noWeights, noManifest, path).message(),
-      "the linked kernels already have a section .heddle.weights");
+  EXPECT_EQ(writeArtifact(readBytes(temporaryPath("twice.so")), 0, noWeights, "", noManifest, path)
+                .message(),
+            "the linked kernels already have a section .heddle.weights");
   std::string bare = linkedKernels();
   Elf64_Ehdr header;
   std::memcpy(&header, bare.data(), sizeof header);
   header.e_shnum = 0;
   std::memcpy(bare.data(), &header, sizeof header);
-  EXPECT_EQ(writeArtifact(bare, 0, noWeights, noManifest, path).message(),
+  EXPECT_EQ(writeArtifact(bare, 0, noWeights, "", noManifest, path).message(),
             "the linked kernels have no section headers");
   EXPECT_FALSE(std::filesystem::exists(path));
 }

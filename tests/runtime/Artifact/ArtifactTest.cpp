@@ -24,7 +24,7 @@ static std::string writeModel(const ModelSpec &spec, const std::string &name) {
 }
 
 static Status load(const std::string &path, const ArtifactOptions &options = {}) {
-  return Artifact::load(path, options, openDevice()).status();
+  return Artifact::load(path, options, hostDevice()).status();
 }
 
 static void expectRefusal(const Status &status, StatusCode code, const std::string &message) {
@@ -67,25 +67,29 @@ static std::string withSection(std::string bytes, const char *name, const Change
 
 TEST(Artifact, Loads) {
   const std::string path = writeModel(model(), "good.so");
-  const auto artifact = Artifact::load(path, {"", true, false}, openDevice());
+  const auto artifact = Artifact::load(path, {"", true, false}, hostDevice());
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   EXPECT_EQ((*artifact)->manifest().model_type()->string_view(), "test");
   EXPECT_EQ((*artifact)->weights().size(), model().weightsSize);
   ASSERT_NE((*artifact)->program(), nullptr);
   // The CPU reads weights where the file is mapped.
-  EXPECT_EQ((*artifact)->program()->weights(), (*artifact)->weights().data());
+  const auto &parameters = *(*artifact)->manifest().parameters();
+  for (uint32_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_EQ((*artifact)->program()->parameter(i),
+              (*artifact)->weights().data() + parameters.Get(i)->offset());
+  }
   EXPECT_EQ(reinterpret_cast<uintptr_t>((*artifact)->weights().data()) % HEDDLE_WEIGHTS_ALIGNMENT,
             0u);
 }
 
 TEST(Artifact, TakesTheBestTarget) {
-  const std::vector<std::string> machine = openDevice()->targets();
+  const std::vector<std::string> machine = hostDevice()->targets();
   if (machine.front() != "x86-64-v4" && machine.front() != "x86-64-v3") {
     GTEST_SKIP() << "this CPU runs none of the fixture's targets";
   }
   const std::string path = writeModel(model(), "targets.so");
-  EXPECT_EQ((*Artifact::load(path, {}, openDevice()))->isa(), machine.front());
-  EXPECT_EQ((*Artifact::load(path, {"x86-64-v3", false, false}, openDevice()))->isa(), "x86-64-v3");
+  EXPECT_EQ((*Artifact::load(path, {}, hostDevice()))->isa(), machine.front());
+  EXPECT_EQ((*Artifact::load(path, {"x86-64-v3", false, false}, hostDevice()))->isa(), "x86-64-v3");
 }
 
 TEST(Artifact, RefusesTargets) {
@@ -201,6 +205,42 @@ TEST(Artifact, NoticesDamagedWeightsOnlyWhenAsked) {
   EXPECT_EQ(loadBytes(bytes).message(), "");
   expectRefusal(loadBytes(bytes, {"", true, false}), StatusCode::DataLoss,
                 "bytes.so: damaged parameter \"weight\": its checksum is");
+}
+
+TEST(Artifact, HasImages) {
+  const ModelSpec spec = modelWithImages();
+  const std::string path = writeModel(spec, "images.so");
+  const auto artifact = Artifact::load(path, {"", true, true}, nullptr);
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  const auto section = (*artifact)->images();
+  EXPECT_EQ(std::string(reinterpret_cast<const char *>(section.data()), section.size()),
+            images(spec));
+  const manifest::Manifest &manifest = (*artifact)->manifest();
+  ASSERT_EQ(manifest.images()->size(), 2u);
+  EXPECT_EQ(manifest.images()->Get(1)->kind(), manifest::ImageKind::Ptx);
+  const auto none = Artifact::load(writeModel(model(), "plain.so"), {"", true, true}, nullptr);
+  ASSERT_TRUE(none.ok()) << none.status().message();
+  EXPECT_TRUE((*none)->images().empty());
+}
+
+TEST(Artifact, RefusesDamagedImages) {
+  const std::string good = readBytes(writeModel(modelWithImages(), "images.so"));
+  const ArtifactOptions described{"", false, true};
+  std::string bytes = good;
+  const Result<ElfFile> elf = ElfFile::parse(std::as_bytes(std::span(bytes)));
+  bytes[elf->findSection(HEDDLE_DEVICE_SECTION)->header.sh_offset + 100] ^= 1;
+  EXPECT_EQ(loadBytes(bytes, described).message(), "");
+  expectRefusal(loadBytes(bytes, {"", true, true}), StatusCode::DataLoss,
+                "bytes.so: damaged image 0 for target device: its checksum is");
+  bytes = withSection(good, HEDDLE_DEVICE_SECTION, [](auto &s) { s.sh_type = SHT_NOBITS; });
+  expectRefusal(loadBytes(bytes, described), StatusCode::DataLoss,
+                "damaged: section .heddle.device has type 8");
+  bytes = withSection(good, HEDDLE_DEVICE_SECTION, [](auto &s) { s.sh_size -= 1; });
+  expectRefusal(loadBytes(bytes, described), StatusCode::DataLoss,
+                "image 1: 12 bytes at byte 256, the section .heddle.device has 267");
+  bytes = withSection(good, HEDDLE_DEVICE_SECTION, [](auto &s) { s.sh_name += 1; });
+  expectRefusal(loadBytes(bytes, described), StatusCode::DataLoss,
+                "image 0: 200 bytes at byte 0, the section .heddle.device has 0");
 }
 
 TEST(Artifact, RefusesSymbolsThatAreNotTheFiles) {

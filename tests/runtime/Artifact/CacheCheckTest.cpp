@@ -29,7 +29,8 @@ static Status check(const ModelSpec &spec) {
   // Aligned as the section of a file is.
   std::vector<std::max_align_t> copy(bytes.size() / sizeof(std::max_align_t) + 1);
   std::memcpy(copy.data(), bytes.data(), bytes.size());
-  return checkManifest(std::as_bytes(std::span(copy)).first(bytes.size()), spec.actualWeightsSize);
+  return checkManifest(std::as_bytes(std::span(copy)).first(bytes.size()),
+                       {.weightsSize = spec.actualWeightsSize});
 }
 
 static std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }

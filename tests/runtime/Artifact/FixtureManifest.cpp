@@ -115,7 +115,7 @@ static Offset<manifest::Generation> generation(FlatBufferBuilder &builder,
 
 static Offset<manifest::Parameter> parameter(FlatBufferBuilder &builder,
                                              const ParameterSpec &spec) {
-  const uint64_t checksum = parameterChecksum(std::as_bytes(std::span(spec.values)));
+  const uint64_t checksum = contentChecksum(std::as_bytes(std::span(spec.values)));
   return manifest::CreateParameterDirect(builder, spec.name.c_str(), codeOf(spec.element),
                                          &spec.shape, spec.offset, spec.size, checksum);
 }
@@ -169,13 +169,24 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
   std::vector<Offset<manifest::Kernel>> kernels;
   for (const KernelSpec &each : spec.kernels) {
     const auto symbols = builder.CreateVectorOfStrings(each.symbols);
+    const auto launches = builder.CreateVectorOfStructs(
+        each.launches.empty() ? std::vector<manifest::LaunchShape>(spec.targets.size())
+                              : each.launches);
     kernels.push_back(manifest::CreateKernel(builder, builder.CreateString(each.name), symbols,
-                                             each.scratch, each.scratchPerLongest));
+                                             each.scratch, each.scratchPerLongest, launches));
   }
   std::vector<Offset<manifest::Parameter>> parameters;
   for (const ParameterSpec &each : spec.parameters) {
     parameters.push_back(parameter(builder, each));
   }
+  std::vector<Offset<manifest::Image>> images;
+  for (const ImageSpec &each : spec.images) {
+    const uint64_t checksum = contentChecksum(std::as_bytes(std::span(each.bytes)));
+    images.push_back(manifest::CreateImage(builder, each.target, each.kind, each.offset, each.size,
+                                           each.checksum.value_or(checksum),
+                                           builder.CreateString(each.compiler)));
+  }
+  const auto imageList = images.empty() ? 0 : builder.CreateVector(images);
   const auto targets = builder.CreateVectorOfStrings(spec.targets);
   const auto entryList = builder.CreateVector(entries);
   const auto kernelList = builder.CreateVector(kernels);
@@ -201,7 +212,8 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
       manifest::CreateManifest(builder, spec.abi, producer, modelType, hash, precision, targets,
                                entryList, kernelList, parameterList, spec.weightsSize,
                                spec.codeChecksum.value_or(codeChecksum), tokens, targetTokens,
-                               defaults, report, /*sharing=*/0, /*calibration=*/0, kept),
+                               defaults, report, /*sharing=*/0, /*calibration=*/0, kept,
+                               /*codes=*/0, imageList),
       manifest::ManifestIdentifier());
   return {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()};
 }

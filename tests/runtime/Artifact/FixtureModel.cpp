@@ -148,6 +148,57 @@ ModelSpec model() {
   return spec;
 }
 
+ModelSpec modelWithImages() {
+  ModelSpec spec = model();
+  spec.targets.emplace_back("device");
+  for (KernelSpec &kernel : spec.kernels) {
+    kernel.symbols.push_back(kernel.name);
+    kernel.launches = {{}, {}, {manifest::LaunchUnit::Caller, 64, 0}};
+  }
+  std::string elf = "\x7f"
+                    "ELF";
+  elf.resize(200, 'x');
+  std::string text = "// no code\n";
+  text.push_back('\0');
+  spec.images = {{2, manifest::ImageKind::Cubin, elf, 0, elf.size()},
+                 {2, manifest::ImageKind::Ptx, text, 256, text.size()}};
+  return spec;
+}
+
+std::string emulatedImage() { return readBytes(HEDDLE_FIXTURE_IMAGE); }
+
+std::string untaughtImage() { return readBytes(HEDDLE_FIXTURE_UNTAUGHT); }
+
+void setImages(ModelSpec &spec,
+               const std::vector<std::pair<manifest::ImageKind, std::string>> &images) {
+  const auto target = static_cast<uint32_t>(spec.targets.size() - 1);
+  uint64_t offset = 0;
+  spec.images.clear();
+  for (const auto &[kind, bytes] : images) {
+    spec.images.push_back({target, kind, bytes, offset, bytes.size()});
+    offset = alignUp(offset + bytes.size(), HEDDLE_ALIGNMENT);
+  }
+}
+
+ModelSpec withDevice(ModelSpec spec) {
+  spec.targets.emplace_back("sm_80");
+  for (KernelSpec &kernel : spec.kernels) {
+    kernel.symbols.push_back(kernel.name);
+    kernel.launches = {{}, {}, {manifest::LaunchUnit::Caller, 32, 0}};
+  }
+  setImages(spec, {{manifest::ImageKind::Host, emulatedImage()}});
+  return spec;
+}
+
+std::string images(const ModelSpec &spec) {
+  std::string section;
+  for (const ImageSpec &image : spec.images) {
+    section.resize(alignUp(section.size(), HEDDLE_ALIGNMENT));
+    section += image.bytes;
+  }
+  return section;
+}
+
 std::string weights(const ModelSpec &spec) {
   std::string bytes(spec.actualWeightsSize, '\0');
   for (const ParameterSpec &parameter : spec.parameters) {
@@ -169,6 +220,7 @@ Status write(const ModelSpec &spec, const std::string &path) {
         HEDDLE_TRY(sink(all.first(all.size() / 2)));
         return sink(all.subspan(all.size() / 2));
       },
+      images(spec),
       [&](uint64_t checksum) -> Result<std::string> { return serialize(spec, checksum); }, path);
 }
 

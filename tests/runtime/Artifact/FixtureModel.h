@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace heddle::fixture {
@@ -149,6 +150,18 @@ struct KernelSpec {
   std::vector<std::string> symbols;
   uint64_t scratch;
   uint64_t scratchPerLongest;
+  /// Empty: those of CPUs, for every target.
+  std::vector<manifest::LaunchShape> launches = {};
+};
+
+struct ImageSpec {
+  uint32_t target;
+  manifest::ImageKind kind;
+  std::string bytes;
+  uint64_t offset;
+  uint64_t size;
+  std::string compiler = "fixture";
+  std::optional<uint64_t> checksum = {};
 };
 
 struct ParameterSpec {
@@ -181,6 +194,7 @@ struct ModelSpec {
   bool tokenizer = true;
   bool targetTokenizer = false;
   std::optional<GenerationSpec> generation;
+  std::vector<ImageSpec> images = {};
 };
 
 /// Adds a parameter of values that look random and are the same everywhere; a kernel of two
@@ -190,6 +204,19 @@ void addKernel(ModelSpec &spec, const std::string &name, uint64_t scratchPerLong
 
 /// The model as it should be. Entries "encode" and "embed"; parameters words, types, weight, bias.
 ModelSpec model();
+
+/// The same for a third target, a device with two images of which neither is code.
+ModelSpec modelWithImages();
+
+/// The same model for the emulated GPU as well: one more target, sm_80, with an image of its
+/// kernels.
+ModelSpec withDevice(ModelSpec spec);
+/// The image; and one that needs what the emulated GPU does not have.
+std::string emulatedImage();
+std::string untaughtImage();
+/// Gives the last target these images, one after the other.
+void setImages(ModelSpec &spec,
+               const std::vector<std::pair<manifest::ImageKind, std::string>> &images);
 
 /// Tokens of the vocabulary that the generating model reads and writes, its heads, and the longest
 /// source and target allowed.
@@ -220,6 +247,9 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum);
 
 /// The bytes of its weights section.
 std::string weights(const ModelSpec &spec);
+
+/// The bytes of its images section.
+std::string images(const ModelSpec &spec);
 
 /// The kernels, as the linker left them.
 std::string linkedKernels();

@@ -67,7 +67,7 @@ static Status check(const ModelSpec &spec) {
   auto *const start =
       reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(copy.data()) + 63) / 64 * 64);
   std::memcpy(start, bytes.data(), bytes.size());
-  return checkManifest({start, bytes.size()}, spec.actualWeightsSize);
+  return checkManifest({start, bytes.size()}, {.weightsSize = spec.actualWeightsSize});
 }
 
 namespace {

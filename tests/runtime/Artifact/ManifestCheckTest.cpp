@@ -21,7 +21,7 @@ static Status checkCopy(const std::string &bytes, uint64_t weightsSize) {
   const std::unique_ptr<std::byte, decltype(&std::free)> copy(
       static_cast<std::byte *>(std::aligned_alloc(64, (bytes.size() + 63) / 64 * 64)), &std::free);
   std::memcpy(copy.get(), bytes.data(), bytes.size());
-  return checkManifest({copy.get(), bytes.size()}, weightsSize);
+  return checkManifest({copy.get(), bytes.size()}, {.weightsSize = weightsSize});
 }
 
 static Status check(const ModelSpec &spec) {

@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                                 fixture::generatingModel().actualWeightsSize,
                                                 fixture::averagingModel().actualWeightsSize};
   for (const uint64_t weights : sizes) {
-    const Status status = checkManifest({copy.get(), size}, weights);
+    const Status status = checkManifest({copy.get(), size}, {.weightsSize = weights});
     require(status.ok() || !status.message().empty());
   }
   return 0;

@@ -17,7 +17,7 @@ static constexpr uint64_t blockBytes = 12 * HEDDLE_BLOCK * sizeof(float);
 
 static BlockPool makePool(CacheBudget &budget) {
   Result<BlockPool> pool =
-      BlockPool::create("history", shapes, budget, *openDevice(), testStream());
+      BlockPool::create("history", shapes, budget, *hostDevice(), testStream());
   EXPECT_EQ(pool.status().message(), "");
   return *std::move(pool);
 }
@@ -93,7 +93,7 @@ TEST(BlockPool, HasTheBytesOfEachElementType) {
   constexpr CacheShape mixed[] = {
       {3, ElementType::BF16, true}, {5, ElementType::I8, false}, {2, ElementType::F32, false}};
   CacheBudget budget{1 << 16};
-  Result<BlockPool> pool = BlockPool::create("history", mixed, budget, *openDevice(), testStream());
+  Result<BlockPool> pool = BlockPool::create("history", mixed, budget, *hostDevice(), testStream());
   ASSERT_EQ(pool.status().message(), "");
   EXPECT_EQ(pool->blockBytes(), (6 + 5 + 8) * HEDDLE_BLOCK);
   EXPECT_EQ(pool->memory(1) - pool->memory(0), 6 * HEDDLE_BLOCK);
@@ -112,7 +112,7 @@ TEST(BlockPool, HasTheBytesOfEachElementType) {
   }
   // States of one position: 6, 5 and 8 bytes, each from a whole word on.
   Result<BlockPool> states =
-      BlockPool::create("states", mixed, budget, *openDevice(), testStream(), 1);
+      BlockPool::create("states", mixed, budget, *hostDevice(), testStream(), 1);
   ASSERT_EQ(states.status().message(), "");
   EXPECT_EQ(states->blockBytes(), 8u + 8u + 8u);
 }
@@ -141,7 +141,7 @@ TEST(BlockPool, SaysWhenItIsFull) {
 
 TEST(BlockPool, AGroupWithoutCachesTakesNothing) {
   CacheBudget budget{0};
-  Result<BlockPool> pool = BlockPool::create("memory", {}, budget, *openDevice(), testStream());
+  Result<BlockPool> pool = BlockPool::create("memory", {}, budget, *hostDevice(), testStream());
   ASSERT_TRUE(pool.ok());
   EXPECT_TRUE(pool->checkRoom(1000).ok());
   EXPECT_EQ(pool->take(), 0);

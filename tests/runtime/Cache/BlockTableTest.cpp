@@ -18,7 +18,7 @@ static constexpr uint64_t blockBytes = 3 * HEDDLE_BLOCK * sizeof(float);
 
 static BlockPool makePool(CacheBudget &budget) {
   Result<BlockPool> pool =
-      BlockPool::create("history", shapes, budget, *openDevice(), testStream());
+      BlockPool::create("history", shapes, budget, *hostDevice(), testStream());
   EXPECT_EQ(pool.status().message(), "");
   return *std::move(pool);
 }

@@ -17,7 +17,7 @@ static constexpr uint64_t blockBytes = 8 * sizeof(float);
 
 static BlockPool makePool(CacheBudget &budget) {
   Result<BlockPool> pool =
-      BlockPool::create("states", shapes, budget, *openDevice(), testStream(), 1);
+      BlockPool::create("states", shapes, budget, *hostDevice(), testStream(), 1);
   EXPECT_EQ(pool.status().message(), "");
   return *std::move(pool);
 }

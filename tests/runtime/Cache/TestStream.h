@@ -9,7 +9,7 @@
 namespace heddle {
 
 inline DeviceStream &testStream() {
-  static const std::unique_ptr<DeviceStream> stream = *openDevice()->createStream(1);
+  static const std::unique_ptr<DeviceStream> stream = *hostDevice()->createStream(1);
   return *stream;
 }
 

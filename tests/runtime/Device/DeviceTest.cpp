@@ -13,19 +13,19 @@
 using namespace heddle;
 
 static std::unique_ptr<DeviceStream> makeStream(int lanes) {
-  Result<std::unique_ptr<DeviceStream>> stream = openDevice()->createStream(lanes);
+  Result<std::unique_ptr<DeviceStream>> stream = hostDevice()->createStream(lanes);
   EXPECT_TRUE(stream.ok()) << stream.status().message();
   return *std::move(stream);
 }
 
 TEST(Device, IsOneForAll) {
-  EXPECT_EQ(openDevice(), openDevice());
-  EXPECT_FALSE(openDevice()->name().empty());
-  EXPECT_FALSE(openDevice()->targets().empty());
+  EXPECT_EQ(hostDevice(), hostDevice());
+  EXPECT_FALSE(hostDevice()->name().empty());
+  EXPECT_FALSE(hostDevice()->targets().empty());
 }
 
 TEST(DeviceMemory, GrowsAndKeeps) {
-  const std::shared_ptr<Device> device = openDevice();
+  const std::shared_ptr<Device> device = hostDevice();
   DeviceMemory memory;
   EXPECT_EQ(memory.data(), nullptr);
   ASSERT_TRUE(memory.grow(*device, 100).ok());
@@ -45,7 +45,7 @@ TEST(DeviceMemory, GrowsAndKeeps) {
 }
 
 TEST(DeviceMemory, IsZerosAndMayBeLargerThanTheMachine) {
-  const std::shared_ptr<Device> device = openDevice();
+  const std::shared_ptr<Device> device = hostDevice();
   const std::unique_ptr<DeviceStream> stream = makeStream(1);
   Result<DeviceMemory> memory = device->allocate(uint64_t(1) << 40, MemoryUse::Cache, "a test");
   ASSERT_EQ(memory.status().message(), "");
@@ -57,7 +57,7 @@ TEST(DeviceMemory, IsZerosAndMayBeLargerThanTheMachine) {
 
 TEST(DeviceMemory, SaysWhatItWasFor) {
   const Result<DeviceMemory> memory =
-      openDevice()->allocate(uint64_t(1) << 62, MemoryUse::Cache, "a test");
+      hostDevice()->allocate(uint64_t(1) << 62, MemoryUse::Cache, "a test");
   EXPECT_EQ(memory.status().code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(memory.status().message().find("4611686018427387904 bytes of addresses for a test: "),
             0u)
@@ -65,7 +65,7 @@ TEST(DeviceMemory, SaysWhatItWasFor) {
 }
 
 TEST(DeviceMemory, MovesAndMayBeEmpty) {
-  const std::shared_ptr<Device> device = openDevice();
+  const std::shared_ptr<Device> device = hostDevice();
   Result<DeviceMemory> none = device->allocate(0, MemoryUse::Cache, "nothing");
   ASSERT_TRUE(none.ok());
   EXPECT_EQ(none->data(), nullptr);
@@ -89,7 +89,7 @@ TEST(DeviceStream, RunsAsManyLanesAsItIsAskedFor) {
 }
 
 TEST(DeviceStream, FetchesWhatWasSentAndCopied) {
-  const std::shared_ptr<Device> device = openDevice();
+  const std::shared_ptr<Device> device = hostDevice();
   const std::unique_ptr<DeviceStream> stream = makeStream(1);
   DeviceMemory memory;
   ASSERT_TRUE(memory.grow(*device, 4096).ok());

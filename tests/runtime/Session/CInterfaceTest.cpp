@@ -4,6 +4,7 @@
 #include "heddle/heddle.h"
 
 #include "tests/runtime/Artifact/FixtureModel.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <gtest/gtest.h>
 #include <memory>
@@ -50,6 +51,7 @@ TEST(CInterface, Describes) {
   EXPECT_STREQ(heddle_model_precision(model.get()), "f32");
   EXPECT_STREQ(heddle_model_cache_precision(model.get()), "none");
   EXPECT_EQ(heddle_model_kept_count(model.get()), 0);
+  EXPECT_STREQ(heddle_model_device(model.get()), "cpu");
   EXPECT_EQ(heddle_model_entry_count(model.get()), 2);
   EXPECT_STREQ(heddle_model_entry_name(model.get(), 1), "embed");
   EXPECT_EQ(heddle_model_entry_name(model.get(), 2), nullptr);
@@ -93,6 +95,29 @@ TEST(CInterface, SaysWhatWasKept) {
   }
   EXPECT_EQ(Answer(heddle_model_kept(nullptr, 0, &kept)).code, HEDDLE_STATUS_InvalidArgument);
   EXPECT_EQ(Answer(heddle_model_kept(model.get(), 0, nullptr)).code, HEDDLE_STATUS_InvalidArgument);
+}
+
+TEST(CInterface, RunsOnTheDeviceAskedFor) {
+  const std::string path = heddle::fixture::temporaryPath("devices.so");
+  const auto spec = heddle::fixture::withDevice(heddle::fixture::model());
+  ASSERT_TRUE(heddle::fixture::write(spec, path).ok());
+  heddle_model_options options = HEDDLE_MODEL_OPTIONS_INIT;
+  const std::string device = heddle::testsCpu() ? "cpu" : "cuda:0";
+  options.device = device.c_str();
+  heddle_model *loaded = nullptr;
+  ASSERT_EQ(Answer(heddle_model_load(path.c_str(), &options, &loaded)).message, "");
+  EXPECT_EQ(heddle_model_device(loaded), device);
+  heddle_model_free(loaded);
+  // Programs that were compiled before there was the field.
+  options.struct_size = offsetof(heddle_model_options, device);
+  options.device = "nonsense";
+  ASSERT_EQ(Answer(heddle_model_load(path.c_str(), &options, &loaded)).message, "");
+  EXPECT_STREQ(heddle_model_device(loaded), "cpu");
+  heddle_model_free(loaded);
+  options.struct_size = sizeof options;
+  const Answer answer(heddle_model_load(path.c_str(), &options, &loaded));
+  EXPECT_EQ(answer.code, HEDDLE_STATUS_InvalidArgument);
+  EXPECT_EQ(answer.message, "device \"nonsense\", expected cpu, cuda, cuda:N or auto");
 }
 
 TEST(CInterface, SaysHowManyRowsASequenceHas) {
@@ -191,6 +216,7 @@ TEST(CInterface, AnswersNull) {
   expectNull(heddle_model_port(nullptr, 0, 0, 0, nullptr), "model");
   expectNull(heddle_model_tokenize(nullptr, "", 0, nullptr, 0, nullptr), "model");
   EXPECT_EQ(heddle_model_isa(nullptr), nullptr);
+  EXPECT_EQ(heddle_model_device(nullptr), nullptr);
   EXPECT_EQ(heddle_model_precision(nullptr), nullptr);
   EXPECT_EQ(heddle_model_cache_precision(nullptr), nullptr);
   EXPECT_EQ(heddle_model_kept_count(nullptr), 0);

@@ -6,6 +6,7 @@
 
 #include "tests/runtime/Artifact/FixtureModel.h"
 #include "tests/runtime/Session/DecodedLogits.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <memory>
 #include <string>
@@ -20,8 +21,8 @@ inline constexpr uint64_t stateRowBytes = fixture::width * sizeof(float);
 /// Writes a model and loads it.
 inline Model loadModel(const fixture::ModelSpec &spec, const std::string &name) {
   const std::string path = fixture::temporaryPath(name);
-  EXPECT_EQ(fixture::write(spec, path).message(), "");
-  Result<Model> model = Model::load(path);
+  EXPECT_EQ(fixture::write(fixture::withDevice(spec), path).message(), "");
+  Result<Model> model = Model::load(path, onTestDevice());
   EXPECT_TRUE(model.ok()) << model.status().message();
   return *std::move(model);
 }

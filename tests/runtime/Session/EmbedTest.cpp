@@ -4,6 +4,7 @@
 #include "heddle/Session.h"
 
 #include "tests/runtime/Artifact/FixtureModel.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <array>
 #include <gtest/gtest.h>
@@ -16,8 +17,8 @@ static Model loadChanged(const std::string &name,
   fixture::ModelSpec spec = fixture::model();
   change(spec);
   const std::string path = fixture::temporaryPath(name);
-  EXPECT_EQ(fixture::write(spec, path).message(), "");
-  Result<Model> model = Model::load(path);
+  EXPECT_EQ(fixture::write(fixture::withDevice(spec), path).message(), "");
+  Result<Model> model = Model::load(path, onTestDevice());
   EXPECT_TRUE(model.ok()) << model.status().message();
   return *std::move(model);
 }

@@ -4,6 +4,7 @@
 #include "runtime/Session/Profile.h"
 #include "heddle/Session.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <array>
 #include <gtest/gtest.h>
@@ -28,10 +29,10 @@ struct Ragged {
 static Session sessionWith(const SessionOptions &options) {
   static const std::string path = [] {
     std::string name = fixture::temporaryPath("profile.so");
-    EXPECT_EQ(fixture::write(fixture::model(), name).message(), "");
+    EXPECT_EQ(fixture::write(fixture::withDevice(fixture::model()), name).message(), "");
     return name;
   }();
-  const Result<Model> model = Model::load(path);
+  const Result<Model> model = Model::load(path, onTestDevice());
   EXPECT_TRUE(model.ok()) << model.status().message();
   Result<Session> session = Session::create(*model, options);
   EXPECT_TRUE(session.ok()) << session.status().message();
@@ -96,8 +97,8 @@ TEST(Profile, CountsTheWeightsItReads) {
   entry.dispatches[0].weightBytesPerRow = 256;
   entry.dispatches[1].weightBytes = 4096;
   const std::string path = fixture::temporaryPath("weights.so");
-  ASSERT_EQ(fixture::write(spec, path).message(), "");
-  const Result<Model> model = Model::load(path);
+  ASSERT_EQ(fixture::write(fixture::withDevice(spec), path).message(), "");
+  const Result<Model> model = Model::load(path, onTestDevice());
   ASSERT_TRUE(model.ok()) << model.status().message();
   Result<Session> session = Session::create(
       *model, {.threads = 2, .schedule = Schedule::Cooperative, .profile = true, .traceRuns = 99});
@@ -119,15 +120,19 @@ TEST(Profile, CountsTheWeightsItReads) {
 TEST(Profile, CountsThePositionsThatSegmentsSee) {
   const std::array<int32_t, 4> offsets{0, 1, 4, 6};
   const std::array<int32_t, 3> lengths{5, 7, 20};
-  HeddleCache cache{};
+  CacheRows cache;
   cache.offsets = offsets.data();
   cache.lengths = lengths.data();
   cache.segments = 3;
-  const CachedWork work = cachedWork(cache, 8 * sizeof(float));
+  const CachedWork work = cachedWork(cache, {}, 8 * sizeof(float));
   EXPECT_EQ(work.bytes, (5 + 7 + 20) * 8 * sizeof(float));
   EXPECT_EQ(work.pairs, 1 * 5 + 3 * 7 + 2 * 20);
   // Each row sees six positions, two rows seven in all.
-  const CachedWork bounded = cachedWork(cache, 8 * sizeof(float), 6);
+  const CachedWork bounded = cachedWork(cache, {}, 8 * sizeof(float), 6);
   EXPECT_EQ(bounded.bytes, (5 + 7 + 7) * 8 * sizeof(float));
   EXPECT_EQ(bounded.pairs, 1 * 5 + 3 * 6 + 2 * 6);
+  // Without offsets each sequence is a segment.
+  cache.offsets = nullptr;
+  const std::array<int32_t, 3> rows{2, 1, 3};
+  EXPECT_EQ(cachedWork(cache, rows, 8 * sizeof(float)).pairs, 2 * 5 + 1 * 7 + 3 * 20);
 }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The table of GPUs. sm_80 runs on everything since Ampere, sm_90a on Hopper alone.
+#include "compiler/Target/Cuda/CudaTargets.h"
+
+#include "compiler/Target/Emitters/Emitters.h"
+#include "compiler/Target/Panels.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+namespace heddle {
+
+static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16,
+                                                  ElementType::I8};
+static constexpr ElementType kCacheElements[] = {ElementType::F32};
+
+/// Callers share nothing, so blocks need only be large enough for a multiprocessor to be full with
+/// as many of them as it takes, and small enough that a kernel with all registers fits.
+static constexpr uint32_t kBlockThreads = 64;
+
+namespace {
+
+class CudaBackend final : public TargetBackend {
+public:
+  std::string describe(const TargetDescription &target) const override {
+    // Names that end in a letter are for one capability, others for all from theirs on.
+    const llvm::StringRef digits = target.name.drop_front(llvm::StringRef("sm_").size());
+    const llvm::StringRef number = digits.take_while(llvm::isDigit);
+    return ("GPUs of NVIDIA of compute capability " + number.drop_back() + "." +
+            number.take_back() + (number == digits ? " or more" : ""))
+        .str();
+  }
+  MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
+                              const dataflow::KernelInput &input) const override {
+    return encodePanels(target, matrix, input);
+  }
+  manifest::LaunchShape launchShape() const override {
+    return {manifest::LaunchUnit::Caller, kBlockThreads, /*shared=*/0};
+  }
+  std::string symbolOf(llvm::StringRef kernel, const TargetDescription &) const override {
+    return entryName(kernel);
+  }
+  void addEntries(mlir::ModuleOp module, const TargetDescription &target) const override {
+    addCudaEntries(module, target);
+  }
+  void setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &target,
+                     bool isShared) const override;
+  KernelScratch scratchOf(dataflow::KernelOp kernel) const override {
+    return kernelScratch(kernel);
+  }
+  Result<std::unique_ptr<TargetCode>> translate(mlir::ModuleOp module,
+                                                const TargetDescription &target) const override {
+    return translateToDevice(module, target);
+  }
+};
+
+} // namespace
+
+void CudaBackend::setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &,
+                                bool isShared) const {
+  mlir::Builder builder(function.getContext());
+  llvm::SmallVector<mlir::Attribute> attributes = {builder.getStringAttr("nounwind"),
+                                                   builder.getStringAttr("no-builtins")};
+  if (isShared) {
+    // Calls are expensive, and a tile of one row is short.
+    attributes.push_back(builder.getStringAttr("alwaysinline"));
+    function.setLinkage(mlir::LLVM::Linkage::Internal);
+  } else if (!function->hasAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName())) {
+    // A kernel reads its context as what never changes; an entry writes a copy of it. In one
+    // function LLVM would take what is read for what was there before.
+    attributes.push_back(builder.getStringAttr("noinline"));
+  }
+  function.setPassthroughAttr(builder.getArrayAttr(attributes));
+}
+
+std::string entryName(llvm::StringRef kernel) {
+  if (kernel.empty()) {
+    return "k$";
+  }
+  std::string name;
+  // A name begins with a letter.
+  if (!llvm::isAlpha(kernel.front())) {
+    name = "k$" + llvm::toHex(kernel.take_front(), /*LowerCase=*/true);
+    kernel = kernel.drop_front();
+  }
+  for (const char each : kernel) {
+    if (llvm::isAlnum(each) || each == '_') {
+      name += each;
+    } else {
+      name += each == '.' ? "$$" : "$" + llvm::toHex(llvm::StringRef(&each, 1), true);
+    }
+  }
+  return name;
+}
+
+std::vector<TargetDescription> cudaTargets() {
+  static const CudaBackend backend;
+  static constexpr llvm::StringLiteral triple = "nvptx64-nvidia-cuda";
+  // A third of a panel at once: 16 accumulators and as many weights of 255 registers. Callers have
+  // a share of the second-level cache that is hardly worth blocking for.
+  const auto row = [&](llvm::StringRef name) -> TargetDescription {
+    return {name,
+            triple,
+            name,
+            /*features=*/"",
+            /*lanes=*/1,
+            /*tileRows=*/1,
+            /*tileVectors=*/16,
+            sharedPanelColumns,
+            /*hasScale=*/false,
+            IntegerProducts::Single,
+            /*hasBf16DotProduct=*/false,
+            /*cacheBytes=*/16 * 1024,
+            kWeightElements,
+            kCacheElements,
+            &backend};
+  };
+  return {row("sm_80"), row("sm_90a")};
+}
+
+} // namespace heddle

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Appending rows to a paged cache: every row goes to the place of its position, rounded to what
+/// the cache keeps. Whatever the target, integers and divisions round alike.
+#include "compiler/Target/Emitters/CacheBlock.h"
+#include "compiler/Target/Emitters/Emitters.h"
+
+#include "heddle/Abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using heddle::dataflow::CacheLayout;
+
+namespace heddle {
+
+// Elements written out in the loop that scatters a row of keys.
+static constexpr int64_t kUnroll = 8;
+// The largest code of 8 bits.
+static constexpr float kLargestCode = 127;
+
+namespace {
+/// One position of a cache: where its row goes.
+struct Place {
+  const CacheBlock &places;
+  Value block, position;
+
+  Value of(VectorCode &code, Value element) const {
+    return places.elementAt(code, block, position, element);
+  }
+};
+} // namespace
+
+// Elements of one position of keys are a block apart.
+static void scatterRow(VectorCode &code, Value from, const Place &to, int64_t width) {
+  Type type = to.places.element;
+  auto copy = [&](Value element) {
+    Value number = code.loadScalar(code.at(from, element));
+    code.storeStoredScalar(number, to.of(code, element), type);
+  };
+  int64_t whole = width / kUnroll * kUnroll;
+  code.loop(code.integer(0), code.integer(whole), kUnroll, [&](Value first) {
+    for (int64_t i = 0; i < kUnroll; ++i) {
+      copy(code.add(first, i));
+    }
+  });
+  for (int64_t element = whole; element < width; ++element) {
+    copy(code.integer(element));
+  }
+}
+
+static void copyRow(VectorCode &code, Value from, const Place &to, int64_t width) {
+  Type type = to.places.element;
+  code.overRow(width, 4, [&](Value column, int64_t valid) {
+    Value numbers = code.loadVector(code.at(from, column), valid);
+    code.storeStored(numbers, to.of(code, column), type, valid);
+  });
+}
+
+// As many rows as a vector has lanes, of positions side by side in one block: squares of them are
+// transposed in registers.
+static void transposeRows(VectorCode &code, Value from, int64_t stride, const Place &to,
+                          int64_t width) {
+  code.overRow(width, 1, [&](Value column, int64_t valid) {
+    SmallVector<Value> square;
+    for (int64_t row = 0; row < code.lanes; ++row) {
+      square.push_back(code.loadVector(code.at(code.at(from, row * stride), column), valid));
+    }
+    square = code.transposeSquare(square);
+    for (int64_t i = 0; i < valid; ++i) {
+      code.storeStored(square[i], to.of(code, code.add(column, i)), to.places.element);
+    }
+  });
+}
+
+// --- codes -----------------------------------------------------------------------------------
+
+// The scale of `count` numbers: their largest magnitude over that of codes, NaN if one of them is
+// infinite or no number.
+static Value scaleOf(VectorCode &code, Value from, int64_t count) {
+  auto withMagnitudes = [&](Value most, Value column, int64_t valid) {
+    Value numbers = code.loadVector(code.at(from, column), valid);
+    Value magnitudes = math::AbsFOp::create(code.builder, code.location, numbers);
+    return code.maximumOrNan(magnitudes, most);
+  };
+  int64_t whole = count / code.lanes * code.lanes;
+  Value most =
+      code.loop(code.integer(0), code.integer(whole), code.lanes, {code.splat(0)},
+                [&](Value column, ValueRange carried) {
+                  return SmallVector<Value>{withMagnitudes(carried[0], column, code.lanes)};
+                })[0];
+  if (whole < count) {
+    most = withMagnitudes(most, code.integer(whole), count - whole);
+  }
+  Value largest = code.maximumOfLanesOrNan(most);
+  Value isFinite =
+      arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OLT, largest,
+                            code.number(std::numeric_limits<float>::infinity()));
+  return code.select(isFinite, code.divideFloat(largest, code.number(kLargestCode)),
+                     code.number(std::numeric_limits<float>::quiet_NaN()));
+}
+
+// Numbers over their scale as codes, to the nearest, ties to even. Of a scale that is zero all are
+// zero; a scale that lost digits makes codes that are too large.
+static Value codesOf(VectorCode &code, Value numbers, Value scale) {
+  // What is added leaves the whole number in the last bits.
+  constexpr float rounder = 12582912;
+  Value all = code.broadcast(scale);
+  Value isZero = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OEQ, all,
+                                       code.splat(0));
+  Value quotients = code.select(isZero, code.splat(0), code.divideFloat(numbers, all));
+  quotients =
+      code.minimum(code.maximum(quotients, code.splat(-kLargestCode)), code.splat(kLargestCode));
+  Value rounded = code.addFloat(quotients, code.splat(rounder));
+  auto words = VectorType::get({code.lanes}, code.i32);
+  auto bytes = VectorType::get({code.lanes}, code.builder.getI8Type());
+  Value bits = arith::BitcastOp::create(code.builder, code.location, words, rounded);
+  return arith::TruncIOp::create(code.builder, code.location, bytes, bits);
+}
+
+// Codes side by side, or a block apart as those of keys are.
+static void storeCodes(VectorCode &code, Value codes, const Place &to, Value element,
+                       int64_t valid) {
+  if (to.places.elementStride == 1) {
+    code.storeBytes(codes, to.of(code, element), valid);
+    return;
+  }
+  for (int64_t lane = 0; lane < valid; ++lane) {
+    Value one = vector::ExtractOp::create(code.builder, code.location, codes, lane);
+    LLVM::StoreOp::create(code.builder, code.location, one, to.of(code, code.add(element, lane)),
+                          /*alignment=*/1);
+  }
+}
+
+// Every group of a row by itself: nothing of other rows or heads.
+static void quantizeRow(VectorCode &code, Value from, const Place &to, int64_t width) {
+  int64_t group = to.places.group;
+  code.loop(code.integer(0), code.integer(width), group, [&](Value first) {
+    Value numbers = code.at(from, first), scale = scaleOf(code, numbers, group);
+    code.storeScalar(scale, to.places.scaleAt(code, to.block, to.position, first));
+    code.overRow(group, 1, [&](Value column, int64_t valid) {
+      Value codes = codesOf(code, code.loadVector(code.at(numbers, column), valid), scale);
+      storeCodes(code, codes, to, code.add(first, column), valid);
+    });
+  });
+}
+
+// --- rows ------------------------------------------------------------------------------------
+
+template <> KernelScratch scratchOf(dataflow::AppendAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AppendAttr) {
+  const KernelArguments &arguments = body.arguments;
+  dataflow::CacheType type = body.kernel.getOperandCache(0);
+  CacheFields cache = CacheFields::load(code, body.operand(code, 0));
+  // Segments of a cache that is appended to are the sequences of the run.
+  RowFields appended = body.rows(code);
+  Value sequenceOf = appended.sequenceOf(code), positions = appended.positions(code);
+  Value rows = body.operand(code, 1);
+  int64_t stride = body.kernel.getOperandBuffer(1).getRowElements();
+  CacheBlock places(type);
+  auto place = [&](Value row, Value position) {
+    Value blocks = cache.blocksOf(code, code.loadIndex(sequenceOf, row));
+    return Place{places, cache.blockAt(code, blocks, position),
+                 code.remainder(position, HEDDLE_BLOCK)};
+  };
+  bool areKeys = type.getLayout() == CacheLayout::Keys;
+  auto appendOne = places.hasScales() ? quantizeRow : areKeys ? scatterRow : copyRow;
+  auto appendRow = [&](Value row) {
+    Place to = place(row, code.loadIndex(positions, row));
+    appendOne(code, code.at(rows, code.multiply(row, stride)), to, type.getWidth());
+  };
+  if (!areKeys || places.hasScales()) {
+    code.loop(arguments.rowBegin, arguments.rowEnd, 1, appendRow);
+    return;
+  }
+  // As many rows as lanes go as a whole where they are positions side by side from a multiple of
+  // the lanes on.
+  auto isGroup = [&](Value row, Value position) {
+    Value inRange = code.less(code.add(row, code.lanes - 1), arguments.rowEnd);
+    // Nothing past the range is read.
+    Value lastRow = code.select(inRange, code.add(row, code.lanes - 1), row);
+    Value last = code.add(position, code.lanes - 1);
+    Value follow = code.equal(code.loadIndex(positions, lastRow), last);
+    Value sameSequence =
+        code.equal(code.loadIndex(sequenceOf, lastRow), code.loadIndex(sequenceOf, row));
+    Value isAligned = code.equal(code.remainder(position, code.lanes), code.integer(0));
+    return code.both(code.both(follow, sameSequence), isAligned);
+  };
+  code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
+    Value position = code.loadIndex(positions, row), whole = isGroup(row, position);
+    code.when(
+        whole,
+        [&] {
+          transposeRows(code, code.at(rows, code.multiply(row, stride)), stride,
+                        place(row, position), type.getWidth());
+        },
+        [&] { appendRow(row); });
+    return code.add(row, code.select(whole, code.integer(code.lanes), code.integer(1)));
+  });
+}
+
+} // namespace heddle

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// P V for weights that are there already: the second half of attention. A tile of queries shares
+/// each row of values, and its sums stay in registers over all keys.
+#include "compiler/Target/Emitters/AttentionTile.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+// The sums of one tile of queries from number `query` on. A row that repeats the last one stores
+// the same. Weights are [tokens][heads][longest].
+static void emitTile(AttentionTile &a, Value weights, Value longest, int64_t heads, Value query,
+                     Value last) {
+  VectorCode &code = a.code;
+  TileRows tile = enterTile(a, query, last);
+  Value first = code.integer(0);
+  KeyLimits limits = limitsOf(a, tile, first, tile.seen);
+  SmallVector<Value> weightsOfRows, results;
+  for (auto [number, head] : llvm::zip_equal(tile.rows, tile.heads)) {
+    Value line = code.add(code.multiply(number, heads), head);
+    weightsOfRows.push_back(code.at(weights, code.multiply(line, longest)));
+    results.push_back(a.result.at(code, number, code.multiply(head, a.valueSize)));
+  }
+  for (ValueGroup group : valueGroups(a)) {
+    SmallVector<Value> sums(a.rows * group.count, code.splat(0));
+    sums = addValues(a, group, weightsOfRows, first, tile.seen, limits, sums);
+    for (int64_t r = 0; r < a.rows; ++r) {
+      for (int64_t v = 0; v < group.count; ++v) {
+        int64_t vector = group.first + v;
+        code.storeVector(sums[r * group.count + v], code.at(results[r], vector * code.lanes),
+                         code.validLanes(vector, a.valueSize));
+      }
+    }
+  }
+}
+
+template <> KernelScratch scratchOf(dataflow::AttendAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes) {
+  AttentionTile a{code, code.target.tileRows, /*keySize=*/0, computes.getValueSize()};
+  setVisibility(a, computes.getVisibility(), {});
+  a.valueShare = a.headsTogether = computes.getValueShare();
+  a.result = KernelResult::load(code, body.arguments);
+  loadRowSpaces(a, body, 1);
+  loadValues(a, body, 1);
+  Value weights = body.operand(code, 0), longest = a.keyRows.longest(code);
+  overTiles(a, body.arguments, [&](Value query, Value last) {
+    emitTile(a, weights, longest, computes.getHeads(), query, last);
+  });
+}
+
+} // namespace heddle

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// softmax(score(scale * Q K^T)) V, or with sums over pairs in place of products, one sequence and
+/// head of keys at a time, with scores that never leave the first-level cache.
+///
+/// The keys of a sequence are transposed once into scratch. A tile of queries walks the keys in
+/// blocks of kKeyBlock in the order of their positions, with an online softmax: running maximum,
+/// running sum, running product with V (Milakov & Gimelshein 2018). The blocks are fixed, so a
+/// row's bits depend on nothing but its own sequence. Over a cache (heddle/Abi.h) the keys lie
+/// transposed already, in blocks of positions; all else is the same.
+#include "compiler/Target/Emitters/AttentionTile.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace heddle {
+
+// Keys a tile of queries takes at once: 8 rows of scores are 8 KiB.
+static constexpr int64_t kKeyBlock = 256;
+// Vectors of numbers of the rows in scratch.
+static constexpr int64_t kNumbers = 2;
+
+namespace {
+/// A tile with an online softmax: its running state in scratch.
+struct Attention : AttentionTile {
+  float scale = 1;
+  Value accumulators = {}; // [rows][valueVectors * lanes]
+  // Numbers of the rows, [kMostLanes] each: the running maximum and sum.
+  Value maxima = {}, sums = {};
+
+  /// Where a vector of a row's running product lies.
+  Value accumulator(int64_t row, int64_t vector) {
+    return code.at(accumulators, (row * valueVectors() + vector) * code.lanes);
+  }
+};
+} // namespace
+
+// The online softmax of one block: brings running maxima and sums up to date and turns scores into
+// weights relative to the maxima. What concerns single numbers of a row is done for all rows of the
+// tile at once, a row a lane. Returns the factors that bring older products to the new maxima. A
+// mask hides the keys from `shown` on from all rows, if it is given; adds their weights to
+// `hidden`.
+static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value from, Value count,
+                         Value shown, Value &hidden) {
+  VectorCode &code = a.code;
+  Value before = code.loadVector(a.maxima);
+  Value maxima = code.maximum(code.maximaOfLanes(blockMaxima), before);
+  Value correction =
+      math::Exp2Op::create(code.builder, code.location, code.subtractFloat(before, maxima));
+  code.storeVector(maxima, a.maxima);
+  SmallVector<Value> blockSums;
+  for (int64_t first = 0; first < a.rows; first += kRowsTogether) {
+    SmallVector<Value> group;
+    for (int64_t r = first; r < std::min(first + kRowsTogether, a.rows); ++r) {
+      group.push_back(code.broadcastLane(maxima, r));
+    }
+    Value weights;
+    blockSums.append(shown ? exponentiateHidden(a, first, group, shown, count, weights)
+                           : exponentiate(a, first, group, from, count));
+    if (shown) {
+      hidden = hidden ? code.addFloat(hidden, weights) : weights;
+    }
+  }
+  Value sums = code.fma(code.loadVector(a.sums), correction, code.sumsOfLanes(blockSums));
+  code.storeVector(sums, a.sums);
+  return correction;
+}
+
+// accumulators[r][:] = accumulators[r][:] * corrections[r] + sum over j of weight[r][j] V[j][:].
+static void emitValues(Attention &a, Value corrections, Value firstKey, Value count,
+                       const KeyLimits &limits) {
+  VectorCode &code = a.code;
+  SmallVector<Value> weights;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    weights.push_back(a.scoresOf(r));
+  }
+  for (ValueGroup group : valueGroups(a)) {
+    SmallVector<Value> sums;
+    for (int64_t r = 0; r < a.rows; ++r) {
+      Value correction = code.broadcastLane(corrections, r);
+      for (int64_t v = group.first; v < group.first + group.count; ++v) {
+        sums.push_back(code.multiplyFloat(code.loadVector(a.accumulator(r, v)), correction));
+      }
+    }
+    sums = addValues(a, group, weights, firstKey, count, limits, sums);
+    for (int64_t r = 0; r < a.rows; ++r) {
+      for (int64_t v = 0; v < group.count; ++v) {
+        code.storeVector(sums[r * group.count + v], a.accumulator(r, group.first + v));
+      }
+    }
+  }
+}
+
+static void resetTile(Attention &a) {
+  VectorCode &code = a.code;
+  code.storeVector(code.splat(kLowestScore), a.maxima);
+  code.storeVector(code.splat(0), a.sums);
+  for (int64_t r = 0; r < a.rows; ++r) {
+    for (int64_t v = 0; v < a.valueVectors(); ++v) {
+      code.storeVector(code.splat(0), a.accumulator(r, v));
+    }
+  }
+}
+
+// result[row][head] = accumulators / sum, for `count` queries from number `query` on.
+static void storeTile(Attention &a, Value query, Value count) {
+  VectorCode &code = a.code;
+  code.loop(code.integer(0), count, 1, [&](Value r) {
+    Value sum = code.loadScalar(code.at(a.sums, r));
+    Value factor = code.broadcast(code.divideFloat(code.number(1.0f), sum));
+    Value from = code.at(a.accumulators, code.multiply(r, a.valueVectors() * code.lanes));
+    QueryPlace place = placeOf(a, code.add(query, r));
+    Value to = a.result.at(code, place.row, code.multiply(place.head, a.valueSize));
+    for (int64_t v = 0; v < a.valueVectors(); ++v) {
+      Value x = code.multiplyFloat(code.loadVector(code.at(from, v * code.lanes)), factor);
+      code.storeVector(x, code.at(to, v * code.lanes), code.validLanes(v, a.valueSize));
+    }
+  });
+}
+
+// One tile of queries from number `query` on, `last` being past the last query wanted.
+static void emitTile(Attention &a, Value query, Value last) {
+  VectorCode &code = a.code;
+  TileRows tile = enterTile(a, query, last);
+  resetTile(a);
+  writeLocations(a, tile, query);
+  Value firstBlock = code.multiply(code.divide(tile.first, kKeyBlock), kKeyBlock);
+  code.loop(firstBlock, tile.seen, kKeyBlock, [&](Value firstKey) {
+    Value from = code.larger(code.subtract(tile.first, firstKey), code.integer(0));
+    Value count = code.smaller(code.subtract(tile.seen, firstKey), code.integer(kKeyBlock));
+    KeyLimits limits = limitsOf(a, tile, firstKey, count);
+    SmallVector<Value> maxima = emitScores(a, tile, a.scale, firstKey, from, count, limits);
+    Value shown = a.hidden ? mostVisible(a, tile, firstKey, count) : Value(), hidden;
+    Value corrections = emitSoftmax(a, maxima, from, count, shown, hidden);
+    if (shown) {
+      // Hidden keys whose weights are all zero need no values.
+      Value isSeen = isNotZero(code, code.sumOfLanes(hidden));
+      count = code.select(isSeen, count, code.smaller(shown, count));
+      limits.ends = visibleOf(a, tile, firstKey, count);
+    }
+    emitValues(a, corrections, firstKey, count, limits);
+  });
+  storeTile(a, query, tile.count);
+}
+
+static Attention prepare(VectorCode &code, const KernelBody &body,
+                         dataflow::AttentionAttr computes) {
+  int64_t rows = code.target.tileRows;
+  assert(rows <= kMostRows && rows <= code.lanes && code.lanes <= kMostLanes &&
+         "scratch is sized for every target");
+  Attention a{{code, rows, computes.getKeySize(), computes.getValueSize()},
+              computes.getScale().getValue().convertToFloat()};
+  setVisibility(a, computes.getVisibility(), computes.getHidden());
+  a.keyShare = computes.getKeyShare();
+  a.valueShare = computes.getValueShare();
+  a.headsTogether = std::gcd(a.keyShare, a.valueShare);
+  a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
+  a.result = KernelResult::load(code, body.arguments);
+  a.query = body.operand(code, 0);
+  loadRowSpaces(a, body, 1);
+  loadKeys(a, body, 1);
+  loadValues(a, body, 2);
+  loadBias(a, body, 3, computes.getBiasDistance());
+  loadScore(a, body);
+  a.scores = body.arguments.scratch(code);
+  a.scorePitch = code.integer(kKeyBlock);
+  a.accumulators = code.at(a.scores, rows * kKeyBlock);
+  Value next = code.at(a.accumulators, rows * a.valueVectors() * code.lanes);
+  for (Value *numbers : {&a.maxima, &a.sums}) {
+    *numbers = next;
+    next = code.at(next, kMostLanes);
+  }
+  a.keysTransposed =
+      loadLocations(a, body, computes.getFirstLocation(), computes.getHeadsOfLocations(),
+                    computes.getTapsOfLocations(), computes.getLocationFilters(), next);
+  return a;
+}
+
+template <> KernelScratch scratchOf(dataflow::AttentionAttr computes) {
+  uint64_t valueLanes = llvm::alignTo(computes.getValueSize(), kMostLanes);
+  ScratchElements keys =
+      transposedKeys(computes.getVisibility(), computes.getHidden(), computes.getKeySize());
+  ScratchElements locations = locationElements(
+      computes.getHeadsOfLocations(), computes.getTapsOfLocations(), computes.getLocationFilters());
+  uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + kNumbers * kMostLanes + keys.fixed;
+  return {(fixed + locations.fixed) * 4, (keys.perLongest + locations.perLongest) * 4};
+}
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {
+  Attention attention = prepare(code, body, computes);
+  overTiles(attention, body.arguments,
+            [&](Value query, Value last) { emitTile(attention, query, last); });
+}
+
+} // namespace heddle

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Weighted sums of values, in the order of the keys.
+#include "compiler/Target/Emitters/AttentionTile.h"
+
+#include "heddle/Abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+namespace {
+/// A row of V of the head at hand, and the scale of its codes; null of numbers.
+struct ValueLine {
+  Value address, scale = {};
+};
+} // namespace
+
+// Calls `key(j, line, carried)` for the keys firstKey + j, `from` <= j < `to`.
+static SmallVector<Value>
+overValues(AttentionTile &a, Value firstKey, Value from, Value to, SmallVector<Value> carried,
+           function_ref<SmallVector<Value>(Value j, ValueLine line, ValueRange carried)> key) {
+  VectorCode &code = a.code;
+  Value column = code.multiply(a.valueHead(), a.valueSize);
+  if (!a.isCached) {
+    Value values = code.at(code.at(a.value, column),
+                           code.multiply(code.add(a.firstKey, firstKey), a.valueStride));
+    auto lineOf = [&](Value j) {
+      return ValueLine{code.at(values, code.multiply(j, a.valueStride))};
+    };
+    Value pairs = code.multiply(code.divide(code.subtract(to, from), 2), 2);
+    Value end = code.add(from, pairs);
+    carried = code.loop(from, end, 2, carried, [&](Value j, ValueRange sums) {
+      Value second = code.add(j, 1);
+      return key(second, lineOf(second), key(j, lineOf(j), sums));
+    });
+    return code.loop(end, to, 1, carried,
+                     [&](Value j, ValueRange sums) { return key(j, lineOf(j), sums); });
+  }
+  Value firstBlock = code.multiply(code.divide(from, HEDDLE_BLOCK), HEDDLE_BLOCK);
+  return code.loop(firstBlock, to, HEDDLE_BLOCK, carried, [&](Value first, ValueRange outer) {
+    Value block = a.valueCache.blockAt(code, a.valueBlocks, code.add(firstKey, first));
+    Value begin = code.larger(code.subtract(from, first), code.integer(0));
+    Value end = code.smaller(code.subtract(to, first), code.integer(HEDDLE_BLOCK));
+    auto lineOf = [&](Value j) {
+      ValueLine line{a.valuePlaces.elementAt(code, block, j, column)};
+      if (a.valuePlaces.hasScales()) {
+        line.scale = code.loadScalar(a.valuePlaces.scaleAt(code, block, j, column));
+      }
+      return line;
+    };
+    return code.loop(begin, end, 1, outer, [&](Value j, ValueRange sums) {
+      return key(code.add(first, j), lineOf(j), sums);
+    });
+  });
+}
+
+SmallVector<ValueGroup> valueGroups(const AttentionTile &a) {
+  SmallVector<ValueGroup> groups;
+  int64_t most = std::min(a.valueVectors(), a.vectorsOfTile());
+  for (int64_t first = 0; first < a.valueVectors(); first += most) {
+    groups.push_back({first, std::min(most, a.valueVectors() - first)});
+  }
+  return groups;
+}
+
+Value isNotZero(VectorCode &code, Value number) {
+  return arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::UNE, number,
+                               code.number(0));
+}
+
+SmallVector<Value> addValues(AttentionTile &a, ValueGroup group, ArrayRef<Value> weights,
+                             Value firstKey, Value count, const KeyLimits &limits,
+                             SmallVector<Value> sums) {
+  VectorCode &code = a.code;
+  auto hasPart = [&](Value j, int64_t row, Value weight) {
+    Value isSeen = code.less(j, limits.ends[row]);
+    if (!limits.begins.empty()) {
+      isSeen = code.both(isSeen, code.less(limits.begins[row], code.add(j, 1)));
+    }
+    return a.hidden ? code.select(isSeen, isSeen, isNotZero(code, weight)) : isSeen;
+  };
+  auto key = [&](Value j, ValueLine line, ValueRange carried, bool isHiddenFromSome) {
+    SmallVector<Value> next(carried), loaded;
+    for (int64_t v = group.first; v < group.first + group.count; ++v) {
+      Value address = code.storedAt(line.address, code.integer(v * code.lanes), a.valueElement);
+      loaded.push_back(code.loadStored(address, a.valueElement, code.validLanes(v, a.valueSize)));
+    }
+    for (int64_t r = 0; r < a.rows; ++r) {
+      Value scalar = code.loadScalar(code.at(weights[r], j));
+      Value weight = code.broadcast(line.scale ? code.multiplyFloat(scalar, line.scale) : scalar);
+      for (int64_t v = 0; v < group.count; ++v) {
+        Value &sum = next[r * group.count + v];
+        Value with = code.fma(weight, loaded[v], sum);
+        // No product with zero: V may be infinite.
+        sum = isHiddenFromSome ? code.select(hasPart(j, r, scalar), with, sum) : with;
+      }
+    }
+    return next;
+  };
+  auto add = [&](Value from, Value to, bool isHiddenFromSome) {
+    sums =
+        overValues(a, firstKey, from, to, sums, [&](Value j, ValueLine line, ValueRange carried) {
+          return key(j, line, carried, isHiddenFromSome);
+        });
+  };
+  // The keys that all rows have, from `shared` on; before and after them, those of some.
+  Value shared = code.integer(0);
+  if (!limits.begins.empty()) {
+    Value from = code.smaller(limits.begins.front(), count);
+    shared = code.smaller(limits.begins.back(), count);
+    add(from, shared, true);
+  }
+  bool isMasked = a.visibility.to || a.hidden;
+  Value sharedEnd = isMasked ? code.larger(limits.ends.front(), shared) : count;
+  add(shared, sharedEnd, false);
+  if (isMasked) {
+    add(sharedEnd, count, true);
+  }
+  return sums;
+}
+
+} // namespace heddle

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rows that choose among columns, and rows that are their choices. What was chosen is integers in
+/// memory that another kernel wrote: whatever is there, nothing is read or written out of range.
+#include "compiler/Target/Emitters/Emitters.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace heddle {
+
+// Vectors of a row handled together.
+static constexpr int64_t kUnroll = 4;
+
+Value chosenNumber(VectorCode &code, Value numbers, Value row, int64_t limit) {
+  // As numbers without a sign, negative ones are above all others.
+  return arith::MinUIOp::create(code.builder, code.location, code.loadIndex(numbers, row),
+                                code.integer(limit - 1));
+}
+
+static void storeIndex(VectorCode &code, Value index, Value address) {
+  Value narrow = arith::TruncIOp::create(code.builder, code.location, code.i32, index);
+  LLVM::StoreOp::create(code.builder, code.location, narrow, address, /*alignment=*/4);
+}
+
+// --- top_k -----------------------------------------------------------------------------------
+
+template <> KernelScratch scratchOf(dataflow::TopKAttr) { return {}; }
+
+// An integer for an element and its column that orders elements as choices are ordered: its upper
+// half grows with the element, its lower half falls with the column. No element has the largest.
+static Value rankOf(VectorCode &code, Value row, Value column) {
+  OpBuilder &builder = code.builder;
+  Location location = code.location;
+  auto number = [&](int64_t value) {
+    return arith::ConstantIntOp::create(builder, location, code.i32, value);
+  };
+  Value element = code.loadScalar(code.at(row, column));
+  Value isNan =
+      arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, element, element);
+  // -0 + 0 is 0.
+  Value bits = arith::BitcastOp::create(builder, location, code.i32,
+                                        code.addFloat(element, code.number(0.0f)));
+  // Of negative numbers the one with the larger magnitude is smaller.
+  Value sign = arith::ShRSIOp::create(builder, location, bits, number(31));
+  Value flips =
+      arith::AndIOp::create(builder, location, sign, number(std::numeric_limits<int32_t>::max()));
+  Value ordered = arith::XOrIOp::create(builder, location, bits, flips);
+  ordered = code.select(isNan, number(std::numeric_limits<int32_t>::max()), ordered);
+  Value upper = arith::ShLIOp::create(builder, location,
+                                      arith::ExtSIOp::create(builder, location, code.i64, ordered),
+                                      code.integer(32));
+  return code.add(upper, code.subtract(code.integer(std::numeric_limits<int32_t>::max()), column));
+}
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::TopKAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  Value input = body.operand(code, 0);
+  int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
+  KernelResult values = KernelResult::load(code, arguments);
+  KernelResult choices = KernelResult::load(code, arguments, 1);
+  Value most = code.integer(std::numeric_limits<int64_t>::max());
+  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+    Value from = code.at(input, code.multiply(row, stride));
+    Value first = code.multiply(row, computes.getCount());
+    // One pass a choice: the largest of those that are smaller than the last.
+    code.loop(
+        code.integer(0), code.integer(computes.getCount()), 1, {most},
+        [&](Value choice, ValueRange last) {
+          Value none = code.integer(std::numeric_limits<int64_t>::min());
+          Value best = code.loop(code.integer(0), code.integer(computes.getColumns()), 1, {none},
+                                 [&](Value column, ValueRange carried) {
+                                   Value rank = rankOf(code, from, column);
+                                   Value isNext = code.both(code.less(rank, last[0]),
+                                                            code.less(carried[0], rank));
+                                   return SmallVector<Value>{code.select(isNext, rank, carried[0])};
+                                 })[0];
+          Value lower = arith::AndIOp::create(code.builder, code.location, best,
+                                              code.integer(std::numeric_limits<uint32_t>::max()));
+          Value column = code.subtract(code.integer(std::numeric_limits<int32_t>::max()), lower);
+          code.storeScalar(code.loadScalar(code.at(from, column)), values.at(code, row, choice));
+          storeIndex(code, column, choices.at(code, code.add(first, choice), code.integer(0)));
+          return SmallVector<Value>{best};
+        });
+  });
+}
+
+// --- order -----------------------------------------------------------------------------------
+
+// A counter for each group.
+template <> KernelScratch scratchOf(dataflow::OrderAttr computes) {
+  return {.fixed = static_cast<uint64_t>(computes.getGroups()) * sizeof(int64_t)};
+}
+
+namespace {
+/// A counter for each group, in scratch memory.
+struct Counters {
+  Value memory;
+
+  Value load(VectorCode &code, Value group) const {
+    return LLVM::LoadOp::create(code.builder, code.location, code.i64, at(code, group), 8);
+  }
+  void store(VectorCode &code, Value count, Value group) const {
+    LLVM::StoreOp::create(code.builder, code.location, count, at(code, group), 8);
+  }
+
+private:
+  Value at(VectorCode &code, Value group) const {
+    return code.bytesAt(memory, code.multiply(group, sizeof(int64_t)));
+  }
+};
+} // namespace
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::OrderAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  Value numbers = body.operand(code, 0);
+  Value rows = body.rows(code).count(code), groups = code.integer(computes.getGroups());
+  KernelResult result = KernelResult::load(code, arguments);
+  Counters counters{arguments.scratch(code)};
+  Value zero = code.integer(0);
+  code.loop(zero, groups, 1, [&](Value group) { counters.store(code, zero, group); });
+  code.loop(zero, rows, 1, [&](Value row) {
+    Value group = chosenNumber(code, numbers, row, computes.getGroups());
+    counters.store(code, code.add(counters.load(code, group), 1), group);
+  });
+  // From how many there are to where the first goes.
+  code.loop(zero, groups, 1, {zero}, [&](Value group, ValueRange before) {
+    Value next = code.add(before[0], counters.load(code, group));
+    counters.store(code, before[0], group);
+    return SmallVector<Value>{next};
+  });
+  code.loop(zero, rows, 1, [&](Value row) {
+    Value group = chosenNumber(code, numbers, row, computes.getGroups());
+    Value place = counters.load(code, group);
+    counters.store(code, code.add(place, 1), group);
+    Value isOwn = code.both(code.less(code.subtract(arguments.rowBegin, 1), place),
+                            code.less(place, arguments.rowEnd));
+    code.when(isOwn, [&] { storeIndex(code, row, result.at(code, place, zero)); });
+  });
+}
+
+// --- repeat and place_columns ----------------------------------------------------------------
+
+template <> KernelScratch scratchOf(dataflow::RepeatAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RepeatAttr computes) {
+  Value input = body.operand(code, 0);
+  int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
+  int64_t parts = body.kernel.getRows().parts();
+  emitRows(code, body, computes.getWidth(), [&](Value row) {
+    Value from = code.at(input, code.multiply(code.divide(row, parts), stride));
+    return [&code, from](Value column, int64_t valid) {
+      return code.loadVector(code.at(from, column), valid);
+    };
+  });
+}
+
+template <> KernelScratch scratchOf(dataflow::PlaceColumnsAttr) { return {}; }
+
+template <>
+void emit(VectorCode &code, const KernelBody &body, dataflow::PlaceColumnsAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  Value values = body.operand(code, 0), numbers = body.operand(code, 1);
+  int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
+  KernelResult result = KernelResult::load(code, arguments);
+  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+    Value to = result.at(code, row, code.integer(0));
+    code.overRow(computes.getColumns(), kUnroll, [&](Value column, int64_t valid) {
+      code.storeVector(code.splat(0), code.at(to, column), valid);
+    });
+    Value from = code.at(values, code.multiply(row, stride));
+    Value first = code.multiply(row, computes.getCount());
+    code.loop(code.integer(0), code.integer(computes.getCount()), 1, [&](Value choice) {
+      Value column = chosenNumber(code, numbers, code.add(first, choice), computes.getColumns());
+      code.storeScalar(code.loadScalar(code.at(from, choice)), code.at(to, column));
+    });
+  });
+}
+
+} // namespace heddle

@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Quantising rows, and the inner loop over their codes. One instruction of VNNI multiplies four
+/// codes of a row with four of each column of a vector. Without it vpmaddubsw does, whose sums of
+/// two products have 16 bits: codes of rows are made signed, so that magnitudes of at most 128 are
+/// multiplied with weights that take over their sign, and 2 * 128 * 127 fits. Both want one side
+/// without sign: codes of weights of 4 bits are that, and 2 * 15 * 127 fits anyway. Files may have
+/// weights of -128, for which that is too narrow: their codes are widened without VNNI. Machines
+/// with neither multiply numbers of 32 bits, of the same codes as those of VNNI.
+#include "compiler/Target/Emitters/ContractIntegers.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/ADT/bit.h"
+
+#include <limits>
+
+using namespace mlir;
+using heddle::transformer::codesTogether;
+
+namespace heddle {
+
+// The largest code of a row, what is taken from it where products are added in pairs, which want
+// codes with signs, and the largest code with sign.
+static constexpr int64_t kLargestCode = 255;
+static constexpr int64_t kSignedOffset = 128;
+static constexpr int64_t kLargestSigned = 127;
+// Behind codes there is room for the last vector of them.
+static constexpr int64_t kCodePadding = 16;
+// A scale and the code of zero, or the sum of codes.
+static constexpr int64_t kFactorBytes = kScaleBytes + int64_t(sizeof(int32_t));
+
+// --- integers in vectors ---------------------------------------------------------------------
+
+namespace {
+/// Lanes of 32 bits, and four codes in each.
+struct Words {
+  explicit Words(VectorCode &code)
+      : code(code), words(VectorType::get({code.lanes}, code.i32)),
+        bytes(VectorType::get({codesTogether * code.lanes}, code.builder.getI8Type())) {}
+
+  Value splat(int32_t value) const {
+    return arith::ConstantOp::create(code.builder, code.location,
+                                     DenseElementsAttr::get(words, value));
+  }
+  Value load(Value address) const {
+    return LLVM::LoadOp::create(code.builder, code.location, words, address, sizeof(int32_t));
+  }
+  /// One word, in all lanes.
+  Value broadcast(Value address) const {
+    Value word =
+        LLVM::LoadOp::create(code.builder, code.location, code.i32, address, sizeof(int32_t));
+    return vector::BroadcastOp::create(code.builder, code.location, words, word);
+  }
+  Value add(Value a, Value b) const {
+    return arith::AddIOp::create(code.builder, code.location, a, b);
+  }
+  Value subtract(Value a, Value b) const {
+    return arith::SubIOp::create(code.builder, code.location, a, b);
+  }
+  Value multiply(Value a, Value b) const {
+    return arith::MulIOp::create(code.builder, code.location, a, b);
+  }
+  Value inBytes(Value value) const {
+    return LLVM::BitcastOp::create(code.builder, code.location, bytes, value);
+  }
+  Value call(StringRef intrinsic, Type result, ValueRange arguments) const {
+    return LLVM::CallIntrinsicOp::create(code.builder, code.location, result,
+                                         code.builder.getStringAttr(intrinsic), arguments)
+        .getResults();
+  }
+  /// The nearest whole numbers, ties to even, of numbers between -2^22 and 2^22; of NaN anything.
+  Value nearest(Value numbers) const;
+  /// The lower 8 bits of each lane.
+  Value narrowed(Value value) const {
+    auto narrow = VectorType::get({code.lanes}, code.builder.getI8Type());
+    return arith::TruncIOp::create(code.builder, code.location, narrow, value);
+  }
+
+  VectorCode &code;
+  VectorType words, bytes;
+};
+
+/// Four codes of a row in every lane, as products take them.
+struct RowCodes {
+  Value codes;
+  /// Where products are added in pairs: their magnitudes.
+  Value magnitudes = {};
+};
+} // namespace
+
+Value Words::nearest(Value numbers) const {
+  if (code.target.integerProducts == IntegerProducts::Single) {
+    // 1.5 * 2^23: the sum has the whole number in its low bits, rounded as sums are.
+    constexpr float magic = 12582912.0f;
+    Value shifted = code.addFloat(numbers, code.splat(magic));
+    Value bits = LLVM::BitcastOp::create(code.builder, code.location, words, shifted);
+    return subtract(bits, splat(llvm::bit_cast<int32_t>(magic)));
+  }
+  if (code.lanes == 8) {
+    return call("llvm.x86.avx.cvt.ps2dq.256", words, {numbers});
+  }
+  constexpr int32_t asTheProcessorRounds = 4;
+  Value all =
+      arith::ConstantOp::create(code.builder, code.location, code.builder.getI16IntegerAttr(-1));
+  Value rounding = arith::ConstantOp::create(code.builder, code.location,
+                                             code.builder.getI32IntegerAttr(asTheProcessorRounds));
+  return call("llvm.x86.avx512.mask.cvtps2dq.512", words, {numbers, splat(0), all, rounding});
+}
+
+static RowCodes loadCodes(const Words &words, Value address, bool isSigned) {
+  VectorCode &code = words.code;
+  Value codes = words.inBytes(words.broadcast(address));
+  if (code.target.integerProducts != IntegerProducts::Pairs || isSigned) {
+    return {codes};
+  }
+  return {codes, LLVM::AbsOp::create(code.builder, code.location, words.bytes, codes,
+                                     /*is_int_min_poison=*/false)};
+}
+
+// Code number `number` of the four of each lane, in 32 bits.
+static Value codeOfFour(const Words &words, Value codes, int64_t number, bool hasSign) {
+  VectorCode &code = words.code;
+  SmallVector<int64_t> lanes;
+  for (int64_t lane = 0; lane < code.lanes; ++lane) {
+    lanes.push_back(lane * codesTogether + number);
+  }
+  Value narrow = vector::ShuffleOp::create(code.builder, code.location, codes, codes, lanes);
+  return hasSign
+             ? arith::ExtSIOp::create(code.builder, code.location, words.words, narrow).getResult()
+             : arith::ExtUIOp::create(code.builder, code.location, words.words, narrow).getResult();
+}
+
+// addFours() without any instruction for it.
+static Value addSingle(const Words &words, Value sums, Value withoutSign, Value withSign) {
+  for (int64_t number = 0; number < codesTogether; ++number) {
+    Value product = words.multiply(codeOfFour(words, withoutSign, number, /*hasSign=*/false),
+                                   codeOfFour(words, withSign, number, /*hasSign=*/true));
+    sums = words.add(sums, product);
+  }
+  return sums;
+}
+
+// `sums` and, lane by lane, the products of four codes without sign with four that have one: sums
+// of two products fit into 16 bits.
+static Value addFours(const Words &words, Value sums, Value withoutSign, Value withSign) {
+  VectorCode &code = words.code;
+  const bool isWide = code.lanes == 16;
+  if (code.target.integerProducts == IntegerProducts::Single) {
+    return addSingle(words, sums, withoutSign, withSign);
+  }
+  if (code.target.integerProducts == IntegerProducts::Fours) {
+    StringRef dot = isWide ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256";
+    return words.call(dot, words.words, {sums, withoutSign, withSign});
+  }
+  auto halves = VectorType::get({2 * code.lanes}, code.builder.getI16Type());
+  Value ones = arith::ConstantOp::create(code.builder, code.location,
+                                         DenseElementsAttr::get(halves, int16_t(1)));
+  Value pairs = words.call(isWide ? "llvm.x86.avx512.pmaddubs.w.512" : "llvm.x86.avx2.pmadd.ub.sw",
+                           halves, {withoutSign, withSign});
+  Value fours = words.call(isWide ? "llvm.x86.avx512.pmaddw.d.512" : "llvm.x86.avx2.pmadd.wd",
+                           words.words, {pairs, ones});
+  return words.add(sums, fours);
+}
+
+// The same of codes that all have signs, of which weights may be -128, whose magnitude has none:
+// every other code is widened to 16 bits, and then those between. Exact, at half of the rate.
+static Value addWidened(const Words &words, Value sums, Value codes, Value weights) {
+  VectorCode &code = words.code;
+  constexpr int16_t bits = 8;
+  auto halves = VectorType::get({2 * code.lanes}, code.builder.getI16Type());
+  Value shift =
+      arith::ConstantOp::create(code.builder, code.location, DenseElementsAttr::get(halves, bits));
+  auto inHalves = [&](Value bytes) -> Value {
+    return LLVM::BitcastOp::create(code.builder, code.location, halves, bytes);
+  };
+  auto upper = [&](Value pairs) -> Value {
+    return arith::ShRSIOp::create(code.builder, code.location, pairs, shift);
+  };
+  auto lower = [&](Value pairs) -> Value {
+    return upper(arith::ShLIOp::create(code.builder, code.location, pairs, shift));
+  };
+  const StringRef multiply =
+      code.lanes == 16 ? "llvm.x86.avx512.pmaddw.d.512" : "llvm.x86.avx2.pmadd.wd";
+  Value row = inHalves(codes), column = inHalves(weights);
+  sums = words.add(sums, words.call(multiply, words.words, {lower(row), lower(column)}));
+  return words.add(sums, words.call(multiply, words.words, {upper(row), upper(column)}));
+}
+
+// `sums` and, lane by lane, the products of four codes of a row with four weights of 8 bits.
+static Value addProducts(const Words &words, Value sums, const RowCodes &row, Value weights,
+                         bool isFull) {
+  VectorCode &code = words.code;
+  if (code.target.integerProducts != IntegerProducts::Pairs) {
+    return addFours(words, sums, row.codes, weights);
+  }
+  if (isFull) {
+    return addWidened(words, sums, row.codes, weights);
+  }
+  const bool isWide = code.lanes == 16;
+  Value withSign;
+  if (isWide) {
+    Value zeros = arith::ConstantOp::create(code.builder, code.location,
+                                            code.builder.getZeroAttr(words.bytes));
+    Value isNegative = arith::CmpIOp::create(code.builder, code.location, arith::CmpIPredicate::slt,
+                                             row.codes, zeros);
+    withSign = code.select(isNegative, words.subtract(zeros, weights), weights);
+  } else {
+    withSign = words.call("llvm.x86.avx2.psign.b", words.bytes, {weights, row.codes});
+  }
+  return addFours(words, sums, row.magnitudes, withSign);
+}
+
+// --- rows ------------------------------------------------------------------------------------
+
+// Bytes of the codes of `k` elements. Those of fewer than a vector are written as a vector.
+static int64_t codeBytes(int64_t k) {
+  return static_cast<int64_t>(llvm::alignTo(k, kCodePadding)) + kCodePadding;
+}
+static Value codeBytes(VectorCode &code, Value k) {
+  return code.multiply(code.add(code.divideUp(k, kCodePadding), 1), kCodePadding);
+}
+
+// The codes of `k` elements, and scale and zero of every `shared` of them.
+static int64_t bytesOf(int64_t k, int64_t shared) {
+  return codeBytes(k) + llvm::divideCeilSigned(k, shared) * kFactorBytes;
+}
+
+static transformer::QuantizedType quantizedOf(dataflow::BufferType weights) {
+  return cast<transformer::QuantizedType>(weights.getElementType());
+}
+
+QuantizedRows::QuantizedRows(dataflow::BufferType weights, dataflow::ContractAttr computes)
+    : PreparedRows(computes,
+                   bytesOf(computes.getK(), quantizedOf(weights).getGroupOf(computes.getK()))),
+      shared(quantizedOf(weights).getGroupOf(computes.getK())),
+      isSigned(quantizedOf(weights).hasZeros()) {}
+
+int64_t QuantizedRows::mostBytes(int64_t k) { return bytesOf(k, codesTogether); }
+
+namespace {
+/// The least and the largest of some numbers and 0 and, in `finite`, zero or, where one of them is
+/// infinite or no number, NaN: of every lane.
+struct Extent {
+  Value least, largest, finite;
+};
+} // namespace
+
+static Extent extentOf(VectorCode &code, Value from, int64_t width) {
+  // So many chains of maxima run side by side.
+  constexpr int64_t chains = 4;
+  auto take = [&](Value least, Value largest, Value finite, Value x) {
+    return SmallVector<Value>{code.minimum(x, least), code.maximum(x, largest),
+                              code.fma(x, code.splat(0), finite)};
+  };
+  const int64_t together = chains * code.lanes, whole = width / together * together;
+  SmallVector<Value> carried(3 * chains, code.splat(0));
+  carried = code.loop(
+      code.integer(0), code.integer(whole), together, carried, [&](Value i, ValueRange before) {
+        SmallVector<Value> next;
+        for (int64_t c = 0; c < chains; ++c) {
+          Value x = code.loadVector(code.at(from, code.add(i, c * code.lanes)));
+          llvm::append_range(next, take(before[3 * c], before[3 * c + 1], before[3 * c + 2], x));
+        }
+        return next;
+      });
+  for (int64_t column = whole; column < width; column += code.lanes) {
+    Value x = code.loadVector(code.at(from, column), std::min(code.lanes, width - column));
+    llvm::copy(take(carried[0], carried[1], carried[2], x), carried.begin());
+  }
+  for (int64_t c = 1; c < chains; ++c) {
+    carried[0] = code.minimum(carried[3 * c], carried[0]);
+    carried[1] = code.maximum(carried[3 * c + 1], carried[1]);
+    carried[2] = code.addFloat(carried[3 * c + 2], carried[2]);
+  }
+  return {carried[0], carried[1], carried[2]};
+}
+
+namespace {
+/// A scale, zero where numbers are so small that its inverse may be infinite, and its inverse, or
+/// zero.
+struct ScaleAndInverse {
+  Value scale, inverse;
+
+  static ScaleAndInverse of(VectorCode &code, Value scale) {
+    Value isZero = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OLT,
+                                         scale, code.number(std::numeric_limits<float>::min()));
+    Value inverse = code.divideFloat(code.number(1), scale);
+    return {code.select(isZero, code.number(0), scale),
+            code.select(isZero, code.number(0), inverse)};
+  }
+};
+} // namespace
+
+// Quantises `width` elements that share a scale to codes with sign: their codes, and at `factors`
+// scale and sum of codes.
+static void quantizeSigned(VectorCode &code, Value from, Value to, Value factors, int64_t width) {
+  Words words(code);
+  Extent extent = extentOf(code, from, width);
+  Value below = code.subtractFloat(code.splat(0), extent.least);
+  Value largest = code.maximumOfLanes(code.maximum(below, extent.largest));
+  const auto [scale, inverse] =
+      ScaleAndInverse::of(code, code.divideFloat(largest, code.number(kLargestSigned)));
+  Value inverses = code.broadcast(inverse);
+  auto quantizeVector = [&](Value column, int64_t valid, Value sums) {
+    Value x = code.loadVector(code.at(from, column), valid);
+    Value number = words.nearest(code.multiplyFloat(x, inverses));
+    number =
+        arith::MaxSIOp::create(code.builder, code.location, number, words.splat(-kLargestSigned));
+    number =
+        arith::MinSIOp::create(code.builder, code.location, number, words.splat(kLargestSigned));
+    LLVM::StoreOp::create(code.builder, code.location, words.narrowed(number),
+                          code.bytesAt(to, column), /*alignment=*/1);
+    return words.add(sums, number);
+  };
+  const int64_t whole = width / code.lanes * code.lanes;
+  SmallVector<Value> sums =
+      code.loop(code.integer(0), code.integer(whole), code.lanes, words.splat(0),
+                [&](Value column, ValueRange before) {
+                  return SmallVector<Value>{quantizeVector(column, code.lanes, before.front())};
+                });
+  Value sum = sums.front();
+  if (whole < width) {
+    sum = quantizeVector(code.integer(whole), width - whole, sum);
+  }
+  // So few codes have a sum that f32 holds, whatever the order.
+  Value exact = arith::SIToFPOp::create(code.builder, code.location, code.vector, sum);
+  code.storeScalar(code.addFloat(scale, code.sumOfLanes(extent.finite)), factors);
+  code.storeScalar(code.sumOfLanes(exact), code.bytesAt(factors, code.integer(kScaleBytes)));
+}
+
+// Quantises `width` elements that share a scale: their codes, and at `factors` scale and zero.
+static void quantize(VectorCode &code, Value from, Value to, Value factors, int64_t width) {
+  Words words(code);
+  Extent extent = extentOf(code, from, width);
+  Value below = code.maximumOfLanes(code.subtractFloat(code.splat(0), extent.least));
+  Value largest = code.maximumOfLanes(extent.largest);
+  Value codes = code.number(kLargestCode);
+  auto [scale, inverse] = ScaleAndInverse::of(
+      code, code.addFloat(code.divideFloat(largest, codes), code.divideFloat(below, codes)));
+  scale = code.addFloat(scale, code.sumOfLanes(extent.finite));
+  const bool hasSigns = code.target.integerProducts == IntegerProducts::Pairs;
+  Value zeros = words.nearest(code.broadcast(code.multiplyFloat(below, inverse)));
+  Value inverses = code.broadcast(inverse);
+  auto quantizeVector = [&](Value column, int64_t valid) {
+    Value x = code.loadVector(code.at(from, column), valid);
+    Value number = words.add(words.nearest(code.multiplyFloat(x, inverses)), zeros);
+    number = arith::MaxSIOp::create(code.builder, code.location, number, words.splat(0));
+    number = arith::MinSIOp::create(code.builder, code.location, number, words.splat(kLargestCode));
+    number = hasSigns ? words.subtract(number, words.splat(kSignedOffset)) : number;
+    LLVM::StoreOp::create(code.builder, code.location, words.narrowed(number),
+                          code.bytesAt(to, column), /*alignment=*/1);
+  };
+  constexpr int64_t unroll = 4;
+  code.overRow(width, unroll, quantizeVector);
+  code.storeScalar(scale, factors);
+  Value zero = hasSigns ? words.subtract(zeros, words.splat(kSignedOffset)) : zeros;
+  Value lane = vector::ExtractOp::create(code.builder, code.location, zero, ArrayRef<int64_t>{0});
+  LLVM::StoreOp::create(code.builder, code.location, lane,
+                        code.bytesAt(factors, code.integer(kScaleBytes)), sizeof(int32_t));
+}
+
+void QuantizedRows::emitGroup(VectorCode &code, Value from, Value to) const {
+  Value factors = code.bytesAt(to, code.integer(codeBytes(k)));
+  auto quantizePart = [&](Value number, int64_t width) {
+    Value first = code.multiply(number, shared);
+    const auto quantizeElements = isSigned ? quantizeSigned : quantize;
+    quantizeElements(code, code.at(from, first), code.bytesAt(to, first),
+                     code.bytesAt(factors, code.multiply(number, kFactorBytes)), width);
+  };
+  const int64_t whole = k / shared;
+  code.loop(code.integer(0), code.integer(whole), 1,
+            [&](Value number) { quantizePart(number, shared); });
+  if (k % shared != 0) {
+    quantizePart(code.integer(whole), k % shared);
+  }
+}
+
+// --- tiles -----------------------------------------------------------------------------------
+
+// Eight steps of k from `k` on with codes of 4 bits: the lower halves of a vector of bytes are four
+// of them, the upper halves the next four. Bytes are loaded for each half: tiles of all rows have
+// no registers for both, and loads that are not volatile would become one.
+static SmallVector<Value> stepOfHalves(const TileColumns &tile, Value codes, Value inPanel, Value k,
+                                       ValueRange sums) {
+  VectorCode &code = tile.code;
+  Words words(code);
+  constexpr int32_t lowerHalves = 0x0F0F0F0F;
+  Value row = code.bytesAt(codes, code.multiply(inPanel, tile.layout.rowBytes));
+  SmallVector<Value> next(sums);
+  for (const bool isUpper : {false, true}) {
+    SmallVector<Value> weights;
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      int64_t column = tile.first + v * code.lanes;
+      Value bytes = LLVM::LoadOp::create(code.builder, code.location, words.words,
+                                         code.bytesAt(row, code.integer(column * codesTogether)),
+                                         sizeof(int32_t),
+                                         /*isVolatile=*/true);
+      if (isUpper) {
+        bytes = arith::ShRUIOp::create(code.builder, code.location, bytes, words.splat(4));
+      }
+      weights.push_back(words.inBytes(
+          arith::AndIOp::create(code.builder, code.location, bytes, words.splat(lowerHalves))));
+    }
+    for (size_t r = 0; r < tile.rows.size(); ++r) {
+      Value place = code.bytesAt(tile.rows[r], code.add(k, isUpper ? codesTogether : 0));
+      const RowCodes rowCodes = loadCodes(words, place, /*isSigned=*/true);
+      for (int64_t v = 0; v < tile.vectors; ++v) {
+        Value &sum = next[r * tile.vectors + v];
+        sum = addFours(words, sum, weights[v], rowCodes.codes);
+      }
+    }
+  }
+  return next;
+}
+
+// Four steps of k from `k` on: a vector of weights for each of the columns times four codes of
+// every row.
+static SmallVector<Value> step(const TileColumns &tile, Value codes, Value inPanel, Value k,
+                               ValueRange sums) {
+  VectorCode &code = tile.code;
+  Words words(code);
+  Value panelRow = code.bytesAt(codes, code.multiply(inPanel, tile.layout.rowBytes));
+  SmallVector<Value> weights;
+  for (int64_t v = 0; v < tile.vectors; ++v) {
+    int64_t column = tile.first + v * code.lanes;
+    weights.push_back(
+        words.inBytes(words.load(code.bytesAt(panelRow, code.integer(column * codesTogether)))));
+  }
+  SmallVector<Value> next;
+  for (size_t r = 0; r < tile.rows.size(); ++r) {
+    RowCodes row = loadCodes(words, code.bytesAt(tile.rows[r], k), /*isSigned=*/false);
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      next.push_back(addProducts(words, sums[r * tile.vectors + v], row, weights[v],
+                                 tile.layout.quantized.getFull()));
+    }
+  }
+  return next;
+}
+
+// The sums of the steps [begin, end) of k, the first of which has its weights at `codes`.
+static SmallVector<Value> steps(const TileColumns &tile, Value codes, Value begin, Value end) {
+  SmallVector<Value> sums(tile.rows.size() * tile.vectors, Words(tile.code).splat(0));
+  return tile.steps(begin, end, sums, [&](Value inPanel, Value k, ValueRange sums) {
+    return tile.layout.hasZeros() ? stepOfHalves(tile, codes, inPanel, k, sums)
+                                  : step(tile, codes, inPanel, k, sums);
+  });
+}
+
+namespace {
+/// What makes sums of products the numbers that they stand for: the scales of columns and, in i32,
+/// their sums of codes, or in f32 codes of zero with the other sign.
+struct ColumnFactors {
+  SmallVector<Value> scales, others;
+};
+} // namespace
+
+static ColumnFactors loadFactors(const TileColumns &tile, Value head) {
+  VectorCode &code = tile.code;
+  Words words(code);
+  GroupHead loaded = GroupHead::load(code, tile.layout, head, tile.first, tile.vectors);
+  ColumnFactors factors{std::move(loaded.scales), {}};
+  for (Value zeros : loaded.zeros) {
+    factors.others.push_back(arith::SIToFPOp::create(code.builder, code.location, code.vector,
+                                                     words.subtract(words.splat(0), zeros)));
+  }
+  if (tile.layout.hasZeros()) {
+    return factors;
+  }
+  const int64_t scaleBytes = tile.layout.columns * tile.layout.quantized.getScaleBytes();
+  Value sums = code.bytesAt(head, code.integer(scaleBytes));
+  for (int64_t v = 0; v < tile.vectors; ++v) {
+    factors.others.push_back(words.load(code.at(sums, tile.first + v * code.lanes)));
+  }
+  return factors;
+}
+
+// The sums of what shares scale number `number` of a row in f32, with the scales and what else is
+// before codes at `head`, added to those `before` it if there are any.
+static SmallVector<Value> finish(const TileColumns &tile, ValueRange sums, Value head, Value number,
+                                 ValueRange before) {
+  VectorCode &code = tile.code;
+  Words words(code);
+  Value factors =
+      code.add(codeBytes(code, tile.entry.getArgument(K)), code.multiply(number, kFactorBytes));
+  const ColumnFactors columns = loadFactors(tile, head);
+  auto toFloat = [&](Value integers) -> Value {
+    return arith::SIToFPOp::create(code.builder, code.location, code.vector, integers);
+  };
+  SmallVector<Value> after;
+  for (size_t r = 0; r < tile.rows.size(); ++r) {
+    Value factor = code.bytesAt(tile.rows[r], factors);
+    Value scale = code.broadcast(code.loadScalar(factor));
+    Value second = code.bytesAt(factor, code.integer(kScaleBytes));
+    Value other =
+        tile.layout.hasZeros() ? code.broadcast(code.loadScalar(second)) : words.broadcast(second);
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      const size_t index = r * tile.vectors + v;
+      Value exact =
+          tile.layout.hasZeros()
+              ? code.fma(other, columns.others[v], toFloat(sums[index]))
+              : toFloat(words.subtract(sums[index], words.multiply(other, columns.others[v])));
+      Value factorOfBoth = code.multiplyFloat(scale, columns.scales[v]);
+      after.push_back(before.empty() ? code.multiplyFloat(exact, factorOfBoth)
+                                     : code.fma(exact, factorOfBoth, before[index]));
+    }
+  }
+  return after;
+}
+
+// The sums of all of k, of some rows of a tile.
+static SmallVector<Value> multiplyRows(const TileColumns &tile) {
+  VectorCode &code = tile.code;
+  const PanelLayout &layout = tile.layout;
+  Value weights = tile.entry.getArgument(Weights);
+  // Codes beyond the last of k are multiplied with zeros.
+  const int64_t together = layout.together();
+  Value k = code.multiply(code.divideUp(tile.entry.getArgument(K), together), together);
+  if (layout.group == PanelLayout::allSteps) {
+    Value codes = code.bytesAt(weights, code.integer(layout.headBytes));
+    return finish(tile, steps(tile, codes, code.integer(0), k), weights, code.integer(0), {});
+  }
+  auto ofGroup = [&](Value begin, ValueRange before) {
+    Value number = code.divide(begin, layout.group);
+    Value head = code.bytesAt(weights, code.multiply(number, layout.groupBytes()));
+    Value codes = code.bytesAt(head, code.integer(layout.headBytes));
+    Value end = code.smaller(code.add(begin, layout.group), k);
+    return finish(tile, steps(tile, codes, begin, end), head, number, before);
+  };
+  return code.loop(code.integer(layout.group), k, layout.group, ofGroup(code.integer(0), {}),
+                   ofGroup);
+}
+
+// Rows of which the sums of one group and those of all groups have room in registers, beside
+// weights and a row's codes. Where there are 16 registers they are in memory rather than that
+// weights are read again for every row.
+static size_t rowsAtOnce(const TileColumns &tile) {
+  constexpr int64_t registers = 32, others = 2;
+  const bool hasThem = tile.code.lanes == 16 && tile.layout.group > 0;
+  return hasThem ? (registers - others - tile.vectors) / (2 * tile.vectors) : tile.rows.size();
+}
+
+void emitIntegerTile(const TileColumns &tile) {
+  const size_t most = rowsAtOnce(tile);
+  for (size_t first = 0; first < tile.rows.size(); first += most) {
+    TileColumns part{tile.code,
+                     tile.layout,
+                     tile.entry,
+                     tile.rows.slice(first, std::min(most, tile.rows.size() - first)),
+                     tile.first,
+                     tile.vectors,
+                     tile.asks && first == 0};
+    SmallVector<Value> ofPart = multiplyRows(part);
+    for (size_t i = 0; i < ofPart.size(); ++i) {
+      const auto vector = static_cast<int64_t>(i) % tile.vectors;
+      tile.code.storeVector(ofPart[i],
+                            tile.sumAt(static_cast<int64_t>(first + i / tile.vectors), vector));
+    }
+  }
+}
+
+} // namespace heddle

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rows of products that do not multiply f32: what tiles read of them is prepared in scratch, block
+/// by block, each row for itself.
+#ifndef HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTROWS_H
+#define HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTROWS_H
+
+#include "compiler/Target/Emitters/VectorCode.h"
+
+#include <memory>
+
+namespace heddle {
+
+/// How rows lie in scratch: the columns of each group of the product after each other, in whole
+/// cache lines.
+class PreparedRows {
+public:
+  virtual ~PreparedRows() = default;
+
+  /// Those of a product with these weights; null where it multiplies f32.
+  static std::unique_ptr<PreparedRows> of(const VectorCode &code, dataflow::BufferType weights,
+                                          dataflow::ContractAttr computes);
+  /// The most bytes of a row, for any weights and target.
+  static int64_t mostBytes(dataflow::ContractAttr computes);
+
+  /// Bytes of a row, and elements of f32 in the place of those of a group.
+  int64_t rowBytes() const { return groups * bytesOfGroup; }
+  int64_t groupElements() const { return bytesOfGroup / int64_t(sizeof(float)); }
+
+  /// Prepares a row.
+  void emitRow(VectorCode &code, mlir::Value from, mlir::Value to) const;
+
+protected:
+  PreparedRows(dataflow::ContractAttr computes, int64_t bytesOfGroup);
+
+  /// Prepares the columns of a group.
+  virtual void emitGroup(VectorCode &code, mlir::Value from, mlir::Value to) const = 0;
+
+  const int64_t k;
+
+private:
+  const int64_t groups;
+  const int64_t bytesOfGroup;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTROWS_H

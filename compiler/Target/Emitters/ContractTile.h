@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The register tile of matrix products, and how the weights lie that it reads. A tile function is
+/// shared by all products of a target.
+#ifndef HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTTILE_H
+#define HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTTILE_H
+
+#include "compiler/Target/Emitters/VectorCode.h"
+
+#include <string>
+
+namespace heddle {
+
+/// How a matrix lies in panels (Encoding.cpp), and what it is multiplied with.
+struct PanelLayout {
+  /// What an element is stored as, of quantised weights a code, and the bytes of a row of a panel;
+  /// two rows of codes of 4 bits share bytes.
+  mlir::Type element;
+  int64_t rowBytes;
+  /// What is multiplied: codes and bf16 that are not widened have tiles of their own
+  /// (ContractIntegers.h, ContractBf16.h).
+  dataflow::Arithmetic arithmetic;
+  /// Steps of k that share scales: 0 for weights without scales, allSteps for one scale a column.
+  int64_t group;
+  static constexpr int64_t allSteps = -1;
+  /// Columns of a panel, and the bytes that they have before the codes of a group.
+  int64_t columns;
+  int64_t headBytes;
+  /// The type of quantised weights; null for others.
+  transformer::QuantizedType quantized;
+
+  /// The layout of a matrix [n, k] with elements of a type.
+  static PanelLayout of(const VectorCode &code, mlir::Type type, int64_t k,
+                        dataflow::Arithmetic arithmetic);
+  /// The same in f32.
+  PanelLayout unpacked(VectorCode &code) const {
+    return of(code, code.f32, 0, dataflow::Arithmetic::F32);
+  }
+
+  bool hasZeros() const { return quantized && quantized.hasZeros(); }
+  int64_t panelBytes(int64_t k) const;
+  /// Bytes of a group of steps and of what is before their codes.
+  int64_t groupBytes() const { return headBytes + group * rowBytes; }
+  /// Steps of k that a tile does at once, and that are written out in its loop.
+  int64_t together() const;
+  int64_t unroll() const;
+  /// Cache lines that a round of the tile's loop reads of a panel, and that it asks for.
+  int64_t linesRead() const;
+  int64_t linesAsked() const { return linesRead() / 2; }
+  /// As names of functions have it; none for f32.
+  std::string suffix() const;
+};
+
+/// What columns of a panel have before the codes of a group, a vector of each for every one of
+/// columns: scales in f32 and, of codes of 4 bits, codes of zero in i32.
+struct GroupHead {
+  llvm::SmallVector<mlir::Value> scales, zeros;
+
+  /// That of `vectors` vectors of columns from number `first` on.
+  static GroupHead load(VectorCode &code, const PanelLayout &layout, mlir::Value head,
+                        int64_t first, int64_t vectors);
+};
+
+/// Writes the panel of [n, k] at `from`, in the layout of quantised weights, to `to` in f32.
+void unpackPanel(VectorCode &code, const PanelLayout &layout, int64_t k, mlir::Value from,
+                 mlir::Value to);
+
+/// The arguments of a tile function, in order (callTile).
+enum TileArgument : uint8_t { Rows, Stride, Weights, K, Sums, Ahead, Step };
+
+/// Some columns of a tile and the rows that they are multiplied with, while its code is written.
+struct TileColumns {
+  VectorCode &code;
+  const PanelLayout &layout;
+  mlir::Block &entry;
+  llvm::ArrayRef<mlir::Value> rows;
+  /// The first one, and how many vectors of them.
+  int64_t first, vectors;
+  /// Whether memory is asked for.
+  bool asks;
+
+  /// What is left to say of a loop over k: the sums after one step, or after those that are done
+  /// together, from step `k` on, number `inPanel` of the loop.
+  using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value inPanel, mlir::Value k,
+                                                                 mlir::ValueRange sums)>;
+  /// The sums after steps [begin, end) of k, whose number is a multiple of those done together.
+  llvm::SmallVector<mlir::Value> steps(mlir::Value begin, mlir::Value end, mlir::ValueRange sums,
+                                       Step step) const;
+  /// Where a vector of the sums of a row is written, and writing all of them.
+  mlir::Value sumAt(int64_t row, int64_t vector) const;
+  void store(mlir::ValueRange sums) const;
+};
+
+/// Which of the tile functions for a number of rows and columns: whether there is a list of where
+/// rows are, and whether it asks for memory.
+struct TileKind {
+  bool isListed, asks;
+};
+
+/// Calls the tile function for `count` rows, a number from 1 to the target's tile, and for so many
+/// columns: those of a panel, or the whole vectors that hold those of a last one. Arguments, in
+/// order: rows [rows, k], or as PreparedRows has them, with `stride` elements of f32
+/// between rows, or a list of where each is; weights
+/// in their layout; k; sums [rows][panelColumns], which are written; and memory to be asked for:
+/// `ahead`, `step` bytes for every step of k.
+void callTile(VectorCode &code, const PanelLayout &layout, mlir::func::FuncOp kernel,
+              mlir::Value count, int64_t width, TileKind kind, mlir::ValueRange arguments);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTTILE_H

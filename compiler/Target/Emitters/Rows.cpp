@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Kernels that go over rows once: element-wise maths, table look-ups, pooling of sequences.
+#include "compiler/Target/Emitters/Emitters.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace heddle {
+
+// Vectors of a row handled together, so that their latencies overlap.
+static constexpr int64_t kUnroll = 4;
+
+void emitRows(
+    VectorCode &code, const KernelBody &body, int64_t width,
+    llvm::function_ref<std::function<Value(Value column, int64_t valid)>(Value row)> elementsOf) {
+  const KernelArguments &arguments = body.arguments;
+  Epilogue epilogue(code, body);
+  KernelResult result = KernelResult::load(code, arguments);
+  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+    auto element = elementsOf(row);
+    Value to = result.at(code, row, code.integer(0));
+    code.overRow(width, kUnroll, [&](Value column, int64_t valid) {
+      Value value = epilogue.apply(code, element(column, valid), row, column, valid);
+      code.storeVector(value, code.at(to, column), valid);
+    });
+    if (body.kernel.getNorm()) {
+      emitRowNorm(code, body, to, width);
+    }
+  });
+}
+
+template <> KernelScratch scratchOf(dataflow::RowsAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAttr computes) {
+  Value input = body.operand(code, 0);
+  int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
+  emitRows(code, body, computes.getWidth(), [&](Value row) {
+    Value from = code.at(input, code.multiply(row, stride));
+    return [&code, from](Value column, int64_t valid) {
+      return code.loadVector(code.at(from, column), valid);
+    };
+  });
+}
+
+namespace {
+/// A row of a table: its first element, and what they are multiplied with; null for 1.
+struct TableRow {
+  Value elements, scale;
+  /// Where scales and codes of zero are, of codes that are not in panels.
+  Value scales = {}, zeros = {};
+};
+
+/// A table of f32, bf16 or quantised rows, row after row or in the panels that a product reads
+/// (Encoding.cpp). All elements of a vector have one scale.
+struct Table {
+  Value memory;
+  dataflow::BufferType type;
+  /// What an element is stored as, and the bytes of all rows that lie between each other's.
+  Type element;
+  int64_t panelBytes;
+  /// Elements between two of a row: so many rows lie in turns, each with so many codes together.
+  int64_t stride;
+  int64_t together = 1;
+  /// The type of codes, in panels or not; null for others.
+  heddle::transformer::QuantizedType quantized = {};
+
+  /// Where it is encoded, `arithmetic` is that of the products.
+  static Table load(VectorCode &code, const KernelBody &body, int64_t operand, bool isEncoded,
+                    dataflow::Arithmetic arithmetic) {
+    dataflow::BufferType type = body.kernel.getOperandBuffer(operand);
+    Type element = type.getElementType();
+    int64_t stride = isEncoded ? code.target.panelColumns : 1;
+    const int64_t together = isEncoded ? dataflow::elementsTogether(arithmetic) : 1;
+    const auto elements = static_cast<int64_t>(llvm::alignTo(type.getWidth(), together));
+    int64_t rowBytes = storedAs(element, isEncoded ? elements : type.getWidth()).bytes();
+    auto quantized = dyn_cast<heddle::transformer::QuantizedType>(element);
+    if (quantized && isEncoded) {
+      // The target refuses rows with more than one scale.
+      rowBytes = (together > 1 ? 2 : 1) * kScaleBytes + elements;
+    }
+    return {body.operand(code, operand),
+            type,
+            quantized ? quantized.getCodes() : element,
+            stride * rowBytes,
+            stride,
+            together,
+            quantized};
+  }
+
+  TableRow at(VectorCode &code, Value row) const {
+    Value panel = code.bytesAt(memory, code.multiply(code.divide(row, stride), panelBytes));
+    Value number = stride == 1 ? code.integer(0) : code.remainder(row, stride);
+    if (!quantized) {
+      return {code.storedAt(panel, code.multiply(number, together), element), Value()};
+    }
+    if (stride == 1) {
+      const int64_t width = type.getWidth();
+      return {code.bytesAt(panel, code.integer(quantized.getCodesOffset(width))), Value(), panel,
+              code.bytesAt(panel, code.integer(quantized.getZerosOffset(width)))};
+    }
+    const int64_t head = (together == 1 ? 1 : 2) * stride * kScaleBytes;
+    Value codes = code.bytesAt(panel, code.integer(head));
+    return {code.storedAt(codes, code.multiply(number, together), element),
+            code.broadcast(code.loadScalar(code.at(panel, number)))};
+  }
+
+  /// Asks for what loadVector() reads of a row in panels, where each element is in a cache line of
+  /// its own: the second level takes twice as many requests at a time as the loads alone would
+  /// make.
+  void prefetch(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
+    for (int64_t lane = 0; lane < valid; lane += together) {
+      code.prefetch(code.storedAt(row.elements, placeOf(code, column, lane), element));
+    }
+  }
+
+  /// Elements of a row from `column` on.
+  Value loadVector(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
+    if (row.scales) {
+      return loadCodes(code, row, column, valid);
+    }
+    Value loaded =
+        stride == 1 ? code.loadStored(code.storedAt(row.elements, column, element), element, valid)
+                    : loadApart(code, row, column, valid);
+    return row.scale ? code.multiplyFloat(loaded, row.scale) : loaded;
+  }
+
+private:
+  /// Codes of a row that lie side by side, with the scale of their group.
+  Value loadCodes(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
+    Value group = code.divide(column, quantized.getGroupOf(type.getWidth()));
+    Type scales = quantized.getScales();
+    Value scale =
+        code.broadcast(code.loadStoredScalar(code.storedAt(row.scales, group, scales), scales));
+    Value codes =
+        quantized.hasZeros()
+            ? loadHalves(code, row, group, column, valid)
+            : code.loadStored(code.storedAt(row.elements, column, element), element, valid);
+    return code.multiplyFloat(codes, scale);
+  }
+  /// Codes of 4 bits, less the code of zero of their group. A column is even.
+  Value loadHalves(VectorCode &code, const TableRow &row, Value group, Value column,
+                   int64_t valid) const {
+    constexpr int64_t inByte = 2;
+    constexpr int32_t bits = 4, mask = 15;
+    auto words = VectorType::get({code.lanes}, code.i32);
+    auto constant = [&](ArrayRef<int32_t> values) -> Value {
+      return arith::ConstantOp::create(code.builder, code.location,
+                                       DenseElementsAttr::get(words, values));
+    };
+    Value pairs = loadBytes(code, code.bytesAt(row.elements, code.divide(column, inByte)),
+                            llvm::divideCeilSigned(valid, inByte));
+    SmallVector<int64_t> places;
+    SmallVector<int32_t> shifts;
+    for (int64_t lane = 0; lane < code.lanes; ++lane) {
+      places.push_back(lane / inByte);
+      shifts.push_back(static_cast<int32_t>(lane % inByte) * bits);
+    }
+    Value wide = arith::ExtUIOp::create(code.builder, code.location,
+                                        VectorType::get({code.lanes / inByte}, code.i32), pairs);
+    wide = vector::ShuffleOp::create(code.builder, code.location, wide, wide, places);
+    wide = arith::ShRUIOp::create(code.builder, code.location, wide, constant(shifts));
+    wide = arith::AndIOp::create(code.builder, code.location, wide, constant(mask));
+    Value byte = LLVM::LoadOp::create(code.builder, code.location, code.builder.getI8Type(),
+                                      code.bytesAt(row.zeros, code.divide(group, inByte)),
+                                      /*alignment=*/1);
+    Value zero = arith::ExtUIOp::create(code.builder, code.location, code.i32, byte);
+    Value shift = arith::TruncIOp::create(code.builder, code.location, code.i32,
+                                          code.multiply(code.remainder(group, inByte), bits));
+    zero = arith::ShRUIOp::create(code.builder, code.location, zero, shift);
+    zero = vector::BroadcastOp::create(code.builder, code.location, words, zero);
+    zero = arith::AndIOp::create(code.builder, code.location, zero, constant(mask));
+    wide = arith::SubIOp::create(code.builder, code.location, wide, zero);
+    return arith::SIToFPOp::create(code.builder, code.location, code.vector, wide);
+  }
+  /// The first `valid` of half as many bytes as a vector has lanes.
+  static Value loadBytes(VectorCode &code, Value address, int64_t valid) {
+    auto bytes = VectorType::get({code.lanes / 2}, code.builder.getI8Type());
+    if (valid == bytes.getNumElements()) {
+      return LLVM::LoadOp::create(code.builder, code.location, bytes, address, /*alignment=*/1);
+    }
+    SmallVector<bool> first(bytes.getNumElements(), false);
+    std::fill_n(first.begin(), valid, true);
+    auto type = VectorType::get(bytes.getShape(), code.builder.getI1Type());
+    Value mask = arith::ConstantOp::create(code.builder, code.location,
+                                           DenseElementsAttr::get(type, ArrayRef<bool>(first)));
+    Value zeros =
+        arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(bytes));
+    return LLVM::MaskedLoadOp::create(code.builder, code.location, bytes, address, mask, zeros,
+                                      /*alignment=*/1);
+  }
+  /// The element `lane` after a column, which is a multiple of those together, from the row's
+  /// first.
+  Value placeOf(VectorCode &code, Value column, int64_t lane) const {
+    return code.add(code.multiply(column, stride),
+                    lane / together * together * stride + lane % together);
+  }
+  Value loadApart(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
+    Value loaded = code.splat(0.0f);
+    for (int64_t lane = 0; lane < valid; ++lane) {
+      Value place = placeOf(code, column, lane);
+      loaded = vector::InsertOp::create(
+          code.builder, code.location,
+          code.loadStoredScalar(code.storedAt(row.elements, place, element), element), loaded,
+          lane);
+    }
+    return loaded;
+  }
+};
+} // namespace
+
+template <> KernelScratch scratchOf(dataflow::GatherAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::GatherAttr computes) {
+  int64_t lookups = computes.getLookups();
+  Value positions = body.rows(code).positions(code);
+  SmallVector<Value> ids;
+  SmallVector<Table> tables;
+  for (int64_t i = 0; i < lookups; ++i) {
+    ids.push_back(body.operand(code, 2 * i));
+    tables.push_back(
+        Table::load(code, body, 2 * i + 1, computes.isEncoded(i), computes.getArithmetic()));
+  }
+  for (size_t i = 0; i < computes.getPositionOffsets().size(); ++i) {
+    tables.push_back(
+        Table::load(code, body, 2 * lookups + i, /*isEncoded=*/false, dataflow::Arithmetic::F32));
+  }
+  emitRows(code, body, computes.getWidth(), [&](Value row) {
+    SmallVector<TableRow> rows, nextRows;
+    Value next = code.smaller(code.add(row, 1), code.subtract(body.arguments.rowEnd, 1));
+    for (int64_t i = 0; i < lookups; ++i) {
+      rows.push_back(tables[i].at(code, code.loadIndex(ids[i], row)));
+      nextRows.push_back(computes.isEncoded(i) ? tables[i].at(code, code.loadIndex(ids[i], next))
+                                               : TableRow());
+    }
+    for (auto [i, offset] : llvm::enumerate(computes.getPositionOffsets())) {
+      Value position = code.add(code.loadIndex(positions, row), offset);
+      rows.push_back(tables[lookups + i].at(code, position));
+    }
+    return [&code, computes, rows, nextRows, tables](Value column, int64_t valid) {
+      for (auto [i, next] : llvm::enumerate(nextRows)) {
+        if (next.elements) {
+          tables[i].prefetch(code, next, column, valid);
+        }
+      }
+      Value sum;
+      for (auto [i, from] : llvm::enumerate(rows)) {
+        Value next = tables[i].loadVector(code, from, column, valid);
+        float scale = static_cast<int64_t>(i) < computes.getLookups() ? computes.getScale(i) : 1.0f;
+        next = scale == 1.0f ? next : code.multiplyFloat(next, code.splat(scale));
+        sum = sum ? code.addFloat(sum, next) : next;
+      }
+      return sum;
+    };
+  });
+}
+
+// The mean, sum or maximum of one column vector over the rows [first, end).
+static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, int64_t stride,
+                        Value first, Value end, Value column, int64_t valid) {
+  auto load = [&](Value row) {
+    return code.loadVector(code.at(input, code.add(code.multiply(row, stride), column)), valid);
+  };
+  if (kind == dataflow::PoolKind::Cls) {
+    return load(first);
+  }
+  bool sums = kind != dataflow::PoolKind::Max;
+  Value initial = code.splat(sums ? 0.0f : -std::numeric_limits<float>::infinity());
+  Value pooled = code.loop(first, end, 1, {initial}, [&](Value row, ValueRange carried) {
+    Value x = load(row);
+    return SmallVector<Value>{sums ? code.addFloat(carried[0], x)
+                                   : code.maximumOrNan(x, carried[0])};
+  })[0];
+  if (kind != dataflow::PoolKind::Mean) {
+    return pooled;
+  }
+  Value count =
+      arith::SIToFPOp::create(code.builder, code.location, code.f32, code.subtract(end, first));
+  return code.divideFloat(pooled, code.broadcast(count));
+}
+
+namespace {
+/// Which rows of the input become a row.
+struct PooledRows {
+  Value sequenceOf, positions; // of the result's rows
+  Value offsets;               // of the input's
+  int64_t count;               // how many; 0: all of the sequence
+  bool areChoices;             // those of row r begin at r * count
+
+  static PooledRows load(VectorCode &code, const KernelBody &body) {
+    RowSpace finer = *body.kernel.getOperandBuffer(0).getRowSpace();
+    RowFields rows = body.rows(code);
+    return {rows.sequenceOf(code), rows.positions(code),
+            body.arguments.rows(code, finer).offsets(code), *body.kernel.getRows().rowsFrom(finer),
+            finer.isSplit()};
+  }
+
+  /// The first and past the last; the last block of a sequence may have fewer than others.
+  std::pair<Value, Value> of(VectorCode &code, Value row) const {
+    if (areChoices && count > 0) {
+      Value begin = code.multiply(row, count);
+      return {begin, code.add(begin, count)};
+    }
+    Value sequence = code.loadIndex(sequenceOf, row);
+    Value first = code.loadIndex(offsets, sequence);
+    Value end = code.loadIndex(offsets, code.add(sequence, 1));
+    if (count == 0) {
+      return {first, end};
+    }
+    first = code.add(first, code.multiply(code.loadIndex(positions, row), count));
+    return {first, code.smaller(code.add(first, count), end)};
+  }
+};
+} // namespace
+
+template <> KernelScratch scratchOf(dataflow::PoolAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::PoolAttr computes) {
+  Value input = body.operand(code, 0);
+  int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
+  PooledRows pooled = PooledRows::load(code, body);
+  emitRows(code, body, computes.getWidth(), [&](Value row) {
+    auto [first, end] = pooled.of(code, row);
+    return [&code, computes, input, stride, first = first, end = end](Value column, int64_t valid) {
+      return poolColumn(code, computes.getKind(), input, stride, first, end, column, valid);
+    };
+  });
+}
+
+} // namespace heddle

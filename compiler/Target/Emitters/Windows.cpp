@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Windows that slide over the rows of sequences, channels along vectors: over places in a line, or
+/// over the pixels of images. Elements outside the sequence are left out of sums, whose terms are
+/// in the order of the window.
+#include "compiler/Target/Emitters/Windows.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace heddle {
+
+using dataflow::SlideKind;
+
+SlideSource::SlideSource(VectorCode &code, const KernelBody &body, dataflow::SlideAttr slide,
+                         unsigned weights)
+    : code(code), slide(slide), window(slide.getWindow()), input(body.operand(code, 0)),
+      stride(body.kernel.getOperandBuffer(0).getRowElements()) {
+  RowFields rows = body.rows(code);
+  to = rows.offsets(code);
+  sequenceOf = rows.sequenceOf(code);
+  RowFields given = body.arguments.rows(code, *body.kernel.getOperandBuffer(0).getRowSpace());
+  from = given.offsets(code);
+  if (window.isOfAnyWidth()) {
+    widths = given.widths(code);
+  }
+  if (slide.getKind() == SlideKind::Depthwise) {
+    this->weights = body.operand(code, weights);
+  }
+  if (slide.getResumes()) {
+    positions = rows.positions(code);
+    auto last = static_cast<unsigned>(body.kernel.getComputes().getNumInputs() - 1);
+    state = CacheFields::load(code, body.operand(code, last));
+  }
+}
+
+/// The first element of a window that is not before the first place of an axis, `before` of which
+/// it begins at `place`, and the end of those that are in its `places`.
+static std::pair<Value, Value> elementsWithin(VectorCode &code, Value place, Value before,
+                                              Value places, int64_t elements, int64_t dilation) {
+  Value zero = code.integer(0);
+  Value missing = code.larger(code.subtract(zero, code.add(place, before)), zero);
+  Value after = code.divide(code.subtract(code.subtract(places, place), 1), dilation);
+  return {code.divideUp(missing, dilation),
+          code.smaller(code.add(after, 1), code.integer(elements))};
+}
+
+/// Places before the first element of a window at place 0 of an axis of `places`, which it reaches
+/// over from its first element to its last.
+static Value marginBefore(VectorCode &code, Value places, int64_t reach, int64_t stride) {
+  if (stride == 1) {
+    return code.integer(reach / 2);
+  }
+  Value last = code.multiply(code.subtract(code.divideUp(places, stride), 1), stride);
+  Value margins = code.subtract(code.add(last, reach + 1), places);
+  return code.divide(code.larger(margins, code.integer(0)), 2);
+}
+
+SlideSource::Place SlideSource::stand(Value row) const {
+  Place p;
+  Value sequence = code.loadIndex(sequenceOf, row);
+  Value own = code.subtract(row, code.loadIndex(to, sequence));
+  p.firstRow = code.loadIndex(from, sequence);
+  Value count = code.subtract(code.loadIndex(from, code.add(sequence, 1)), p.firstRow);
+  bool isOfAnyWidth = window.isOfAnyWidth();
+  int64_t reach = window.getRowsBefore();
+  p.across = isOfAnyWidth ? code.loadIndex(widths, sequence) : code.integer(window.getAcross());
+  Value after = isOfAnyWidth ? code.divideUp(p.across, window.getStrideRight())
+                             : code.integer(window.getAcrossAfter(window.getAcross()));
+  Value lines = window.isOverLine() ? count : code.divide(count, p.across);
+  Value above = window.getCausal() ? code.integer(reach)
+                                   : marginBefore(code, lines, reach, window.getStrideDown());
+  Value line = window.isOverLine() ? own : code.divide(own, after);
+  p.down = code.subtract(code.multiply(line, window.getStrideDown()), above);
+  p.start = code.integer(0);
+  if (state) {
+    p.start = code.subtract(code.loadIndex(positions, row), own);
+    p.kept = state->blockAt(code, state->blocksOf(code, sequence), code.integer(0));
+  }
+  std::tie(p.firstLine, p.endLine) =
+      elementsWithin(code, p.down, p.start, lines, window.getHeight(), window.getDilationDown());
+  p.right = p.firstColumn = code.integer(0);
+  p.endColumn = code.integer(1);
+  if (!window.isOverLine()) {
+    Value place = code.subtract(own, code.multiply(line, after));
+    int64_t reachRight = (window.getWidth() - 1) * window.getDilationRight();
+    Value left = isOfAnyWidth ? marginBefore(code, p.across, reachRight, window.getStrideRight())
+                              : code.integer(window.getMarginLeft(window.getAcross()));
+    p.right = code.subtract(code.multiply(place, window.getStrideRight()), left);
+    std::tie(p.firstColumn, p.endColumn) = elementsWithin(
+        code, p.right, code.integer(0), p.across, window.getWidth(), window.getDilationRight());
+  }
+  return p;
+}
+
+/// Where the row of an element of the window begins. One before the run is in the state.
+Value SlideSource::elementAt(const Place &p, Value line, Value column) const {
+  Value down = code.add(p.down, code.multiply(line, window.getDilationDown()));
+  Value right = code.add(p.right, code.multiply(column, window.getDilationRight()));
+  Value row = code.add(p.firstRow, code.add(code.multiply(down, p.across), right));
+  Value address = code.at(input, code.multiply(row, stride));
+  if (!state) {
+    return address;
+  }
+  Value place = code.remainder(code.add(p.start, down), window.getRowsBefore());
+  Value before = code.at(p.kept, code.multiply(place, slide.getWidth()));
+  return code.select(code.less(down, code.integer(0)), before, address);
+}
+
+Value SlideSource::load(Value address, int64_t valid) const {
+  Value x = code.loadVector(address, valid);
+  // In this order NaN stays NaN, as it does in a rectifier of its own.
+  return slide.getRectifies() ? code.maximum(code.splat(0), x) : x;
+}
+
+/// All elements side by side, zeros for those outside.
+void SlideSource::emitPatches(const Place &p, Store store) const {
+  constexpr int64_t unroll = 4;
+  int64_t groups = slide.getGroups(), own = slide.getWidth() / groups;
+  auto isWithin = [&](Value number, Value first, Value end) {
+    return code.both(code.less(number, end), code.less(first, code.add(number, 1)));
+  };
+  code.loop(code.integer(0), code.integer(window.getHeight()), 1, [&](Value line) {
+    code.loop(code.integer(0), code.integer(window.getWidth()), 1, [&](Value column) {
+      Value element = code.add(code.multiply(line, window.getWidth()), column);
+      Value isInside = code.both(isWithin(line, p.firstLine, p.endLine),
+                                 isWithin(column, p.firstColumn, p.endColumn));
+      auto emitGroups = [&](llvm::function_ref<Value(Value, int64_t)> valueAt) {
+        code.loop(code.integer(0), code.integer(groups), 1, [&](Value group) {
+          Value read = code.multiply(group, own);
+          Value written =
+              code.add(code.multiply(read, window.getElements()), code.multiply(element, own));
+          code.overRow(own, unroll, [&](Value offset, int64_t valid) {
+            store(valueAt(code.add(read, offset), valid), code.add(written, offset), valid);
+          });
+        });
+      };
+      code.when(
+          isInside,
+          [&] {
+            Value x = elementAt(p, line, column);
+            emitGroups([&](Value at, int64_t valid) { return load(code.at(x, at), valid); });
+          },
+          [&] { emitGroups([&](Value, int64_t) { return code.splat(0); }); });
+    });
+  });
+}
+
+/// Vectors of columns from `column` on, side by side: their weighted sums, or the largest.
+void SlideSource::emitReduced(const Place &p, Value column, ArrayRef<int64_t> valid,
+                              Store store) const {
+  bool isMax = slide.getKind() == SlideKind::Max;
+  Value initial = code.splat(0);
+  if (isMax) {
+    Value none = code.splat(-std::numeric_limits<float>::infinity());
+    // What a causal window sees outside the sequence counts as zero.
+    Value zero = initial;
+    initial = none;
+    auto leaveZeroIf = [&](Value missing) { initial = code.select(missing, zero, initial); };
+    if (window.getCausal()) {
+      leaveZeroIf(code.less(code.integer(0), p.firstLine));
+    }
+    if (window.getCausal() && window.getWidth() > 1) {
+      leaveZeroIf(code.less(code.integer(0), p.firstColumn));
+      leaveZeroIf(code.less(p.endColumn, code.integer(window.getWidth())));
+    }
+  }
+  SmallVector<Value> results(valid.size(), initial);
+  results = code.loop(p.firstLine, p.endLine, 1, results, [&](Value line, ValueRange ofLines) {
+    SmallVector<Value> before(ofLines);
+    return code.loop(p.firstColumn, p.endColumn, 1, before, [&](Value place, ValueRange carried) {
+      Value x = code.at(elementAt(p, line, place), column);
+      Value element = code.add(code.multiply(line, window.getWidth()), place);
+      SmallVector<Value> next;
+      for (auto [i, result] : llvm::enumerate(carried)) {
+        int64_t offset = static_cast<int64_t>(i) * code.lanes;
+        Value value = load(code.at(x, offset), valid[i]);
+        if (isMax) {
+          next.push_back(code.maximumOrNan(value, result));
+          continue;
+        }
+        Value row = code.at(weights, code.multiply(element, slide.getWidth()));
+        Value weight = code.loadVector(code.at(row, code.add(column, offset)), valid[i]);
+        next.push_back(code.fma(weight, value, result));
+      }
+      return next;
+    });
+  });
+  for (auto [i, result] : llvm::enumerate(results)) {
+    store(result, code.add(column, static_cast<int64_t>(i) * code.lanes), valid[i]);
+  }
+}
+
+void SlideSource::emitRow(Value row, Store store) const {
+  Place place = stand(row);
+  if (slide.getKind() == SlideKind::Patches) {
+    return emitPatches(place, store);
+  }
+  // So many vectors that their additions overlap.
+  constexpr int64_t unroll = 4;
+  int64_t lanes = code.lanes, width = slide.getWidth();
+  int64_t group = unroll * lanes, whole = width / group * group;
+  code.loop(code.integer(0), code.integer(whole), group, [&](Value column) {
+    emitReduced(place, column, SmallVector<int64_t>(unroll, lanes), store);
+  });
+  SmallVector<int64_t> rest;
+  for (int64_t column = whole; column < width; column += lanes) {
+    rest.push_back(std::min(lanes, width - column));
+  }
+  if (!rest.empty()) {
+    emitReduced(place, code.integer(whole), rest, store);
+  }
+}
+
+template <> KernelScratch scratchOf(dataflow::SlideAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::SlideAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  Epilogue epilogue(code, body);
+  KernelResult result = KernelResult::load(code, arguments);
+  SlideSource source(code, body, computes, /*weights=*/1);
+  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+    Value to = result.at(code, row, code.integer(0));
+    source.emitRow(row, [&](Value value, Value column, int64_t valid) {
+      value = epilogue.apply(code, value, row, column, valid);
+      code.storeVector(value, code.at(to, column), valid);
+    });
+    if (body.kernel.getNorm()) {
+      emitRowNorm(code, body, to, computes.getResultWidth());
+    }
+  });
+}
+
+} // namespace heddle

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// One GPU, opened: its context, which the whole process shares, and whether that still works. All
+/// calls of the driver go through here, so that each failure is noticed and named.
+#ifndef HEDDLE_RUNTIME_DEVICE_CUDA_CUDACONTEXT_H
+#define HEDDLE_RUNTIME_DEVICE_CUDA_CUDACONTEXT_H
+
+#include "runtime/Device/Cuda/Driver.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace heddle {
+
+/// What the driver says of a GPU before anything is done with it.
+struct GpuFacts {
+  int number = 0;
+  /// The driver's handle.
+  int handle = 0;
+  std::string name;
+  /// The compute capability, 10 * major + minor.
+  int capability = 0;
+  int multiprocessors = 0;
+  /// Bytes that a block may have of shared memory.
+  int sharedOfBlock = 0;
+  uint64_t memory = 0;
+
+  /// "GPU 0 (NVIDIA H200)".
+  std::string text() const;
+};
+
+/// The number of GPUs, and what they are.
+Result<int> countGpus(const Driver &driver);
+Result<GpuFacts> factsOf(const Driver &driver, int number);
+
+/// The primary context of a GPU. Any number of threads may use one at a time. A failure after which
+/// the context is of no use is kept: every later call fails with it, without reaching the driver.
+class CudaContext {
+public:
+  static Result<std::shared_ptr<CudaContext>> open(const Driver &driver, GpuFacts facts);
+  CudaContext(const CudaContext &) = delete;
+  CudaContext &operator=(const CudaContext &) = delete;
+  ~CudaContext();
+
+  const Driver &driver() const { return functions; }
+  const GpuFacts &facts() const { return gpu; }
+
+  /// Makes the context the calling thread's while it lives. Whoever else works with CUDA in this
+  /// thread finds everything as it was.
+  class Current {
+  public:
+    explicit Current(CudaContext &context);
+    Current(const Current &) = delete;
+    Current &operator=(const Current &) = delete;
+    ~Current();
+
+  private:
+    CudaContext &context;
+    bool isPushed = false;
+  };
+
+  /// What has made the context useless.
+  Status failure() const;
+
+  /// Calls a function, where the context is the thread's. `of` says what for.
+  template <typename... Parameters, typename... Arguments>
+  Status callFor(std::string_view of, const DriverFunction<Parameters...> &function,
+                 Arguments... arguments) {
+    if (isUseless.load(std::memory_order_acquire)) {
+      return failure();
+    }
+    const int code = function.address(arguments...);
+    return code == cudaCode::success ? Status() : failed(code, function.name, of);
+  }
+  template <typename... Parameters, typename... Arguments>
+  Status call(const DriverFunction<Parameters...> &function, Arguments... arguments) {
+    return callFor(std::string_view(), function, arguments...);
+  }
+  /// Gives something back. That must be tried in a useless context too, and nobody can do anything
+  /// if it fails.
+  template <typename... Parameters, typename... Arguments>
+  void giveBack(const DriverFunction<Parameters...> &function, Arguments... arguments) {
+    const Current current(*this);
+    function.address(arguments...);
+  }
+
+private:
+  CudaContext(const Driver &driver, GpuFacts facts) : functions(driver), gpu(std::move(facts)) {}
+  Status failed(int code, const char *function, std::string_view of);
+  void keep(const Status &status);
+
+  const Driver &functions;
+  const GpuFacts gpu;
+  void *handle = nullptr;
+  std::atomic<bool> isUseless = false;
+  mutable std::mutex mutex;
+  Status first;
+};
+
+/// Memory of the host that the GPU reads and writes by itself. The context must outlive it.
+class PinnedMemory {
+public:
+  PinnedMemory() = default;
+  PinnedMemory(PinnedMemory &&other) noexcept
+      : owner(other.owner), start(std::exchange(other.start, nullptr)),
+        bytes(std::exchange(other.bytes, 0)) {}
+  PinnedMemory &operator=(PinnedMemory &&) = delete;
+  ~PinnedMemory() { clear(); }
+
+  /// At least so many bytes; growing loses the contents.
+  Status grow(CudaContext &context, uint64_t needed);
+  std::byte *data() const { return start; }
+  uint64_t size() const { return bytes; }
+
+private:
+  void clear();
+
+  CudaContext *owner = nullptr;
+  std::byte *start = nullptr;
+  uint64_t bytes = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_DEVICE_CUDA_CUDACONTEXT_H

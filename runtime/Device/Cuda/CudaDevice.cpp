@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What a GPU can run, and its memory.
+#include "runtime/Device/Cuda/CudaDevice.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <mutex>
+
+namespace heddle {
+
+/// The least compute capability that there is a target for, 10 * major + minor.
+static constexpr int leastCapability = 80;
+
+/// What has "a" in its name runs on that very capability only.
+static std::vector<std::string> targetsOf(const GpuFacts &gpu) {
+  std::vector<std::string> targets;
+  if (gpu.capability == 90) {
+    targets.emplace_back("sm_90a");
+  }
+  if (gpu.capability >= leastCapability) {
+    targets.emplace_back("sm_80");
+  }
+  return targets;
+}
+
+namespace {
+class CudaDevice final : public Device {
+public:
+  explicit CudaDevice(std::shared_ptr<CudaContext> context)
+      : context(std::move(context)), ownName(this->context->facts().text()),
+        ownId(fmt::format("cuda:{}", this->context->facts().number)) {}
+
+  std::string_view name() const override { return ownName; }
+  std::string_view id() const override { return ownId; }
+  std::vector<std::string> targets() const override { return targetsOf(context->facts()); }
+  bool sharesHostMemory() const override { return false; }
+
+  Result<std::unique_ptr<DeviceProgram>> load(const ProgramFile &file) override {
+    return loadCudaProgram(context, *this, file);
+  }
+  Result<DeviceMemory> allocate(uint64_t bytes, MemoryUse use, std::string_view what) override;
+  Result<std::unique_ptr<DeviceStream>> createStream(int) override {
+    return createCudaStream(context, *this);
+  }
+
+  Result<double> measurePeak(int, Arithmetic) override { return notMeasured("peak rate"); }
+  Result<double> measureReading(int, uint64_t) override { return notMeasured("bandwidth"); }
+  std::string_view vectors() const override { return ownName; }
+
+private:
+  void release(std::byte *start, uint64_t) override {
+    context->giveBack(context->driver().cuMemFree_v2, addressOf(start));
+  }
+  Status notMeasured(std::string_view what) const {
+    return HEDDLE_ERROR(
+        Unsupported, fmt::format("{}: Heddle cannot measure the {} of a GPU yet", ownName, what));
+  }
+
+  const std::shared_ptr<CudaContext> context;
+  const std::string ownName;
+  const std::string ownId;
+};
+} // namespace
+
+Result<DeviceMemory> CudaDevice::allocate(uint64_t bytes, MemoryUse use, std::string_view what) {
+  if (bytes == 0) {
+    return DeviceMemory();
+  }
+  const Driver &driver = context->driver();
+  const CudaContext::Current current(*context);
+  uint64_t address = 0;
+  const std::string wanted = fmt::format("{} bytes for {}", bytes, what);
+  HEDDLE_TRY(context->callFor(wanted, driver.cuMemAlloc_v2, &address, bytes));
+  DeviceMemory memory(*this, reinterpret_cast<std::byte *>(address), bytes);
+  if (use == MemoryUse::Cache) {
+    HEDDLE_TRY(context->callFor(wanted, driver.cuMemsetD8_v2, address, uint8_t(0), bytes));
+    // It belongs to the default stream, for which those of sessions do not wait.
+    HEDDLE_TRY(context->callFor(wanted, driver.cuStreamSynchronize, static_cast<void *>(nullptr)));
+  }
+  return memory;
+}
+
+/// Closed when nobody has it any more: whatever has gone wrong with a context ends with it.
+static Result<std::shared_ptr<Device>> openOnce(const Driver &driver, const GpuFacts &gpu) {
+  static std::mutex mutex;
+  static std::vector<std::weak_ptr<Device>> opened;
+  const std::lock_guard lock(mutex);
+  opened.resize(std::max(opened.size(), static_cast<size_t>(gpu.number) + 1));
+  std::weak_ptr<Device> &known = opened[static_cast<size_t>(gpu.number)];
+  if (std::shared_ptr<Device> device = known.lock()) {
+    return device;
+  }
+  HEDDLE_ASSIGN(std::shared_ptr<CudaContext> context, CudaContext::open(driver, gpu));
+  std::shared_ptr<Device> device = std::make_shared<CudaDevice>(std::move(context));
+  known = device;
+  return device;
+}
+
+Result<std::shared_ptr<Device>> openCudaDevice(int number) {
+  HEDDLE_ASSIGN(const Driver *const driver, Driver::ofMachine());
+  HEDDLE_ASSIGN(const GpuFacts gpu, factsOf(*driver, number));
+  if (gpu.capability < leastCapability) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{} has compute capability {}.{}, expected at least {}.{}",
+                                    gpu.text(), gpu.capability / 10, gpu.capability % 10,
+                                    leastCapability / 10, leastCapability % 10));
+  }
+  return openOnce(*driver, gpu);
+}
+
+Result<std::vector<DeviceInfo>> describeGpus() {
+  HEDDLE_ASSIGN(const Driver *const driver, Driver::ofMachine());
+  HEDDLE_ASSIGN(const int count, countGpus(*driver));
+  std::vector<DeviceInfo> list;
+  for (int number = 0; number < count; ++number) {
+    HEDDLE_ASSIGN(const GpuFacts gpu, factsOf(*driver, number));
+    list.push_back(
+        {fmt::format("cuda:{}", number),
+         fmt::format("{}, compute capability {}.{}, {} multiprocessors, {} bytes", gpu.name,
+                     gpu.capability / 10, gpu.capability % 10, gpu.multiprocessors, gpu.memory),
+         targetsOf(gpu)});
+  }
+  return list;
+}
+
+} // namespace heddle

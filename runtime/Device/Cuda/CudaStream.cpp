@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// One lane: a stream of the driver, which does what it is told in order, while the host goes on.
+/// Launches are recorded and told the driver some at a time, as the records that kernels read are
+/// brought to the GPU by a copy. The first failure stays: nothing is told after it.
+#include "runtime/Device/Cuda/CudaDevice.h"
+#include "runtime/Device/Cuda/LaunchRecord.h"
+#include "runtime/Device/Cuda/PinnedRing.h"
+
+#include "base/Utf8.h"
+#include "heddle/Limits.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+
+namespace heddle {
+
+/// Each row of a chunk is work for as many threads as a product has columns: with fewer rows many
+/// multiprocessors wait, and nothing is won by fitting into a cache.
+static constexpr int64_t tokensOfChunk = 8192;
+/// Launches told at a time: so many take the host longer than the copy of their records, and the
+/// GPU begins with the first of a step soon enough.
+static constexpr size_t launchesAtOnce = 32;
+/// Room for the records of so many launches of a dozen operands.
+static constexpr uint64_t usualRecordBytes = uint64_t(64) << 10;
+/// Callers that a multiprocessor has at most, and what their scratch memory should not exceed.
+static constexpr uint64_t callersOfMultiprocessor = 512;
+static constexpr uint64_t usualScratch = uint64_t(256) << 20;
+
+uint64_t scratchOfCallers(uint64_t ofCaller, const GpuFacts &gpu) {
+  const uint64_t most = static_cast<uint64_t>(gpu.multiprocessors) * callersOfMultiprocessor;
+  // One block must fit, whatever its size.
+  const uint64_t callers =
+      std::clamp<uint64_t>(usualScratch / std::max<uint64_t>(ofCaller, 1), mostBlockThreads,
+                           std::max<uint64_t>(most, mostBlockThreads));
+  return callers * ofCaller;
+}
+
+namespace {
+class CudaStream final : public DeviceStream {
+public:
+  CudaStream(std::shared_ptr<CudaContext> context, Device &device)
+      : context(std::move(context)), driver(this->context->driver()), device(device) {}
+  ~CudaStream() override;
+  Status create();
+
+  int lanes() const override { return 1; }
+  int64_t chunkTokens() const override { return tokensOfChunk; }
+  double meetingFlops() const override { return 0; }
+  uint64_t scratchBytes(uint64_t ofCaller) const override {
+    return scratchOfCallers(ofCaller, context->facts());
+  }
+  Status failure() const override { return failed.ok() ? context->failure() : failed; }
+
+  std::byte *stage(int lane, std::byte *to, uint64_t bytes) override;
+  void send(int lane) override;
+  FetchedRows fetchRows(int lane, const std::byte *from, uint64_t rows, uint64_t rowBytes,
+                        uint64_t pitch) override;
+  void launch(int lane, const Launch &launch, LaunchTime *time) override;
+  void launchTogether(int lane, const Launch &launchOfAll, LaunchTime *time) override {
+    launch(lane, launchOfAll, time);
+  }
+  void meet(int) override {}
+  void copy(std::span<const CopiedRows> list) override;
+  double now() const override {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - epoch).count();
+  }
+
+protected:
+  Status runErased(int count, ErasedTask task, void *argument) override;
+
+private:
+  /// A launch that the driver has not been told.
+  struct Recorded {
+    const CudaKernel *kernel;
+    const CudaKernel *finish;
+    /// Where its record begins among those not told.
+    uint64_t offset;
+    unsigned blocks;
+    unsigned finishBlocks;
+    LaunchTime *time;
+  };
+  /// A launch whose time is wanted, with the numbers of the events before and after it.
+  struct Timed {
+    LaunchTime *time;
+    size_t begin;
+    size_t end;
+  };
+
+  bool keep(const Status &status);
+  unsigned blocksOf(const CudaKernel &kernel, const Launch &launch, int64_t columns) const;
+  bool makeRoom(uint64_t bytes);
+  bool tellLaunches();
+  Status tellRecords(uint64_t bytes);
+  Status tell(const Recorded &launch);
+  Status tellKernel(const CudaKernel &kernel, unsigned blocks, uint64_t parameter);
+  Status recordEvent(size_t &number);
+  Status copyRows(const CopiedRows &rows);
+  Status wait();
+  Status readTimes();
+
+  const std::shared_ptr<CudaContext> context;
+  const Driver &driver;
+  Device &device;
+  void *stream = nullptr;
+  Status failed;
+  const std::chrono::steady_clock::time_point epoch = std::chrono::steady_clock::now();
+
+  // What is being sent: from pinned memory to `sendTo`.
+  PinnedRing staging;
+  std::byte *staged = nullptr;
+  uint64_t sendTo = 0;
+  uint64_t sendBytes = 0;
+  // What was fetched.
+  PinnedMemory fetched;
+  // Launches not told, their records, and where those go.
+  std::vector<Recorded> recorded;
+  std::vector<std::byte> records;
+  PinnedRing recordRing;
+  DeviceMemory recordMemory;
+  // Launches since the last wait, for messages: the first and the last of them.
+  size_t launches = 0;
+  const CudaKernel *firstLaunched = nullptr;
+  const CudaKernel *lastLaunched = nullptr;
+  // The events of this run's times, of which the first is at `timesFrom`; those after it are used
+  // again by the next run.
+  std::vector<void *> events;
+  size_t eventsUsed = 0;
+  double timesFrom = 0;
+  std::vector<Timed> timed;
+};
+} // namespace
+
+CudaStream::~CudaStream() {
+  // Nothing may be given back that the GPU still uses.
+  if (stream != nullptr) {
+    context->giveBack(driver.cuStreamSynchronize, stream);
+  }
+  for (void *const event : events) {
+    context->giveBack(driver.cuEventDestroy_v2, event);
+  }
+  if (stream != nullptr) {
+    context->giveBack(driver.cuStreamDestroy_v2, stream);
+  }
+}
+
+Status CudaStream::create() {
+  const CudaContext::Current current(*context);
+  HEDDLE_TRY(context->call(driver.cuStreamCreate, &stream, cudaStreamNonBlocking));
+  recorded.reserve(launchesAtOnce);
+  records.reserve(usualRecordBytes);
+  return recordMemory.grow(device, usualRecordBytes);
+}
+
+Result<std::unique_ptr<DeviceStream>> createCudaStream(std::shared_ptr<CudaContext> context,
+                                                       Device &device) {
+  auto stream = std::make_unique<CudaStream>(std::move(context), device);
+  HEDDLE_TRY(stream->create());
+  return std::unique_ptr<DeviceStream>(std::move(stream));
+}
+
+/// Whether all is well; keeps the first failure.
+bool CudaStream::keep(const Status &status) {
+  if (!status.ok() && failed.ok()) {
+    failed = status;
+  }
+  return failed.ok();
+}
+
+// --- Sending and fetching ----------------------------------------------------------------------
+
+std::byte *CudaStream::stage(int, std::byte *to, uint64_t bytes) {
+  staged = nullptr;
+  const CudaContext::Current current(*context);
+  if (!tellLaunches()) {
+    return nullptr;
+  }
+  Result<std::byte *> pinned = staging.take(*context, bytes);
+  if (!keep(pinned.status())) {
+    return nullptr;
+  }
+  staged = *pinned;
+  sendTo = addressOf(to);
+  sendBytes = bytes;
+  return staged;
+}
+
+void CudaStream::send(int) {
+  if (staged == nullptr || !failed.ok()) {
+    return;
+  }
+  const CudaContext::Current current(*context);
+  if (keep(context->callFor("what kernels read", driver.cuMemcpyHtoDAsync_v2, sendTo,
+                            static_cast<const void *>(staged), sendBytes, stream))) {
+    keep(staging.used(*context, stream));
+  }
+}
+
+FetchedRows CudaStream::fetchRows(int, const std::byte *from, uint64_t rows, uint64_t rowBytes,
+                                  uint64_t pitch) {
+  const CudaContext::Current current(*context);
+  if (!tellLaunches() || !keep(fetched.grow(*context, rows * rowBytes))) {
+    return {nullptr, 0};
+  }
+  const bool isDense = rows == 1 || pitch == rowBytes;
+  const CudaCopy2D copied = {{0, 0, cudaMemoryDevice, nullptr, addressOf(from), nullptr, pitch},
+                             {0, 0, cudaMemoryHost, fetched.data(), 0, nullptr, rowBytes},
+                             rowBytes,
+                             rows};
+  const std::string_view what = "results";
+  const bool isTold =
+      keep(isDense ? context->callFor(what, driver.cuMemcpyDtoHAsync_v2,
+                                      static_cast<void *>(fetched.data()), addressOf(from),
+                                      rows * rowBytes, stream)
+                   : context->callFor(what, driver.cuMemcpy2DAsync_v2, &copied, stream));
+  if (!isTold || !keep(wait())) {
+    return {nullptr, 0};
+  }
+  return {fetched.data(), rowBytes};
+}
+
+Status CudaStream::copyRows(const CopiedRows &rows) {
+  const std::string_view what = "blocks of caches";
+  if (rows.rows == 1 || rows.pitch == rows.rowBytes) {
+    return context->callFor(what, driver.cuMemcpyDtoDAsync_v2, addressOf(rows.to),
+                            addressOf(rows.from), rows.rows * rows.rowBytes, stream);
+  }
+  const CudaCopy2D copied = {
+      {0, 0, cudaMemoryDevice, nullptr, addressOf(rows.from), nullptr, rows.pitch},
+      {0, 0, cudaMemoryDevice, nullptr, addressOf(rows.to), nullptr, rows.pitch},
+      rows.rowBytes,
+      rows.rows};
+  return context->callFor(what, driver.cuMemcpy2DAsync_v2, &copied, stream);
+}
+
+void CudaStream::copy(std::span<const CopiedRows> list) {
+  const CudaContext::Current current(*context);
+  if (!tellLaunches()) {
+    return;
+  }
+  for (const CopiedRows &rows : list) {
+    if (rows.rows != 0 && rows.rowBytes != 0 && !keep(copyRows(rows))) {
+      return;
+    }
+  }
+}
+
+// --- Launches ----------------------------------------------------------------------------------
+
+/// No more blocks than run at the same time, nor than have work or scratch memory.
+unsigned CudaStream::blocksOf(const CudaKernel &kernel, const Launch &launch,
+                              int64_t columns) const {
+  const int64_t step = std::max<int64_t>(launch.rowTile, 1);
+  const int64_t pieces = (launch.rows.end - launch.rows.begin + step - 1) / step * columns;
+  const int64_t threads = kernel.threads;
+  int64_t most = std::min<int64_t>((pieces + threads - 1) / threads, kernel.mostBlocks);
+  if (launch.scratch != 0) {
+    const uint64_t callers = scratchBytes(launch.scratch) / launch.scratch;
+    most = std::min(most, static_cast<int64_t>(callers) / threads);
+  }
+  return static_cast<unsigned>(most);
+}
+
+void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
+  if (!failed.ok() || launch.rows.begin >= launch.rows.end ||
+      launch.columns.begin >= launch.columns.end) {
+    return;
+  }
+  const auto *const kernel = static_cast<const CudaKernel *>(launch.kernel);
+  const auto *const finish = static_cast<const CudaKernel *>(launch.finish);
+  const uint64_t bytes = recordBytes(*kernel, finish != nullptr);
+  if ((recorded.size() == launchesAtOnce || records.size() + bytes > recordMemory.size()) &&
+      !makeRoom(bytes)) {
+    return;
+  }
+  const uint64_t offset = records.size();
+  records.resize(offset + bytes);
+  const int64_t columns = launch.columns.end - launch.columns.begin;
+  recorded.push_back({kernel, finish, offset, blocksOf(*kernel, launch, columns),
+                      finish == nullptr ? 0 : blocksOf(*finish, launch, 1), time});
+  writeRecord(launch, *kernel, records.data() + offset, addressOf(recordMemory.data()) + offset);
+}
+
+/// Room for the record of one more launch.
+bool CudaStream::makeRoom(uint64_t bytes) {
+  const CudaContext::Current current(*context);
+  if (!tellLaunches()) {
+    return false;
+  }
+  if (bytes > recordMemory.size()) {
+    // Kernels may still read what is there.
+    return keep(wait()) && keep(recordMemory.grow(device, bytes));
+  }
+  return true;
+}
+
+/// Brings the records to the GPU. The stream does that when it is done with those before.
+Status CudaStream::tellRecords(uint64_t bytes) {
+  HEDDLE_ASSIGN(std::byte *const pinned, recordRing.take(*context, bytes));
+  std::copy_n(records.data(), bytes, pinned);
+  HEDDLE_TRY(context->callFor("launches", driver.cuMemcpyHtoDAsync_v2,
+                              addressOf(recordMemory.data()), static_cast<const void *>(pinned),
+                              bytes, stream));
+  return recordRing.used(*context, stream);
+}
+
+/// Tells the driver the launches that are recorded, where the context is the thread's. Whether all
+/// is well.
+bool CudaStream::tellLaunches() {
+  if (failure().ok() && !recorded.empty()) {
+    keep(tellRecords(records.size()));
+    for (size_t i = 0; failed.ok() && i < recorded.size(); ++i) {
+      keep(tell(recorded[i]));
+    }
+  }
+  recorded.clear();
+  records.clear();
+  return keep(context->failure());
+}
+
+Status CudaStream::tell(const Recorded &launch) {
+  const uint64_t parameter = addressOf(recordMemory.data()) + launch.offset;
+  Timed times{launch.time, 0, 0};
+  if (launch.time != nullptr) {
+    HEDDLE_TRY(recordEvent(times.begin));
+  }
+  HEDDLE_TRY(tellKernel(*launch.kernel, launch.blocks, parameter));
+  if (launch.finish != nullptr) {
+    HEDDLE_TRY(tellKernel(*launch.finish, launch.finishBlocks, parameter + finishOffset));
+  }
+  if (launch.time != nullptr) {
+    HEDDLE_TRY(recordEvent(times.end));
+    timed.push_back(times);
+  }
+  return {};
+}
+
+Status CudaStream::tellKernel(const CudaKernel &kernel, unsigned blocks, uint64_t parameter) {
+  void *parameters[] = {&parameter};
+  HEDDLE_TRY(context->callFor(kernel.name, driver.cuLaunchKernel, kernel.function, blocks, 1U, 1U,
+                              kernel.threads, 1U, 1U, kernel.shared, stream, parameters,
+                              static_cast<void **>(nullptr)));
+  firstLaunched = launches++ == 0 ? &kernel : firstLaunched;
+  lastLaunched = &kernel;
+  return {};
+}
+
+// --- Waiting and times -------------------------------------------------------------------------
+
+/// Records the next event, and answers its number.
+Status CudaStream::recordEvent(size_t &number) {
+  if (eventsUsed == 0) {
+    timesFrom = now();
+  }
+  if (eventsUsed == events.size()) {
+    void *event = nullptr;
+    HEDDLE_TRY(context->call(driver.cuEventCreate, &event, 0U));
+    events.push_back(event);
+  }
+  number = eventsUsed++;
+  return context->call(driver.cuEventRecord, events[number], stream);
+}
+
+/// Waits for all that the stream was told. What kernels did wrong comes out here.
+Status CudaStream::wait() {
+  const Status status =
+      launches == 0
+          ? context->call(driver.cuStreamSynchronize, stream)
+          : context->callFor(fmt::format("{} launches, {} the first, {} the last", launches,
+                                         quote(firstLaunched->name), quote(lastLaunched->name)),
+                             driver.cuStreamSynchronize, stream);
+  launches = 0;
+  return status;
+}
+
+/// After wait().
+Status CudaStream::readTimes() {
+  for (const Timed &each : timed) {
+    const auto at = [&](size_t number, double &seconds) -> Status {
+      float milliseconds = 0;
+      HEDDLE_TRY(
+          context->call(driver.cuEventElapsedTime, &milliseconds, events[0], events[number]));
+      seconds = timesFrom + static_cast<double>(milliseconds) * 1e-3;
+      return {};
+    };
+    HEDDLE_TRY(at(each.begin, each.time->begin));
+    HEDDLE_TRY(at(each.end, each.time->end));
+  }
+  return {};
+}
+
+Status CudaStream::runErased(int, ErasedTask task, void *argument) {
+  if (const Status status = failure(); !status.ok()) {
+    return status;
+  }
+  task(argument, 0);
+  const CudaContext::Current current(*context);
+  if (tellLaunches() && keep(wait())) {
+    keep(readTimes());
+  }
+  timed.clear();
+  eventsUsed = 0;
+  return failure();
+}
+
+} // namespace heddle

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Every field that kernels read is of eight bytes, so all parts of a record follow one another.
+#include "runtime/Device/Cuda/LaunchRecord.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace heddle {
+
+static constexpr uint64_t addressBytes = sizeof(uint64_t);
+
+/// What an operand's description takes beside its address.
+static uint64_t descriptionBytes(OperandKind kind) {
+  switch (kind) {
+  case OperandKind::Elements:
+    return 0;
+  case OperandKind::Result:
+    return sizeof(HeddleResult);
+  case OperandKind::Cache:
+    return sizeof(HeddleCache);
+  }
+  return 0;
+}
+
+uint64_t recordBytes(const CudaKernel &kernel, bool hasFinish) {
+  uint64_t bytes = (hasFinish ? 2 : 1) * sizeof(HeddleDeviceLaunch) + sizeof(HeddleKernelContext) +
+                   kernel.operands.size() * addressBytes +
+                   kernel.spaces * (addressBytes + sizeof(HeddleRows));
+  for (const OperandKind kind : kernel.operands) {
+    bytes += descriptionBytes(kind);
+  }
+  return bytes;
+}
+
+namespace {
+/// A part of a record.
+struct Part {
+  std::byte *host;
+  uint64_t device;
+};
+
+/// Takes the parts of a record, one after the other.
+class Parts {
+public:
+  explicit Parts(Part all) : next(all) {}
+
+  Part take(uint64_t bytes) {
+    const Part taken = next;
+    next = {next.host + bytes, next.device + bytes};
+    return taken;
+  }
+  /// A part with these contents; answers its address.
+  uint64_t put(const void *contents, uint64_t bytes) {
+    const Part part = take(bytes);
+    std::memcpy(part.host, contents, bytes);
+    return part.device;
+  }
+
+private:
+  Part next;
+};
+} // namespace
+
+/// Sets number `index` of a list of addresses.
+static void setAddress(const Part &list, size_t index, uint64_t address) {
+  std::memcpy(list.host + index * addressBytes, &address, addressBytes);
+}
+
+void writeRecord(const Launch &launch, const CudaKernel &kernel, std::byte *host, uint64_t device) {
+  Parts parts({host, device});
+  const bool hasFinish = launch.finish != nullptr;
+  const Part launches = parts.take((hasFinish ? 2 : 1) * sizeof(HeddleDeviceLaunch));
+  const Part context = parts.take(sizeof(HeddleKernelContext));
+  const Part operands = parts.take(kernel.operands.size() * addressBytes);
+  const Part spaces = parts.take(kernel.spaces * addressBytes);
+  for (size_t i = 0; i < kernel.operands.size(); ++i) {
+    const void *const operand = launch.context->operands[i];
+    const uint64_t bytes = descriptionBytes(kernel.operands[i]);
+    setAddress(operands, i, bytes == 0 ? addressOf(operand) : parts.put(operand, bytes));
+  }
+  for (uint32_t i = 0; i < kernel.spaces; ++i) {
+    setAddress(spaces, i, parts.put(launch.context->spaces[i], sizeof(HeddleRows)));
+  }
+  const uint64_t contextFields[] = {operands.device, spaces.device,
+                                    addressOf(launch.context->scratch)};
+  static_assert(sizeof contextFields == sizeof(HeddleKernelContext));
+  std::memcpy(context.host, contextFields, sizeof contextFields);
+  HeddleDeviceLaunch fields = {reinterpret_cast<const HeddleKernelContext *>(context.device),
+                               launch.rows.begin,
+                               launch.rows.end,
+                               launch.columns.begin,
+                               launch.columns.end,
+                               std::max<int64_t>(launch.rowTile, 1),
+                               static_cast<int64_t>(launch.scratch)};
+  std::memcpy(launches.host, &fields, sizeof fields);
+  if (hasFinish) {
+    // It takes whole rows: there are no columns to share.
+    fields.column_begin = 0;
+    fields.column_end = 1;
+    std::memcpy(launches.host + finishOffset, &fields, sizeof fields);
+  }
+}
+
+} // namespace heddle

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// heddlec-emulated is heddlec with this instead of compiler/Target/Cuda/PtxCode.cpp: kernels of
+/// GPUs end as a library for the host, in which every operation of nvvm is a call of the emulated
+/// device of tests/Emulator. What comes before, entries among it, is what a GPU is given.
+#include "compiler/Link/Linker.h"
+#include "compiler/Target/Cuda/CudaTargets.h"
+#include "compiler/Target/Cuda/DeviceUnits.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/TargetSelect.h"
+
+#include <mutex>
+
+namespace heddle {
+
+static constexpr llvm::StringLiteral kOperations = "llvm.nvvm.";
+static constexpr llvm::StringLiteral kEmulated = "heddle_emulated_";
+
+/// The least capable CPU with FMA, as kernels need it.
+static const TargetDescription &hostTarget() { return *findTarget("x86-64-v3"); }
+
+static void initializeCodeGenerator() {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+}
+
+/// Makes functions of a GPU functions of the host.
+static void moveToHost(llvm::Module &module) {
+  for (llvm::Function &function : llvm::make_early_inc_range(module)) {
+    function.setCallingConv(llvm::CallingConv::C);
+    function.removeFnAttr("target-cpu");
+    function.removeFnAttr("target-features");
+    llvm::StringRef operation = function.getName();
+    if (!operation.consume_front(kOperations)) {
+      continue;
+    }
+    std::string name = kEmulated.str() + operation.str();
+    llvm::replace(name, '.', '_');
+    llvm::FunctionCallee emulated = module.getOrInsertFunction(name, function.getFunctionType());
+    function.replaceAllUsesWith(emulated.getCallee());
+    function.eraseFromParent();
+  }
+}
+
+namespace {
+
+class HostCode final : public TargetCode {
+public:
+  explicit HostCode(std::vector<CodeUnit> kernels) : kernels(std::move(kernels)) {}
+
+  llvm::ArrayRef<CodeUnit> units() const override { return kernels; }
+  std::string compilerIdentity() const override {
+    return llvmIdentity(hostTarget()) + ", emulated";
+  }
+  Result<Code> compile(const CodeUnit &unit) const override {
+    return compileTo(unit, llvm::CodeGenFileType::ObjectFile);
+  }
+  Result<std::vector<DeviceImage>> images(llvm::ArrayRef<Code> code,
+                                          const DeviceTools &tools) const override;
+  Result<Code> assembly() const override;
+
+private:
+  static Result<Code> compileTo(const CodeUnit &unit, llvm::CodeGenFileType type);
+
+  std::vector<CodeUnit> kernels;
+};
+
+} // namespace
+
+Result<Code> HostCode::compileTo(const CodeUnit &unit, llvm::CodeGenFileType type) {
+  llvm::LLVMContext context;
+  HEDDLE_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, createMachine(hostTarget()));
+  HEDDLE_ASSIGN(std::unique_ptr<llvm::Module> module, parseUnit(unit, context));
+  moveToHost(*module);
+  optimizeUnit(*module, *machine);
+  HEDDLE_TRY(finishUnit(*module, unit, kEmulated));
+  return emitCode(*module, *machine, type);
+}
+
+Result<std::vector<DeviceImage>> HostCode::images(llvm::ArrayRef<Code> code,
+                                                  const DeviceTools &tools) const {
+  if (!tools.ptxas.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, "the emulated device takes no cubin");
+  }
+  HEDDLE_ASSIGN(const std::string library, linkSharedObject(code, MissingSymbols::FoundOnLoading));
+  return std::vector<DeviceImage>{
+      {manifest::ImageKind::Host, Code(library.begin(), library.end()), llvmName()}};
+}
+
+Result<Code> HostCode::assembly() const {
+  Code all;
+  for (const CodeUnit &unit : kernels) {
+    HEDDLE_ASSIGN(const Code text, compileTo(unit, llvm::CodeGenFileType::AssemblyFile));
+    all.append(text.begin(), text.end());
+  }
+  return all;
+}
+
+Result<std::unique_ptr<TargetCode>> translateToDevice(mlir::ModuleOp module,
+                                                      const TargetDescription &target) {
+  static std::once_flag once;
+  std::call_once(once, initializeCodeGenerator);
+  HEDDLE_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, createMachine(hostTarget()));
+  HEDDLE_ASSIGN(std::vector<CodeUnit> units, deviceUnits(module, target, *machine));
+  return std::unique_ptr<TargetCode>(std::make_unique<HostCode>(std::move(units)));
+}
+
+} // namespace heddle

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The journal, and failures on request.
+#include "tests/Emulator/Calls.h"
+
+#include "tests/Emulator/Emulator.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace heddle::emulator {
+namespace {
+/// A failure on request.
+struct Request {
+  std::string function;
+  long n = 0;
+  int code = 0;
+  long calls = 0;
+  bool failed = false;
+};
+Request request;
+std::string recorded;
+bool isRecording = false;
+bool isInitialized = false;
+int sticky = Success;
+
+/// HEDDLE_EMULATOR_FAIL, once.
+void readRequest() {
+  static bool done = false;
+  const char *const text = done ? nullptr : std::getenv("HEDDLE_EMULATOR_FAIL");
+  done = true;
+  char function[64];
+  long n = 0;
+  int code = OutOfMemory;
+  if (text != nullptr && std::sscanf(text, "%63[^:]:%ld:%d", function, &n, &code) >= 2) {
+    request = {function, n, code};
+  }
+}
+
+std::FILE *journalFile() {
+  static std::FILE *const file = [] {
+    const char *const path = std::getenv("HEDDLE_EMULATOR_JOURNAL");
+    return path == nullptr ? nullptr : std::fopen(path, "w");
+  }();
+  return file;
+}
+
+void write(const std::string &line) {
+  if (std::FILE *const file = journalFile()) {
+    std::fprintf(file, "%s\n", line.c_str());
+    std::fflush(file);
+  }
+  if (isRecording) {
+    recorded += line + "\n";
+  }
+}
+
+/// The code that a call is to fail with on request.
+int requested(const char *function) {
+  readRequest();
+  if (request.function != function || ++request.calls != request.n) {
+    return Success;
+  }
+  request.failed = true;
+  return request.code;
+}
+} // namespace
+
+std::recursive_mutex &lock() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
+long setting(const char *name, long otherwise) {
+  const char *const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtol(text, nullptr, 10);
+}
+
+void initialize() { isInitialized = true; }
+void poison(int code) { sticky = sticky == Success ? code : sticky; }
+int poisoned() { return sticky; }
+void heal() { sticky = Success; }
+
+int enter(const char *function, const std::string &arguments, Needs needs) {
+  write(std::string(function) + "(" + arguments + ")");
+  if (const int code = requested(function)) {
+    return code;
+  }
+  if (needs != Needs::Nothing && !isInitialized) {
+    return complain(function, "before cuInit", NotInitialized);
+  }
+  if (needs == Needs::Context && !hasContext()) {
+    return complain(function, "without a context", InvalidContext);
+  }
+  return needs == Needs::Context ? sticky : int(Success);
+}
+
+int complain(const char *function, const std::string &what, int code) {
+  std::fprintf(stderr, "emulated GPU: %s: %s\n", function, what.c_str());
+  write(std::string("! ") + function + ": " + what);
+  return code;
+}
+
+} // namespace heddle::emulator
+
+using namespace heddle::emulator;
+
+HEDDLE_EMULATED void heddle_emulator_fail(const char *function, long n, int code) {
+  const std::lock_guard guard(lock());
+  readRequest();
+  request = function == nullptr ? Request() : Request{function, n, code};
+}
+
+HEDDLE_EMULATED int heddle_emulator_has_failed(void) { return request.failed ? 1 : 0; }
+
+HEDDLE_EMULATED void heddle_emulator_record(void) {
+  const std::lock_guard guard(lock());
+  recorded.clear();
+  isRecording = true;
+}
+
+HEDDLE_EMULATED size_t heddle_emulator_journal(char *text, size_t size) {
+  const std::lock_guard guard(lock());
+  isRecording = false;
+  const size_t count = std::min(size, recorded.size());
+  std::memcpy(text, recorded.data(), count);
+  return count;
+}

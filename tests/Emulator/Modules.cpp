@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Modules and launches. The threads of a launch run one after the other, those of every second
+/// launch from the last to the first: nothing may depend on their order.
+#include "tests/Emulator/Modules.h"
+
+#include "tests/Emulator/Calls.h"
+#include "tests/Emulator/Memory.h"
+#include "tests/Emulator/Streams.h"
+
+#include <algorithm>
+#include <csetjmp>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <dlfcn.h>
+#include <elf.h>
+#include <map>
+#include <memory>
+#include <set>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+namespace heddle::emulator {
+namespace {
+using Entry = void(const void *launch);
+
+struct Function {
+  std::string name;
+  Entry *entry;
+  int dynamicShared = 48 * 1024;
+};
+struct Module {
+  void *library = nullptr;
+  std::map<std::string, std::unique_ptr<Function>> functions;
+};
+std::set<Module *> modules;
+
+/// What a kernel reads of the thread it runs in.
+struct ThreadPlace {
+  int32_t thread = 0;
+  int32_t threads = 0;
+  int32_t block = 0;
+  int32_t blocks = 0;
+};
+thread_local ThreadPlace place;
+
+/// Where a kernel that uses a wrong address goes on.
+thread_local sigjmp_buf afterFault;
+thread_local bool isInKernel = false;
+
+void leaveKernel(int signal, siginfo_t *, void *) {
+  if (isInKernel) {
+    ::siglongjmp(afterFault, 1);
+  }
+  // Not of a kernel: the process ends as it would have.
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+/// Catches wrong addresses while it lives.
+class FaultHandler {
+public:
+  FaultHandler() {
+    struct sigaction action = {};
+    action.sa_sigaction = leaveKernel;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    for (size_t i = 0; i < std::size(signals); ++i) {
+      ::sigaction(signals[i], &action, &before[i]);
+    }
+    isInKernel = true;
+  }
+  FaultHandler(const FaultHandler &) = delete;
+  FaultHandler &operator=(const FaultHandler &) = delete;
+  ~FaultHandler() {
+    isInKernel = false;
+    for (size_t i = 0; i < std::size(signals); ++i) {
+      ::sigaction(signals[i], &before[i], nullptr);
+    }
+  }
+
+private:
+  static constexpr int signals[] = {SIGSEGV, SIGBUS};
+  struct sigaction before[2];
+};
+
+/// Runs all threads of a launch.
+int run(const Function &function, unsigned blocks, unsigned threads, uint64_t parameter,
+        bool isBackward) {
+  const FaultHandler handler;
+  noteKernel();
+  if (sigsetjmp(afterFault, 1) != 0) {
+    return complain(function.name.c_str(), "an address that is no memory of the GPU",
+                    IllegalAddress);
+  }
+  const uint64_t count = uint64_t(blocks) * threads;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t number = isBackward ? count - 1 - i : i;
+    place = {int32_t(number % threads), int32_t(threads), int32_t(number / threads),
+             int32_t(blocks)};
+    function.entry(reinterpret_cast<const void *>(parameter));
+  }
+  return Success;
+}
+
+/// The bytes of an ELF image: up to the end of its section headers, which linkers put last.
+size_t sizeOf(const Elf64_Ehdr &header) {
+  return header.e_shoff + size_t(header.e_shnum) * header.e_shentsize;
+}
+
+/// Loads a library from memory; a reason if the dynamic loader refuses it.
+void *loadLibrary(const Elf64_Ehdr &header, std::string &reason) {
+  // Kernels call this library, wherever the process has found it.
+  Dl_info own;
+  ::dladdr(reinterpret_cast<void *>(&loadLibrary), &own);
+  ::dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+  const int file = ::memfd_create("kernels", MFD_CLOEXEC);
+  void *library = nullptr;
+  const auto bytes = static_cast<ssize_t>(sizeOf(header));
+  if (::write(file, &header, sizeOf(header)) == bytes) {
+    library = ::dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    const char *const said = library == nullptr ? ::dlerror() : nullptr;
+    reason = said == nullptr ? "" : said;
+  }
+  ::close(file);
+  return library;
+}
+
+/// The options of cuModuleLoadDataEx that are known.
+struct Options {
+  char *log = nullptr;
+  size_t logBytes = 0;
+  bool areKnown = true;
+
+  void say(const std::string &text) const {
+    if (log != nullptr && logBytes != 0) {
+      std::strncpy(log, text.c_str(), logBytes - 1);
+      log[logBytes - 1] = '\0';
+    }
+  }
+};
+
+Options readOptions(unsigned count, const int *options, void **values) {
+  constexpr int errorLog = 5;
+  constexpr int errorLogBytes = 6;
+  Options read;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == errorLog) {
+      read.log = static_cast<char *>(values[i]);
+    } else if (options[i] == errorLogBytes) {
+      read.logBytes = static_cast<size_t>(reinterpret_cast<uintptr_t>(values[i])) & 0xffffffff;
+    } else {
+      read.areKnown = false;
+    }
+  }
+  return read;
+}
+
+/// Whether a function is one of a module that is loaded.
+Function *functionOf(void *handle) {
+  for (const Module *const module : modules) {
+    for (const auto &[name, function] : module->functions) {
+      if (function.get() == handle) {
+        return function.get();
+      }
+    }
+  }
+  return nullptr;
+}
+} // namespace
+
+std::string describeModules() {
+  return modules.empty() ? "" : std::to_string(modules.size()) + " modules\n";
+}
+
+} // namespace heddle::emulator
+
+using namespace heddle::emulator;
+
+HEDDLE_EMULATED int cuModuleLoadDataEx(void **module, const void *image, unsigned count,
+                                       int *options, void **values) {
+  const std::lock_guard guard(lock());
+  const auto *const header = static_cast<const Elf64_Ehdr *>(image);
+  const bool isElf = image != nullptr && std::memcmp(image, ELFMAG, SELFMAG) == 0;
+  const bool isHost = isElf && header->e_machine == EM_X86_64;
+  const char *const kind = isHost ? "host" : isElf ? "cubin" : "ptx";
+  if (const int code = enter("cuModuleLoadDataEx", kind, Needs::Context)) {
+    return code;
+  }
+  const Options read = readOptions(count, options, values);
+  if (module == nullptr || image == nullptr || !read.areKnown) {
+    return complain("cuModuleLoadDataEx", "no module, no image, or unknown options", InvalidValue);
+  }
+  if (!isElf) {
+    read.say("the emulated GPU does not compile PTX\n");
+    return InvalidPtx;
+  }
+  if (!isHost) {
+    return NoBinaryForGpu;
+  }
+  std::string reason;
+  void *const library = loadLibrary(*header, reason);
+  if (library == nullptr) {
+    read.say(reason);
+    return InvalidImage;
+  }
+  *module = *modules.insert(new Module{library, {}}).first;
+  return Success;
+}
+
+HEDDLE_EMULATED int cuModuleUnload(void *handle) {
+  const std::lock_guard guard(lock());
+  const int code = enter("cuModuleUnload", "", Needs::Context);
+  const auto found = modules.find(static_cast<Module *>(handle));
+  if (found == modules.end()) {
+    return code != Success ? code : complain("cuModuleUnload", "no module", InvalidHandle);
+  }
+  finishAllStreams();
+  ::dlclose((*found)->library);
+  delete *found;
+  modules.erase(found);
+  return code;
+}
+
+HEDDLE_EMULATED int cuModuleGetFunction(void **function, void *handle, const char *name) {
+  const std::lock_guard guard(lock());
+  if (const int code = enter("cuModuleGetFunction", name, Needs::Context)) {
+    return code;
+  }
+  const auto found = modules.find(static_cast<Module *>(handle));
+  if (function == nullptr || found == modules.end()) {
+    return complain("cuModuleGetFunction", "no module", InvalidHandle);
+  }
+  void *const address = ::dlsym((*found)->library, name);
+  if (address == nullptr) {
+    return NotFound;
+  }
+  std::unique_ptr<Function> &known = (*found)->functions[name];
+  if (known == nullptr) {
+    known = std::make_unique<Function>(Function{name, reinterpret_cast<Entry *>(address)});
+  }
+  *function = known.get();
+  return Success;
+}
+
+HEDDLE_EMULATED int cuFuncSetAttribute(void *handle, int attribute, int value) {
+  const std::lock_guard guard(lock());
+  if (const int code = enter("cuFuncSetAttribute", std::to_string(value), Needs::Context)) {
+    return code;
+  }
+  constexpr int dynamicShared = 8;
+  Function *const function = functionOf(handle);
+  if (function == nullptr || attribute != dynamicShared || value < 0 || value > sharedOfBlock) {
+    return complain("cuFuncSetAttribute", "no function, or no such attribute", InvalidValue);
+  }
+  function->dynamicShared = value;
+  return Success;
+}
+
+HEDDLE_EMULATED int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *handle,
+                                                                int threads, size_t shared) {
+  const char *const name = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
+  const std::lock_guard guard(lock());
+  if (const int code = enter(name, std::to_string(threads), Needs::Context)) {
+    return code;
+  }
+  const Function *const function = functionOf(handle);
+  if (function == nullptr || blocks == nullptr || threads < 1 || threads > 1024) {
+    return complain(name, "no function, no place for the number, or no such block", InvalidValue);
+  }
+  *blocks = shared <= size_t(function->dynamicShared) ? 1 : 0;
+  return Success;
+}
+
+HEDDLE_EMULATED int cuLaunchKernel(void *handle, unsigned gridX, unsigned gridY, unsigned gridZ,
+                                   unsigned blockX, unsigned blockY, unsigned blockZ,
+                                   unsigned shared, void *stream, void **parameters, void **extra) {
+  const std::lock_guard guard(lock());
+  const Function *const function = functionOf(handle);
+  const std::string arguments = (function == nullptr ? "?" : function->name) + ", " +
+                                std::to_string(gridX) + " x " + std::to_string(blockX);
+  if (const int code = enter("cuLaunchKernel", arguments, Needs::Context)) {
+    return code;
+  }
+  const bool isOneDimension = gridY == 1 && gridZ == 1 && blockY == 1 && blockZ == 1;
+  if (function == nullptr || !isOneDimension || gridX < 1 || blockX < 1 || blockX > 1024 ||
+      shared > unsigned(function->dynamicShared) || parameters == nullptr || extra != nullptr) {
+    return complain("cuLaunchKernel", "no function, or sizes that are not allowed", InvalidValue);
+  }
+  uint64_t parameter = 0;
+  std::memcpy(&parameter, parameters[0], sizeof parameter);
+  static bool isBackward = false;
+  isBackward = !isBackward;
+  return addTo(stream, "cuLaunchKernel", [=, isBackward = isBackward] {
+    return run(*function, gridX, blockX, parameter, isBackward);
+  });
+}
+
+// --- What kernels call -------------------------------------------------------------------------
+
+HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_tid_x(void) { return place.thread; }
+HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_ntid_x(void) { return place.threads; }
+HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_ctaid_x(void) { return place.block; }
+HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_nctaid_x(void) { return place.blocks; }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Every call of the driver fails once: the caller is told, nothing is lost, and the next to come
+/// finds all as it should be.
+#include "runtime/Session/PagedDecoder.h"
+#include "tests/runtime/Device/Cuda/GpuModel.h"
+#include "tests/runtime/Session/DecodedLogits.h"
+
+#include <set>
+
+using namespace heddle;
+using namespace heddle::fixture;
+
+/// What may fail without anybody's being told: nobody can do anything about it. (Messages are made
+/// without a code's name if that fails.)
+static const std::set<std::string> silent = {"cuDevicePrimaryCtxRelease_v2",
+                                             "cuMemFree_v2",
+                                             "cuMemFreeHost",
+                                             "cuStreamDestroy_v2",
+                                             "cuEventDestroy_v2",
+                                             "cuModuleUnload",
+                                             "cuGetErrorName",
+                                             "cuGetErrorString"};
+/// What is also called to give something back.
+static const std::set<std::string> alsoSilent = {"cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
+                                                 "cuStreamSynchronize"};
+/// Called once in a process, when the driver is looked for: DriverTest fails them.
+static const std::set<std::string> called = {"cuInit", "cuDriverGetVersion"};
+/// What these small models have no use for.
+static const std::set<std::string> unused = {"cuFuncSetAttribute"};
+
+/// An encoder, profiled, and a decoder that forks: together they call everything.
+static Status runBoth() {
+  const std::string encoderPath = temporaryPath("encoder.so");
+  const std::string decoderPath = temporaryPath("decoder.so");
+  HEDDLE_ASSIGN(const Model encoder, Model::load(encoderPath, {.device = "cuda"}));
+  HEDDLE_ASSIGN(Session session, Session::create(encoder, {.profile = true}));
+  HEDDLE_TRY(embedTwo(session).status());
+  HEDDLE_ASSIGN(const Model model, Model::load(decoderPath, {.device = "cuda"}));
+  HEDDLE_ASSIGN(const std::unique_ptr<PagedDecoder> decoder,
+                PagedDecoder::create(model, {.cacheBytes = 1 << 20}));
+  const Tokens source = {4, 5, 6}, begin = {1, 7}, next = {8};
+  const SourceView view = source;
+  SourceId id{};
+  HEDDLE_TRY(decoder->encode({&view, 1}, {&id, 1}));
+  HEDDLE_ASSIGN(const HypothesisId one, decoder->start(id));
+  Recorder recorder;
+  AttentionWeights attention;
+  const Extension first{one, begin};
+  HEDDLE_TRY(decoder->decode({&first, 1}, recorder, &attention));
+  HEDDLE_ASSIGN(const HypothesisId other, decoder->fork(one));
+  const Extension both[] = {{one, next}, {other, next}};
+  return decoder->decode(both, recorder);
+}
+
+/// Fails the n-th call of a function for every n there is; how many there are.
+static long failEach(const std::string &function, int code) {
+  EmulatedGpu &gpu = EmulatedGpu::get();
+  long told = 0;
+  for (long n = 1;; ++n) {
+    gpu.fail(function.c_str(), n, code);
+    const Status status = runBoth();
+    const bool hasFailed = gpu.hasFailed() != 0;
+    gpu.fail(nullptr, 0, 0);
+    EXPECT_EQ(gpu.leaks(), "") << function << ", call " << n;
+    if (!hasFailed) {
+      EXPECT_EQ(status.message(), "") << function << ", call " << n;
+      EXPECT_TRUE(told > 0 || n == 1 || silent.contains(function)) << function;
+      return n - 1;
+    }
+    told += status.ok() ? 0 : 1;
+    const bool mayBeSilent =
+        silent.contains(function) || (status.ok() && alsoSilent.contains(function));
+    if (!mayBeSilent) {
+      EXPECT_NE(status.message().find(function), std::string::npos)
+          << function << ", call " << n << ": " << status.message();
+    }
+    if (testing::Test::HasFailure()) {
+      return n;
+    }
+  }
+}
+
+class Failure : public testing::TestWithParam<std::string> {
+protected:
+  static void SetUpTestSuite() {
+    ASSERT_EQ(write(withDevice(model()), temporaryPath("encoder.so")).message(), "");
+    ASSERT_EQ(write(withDevice(generatingModel()), temporaryPath("decoder.so")).message(), "");
+  }
+};
+
+TEST_P(Failure, IsAStatus) {
+  ASSERT_EQ(runBoth().message(), "");
+  // One that passes, and one after which the context is of no use.
+  for (const int code : {2, 700}) {
+    const long calls = failEach(GetParam(), code);
+    EXPECT_EQ(calls == 0, called.contains(GetParam()) || unused.contains(GetParam()) ||
+                              GetParam().starts_with("cuGetError"))
+        << calls;
+  }
+  EXPECT_EQ(runBoth().message(), "");
+}
+
+static const std::string functions[] = {
+#define HEDDLE_CUDA(name, ...) #name,
+#include "runtime/Device/Cuda/DriverFunctions.def"
+};
+
+INSTANTIATE_TEST_SUITE_P(OfEveryCall, Failure, testing::ValuesIn(functions),
+                         [](const testing::TestParamInfo<std::string> &info) {
+                           return info.param;
+                         });
