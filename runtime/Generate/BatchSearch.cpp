@@ -58,6 +58,43 @@ Status BatchSearch::remove(int64_t id) {
                                             id));
 }
 
+/// Cuts `common` to what it has in common with `tokens`.
+static void cutToCommon(std::span<const int32_t> tokens,
+                        std::optional<std::vector<int32_t>> &common) {
+  if (!common) {
+    common.emplace(tokens.begin(), tokens.end());
+    return;
+  }
+  const auto differ = std::mismatch(common->begin(), common->end(), tokens.begin(), tokens.end());
+  common->erase(differ.first, common->end());
+}
+
+Result<std::vector<int32_t>> BatchSearch::agreed(int64_t id) const {
+  const auto is = [id](const SentencePointer &sentence) { return sentence->id == id; };
+  if (std::any_of(queue.begin(), queue.end(), is)) {
+    return std::vector<int32_t>();
+  }
+  const auto found = std::find_if(batch.begin(), batch.end(), is);
+  if (found == batch.end()) {
+    return HEDDLE_ERROR(NotFound, fmt::format("request {} is unknown, expected one that waits or "
+                                              "runs",
+                                              id));
+  }
+  std::optional<std::vector<int32_t>> common;
+  for (const Hypothesis &hypothesis : (*found)->found) {
+    cutToCommon(hypothesis.tokens, common);
+  }
+  for (const Running &running : (*found)->searches) {
+    for (const Hypothesis &hypothesis : running.search.finishedSoFar()) {
+      cutToCommon(hypothesis.tokens, common);
+    }
+    for (const Beam &beam : running.search.beams()) {
+      cutToCommon(beam.tokens, common);
+    }
+  }
+  return std::move(common).value_or(std::vector<int32_t>());
+}
+
 /// Releases everything a sentence holds in the decoder.
 void BatchSearch::leave(Sentence &sentence) {
   for (const Running &running : sentence.searches) {

@@ -34,6 +34,7 @@ public:
   Result<int64_t> add(GenerationRequest request);
   Result<std::vector<GenerationResult>> step();
   Status remove(int64_t id);
+  Result<std::vector<int32_t>> agreed(int64_t id) const;
   bool idle() const { return queue.empty() && batch.empty() && results.empty(); }
   int64_t waiting() const { return static_cast<int64_t>(queue.size()); }
   int64_t running() const { return static_cast<int64_t>(batch.size()); }

@@ -46,6 +46,8 @@ public:
 
   const std::vector<Beam> &beams() const { return alive; }
   bool finished() const { return done; }
+  /// The hypotheses that have ended while others go on.
+  const std::vector<Hypothesis> &finishedSoFar() const { return found; }
   /// Whether the live hypotheses are alternatives that each need a search of their own. This holds
   /// after the first step if alternatives were requested.
   bool branches() const { return expanding && generated > 0 && !done; }

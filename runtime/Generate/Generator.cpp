@@ -157,6 +157,10 @@ Status Generator::remove(int64_t id) {
   return withoutExceptions([&] { return state->search.remove(id); });
 }
 
+Result<std::vector<int32_t>> Generator::agreed(int64_t id) const {
+  return withoutExceptions([&] { return state->search.agreed(id); });
+}
+
 bool Generator::idle() const { return state->search.idle(); }
 int64_t Generator::waiting() const { return state->search.waiting(); }
 int64_t Generator::running() const { return state->search.running(); }

@@ -11,7 +11,7 @@ fenced block says what becomes of it:
                    one shell: other pages use what README's commands wrote. Nothing may be written
                    outside build/, which git ignores
   sh (reason)      is not executed, for the reason given
-  cpp, cmake, c    stands in the file that a comment above names: <!-- from PATH -->
+  cpp, cmake, c, python  stands in the file that a comment above names: <!-- from PATH -->
   text, json, mlir is shown
 
 `./dev COMMAND` must exist and is not executed; examples/NAME/run is executed by `./dev test` itself.
@@ -31,7 +31,7 @@ FENCE = re.compile(r"(?:<!-- from (?P<source>\S+) -->\n)?^```(?P<info>[^\n]*)\n(
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")),
          *sorted((ROOT / "examples").glob("**/README.md"))]
 SHOWN = {"text", "json", "mlir"}
-QUOTED = {"cpp", "cmake", "c"}
+QUOTED = {"cpp", "cmake", "c", "python"}
 
 
 def place(page, text, match):

@@ -20,6 +20,8 @@ LAW = {
     "base": ["runtime/include"],
     "formats": BELOW,
     "runtime": ["runtime", *BELOW],
+    # The extension module of the Python package.
+    "python": ["runtime", *BELOW],
     "dialects": ["dialects", "runtime/include"],
     "frontend": ["frontend", *COMPILER],
     "compiler": ["compiler", *COMPILER],
@@ -66,7 +68,7 @@ PRIVATE = {
     "runtime/Device/Cpu": ["runtime/Device", "tests/runtime/Device"],
     "runtime/Device/Cuda": ["runtime/Device", "tests/runtime/Device"],
 }
-OURS = ("base", "formats", "dialects", "compiler", "frontend", "runtime", "tests")
+OURS = ("base", "formats", "dialects", "compiler", "frontend", "python", "runtime", "tests")
 LINKS = re.compile(r"^heddle_(?:library|executable|gtest|fuzzer)\(\s*(\w+)([^)]*)\)|"
                    r"^(?:add_library|add_executable)\(\s*(\w+)", re.M)
 LINKS_LATER = re.compile(r"^target_link_libraries\(\s*(\w+)([^)]*)\)", re.M)
@@ -119,8 +121,8 @@ for path, text in leaves.items():
             if target in home and (users := private(str(path.parent), home[target])):
                 findings.append(f"{path}:{line}: links '{target}' of {home[target]}, expected that "
                                 f"only of {', '.join(users)}")
-        if folder.startswith("runtime") and re.search(r"\b(MLIR|LLVM|lldELF)\b", words):
-            findings.append(f"{path}:{line}: links LLVM, expected the runtime to know nothing of it")
+        if folder.startswith(("runtime", "python")) and re.search(r"\b(MLIR|LLVM|lldELF)\b", words):
+            findings.append(f"{path}:{line}: links LLVM, expected it to know nothing of that")
 for path in files():
     folder, permitted = law(str(path.parent))
     if folder is None or path.suffix not in {".cpp", ".h", ".c", ".td"}:
@@ -135,7 +137,7 @@ for path in files():
         if users := private(str(path.parent), used):
             findings.append(f"{path}:{line}: includes '{used}', expected that only in "
                             f"{', '.join(users)}")
-        if folder.startswith("runtime") and used.startswith(("mlir/", "llvm/", "lld/")):
-            findings.append(f"{path}:{line}: includes '{used}', expected the runtime to know "
+        if folder.startswith(("runtime", "python")) and used.startswith(("mlir/", "llvm/", "lld/")):
+            findings.append(f"{path}:{line}: includes '{used}', expected it to know "
                             "nothing of LLVM")
 finish(findings)

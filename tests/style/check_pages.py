@@ -7,7 +7,7 @@ import re
 
 from tree import ROOT, files, finish, read
 
-TOP_FOLDERS = ["compiler", "dialects", "formats", "frontend", "runtime"]
+TOP_FOLDERS = ["compiler", "dialects", "formats", "frontend", "python", "runtime"]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # `compiler/Passes.td`, `dialects/`: begins with something that lies in the root.
 CODE = re.compile(r"`([\w.{},*/-]+)`")

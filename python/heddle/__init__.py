@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heddle runs Transformer models that were compiled to one binary.
+
+    import heddle
+    model = heddle.load("minilm.so", threads=2)
+    vectors = model.encode(["A cat sat on the mat.", "Stocks fell."])   # float32 [2, 384]
+
+The same sentence gives the same bits, whatever else is in a batch and however many threads run.
+Loading a binary means running its code: trust a compiled model as you would any shared library.
+"""
+
+from ._compile import compile
+from ._core import machine_targets as _machine_targets
+from ._errors import (CompileError, DataLoss, Error, InputOutput, Internal, InvalidArgument, NotFound,
+                      OutOfRange, ResourceExhausted, Unsupported, WrongType)
+from ._model import Model, info, load
+from ._results import Entry, Hypothesis, Info, Piece, Port, Score
+
+
+def machine_targets() -> list:
+    """The targets that this processor can run, best first, for example ["x86-64-v4", "x86-64-v3"]."""
+    return _machine_targets()
+
+
+__all__ = ["CompileError", "DataLoss", "Entry", "Error", "Hypothesis", "Info", "InputOutput",
+           "Internal", "InvalidArgument", "Model", "NotFound", "OutOfRange", "Piece", "Port",
+           "ResourceExhausted", "Score", "Unsupported", "WrongType", "compile", "info", "load",
+           "machine_targets"]

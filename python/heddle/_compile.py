@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiling, by the program heddlec: the compiler and its LLVM are no part of this package."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import Optional, Union
+
+from ._errors import CompileError, InvalidArgument, NotFound, WrongType
+
+Path = Union[str, "os.PathLike[str]"]
+Words = Union[str, Sequence[str]]
+
+
+def _program() -> str:
+    named = os.environ.get("HEDDLEC")
+    found = shutil.which(named or "heddlec")
+    if found is None:
+        what = f"HEDDLEC names {named!r}, which is no program" if named else "heddlec is not on PATH"
+        raise NotFound(f"{what}, expected the compiler of Heddle: build it with ./dev build, then "
+                       "put build/bin on PATH or its path into HEDDLEC")
+    return found
+
+
+def _words(option: str, value: Words) -> list:
+    """An option that may be repeated: a str is one of it."""
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, Sequence) or not all(isinstance(each, str) for each in value):
+        raise WrongType(f"{option[2:].replace('-', '_')} is {value!r}, expected str or a list of str")
+    return [word for each in value for word in (option, each)]
+
+
+def _word(option: str, value: object) -> list:
+    if not isinstance(value, (str, os.PathLike)):
+        raise WrongType(f"{option.strip('-').replace('-', '_')} is {value!r}, expected str or a path")
+    return [option, os.fspath(value)]
+
+
+def compile(model: Path, output: Path, *, target: Optional[Words] = None,
+            precision: Optional[str] = None, cache: Optional[str] = None,
+            keep: Optional[Words] = None, stop_after: Optional[str] = None,
+            start_at: Optional[str] = None, weights: Optional[Path] = None,
+            report: Optional[Path] = None, analysis: Optional[Path] = None,
+            calibration: Optional[Path] = None, share_attention: Optional[str] = None,
+            disable_pass: Optional[Words] = None, code_cache: Optional[Path] = None,
+            progress: bool = False) -> str:
+    """Compiles a model to one binary, with the program ``heddlec``.
+
+    The program is the one that the environment variable HEDDLEC names, or ``heddlec`` on PATH. The
+    keywords are its options; ``heddlec --help`` explains their values.
+
+    Args:
+        model: a model's folder, a GGUF file or a program in IR text.
+        output: the binary to write.
+        target: processors, for example "x86-64-v3" or ["x86-64-v3", "x86-64-v4"]; by default both.
+        precision: of weights and products, for example "int8"; by default as the files say, or f32.
+        cache: what caches keep of earlier tokens: "f32", "bf16" or "int8".
+        keep: layers of another precision, for example "attention.self=int8".
+        stop_after: write the program after this phase instead of a binary.
+        start_at: the first phase to run on a program in text.
+        weights: the weights of a program in text.
+        report: write the report to this file, .html or JSON.
+        analysis: a file of ``heddle analyze`` to show in the report.
+        calibration: a file of texts by which codes of weights are chosen.
+        share_attention: for example "self:1,5,cross:4,2".
+        disable_pass: passes to leave out.
+        code_cache: a folder that keeps compiled functions.
+        progress: print what heddlec prints while it runs.
+
+    Returns:
+        The path of the binary.
+
+    Raises:
+        NotFound: there is no heddlec.
+        CompileError: heddlec refused the model; the message is its own.
+    """
+    if isinstance(target, (list, tuple)):
+        target = ",".join(target)
+    command = [_program(), *_word("model", model)[1:], *_word("-o", output)]
+    for option, value in (("--target", target), ("--precision", precision), ("--cache", cache),
+                          ("--stop-after", stop_after), ("--start-at", start_at),
+                          ("--weights", weights), ("--report", report), ("--analysis", analysis),
+                          ("--calibration", calibration), ("--share-attention", share_attention),
+                          ("--code-cache", code_cache)):
+        if value is not None:
+            command += _word(option, value)
+    for option, values in (("--keep", keep), ("--disable-pass", disable_pass)):
+        if values is not None:
+            command += _words(option, values)
+    if command[1].startswith("-"):
+        raise InvalidArgument(f"model is {command[1]!r}, expected a path that is no option")
+    done = subprocess.run(command, stdout=subprocess.DEVNULL,
+                          stderr=None if progress else subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        said = (done.stderr or b"").decode("utf-8", "replace").strip()
+        raise CompileError(said or f"heddlec ended with {done.returncode}, expected 0")
+    return os.fspath(output)

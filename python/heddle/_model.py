@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loaded model: what one calls. The computing is in heddle._core."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import weakref
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from . import _arguments as arguments
+from . import _core
+from ._arguments import Ids, Source
+from ._errors import InvalidArgument, Unsupported, WrongType
+from ._results import Hypothesis, Info, Piece, Score, info_of
+from ._run import run_decoder, run_entry
+from ._streams import AsyncWaits, hypotheses_of, pieces
+
+Path = Union[str, "os.PathLike[str]"]
+_open: "weakref.WeakSet[Model]" = weakref.WeakSet()
+_MOST_THREADS = 1024
+
+
+def _path(path: Any) -> bytes:
+    if not isinstance(path, (str, os.PathLike)):
+        raise WrongType(f"path is {type(path).__name__}, expected str or a path")
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise InvalidArgument(f"path is {os.fspath(path)!r}, expected one without a zero byte")
+    return name
+
+
+def load(path: Path, threads: int = 1, device: Optional[str] = None, *, isa: Optional[str] = None,
+         verify: bool = False, cache_bytes: int = 1 << 30, batch_tokens: int = 4096) -> "Model":
+    """Loads a compiled model. Its file is mapped: processes that load it share its weights.
+
+    Args:
+        path: the binary that heddlec wrote.
+        threads: threads that compute a call, the calling one included.
+        device: None or "cpu"; there are no others yet.
+        isa: the target to run, one of the file's; by default the best that the processor has.
+        verify: also compare the weights with their checksums, which reads the whole file.
+        cache_bytes: the most memory for keys and values of generation, in bytes.
+        batch_tokens: the most source tokens in the running batch of generation, counted once for
+            each hypothesis.
+
+    Returns:
+        The model. It may be used by any number of threads and coroutines at once.
+
+    Raises:
+        Error: the file is not there, damaged, or has no code for this processor.
+    """
+    return Model(path, threads, device, isa=isa, verify=verify, cache_bytes=cache_bytes,
+                 batch_tokens=batch_tokens)
+
+
+def info(path: Path) -> Info:
+    """Describes a compiled model without running any of its code."""
+    return info_of(json.loads(_core.describe(_path(path))))
+
+
+class Model:
+    """A compiled model, made by ``heddle.load``.
+
+    Any number of threads and coroutines may use it at once: what they generate runs in one batch,
+    and results have the same bits whoever else is in it. Ctrl-C ends every call. ``with`` closes it.
+    """
+
+    def __init__(self, path: Path, threads: int = 1, device: Optional[str] = None, *,
+                 isa: Optional[str] = None, verify: bool = False, cache_bytes: int = 1 << 30,
+                 batch_tokens: int = 4096):
+        if device is not None:
+            arguments.word("device", device, ("cpu",))
+        if isa is not None and not isinstance(isa, str):
+            raise WrongType(f"isa is {isa!r}, expected str")
+        self._options = {"threads": arguments.whole("threads", threads, 1, _MOST_THREADS),
+                         "isa": isa or "", "verify": arguments.flag("verify", verify),
+                         "cache_bytes": arguments.whole("cache_bytes", cache_bytes, 1, 2**63 - 1),
+                         "batch_tokens": arguments.whole("batch_tokens", batch_tokens, 1, 2**40)}
+        self._path = _path(path)
+        self._core = _core.Model(self._path, **self._options)
+        self._info: Optional[Info] = None
+        self._waits = AsyncWaits(self._core)
+        _open.add(self)
+
+    # --- what it is ---------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        """The file that it was loaded from."""
+        return os.fsdecode(self._path)
+
+    @property
+    def info(self) -> Info:
+        """What is known about it: entries, precision, targets, sizes."""
+        if self._info is None:
+            self._info = info_of(json.loads(_core.describe(self._path)))
+        return self._info
+
+    @property
+    def isa(self) -> str:
+        """The target that runs, for example "x86-64-v4"."""
+        return self._core.isa
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` was called."""
+        return self._core.closed
+
+    def close(self) -> None:
+        """Gives its memory back; calls that are under way finish first, later ones fail."""
+        self._core.close()
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<heddle.Model {self.path!r}{', closed' if self.closed else ''}>"
+
+    def __reduce__(self) -> tuple:
+        # Another process maps the same file.
+        return (_load_again, (self.path, self._options))
+
+    # --- embeddings ---------------------------------------------------------------------------
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """The number of floats in an embedding."""
+        return self._core.embedding_width()
+
+    def encode(self, sentences: Union[str, Sequence[str]], prompt_name: Optional[str] = None,
+               prompt: Optional[str] = None, batch_size: int = 32,
+               show_progress_bar: Optional[bool] = None, output_value: str = "sentence_embedding",
+               precision: str = "float32", convert_to_numpy: bool = True,
+               convert_to_tensor: bool = False, device: Optional[str] = None,
+               normalize_embeddings: bool = False) -> Any:
+        """Embeds texts. Takes the arguments of sentence-transformers' method of this name.
+
+        Args:
+            sentences: a text, or a list of texts. Long ones are cut at the model's limit.
+            prompt_name: no compiled model has named prompts: only None.
+            prompt: put before every text.
+            batch_size: the texts that run at once. It changes no bit of the result.
+            show_progress_bar: print how many texts are done to standard error.
+            output_value: only "sentence_embedding"; ``run`` gives other outputs.
+            precision: only "float32".
+            convert_to_numpy: False gives a list with an array for each text.
+            convert_to_tensor: True gives a tensor of PyTorch, which must be installed.
+            device: None or "cpu".
+            normalize_embeddings: divide each embedding by its Euclidean norm.
+
+        Returns:
+            float32 [texts, width], in the order of the texts; for a single text [width].
+
+        Raises:
+            Error: an argument is wrong, or the model does not embed.
+        """
+        single = isinstance(sentences, str)
+        texts = [sentences] if single else arguments.texts("sentences", sentences)
+        size = arguments.whole("batch_size", batch_size, 1, 2**31 - 1)
+        normalize = arguments.flag("normalize_embeddings", normalize_embeddings)
+        arguments.word("output_value", output_value, ("sentence_embedding",))
+        arguments.word("precision", precision, ("float32",))
+        if device is not None:
+            arguments.word("device", device, ("cpu",))
+        if prompt_name is not None:
+            raise Unsupported(f"prompt_name is {prompt_name!r}, expected None: a compiled model has "
+                              "no named prompts, prompt= takes the text of one")
+        if prompt is not None:
+            if not isinstance(prompt, str):
+                raise WrongType(f"prompt is {prompt!r}, expected str")
+            texts = [prompt + text if isinstance(text, str) else text for text in texts]
+        rows = np.empty((len(texts), self._core.embedding_width()), np.float32)
+        progress = _progress(len(texts)) if show_progress_bar else None
+        self._core.embed(texts, rows, size, normalize, progress)
+        if convert_to_tensor:
+            import torch  # type: ignore[import-not-found]
+            return torch.from_numpy(rows[0] if single else rows)
+        if single:
+            return rows[0]
+        return rows if convert_to_numpy else list(rows)
+
+    async def aencode(self, sentences: Union[str, Sequence[str]], **options: Any) -> Any:
+        """As ``encode``, in a thread, so that other coroutines go on."""
+        return await asyncio.to_thread(self.encode, sentences, **options)
+
+    def tokenize(self, texts: Union[str, Sequence[str]]) -> list:
+        """The token ids of texts, special tokens included: a list of int for each, or for one text."""
+        if isinstance(texts, str):
+            return self._core.tokenize([texts])[0]
+        return self._core.tokenize(arguments.texts("texts", texts))
+
+    # --- any entry ----------------------------------------------------------------------------
+
+    def run(self, inputs: Optional[Mapping[str, Any]] = None, *, entry: Optional[str] = None,
+            outputs: Optional[Sequence[str]] = None, lengths: Optional[Ids] = None,
+            attention_mask: Optional[np.ndarray] = None, **named: Any) -> dict:
+        """Runs one entry of the model over a batch of sequences.
+
+        Inputs are named as ``info.entries[...].inputs`` says, as keywords or in a mapping. Each is
+
+        * ragged: a list with the ids of each sequence, or with its rows [tokens, width];
+        * rectangular: ids [sequences, tokens] or rows [sequences, tokens, width]; where sequences
+          are shorter, ``attention_mask`` [sequences, tokens] of ones and zeros says so;
+        * flat: ids [tokens] or rows [tokens, width] of all sequences end to end, and ``lengths``
+          [sequences].
+
+        Outputs have the form of the inputs: for each token a row, in a list of arrays, in one array
+        with zeros for padding, or in one flat array; for each sequence a row of one array. Arrays of
+        int32 and float32 that lie in one piece are not copied on the way in, outputs never.
+
+        A model that generates has no entry to run alone: it takes ``source`` and ``target``, ragged
+        or rectangular ids, and computes what its decoder says to the given targets. Its outputs are
+        those of both entries, "encode.NAME" and "decode.NAME".
+
+        Args:
+            inputs: inputs by name.
+            entry: the entry's name; by default the first.
+            outputs: the names of the outputs to compute; by default all.
+            lengths: int [sequences], the tokens of each sequence of flat inputs.
+            attention_mask: [sequences, tokens]; the ones of a row stand together.
+            named: inputs by name.
+
+        Returns:
+            The outputs by name, float32.
+        """
+        given = {**(inputs or {}), **named}
+        if entry is None and self.info.generates:
+            return run_decoder(self._core, given)
+        return run_entry(self._core, self.info, entry, given, outputs, lengths, attention_mask)
+
+    # --- generation ---------------------------------------------------------------------------
+
+    def generate(self, sources: Union[Source, Sequence[Source]], *, rules: Optional[str] = None,
+                 beam: Optional[int] = None, nbest: int = 1,
+                 length_penalty: Optional[float] = None, coverage_penalty: float = 0.0,
+                 no_repeat_ngram: Optional[int] = None, repetition_penalty: Optional[float] = None,
+                 min_length: Optional[int] = None, max_length: Optional[int] = None,
+                 early_stopping: Union[bool, str, None] = None, sample: bool = False,
+                 temperature: Optional[float] = None, top_k: Optional[int] = None,
+                 top_p: Optional[float] = None, seed: Optional[int] = None,
+                 alternatives: bool = False, suppressed: Optional[Ids] = None,
+                 forced_first: Optional[int] = None, forced_last: Optional[int] = None,
+                 command: Union[int, Sequence[int], None] = None, token_scores: bool = False,
+                 attention: bool = False, prefix: Union[Source, Sequence[Source], None] = None,
+                 shortlist: Union[Ids, Sequence[Ids], None] = None,
+                 truncate: bool = False) -> list:
+        """Generates texts with an encoder-decoder model. Lengths are in tokens.
+
+        Args:
+            sources: a text, token ids, or rows of floats [rows, width] where the model reads those;
+                or a list of such. An empty text has no hypotheses.
+            rules: the search to reproduce: "paper", "transformers" or "ctranslate2".
+            beam: hypotheses that the search follows; 1 is greedy.
+            nbest: the most hypotheses in a result: at most ``beam``, or any number of samples.
+            length_penalty: the exponent of the length that scores are divided by.
+            coverage_penalty: weight of the penalty for source tokens that got no attention.
+            no_repeat_ngram: no group of so many tokens occurs twice; 0: they may.
+            repetition_penalty: penalty for repeated tokens; 1: none.
+            min_length: the fewest tokens before the end.
+            max_length: the most tokens, the end included.
+            early_stopping: True stops as soon as there are as many texts as hypotheses, "never" only
+                when no better one can come.
+            sample: draw tokens at random instead of taking the best.
+            temperature: of sampling, above 0.
+            top_k: draw from so many most probable tokens; 0: all.
+            top_p: draw from the fewest tokens whose probabilities add up to this.
+            seed: of random numbers; the same seed gives the same text in any batch.
+            alternatives: the ``nbest`` best first tokens after the prefix, each with its best end.
+            suppressed: token ids that are never generated.
+            forced_first: the id of the first token.
+            forced_last: the id of the last token at the maximum length.
+            command: which task, of a model of several: one for all sources, or one for each.
+            token_scores: fill ``Hypothesis.token_scores``.
+            attention: fill ``Hypothesis.attention``.
+            prefix: the beginning of each text, a text or ids for each source.
+            shortlist: the only token ids that may be generated for each source.
+            truncate: cut sources that are longer than the model's positions.
+
+        Options that are left out are the model's own, as for ``heddle generate``.
+
+        Returns:
+            For a single source a list of Hypothesis, best first; for a list of sources a list with
+            such a list for each, in their order.
+
+        Raises:
+            Error: an argument or a source is wrong; the message says which. Nothing was generated.
+        """
+        given = dict(locals())
+        waiting, single = self._add(given, follows=False)
+        try:
+            waiting.wait()
+            results = hypotheses_of(waiting)
+        finally:
+            # After Ctrl-C the traceback would keep the request in the batch.
+            waiting.cancel()
+        return results[0] if single else results
+
+    def translate(self, sources: Union[Source, Sequence[Source]], **options: Any) -> list:
+        """The same as ``generate``."""
+        return self.generate(sources, **options)
+
+    async def agenerate(self, sources: Union[Source, Sequence[Source]], **options: Any) -> list:
+        """As ``generate``: all coroutines share one running batch. Cancelling one removes its
+        sources and disturbs no other."""
+        waiting, single = self._add({"sources": sources, **options}, follows=False)
+        results = await self._waits.results(waiting)
+        return results[0] if single else results
+
+    def stream(self, source: Source, **options: Any) -> Iterator[Piece]:
+        """Generates one text and yields it piece by piece, as soon as words are certain.
+
+        Takes the options of ``generate``. Pieces joined are the text of its best hypothesis; with
+        several hypotheses a piece comes when all that may still win agree on it. The last piece has
+        the whole result. Leaving the loop ends the generation.
+        """
+        return pieces(self._core, self._follow(source, options))
+
+    def astream(self, source: Source, **options: Any) -> AsyncIterator[Piece]:
+        """As ``stream``, for ``async for``."""
+        return self._waits.pieces(self._follow(source, options))
+
+    def score(self, sources: Union[Source, Sequence[Source]],
+              targets: Union[Source, Sequence[Source]], *,
+              truncate: bool = False) -> Union[Score, list]:
+        """The log-probabilities of given targets.
+
+        Args:
+            sources: a text or token ids, or a list of such.
+            targets: as many; the model's end is added where it is missing.
+            truncate: cut sources that are longer than the model's positions.
+
+        Returns:
+            A Score, or a list of them for a list of sources.
+        """
+        single = arguments.is_single(sources)
+        given = arguments.sources("sources", [sources] if single else sources)
+        wanted = arguments.sources("targets", arguments.beside("targets", targets, single, len(given)))
+        scores = [Score(float(each.sum(dtype=np.float64)), each) for each in
+                  self._core.score(given, wanted, arguments.flag("truncate", truncate))]
+        return scores[0] if single else scores
+
+    def _follow(self, source: Source, options: dict) -> _core.Waiting:
+        if not arguments.is_single(source):
+            raise WrongType(f"source is {type(source).__name__}, expected one text or its token ids: "
+                            "a stream is one text")
+        return self._add({"sources": source, **options}, follows=True)[0]
+
+    def _add(self, given: dict, follows: bool) -> tuple:
+        """Puts sources into the running batch; the request, and whether there was one source."""
+        given.pop("self", None)
+        sources = given.pop("sources")
+        if unknown := set(given) - _OPTIONS:
+            raise WrongType(f"unknown option {sorted(unknown)[0]!r}, expected one of "
+                            f"{', '.join(sorted(_OPTIONS))}")
+        single = arguments.is_single(sources)
+        list_of = arguments.sources("sources", [sources] if single else sources)
+        count = len(list_of)
+        prefixes = arguments.beside("prefix", given.pop("prefix", None), single, count)
+        shortlists = arguments.beside("shortlist", given.pop("shortlist", None), single, count)
+        truncate = arguments.flag("truncate", given.pop("truncate", False))
+        commands: list = []
+        if isinstance(given.get("command"), (list, tuple, np.ndarray)):
+            commands = arguments.ids("command", arguments.beside(
+                "command", given.pop("command"), False, count)).tolist()
+        options = arguments.search_options(given)
+        return self._core.add(
+            list_of, [arguments.source(f"prefix {i}", each) for i, each in enumerate(prefixes, 1)],
+            [arguments.ids(f"shortlist {i}", each) for i, each in enumerate(shortlists, 1)],
+            commands, options, truncate, follows), single
+
+
+# The keywords of generate().
+_OPTIONS = set(Model.generate.__kwdefaults__)
+
+
+def _load_again(path: str, options: dict) -> Model:
+    return load(path, **options)
+
+
+def _progress(total: int) -> Any:
+    def show(done: int) -> None:
+        end = "\n" if done == total else ""
+        print(f"\rheddle: {done} of {total} texts", end=end, file=sys.stderr, flush=True)
+    return show
+
+
+def _after_fork() -> None:
+    for model in list(_open):
+        model._waits = AsyncWaits(model._core)
+        if not model.closed:
+            model._core.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

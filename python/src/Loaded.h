@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A loaded model and what is made of it: sessions that calls take turns with, and the running
+/// batch of generation that all callers share. Knows nothing of Python.
+#ifndef HEDDLE_PYTHON_LOADED_H
+#define HEDDLE_PYTHON_LOADED_H
+
+#include "heddle/Generation.h"
+#include "heddle/Session.h"
+#include "python/src/RunningBatch.h"
+#include "runtime/Session/PagedDecoder.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace heddle::python {
+
+/// As heddle.load() takes them.
+struct LoadOptions {
+  std::string isa;
+  int threads = 1;
+  bool verify = false;
+  uint64_t cacheBytes = uint64_t(1) << 30;
+  int64_t batchTokens = 4096;
+};
+
+/// A model for any number of threads. Every call computes with a session of its own, of which as
+/// many are kept as were ever used at once; generation has one batch.
+class Loaded {
+public:
+  static Result<std::shared_ptr<Loaded>> load(const std::string &path, const LoadOptions &options);
+
+  const Model &model() const { return loaded; }
+  const LoadOptions &options() const { return given; }
+
+  /// A session that nobody else uses until the lease goes.
+  class Lease {
+  public:
+    Lease(Loaded &owner, std::unique_ptr<Session> session)
+        : owner(owner), session(std::move(session)) {}
+    Lease(const Lease &) = delete;
+    Lease &operator=(const Lease &) = delete;
+    ~Lease();
+    Session &operator*() const { return *session; }
+    Session *operator->() const { return session.get(); }
+
+  private:
+    Loaded &owner;
+    std::unique_ptr<Session> session;
+  };
+  std::unique_ptr<Session> takeSession();
+
+  /// The batch of all callers; made by the first.
+  std::shared_ptr<RunningBatch> batch();
+  /// Log-probabilities of targets; one caller at a time.
+  Result<std::vector<std::vector<float>>> score(std::span<const ScoringRequest> requests);
+
+private:
+  Loaded(Model model, LoadOptions options) : loaded(std::move(model)), given(std::move(options)) {}
+  SessionOptions sessionOptions() const {
+    return {.threads = given.threads, .cacheBytes = given.cacheBytes};
+  }
+  GeneratorOptions generatorOptions() const {
+    return {.session = sessionOptions(), .batchTokens = given.batchTokens};
+  }
+
+  const Model loaded;
+  const LoadOptions given;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Session>> idle;
+  std::shared_ptr<RunningBatch> running;
+  std::mutex scoring;
+  std::unique_ptr<Generator> scorer;
+};
+
+} // namespace heddle::python
+
+#endif // HEDDLE_PYTHON_LOADED_H

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The extension module heddle._core: names for the package's Python, which is the interface.
+#include "python/src/Core.h"
+#include "python/src/Errors.h"
+
+#include "runtime/Tools/Info/ModelDescription.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace nb = nanobind;
+using namespace nanobind::literals;
+
+namespace heddle::python {
+
+/// What `heddle info --json` prints.
+static std::string describe(const nb::bytes &path) {
+  const std::string name(path.c_str(), path.size());
+  const nb::gil_scoped_release unlocked;
+  return take(tools::describeModel(name))
+      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+/// {"invalid argument": 1, ...}: every kind of failure there is.
+static nb::dict statusCodes() {
+  nb::dict codes;
+#define HEDDLE_STATUS(Name, value, text) codes[text] = value;
+#include "heddle/Status.def"
+  return codes;
+}
+
+static void bindOptions(nb::module_ &module) {
+  nb::enum_<Rules>(module, "Rules")
+      .value("paper", Rules::Paper)
+      .value("transformers", Rules::Transformers)
+      .value("ctranslate2", Rules::CTranslate2);
+  nb::enum_<EarlyStopping>(module, "EarlyStopping")
+      .value("no", EarlyStopping::No)
+      .value("yes", EarlyStopping::Yes)
+      .value("never", EarlyStopping::Never);
+  nb::class_<GenerationOptions>(module, "Options")
+      .def(nb::init<>())
+      .def_rw("rules", &GenerationOptions::rules)
+      .def_rw("beam", &GenerationOptions::beam)
+      .def_rw("nbest", &GenerationOptions::nbest)
+      .def_rw("length_penalty", &GenerationOptions::lengthPenalty)
+      .def_rw("coverage_penalty", &GenerationOptions::coveragePenalty)
+      .def_rw("no_repeat_ngram", &GenerationOptions::noRepeatNgram)
+      .def_rw("repetition_penalty", &GenerationOptions::repetitionPenalty)
+      .def_rw("min_length", &GenerationOptions::minLength)
+      .def_rw("max_length", &GenerationOptions::maxLength)
+      .def_rw("early_stopping", &GenerationOptions::earlyStopping)
+      .def_rw("sample", &GenerationOptions::sample)
+      .def_rw("temperature", &GenerationOptions::temperature)
+      .def_rw("top_k", &GenerationOptions::topK)
+      .def_rw("top_p", &GenerationOptions::topP)
+      .def_rw("seed", &GenerationOptions::seed)
+      .def_rw("alternatives", &GenerationOptions::alternatives)
+      .def_rw("suppressed", &GenerationOptions::suppressed)
+      .def_rw("forced_first", &GenerationOptions::forcedFirst)
+      .def_rw("forced_last", &GenerationOptions::forcedLast)
+      .def_rw("command", &GenerationOptions::command)
+      .def_rw("token_scores", &GenerationOptions::tokenScores)
+      .def_rw("attention", &GenerationOptions::attention);
+}
+
+static void bindModel(nb::module_ &module) {
+  nb::class_<Waiting>(module, "Waiting")
+      .def("advance", &Waiting::advance, "seconds"_a)
+      .def("drive", &Waiting::drive, "seconds"_a)
+      .def("has_news", &Waiting::hasNews)
+      .def("wait", &Waiting::wait)
+      .def("cancel", &Waiting::cancel)
+      .def("tokens", &Waiting::tokens)
+      .def("take", &Waiting::take);
+  nb::class_<Core>(module, "Model")
+      .def(nb::init<const nb::bytes &, std::string, int, bool, uint64_t, int64_t>(), "path"_a,
+           "isa"_a, "threads"_a, "verify"_a, "cache_bytes"_a, "batch_tokens"_a)
+      .def("close", &Core::close)
+      .def_prop_ro("closed", &Core::closed)
+      .def("after_fork", &Core::afterFork)
+      .def_prop_ro("isa", &Core::isa)
+      .def("embedding_width", &Core::embeddingWidth)
+      .def("embed", &Core::embed, "texts"_a, "out"_a.noconvert(), "batch"_a, "normalize"_a,
+           "progress"_a.none())
+      .def("tokenize", &Core::tokenize, "texts"_a)
+      .def("run", &Core::run, "entry"_a, "lengths"_a, "inputs"_a, "outputs"_a)
+      .def("run_decoder", &Core::runDecoder, "sources"_a, "targets"_a)
+      .def("add", &Core::add, "sources"_a, "prefixes"_a, "shortlists"_a, "commands"_a, "options"_a,
+           "truncate"_a, "follows"_a)
+      .def("decode", &Core::decode, "tokens"_a)
+      .def("score", &Core::score, "sources"_a, "targets"_a, "truncate"_a);
+}
+
+} // namespace heddle::python
+
+NB_MODULE(_core, module) {
+  module.doc() = "The runtime of Heddle; use the package heddle.";
+  heddle::python::translateFailures();
+  heddle::python::bindOptions(module);
+  heddle::python::bindModel(module);
+  module.def("describe", &heddle::python::describe, "path"_a);
+  module.def("status_codes", &heddle::python::statusCodes);
+  module.def("machine_targets", &heddle::machineTargets);
+}

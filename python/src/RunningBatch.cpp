@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Who drives, who sleeps, and which result is whose.
+#include "python/src/RunningBatch.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace heddle::python {
+
+/// Requests that are put in order together.
+static constexpr size_t sortedTogether = 1024;
+
+std::shared_ptr<Ticket> RunningBatch::add(std::vector<GenerationRequest> requests,
+                                          const std::vector<size_t> &blank, bool follows) {
+  auto ticket = std::make_shared<Ticket>();
+  ticket->results.resize(requests.size() + blank.size());
+  ticket->open = requests.size();
+  ticket->follows = follows;
+  std::vector<Arrival> sorted;
+  sorted.reserve(requests.size());
+  auto skipped = blank.begin();
+  for (size_t place = 0; GenerationRequest &request : requests) {
+    for (; skipped != blank.end() && *skipped == place; ++skipped) {
+      ++place;
+    }
+    sorted.push_back({ticket, place++, std::move(request)});
+  }
+  const auto longer = [](const Arrival &a, const Arrival &b) {
+    const size_t first = a.request.source.size() + a.request.rows.size();
+    const size_t second = b.request.source.size() + b.request.rows.size();
+    return first != second ? first > second : a.index < b.index;
+  };
+  for (size_t i = 0; i < sorted.size(); i += sortedTogether) {
+    const auto begin = sorted.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto count = std::min(sortedTogether, sorted.size() - i);
+    std::sort(begin, begin + static_cast<std::ptrdiff_t>(count), longer);
+  }
+  const std::lock_guard lock(mutex);
+  std::move(sorted.begin(), sorted.end(), std::back_inserter(arrivals));
+  // Whoever sleeps until anything changes has work now.
+  changed.notify_all();
+  return ticket;
+}
+
+void RunningBatch::close(Ticket &ticket, size_t index, GenerationResult result) {
+  ticket.results[index] = std::move(result);
+  if (--ticket.open == 0) {
+    ++ticket.news;
+  }
+}
+
+/// Queued requests join the generator; the caller has the lock and drives.
+void RunningBatch::letIn() {
+  for (Arrival &arrival : arrivals) {
+    const Result<int64_t> id = runner.add(std::move(arrival.request));
+    if (id.ok()) {
+      arrival.ticket->ids.push_back(*id);
+      places.emplace(*id, Place{arrival.ticket, arrival.index});
+    } else {
+      close(*arrival.ticket, arrival.index, {0, id.status(), {}});
+    }
+  }
+  arrivals.clear();
+}
+
+/// Cancelled tickets leave the generator; nobody drives, or the caller does.
+void RunningBatch::letOut() {
+  for (const std::shared_ptr<Ticket> &ticket : leaving) {
+    std::erase_if(arrivals, [&](const Arrival &arrival) { return arrival.ticket == ticket; });
+    for (const int64_t id : ticket->ids) {
+      if (places.erase(id) != 0) {
+        // It is there: its result has not come.
+        (void)runner.remove(id).ok();
+      }
+    }
+    ticket->open = 0;
+    ++ticket->news;
+  }
+  leaving.clear();
+}
+
+void RunningBatch::deliver(Result<std::vector<GenerationResult>> finished) {
+  if (!finished.ok()) {
+    // The batch cannot go on: everything that runs ends with the reason.
+    for (auto &[id, place] : places) {
+      place.ticket->failure = finished.status();
+      place.ticket->open = 0;
+      ++place.ticket->news;
+      (void)runner.remove(id).ok();
+    }
+    places.clear();
+    return;
+  }
+  for (GenerationResult &result : *finished) {
+    const auto found = places.find(result.id);
+    if (found != places.end()) {
+      const Place place = found->second;
+      places.erase(found);
+      close(*place.ticket, place.index, std::move(result));
+    }
+  }
+  for (auto &[id, place] : places) {
+    if (!place.ticket->follows) {
+      continue;
+    }
+    Result<std::vector<int32_t>> tokens = runner.agreed(id);
+    if (tokens.ok() && tokens->size() > place.ticket->agreed.size()) {
+      place.ticket->agreed = std::move(*tokens);
+      ++place.ticket->news;
+    }
+  }
+}
+
+/// One step of the generator, during which the lock is free.
+void RunningBatch::step(std::unique_lock<std::mutex> &lock) {
+  driving = true;
+  struct Drive {
+    RunningBatch &batch;
+    ~Drive() {
+      batch.driving = false;
+      batch.changed.notify_all();
+    }
+  } const drive{*this};
+  letOut();
+  letIn();
+  if (runner.idle()) {
+    return;
+  }
+  lock.unlock();
+  Result<std::vector<GenerationResult>> finished = runner.step();
+  lock.lock();
+  deliver(std::move(finished));
+  letOut();
+}
+
+bool RunningBatch::advance(Ticket &ticket, uint64_t &seen, Clock::time_point until) {
+  std::unique_lock lock(mutex);
+  while (ticket.open > 0 && ticket.news == seen && Clock::now() < until) {
+    if (driving) {
+      changed.wait_until(lock, until);
+    } else {
+      step(lock);
+    }
+  }
+  seen = ticket.news;
+  return ticket.open == 0;
+}
+
+void RunningBatch::advanceAny(Clock::time_point until) {
+  std::unique_lock lock(mutex);
+  if (driving || (arrivals.empty() && leaving.empty() && runner.idle())) {
+    changed.wait_until(lock, until);
+  } else {
+    step(lock);
+  }
+}
+
+void RunningBatch::cancel(const std::shared_ptr<Ticket> &ticket) {
+  const std::lock_guard lock(mutex);
+  if (ticket->open == 0) {
+    return;
+  }
+  leaving.push_back(ticket);
+  if (!driving) {
+    letOut();
+  }
+  changed.notify_all();
+}
+
+bool RunningBatch::hasNews(const Ticket &ticket, uint64_t seen) {
+  const std::lock_guard lock(mutex);
+  return ticket.open == 0 || ticket.news != seen;
+}
+
+std::vector<int32_t> RunningBatch::agreed(const Ticket &ticket) {
+  const std::lock_guard lock(mutex);
+  return ticket.agreed;
+}
+
+} // namespace heddle::python
