@@ -138,6 +138,10 @@ Result<TextRun> TextRun::create(const std::string &binary, std::span<const std::
   HEDDLE_ASSIGN(Model model, Model::load(binary));
   auto state = std::make_unique<State>(std::move(model));
   const bool generates = PagedDecoder::supports(state->model);
+  if (generates && !PagedDecoder::hasSources(state->model)) {
+    return HEDDLE_ERROR(Unsupported, "the model continues prompts, expected one with an encoder or "
+                                     "that embeds: without texts the precision is available");
+  }
   state->entry =
       generates ? state->model.findEntry(encodeEntry) : findObserved(state->model, outputs);
   state->decoder = generates ? state->model.findEntry(decodeEntry) : nullptr;

@@ -166,7 +166,9 @@ Status checkGeneration(const manifest::Manifest &model) {
                         fmt::format("{} tokens can be generated, only {} of them can be fed back",
                                     generated, read));
   }
-  if (generation.start()->size() == 0 || generation.end()->size() == 0) {
+  // A model without sources continues what it is given, and may have no token that ends it.
+  const bool hasSources = findEntry(model, encodeEntry) != nullptr;
+  if (hasSources && (generation.start()->size() == 0 || generation.end()->size() == 0)) {
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("{} start tokens and {} end tokens, expected at "
                                     "least one of each",

@@ -104,13 +104,30 @@ static Status readLengths(const Settings &settings, Generation &result) {
   return {};
 }
 
-Result<Generation> readGeneration(const Config &config, const std::optional<Config> &generation,
-                                  int64_t vocabulary) {
-  const Settings settings(config, generation, vocabulary);
+/// What does not depend on how a target starts.
+static Result<Generation> readSearch(const Settings &settings, int64_t vocabulary) {
   Generation result;
   result.rules = "transformers";
   HEDDLE_ASSIGN(result.end, settings.tokens("eos_token_id"));
   HEDDLE_ASSIGN(result.pad, settings.token("pad_token_id"));
+  HEDDLE_ASSIGN(result.forcedFirst, settings.token("forced_bos_token_id"));
+  HEDDLE_ASSIGN(result.forcedLast, settings.token("forced_eos_token_id"));
+  HEDDLE_ASSIGN(result.suppressed, readSuppressed(settings, vocabulary));
+  HEDDLE_ASSIGN(const int64_t beams,
+                settings.of("num_beams").integerOr("num_beams", 1, mostBeams, 1));
+  result.beams = static_cast<int32_t>(beams);
+  HEDDLE_ASSIGN(result.lengthPenalty,
+                settings.of("length_penalty").numberOr("length_penalty", -1e4, 1e4, 1));
+  HEDDLE_TRY(readEarlyStopping(settings.of("early_stopping"), result));
+  HEDDLE_ASSIGN(result.noRepeatNgram, settings.count("no_repeat_ngram_size", 0, 0));
+  HEDDLE_ASSIGN(result.repetitionPenalty,
+                settings.of("repetition_penalty").numberOr("repetition_penalty", 1e-6, 1e6, 1));
+  return result;
+}
+
+Result<Generation> readGeneration(const Config &config, const std::optional<Config> &generation,
+                                  int64_t vocabulary) {
+  const Settings settings(config, generation, vocabulary);
   HEDDLE_ASSIGN(int32_t start, settings.token("decoder_start_token_id"));
   if (start < 0) {
     HEDDLE_ASSIGN(start, settings.token("bos_token_id"));
@@ -121,20 +138,18 @@ Result<Generation> readGeneration(const Config &config, const std::optional<Conf
                                     "missing, expected one of them",
                                     config.where()));
   }
+  HEDDLE_ASSIGN(Generation result, readSearch(settings, vocabulary));
   result.start = {start};
-  HEDDLE_ASSIGN(result.forcedFirst, settings.token("forced_bos_token_id"));
-  HEDDLE_ASSIGN(result.forcedLast, settings.token("forced_eos_token_id"));
-  HEDDLE_ASSIGN(result.suppressed, readSuppressed(settings, vocabulary));
   HEDDLE_TRY(readLengths(settings, result));
-  HEDDLE_ASSIGN(const int64_t beams,
-                settings.of("num_beams").integerOr("num_beams", 1, mostBeams, 1));
-  result.beams = static_cast<int32_t>(beams);
-  HEDDLE_ASSIGN(result.lengthPenalty,
-                settings.of("length_penalty").numberOr("length_penalty", -1e4, 1e4, 1));
-  HEDDLE_TRY(readEarlyStopping(settings.of("early_stopping"), result));
-  HEDDLE_ASSIGN(result.noRepeatNgram, settings.count("no_repeat_ngram_size", 0, 0));
-  HEDDLE_ASSIGN(result.repetitionPenalty,
-                settings.of("repetition_penalty").numberOr("repetition_penalty", 1e-6, 1e6, 1));
+  return result;
+}
+
+Result<Generation> readContinuation(const Config &config, const std::optional<Config> &generation,
+                                    int64_t vocabulary) {
+  const Settings settings(config, generation, vocabulary);
+  HEDDLE_ASSIGN(Generation result, readSearch(settings, vocabulary));
+  HEDDLE_ASSIGN(result.maxLength, settings.count("max_new_tokens", 0, 0));
+  HEDDLE_ASSIGN(result.minLength, settings.count("min_new_tokens", 0, 0));
   return result;
 }
 
@@ -168,7 +183,7 @@ static constexpr std::string_view ignoredLists[] = {
     "stop_strings"};
 
 std::vector<std::string> generationNotes(const Config &config,
-                                         const std::optional<Config> &generation) {
+                                         const std::optional<Config> &generation, bool continues) {
   const Settings settings(config, generation, 0);
   std::vector<std::string> notes;
   const auto note = [&](std::string_view key, std::string_view value) {
@@ -186,6 +201,14 @@ std::vector<std::string> generationNotes(const Config &config,
     const Result<double> value = settings.of(key).numberOr(key, -any, any, usual);
     if (!value.ok() || *value != usual) {
       note(key, value.ok() ? fmt::format("{}", *value) : "not a number");
+    }
+  }
+  for (const std::string_view key : {"max_length", "min_length"}) {
+    if (continues && settings.of(key).has(key)) {
+      notes.push_back(fmt::format("{}: \"{}\" is {}, which is ignored: it counts the text that is "
+                                  "continued, expected \"{}_new_tokens\"",
+                                  settings.of(key).where(), key, settings.of(key).json(key),
+                                  key.substr(0, 3)));
     }
   }
   for (const std::string_view key : ignoredLists) {

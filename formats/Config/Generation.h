@@ -50,10 +50,15 @@ struct Generation {
 Result<Generation> readGeneration(const Config &config, const std::optional<Config> &generation,
                                   int64_t vocabulary);
 
-/// A note for each setting that differs from Transformers' default and that readGeneration()
-/// ignores.
+/// The same for a model that continues a text instead of answering a source: nothing starts a
+/// target, and lengths that count the text, "max_length" and "min_length", are not read.
+Result<Generation> readContinuation(const Config &config, const std::optional<Config> &generation,
+                                    int64_t vocabulary);
+
+/// A note for each setting that differs from Transformers' default and that readGeneration() or,
+/// where the model `continues` a text, readContinuation() ignores.
 std::vector<std::string> generationNotes(const Config &config,
-                                         const std::optional<Config> &generation);
+                                         const std::optional<Config> &generation, bool continues);
 
 } // namespace heddle
 

@@ -349,6 +349,8 @@ public:
   Parameter zeros(std::string_view name, std::initializer_list<int64_t> shape) const;
   /// A matrix [m, k] times another, [k, n]: [m, n].
   Parameter product(std::string_view name, const Parameter &left, const Parameter &right) const;
+  /// A matrix [n, m] with its axes swapped: [m, n].
+  Parameter transposed(std::string_view name, const Parameter &parameter) const;
   /// `count` rows along the first axis, starting at `first`.
   Parameter rows(std::string_view name, const Parameter &parameter, int64_t first,
                  int64_t count) const;

@@ -156,6 +156,12 @@ Parameter Scope::product(std::string_view name, const Parameter &left,
   return derive(name, ExpressionKind::Product, {&left, &right}, {}, {rows, columns});
 }
 
+Parameter Scope::transposed(std::string_view name, const Parameter &parameter) const {
+  // The verifier reports a parameter of another rank.
+  const std::vector<int64_t> &shape = parameter.shape();
+  return derive(name, ExpressionKind::Transpose, {&parameter}, {}, {shape.rbegin(), shape.rend()});
+}
+
 Parameter Scope::patchMatrix(std::string_view name, const Parameter &weight) const {
   const std::vector<int64_t> shape = weight.shape();
   if (shape.size() != 4) {

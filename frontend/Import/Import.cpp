@@ -239,7 +239,8 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   HEDDLE_TRY(
       buildProgram(context, {config, checkpoint, sentence, generation}, ConfigOrigin::File, model));
   if ((*model.module)->hasAttr("transformer.generation")) {
-    const std::vector<std::string> notes = generationNotes(config, generation);
+    const bool continues = model.module->lookupSymbol("encode") == nullptr;
+    const std::vector<std::string> notes = generationNotes(config, generation, continues);
     model.notes.insert(model.notes.end(), notes.begin(), notes.end());
   }
   if (!sentence && model.module->lookupSymbol("embed") != nullptr) {

@@ -25,12 +25,15 @@ BatchSearch::~BatchSearch() {
   }
 }
 
-/// The source tokens, counted once for each hypothesis.
-int64_t BatchSearch::Sentence::cost(int64_t floats) const {
+/// The tokens of the source, or of the prompt, counted once for each hypothesis.
+int64_t BatchSearch::cost(const Sentence &sentence) const {
+  const Settings &settings = sentence.settings;
   const int64_t searches = settings.sample || settings.alternatives ? settings.nbest : 1;
-  const auto tokens = static_cast<int64_t>(source.size()) +
-                      static_cast<int64_t>(rows.size()) / std::max<int64_t>(floats, 1);
-  return tokens * settings.beam * searches;
+  const size_t rows =
+      sentence.rows.size() / static_cast<size_t>(std::max<int64_t>(limits.sourceWidth, 1));
+  const size_t tokens = limits.hasSources ? sentence.source.size() + rows
+                                          : settings.start.size() + settings.prefix.size();
+  return static_cast<int64_t>(tokens) * settings.beam * searches;
 }
 
 Result<int64_t> BatchSearch::add(GenerationRequest request) {
@@ -180,14 +183,14 @@ Status BatchSearch::join(size_t count) {
 Status BatchSearch::admit() {
   int64_t tokens = 0;
   for (const SentencePointer &sentence : batch) {
-    tokens += sentence->cost(limits.sourceWidth);
+    tokens += cost(*sentence);
   }
   while (!queue.empty() && !full) {
     size_t count = 0;
-    int64_t cost = tokens;
-    while (count < queue.size() && (cost + queue[count]->cost(limits.sourceWidth) <= batchTokens ||
-                                    (batch.empty() && count == 0))) {
-      cost += queue[count++]->cost(limits.sourceWidth);
+    int64_t total = tokens;
+    while (count < queue.size() &&
+           (total + cost(*queue[count]) <= batchTokens || (batch.empty() && count == 0))) {
+      total += cost(*queue[count++]);
     }
     if (count == 0) {
       return {};
@@ -210,7 +213,7 @@ Status BatchSearch::admit() {
       return full ? Status() : status;
     }
     for (size_t i = before; i < batch.size(); ++i) {
-      tokens += batch[i]->cost(limits.sourceWidth);
+      tokens += cost(*batch[i]);
     }
   }
   return {};
@@ -381,7 +384,8 @@ Status BatchSearch::advanceAll(Sentence &sentence) {
 void BatchSearch::complete(Sentence &sentence) {
   std::vector<Hypothesis> &found = sentence.found;
   found.resize(std::min(found.size(), static_cast<size_t>(sentence.settings.nbest)));
-  results.push_back({sentence.id, {}, std::move(found)});
+  results.push_back(
+      {sentence.id, {}, std::move(found), static_cast<int64_t>(sentence.settings.prefix.size())});
   leave(sentence);
 }
 

@@ -23,7 +23,8 @@ namespace heddle {
 /// in the destructor.
 class BatchSearch {
 public:
-  /// `batchTokens` limits the source tokens of the batch, counted once for each hypothesis.
+  /// `batchTokens` limits the tokens of sources, or of prompts, of the batch, counted once for each
+  /// hypothesis.
   BatchSearch(Decoder &decoder, GenerationDefaults defaults, GenerationLimits limits,
               int64_t batchTokens);
   BatchSearch(const BatchSearch &) = delete;
@@ -64,11 +65,10 @@ private:
       given.width = width;
       return given;
     }
-    /// Rows have `floats`.
-    int64_t cost(int64_t floats) const;
   };
   using SentencePointer = std::unique_ptr<Sentence>;
 
+  int64_t cost(const Sentence &sentence) const;
   Status admit();
   Status join(size_t count);
   Status startSearches(Sentence &sentence);

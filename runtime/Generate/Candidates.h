@@ -57,6 +57,7 @@ public:
 
   void begin(int64_t rows, int64_t vocabulary, int workers) override;
   bool wants(int64_t chunk) const override;
+  bool wantsRow(int64_t row) const override { return !queries[static_cast<size_t>(row)].empty(); }
   void deliver(int worker, int64_t chunk, int64_t count, const float *values,
                int64_t stride) override;
 

@@ -86,11 +86,12 @@ static Result<GenerationDefaults> defaultsOf(const manifest::Generation &table) 
 static GenerationLimits limitsOf(const PagedDecoder &decoder, const GenerationDefaults &defaults) {
   GenerationLimits limits{.vocabulary = decoder.vocabulary(),
                           .longestSource = decoder.longestSource(),
-                          .longestTarget = decoder.longestTarget()};
+                          .longestTarget = decoder.longestTarget(),
+                          .hasSources = decoder.hasSources()};
   const EntryInfo *const encode = decoder.model().findEntry("encode");
-  for (const PortInfo &input : encode->inputs) {
-    // The decoder has checked that there is one.
-    if (!input.optional) {
+  for (size_t i = 0; encode != nullptr && i < encode->inputs.size(); ++i) {
+    // The decoder has checked that there is one that is not optional.
+    if (const PortInfo &input = encode->inputs[i]; !input.optional) {
       limits.sourceVocabulary = input.limit;
       limits.sourceWidth = input.element == ElementType::F32 ? input.shape.back() : 0;
       limits.sourceMultiple = encode->lengthMultiple;
@@ -100,7 +101,7 @@ static GenerationLimits limitsOf(const PagedDecoder &decoder, const GenerationDe
   }
   // A start that is never generated is the first of the tasks.
   const EntryInfo *const decode = decoder.model().findEntry("decode");
-  if (defaults.start.front() == limits.vocabulary) {
+  if (!defaults.start.empty() && defaults.start.front() == limits.vocabulary) {
     limits.commands = decode->inputs.front().limit - limits.vocabulary;
   }
   return limits;
@@ -172,6 +173,8 @@ Result<std::vector<std::vector<float>>> Generator::score(std::span<const Scoring
   });
 }
 
+bool Generator::hasSources() const { return state->limits.hasSources; }
+
 int64_t Generator::longestSource() const { return state->limits.longestSource; }
 
 int32_t Generator::sourcePad() const { return state->decoder->pad(); }
@@ -184,6 +187,10 @@ Result<std::vector<int32_t>> Generator::encodeSource(std::string_view text, bool
 
 Result<std::vector<int32_t>> Generator::encodeTarget(std::string_view text) const {
   return withoutExceptions([&] { return encodeText(state->targetTokenizer.get(), text, false); });
+}
+
+Result<std::vector<int32_t>> Generator::encodePrompt(std::string_view text) const {
+  return withoutExceptions([&] { return encodeText(state->targetTokenizer.get(), text, true); });
 }
 
 Result<std::string> Generator::decode(std::span<const int32_t> tokens) const {

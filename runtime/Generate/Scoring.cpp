@@ -15,8 +15,9 @@ namespace {
 /// A target being scored.
 struct Target {
   std::span<const int32_t> source;
-  /// Start, target and end.
+  /// Start, prefix, target and end.
   std::vector<int32_t> tokens;
+  /// Those before the target.
   size_t starts = 0;
   std::vector<float> scores = {};
 
@@ -94,7 +95,13 @@ Status Pass::run(std::span<Target> targets) {
 
 static Result<Target> makeTarget(const ScoringRequest &request, const GenerationDefaults &defaults,
                                  const GenerationLimits &limits) {
-  Target target{request.source, defaults.start, defaults.start.size()};
+  Target target{request.source, defaults.start};
+  target.tokens.insert(target.tokens.end(), request.prefix.begin(), request.prefix.end());
+  target.starts = target.tokens.size();
+  if (target.starts == 0) {
+    return HEDDLE_ERROR(InvalidArgument, "prefix has no tokens, expected at least one: the model "
+                                         "continues it");
+  }
   target.tokens.insert(target.tokens.end(), request.target.begin(), request.target.end());
   const bool ends = !request.target.empty() &&
                     std::find(defaults.end.begin(), defaults.end.end(), request.target.back()) !=
@@ -102,14 +109,20 @@ static Result<Target> makeTarget(const ScoringRequest &request, const Generation
   if (!ends && !defaults.end.empty()) {
     target.tokens.push_back(defaults.end.front());
   }
+  if (target.tokens.size() == target.starts) {
+    return HEDDLE_ERROR(InvalidArgument, "target has no tokens, expected at least one: the model "
+                                         "has no token that ends it");
+  }
   HEDDLE_TRY(checkSource(request.source, {}, 0, limits));
   const auto fed = static_cast<int64_t>(target.tokens.size()) - 1;
   if (limits.longestTarget > 0 && fed > limits.longestTarget) {
     return HEDDLE_ERROR(OutOfRange,
-                        fmt::format("target has {} tokens with its start, expected at most {}, the "
+                        fmt::format("target has {} tokens with its {}, expected at most {}, the "
                                     "positions of the model",
-                                    fed, limits.longestTarget));
+                                    fed, request.prefix.empty() ? "start" : "prefix",
+                                    limits.longestTarget));
   }
+  HEDDLE_TRY(checkTokens("prefix", request.prefix, limits.vocabulary));
   HEDDLE_TRY(checkTokens("target", request.target, limits.vocabulary));
   return target;
 }

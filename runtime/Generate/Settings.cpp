@@ -62,9 +62,11 @@ static Settings fillIn(const GenerationRequest &request, const GenerationDefault
   settings.attention = options.attention;
   settings.start = defaults.start;
   // What is no command is refused with the other tokens.
-  settings.start.front() = static_cast<int32_t>(
-      std::min<int64_t>(int64_t(settings.start.front()) + options.command.value_or(0),
-                        std::numeric_limits<int32_t>::max()));
+  if (!settings.start.empty()) {
+    settings.start.front() = static_cast<int32_t>(
+        std::min<int64_t>(int64_t(settings.start.front()) + options.command.value_or(0),
+                          std::numeric_limits<int32_t>::max()));
+  }
   settings.prefix = request.prefix;
   settings.end = sortedOnce(defaults.end);
   settings.suppressed = defaults.suppressed;
@@ -206,6 +208,15 @@ static Status checkRows(std::span<const int32_t> tokens, std::span<const float> 
 
 Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows, int64_t width,
                    const GenerationLimits &limits) {
+  if (!limits.hasSources) {
+    return tokens.empty() && rows.empty() && width == 0
+               ? Status()
+               : HEDDLE_ERROR(InvalidArgument,
+                              fmt::format("source has {} {}, expected none: the model has no "
+                                          "sources, it continues a prefix",
+                                          rows.empty() ? tokens.size() : rows.size(),
+                                          rows.empty() ? "tokens" : "floats"));
+  }
   const bool readsRows = limits.sourceWidth > 0;
   if (readsRows) {
     HEDDLE_TRY(checkRows(tokens, rows, width, limits));
@@ -235,6 +246,10 @@ static Status checkAllTokens(const GenerationRequest &request, const Settings &s
                              const GenerationLimits &limits) {
   HEDDLE_TRY(checkSource(request.source, request.rows, request.width, limits));
   HEDDLE_TRY(checkTokens("prefix", request.prefix, limits.vocabulary));
+  if (settings.start.empty() && request.prefix.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, "prefix has no tokens, expected at least one: the model "
+                                         "continues it");
+  }
   HEDDLE_TRY(checkTokens("shortlist", request.shortlist, limits.vocabulary));
   HEDDLE_TRY(checkTokens("suppressed", settings.suppressed, limits.vocabulary));
   if (const std::optional<int32_t> command = request.options.command) {
@@ -248,6 +263,12 @@ static Status checkAllTokens(const GenerationRequest &request, const Settings &s
       return HEDDLE_ERROR(OutOfRange, fmt::format("command is {}, expected 0 to {}", *command,
                                                   limits.commands - 1));
     }
+  }
+  if (!limits.hasSources && settings.needsAttention()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        settings.attention
+                            ? "attention to the source is requested, the model has no sources"
+                            : "coverage penalty is set, expected none: the model has no sources");
   }
   for (const int32_t forced : {settings.forcedFirst, settings.forcedLast}) {
     if (forced != -1) {

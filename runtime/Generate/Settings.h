@@ -47,6 +47,8 @@ struct GenerationLimits {
   /// Whether sources are images of any width, and what the model has positions for.
   bool sourceHasWidths = false;
   std::vector<RowLimit> sourceLimits = {};
+  /// Whether there are sources. Without, the prefix of a request is what the model continues.
+  bool hasSources = true;
 };
 
 /// The options of one request.

@@ -50,6 +50,9 @@ public:
   virtual void begin(int64_t rows, int64_t vocabulary, int workers) = 0;
   /// Whether a chunk is wanted at all; those that are not are not computed.
   virtual bool wants(int64_t /*chunk*/) const { return true; }
+  /// The same of a row: what is delivered for one that is not wanted has no meaning. Of a prompt
+  /// only the last row is.
+  virtual bool wantsRow(int64_t /*row*/) const { return true; }
   /// Logit of token `chunk` * logitsChunk + j for row r is values[r * stride + j], j < count.
   /// Called by several threads at once, each with chunks of its own.
   virtual void deliver(int worker, int64_t chunk, int64_t count, const float *values,
@@ -74,12 +77,15 @@ public:
 
   /// Tokens of the vocabulary that is generated.
   virtual int64_t vocabulary() const = 0;
+  /// Whether hypotheses answer sources. Otherwise they continue what they begin with, and sources
+  /// are empty.
+  virtual bool hasSources() const = 0;
   /// The most tokens of a source and of a hypothesis (its start included); 0: any.
   virtual int64_t longestSource() const = 0;
   virtual int64_t longestTarget() const = 0;
 
-  /// Encodes sources of at least one token each. ResourceExhausted when the cache has no room for
-  /// all of them: then none was encoded.
+  /// Encodes sources of at least one token each, where there are any. ResourceExhausted when the
+  /// cache has no room for all of them: then none was encoded.
   virtual Status encode(std::span<const SourceView> sources, std::span<SourceId> ids) = 0;
   /// The positions that attention to a source has: its tokens, or the rows that derive from them.
   virtual int64_t positions(SourceId source) const = 0;

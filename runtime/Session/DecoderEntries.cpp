@@ -21,7 +21,15 @@ static Status doesNotGenerate(const Model &model, const std::string &what) {
 
 bool PagedDecoder::supports(const Model &model) {
   const EntryInfo *const decode = model.findEntry(decodeEntry);
-  return model.findEntry(encodeEntry) != nullptr && decode != nullptr && !decode->caches.empty();
+  if (decode == nullptr || decode->caches.empty()) {
+    return false;
+  }
+  return hasSources(model) || std::all_of(decode->caches.begin(), decode->caches.end(),
+                                          [](const CacheInfo &cache) { return cache.written; });
+}
+
+bool PagedDecoder::hasSources(const Model &model) {
+  return model.findEntry(encodeEntry) != nullptr;
 }
 
 PagedDecoder::PagedDecoder(const Model &model, const SessionOptions &options)
@@ -47,7 +55,9 @@ Result<std::unique_ptr<PagedDecoder>> PagedDecoder::create(const Model &model,
 
 /// Histories have a position for each token, memories for what "encode" appends.
 Status PagedDecoder::bindSpaces() {
-  memorySpace = spacesOf(*encoder.table)[encoder.table->appended()];
+  if (hasSources()) {
+    memorySpace = spacesOf(*encoder.table)[encoder.table->appended()];
+  }
   const RowSpace history = spacesOf(*decoder.table)[decoder.table->appended()];
   return history == RowSpace::tokens()
              ? Status()
@@ -70,6 +80,9 @@ Status PagedDecoder::bindEntries() {
   }
   for (Entry *const entry : {&encoder, &decoder}) {
     const std::string_view name = entry == &encoder ? encodeEntry : decodeEntry;
+    if (entry == &encoder && entry->table == nullptr && supports(loaded)) {
+      continue;
+    }
     if (entry->table == nullptr) {
       return doesNotGenerate(loaded, fmt::format("it has no entry {}", quote(name)));
     }
@@ -116,10 +129,15 @@ static CacheShape shapeOf(const CacheInfo &cache) {
   return {cache.width, cache.element, cache.transposed};
 }
 
+/// The caches of an entry, if there is such a one.
+static std::span<const CacheInfo> cachesOf(const EntryInfo *entry) {
+  return entry == nullptr ? std::span<const CacheInfo>() : entry->caches;
+}
+
 /// The caches an entry appends to.
-static std::vector<CacheShape> writtenShapes(const EntryInfo &entry) {
+static std::vector<CacheShape> writtenShapes(const EntryInfo *entry) {
   std::vector<CacheShape> shapes;
-  for (const CacheInfo &cache : entry.caches) {
+  for (const CacheInfo &cache : cachesOf(entry)) {
     if (cache.written && !cache.state) {
       shapes.push_back(shapeOf(cache));
     }
@@ -145,18 +163,18 @@ Status PagedDecoder::createPools() {
                              positions);
   };
   HEDDLE_ASSIGN(history,
-                create("history of hypotheses", writtenShapes(*decoder.info), HEDDLE_BLOCK));
+                create("history of hypotheses", writtenShapes(decoder.info), HEDDLE_BLOCK));
   HEDDLE_ASSIGN(states, create("states of hypotheses", stateShapes(*decoder.info, false), 1));
   HEDDLE_ASSIGN(keyed, create("states with keys of hypotheses", stateShapes(*decoder.info, true),
                               HEDDLE_BLOCK));
-  HEDDLE_ASSIGN(memory, create("memory of sources", writtenShapes(*encoder.info), HEDDLE_BLOCK));
+  HEDDLE_ASSIGN(memory, create("memory of sources", writtenShapes(encoder.info), HEDDLE_BLOCK));
   return {};
 }
 
 /// The place of a cache among those an entry appends to; -1 if it does not.
-static int64_t writtenIndex(const EntryInfo &entry, const CacheInfo &wanted) {
+static int64_t writtenIndex(const EntryInfo *entry, const CacheInfo &wanted) {
   int64_t index = 0;
-  for (const CacheInfo &cache : entry.caches) {
+  for (const CacheInfo &cache : cachesOf(entry)) {
     if (!cache.written || cache.state) {
       continue;
     }
@@ -208,7 +226,7 @@ Status PagedDecoder::bindState(Entry &entry, const CacheInfo &state) {
   const auto isIt = [&](const CacheInfo &other) {
     return other.state && other.written && other.name == state.name;
   };
-  const bool isGiven = std::any_of(encoder.info->caches.begin(), encoder.info->caches.end(), isIt);
+  const bool isGiven = std::ranges::any_of(cachesOf(encoder.info), isIt);
   const bool isTheirs = !state.keyed || (decodes && state.written && !isGiven);
   if (index < 0 || !isTheirs || (decodes ? !state.written && !isGiven : !state.written)) {
     return doesNotGenerate(loaded, fmt::format("the state {} is in entry {}, expected states that "
@@ -228,13 +246,13 @@ Status PagedDecoder::bindCaches() {
   historyReads = readsOf(*decoder.table);
   for (Entry *const entry : {&encoder, &decoder}) {
     const bool decodes = entry == &decoder;
-    for (const CacheInfo &cache : entry->info->caches) {
+    for (const CacheInfo &cache : cachesOf(entry->info)) {
       if (cache.state) {
         HEDDLE_TRY(bindState(*entry, cache));
         continue;
       }
-      const int64_t own = writtenIndex(*entry->info, cache);
-      const int64_t its = decodes ? writtenIndex(*encoder.info, cache) : -1;
+      const int64_t own = writtenIndex(entry->info, cache);
+      const int64_t its = decodes ? writtenIndex(encoder.info, cache) : -1;
       if (own < 0 && its < 0) {
         return doesNotGenerate(loaded, fmt::format("entry {} reads the cache {}, which nothing "
                                                    "before it fills",

@@ -4,6 +4,8 @@
 /// memory before it runs.
 #include "runtime/Session/PagedDecoder.h"
 
+#include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
 #include "runtime/Session/ModelState.h"
 
 #include <algorithm>
@@ -59,11 +61,51 @@ Status PagedDecoder::gatherSources(std::span<const SourceView> list) {
   return {};
 }
 
+/// The number of a source that is not live yet, the last of the free ones. There must be room.
+int32_t PagedDecoder::newSource() {
+  if (freeSources.empty()) {
+    freeSources.push_back(static_cast<int32_t>(sources.size()));
+    sources.emplace_back();
+  }
+  return freeSources.back();
+}
+
+/// The sources of a model that has none.
+Status PagedDecoder::encodeNothing(std::span<const SourceView> list, std::span<SourceId> found,
+                                   std::span<const Output> outputs) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (!list[i].bytes.empty()) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("source {} has {} numbers, expected none: the model has no "
+                                      "entry {}",
+                                      i + 1, list[i].bytes.size() / infoOf(list[i].element).bytes(),
+                                      quote(encodeEntry)));
+    }
+  }
+  if (!outputs.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("output {} is asked for, expected none: the model has no "
+                                    "entry {}",
+                                    quote(outputs.front().name), quote(encodeEntry)));
+  }
+  sources.reserve(sources.size() + list.size());
+  freeSources.reserve(sources.capacity());
+  for (SourceId &id : found) {
+    id = SourceId(newSource());
+    sources[static_cast<size_t>(id)].live = true;
+    freeSources.pop_back();
+  }
+  return {};
+}
+
 Status PagedDecoder::encodeUnguarded(std::span<const SourceView> list, std::span<SourceId> found,
                                      std::span<const Output> outputs) {
   if (list.size() != found.size()) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{} sources and room for {} numbers of them",
                                                      list.size(), found.size()));
+  }
+  if (!hasSources()) {
+    return encodeNothing(list, found, outputs);
   }
   HEDDLE_TRY(gatherSources(list));
   Input input{encoder.input->name, std::span<const int32_t>()};
@@ -85,11 +127,7 @@ Status PagedDecoder::encodeUnguarded(std::span<const SourceView> list, std::span
   sources.reserve(sources.size() + list.size());
   freeSources.reserve(sources.capacity());
   for (size_t i = 0; i < list.size(); ++i) {
-    if (freeSources.empty()) {
-      freeSources.push_back(static_cast<int32_t>(sources.size()));
-      sources.emplace_back();
-    }
-    const int32_t id = freeSources.back();
+    const int32_t id = newSource();
     Source &source = sources[static_cast<size_t>(id)];
     const int64_t count = batch.sizes().rowsIn(memorySpace, i);
     source.table.prepare(count);

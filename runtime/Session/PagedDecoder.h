@@ -3,7 +3,7 @@
 /// The decoder of compiled models: entries "encode" and "decode" over paged caches. Caches that
 /// "decode" appends to are the history of each hypothesis, and what it adds to its states; caches
 /// that "encode" appends to are the memory of a source, which all its hypotheses read, and states
-/// that it leaves are what they begin with.
+/// that it leaves are what they begin with. A model without "encode" has empty sources.
 #ifndef HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
 #define HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
 
@@ -45,11 +45,14 @@ public:
   static Result<std::unique_ptr<PagedDecoder>> create(const Model &model,
                                                       const SessionOptions &options,
                                                       std::shared_ptr<Executor> executor = nullptr);
-  /// Whether a model has both entries.
+  /// Whether a model has "decode" and, if that reads what it does not append to, "encode".
   static bool supports(const Model &model);
+  /// Whether it has "encode"; otherwise it continues what it is given.
+  static bool hasSources(const Model &model);
 
   int64_t vocabulary() const override { return vocabularySize; }
-  int64_t longestSource() const override { return encoder.info->maxLength; }
+  bool hasSources() const override { return encoder.info != nullptr; }
+  int64_t longestSource() const override { return hasSources() ? encoder.info->maxLength : 0; }
   int64_t longestTarget() const override { return decoder.info->maxLength; }
   Status encode(std::span<const SourceView> sources, std::span<SourceId> ids) override;
   /// Also writes outputs of the entry, by their names.
@@ -86,7 +89,7 @@ public:
   uint64_t stateBytes() const { return states.blockBytes(); }
 
 private:
-  /// One entry.
+  /// One entry; null in a model that has none of that name.
   struct Entry {
     const manifest::Entry *table = nullptr;
     const EntryInfo *info = nullptr;
@@ -171,6 +174,9 @@ private:
   Status encodeUnguarded(std::span<const SourceView> sources, std::span<SourceId> ids,
                          std::span<const Output> outputs);
   Status gatherSources(std::span<const SourceView> sources);
+  Status encodeNothing(std::span<const SourceView> sources, std::span<SourceId> ids,
+                       std::span<const Output> outputs);
+  int32_t newSource();
   Status runEncode(std::span<const SourceId> ids);
   const Source *find(SourceId id) const;
   Source *find(SourceId id);

@@ -54,6 +54,17 @@ Status Projection::begin(LogitsSink &wanted, int64_t count, Device &device) {
     HEDDLE_TRY(worker.memory.grow(device, static_cast<uint64_t>(rows * rowStride) * sizeof(float)));
   }
   sink->begin(rows, vocabulary, static_cast<int>(workers.size()));
+  ranges.clear();
+  ranges.reserve(static_cast<size_t>(rows));
+  for (int64_t row = 0; row < rows; ++row) {
+    if (!sink->wantsRow(row)) {
+      continue;
+    }
+    if (ranges.empty() || ranges.back().end != row) {
+      ranges.push_back({row, row});
+    }
+    ranges.back().end = row + 1;
+  }
   return {};
 }
 
@@ -101,10 +112,12 @@ void Projection::computeChunk(int lane, int64_t chunk, const RunView &view) {
   own.operands[0] = &result;
   HeddleKernelContext context = view.context;
   context.operands = own.operands.data();
-  view.stream.launch(
-      lane,
-      {dispatch.kernel, nullptr, &context, {0, rows}, columns, dispatch.rowTile, view.scratch},
-      nullptr);
+  for (const Range wanted : ranges) {
+    view.stream.launch(
+        lane,
+        {dispatch.kernel, nullptr, &context, wanted, columns, dispatch.rowTile, view.scratch},
+        nullptr);
+  }
   const auto *const values = reinterpret_cast<const float *>(own.memory.data());
   deliver(lane, chunk, view.stream, values + (tokens.begin - first), rowStride);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The logits of a run, which never exist as a whole: a chunk of the vocabulary is computed for all
-/// rows into memory that stays in a cache, handed to the sink, and overwritten by the next.
+/// rows that are wanted into memory that stays in a cache, handed to the sink, and overwritten by
+/// the next.
 #ifndef HEDDLE_RUNTIME_SESSION_PROJECTION_H
 #define HEDDLE_RUNTIME_SESSION_PROJECTION_H
 
@@ -54,6 +55,8 @@ private:
   std::vector<Worker> workers;
   LogitsSink *sink = nullptr;
   int64_t rows = 0;
+  /// The rows that the sink wants.
+  std::vector<Range> ranges;
   std::atomic<int64_t> next = 0;
 };
 

@@ -70,10 +70,12 @@ Status execute(const EmbedOptions &options);
 std::string npyHeader(int64_t rows, int64_t columns);
 
 struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, ExecutionOptions {
-  /// One source a line, or "-" for standard input; or tensors, an example for each first index. One
-  /// of them is given.
+  /// One source or prompt a line, or "-" for standard input; or tensors, an example for each first
+  /// index. One of them is given.
   std::string input;
   std::string inputs;
+  /// Instead of both, the one text to continue; empty: none.
+  std::string prompt;
   /// What the text of each source begins with, the tokens that may come in it, and its command.
   /// Empty: none.
   std::string prefix;

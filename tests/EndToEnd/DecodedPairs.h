@@ -24,6 +24,7 @@ inline std::unique_ptr<PagedDecoder> decoderOf(const std::string &binary, const 
 }
 
 struct Pair {
+  /// Empty where the model has no sources.
   Tokens source;
   Tokens target;
 };
@@ -40,8 +41,9 @@ inline std::vector<Pair> randomPairs(const PagedDecoder &decoder, size_t count,
   const int limit = static_cast<int>(decoder.vocabulary()) / 2;
   std::vector<Pair> pairs;
   for (size_t i = 0; i < count; ++i) {
-    pairs.push_back({randomTokens(random, random() % source + 1, limit),
-                     randomTokens(random, random() % target + 1, limit)});
+    const size_t tokens = decoder.hasSources() ? random() % source + 1 : 0;
+    Tokens read = randomTokens(random, tokens, limit);
+    pairs.push_back({std::move(read), randomTokens(random, random() % target + 1, limit)});
   }
   return pairs;
 }

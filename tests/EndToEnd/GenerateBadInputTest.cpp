@@ -202,7 +202,7 @@ const std::vector<BadCase> usageCases = {
      "--threads \"2000\" is not a number of threads, expected 1 to 1024"},
     {"InputTwice", ids("@ok.txt", {"--input", "@ok.txt"}),
      "--input is given more than once, expected it once"},
-    {"NoInput", {"generate", "${post}"}, "--input FILE or --inputs FILE is missing"},
+    {"NoInput", {"generate", "${post}"}, "--input FILE, --inputs FILE or --prompt TEXT is missing"},
     {"NoTarget", {"score", "${post}", "--source", "@ok.txt"}, "--target FILE is missing"},
     {"SurplusArgument", ids("@ok.txt", {"more"}), "unexpected argument \"more\""},
     {"OptionOfAnotherCommand",

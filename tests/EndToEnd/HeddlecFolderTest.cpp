@@ -117,9 +117,9 @@ const std::vector<FolderCase> folderCases = {
     {"ConfigHasAKeyTwice", "{}/config.json: key \"hidden_size\" appears twice",
      config("\"model_type\"", "\"hidden_size\"")},
     {"UnknownModelType",
-     "{}/config.json: \"model_type\" is \"gpt2\", expected one of bart, bert, distilbert, "
+     "{}/config.json: \"model_type\" is \"rwkv\", expected one of bart, bert, distilbert, gpt2, "
      "marian, mbart, multimodel, recurrent, roberta, t5, transformer",
-     config("\"bert\"", "\"gpt2\"")},
+     config("\"bert\"", "\"rwkv\"")},
     {"NoModelType", "{}/config.json: \"model_type\" is missing, expected a string",
      config("\"model_type\"", "\"type\"")},
     {"ModelTypeIsANumber", "{}/config.json: \"model_type\" is 3, expected a string",

@@ -80,6 +80,7 @@ static bool hasAttentionOutput(const EntryInfo &entry) {
 
 Result<AttentionObserver> AttentionObserver::create(const Model &model,
                                                     const SessionOptions &options, bool draws) {
+  HEDDLE_TRY(checkSources(model));
   const bool generates = PagedDecoder::supports(model);
   const EntryInfo *const encoder = findEncoder(model, generates);
   const EntryInfo *const decoder = generates ? model.findEntry(decodeEntry) : nullptr;

@@ -68,6 +68,7 @@ Status CompareWork::open() {
                               generate[0] ? "first" : "second"));
   }
   for (const ComparedModel &side : sides) {
+    HEDDLE_TRY(checkSources(side.model));
     if (!options->tokens) {
       HEDDLE_TRY(checkTokenizer(side.model));
     }

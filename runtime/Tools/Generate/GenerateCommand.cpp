@@ -73,6 +73,14 @@ private:
   Result<std::string> answerOf(const GenerationResult &result, const std::string &source) const;
   Status writeAnswers();
 
+  std::string emptyRecord(std::string_view source) const;
+  std::string errorRecord(std::string_view source, const Status &failure) const;
+  Result<std::string> generationRecord(std::string_view source,
+                                       const GenerationResult &result) const;
+  Result<std::string> textOf(std::span<const int32_t> tokens) const;
+  /// What records call what was asked.
+  const char *asked() const { return generator.hasSources() ? "source" : "prompt"; }
+
   const GenerateOptions &options;
   Generator generator;
   SourceStream sources;
@@ -89,28 +97,26 @@ private:
 };
 } // namespace
 
-/// The text of a hypothesis, or its ids.
-static Result<std::string> textOf(const GenerateOptions &options, const Generator &generator,
-                                  const Hypothesis &hypothesis) {
-  if (options.tokens) {
-    return tokenLine(hypothesis.tokens);
-  }
-  return generator.decode(hypothesis.tokens);
+/// The text of generated tokens, or the ids.
+Result<std::string> GenerateRun::textOf(std::span<const int32_t> tokens) const {
+  return options.tokens ? tokenLine(tokens) : generator.decode(tokens);
 }
 
 /// The answer to a source: one line for each text, best first, or one JSON line {"source",
-/// "hypotheses": [{"text", "tokens", "score"}]}. A text's own line breaks become spaces where a
-/// line is a text.
-static Result<std::string> generationRecord(const GenerateOptions &options,
-                                            const Generator &generator, std::string_view source,
-                                            const GenerationResult &result) {
+/// "hypotheses": [{"text", "tokens", "score"}]}; to a prompt, which has the name "prompt", without
+/// the prompt. A text's own line breaks become spaces where a line is a text.
+Result<std::string> GenerateRun::generationRecord(std::string_view source,
+                                                  const GenerationResult &result) const {
   std::string lines;
   Json list = Json::array();
   for (const Hypothesis &hypothesis : result.hypotheses) {
-    HEDDLE_ASSIGN(std::string text, textOf(options, generator, hypothesis));
+    const size_t before = generator.hasSources() ? 0 : static_cast<size_t>(result.prefix);
+    const std::span<const int32_t> tokens = std::span(hypothesis.tokens).subspan(before);
+    HEDDLE_ASSIGN(std::string text, textOf(tokens));
     if (options.jsonLines) {
-      list.push_back(
-          {{"text", text}, {"tokens", hypothesis.tokens}, {"score", jsonScore(hypothesis.score)}});
+      list.push_back({{"text", text},
+                      {"tokens", std::vector(tokens.begin(), tokens.end())},
+                      {"score", jsonScore(hypothesis.score)}});
       continue;
     }
     std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
@@ -120,7 +126,7 @@ static Result<std::string> generationRecord(const GenerateOptions &options,
     lines += text + "\n";
   }
   if (options.jsonLines) {
-    return jsonText({{"source", source}, {"hypotheses", std::move(list)}}) + "\n";
+    return jsonText({{asked(), source}, {"hypotheses", std::move(list)}}) + "\n";
   }
   // Every source has as many lines, so that they can be counted.
   const auto wanted = static_cast<size_t>(options.generation.nbest);
@@ -129,17 +135,16 @@ static Result<std::string> generationRecord(const GenerateOptions &options,
 }
 
 /// The answer to an empty line.
-static std::string emptyRecord(const GenerateOptions &options, std::string_view source) {
-  return options.jsonLines ? jsonText({{"source", source}, {"hypotheses", Json::array()}}) + "\n"
+std::string GenerateRun::emptyRecord(std::string_view source) const {
+  return options.jsonLines ? jsonText({{asked(), source}, {"hypotheses", Json::array()}}) + "\n"
                            : std::string(static_cast<size_t>(options.generation.nbest), '\n');
 }
 
 /// The answer to a line that cannot be used: as many empty lines as an answer has, or a JSON line
 /// {"source", "error"}. `source` is what could be read of the line.
-static std::string errorRecord(const GenerateOptions &options, std::string_view source,
-                               const Status &failure) {
-  return options.jsonLines ? jsonText({{"source", source}, {"error", failure.message()}}) + "\n"
-                           : emptyRecord(options, source);
+std::string GenerateRun::errorRecord(std::string_view source, const Status &failure) const {
+  return options.jsonLines ? jsonText({{asked(), source}, {"error", failure.message()}}) + "\n"
+                           : emptyRecord(source);
 }
 
 /// The lines of the other files that belong to the source just read.
@@ -264,11 +269,11 @@ Status GenerateRun::readBlock(std::vector<Waiting> &block) {
     const size_t number = written + pending.size();
     pending.push_back({std::string(line->text), std::nullopt});
     if (!request.ok()) {
-      pending.back().answer = errorRecord(options, pending.back().source, request.status());
+      pending.back().answer = errorRecord(pending.back().source, request.status());
     } else if (*request) {
       block.push_back({number, std::move(**request)});
     } else {
-      pending.back().answer = emptyRecord(options, line->text);
+      pending.back().answer = emptyRecord(line->text);
     }
   }
   return {};
@@ -280,7 +285,7 @@ Status GenerateRun::takeLines() {
   std::vector<Waiting> block;
   const Status failure = readBlock(block);
   const auto sizeOf = [](const Waiting &each) {
-    return each.request.source.size() + each.request.rows.size();
+    return each.request.source.size() + each.request.rows.size() + each.request.prefix.size();
   };
   std::sort(block.begin(), block.end(), [&](const Waiting &a, const Waiting &b) {
     return sizeOf(a) != sizeOf(b) ? sizeOf(a) > sizeOf(b) : a.number < b.number;
@@ -303,7 +308,7 @@ Result<std::string> GenerateRun::answerOf(const GenerationResult &result,
                   fmt::format("{}: --cache gives it more", result.status.message()));
   }
   HEDDLE_TRY(result.status);
-  return generationRecord(options, generator, source, result);
+  return generationRecord(source, result);
 }
 
 /// A line that was taken turns out to be of no use. Where that ends the run, those after it are not
@@ -315,7 +320,7 @@ void GenerateRun::fail(size_t number, const Status &problem) {
   }
   const Status failure = problem.annotate(sources.placeOf(number));
   if (errors.goOn(failure)) {
-    pending[place].answer = errorRecord(options, pending[place].source, failure);
+    pending[place].answer = errorRecord(pending[place].source, failure);
   } else {
     pending.resize(place);
   }
@@ -328,7 +333,8 @@ void GenerateRun::accept(const GenerationResult &result) {
     return;
   }
   for (const Hypothesis &hypothesis : result.hypotheses) {
-    tokensGenerated += static_cast<int64_t>(hypothesis.tokens.size());
+    tokensGenerated += static_cast<int64_t>(hypothesis.tokens.size()) -
+                       (generator.hasSources() ? 0 : result.prefix);
   }
   Pending &line = pending[place];
   Result<std::string> answer = answerOf(result, line.source);
@@ -424,6 +430,23 @@ static Result<Generator> openGenerator(const Model &model, const GenerateOptions
                                                 << 20};
   HEDDLE_ASSIGN(Generator generator,
                 Generator::create(model, {.session = session, .batchTokens = options.batchTokens}));
+  if (!generator.hasSources()) {
+    if (!options.prefix.empty()) {
+      return optionError(fmt::format("--prefix is given, and {} continues prompts: expected all of "
+                                     "them in --input",
+                                     model.path()));
+    }
+    if (options.truncate) {
+      return optionError("--truncate is given, and the model continues prompts, which are not cut: "
+                         "leave it out");
+    }
+    HEDDLE_TRY(checkSearch(generator, requestFor(generator, {0}, {}), options.generation));
+    return generator;
+  }
+  if (!options.prompt.empty()) {
+    return optionError(
+        fmt::format("--prompt is given, and {} answers sources: expected --input", model.path()));
+  }
   const EntryInfo &encode = *model.findEntry(encodeEntry);
   HEDDLE_ASSIGN(const PortInfo *const input, chooseInput(model, encode));
   if (input->element == ElementType::F32 && options.inputs.empty()) {

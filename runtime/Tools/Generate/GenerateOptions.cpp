@@ -14,25 +14,37 @@ static constexpr Word<Rules> rulesWords[] = {{ruleNames[0], Rules::Paper},
                                              {ruleNames[2], Rules::CTranslate2}};
 
 static void declareFiles(OptionList &list, GenerateOptions &options) {
-  list.input("--input", options.input,
-             "Sources: one a line, .jsonl has {\"text\": ...} a line, - is standard input")
+  list.input(
+          "--input", options.input,
+          "Sources, or the prompts that a model without an encoder continues: one a line, .jsonl "
+          "has {\"text\": ...} a line, - is standard input")
       .hinted();
+  list.text("--prompt", options.prompt, "TEXT",
+            "The one text that a model without an encoder continues, in place of --input");
   list.file("--inputs", options.inputs,
             "Sources as tensors, in place of --input: safetensors with one for each first index, "
-            "named as 'heddle info' lists the input of encode. Ids end in padding; of rows of "
+            "named as 'heddle info' lists the input of encode, or of decode where there is no "
+            "encode. Ids end in padding; of rows of "
             "floats NAME.length [sources] says how many count, of pixels [sources, height, width, "
             "channels] and spectra [sources, frames, bins] in rows of these. A tensor command "
             "[sources] says which task each is for");
-  list.check([&list]() -> std::string {
+  list.check([&list, &options]() -> std::string {
     const bool isText = list.given("--input"), areTensors = list.given("--inputs");
+    if (list.given("--prompt")) {
+      return options.prompt.empty() ? "--prompt is empty, expected a text to continue"
+             : isText || areTensors ? fmt::format("--prompt and {} are both given, expected one of "
+                                                  "them",
+                                                  isText ? "--input" : "--inputs")
+                                    : "";
+    }
     return isText && areTensors ? "--input and --inputs are both given, expected one of them"
            : areTensors && list.given("--truncate")
                ? "--truncate is given with --inputs, expected --input: only texts are cut"
            : isText || areTensors ? ""
-                                  : "--input FILE or --inputs FILE is missing";
+                                  : "--input FILE, --inputs FILE or --prompt TEXT is missing";
   });
   list.output("--output", options.output, "Where the texts go, in the order of their sources");
-  list.input("--prefix", options.prefix, "The beginning of each text, one a line");
+  list.input("--prefix", options.prefix, "The beginning of the answer to each source, one a line");
   list.input("--shortlist", options.shortlist,
              "The only token ids that each text may have, one line for each");
 }

@@ -6,6 +6,7 @@
 #include "base/Utf8.h"
 #include "formats/Binary/GenerationCheck.h"
 #include "formats/Checkpoint/Safetensors.h"
+#include "runtime/Session/PagedDecoder.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Models/ModelEntries.h"
@@ -19,11 +20,13 @@ namespace heddle::tools {
 
 Result<TensorExamples> TensorExamples::open(const Model &model, int32_t pad,
                                             const std::string &path) {
-  // A generator has checked that both are there.
-  const EntryInfo &encode = *model.findEntry(encodeEntry);
+  // A generator has checked that it is there.
+  const bool arePrompts = model.findEntry(encodeEntry) == nullptr;
+  const EntryInfo &encode = *model.findEntry(arePrompts ? decodeEntry : encodeEntry);
   HEDDLE_ASSIGN(const PortInfo *const port, chooseInput(model, encode));
   HEDDLE_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));
   TensorExamples examples;
+  examples.arePrompts = arePrompts;
   HEDDLE_ASSIGN(examples.inputs, readRunInputs(encode, *port, file.tensors(), path, pad));
   // One example is what one run of a sequence is; other inputs of the entry have no part in it.
   std::erase_if(examples.inputs.inputs,
@@ -48,7 +51,7 @@ GenerationRequest TensorExamples::requestOf(size_t index, const GenerationOption
   const auto length = static_cast<size_t>(inputs.batch.lengths[index]);
   if (width == 0) {
     const auto part = std::span(input.ids).subspan(first[index], length);
-    request.source.assign(part.begin(), part.end());
+    (arePrompts ? request.prefix : request.source).assign(part.begin(), part.end());
   } else {
     const auto part = std::span(input.rows).subspan(first[index] * width, length * width);
     request.rows.assign(part.begin(), part.end());
@@ -61,8 +64,11 @@ GenerationRequest TensorExamples::requestOf(size_t index, const GenerationOption
 }
 
 std::string TensorExamples::textOf(size_t index) const {
-  return width == 0 ? tokenLine(requestOf(index, {}).source)
-                    : fmt::format("{} {}", inputs.inputs.front().name, index + 1);
+  if (width != 0) {
+    return fmt::format("{} {}", inputs.inputs.front().name, index + 1);
+  }
+  const GenerationRequest request = requestOf(index, {});
+  return tokenLine(arePrompts ? request.prefix : request.source);
 }
 
 // --- both ------------------------------------------------------------------------------------
@@ -74,7 +80,7 @@ Result<SourceStream> SourceStream::openExamples(const GenerateOptions &options, 
   for (const std::string &name : examples.ignored()) {
     const std::string note =
         fmt::format("heddle: note: tensor {} is no input of entry {}: ignored\n", quote(name),
-                    quote(encodeEntry));
+                    quote(PagedDecoder::hasSources(model) ? encodeEntry : decodeEntry));
     std::fputs(note.c_str(), stderr);
   }
   stream.title = options.inputs;
@@ -85,6 +91,16 @@ Result<SourceStream> SourceStream::openExamples(const GenerateOptions &options, 
 
 Result<SourceStream> SourceStream::openLines(const GenerateOptions &options) {
   SourceStream stream;
+  if (!options.prompt.empty()) {
+    const std::string problem = describeInvalidUtf8(options.prompt);
+    if (!problem.empty()) {
+      return optionError(fmt::format("--prompt: {}", problem));
+    }
+    stream.title = "--prompt";
+    stream.count = 1;
+    stream.text = options.prompt;
+    return stream;
+  }
   HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens));
   HEDDLE_ASSIGN(stream.count, countTexts(options.input));
   stream.title = lines.name();
@@ -93,23 +109,27 @@ Result<SourceStream> SourceStream::openLines(const GenerateOptions &options) {
 }
 
 Result<bool> SourceStream::ready(int milliseconds) {
-  return examples ? Result<bool>(true) : lines->ready(milliseconds);
+  return lines ? lines->ready(milliseconds) : Result<bool>(true);
 }
 
 Result<std::optional<Line>> SourceStream::next() {
-  if (!examples) {
+  if (lines) {
     return lines->next();
   }
-  if (taken == examples->count() || interrupted()) {
+  if (taken == (examples ? examples->count() : 1) || interrupted()) {
     return std::optional<Line>();
   }
-  text = examples->textOf(taken++);
+  text = examples ? examples->textOf(taken) : text;
+  ++taken;
   return std::optional(Line{.text = text});
 }
 
-std::string SourceStream::where() const { return examples ? placeOf(taken - 1) : lines->where(); }
+std::string SourceStream::where() const { return lines ? lines->where() : placeOf(taken - 1); }
 
 std::string SourceStream::placeOf(size_t number) const {
+  if (!lines && !examples) {
+    return title;
+  }
   return fmt::format("{}:{}{}", title, examples ? " example " : "", number + 1);
 }
 
@@ -119,10 +139,8 @@ Result<GenerationRequest> SourceStream::request(const Generator &generator,
   if (examples) {
     return examples->requestOf(taken - 1, options.generation);
   }
-  GenerationRequest request;
-  request.options = options.generation;
-  HEDDLE_ASSIGN(request.source, sourceTokens(generator, options, line));
-  return request;
+  HEDDLE_ASSIGN(std::vector<int32_t> ids, sourceTokens(generator, options, line));
+  return requestFor(generator, std::move(ids), options.generation);
 }
 
 } // namespace heddle::tools

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What `heddle generate` reads: the lines of a stream, or the examples of a file of tensors. One
-/// after the other, with the same rules of order and of what messages call each.
+/// What `heddle generate` reads: the lines of a stream, the examples of a file of tensors, or one
+/// prompt of the command line. One after the other, with the same rules of order and of what
+/// messages call each.
 #ifndef HEDDLE_RUNTIME_TOOLS_GENERATE_SOURCESTREAM_H
 #define HEDDLE_RUNTIME_TOOLS_GENERATE_SOURCESTREAM_H
 
@@ -17,8 +18,9 @@
 namespace heddle::tools {
 
 /// The examples of a safetensors file, one for each first index of its tensors, which are named as
-/// the input of "encode": ids that end in padding, or rows of floats, of which NAME.length says how
-/// many count; and "command", where the model has several tasks.
+/// the input of "encode" or, where a model continues prompts, of "decode": ids that end in padding,
+/// or rows of floats, of which NAME.length says how many count; and "command", where the model has
+/// several tasks.
 class TensorExamples {
 public:
   /// `pad` is Generator::sourcePad().
@@ -27,13 +29,14 @@ public:
   size_t count() const { return inputs.batch.lengths.size(); }
   /// What answers call an example: its ids, or its name and number.
   std::string textOf(size_t index) const;
-  /// The values of an example as a source, and its command.
+  /// The values of an example as a source or prompt, and its command.
   GenerationRequest requestOf(size_t index, const GenerationOptions &options) const;
   /// The tensors that nothing is made of.
   const std::vector<std::string> &ignored() const { return inputs.ignored; }
 
 private:
   RunInputs inputs;
+  bool arePrompts = false;
   /// Floats of a row; 0: ids.
   size_t width = 0;
   /// The first row of each example.
@@ -41,10 +44,10 @@ private:
   std::vector<int32_t> commands;
 };
 
-/// Lines, or examples.
+/// Lines, examples, or one prompt.
 class SourceStream {
 public:
-  /// Those of --input, and those of --inputs.
+  /// Those of --input or --prompt, and those of --inputs.
   static Result<SourceStream> openLines(const GenerateOptions &options);
   static Result<SourceStream> openExamples(const GenerateOptions &options, const Model &model,
                                            int32_t pad);
@@ -66,9 +69,10 @@ public:
 private:
   std::string title;
   std::optional<int64_t> count;
+  /// Neither: `text` is the prompt.
   std::optional<LineReader> lines;
   std::optional<TensorExamples> examples;
-  /// Examples that next() has given, and the text of the last.
+  /// Examples or prompts that next() has given, and the text of the last.
   size_t taken = 0;
   std::string text;
 };

@@ -167,10 +167,15 @@ DeclaredOption &declareWork(OptionList &list, WorkOptions &options) {
 
 // --- Work ---------------------------------------------------------------------------------------
 
-/// The sources of a model that generates, the one input that must be given; null of a model that
-/// cannot be generated from.
+/// The entry that reads the sources of a model that generates, or the prompts.
+static const EntryInfo &readerOf(const Model &model) {
+  return *model.findEntry(PagedDecoder::hasSources(model) ? "encode" : "decode");
+}
+
+/// The sources or prompts of a model that generates, the one input that must be given; null of a
+/// model that cannot be generated from.
 static const PortInfo *sourcesOf(const Model &model) {
-  const EntryInfo &encode = *model.findEntry("encode");
+  const EntryInfo &encode = readerOf(model);
   const auto found = std::find_if(encode.inputs.begin(), encode.inputs.end(),
                                   [](const PortInfo &input) { return !input.optional; });
   return found == encode.inputs.end() ? nullptr : &*found;
@@ -187,8 +192,14 @@ Status chooseWork(const Model &model, WorkOptions &options) {
   const PortInfo *const sources = generates ? sourcesOf(model) : nullptr;
   if (sources != nullptr && sources->element == ElementType::I32) {
     options.cases = {{1, 1}, {8, 4}};
-    options.sourceLength = within(options.sourceLength, model.findEntry("encode")->maxLength);
+    options.sourceLength = within(options.sourceLength, readerOf(model).maxLength);
     options.targetLength = within(options.targetLength, model.findEntry("decode")->maxLength);
+    // A prompt and its continuation share the positions.
+    const int64_t most = model.findEntry("decode")->maxLength;
+    if (!PagedDecoder::hasSources(model) && most != 0) {
+      options.sourceLength = within(options.sourceLength, std::max<int64_t>(most / 2, 1));
+      options.targetLength = within(options.targetLength, most - options.sourceLength + 1);
+    }
     fmt::print(stderr,
                "heddle: note: no work is named, taking --cases 1x1,8x4 --source-length {} "
                "--target-length {}\n",
@@ -308,8 +319,7 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
                                     .minLength = targetLength,
                                     .maxLength = targetLength};
   std::vector<std::vector<int32_t>> sources = randomSources(each.batch, sourceLength, vocabulary);
-  if (const Status status =
-          generator.check(GenerationRequest{.source = sources.front(), .options = search});
+  if (const Status status = generator.check(requestFor(generator, sources.front(), search));
       !status.ok()) {
     return optionError(fmt::format("--target-length {}: {}", targetLength, status.message()));
   }
@@ -319,18 +329,18 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
 Status generateExactly(Generator &generator, std::span<const std::vector<int32_t>> sources,
                        const GenerationOptions &options, std::span<const int32_t> shortlist) {
   for (const std::vector<int32_t> &source : sources) {
-    HEDDLE_TRY(generator
-                   .add({.source = source,
-                         .shortlist = std::vector(shortlist.begin(), shortlist.end()),
-                         .options = options})
-                   .status());
+    GenerationRequest request = requestFor(generator, source, options);
+    request.shortlist.assign(shortlist.begin(), shortlist.end());
+    HEDDLE_TRY(generator.add(std::move(request)).status());
   }
   while (!generator.idle()) {
     HEDDLE_ASSIGN(const std::vector<GenerationResult> finished, generator.step());
     for (const GenerationResult &result : finished) {
       HEDDLE_TRY(result.status);
-      const size_t tokens = result.hypotheses.empty() ? 0 : result.hypotheses[0].tokens.size();
-      if (tokens != static_cast<size_t>(*options.maxLength)) {
+      const std::vector<Hypothesis> &found = result.hypotheses;
+      const int64_t tokens =
+          found.empty() ? 0 : static_cast<int64_t>(found[0].tokens.size()) - result.prefix;
+      if (tokens != *options.maxLength) {
         return HEDDLE_ERROR(Internal, fmt::format("{} tokens were generated, expected {}", tokens,
                                                   *options.maxLength));
       }

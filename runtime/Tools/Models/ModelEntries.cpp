@@ -6,6 +6,7 @@
 #include "base/Utf8.h"
 #include "runtime/Device/Device.h"
 #include "runtime/Generate/Settings.h"
+#include "runtime/Session/PagedDecoder.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 
 #include <algorithm>
@@ -94,12 +95,36 @@ Status checkText(const EntryInfo &entry, const PortInfo &input, std::span<const 
 
 Result<std::vector<int32_t>> sourceTokens(const Generator &generator, const SourceOptions &options,
                                           std::string_view line) {
+  if (!generator.hasSources()) {
+    if (options.truncate) {
+      return HEDDLE_ERROR(InvalidArgument, "--truncate is given, and the model continues prompts, "
+                                           "which are not cut");
+    }
+    return options.tokens ? parseTokenLine(line) : generator.encodePrompt(line);
+  }
   const int64_t longest = generator.longestSource();
   HEDDLE_ASSIGN(std::vector<int32_t> ids, options.tokens
                                               ? parseTokenLine(line, options.truncate ? longest : 0)
                                               : generator.encodeSource(line, options.truncate));
   HEDDLE_TRY(checkLength("source", static_cast<int64_t>(ids.size()), longest));
   return ids;
+}
+
+GenerationRequest requestFor(const Generator &generator, std::vector<int32_t> ids,
+                             const GenerationOptions &options) {
+  GenerationRequest request;
+  request.options = options;
+  (generator.hasSources() ? request.source : request.prefix) = std::move(ids);
+  return request;
+}
+
+Status checkSources(const Model &model) {
+  return PagedDecoder::supports(model) && !PagedDecoder::hasSources(model)
+             ? HEDDLE_ERROR(Unsupported,
+                            fmt::format("{}: the model continues prompts, expected one with an "
+                                        "encoder",
+                                        model.path()))
+             : Status();
 }
 
 Result<std::vector<int32_t>> textTokens(const Model &model, const EntryInfo &entry,

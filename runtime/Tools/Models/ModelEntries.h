@@ -51,11 +51,19 @@ Status checkText(const EntryInfo &entry, const PortInfo &input, std::span<const 
 /// OutOfRange for a text of more than `longest` tokens, unless that is 0.
 Status checkLength(std::string_view what, int64_t count, int64_t longest);
 
-/// The ids of a source, given its line: a text, or the ids themselves where options.tokens.
+/// The ids of a source, or of a prompt where the model continues those, given its line: a text, or
+/// the ids themselves where options.tokens.
 Result<std::vector<int32_t>> sourceTokens(const Generator &generator, const SourceOptions &options,
                                           std::string_view line);
 
-/// The same for an entry of a model that does not generate.
+/// Asks for an answer to such ids, or for their continuation.
+GenerationRequest requestFor(const Generator &generator, std::vector<int32_t> ids,
+                             const GenerationOptions &options);
+
+/// Unsupported for a model that continues prompts, by a command that needs sources.
+Status checkSources(const Model &model);
+
+/// The same as sourceTokens() for an entry of a model that does not generate.
 Result<std::vector<int32_t>> textTokens(const Model &model, const EntryInfo &entry,
                                         const SourceOptions &options, std::string_view line);
 

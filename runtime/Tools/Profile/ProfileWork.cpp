@@ -83,14 +83,14 @@ public:
   Status run() override {
     generated = 0;
     for (const std::vector<int32_t> &source : sources) {
-      HEDDLE_TRY(generator.add({.source = source, .options = options}).status().annotate(name));
+      HEDDLE_TRY(generator.add(requestFor(generator, source, options)).status().annotate(name));
     }
     while (!generator.idle()) {
       HEDDLE_ASSIGN(const std::vector<GenerationResult> finished, generator.step());
       for (const GenerationResult &result : finished) {
         HEDDLE_TRY(result.status.annotate(name));
         for (const Hypothesis &hypothesis : result.hypotheses) {
-          generated += static_cast<int64_t>(hypothesis.tokens.size());
+          generated += static_cast<int64_t>(hypothesis.tokens.size()) - result.prefix;
         }
       }
     }
@@ -176,12 +176,12 @@ static Result<std::unique_ptr<ProfileWork>> generateInput(const Model &model,
   HEDDLE_ASSIGN(Generator generator,
                 Generator::create(model, {.session = sessionOptions(options)}));
   HEDDLE_ASSIGN(auto sources, readIds(options, [&](std::string_view text) {
-                  return generator.encodeSource(text);
+                  return generator.hasSources() ? generator.encodeSource(text)
+                                                : generator.encodePrompt(text);
                 }));
   const GenerationOptions search = {.beam = options.beam};
   for (const std::vector<int32_t> &source : sources) {
-    HEDDLE_TRY(generator.check(GenerationRequest{.source = source, .options = search})
-                   .annotate(options.input));
+    HEDDLE_TRY(generator.check(requestFor(generator, source, search)).annotate(options.input));
   }
   // Sentences that run together then end together.
   std::sort(sources.begin(), sources.end(), [](const auto &a, const auto &b) {

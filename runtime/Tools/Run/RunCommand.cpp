@@ -29,7 +29,8 @@ void declare(OptionList &list, RunOptions &options) {
       .otherwise("the first; encode and decode where a model generates");
   list.file("--inputs", options.inputs,
             "safetensors with the inputs, named as 'heddle info' lists them (input_ids; of a model "
-            "that generates, source and target): [B,S] and, where there is padding, "
+            "that generates, source and target, or the prompt that it continues): [B,S] and, where "
+            "there is padding, "
             "attention_mask [B,S] or NAME.length [B]; or, of one entry, [tokens] and lengths "
             "[sequences]; rows of floats have their width as one dimension more, pixels are "
             "[B,height,width,channels] and spectra [B,frames,bins], whose NAME.length counts rows "
@@ -258,12 +259,35 @@ static std::vector<std::string> ignoredByBoth(const RunInputs &sources, const Ru
   return ignored;
 }
 
+/// The outputs of "decode" of a model without sources: prompts are [B,T] or [T], and where they end
+/// is said as for one entry.
+static Result<RunOutputs> runPrompts(const Model &model, const SessionOptions &options,
+                                     std::span<const SafetensorsTensor> tensors,
+                                     std::string_view where) {
+  const EntryInfo &decode = *model.findEntry(decodeEntry);
+  HEDDLE_ASSIGN(const PortInfo *const prompt, chooseIds(model, decode));
+  HEDDLE_ASSIGN(const std::unique_ptr<PagedDecoder> decoder, PagedDecoder::create(model, options));
+  HEDDLE_ASSIGN(const RunInputs prompts,
+                readRunInputs(decode, *prompt, tensors, where, decoder->pad()));
+  noteConversions(prompts);
+  std::vector<SourceId> ids(prompts.batch.lengths.size());
+  const std::vector<SourceView> nothing(ids.size(), std::span<const int32_t>());
+  HEDDLE_TRY(decoder->encode(nothing, ids));
+  RunOutputs result;
+  result.ignored = prompts.ignored;
+  HEDDLE_TRY_WITH(decodeTargets(*decoder, decode, prompts, ids, result.outputs), where);
+  return result;
+}
+
 /// Sources are [B,S], or [S] for one; targets [B,T] or [T]. The source's padding is said by
 /// "attention_mask", or without one by the model's pad id; every column of the target is computed.
 /// The outputs are those of both entries.
 static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &options,
                                      std::span<const SafetensorsTensor> tensors,
                                      std::string_view where) {
+  if (!PagedDecoder::hasSources(model)) {
+    return runPrompts(model, options, tensors, where);
+  }
   const EntryInfo &encode = *model.findEntry(encodeEntry);
   const EntryInfo &decode = *model.findEntry(decodeEntry);
   HEDDLE_ASSIGN(const PortInfo *const source, chooseInput(model, encode));
@@ -365,7 +389,7 @@ Status execute(const RunOptions &options) {
         decodes ? *model.findEntry("decode") : **chooseEntry(model, options.entry);
     const std::string note =
         fmt::format("heddle: note: tensor {} is no input of entry {}\"{}\": ignored\n", quote(name),
-                    decodes ? "\"encode\" or " : "", first.name);
+                    decodes && PagedDecoder::hasSources(model) ? "\"encode\" or " : "", first.name);
     std::fputs(note.c_str(), stderr);
   }
   std::vector<SafetensorsTensor> tensors;

@@ -21,10 +21,12 @@ using Json = nlohmann::ordered_json;
 void declare(OptionList &list, ScoreOptions &options) {
   declareModel(list, options);
   list.input("--source", options.source,
-             "Sources: one a line, .jsonl has {\"text\": ...} a line, - is standard input")
+             "Sources, or prompts: one a line, .jsonl has {\"text\": ...} a line, - is standard "
+             "input")
       .required()
       .hinted();
-  list.input("--target", options.target, "Targets, each on the line of its source")
+  list.input("--target", options.target,
+             "Targets, or continuations, each on the line of its source")
       .required()
       .hinted();
   list.output("--output", options.output, "Where the scores go");
@@ -78,7 +80,8 @@ Result<std::optional<ScoringRequest>> ScoreRun::requestOf(const Line &source,
   Result<std::vector<int32_t>> to =
       options.tokens ? parseTokenLine(target.text) : generator.encodeTarget(target.text);
   HEDDLE_TRY_WITH(to.status(), targets.where());
-  ScoringRequest request{std::move(*from), std::move(*to)};
+  ScoringRequest request{.target = std::move(*to)};
+  (generator.hasSources() ? request.source : request.prefix) = std::move(*from);
   HEDDLE_TRY_WITH(generator.check(request), sources.where());
   return std::optional(std::move(request));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Text generation with an encoder-decoder model: sentences join and leave a running batch at any
-/// step, beams included.
+/// Text generation: requests join and leave a running batch at any step, beams included. An
+/// encoder-decoder model answers a source; a decoder-only model continues a prompt, the prefix of
+/// the request, whose source is empty.
 ///
 ///   HEDDLE_ASSIGN(heddle::Generator generator, heddle::Generator::create(model));
 ///   HEDDLE_ASSIGN(int64_t id, generator.add({.source = ids, .options = {.beam = 4}}));
@@ -96,11 +97,12 @@ struct GenerationOptions {
   bool attention = false;
 };
 
-/// A sentence to generate from.
+/// A sentence to generate from, or a prompt to continue.
 struct GenerationRequest {
-  /// At least one token, unless there are `rows`.
+  /// At least one token, unless there are `rows`; none where the model has no sources.
   std::vector<int32_t> source = {};
-  /// The beginning of every hypothesis. Its tokens do not count in scores and lengths.
+  /// The beginning of every hypothesis: the prompt, where the model has no sources. Its tokens do
+  /// not count in scores and lengths.
   std::vector<int32_t> prefix = {};
   /// The only tokens that may be generated, besides the model's end; empty: all.
   std::vector<int32_t> shortlist = {};
@@ -133,20 +135,25 @@ struct GenerationResult {
   Status status;
   /// Best first; at most `nbest`.
   std::vector<Hypothesis> hypotheses;
+  /// How many tokens the prefix has, with which each of them begins.
+  int64_t prefix = 0;
 };
 
-/// A translation to score. The model's end is added to a target that lacks it.
+/// A translation, or a continuation of a prompt, to score. The model's end is added to a target
+/// that lacks it.
 struct ScoringRequest {
-  std::vector<int32_t> source;
-  std::vector<int32_t> target;
+  std::vector<int32_t> source = {};
+  std::vector<int32_t> target = {};
+  /// What comes before the target and is not scored: the prompt, where the model has no sources.
+  std::vector<int32_t> prefix = {};
 };
 
 /// How a Generator works.
 struct GeneratorOptions {
   /// Threads, and the limit on memory for keys and values.
   SessionOptions session = {};
-  /// The most source tokens in the running batch, counted once for each hypothesis. A longer
-  /// sentence runs alone.
+  /// The most source tokens, or tokens of prompts, in the running batch, counted once for each
+  /// hypothesis. A longer sentence runs alone.
   int64_t batchTokens = 4096;
 };
 
@@ -191,6 +198,8 @@ public:
   /// The log-probability of every token of each target, its end included.
   Result<std::vector<std::vector<float>>> score(std::span<const ScoringRequest> requests);
 
+  /// Whether requests have sources. Otherwise their prefixes are prompts, which are continued.
+  bool hasSources() const;
   /// The most tokens of a source, limited by the model's positions; 0: any number.
   int64_t longestSource() const;
   /// The token that sources in files end in where they are shorter than others; -1: none.
@@ -200,6 +209,8 @@ public:
   /// template, so that all fit longestSource().
   Result<std::vector<int32_t>> encodeSource(std::string_view text, bool truncate = false) const;
   Result<std::vector<int32_t>> encodeTarget(std::string_view text) const;
+  /// The ids of a prompt, with the special tokens of its template.
+  Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
   /// The text of a target, without special tokens.
   Result<std::string> decode(std::span<const int32_t> tokens) const;
 

@@ -288,7 +288,8 @@ HEDDLE_API void heddle_generator_free(heddle_generator *generator);
 
 /* Queues a sentence of source_count > 0 ids, which joins the running batch as soon as there is
  * room. Its results begin with the ids of the prefix. *id is its id, which is never reused.
- * `options` may be NULL. */
+ * `options` may be NULL. For a model without an encoder the source is NULL and source_count 0, and
+ * the prefix is the prompt that is continued, at least one id. */
 HEDDLE_API heddle_error *heddle_generator_add(heddle_generator *generator, const int32_t *source,
                                               int64_t source_count, const int32_t *prefix,
                                               int64_t prefix_count,

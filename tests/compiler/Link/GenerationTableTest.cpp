@@ -203,8 +203,6 @@ TEST_F(DecoderManifestTest, RefusesSettingsThatTheRuntimeRefuses) {
   const struct {
     llvm::StringRef from, to, expected;
   } cases[] = {
-      {"start = array<i32: 1, 2>", "start = array<i32>",
-       "0 start tokens and 1 end tokens, expected at least one of each"},
       {"start = array<i32: 1, 2>", "start = array<i32: 64>", "start token 64, expected 0 to 63"},
       {"end = array<i32: 3>", "end = array<i32: 64>", "end token 64, expected 0 to 63"},
       {"suppressed = array<i32: 0>", "suppressed = array<i32: -1>",

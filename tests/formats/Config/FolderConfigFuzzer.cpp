@@ -45,7 +45,8 @@ static void readSearch(std::string_view config, std::string_view generation) {
   if (Result<Config> parsed = Config::parse(generation, "generation"); parsed.ok()) {
     search = *std::move(parsed);
   }
-  (void)generationNotes(*model, search);
+  (void)generationNotes(*model, search, true);
+  (void)readContinuation(*model, search, vocabulary);
   const Result<Generation> read = readGeneration(*model, search, vocabulary);
   if (!read.ok()) {
     const std::string_view message = read.status().message();

@@ -93,12 +93,12 @@ TEST(GenerationTest, NotesWhatIsNotTakenOver) {
   const Config config = *Config::parse(R"({"top_k": 50, "temperature": 1.0, "do_sample": false,
                                            "stop_strings": null, "num_beam_groups": 1})",
                                        "config.json");
-  EXPECT_TRUE(generationNotes(config, std::nullopt).empty());
+  EXPECT_TRUE(generationNotes(config, std::nullopt, false).empty());
   const Config generation =
       *Config::parse(R"({"do_sample": true, "top_k": 5, "temperature": 0.5, "top_p": "x",
                          "renormalize_logits": 1, "begin_suppress_tokens": [1]})",
                      "generation_config.json");
-  EXPECT_EQ(generationNotes(config, generation),
+  EXPECT_EQ(generationNotes(config, generation, false),
             (std::vector<std::string>{
                 "generation_config.json: \"do_sample\" is true, which is ignored",
                 "generation_config.json: \"renormalize_logits\" is neither true nor false, which "
@@ -107,6 +107,26 @@ TEST(GenerationTest, NotesWhatIsNotTakenOver) {
                 "generation_config.json: \"top_k\" is 5, which is ignored",
                 "generation_config.json: \"top_p\" is not a number, which is ignored",
                 "generation_config.json: \"begin_suppress_tokens\" is set, which is ignored"}));
+}
+
+TEST(GenerationTest, ContinuationsHaveNoStartAndCountNewTokens) {
+  const Config config = *Config::parse(R"({"eos_token_id": [7, 5], "max_length": 40})", "config");
+  const Config own =
+      *Config::parse(R"({"max_new_tokens": 9, "min_new_tokens": 2, "min_length": 4})", "own");
+  const Generation settings = *readContinuation(config, own, 100);
+  EXPECT_TRUE(settings.start.empty());
+  EXPECT_EQ(settings.end, (std::vector<int32_t>{7, 5}));
+  EXPECT_EQ(settings.rules, "transformers");
+  EXPECT_EQ(settings.maxLength, 9);
+  EXPECT_EQ(settings.minLength, 2);
+  EXPECT_TRUE(readContinuation(*Config::parse("{}", "config"), std::nullopt, 100)->end.empty());
+  EXPECT_EQ(generationNotes(config, own, true),
+            (std::vector<std::string>{
+                "config: \"max_length\" is 40, which is ignored: it counts the text that is "
+                "continued, expected \"max_new_tokens\"",
+                "own: \"min_length\" is 4, which is ignored: it counts the text that is "
+                "continued, expected \"min_new_tokens\""}));
+  EXPECT_TRUE(generationNotes(config, own, false).empty());
 }
 
 TEST(GenerationTest, WhatIsRefused) {

@@ -341,14 +341,16 @@ TEST_F(BuilderTest, DerivesParameters) {
       scope.gather(scope.sinusoid("sines", 64, 24), scope.positions(rows)) +
       scope.gather(scope.reshape("flat", table, {50, 24}), ids) +
       scope.gather(scope.onesFrom("later_ones", 1, 64, 24), scope.positions(rows)) +
-      scope.gather(scope.columns("right", scope.parameter("wide", {50, 40}), 16, 24), ids);
+      scope.gather(scope.columns("right", scope.parameter("wide", {50, 40}), 16, 24), ids) +
+      scope.gather(scope.transposed("turned", scope.parameter("tall", {24, 50})), ids);
   entry.output("normed", scope.rmsNorm("norm", x, 1e-6));
   const Parameter distances =
       scope.relativeBuckets("distances", scope.parameter("buckets", {8, 4}), true, 20);
   entry.output("bias", scope.relativeBias(distances, rows, rows));
   const std::string program = text(model);
   for (const char *part :
-       {"@layer.later : tensor<48x24xf32> = rows(@layer.words, 2)",
+       {"@layer.turned : tensor<50x24xf32> = transpose(@layer.tall)",
+        "@layer.later : tensor<48x24xf32> = rows(@layer.words, 2)",
         "@layer.sines : tensor<64x24xf32> = sinusoid_interleaved(0, 12)",
         "@layer.flat : tensor<50x24xf32> = reshape(@layer.words)",
         "@layer.later_ones : tensor<64x24xf32> = ones_from(1)",

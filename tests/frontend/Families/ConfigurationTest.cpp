@@ -60,6 +60,13 @@ TEST_P(RefusedConfiguration, GivesItsMessage) {
 }
 
 static const ConfigurationCase refused[] = {
+    {"Gpt2Heads", "gpt2-tiny", R"({"n_head": 5})",
+     "config.json: \"n_head\" is 5, expected a divisor of \"n_embd\", 52"},
+    {"Gpt2Inner", "gpt2-tiny", R"({"n_inner": 0})",
+     "config.json: \"n_inner\" is 0, expected an integer from 1 to 262144"},
+    {"Gpt2Activation", "gpt2-tiny", R"({"activation_function": 3})",
+     "config.json: \"activation_function\" is 3, expected one of gelu, gelu_new, relu, tanh, silu, "
+     "sigmoid, quick_gelu, softplus, abs, sin, cos, floor, rsqrt, gelu_pytorch_tanh, swish"},
     {"Branches", "transformer-post", R"({"branches": 4})",
      "config.json: \"branches\" is 4, expected an object"},
     {"NoBranches", "transformer-post", R"({"branches": {"count": 0, "ffn": "shared"}})",
@@ -189,9 +196,10 @@ static const ConfigurationCase refused[] = {
      "gated-softplus, gated-abs, gated-sin, gated-cos, gated-floor, gated-rsqrt, "
      "gated-gelu_pytorch_tanh, "
      "gated-swish; did you mean \"gated-gelu\"?"},
-    {"UnknownModelType", "bert-tiny", R"({"model_type": "llama"})",
-     "config.json: \"model_type\" is \"llama\", expected one of "
-     "bart, bert, distilbert, marian, mbart, multimodel, recurrent, roberta, t5, transformer"},
+    {"UnknownModelType", "bert-tiny", R"({"model_type": "rwkv"})",
+     "config.json: \"model_type\" is \"rwkv\", expected one of "
+     "bart, bert, distilbert, gpt2, marian, mbart, multimodel, recurrent, roberta, t5, "
+     "transformer"},
     {"Heads", "bert-tiny", R"({"num_attention_heads": 5})",
      "config.json: \"num_attention_heads\" is 5, expected a divisor of \"hidden_size\", 72"},
     {"HeadsOfDistilBert", "distilbert-tiny", R"({"n_heads": 4})",
@@ -343,6 +351,14 @@ TEST(AcceptedValues, ReachTheProgram) {
        "@model.decoder.embed_tokens.weight : tensor<90x48xf32>"},
       {"", "bart-tiny", R"({"tie_word_embeddings": false})",
        "@lm_head.weight, @final_logits_bias.vector"},
+      {"", "gpt2-tiny", R"({"scale_attn_by_inverse_layer_idx": true})", ", 0.0924500"},
+      {"", "gpt2-tiny", R"({"scale_attn_weights": false, "scale_attn_by_inverse_layer_idx": true})",
+       ", 5.000000e-01 : tensor<?x4x?xf32>"},
+      {"", "gpt2-tiny", R"({"n_inner": 70})",
+       "@transformer.h.0.mlp.c_fc.weight : tensor<52x70xf32>"},
+      {"", "gpt2-tiny", R"({"activation_function": "relu"})", "transformer.activate relu"},
+      {"", "gpt2-tiny", R"({"tie_word_embeddings": false})",
+       "@lm_head.weight : tensor<107x52xf32>"},
       {"", "bart-tiny", R"({"scale_embedding": true})", "transformer.scale %0, 6.000000e+00"},
       {"", "bart-tiny", R"({"model_type": "mbart"})",
        "@model.encoder.layer_norm.weight, @model.encoder.layer_norm.bias"},

@@ -34,6 +34,7 @@ public:
       : model(model), workers(workers), capacity(capacity) {}
 
   int64_t vocabulary() const override { return model.vocabulary; }
+  bool hasSources() const override { return answers; }
   int64_t longestSource() const override { return 100; }
   int64_t longestTarget() const override { return 100; }
   Status encode(std::span<const SourceView> texts, std::span<SourceId> ids) override;
@@ -58,6 +59,8 @@ public:
   /// Refuses to decode hypotheses of this source from now on.
   void refuse(std::vector<int32_t> source) { refused = std::move(source); }
 
+  /// Whether there are sources; otherwise all of them are empty.
+  bool answers = true;
   int64_t mostRows = 0;
   int64_t steps = 0;
 

@@ -32,8 +32,11 @@ inline GenerationDefaults hashDefaults() {
 }
 
 inline GenerationLimits limitsOf(const Decoder &decoder) {
-  return {decoder.vocabulary(), decoder.vocabulary(), decoder.longestSource(),
-          decoder.longestTarget()};
+  return {.vocabulary = decoder.vocabulary(),
+          .sourceVocabulary = decoder.vocabulary(),
+          .longestSource = decoder.longestSource(),
+          .longestTarget = decoder.longestTarget(),
+          .hasSources = decoder.hasSources()};
 }
 
 /// Steps until nothing is left; results by number.

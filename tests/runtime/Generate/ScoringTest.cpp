@@ -77,6 +77,12 @@ TEST(Scoring, RefusesWhatDoesNotFit) {
             "of the model");
   EXPECT_EQ(refusal({{40}, {5}}, StatusCode::OutOfRange),
             "request 1: source: token 1 is 40, expected 0 to 39");
+  EXPECT_EQ(refusal({{5}, {5}, {40}}, StatusCode::OutOfRange),
+            "request 1: prefix: token 1 is 40, expected 0 to 39");
+  EXPECT_EQ(refusal({{5}, std::vector<int32_t>(60, 5), std::vector<int32_t>(40, 5)},
+                    StatusCode::OutOfRange),
+            "request 1: target has 101 tokens with its prefix, expected at most 100, the "
+            "positions of the model");
   EXPECT_EQ(refusal({{5}, {5, -1}}, StatusCode::OutOfRange),
             "request 1: target: token 2 is -1, expected 0 to 39");
   EXPECT_EQ(refusal({std::vector<int32_t>(70, 5), {5}}, StatusCode::ResourceExhausted),

@@ -158,6 +158,32 @@ TEST(Settings, SourcesAreWhatTheModelReads) {
             "source has rows of 3 pixels, the model expects no images");
 }
 
+TEST(Settings, AModelWithoutSourcesContinuesAPrefix) {
+  GenerationLimits own = limits;
+  own.hasSources = false;
+  GenerationDefaults continuing = defaults();
+  continuing.start.clear();
+  const auto message = [&](const GenerationRequest &request) {
+    return std::string(makeSettings(request, continuing, own).status().message());
+  };
+  EXPECT_EQ(message({.prefix = {5}}), "");
+  // Nothing stands before the prefix, and the last token needs no position.
+  EXPECT_EQ(message({.prefix = {5, 6}, .options = {.maxLength = 29}}), "");
+  EXPECT_EQ(message({.prefix = {5, 6}, .options = {.maxLength = 30}}),
+            "maximum length is 30, expected at most 29: the positions of the model");
+  EXPECT_EQ(message({}), "prefix has no tokens, expected at least one: the model continues it");
+  EXPECT_EQ(message({.source = {5}, .prefix = {5}}),
+            "source has 1 tokens, expected none: the model has no sources, it continues a prefix");
+  EXPECT_EQ(message({.prefix = {5}, .rows = {1, 2}}),
+            "source has 2 floats, expected none: the model has no sources, it continues a prefix");
+  EXPECT_EQ(message({.prefix = {5}, .options = {.attention = true}}),
+            "attention to the source is requested, the model has no sources");
+  EXPECT_EQ(message({.prefix = {5}, .options = {.coveragePenalty = 1}}),
+            "coverage penalty is set, expected none: the model has no sources");
+  EXPECT_EQ(message({.prefix = std::vector<int32_t>(31, 4)}),
+            "prefix has 31 tokens, expected at most 30, the positions of the model");
+}
+
 TEST(Settings, RefuseTokensOutsideTheVocabulary) {
   EXPECT_EQ(refusal({}), "source has no tokens, expected at least one");
   EXPECT_EQ(refusal({.source = {5, 60}}, StatusCode::OutOfRange),

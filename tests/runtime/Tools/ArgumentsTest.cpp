@@ -85,7 +85,7 @@ TEST(Arguments, HelpAndVersion) {
             run.end());
   std::replace(run.begin(), run.end(), '\n', ' ');
   EXPECT_NE(run.find("named as 'heddle info' lists them (input_ids; of a model that generates, "
-                     "source and target)"),
+                     "source and target, or the prompt that it continues)"),
             std::string::npos)
       << run;
   EXPECT_EQ(std::get<HelpText>(parse({"--version"})).text.substr(0, 7), "heddle ");

@@ -142,7 +142,8 @@ TEST(GenerateArguments, WordsThatAreNone) {
             "--format text and --json are both given, expected one of them");
   EXPECT_EQ(refusal({"--on-error", "ignore"}),
             "--on-error is \"ignore\", expected continue or stop");
-  EXPECT_EQ(errorOf({"generate", "m.so"}), "generate: --input FILE or --inputs FILE is missing");
+  EXPECT_EQ(errorOf({"generate", "m.so"}),
+            "generate: --input FILE, --inputs FILE or --prompt TEXT is missing");
   EXPECT_EQ(errorOf({"generate", "--input", "-"}), "generate: OUT.so is missing");
   EXPECT_EQ(errorOf({"generate", "m.so", "--inputs", "x.safetensors", "--truncate"}),
             "generate: --truncate is given with --inputs, expected --input: only texts are cut");

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Models without an encoder as users have them: texts as prompts, requests in C, what other
+/// commands do with them, and what is refused.
+#include "heddle/heddle.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/GeneratedTokens.h"
+#include "tests/base/TemporaryFolder.h"
+#include "tests/runtime/Tools/ChildProcess.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+namespace heddle {
+namespace {
+
+const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
+const std::string gpt = oracles + "gpt2-tiny";
+
+// --- texts -------------------------------------------------------------------------------------
+
+/// The model with a tokenizer of bytes: "a" is 10, and every text begins with 1.
+std::string withTokenizer(const TemporaryFolder &folder) {
+  Json vocabulary = {{"<s>", 1}, {"\u0120", 2}, {"\u010A", 3}};
+  for (int32_t letter = 0; letter < 26; ++letter) {
+    vocabulary[std::string(1, static_cast<char>('a' + letter))] = 10 + letter;
+  }
+  const Json tokenizer = {
+      {"added_tokens",
+       {{{"id", 1},
+         {"content", "<s>"},
+         {"single_word", false},
+         {"lstrip", false},
+         {"rstrip", false},
+         {"normalized", false},
+         {"special", true}}}},
+      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+      {"post_processor",
+       {{"type", "TemplateProcessing"},
+        {"single",
+         {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
+          {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
+        {"pair", Json::array()},
+        {"special_tokens", {{"<s>", {{"id", "<s>"}, {"ids", {1}}, {"tokens", {"<s>"}}}}}}}},
+      {"decoder", {{"type", "ByteLevel"}}},
+      {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", Json::array()}}}};
+  for (const char *const name : {"config.json", "model.safetensors"}) {
+    std::filesystem::copy_file(gpt + "/" + name, folder / name);
+  }
+  folder.write("tokenizer.json", tokenizer.dump());
+  return compileModel(folder.path());
+}
+
+TEST(ContinuationTools, TextsAreContinued) {
+  const TemporaryFolder folder;
+  const std::string binary = withTokenizer(folder);
+  ASSERT_FALSE(binary.empty());
+  const std::vector<std::string> letters = [] {
+    std::vector<std::string> ids;
+    for (int id = 10; id < 36; ++id) {
+      ids.push_back(std::to_string(id));
+    }
+    return ids;
+  }();
+  // Only letters may come, so that the text shows every token.
+  std::string shortlist = fmt::format("{}\n", fmt::join(letters, " "));
+  const std::string allowed = folder.write("letters.txt", shortlist + shortlist);
+  const std::string one = folder.write("letter.txt", shortlist);
+  const tools::Outcome texts = tools::runHeddle({"generate", binary, "--input", "-", "--shortlist",
+                                                 allowed, "--format", "jsonl", "--max-length", "9"},
+                                                {.input = "abc de\nzzz\n"});
+  const tools::Outcome ids =
+      tools::runHeddle({"generate", binary, "--input", "-", "--shortlist", allowed, "--format",
+                        "jsonl", "--max-length", "9", "--tokens"},
+                       {.input = "1 10 11 12 2 13 14\n1 35 35 35\n"});
+  const auto found = hypothesesOf(texts);
+  const auto expected = hypothesesOf(ids);
+  ASSERT_EQ(found.size(), 2U);
+  ASSERT_EQ(expected.size(), 2U);
+  EXPECT_NE(texts.output.find("{\"prompt\":\"abc de\",\"hypotheses\""), std::string::npos);
+  for (size_t i = 0; i < 2; ++i) {
+    const Tokens tokens = found[i][0]["tokens"].get<Tokens>();
+    EXPECT_EQ(tokens, expected[i][0]["tokens"].get<Tokens>());
+    std::string text;
+    for (const int32_t token : tokens) {
+      text += token == 106 ? "" : std::string(1, static_cast<char>('a' + token - 10));
+    }
+    EXPECT_EQ(found[i][0]["text"], text);
+  }
+  const tools::Outcome prompt = tools::runHeddle(
+      {"generate", binary, "--prompt", "zzz", "--shortlist", one, "--max-length", "9"});
+  EXPECT_EQ(prompt.output, found[1][0]["text"].get<std::string>() + "\n") << prompt.error;
+}
+
+// --- C -----------------------------------------------------------------------------------------
+
+TEST(ContinuationTools, RequestsInCHaveNoSource) {
+  const std::string binary = compileModel(gpt);
+  heddle_model *model = nullptr;
+  heddle_generator *generator = nullptr;
+  ASSERT_EQ(heddle_model_load(binary.c_str(), nullptr, &model), nullptr);
+  ASSERT_EQ(heddle_generator_create(model, nullptr, &generator), nullptr);
+  heddle_model_free(model);
+  heddle_generation_options options = HEDDLE_GENERATION_OPTIONS_INIT;
+  options.max_length = 8;
+  const Tokens prompt = {5, 6, 7};
+  int64_t id = -1;
+  ASSERT_EQ(heddle_generator_add(generator, nullptr, 0, prompt.data(), 3, &options, &id), nullptr);
+  while (heddle_generator_idle(generator) == 0) {
+    ASSERT_EQ(heddle_generator_step(generator), nullptr);
+  }
+  heddle_generation *const generation = heddle_generator_take(generator);
+  ASSERT_NE(generation, nullptr);
+  int64_t count = 0;
+  const int32_t *const tokens = heddle_generation_tokens(generation, 0, &count, nullptr);
+  ASSERT_NE(tokens, nullptr);
+  const auto found = generateTokens(binary, "5 6 7\n", {"--max-length", "8"});
+  EXPECT_EQ(Tokens(tokens + 3, tokens + count), found[0][0]["tokens"].get<Tokens>());
+  heddle_generation_free(generation);
+  heddle_error *const error =
+      heddle_generator_add(generator, prompt.data(), 3, prompt.data(), 3, &options, &id);
+  ASSERT_NE(error, nullptr);
+  EXPECT_STREQ(heddle_error_message(error), "source has 3 tokens, expected none: the model has no "
+                                            "sources, it continues a prefix");
+  heddle_error_free(error);
+  heddle_generator_free(generator);
+}
+
+// --- what is refused ---------------------------------------------------------------------------
+
+/// One command line; `${gpt}` and `${seed}` are models, the latter with an encoder.
+struct BadCase {
+  std::vector<std::string> arguments;
+  int code;
+  const char *message;
+};
+
+TEST(ContinuationTools, WhatMakesNoSenseIsRefused) {
+  const TemporaryFolder folder;
+  const std::string ids = folder.write("ids.txt", "5 6 7\n");
+  const std::string bad = folder.write("bad.txt", "5 107\n");
+  std::string many = "1";
+  for (int i = 0; i < 64; ++i) {
+    many += " 1";
+  }
+  const std::string gptBinary = compileModel(gpt);
+  const std::string seed = compileModel(oracles + "transformer-post");
+  const std::vector<BadCase> cases = {
+      {{"generate", gptBinary, "--tokens"},
+       2,
+       "--input FILE, --inputs FILE or --prompt TEXT is missing"},
+      {{"generate", gptBinary, "--tokens", "--prompt", ""},
+       2,
+       "--prompt is empty, expected a text to continue"},
+      {{"generate", gptBinary, "--tokens", "--prompt", "5", "--input", ids},
+       2,
+       "--prompt and --input are both given, expected one of them"},
+      {{"generate", gptBinary, "--tokens", "--prompt", "5", "--inputs", ids},
+       2,
+       "--prompt and --inputs are both given, expected one of them"},
+      {{"generate", gptBinary, "--prompt", "hello"},
+       1,
+       "the model has no tokenizer, expected one or --tokens"},
+      {{"generate", gptBinary, "--tokens", "--prompt", "5 x"},
+       1,
+       "--prompt: word 2 is \"x\", expected a token id"},
+      {{"generate", gptBinary, "--tokens", "--prompt", "\xff"}, 2, "--prompt: "},
+      {{"generate", gptBinary, "--tokens", "--input", bad},
+       1,
+       "bad.txt:1: prefix: token 2 is 107, expected 0 to 106"},
+      {{"generate", gptBinary, "--tokens", "--prompt", many},
+       1,
+       "--prompt: prefix has 65 tokens, expected at most 64, the positions of the model"},
+      {{"generate", gptBinary, "--tokens", "--prompt", "5", "--max-length", "65"},
+       2,
+       "--max-length 65: maximum length is 65, expected at most 64: the positions of the model"},
+      {{"generate", gptBinary, "--tokens", "--input", ids, "--prefix", ids},
+       2,
+       "continues prompts: expected all of them in --input"},
+      {{"generate", gptBinary, "--tokens", "--input", ids, "--truncate"},
+       2,
+       "--truncate is given, and the model continues prompts, which are not cut: leave it out"},
+      {{"generate", gptBinary, "--tokens", "--input", ids, "--coverage-penalty", "0.5"},
+       1,
+       "coverage penalty is set, expected none: the model has no sources"},
+      {{"generate", gptBinary, "--tokens", "--input", ids, "--command", "1"},
+       1,
+       "command is 1, expected none: the model has one task"},
+      {{"generate", seed, "--tokens", "--prompt", "5"}, 2, "answers sources: expected --input"},
+      {{"compare", gptBinary, gptBinary, "--tokens", "--input", ids},
+       1,
+       "the model continues prompts, expected one with an encoder"},
+      {{"analyze", gptBinary, "--tokens", "--input", ids},
+       1,
+       "the model continues prompts, expected one with an encoder"},
+  };
+  for (const BadCase &item : cases) {
+    const tools::Outcome outcome = tools::runHeddle(item.arguments);
+    EXPECT_EQ(outcome.code, item.code) << fmt::format("{}", fmt::join(item.arguments, " "));
+    EXPECT_NE(outcome.error.find(item.message), std::string::npos) << outcome.error;
+  }
+}
+
+TEST(ContinuationTools, OtherCommandsTakePrompts) {
+  const std::string binary = compileModel(gpt);
+  const TemporaryFolder folder;
+  const std::string prompts = folder.write("prompts.txt", "5 6 7\n8\n");
+  const std::string texts = folder.write("texts.txt", "9 10\n11\n");
+  const tools::Outcome scores = tools::runHeddle(
+      {"score", binary, "--tokens", "--source", prompts, "--target", texts, "--format", "jsonl"});
+  EXPECT_EQ(scores.code, 0) << scores.error;
+  const Json first = Json::parse(scores.output.substr(0, scores.output.find('\n')), nullptr, false);
+  // Two tokens and the end.
+  EXPECT_EQ(first["scores"].size(), 3U);
+  const tools::Outcome bench =
+      tools::runHeddle({"bench", binary, "--cases", "2x1", "--source-length", "4",
+                        "--target-length", "4", "--runs", "1"});
+  EXPECT_EQ(bench.code, 0) << bench.error;
+  const tools::Outcome usual = tools::runHeddle({"profile", binary, "--runs", "1"});
+  EXPECT_EQ(usual.code, 0) << usual.error;
+}
+
+} // namespace
+} // namespace heddle
