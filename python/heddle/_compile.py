@@ -47,7 +47,7 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
             report: Optional[Path] = None, analysis: Optional[Path] = None,
             calibration: Optional[Path] = None, share_attention: Optional[str] = None,
             disable_pass: Optional[Words] = None, code_cache: Optional[Path] = None,
-            progress: bool = False) -> str:
+            ptxas: Optional[Path] = None, progress: bool = False) -> str:
     """Compiles a model to one binary, with the program ``heddlec``.
 
     The program is the one that the environment variable HEDDLEC names, or ``heddlec`` on PATH. The
@@ -69,6 +69,7 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
         share_attention: for example "self:1,5,cross:4,2".
         disable_pass: passes to leave out.
         code_cache: a folder that keeps compiled functions.
+        ptxas: the program of CUDA that makes machine code beside the PTX of GPUs.
         progress: print what heddlec prints while it runs.
 
     Returns:
@@ -85,7 +86,7 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
                           ("--stop-after", stop_after), ("--start-at", start_at),
                           ("--weights", weights), ("--report", report), ("--analysis", analysis),
                           ("--calibration", calibration), ("--share-attention", share_attention),
-                          ("--code-cache", code_cache)):
+                          ("--code-cache", code_cache), ("--ptxas", ptxas)):
         if value is not None:
             command += _word(option, value)
     for option, values in (("--keep", keep), ("--disable-pass", disable_pass)):

@@ -132,14 +132,18 @@ class AsyncWaits:
                 if not self._waits and not self._mutex.wait_for(lambda: bool(self._waits), _IDLE):
                     self._running = False
                     return
-                waits = list(self._waits.values())
-            try:
-                waits[0][0].drive(_BETWEEN_SIGNALS)
-            finally:
-                for waiting, wake in waits:
-                    if waiting.has_news():
-                        try:
-                            wake()
-                        except RuntimeError:
-                            # Its loop is closed: nobody waits.
-                            self._end(waiting)
+            self._step()
+
+    def _step(self) -> None:
+        # A function of its own, so that the thread keeps nothing while it waits for work.
+        with self._mutex:
+            waits = list(self._waits.values())
+        if waits:
+            waits[0][0].drive(_BETWEEN_SIGNALS)
+        for waiting, wake in waits:
+            if waiting.has_news():
+                try:
+                    wake()
+                except RuntimeError:
+                    # Its loop is closed: nobody waits.
+                    self._end(waiting)

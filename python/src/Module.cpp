@@ -98,6 +98,8 @@ static void bindModel(nb::module_ &module) {
 
 NB_MODULE(_core, module) {
   module.doc() = "The runtime of Heddle; use the package heddle.";
+  // A thread that computes when the interpreter ends still has its model.
+  nb::set_leak_warnings(false);
   heddle::python::translateFailures();
   heddle::python::bindOptions(module);
   heddle::python::bindModel(module);

@@ -114,8 +114,7 @@ void Projection::computeChunk(int lane, int64_t chunk, const RunView &view) {
   context.operands = own.operands.data();
   for (const Range wanted : ranges) {
     view.stream.launch(
-        lane,
-        {dispatch.kernel, nullptr, &context, wanted, columns, dispatch.rowTile, view.scratch},
+        lane, {dispatch.kernel, nullptr, &context, wanted, columns, dispatch.rowTile, view.scratch},
         nullptr);
   }
   const auto *const values = reinterpret_cast<const float *>(own.memory.data());

@@ -274,7 +274,7 @@ TEST(QuantizedRefusalTest, Gptq) {
         Refusal{"Dynamic", inConfig("\"sym\"", "\"dynamic\": {\"-:lm_head\": {}}, \"sym\""),
                 ": \"dynamic\" is an object of 1, expected a model without"},
         Refusal{"PackType", inConfig("\"sym\"", "\"pack_dtype\": \"int8\", \"sym\""),
-                ": \"pack_dtype\" is \"int8\", expected one of int32"},
+                ": \"pack_dtype\" is \"int8\", expected one of int32; did you mean \"int32\"?"},
         Refusal{"GroupsDoNotDivide", inConfig("\"group_size\": 16", "\"group_size\": 24"),
                 "layer.qweight\": rows have 32 elements, expected a multiple of \"group_size\", "
                 "24"},
@@ -318,7 +318,7 @@ TEST(QuantizedRefusalTest, Awq) {
        {Refusal{"Bits", inConfig("\"bits\": 4", "\"bits\": 8"),
                 ": \"bits\" is 8, expected an integer from 4 to 4"},
         Refusal{"Version", inConfig("\"gemm\"", "\"gemv\""),
-                ": \"version\" is \"gemv\", expected one of gemm, GEMM"},
+                ": \"version\" is \"gemv\", expected one of gemm, GEMM; did you mean \"gemm\"?"},
         Refusal{"NoZeroPoint", inConfig("\"zero_point\": true", "\"zero_point\": false"),
                 ": \"zero_point\" is false, expected true"},
         Refusal{"NoGroupSize", inConfig("\"group_size\": 16, ", ""),

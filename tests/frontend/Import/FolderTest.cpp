@@ -309,17 +309,16 @@ static const FolderCase folderCases[] = {
      with("pooler.dense.bias", ElementType::F64, {72})},
     {"UnknownModelType",
      "{}/config.json: \"model_type\" is \"gpt_neo\", expected one of bart, bert, distilbert, "
-     "marian, "
-     "mbart, multimodel, "
+     "gpt2, marian, mbart, multimodel, "
      "recurrent, roberta, t5, transformer",
      config("\"model_type\": \"bert\"", "\"model_type\": \"gpt_neo\"")},
     {"UnknownModelTypeWithoutWeights",
-     "{}/config.json: \"model_type\" is \"gpt2\", expected one of bart, bert, distilbert, marian, "
-     "mbart, multimodel, "
+     "{}/config.json: \"model_type\" is \"rwkv\", expected one of bart, bert, distilbert, gpt2, "
+     "marian, mbart, multimodel, "
      "recurrent, roberta, t5, transformer",
      [](ModelFolder &folder) {
        std::filesystem::remove(folder / "model.safetensors");
-       folder.editConfig("\"model_type\": \"bert\"", "\"model_type\": \"gpt2\"");
+       folder.editConfig("\"model_type\": \"bert\"", "\"model_type\": \"rwkv\"");
      }},
     {"OtherFamily", "{}/config.json: \"dim\" is missing, expected an integer from 1 to 65536",
      config("\"model_type\": \"bert\"", "\"model_type\": \"distilbert\"")},
