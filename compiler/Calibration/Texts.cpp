@@ -15,6 +15,10 @@ namespace heddle {
 
 static constexpr std::string_view byteOrderMark = "\xef\xbb\xbf";
 
+static bool isBlank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
 /// The "text" of a line of a .jsonl file.
 static Result<std::string> textOfRecord(std::string_view line, const std::string &where) {
   HEDDLE_ASSIGN(const nlohmann::json record, parseJson(line, where));
@@ -51,11 +55,14 @@ Result<CalibrationTexts> readCalibrationTexts(const std::string &path) {
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     line.remove_suffix(line.ends_with('\r') ? 1 : 0);
-    if (line.find_first_not_of(" \t") == std::string_view::npos) {
+    if (isBlank(line)) {
       continue;
     }
     HEDDLE_ASSIGN(std::string text, textOf(line, hasRecords, fmt::format("{}:{}", path, number)));
-    texts.texts.push_back(std::move(text));
+    // A record may have an empty text too, which would give no rows.
+    if (!isBlank(text)) {
+      texts.texts.push_back(std::move(text));
+    }
   }
   if (texts.texts.size() < fewestTexts) {
     return HEDDLE_ERROR(

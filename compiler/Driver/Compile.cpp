@@ -184,11 +184,12 @@ public:
 private:
   Status import();
   void tellRemarks();
-  void tellNonFinite();
+  void addRemark(RemarkKind kind, std::string text);
   Status readAnalysisFile();
   Status beginPage();
   Status runPhases();
   Status finishPhase(Phase phase);
+  void sayCaches();
   Status giveText(Phase phase);
   Status addRounding();
   Status checkTexts() const;
@@ -237,9 +238,8 @@ private:
 };
 } // namespace
 
-/// What the caches of a program are to keep: what the request asks for, else what the program says;
-/// empty without any.
-static std::string cachesOf(ModuleOp program, const std::string &asked) {
+/// What the caches of a program keep, each once; empty without any.
+static llvm::SmallSetVector<llvm::StringRef, 2> cachesOf(ModuleOp program) {
   llvm::SmallSetVector<llvm::StringRef, 2> kept;
   for (auto entry : program.getOps<func::FuncOp>()) {
     for (Type type : entry.getArgumentTypes()) {
@@ -249,7 +249,7 @@ static std::string cachesOf(ModuleOp program, const std::string &asked) {
       }
     }
   }
-  return kept.empty() || asked == f32Precision ? llvm::join(kept, ", ") : asked;
+  return kept;
 }
 
 Status Compilation::import() {
@@ -266,9 +266,8 @@ Status Compilation::import() {
   }
   HEDDLE_TRY(
       fitTask(*model.module, model.checkpoint ? model.checkpoint->quantization() : nullptr, task));
-  if (request.cache != f32Precision && cachesOf(*model.module, request.cache).empty()) {
-    model.notes.push_back(std::string(request.names.cache) + "=" + request.cache +
-                          " changes nothing: the model keeps no keys or values of earlier tokens");
+  if (task.options.quantisesRows) {
+    llvm::append_range(model.warnings, model.checkpoint->quantization()->rowWarnings);
   }
   tellRemarks();
   if (model.checkpoint) {
@@ -292,12 +291,12 @@ void Compilation::tellRemarks() {
   }
 }
 
-void Compilation::tellNonFinite() {
-  if (std::string text = nonFinite.text(); !text.empty()) {
-    result.warnings.push_back(task.input + ": " + text);
-    if (request.onRemark) {
-      request.onRemark(RemarkKind::Warning, result.warnings.back());
-    }
+/// A remark that is known only after the program was read.
+void Compilation::addRemark(RemarkKind kind, std::string text) {
+  std::vector<std::string> &list = kind == RemarkKind::Note ? result.notes : result.warnings;
+  list.push_back(std::move(text));
+  if (request.onRemark) {
+    request.onRemark(kind, list.back());
   }
 }
 
@@ -317,7 +316,6 @@ Status Compilation::beginPage() {
   const std::pair<const char *, std::string> facts[] = {
       {"model type", model.modelType},
       {"precision", task.precision},
-      {"caches", cachesOf(*model.module, task.options.cache)},
       {"layers of another precision", llvm::join(task.options.keep, ", ")},
       {"targets", llvm::join(task.options.targets, ", ")},
       {"attention shared as asked for", task.options.sharing},
@@ -347,9 +345,26 @@ Status Compilation::giveText(Phase phase) {
   return {};
 }
 
+/// Says what caches keep, as it came out, and that it is not what was asked for.
+void Compilation::sayCaches() {
+  const auto kept = cachesOf(*model.module);
+  if (!kept.empty()) {
+    page.addFact("caches", llvm::join(kept, ", "));
+  }
+  if (request.cache != f32Precision && !kept.contains(request.cache)) {
+    addRemark(RemarkKind::Note,
+              std::string(request.names.cache) + "=" + request.cache + " changes nothing: " +
+                  (kept.empty() ? "the model keeps no keys or values of earlier tokens"
+                                : "caches have one number for each position"));
+  }
+}
+
 /// Keeps what report and texts have of a phase, before the next one changes the program.
 Status Compilation::finishPhase(Phase phase) {
   const bool wantsPage = task.wants(ReportForm::Page);
+  if (phase == Phase::Fused) {
+    sayCaches();
+  }
   if (wantsPage && (phase == Phase::Model || phase == Phase::Fused)) {
     page.addProgram(std::string(phaseName(phase)), *model.module);
   }
@@ -527,12 +542,8 @@ Status Compilation::chooseCodes(const std::string &observed) {
                                                       observed, *texts, options));
   facts.calibration = {texts->hash, texts->texts.size(), chosen.values.size()};
   compensated = std::move(chosen.values);
-  for (const std::string &note : chosen.notes) {
-    result.notes.push_back(note);
-    if (request.onRemark) {
-      request.onRemark(RemarkKind::Note, note);
-    }
-  }
+  llvm::for_each(chosen.notes,
+                 [this](const std::string &note) { addRemark(RemarkKind::Note, note); });
   return {};
 }
 
@@ -570,7 +581,9 @@ Status Compilation::run() {
   HEDDLE_TRY(giveReport(report));
   if (task.last == Phase::SharedObject) {
     HEDDLE_TRY(link(report));
-    tellNonFinite();
+    if (std::string text = nonFinite.text(); !text.empty()) {
+      addRemark(RemarkKind::Warning, task.input + ": " + text);
+    }
   }
   return {};
 }

@@ -233,10 +233,14 @@ static Status checkCalibration(const Task &task) {
     return {};
   }
   if (findPrecision(task.options.precision)->bits > 8) {
-    const std::string_view seen =
-        task.options.precision.empty() ? f32Precision : std::string_view(task.options.precision);
-    return wrong(llvm::Twine(names.calibration) + " chooses codes of weights, of which " +
-                 llvm::Twine(names.precision) + " " + quote(seen) +
+    const std::string chooses = std::string(names.calibration) + " chooses codes of weights, ";
+    if (task.options.precision.empty()) {
+      return wrong(chooses + "which need a " + llvm::Twine(names.precision) +
+                   " of 8 or 4 bits, such as int4, got none: codes of a model's files stay as they "
+                   "are");
+    }
+    return wrong(chooses + "of which " + llvm::Twine(names.precision) + " " +
+                 quote(task.options.precision) +
                  " has none, expected one of 8 or 4 bits, such as int4");
   }
   if (task.last != Phase::SharedObject) {

@@ -10,6 +10,7 @@
 #include "dialects/Transformer/Score.h"
 #include "dialects/Transformer/Visibility.h"
 #include "heddle/AttentionKind.h"
+#include "heddle/Limits.h"
 #include "heddle/RowSpace.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -58,15 +59,13 @@ void printAcrossClause(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::I
 mlir::ParseResult parseStateKeys(mlir::AsmParser &parser, bool &keyed);
 void printStateKeys(mlir::AsmPrinter &printer, bool keyed);
 
-/// Codes of a column that lie together where they are multiplied as integers: as many as one
-/// instruction multiplies and adds for each lane of 32 bits.
-inline constexpr int64_t codesTogether = 4;
+/// What products of integers need of codes that share a scale.
+using heddle::codesTogether;
+using heddle::mostIntegersInSum;
 /// The elements that a vector of any target has at most: look-ups read so many of one scale.
 inline constexpr int64_t mostLanes = 16;
 /// Elements of a column that lie together where they are multiplied in bf16, for the same reason.
 inline constexpr int64_t bf16Together = 2;
-/// So many products of codes of 8 bits, one of them without sign, have a sum of 32 bits.
-inline constexpr int64_t mostIntegersInSum = int64_t{1} << 16;
 
 /// The type of `pack` of a matrix [groups * n, k]; fails if it cannot be packed so.
 mlir::FailureOr<mlir::RankedTensorType> packedType(mlir::RankedTensorType matrix,

@@ -96,8 +96,10 @@ struct Quantization {
   /// Bits that products quantise rows of activations to before they multiply codes; 0: none, rows
   /// stay in f32.
   unsigned rowBits = 0;
-  /// What the file asks for and is not done, one line each.
+  /// What the file asks for and is not done, one line each: of all, and of the rows that products
+  /// quantise, which only matters where they do so because the file says it.
   std::vector<std::string> warnings = {};
+  std::vector<std::string> rowWarnings = {};
 
   /// "gguf, Q4_0 and Q6_K"
   std::string text() const;

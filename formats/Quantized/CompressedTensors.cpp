@@ -7,6 +7,7 @@
 #include "base/Utf8.h"
 #include "formats/Checkpoint/Convert.h"
 #include "formats/Quantized/QuantizedParts.h"
+#include "heddle/Limits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -159,8 +160,9 @@ static Status readActivations(const Config &group, Scheme &scheme,
   return {};
 }
 
-static Result<Scheme> readScheme(const Config &group, std::vector<std::string> &warnings) {
+static Result<Scheme> readScheme(const Config &group, Quantization &said) {
   Scheme scheme;
+  std::vector<std::string> &warnings = said.warnings;
   HEDDLE_ASSIGN(const Config weights, group.object("weights"));
   HEDDLE_TRY(weights.oneOf("type", {"int"}).status());
   HEDDLE_ASSIGN(const int64_t bits, weights.integer("num_bits", 4, 8));
@@ -174,7 +176,7 @@ static Result<Scheme> readScheme(const Config &group, std::vector<std::string> &
     return wrongKey(weights, "symmetric",
                     scheme.bits == 8 ? "true of 8 bits" : "true of strategy \"tensor\"");
   }
-  HEDDLE_TRY(readActivations(group, scheme, warnings));
+  HEDDLE_TRY(readActivations(group, scheme, said.rowWarnings));
   warnOfUnreadKeys(weights,
                    {"block_structure", "dynamic", "actorder", "observer", "observer_kwargs",
                     "scale_dtype", "zp_dtype"},
@@ -187,13 +189,12 @@ static Result<Scheme> readScheme(const Config &group, std::vector<std::string> &
   return scheme;
 }
 
-static Result<std::vector<Scheme>> readSchemes(const Config &config,
-                                               std::vector<std::string> &warnings) {
+static Result<std::vector<Scheme>> readSchemes(const Config &config, Quantization &said) {
   HEDDLE_ASSIGN(const Config groups, config.object("config_groups"));
   std::vector<Scheme> schemes;
   for (const std::string &name : groups.keys()) {
     HEDDLE_ASSIGN(const Config group, groups.object(name));
-    HEDDLE_ASSIGN(const Scheme scheme, readScheme(group, warnings));
+    HEDDLE_ASSIGN(const Scheme scheme, readScheme(group, said));
     if (!schemes.empty() && schemes.front().rowBits != scheme.rowBits) {
       return HEDDLE_ERROR(Unsupported,
                           fmt::format("{}: quantises activations of some groups of layers and not "
@@ -315,6 +316,20 @@ static Result<const StoredTensor *> readZeros(LayerParts &parts, const Scheme &s
   return zeros;
 }
 
+/// Where rows are quantised, products are of integers: they add up codes that share a scale.
+static Status checkForIntegers(const Scheme &scheme, int64_t columns, const std::string &where) {
+  const int64_t shared = scheme.group == 0 ? columns : scheme.group;
+  const bool fits =
+      shared <= mostIntegersInSum && (shared == columns || shared % codesTogether == 0);
+  if (scheme.rowBits == 0 || fits) {
+    return {};
+  }
+  return HEDDLE_ERROR(
+      Unsupported, fmt::format("{}: {} elements share a scale, expected a multiple of {} or the "
+                               "whole row, at most {}, where \"input_activations\" are quantised",
+                               where, shared, codesTogether, mostIntegersInSum));
+}
+
 static Result<CodedTensor> readLayer(const Checkpoint &checkpoint, const std::string &layer,
                                      bool isPacked, const std::vector<Scheme> &schemes) {
   LayerParts parts(checkpoint, layer);
@@ -338,6 +353,8 @@ static Result<CodedTensor> readLayer(const Checkpoint &checkpoint, const std::st
                                     parts.where(isPacked ? ".weight_packed" : ".weight"), shape[1],
                                     scheme.group));
   }
+  HEDDLE_TRY(
+      checkForIntegers(scheme, shape[1], parts.where(isPacked ? ".weight_packed" : ".weight")));
   const StoredTensor *codes = checkpoint.find(layer + ".weight");
   if (isPacked) {
     HEDDLE_ASSIGN(codes, parts.part(".weight_packed", {ElementType::I32},
@@ -371,9 +388,8 @@ static Result<CodedTensor> readLayer(const Checkpoint &checkpoint, const std::st
 Result<CodedTensors> readCompressedTensors(const Config &config, const Checkpoint &checkpoint) {
   CodedTensors result;
   result.quantization.format = CodeFormat::CompressedTensors;
-  std::vector<std::string> &warnings = result.quantization.warnings;
-  HEDDLE_ASSIGN(const std::vector<Scheme> schemes, readSchemes(config, warnings));
-  HEDDLE_TRY(checkRest(config, warnings));
+  HEDDLE_ASSIGN(const std::vector<Scheme> schemes, readSchemes(config, result.quantization));
+  HEDDLE_TRY(checkRest(config, result.quantization.warnings));
   result.quantization.rowBits = schemes.front().rowBits;
   constexpr std::string_view packed = ".weight_packed", plain = ".weight";
   for (const std::string &name : checkpoint.names()) {

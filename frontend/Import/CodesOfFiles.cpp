@@ -10,12 +10,14 @@ using heddle::transformer::QuantizedType;
 
 namespace heddle {
 
-QuantizedType codesTypeOf(const StoredTensor &tensor, MLIRContext *context) {
+QuantizedType codesTypeOf(const Checkpoint &checkpoint, const StoredTensor &tensor,
+                          MLIRContext *context) {
   if (!tensor.codes) {
     return {};
   }
   const CodeLayout &layout = tensor.codes->layout();
   const bool isFull = tensor.codes->hasLeastCode(tensor.firstRow, tensor.shape.front());
+  checkpoint.releasePages(tensor.name);
   return QuantizedType::get(context, IntegerType::get(context, layout.bits), layout.group,
                             typeOf(layout.scales, context), isFull);
 }

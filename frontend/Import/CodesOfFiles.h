@@ -14,8 +14,9 @@
 namespace heddle {
 
 /// The type of the elements of a tensor that has codes; null for others. Whether it is `full` is
-/// what the codes say: all of them are looked at.
-transformer::QuantizedType codesTypeOf(const StoredTensor &tensor, mlir::MLIRContext *context);
+/// what the codes say: all of them are looked at, and their pages released.
+transformer::QuantizedType codesTypeOf(const Checkpoint &checkpoint, const StoredTensor &tensor,
+                                       mlir::MLIRContext *context);
 
 /// The codes of a tensor, which must be of this type.
 Result<CodeRows> readCodes(const Checkpoint &checkpoint, std::string_view name,

@@ -32,9 +32,9 @@ static std::string textOf(Type type) {
 }
 
 /// A program may say nothing of codes that the file does not say: kernels rely on it.
-static Status checkCodes(const StoredTensor &tensor, transformer::QuantizedType expected,
-                         const std::string &where) {
-  const transformer::QuantizedType found = codesTypeOf(tensor, expected.getContext());
+static Status checkCodes(const Checkpoint &checkpoint, const StoredTensor &tensor,
+                         transformer::QuantizedType expected, const std::string &where) {
+  const transformer::QuantizedType found = codesTypeOf(checkpoint, tensor, expected.getContext());
   if (found == expected) {
     return {};
   }
@@ -60,7 +60,8 @@ static Status checkParameter(llvm::StringRef source, RankedTensorType type,
                                     formatShape(tensor->shape), formatShape(shape)));
   }
   if (auto expected = dyn_cast<transformer::QuantizedType>(type.getElementType())) {
-    return checkCodes(*tensor, expected, fmt::format("{}: tensor {}", file, quote(source)));
+    return checkCodes(checkpoint, *tensor, expected,
+                      fmt::format("{}: tensor {}", file, quote(source)));
   }
   const ElementType element = elementTypeOf(type.getElementType());
   const bool fits = element == ElementType::F32
@@ -93,7 +94,7 @@ void keepStoredTypes(ModuleOp module, const Checkpoint &checkpoint) {
     if (tensor == nullptr || !parameter.getTensorType().getElementType().isF32()) {
       continue;
     }
-    Type element = codesTypeOf(*tensor, module.getContext());
+    Type element = codesTypeOf(checkpoint, *tensor, module.getContext());
     if (!element && tensor->scales.empty() && tensor->blocks == nullptr &&
         (tensor->dtype == ElementType::F16 || tensor->dtype == ElementType::BF16)) {
       element = typeOf(tensor->dtype, module.getContext());

@@ -281,6 +281,9 @@ TEST_F(CalibrationTest, GoesWithQuantisedFiles) {
 
 TEST_F(CalibrationTest, RefusesWhatItCannotServe) {
   expectUsage({"m", "-o", "x.so", "--calibration=texts.txt"},
+              "--calibration chooses codes of weights, which need a --precision of 8 or 4 bits, "
+              "such as int4, got none: codes of a model's files stay as they are");
+  expectUsage({"m", "-o", "x.so", "--precision=f32", "--calibration=texts.txt"},
               "--calibration chooses codes of weights, of which --precision \"f32\" has none, "
               "expected one of 8 or 4 bits, such as int4");
   expectUsage({"m", "-o", "x.so", "--precision=bf16", "--calibration=texts.txt"},
@@ -313,6 +316,13 @@ TEST_F(CalibrationTest, RefusesFilesThatAreNoTexts) {
              "read");
   expectFile("few.txt", "one\ntwo\n\nthree",
              ": has 3 texts, expected at least 16, one a line, like those that the model will "
+             "read");
+  std::string records;
+  for (int i = 0; i < 16; ++i) {
+    records += i == 7 ? "{\"text\": \" \\t\"}\n" : "{\"text\": \"one\"}\n";
+  }
+  expectFile("blank.jsonl", records,
+             ": has 15 texts, expected at least 16, one a line, like those that the model will "
              "read");
   expectFile("binary.txt",
              "text\n\x7f"

@@ -141,6 +141,63 @@ TEST_F(HeddlecReport, SaysWhatIsWorthKeeping) {
   EXPECT_TRUE(dataOf(readBytes(page))["worth_keeping"].empty());
 }
 
+// What caches keep is said as it came out: one number for each position stays what it is.
+TEST_F(HeddlecReport, SaysWhatCachesKeep) {
+  const auto program = [](int width) {
+    const std::string rows = "tensor<?x" + std::to_string(width) + "xf32>";
+    const std::string cache = "!transformer.cache<" + std::to_string(width) + ">";
+    const std::string name = " {transformer.name = \"seen\"}";
+    const std::string result = rows + " {transformer.name = \"y\"}, " + cache + name;
+    return "func.func @step(%x: " + rows +
+           " {transformer.name = \"x\"}, %rows: !transformer.segments, %c: " + cache + name +
+           ") -> (" + result + ") {\n  %d = transformer.append %c, %x in(%rows) : " + cache +
+           "\n  %past = transformer.history %rows\n  %k = transformer.cached %d in(%past) : " +
+           cache + " -> " + rows +
+           "\n  %y = transformer.attention %x, %k, %k in(%rows, %past) {heads = 1 : i64, scale = "
+           "1.0 "
+           ": f32, visibility = #transformer.visibility<all>} : " +
+           rows + ", " + rows + ", " + rows + " -> " + rows + "\n  return %y, %d : " + rows + ", " +
+           cache + "\n}\n";
+  };
+  for (const auto &[width, asked, said, note] : {std::tuple(8, "int8", "int8", ""),
+                                                 {8, "f32", "f32", ""},
+                                                 {1, "int8", "f32",
+                                                  "heddlec: note: --cache=int8 changes nothing: "
+                                                  "caches have one number for each position\n"}}) {
+    const std::string path = work.write("p.mlir", program(width));
+    const tools::Outcome outcome = heddlec({path, "--stop-after=fused", "-o", work / "out.mlir",
+                                            "--report", page, std::string("--cache=") + asked});
+    ASSERT_EQ(outcome.code, 0) << outcome.error;
+    std::string caches;
+    const Json data = dataOf(readBytes(page));
+    for (const Json &fact : data["facts"]) {
+      caches = fact[0] == "caches" ? fact[1].get<std::string>() : caches;
+    }
+    EXPECT_EQ(caches, said) << width;
+    EXPECT_EQ(outcome.error.find("changes nothing") != std::string::npos, *note != '\0');
+    EXPECT_NE(outcome.error.find(note), std::string::npos) << outcome.error;
+  }
+}
+
+// A cache of codes has bytes: those of its scales are among them.
+TEST_F(HeddlecReport, InfoSaysTheBytesOfCodes) {
+  const std::string binary =
+      compileModel(HEDDLE_TEST_DATA "/oracles/marian-tiny", {"--cache=int8", "--target=x86-64-v3"});
+  const tools::Outcome outcome = tools::runProgram("heddle", {"info", binary, "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  size_t caches = 0;
+  const Json info = Json::parse(outcome.output);
+  for (const Json &entry : info["entries"]) {
+    for (const Json &cache : entry.value("caches", Json::array())) {
+      EXPECT_EQ(cache["element"], "i8");
+      EXPECT_EQ(cache.count("width"), 0U);
+      EXPECT_GT(cache["bytes"], 0);
+      ++caches;
+    }
+  }
+  EXPECT_GT(caches, 0U);
+}
+
 // What is no number has no error that is one.
 TEST_F(HeddlecReport, ShowsWeightsThatAreNoNumbers) {
   const std::string copy = work / "spoilt";

@@ -272,6 +272,31 @@ TEST(QuantizedRowsTest, BitsAreThoseOfInt8) {
   EXPECT_EQ(runnableTargets(binary).back().find("x86-64-v"), 0U);
 }
 
+// What is not done as a file says of rows is of use where rows are quantised as it says.
+TEST(QuantizedRowsTest, WarnsWhereRowsAreAsTheFileSays) {
+  std::mt19937 random(12);
+  std::normal_distribution<float> normal(0, 0.3F);
+  TwoBerts berts([&](int64_t n, int64_t k) { return randomCodes(8, n, k, 0, random); }, addBytes,
+                 [&] { return normal(random); });
+  std::string config = compressedConfig(8, "channel", 0, true, true, "int-quantized");
+  const std::string dynamic = "\"dynamic\": true";
+  berts.coded.quantization =
+      config.replace(config.find(dynamic), dynamic.size(), "\"dynamic\": false");
+  const TemporaryFolder folder;
+  const std::string model = berts.coded.write(folder);
+  const std::string warning =
+      "heddlec: warning: " + folder / "config.json" +
+      ": \"quantization_config\": \"config_groups\": \"group_0\": \"input_activations\": asks for "
+      "fixed scales by token: activations are quantised row by row as they come instead\n";
+  for (const auto &[option, warns] :
+       {std::pair("--target=x86-64-v3", true), {"--precision=f32", false}}) {
+    const tools::Outcome outcome =
+        tools::runProgram("heddlec", {model, option, "--report=/dev/null"});
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    EXPECT_EQ(outcome.error.find(warning) != std::string::npos, warns) << outcome.error;
+  }
+}
+
 /// A program that multiplies rows of a table with codes, and its folder.
 struct CodedProgram {
   static constexpr int64_t n = 37, k = 50;

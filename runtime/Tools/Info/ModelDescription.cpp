@@ -26,6 +26,9 @@ static uint64_t cacheBytes(const CacheInfo &cache) {
   return cache.state ? bytes : cache.rows.perToken(bytes);
 }
 
+/// Whether it keeps codes, which lie among their scales.
+static bool areCodes(const CacheInfo &cache) { return cache.element == ElementType::I8; }
+
 /// "keyed" or "state", "keys" (transposed in their blocks) or "rows".
 static std::string_view cacheLayout(const CacheInfo &cache) {
   return cache.keyed ? "keyed" : cache.state ? "state" : cache.transposed ? "keys" : "rows";
@@ -125,7 +128,7 @@ static void describeCaches(const EntryInfo &entry, Json &described) {
     // What a state has of each key of the source grows with neither.
     (cache.state ? states : cache.written ? appended : read) += cache.keyed ? 0 : cacheBytes(cache);
     list.push_back({{"name", cache.name},
-                    {"width", cache.width},
+                    {areCodes(cache) ? "bytes" : "width", cache.width},
                     {"element", infoOf(cache.element).name},
                     {"written", cache.written},
                     {"layout", cacheLayout(cache)}});

@@ -34,6 +34,12 @@ inline constexpr uint32_t largestShared = 227 * 1024;
 /// The most bytes of a buffer for each of its rows, and the largest coefficient of a size.
 inline constexpr uint64_t largestCoefficient = uint64_t(1) << 40;
 
+/// Codes that lie together where they are multiplied as integers: as many as one instruction
+/// multiplies and adds for each lane of 32 bits.
+inline constexpr int64_t codesTogether = 4;
+/// So many products of codes of 8 bits, one of them without sign, have a sum of 32 bits.
+inline constexpr int64_t mostIntegersInSum = int64_t{1} << 16;
+
 /// The most hypotheses of a search or of its result.
 inline constexpr int32_t mostBeams = 1024;
 /// The largest absolute value of the exponent of lengths.

@@ -83,7 +83,8 @@ struct PortInfo {
 struct CacheInfo {
   /// Entries share caches and states by name.
   std::string name;
-  /// Elements for one position, or for the state of one sequence, and their type.
+  /// Elements for one position, or for the state of one sequence, and their type. A cache of codes
+  /// (I8) has bytes: the codes of a position and their scales.
   int64_t width = 0;
   ElementType element = ElementType::F32;
   /// Whether this entry appends its rows (to a cache) or adds them (to a state).

@@ -80,6 +80,16 @@ void expectRefused(QuantizedFolder folder, const Refusal &refusal) {
 
 // --- compressed-tensors ----------------------------------------------------------------------
 
+/// Makes a folder one of a matrix of bytes [n, k], in groups, whose activations are quantised.
+std::function<void(QuantizedFolder &)> withGroups(int64_t n, int64_t k, int64_t group) {
+  return [n, k, group](QuantizedFolder &folder) {
+    std::mt19937 random(2);
+    folder.quantization =
+        compressedConfig(8, group == 0 ? "channel" : "group", group, true, true, "int-quantized");
+    addBytes(folder, "layer", randomCodes(8, n, k, group, random));
+  };
+}
+
 /// 8 rows of 32 in groups of 16, with codes of zero.
 QuantizedFolder packedFolder() {
   std::mt19937 random(1);
@@ -243,7 +253,13 @@ TEST(QuantizedRefusalTest, BytesOfCompressedTensors) {
                       writtenTensor(ElementType::I8, {8, 1}, std::vector<int8_t>(8, 1));
                 },
                 "layer.weight_zero_point\" has codes of zero other than 0, expected none of a "
-                "symmetric scheme"}}) {
+                "symmetric scheme"},
+        Refusal{"GroupsAreNotMultiplied", withGroups(8, 32, 2),
+                "layer.weight\": 2 elements share a scale, expected a multiple of 4 or the whole "
+                "row, at most 65536, where \"input_activations\" are quantised"},
+        Refusal{"RowsAreTooLong", withGroups(1, 65540, 0),
+                "layer.weight\": 65540 elements share a scale, expected a multiple of 4 or the "
+                "whole row, at most 65536, where \"input_activations\" are quantised"}}) {
     expectRefused(bytesFolder(), refusal);
   }
 }

@@ -188,6 +188,10 @@ TEST(QuantizedTest, WarnsOfWhatIsNotDone) {
       {replaced(plain, "\"observer\": \"minmax\"", "\"novelty\": 3"),
        ": \"config_groups\": \"group_0\": \"weights\": unknown key \"novelty\", its value 3 is "
        "ignored"},
+      {replaced(plain, "\"symmetric\": true, \"strategy\": \"token\"",
+                "\"novelty\": 3, \"strategy\": \"token\""),
+       ": \"config_groups\": \"group_0\": \"input_activations\": unknown key \"novelty\", its "
+       "value 3 is ignored"},
       {replaced(plain, "\"ignore\"", "\"kv_cache_scheme\": {\"num_bits\": 8}, \"ignore\""),
        ": \"kv_cache_scheme\" is ignored: caches are as elsewhere"}};
   for (const auto &[config, expected] : cases) {
@@ -195,9 +199,11 @@ TEST(QuantizedTest, WarnsOfWhatIsNotDone) {
     const TemporaryFolder place;
     const Result<Checkpoint> model = openFolderWeights(folder.write(place));
     ASSERT_TRUE(model.ok()) << model.status().message();
-    const std::vector<std::string> &warnings = model->quantization()->warnings;
+    const bool isOfRows = expected.find("input_activations") != std::string::npos;
+    const Quantization &said = *model->quantization();
+    const std::vector<std::string> &warnings = isOfRows ? said.rowWarnings : said.warnings;
+    EXPECT_EQ(said.warnings.size() + said.rowWarnings.size(), expected.empty() ? 0U : 1U);
     if (expected.empty()) {
-      EXPECT_TRUE(warnings.empty());
       continue;
     }
     ASSERT_EQ(warnings.size(), 1U) << expected;

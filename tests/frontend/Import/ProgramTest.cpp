@@ -3,6 +3,7 @@
 /// Imports programs in text.
 #include "frontend/Import/Import.h"
 
+#include "tests/formats/Quantized/QuantizedFolder.h"
 #include "tests/frontend/Builder/PrintedModule.h"
 #include "tests/frontend/Import/ModelFolder.h"
 #include "tests/frontend/Import/ShownLines.h"
@@ -10,7 +11,9 @@
 #include "mlir/IR/MLIRContext.h"
 
 #include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <random>
 
 namespace heddle {
 
@@ -494,6 +497,50 @@ TEST_F(ProgramTest, EmptyAndAbsentFilesAreRefused) {
   EXPECT_TRUE(message().starts_with(path + ": ")) << message();
   std::filesystem::remove(path);
   EXPECT_EQ(message(), path + ": no such file or folder");
+}
+
+/// Kilobytes of a file that are in the memory of this process, in all places where it is mapped.
+static int64_t residentKilobytes(const std::string &path) {
+  std::ifstream maps("/proc/self/smaps");
+  int64_t sum = 0;
+  bool isOfFile = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') != std::string::npos && line.find(':') > line.find(' ')) {
+      isOfFile = line.ends_with(path);
+    } else if (isOfFile && line.starts_with("Rss:")) {
+      sum += std::stoll(line.substr(4));
+    }
+  }
+  return sum;
+}
+
+// All codes are looked at, one tensor at a time.
+TEST(CodesTest, TheirPagesAreReleased) {
+  std::mt19937 random(3);
+  constexpr int64_t size = 1024;
+  QuantizedFolder coded;
+  coded.quantization = compressedConfig(8, "channel", 0, true, true, "int-quantized");
+  addBytes(coded, "a", randomCodes(8, size, size, 0, random));
+  addBytes(coded, "b", randomCodes(8, size, size, 0, random));
+  const TemporaryFolder place;
+  const std::string weights = coded.write(place);
+  const std::string rows = "tensor<?x1024xf32>";
+  const std::string program = place.write(
+      "m.mlir",
+      "transformer.parameter @a.codes : tensor<1024x1024x!transformer.quantized<i8, row>> from "
+      "\"a.weight\"\n"
+      "transformer.parameter @a : tensor<1024x1024xf32> = convert(@a.codes)\n"
+      "transformer.parameter @b : tensor<1024x1024xf32> from \"b.weight\"\n"
+      "func.func @run(%x: " +
+          rows + " {transformer.name = \"x\"}, %rows: !transformer.segments) -> (" + rows +
+          " {transformer.name = \"y\"}) {\n  %0 = transformer.linear %x, @a : " + rows + " -> " +
+          rows + "\n  %1 = transformer.linear %0, @b : " + rows + " -> " + rows +
+          "\n  return %1 : " + rows + "\n}\n");
+  mlir::MLIRContext context;
+  const Result<ImportedModel> model = importModel(context, program, weights);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  // Both have a megabyte.
+  EXPECT_LT(residentKilobytes("model.safetensors"), 512);
 }
 
 } // namespace heddle
