@@ -1,0 +1,381 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""All that wants a GPU, in one run: is it right, are its bits the same, how fast is it.
+
+    gpu.py make FOLDER --heddlec PATH --heddle PATH [--model FOLDER]   compiles models, copies what running them takes
+    gpu.py run FOLDER [--write]                                        checks and measures on this machine's GPU
+
+`./dev gpu` does both. The folder may be carried to a machine that has a GPU and no compiler: `run`
+needs Python and the driver. Every model of tests/oracles runs on the CPU and on the GPU; the largest
+difference is printed, and each sentence must have the same bits alone as in its batch. Then come the
+times, beside PyTorch where it is installed, and a run under compute-sanitizer where that is.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from datetime import date
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "performance-gpu.md"
+BEGIN, END = "<!-- gpu: begin -->", "<!-- gpu: end -->"
+TARGETS = "x86-64-v3,sm_80"
+# Sums of f32 in another order: what the models of tests/oracles may differ by, relative to the
+# largest number of an output.
+BOUND = 1e-4
+# Names of ids in files of Hugging Face, and in programs.
+PORTS = {"input_ids": "source", "decoder_input_ids": "target"}
+INPUTS = {"source", "target", "command", "attention_mask", "token_type_ids", "image", "audio", *PORTS}
+SHAPES = "1x16,1x128,32x128"
+CASES = "1x1,32x1,32x4"
+SECONDS = 300
+
+
+def fail(text):
+    sys.exit(f"gpu: {text}")
+
+
+def say(text):
+    print(f"gpu: {text}", file=sys.stderr)
+
+
+# --- tensors ---------------------------------------------------------------------------------
+
+
+def read_tensors(path):
+    """Name to (type, shape, bytes) of a safetensors file."""
+    data = Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    return {name: (entry["dtype"], entry["shape"],
+                   data[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]])
+            for name, entry in header.items()}
+
+
+def write_tensors(path, tensors):
+    header, body = {}, b""
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape,
+                        "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
+def row(tensor, index):
+    """One sentence of a batch, as a batch of its own."""
+    dtype, shape, data = tensor
+    size = len(data) // shape[0]
+    return dtype, [1, *shape[1:]], data[index * size:(index + 1) * size]
+
+
+def difference(ours, theirs):
+    """The largest difference of two f32 tensors over the largest number of the second."""
+    a, b = (array("f", tensor[2]) for tensor in (ours, theirs))
+    if len(a) != len(b):
+        return float("inf")
+    largest = max((abs(value) for value in b if value == value), default=0) or 1
+    # NaN on both sides is no difference.
+    return max((abs(x - y) for x, y in zip(a, b) if x == x or y == y), default=0) / largest
+
+
+# --- making the folder -----------------------------------------------------------------------
+
+
+def copy_libraries(program, folder):
+    """What the program loads, but for the C library, which belongs to a machine."""
+    text = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    system = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "ld-linux")
+    for line in text.splitlines():
+        name, _, rest = line.strip().partition(" => ")
+        path = rest.split(" (")[0]
+        if path.startswith("/") and not name.startswith(system):
+            shutil.copy(path, folder / name)
+
+
+def model_folders(names):
+    """The models that are checked: a name, its folder and the file with its inputs."""
+    paths = sorted((ROOT / "tests" / "oracles").glob("**/config.json"))
+    models = [(path.parent.name, path.parent) for path in paths
+              if (path.parent / "expected.safetensors").exists()]
+    known = dict(models)
+    for name in names:
+        if name not in known:
+            fail(f"no model '{name}' in tests/oracles, expected one of {', '.join(sorted(known))}")
+    return [(name, known[name]) for name in names] if names else models
+
+
+def inputs_of(folder):
+    """Under both names, since what an entry does not have is ignored."""
+    tensors = read_tensors(folder / "expected.safetensors")
+    # "image.length" and "image.width" belong to "image".
+    found = {name: tensor for name, tensor in tensors.items() if name.split(".")[0] in INPUTS}
+    return found | {PORTS[name]: tensor for name, tensor in found.items() if name in PORTS}
+
+
+def make(options):
+    folder = options.folder
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "lib").mkdir(parents=True)
+    shutil.copy(options.heddle, folder / "heddle")
+    shutil.copy(Path(__file__), folder / "gpu.py")
+    copy_libraries(options.heddle, folder / "lib")
+    extra = [f"--ptxas={options.ptxas}"] if options.ptxas else []
+
+    def build(source, binary, *more):
+        subprocess.run([options.heddlec, source, "-o", folder / binary, f"--target={TARGETS}",
+                        *extra, *more], check=True)
+
+    models = model_folders(options.models)
+    for index, (name, source) in enumerate(models, 1):
+        say(f"compiling {name}, {index} of {len(models)}")
+        build(source, f"{name}.so")
+        write_tensors(folder / f"{name}.safetensors", inputs_of(source))
+    if options.model:
+        build(options.model, "encoder.so", "--precision", options.precision)
+        shutil.copy(Path(options.model) / "config.json", folder / "encoder.json")
+    if not options.models:
+        build(ROOT / "examples" / "dates" / "model", "dates.so")
+        shutil.copy(ROOT / "examples" / "dates" / "page.txt", folder / "dates.txt")
+
+
+# --- running on the GPU ----------------------------------------------------------------------
+
+
+class Folder:
+    """A folder made by `make`, and its program."""
+
+    def __init__(self, path, work):
+        self.path, self.work = path, work
+        # Whoever puts another driver first, as the tests do, has it.
+        first = os.environ.get("LD_LIBRARY_PATH")
+        libraries = [part for part in (first, str(path / "lib")) if part]
+        self.environment = dict(os.environ, LD_LIBRARY_PATH=":".join(libraries))
+
+    def heddle(self, *arguments, under=()):
+        done = subprocess.run([*under, self.path / "heddle", *map(str, arguments)], text=True,
+                              capture_output=True, env=self.environment, timeout=SECONDS)
+        if done.returncode != 0:
+            raise OSError(f"heddle {' '.join(map(str, arguments))}: {done.stderr.strip()}")
+        return done.stdout
+
+    def outputs(self, name, tensors, device):
+        given, found = self.work / "inputs.safetensors", self.work / "outputs.safetensors"
+        write_tensors(given, tensors)
+        self.heddle("run", self.path / f"{name}.so", "--inputs", given, "--outputs", found,
+                    "--device", device)
+        return read_tensors(found)
+
+
+def check_model(folder, name):
+    """The largest difference to the CPU, and how many sentences have other bits alone."""
+    tensors = read_tensors(folder.path / f"{name}.safetensors")
+    ours, theirs = (folder.outputs(name, tensors, device) for device in ("cuda", "cpu"))
+    worst = max(difference(ours[output], theirs[output]) for output in theirs)
+    sentences = next(iter(tensors.values()))[1][0]
+    changed = 0
+    for index in range(sentences):
+        alone = folder.outputs(name, {key: row(value, index) for key, value in tensors.items()},
+                               "cuda")
+        changed += any(cropped(row(ours[output], index), value[1]) != value[2]
+                       for output, value in alone.items() if value[1][0] == 1)
+    return worst, sentences, changed
+
+
+def cropped(tensor, shape):
+    """The bytes of its beginning along every axis: a batch is padded to its longest sentence."""
+    _, own, data = tensor
+    if len(shape) == 1:
+        return data[:4 * shape[0]]
+    size = len(data) // own[0]
+    return b"".join(cropped(("", own[1:], data[index * size:(index + 1) * size]), shape[1:])
+                    for index in range(shape[0]))
+
+
+def check(folder):
+    """Rows of a table, and what went wrong."""
+    rows, wrong = [["model", "largest difference to the CPU", "same bits alone"], ["---"] * 3], []
+    for inputs in sorted(folder.path.glob("*.safetensors")):
+        name = inputs.stem
+        try:
+            worst, sentences, changed = check_model(folder, name)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            rows.append([name, "failed", ""])
+            wrong.append(f"{name}: {error}")
+            continue
+        if not worst <= BOUND:
+            wrong.append(f"{name}: differs by {worst:.1e} from the CPU, expected at most {BOUND}")
+        if changed:
+            wrong.append(f"{name}: {changed} of {sentences} sentences have other bits alone")
+        rows.append([name, f"{worst:.1e}", f"{sentences - changed} of {sentences}"])
+    if (folder.path / "dates.so").exists():
+        answers = [folder.heddle("generate", folder.path / "dates.so", "--input",
+                                 folder.path / "dates.txt", "--device", device)
+                   for device in ("cuda", "cpu")]
+        same = answers[0] == answers[1]
+        rows.append(["dates, greedy", "", "the CPU's answers" if same else "other answers"])
+        if not same:
+            wrong.append("dates: other answers than on the CPU")
+    return rows, wrong
+
+
+# --- speed -----------------------------------------------------------------------------------
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+def torch_times(config):
+    """Milliseconds by shape of PyTorch's encoder of these sizes, eager; None without PyTorch."""
+    try:
+        import torch
+        from transformers import AutoConfig, AutoModel
+    except ImportError:
+        return None
+    if not torch.cuda.is_available():
+        return None
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    with tempfile.TemporaryDirectory() as work:
+        shutil.copy(config, Path(work) / "config.json")
+        model = AutoModel.from_config(AutoConfig.from_pretrained(work)).cuda().eval()
+    times = {}
+    with torch.inference_mode():
+        for shape in SHAPES.split(","):
+            batch, tokens = map(int, shape.split("x"))
+            ids = torch.randint(1000, 2000, (batch, tokens), device="cuda")
+            for _ in range(3):
+                model(input_ids=ids)
+            taken, begin = [], time.time()
+            while len(taken) < 5 or time.time() - begin < 2:
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                model(input_ids=ids)
+                torch.cuda.synchronize()
+                taken.append(time.perf_counter() - start)
+            times[shape] = statistics.median(taken) * 1e3
+    return times
+
+
+def speed(folder):
+    rows = [["work", "Heddle ms, GPU", "Heddle ms, CPU, 1 thread", "PyTorch f32 ms, GPU"],
+            ["---"] * 4]
+    works = [("encoder", "--shapes", SHAPES, "shape"), ("dates", "--cases", CASES, None)]
+    for name, option, work, key in works:
+        binary = folder.path / f"{name}.so"
+        if not binary.exists():
+            continue
+        lines = {device: json_lines(folder.heddle("bench", binary, option, work, "--device", device,
+                                                  "--json"))
+                 for device in ("cuda", "cpu")}
+        theirs = torch_times(folder.path / "encoder.json") if key else None
+        for ours, cpu in zip(lines["cuda"], lines["cpu"]):
+            case = ours[key] if key else f"{ours['batch']}x{ours['beam']}"
+            rows.append([f"{name} {case}", f"{ours['ms']:.3g}", f"{cpu['ms']:.3g}",
+                         f"{theirs[case]:.3g}" if theirs else "not measured"])
+    return rows
+
+
+def sanitizer(folder):
+    """A line for each tool of compute-sanitizer."""
+    tool = shutil.which("compute-sanitizer")
+    models = sorted(folder.path.glob("*.safetensors"))
+    if not tool or not models:
+        return ["compute-sanitizer: not there, not run"], []
+    lines, wrong = [], []
+    name = models[0].stem
+    for kind in ("memcheck", "racecheck"):
+        try:
+            folder.heddle("run", folder.path / f"{name}.so", "--inputs", models[0], "--outputs",
+                          folder.work / "outputs.safetensors", "--device", "cuda",
+                          under=(tool, "--tool", kind, "--error-exitcode", "9"))
+            lines.append(f"compute-sanitizer {kind}, {name}: nothing found")
+        except (OSError, subprocess.TimeoutExpired) as error:
+            lines.append(f"compute-sanitizer {kind}, {name}: failed")
+            wrong.append(f"compute-sanitizer {kind}: {error}")
+    return lines, wrong
+
+
+def markdown(rows):
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
+
+
+def device_line(folder):
+    """What `heddle info` says of the GPU."""
+    binary = next(iter(sorted(folder.path.glob("*.so"))), None)
+    if binary is None:
+        fail(f"'{folder.path}' has no models")
+    info = json.loads(folder.heddle("info", binary, "--json"))
+    for device in info["devices"]:
+        if device["device"].startswith("cuda"):
+            return f"{device['description']}, target {device['target']}"
+    fail(f"no GPU: {info.get('no_gpu', 'heddle info names none')}")
+
+
+def write_page(text):
+    page = PAGE.read_text()
+    head, _, rest = page.partition(BEGIN)
+    PAGE.write_text(f"{head}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
+
+
+def run(options):
+    if not (options.folder / "heddle").exists():
+        fail(f"'{options.folder}' has no program heddle, expected a folder that 'make' made")
+    with tempfile.TemporaryDirectory() as work:
+        folder = Folder(options.folder.resolve(), Path(work))
+        device = device_line(folder)
+        checked, wrong = check(folder)
+        say(f"checked\n{markdown(checked)}")
+        sanitized, more = sanitizer(folder)
+        parts = [f"{date.today()}: {device}; {platform.machine()}, {os.cpu_count()} cores.",
+                 markdown(checked), "\n".join(f"* {line}" for line in sanitized)]
+        if not options.no_speed:
+            parts.append(markdown(speed(folder)))
+        text = "\n\n".join(part for part in parts if part)
+        print(text)
+        for line in wrong + more:
+            say(line)
+        if options.write:
+            write_page(text)
+        return 1 if wrong or more else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev gpu", description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["make", "run"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--heddlec", help="the compiler, to make")
+    parser.add_argument("--heddle", help="the program, to make")
+    parser.add_argument("--models", default="", help="only these of tests/oracles (all)")
+    parser.add_argument("--model", help="a sentence encoder whose speed is measured")
+    parser.add_argument("--precision", default="f32", help="of that encoder (f32)")
+    parser.add_argument("--ptxas", help="CUDA's assembler, for machine code beside PTX")
+    parser.add_argument("--no-speed", action="store_true", help="check, without measuring")
+    parser.add_argument("--write", action="store_true",
+                        help="put the result into docs/performance-gpu.md")
+    options = parser.parse_args()
+    options.models = [name for name in options.models.split(",") if name]
+    if options.what == "run":
+        return run(options)
+    if not options.heddlec or not options.heddle:
+        parser.error("make needs --heddlec and --heddle")
+    try:
+        make(options)
+    except subprocess.CalledProcessError as error:
+        fail(f"'{error.cmd[0]}' ended with exit code {error.returncode}, expected 0")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""./dev gpu: the whole run on the emulated GPU, and what it says where results are wrong.
+
+usage: gpu_test.py BUILD
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "benchmarks" / "gpu.py"
+BUILD = Path(sys.argv.pop()).resolve()
+# Runs a program, and changes what the GPU gave: the last number of the first tensor, or that of
+# every sentence that is alone.
+DAMAGING = """#!/bin/sh
+"$0.real" "$@" || exit $?
+case "$*" in *cuda) ;; *) exit 0 ;; esac
+case "$1" in run) ;; *) exit 0 ;; esac
+exec python3 - "$6" <<'END'
+import json, struct, sys
+path = sys.argv[1]
+found = open(path, "rb").read()
+size = struct.unpack("<Q", found[:8])[0]
+header = json.loads(found[8:8 + size])
+first = next(name for name in header if name != "__metadata__")
+isAlone = header[first]["shape"][0] == 1
+if WHEN:
+    end = 8 + size + header[first]["data_offsets"][1]
+    value = struct.unpack("<f", found[end - 4:end])[0]
+    found = found[:end - 4] + struct.pack("<f", value + BY) + found[end:]
+    open(path, "wb").write(found)
+END
+"""
+
+
+class Gpu(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.made = Path(cls.temporary.name) / "made"
+        cls.run_script("make", cls.made, "--heddlec", BUILD / "tests" / "heddlec-emulated", "--heddle",
+                       BUILD / "bin" / "heddle", "--models", "bert-tiny,t5-tiny")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    @staticmethod
+    def run_script(*arguments, gpu=True):
+        environment = dict(os.environ)
+        environment.pop("LD_LIBRARY_PATH", None)
+        if gpu:
+            environment["LD_LIBRARY_PATH"] = str(BUILD / "tests" / "emulator")
+        return subprocess.run([sys.executable, "-B", SCRIPT, *arguments], text=True,
+                              capture_output=True, env=environment, check=False)
+
+    def damaged(self, when, by):
+        folder = Path(self.temporary.name) / "damaged"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.made, folder)
+        (folder / "heddle").rename(folder / "heddle.real")
+        (folder / "heddle").write_text(DAMAGING.replace("WHEN", when).replace("BY", str(by)))
+        (folder / "heddle").chmod(0o755)
+        return self.run_script("run", folder, "--no-speed")
+
+    def test_all_agrees(self):
+        done = self.run_script("run", self.made, "--no-speed")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("emulated, compute capability 9.0", done.stdout)
+        for name in ("bert-tiny", "t5-tiny"):
+            self.assertRegex(done.stdout, rf"\| {name} \| \d\.\de-0\d \| 4 of 4 \|")
+
+    def test_a_difference_is_named(self):
+        done = self.damaged("True", 0.5)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "gpu: bert-tiny: differs by .* from the CPU, expected at most")
+
+    def test_other_bits_are_named(self):
+        # Too little to be a difference.
+        done = self.damaged("isAlone", 1e-6)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("gpu: bert-tiny: 4 of 4 sentences have other bits alone", done.stderr)
+        self.assertNotIn("differs", done.stderr)
+
+    def test_without_a_gpu(self):
+        done = self.run_script("run", self.made, gpu=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("gpu: no GPU: no NVIDIA driver", done.stderr)
+
+    def test_a_folder_that_is_none(self):
+        done = self.run_script("run", self.temporary.name)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("has no program heddle, expected a folder that 'make' made", done.stderr)
+
+    def test_an_unknown_model(self):
+        done = self.run_script("make", Path(self.temporary.name) / "other", "--heddlec", "x",
+                               "--heddle", BUILD / "bin" / "heddle", "--models", "bert-tny")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("gpu: no model 'bert-tny' in tests/oracles, expected one of", done.stderr)
+
+
+unittest.main()
