@@ -15,6 +15,11 @@ struct CharacterRange {
   int32_t first;
   int32_t last;
 };
+struct CategoryRange {
+  int32_t first;
+  int32_t last;
+  utf8proc_category_t category;
+};
 } // namespace
 
 static constexpr auto laterCharacters = std::to_array<CharacterRange>({
@@ -37,13 +42,8 @@ static constexpr auto laterForms = std::to_array<CharacterRange>({
 #include "formats/Tokenizer/LaterCharacters.def"
 });
 
-static constexpr auto newerLetters = std::to_array<CharacterRange>({
-#define HEDDLE_NEWER_LETTERS(first, last) {first, last},
-#include "formats/Tokenizer/LaterCharacters.def"
-});
-
-static constexpr auto newerNumbers = std::to_array<CharacterRange>({
-#define HEDDLE_NEWER_NUMBERS(first, last) {first, last},
+static constexpr auto newerCategories = std::to_array<CategoryRange>({
+#define HEDDLE_NEWER_CATEGORY(first, last, category) {first, last, UTF8PROC_CATEGORY_##category},
 #include "formats/Tokenizer/LaterCharacters.def"
 });
 
@@ -170,22 +170,38 @@ void appendLowercase(int32_t codePoint, std::string &text) {
   }
 }
 
+/// The category that regular expressions have for a character.
+static utf8proc_category_t categoryOf(int32_t codePoint) {
+  const auto range = std::lower_bound(
+      newerCategories.begin(), newerCategories.end(), codePoint,
+      [](const CategoryRange &range, int32_t value) { return range.last < value; });
+  return range != newerCategories.end() && range->first <= codePoint ? range->category
+                                                                     : utf8proc_category(codePoint);
+}
+
 bool isLetter(int32_t codePoint) {
   if (codePoint < 0x80) {
     return (codePoint >= 'a' && codePoint <= 'z') || (codePoint >= 'A' && codePoint <= 'Z');
   }
-  const utf8proc_category_t category = utf8proc_category(codePoint);
-  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
-         (category == UTF8PROC_CATEGORY_CN && isIn(newerLetters, codePoint));
+  utf8proc_category_t category = utf8proc_category(codePoint);
+  category = category == UTF8PROC_CATEGORY_CN ? categoryOf(codePoint) : category;
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
 
 bool isNumber(int32_t codePoint) {
   if (codePoint < 0x80) {
     return codePoint >= '0' && codePoint <= '9';
   }
-  const utf8proc_category_t category = utf8proc_category(codePoint);
-  return (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO) ||
-         (category == UTF8PROC_CATEGORY_CN && isIn(newerNumbers, codePoint));
+  utf8proc_category_t category = utf8proc_category(codePoint);
+  category = category == UTF8PROC_CATEGORY_CN ? categoryOf(codePoint) : category;
+  return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
+}
+
+std::string_view generalCategory(int32_t codePoint) {
+  // In the order of the library's numbers.
+  static constexpr std::string_view names =
+      "CnLuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCsCo";
+  return names.substr(2 * static_cast<size_t>(categoryOf(codePoint)), 2);
 }
 
 int32_t combiningClass(int32_t codePoint) {

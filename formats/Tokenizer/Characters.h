@@ -50,7 +50,9 @@ void appendLowercase(int32_t codePoint, std::string &text);
 bool isLetter(int32_t codePoint);
 /// \p{N} of regular expressions.
 bool isNumber(int32_t codePoint);
-/// \w of regular expressions.
+/// The two letters of the general category, as regular expressions have it: "Lu".
+std::string_view generalCategory(int32_t codePoint);
+/// \w of regular expressions, as Rust's library has it.
 bool isWordCharacter(int32_t codePoint);
 
 } // namespace heddle

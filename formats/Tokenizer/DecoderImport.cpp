@@ -46,7 +46,7 @@ static Result<Member<Kind>> packStep(FlatBufferBuilder &builder, const PartOfSeq
     return member(Kind::ByteLevelDecoder, manifest::CreateByteLevelDecoder(builder));
   }
   if (type == "Metaspace") {
-    HEDDLE_ASSIGN(const std::string replacement, readReplacement(part));
+    HEDDLE_ASSIGN(const std::string replacement, readCharacter(part, "replacement"));
     HEDDLE_ASSIGN(const manifest::PrependScheme prepend, readPrependScheme(part));
     return member(Kind::MetaspaceDecoder,
                   manifest::CreateMetaspaceDecoder(builder, builder.CreateString(replacement),

@@ -5,9 +5,14 @@
 #include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"
+#include "formats/Tokenizer/CharacterSet.h"
+#include "formats/Tokenizer/Characters.h"
+#include "formats/Tokenizer/PatternImport.h"
+#include "formats/Tokenizer/SplitPattern.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace heddle {
 
@@ -35,43 +40,92 @@ Result<manifest::PrependScheme> readPrependScheme(const Config &part) {
                              : manifest::PrependScheme::Never;
 }
 
-Result<std::string> readReplacement(const Config &part) {
-  HEDDLE_ASSIGN(std::string replacement, part.string("replacement"));
-  const auto characters = std::count_if(replacement.begin(), replacement.end(),
-                                        [](char byte) { return (byte & 0xC0) != 0x80; });
+Result<std::string> readCharacter(const Config &part, std::string_view key) {
+  HEDDLE_ASSIGN(std::string text, part.string(key));
+  const auto characters =
+      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
   if (characters != 1) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: \"replacement\" is {}, expected one character",
-                                    part.where(), quote(replacement)));
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {} is {}, expected one character",
+                                                     part.where(), quote(key), quote(text)));
   }
-  return replacement;
+  return text;
 }
 
-/// Names the pattern of a Split, which the reader of the message will look for.
-static Status refuseSplit(const Config &part) {
-  std::string pattern = "none";
-  if (part.has("pattern")) {
-    HEDDLE_ASSIGN(const Config value, part.object("pattern"));
-    HEDDLE_ASSIGN(const std::string regex, value.stringOr("Regex", ""));
-    HEDDLE_ASSIGN(const std::string text, value.stringOr("String", ""));
-    pattern = quote(regex.empty() ? text : regex);
+static Result<manifest::SplitBehavior> readBehavior(const Config &part, const char *absent) {
+  // In the order of the schema's enumeration.
+  static constexpr const char *names[] = {"Removed", "Isolated", "MergedWithPrevious",
+                                          "MergedWithNext", "Contiguous"};
+  HEDDLE_ASSIGN(const std::string name, part.oneOfOr("behavior",
+                                                     {"Contiguous", "Isolated", "MergedWithNext",
+                                                      "MergedWithPrevious", "Removed"},
+                                                     absent));
+  const auto place = std::find(std::begin(names), std::end(names), name);
+  return static_cast<manifest::SplitBehavior>(place - std::begin(names));
+}
+
+static Member<Kind> packBranches(FlatBufferBuilder &builder, const std::vector<SplitBranch> &given,
+                                 manifest::SplitBehavior behavior, bool invert = false) {
+  std::vector<flatbuffers::Offset<manifest::SplitBranch>> branches;
+  for (const SplitBranch &branch : given) {
+    branches.push_back(manifest::CreateSplitBranch(builder, builder.CreateString(branch.expression),
+                                                   branch.least));
   }
-  return HEDDLE_ERROR(
-      Unsupported,
-      fmt::format(
-          "{}: splitting at the pattern {} is not supported, expected ByteLevel or Metaspace",
-          part.where(), pattern));
+  const auto packed = builder.CreateVector(branches);
+  return member(Kind::SplitPreTokenizer,
+                manifest::CreateSplitPreTokenizer(builder, packed, behavior, invert));
+}
+
+static Result<Member<Kind>> packSplit(FlatBufferBuilder &builder, const Config &part) {
+  HEDDLE_ASSIGN(const Config pattern, part.object("pattern"));
+  HEDDLE_ASSIGN(const bool invert, part.booleanOr("invert", false));
+  if (!part.has("behavior")) {
+    HEDDLE_TRY(part.string("behavior").status());
+  }
+  HEDDLE_ASSIGN(const manifest::SplitBehavior behavior, readBehavior(part, "Isolated"));
+  if (!pattern.has("Regex")) {
+    HEDDLE_ASSIGN(const std::string text, nonEmptyString(pattern, "String"));
+    std::vector<SplitBranch> branches = literalPattern(text);
+    HEDDLE_TRY_WITH(SplitPattern::load(branches).status(), pattern.where());
+    return packBranches(builder, branches, behavior, invert);
+  }
+  HEDDLE_ASSIGN(const std::string regex, nonEmptyString(pattern, "Regex"));
+  Result<std::vector<SplitBranch>> branches = translatePattern(regex);
+  HEDDLE_TRY_WITH(branches.status(), pattern.where());
+  return packBranches(builder, *branches, behavior, invert);
+}
+
+/// Pre-tokenizers that split at a kind of characters.
+static Result<Member<Kind>> packCharacterSplit(FlatBufferBuilder &builder, const Config &part,
+                                               std::string_view type) {
+  using Behavior = manifest::SplitBehavior;
+  if (type == "Digits") {
+    HEDDLE_ASSIGN(const bool individual, part.booleanOr("individual_digits", false));
+    return packBranches(builder, characterPattern(CharacterSet::where(isNumber)),
+                        individual ? Behavior::Isolated : Behavior::Contiguous);
+  }
+  if (type == "Punctuation") {
+    HEDDLE_ASSIGN(const Behavior behavior, readBehavior(part, "Isolated"));
+    return packBranches(builder, characterPattern(CharacterSet::where(isPunctuation)), behavior);
+  }
+  if (type == "CharDelimiterSplit") {
+    HEDDLE_ASSIGN(const std::string delimiter, readCharacter(part, "delimiter"));
+    return packBranches(builder, literalPattern(delimiter), Behavior::Removed);
+  }
+  // Whitespace: words, and runs of what is neither word nor white space.
+  const CharacterSet words = CharacterSet::where(isWordCharacter);
+  CharacterSet others = words;
+  others.add(CharacterSet::where(isWhiteSpace));
+  return packBranches(builder,
+                      {{words.expression() + "+|" + others.complement().expression() + "+", 0}},
+                      Behavior::Removed, true);
 }
 
 static Result<Member<Kind>> packStep(FlatBufferBuilder &builder, const PartOfSequence &given) {
   HEDDLE_ASSIGN(const Config part, Config::fromJson(*given.value, given.where));
-  HEDDLE_ASSIGN(const std::string type, part.string("type"));
-  if (type == "Split") {
-    return refuseSplit(part);
-  }
-  HEDDLE_TRY(part.oneOf("type", {"BertPreTokenizer", "ByteLevel", "Metaspace", "WhitespaceSplit",
-                                 "Sequence"})
-                 .status());
+  HEDDLE_ASSIGN(const std::string type,
+                part.oneOf("type", {"BertPreTokenizer", "ByteLevel", "CharDelimiterSplit", "Digits",
+                                    "Metaspace", "Punctuation", "Split", "Whitespace",
+                                    "WhitespaceSplit", "Sequence"}));
   if (type == "BertPreTokenizer") {
     return member(Kind::BertPreTokenizer, manifest::CreateBertPreTokenizer(builder));
   }
@@ -84,7 +138,13 @@ static Result<Member<Kind>> packStep(FlatBufferBuilder &builder, const PartOfSeq
     return member(Kind::ByteLevelPreTokenizer,
                   manifest::CreateByteLevelPreTokenizer(builder, addPrefixSpace, split));
   }
-  HEDDLE_ASSIGN(const std::string replacement, readReplacement(part));
+  if (type == "Split") {
+    return packSplit(builder, part);
+  }
+  if (type != "Metaspace") {
+    return packCharacterSplit(builder, part, type);
+  }
+  HEDDLE_ASSIGN(const std::string replacement, readCharacter(part, "replacement"));
   HEDDLE_ASSIGN(const manifest::PrependScheme prepend, readPrependScheme(part));
   HEDDLE_ASSIGN(const bool split, part.booleanOr("split", true));
   return member(Kind::MetaspacePreTokenizer,

@@ -79,8 +79,8 @@ Result<std::string> nonEmptyString(const Config &part, std::string_view key);
 /// Whether spaces go before texts, from a Metaspace pre-tokenizer or decoder.
 Result<manifest::PrependScheme> readPrependScheme(const Config &part);
 
-/// "replacement" of a Metaspace: one character.
-Result<std::string> readReplacement(const Config &part);
+/// A text that must be one character, such as "replacement" of a Metaspace.
+Result<std::string> readCharacter(const Config &part, std::string_view key);
 
 /// Decodes base64, padded with `=`; nothing if `text` is malformed.
 std::optional<std::string> decodeBase64(std::string_view text);

@@ -13,6 +13,21 @@ namespace heddle {
 
 // --- Loading ---------------------------------------------------------------------------------
 
+Result<PreTokenizer::Step> PreTokenizer::loadSplit(const manifest::SplitPreTokenizer &table) {
+  if (table.behavior() > manifest::SplitBehavior::MAX) {
+    return unknownKind("a behavior of a split", table.behavior(), manifest::SplitBehavior::MAX);
+  }
+  std::vector<SplitBranch> branches;
+  for (const manifest::SplitBranch *const branch : *table.branches()) {
+    branches.push_back({branch->expression()->str(), branch->least()});
+  }
+  Result<SplitPattern> pattern = SplitPattern::load(branches);
+  if (!pattern.ok()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: {}", pattern.status().message()));
+  }
+  return Step(Split{*std::move(pattern), table.behavior(), table.invert()});
+}
+
 Result<PreTokenizer::Step> PreTokenizer::loadStep(manifest::PreTokenizer kind, const void *table) {
   using Kind = manifest::PreTokenizer;
   if (kind > Kind::MAX) {
@@ -40,6 +55,8 @@ Result<PreTokenizer::Step> PreTokenizer::loadStep(manifest::PreTokenizer kind, c
   }
   case Kind::WhiteSpacePreTokenizer:
     return Step(WhiteSpace{});
+  case Kind::SplitPreTokenizer:
+    return loadSplit(*static_cast<const manifest::SplitPreTokenizer *>(table));
   case Kind::PreTokenizerSequence:
   case Kind::NONE:
     break;
@@ -268,6 +285,56 @@ bool PreTokenizer::apply(const WhiteSpace &step, std::string_view text, const Pl
     at += character.bytes;
   }
   return pass(text.substr(wordBegin), place, place.first && wordBegin == 0);
+}
+
+/// Whether a piece joins the one before it, given which of them are matches.
+static bool joins(manifest::SplitBehavior behavior, bool wasMatch, bool isMatch) {
+  switch (behavior) {
+  case manifest::SplitBehavior::MergedWithPrevious:
+    return isMatch && !wasMatch;
+  case manifest::SplitBehavior::MergedWithNext:
+    return wasMatch && !isMatch;
+  case manifest::SplitBehavior::Contiguous:
+    return isMatch == wasMatch;
+  case manifest::SplitBehavior::Removed:
+  case manifest::SplitBehavior::Isolated:
+    break;
+  }
+  return false;
+}
+
+bool PreTokenizer::apply(const Split &step, std::string_view text, const Place &place) const {
+  // The word that the next piece may join, and whether its last piece is a match.
+  size_t wordBegin = 0;
+  size_t wordEnd = 0;
+  bool wasMatch = false;
+  const auto passWord = [&] {
+    const bool dropped = step.behavior == manifest::SplitBehavior::Removed && wasMatch;
+    return dropped ||
+           pass(text.substr(wordBegin, wordEnd - wordBegin), place, place.first && wordBegin == 0);
+  };
+  const auto add = [&](size_t end, bool isMatch) {
+    if (end == wordEnd) {
+      return true;
+    }
+    if (wordEnd > wordBegin && !joins(step.behavior, wasMatch, isMatch)) {
+      if (!passWord()) {
+        return false;
+      }
+      wordBegin = wordEnd;
+    }
+    wordEnd = end;
+    wasMatch = isMatch;
+    return true;
+  };
+  while (wordEnd < text.size()) {
+    const std::optional<SplitPattern::Match> match = step.pattern.find(text, wordEnd);
+    const size_t gapEnd = match ? match->begin : text.size();
+    if (!add(gapEnd, step.invert) || (match && !add(match->end, !step.invert))) {
+      return false;
+    }
+  }
+  return passWord();
 }
 
 void PreTokenizer::split(std::string_view text, bool first, Scratch &scratch,

@@ -6,6 +6,7 @@
 #define HEDDLE_RUNTIME_TOKENIZER_PRETOKENIZER_H
 
 #include "formats/Binary/Tokenizer_generated.h"
+#include "formats/Tokenizer/SplitPattern.h"
 #include "heddle/Status.h"
 
 #include <array>
@@ -54,7 +55,12 @@ private:
     bool split;
   };
   struct WhiteSpace {};
-  using Step = std::variant<Bert, ByteLevel, Metaspace, WhiteSpace>;
+  struct Split {
+    SplitPattern pattern;
+    manifest::SplitBehavior behavior;
+    bool invert;
+  };
+  using Step = std::variant<Bert, ByteLevel, Metaspace, WhiteSpace, Split>;
   /// Where a text is in the sequence of steps.
   struct Place {
     size_t step;
@@ -64,12 +70,14 @@ private:
   };
 
   static Result<Step> loadStep(manifest::PreTokenizer kind, const void *table);
+  static Result<Step> loadSplit(const manifest::SplitPreTokenizer &table);
   bool run(std::string_view text, const Place &place) const;
   bool pass(std::string_view word, const Place &place, bool first) const;
   bool apply(const Bert &step, std::string_view text, const Place &place) const;
   bool apply(const ByteLevel &step, std::string_view text, const Place &place) const;
   bool apply(const Metaspace &step, std::string_view text, const Place &place) const;
   bool apply(const WhiteSpace &step, std::string_view text, const Place &place) const;
+  bool apply(const Split &step, std::string_view text, const Place &place) const;
 
   std::vector<Step> steps;
 };

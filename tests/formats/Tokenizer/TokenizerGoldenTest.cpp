@@ -34,9 +34,9 @@ void importFile(const std::string &path, std::optional<int64_t> maxLength,
 }
 
 /// Every id, every decoded text, and the way back from the tokens.
-void checkLines(const Tokenizer &tokenizer, const std::string &path) {
+void checkLines(const Tokenizer &tokenizer, const std::string &path, size_t count = 55) {
   const std::vector<nlohmann::json> lines = readLines(path);
-  EXPECT_EQ(lines.size(), 55u);
+  EXPECT_EQ(lines.size(), count);
   for (const nlohmann::json &line : lines) {
     const std::string text = line["text"];
     const Result<std::vector<int32_t>> ids = tokenizer.encode(text);
@@ -62,6 +62,20 @@ TEST_P(TokenizerFileTest, IdsAndTexts) {
 
 INSTANTIATE_TEST_SUITE_P(All, TokenizerFileTest,
                          testing::Values("wordpiece", "bpe-bytelevel", "unigram-metaspace"));
+
+/// Tokenizers of language models: patterns of GPT-4's kind, digits by one and by three, whole words
+/// before merges, byte tokens without a pre-tokenizer.
+class LanguageModelTest : public testing::TestWithParam<const char *> {};
+
+TEST_P(LanguageModelTest, IdsAndTexts) {
+  const std::string folder = std::string(HEDDLE_TEST_DATA "/oracles/") + GetParam();
+  ImportedTokenizer imported;
+  ASSERT_NO_FATAL_FAILURE(importFile(folder + "/tokenizer.json", std::nullopt, imported));
+  checkLines(*imported.tokenizer, folder + "/tokenizer.jsonl", 18);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LanguageModelTest,
+                         testing::Values("qwen2-tiny", "llama3-tiny", "mistral-tiny"));
 
 class SentencePieceFileTest : public testing::TestWithParam<const char *> {};
 

@@ -126,10 +126,10 @@ const Change partChanges[] = {
      ": \"normalizer\": \"clean_text\" is missing, expected true or false"},
     {"/normalizer/strip_accents", "1",
      ": \"normalizer\": \"strip_accents\" is 1, expected true or false"},
-    {"/pre_tokenizer/type", "\"Whitespace\"",
-     ": \"pre_tokenizer\": \"type\" is \"Whitespace\", expected one of BertPreTokenizer, "
-     "ByteLevel, "
-     "Metaspace, WhitespaceSplit, Sequence"},
+    {"/pre_tokenizer/type", "\"UnicodeScripts\"",
+     ": \"pre_tokenizer\": \"type\" is \"UnicodeScripts\", expected one of BertPreTokenizer, "
+     "ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation, Split, Whitespace, "
+     "WhitespaceSplit, Sequence"},
     {"/decoder/type", "\"CTC\"",
      ": \"decoder\": \"type\" is \"CTC\", expected one of WordPiece, ByteLevel, Metaspace, "
      "Replace, "

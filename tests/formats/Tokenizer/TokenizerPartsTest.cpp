@@ -148,13 +148,22 @@ TEST(PartImportTest, BadPreTokenizers) {
   const auto message = [](const char *part, StatusCode code = StatusCode::InvalidArgument) {
     return refusalOf("pre_tokenizer", part, code);
   };
-  EXPECT_EQ(message(R"({"type": "Split", "pattern": {"Regex": "\\p{L}+"}, "behavior": "Isolated"})",
-                    StatusCode::Unsupported),
-            "tokenizer.json: \"pre_tokenizer\": splitting at the pattern \"\\\\p{L}+\" is not "
-            "supported, expected ByteLevel or Metaspace");
-  EXPECT_EQ(message(R"({"type": "Split"})", StatusCode::Unsupported),
-            "tokenizer.json: \"pre_tokenizer\": splitting at the pattern none is not supported, "
-            "expected ByteLevel or Metaspace");
+  EXPECT_EQ(
+      message(R"({"type": "Split", "pattern": {"Regex": "(?<=a)b"}, "behavior": "Isolated"})",
+              StatusCode::Unsupported),
+      "tokenizer.json: \"pre_tokenizer\": \"pattern\": the regular expression \"(?<=a)b\" has "
+      "a look-behind (?<=...), which is not supported, at byte 1");
+  EXPECT_EQ(message(R"({"type": "Split"})"),
+            "tokenizer.json: \"pre_tokenizer\": \"pattern\" is missing, expected an object");
+  EXPECT_EQ(message(R"({"type": "Split", "pattern": {"String": "a"}})"),
+            "tokenizer.json: \"pre_tokenizer\": \"behavior\" is missing, expected a string");
+  EXPECT_EQ(message(R"({"type": "Split", "pattern": {"String": ""}, "behavior": "Removed"})"),
+            "tokenizer.json: \"pre_tokenizer\": \"pattern\": \"String\" is empty, expected a text");
+  EXPECT_EQ(message(R"({"type": "Punctuation", "behavior": "Apart"})"),
+            "tokenizer.json: \"pre_tokenizer\": \"behavior\" is \"Apart\", expected one of "
+            "Contiguous, Isolated, MergedWithNext, MergedWithPrevious, Removed");
+  EXPECT_EQ(message(R"({"type": "CharDelimiterSplit", "delimiter": "ab"})"),
+            "tokenizer.json: \"pre_tokenizer\": \"delimiter\" is \"ab\", expected one character");
   EXPECT_EQ(message(R"({"type": "Metaspace", "replacement": "ab"})"),
             "tokenizer.json: \"pre_tokenizer\": \"replacement\" is \"ab\", expected one character");
   EXPECT_EQ(message(R"({"type": "Metaspace", "replacement": "▁", "add_prefix_space": false,

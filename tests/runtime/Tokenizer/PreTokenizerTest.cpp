@@ -106,6 +106,47 @@ TEST(PreTokenizerTest, SequencesAndLimits) {
   EXPECT_EQ(split(table, "a b c d", true, 2), (Words{"▁a", "▁b"}));
 }
 
+/// A table whose only step splits with one branch.
+void setSplit(PartsTable &table, const std::vector<const char *> &expressions,
+              manifest::SplitBehavior behavior) {
+  std::vector<flatbuffers::Offset<manifest::SplitBranch>> branches;
+  for (const char *const expression : expressions) {
+    branches.push_back(
+        manifest::CreateSplitBranch(table.builder, table.builder.CreateString(expression)));
+  }
+  const auto packed = table.builder.CreateVector(branches);
+  table.setPreTokenizer(Kind::SplitPreTokenizer,
+                        manifest::CreateSplitPreTokenizer(table.builder, packed, behavior));
+}
+
+TEST(PreTokenizerTest, SplitsStopEarly) {
+  for (const auto behavior :
+       {manifest::SplitBehavior::Isolated, manifest::SplitBehavior::MergedWithNext}) {
+    PartsTable table;
+    setSplit(table, {"[0-9]"}, behavior);
+    EXPECT_EQ(split(table, "1a2b3c", true, 2).size(), 2u);
+  }
+}
+
+TEST(PreTokenizerTest, DamagedSplits) {
+  const auto refusal = [](const std::vector<const char *> &expressions,
+                          manifest::SplitBehavior behavior) {
+    PartsTable table;
+    setSplit(table, expressions, behavior);
+    return table.refusal();
+  };
+  EXPECT_EQ(refusal({}, manifest::SplitBehavior::Removed),
+            "tokenizer: the pattern has no branches");
+  EXPECT_EQ(refusal({"a", "(b"}, manifest::SplitBehavior::Removed),
+            "tokenizer: RE2 refuses the pattern: missing ): (b");
+  EXPECT_EQ(refusal({"a"}, static_cast<manifest::SplitBehavior>(9)),
+            "tokenizer: a behavior of a split of kind 9, expected at most 4");
+  // What matches the empty text never ends a search.
+  PartsTable empty;
+  setSplit(empty, {"b*|\\b"}, manifest::SplitBehavior::Isolated);
+  EXPECT_EQ(split(empty, "abba"), (Words{"a", "bb", "a"}));
+}
+
 TEST(PreTokenizerTest, DamagedTables) {
   PartsTable missing;
   missing.preTokenizerKind = Kind::PreTokenizerSequence;
