@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What a render may still do. Everything that takes time or memory in proportion to something that
+/// a template decides is charged here first.
+#ifndef HEDDLE_FORMATS_TEMPLATE_BUDGET_H
+#define HEDDLE_FORMATS_TEMPLATE_BUDGET_H
+
+#include "formats/Template/Template.h"
+#include "formats/Template/Value.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace heddle::chat {
+
+class Budget {
+public:
+  explicit Budget(const RenderOptions &options) : options(options), steps(options.steps) {}
+
+  /// Takes steps: ResourceExhausted if there are not so many.
+  Status charge(uint64_t count);
+  /// Takes the steps of a text of so many bytes, which must not be too long.
+  Status chargeBytes(size_t bytes);
+  /// The same for a text of `count` times so many.
+  Status chargeBytes(size_t bytes, size_t count);
+
+  /// A charged text.
+  Result<Value> text(std::string text);
+  /// Charged lists and the like, which must not nest too deep.
+  Result<Value> list(std::vector<Value> items);
+  Result<Value> tuple(std::vector<Value> items);
+  Result<Value> iterator(std::vector<Value> items);
+  Result<Value> dict(std::shared_ptr<DictObject> dict);
+
+  /// A charged value that other values refer to without owning it: it lives as long as the budget.
+  Result<Value> keep(Kind kind, std::unique_ptr<const Object> object);
+
+  const RenderOptions &options;
+
+private:
+  Result<Value> checked(Value value, size_t items);
+  uint64_t steps;
+  std::vector<std::unique_ptr<const Object>> kept;
+};
+
+/// Charges what stripping the characters of a set takes, at most.
+Status chargeSet(Budget &budget, std::string_view text, std::string_view set);
+
+/// Charges what looking up a key takes.
+Status chargeKey(Budget &budget, const Value &key);
+
+} // namespace heddle::chat
+
+#endif // HEDDLE_FORMATS_TEMPLATE_BUDGET_H

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Chat templates: the part of Jinja that published models use, with the settings of Hugging Face's
+/// transformers and with Python's semantics. A template is checked completely when it is read: what
+/// is not understood is refused there, with line and column. Rendering cannot loop for ever nor
+/// fill the memory, whatever the template says.
+#ifndef HEDDLE_FORMATS_TEMPLATE_TEMPLATE_H
+#define HEDDLE_FORMATS_TEMPLATE_TEMPLATE_H
+
+#include "heddle/Status.h"
+
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace heddle::chat {
+
+/// The longest template that is read, in bytes.
+inline constexpr size_t templateLimit = size_t(1) << 20;
+
+struct RenderOptions {
+  /// What strftime_now() says; unset: the local time.
+  std::optional<std::tm> now = {};
+  /// A step is an expression or statement, an item of a list that is made or read, or 16 bytes of a
+  /// text.
+  uint64_t steps = 20'000'000;
+  /// The longest prompt, and the longest text on the way, in bytes.
+  size_t bytes = size_t(16) << 20;
+};
+
+struct Block;
+
+/// Immutable, and cheap to copy. Threads may share it.
+class Template {
+public:
+  /// Reads and checks a template. Messages begin with "line 3, column 8: ".
+  static Result<Template> parse(std::string_view text);
+
+  /// The text for variables, an object in the order of its text. Others are undefined.
+  Result<std::string> render(const nlohmann::ordered_json &variables,
+                             const RenderOptions &options = {}) const;
+
+private:
+  explicit Template(std::shared_ptr<const Block> root) : root(std::move(root)) {}
+  std::shared_ptr<const Block> root;
+};
+
+} // namespace heddle::chat
+
+#endif // HEDDLE_FORMATS_TEMPLATE_TEMPLATE_H
