@@ -41,6 +41,10 @@ def FuseProjectionsPass : Pass<"transformer-fuse-projections", "::mlir::ModuleOp
   let summary = "Compute linear maps of the same rows (Q, K, V) as one, with concatenated weights";
 }
 
+def FuseRotaryPass : Pass<"transformer-fuse-rotary", "::mlir::ModuleOp"> {
+  let summary = "Turn the pairs of columns of heads in one operation, however the rotation is spelt";
+}
+
 def NarrowCachesPass : Pass<"transformer-narrow-caches", "::mlir::ModuleOp"> {
   let summary = "Keep the rows of caches in fewer bits: what --cache does";
   let options = [Option<"bits", "bits", "unsigned", "16", "of an element: 16 of bf16, or 8 of codes">];

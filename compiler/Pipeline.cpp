@@ -92,6 +92,7 @@ static void buildFused(PhaseBuilder &builder) {
   builder.addOptional(createDeduplicateParametersPass());
   builder.addOptional(createEliminateCommonPass());
   builder.addOptional(createNormalizeHeadsPass());
+  builder.addOptional(createFuseRotaryPass());
   builder.addOptional(createFuseAttentionPass(options.reader));
   builder.addOptional(createShareAttentionPass(options.hasher));
   // Before projections of the same rows become one: what is shared leaves some of them unread.

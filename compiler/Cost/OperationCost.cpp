@@ -26,6 +26,9 @@ std::variant<RowSpace, Value> rowsMade(Operation *operation) {
   if (auto slide = dyn_cast<SlideOp>(operation)) {
     return spaceOf(slide.getResultRows());
   }
+  if (auto join = dyn_cast<JoinRowsOp>(operation)) {
+    return spaceOf(join.getChoices()).base();
+  }
   // Operations on rows and keys name the rows first. Softmax names its keys only.
   for (Value operand : operation->getOperands()) {
     if (isa<SegmentsType>(operand.getType()) && !isa<SoftmaxOp>(operation)) {

@@ -245,13 +245,13 @@ def Dataflow_ReshapeOp : Dataflow_Op<"reshape", [Pure]> {
   let summary = "the same memory with each row's elements in another shape";
   let description = [{
     Heads split from or merged into rows, or into the positions of a cache; or parts of dense rows
-    as their choices.
+    as their choices, and back.
 
     Constraints:
     - C1: the result has the source's first dimension, element type and row stride; or both are
       caches of one element type and layout. Of dense rows it may have the choices of the source's
-      rows.
-    - C2: a row of the result has as many elements as a row of the source, all choices of it
+      rows, or the rows whose choices the source's are.
+    - C2: a row of the result has as many elements as a row of the source, all choices of one
       together: constant dimensions, and after them the most keys of a row, such as `longest`, if
       both have it.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The view that splits heads from rows and merges them again.
+/// The view that splits heads from rows and merges them again, as axes or as rows of their own.
 #include "dialects/Dataflow/Dataflow.h"
 
 using namespace mlir;
@@ -31,8 +31,10 @@ LogicalResult ReshapeOp::verify() {
   }
   // C1
   std::optional<RowSpace> from = source.getRowSpace(), to = result.getRowSpace();
-  bool isSplit = from && to && to->isSplit() && to->base() == *from && !source.getRowStride();
-  if ((!isSplit && source.getShape().front() != result.getShape().front()) ||
+  bool isDense = from && to && !source.getRowStride();
+  bool isSplit = isDense && to->isSplit() && to->base() == *from;
+  bool isJoined = isDense && from->isSplit() && from->base() == *to;
+  if ((!isSplit && !isJoined && source.getShape().front() != result.getShape().front()) ||
       source.getElementType() != result.getElementType() ||
       source.getRowStride() != result.getRowStride()) {
     return emitOpError(
@@ -47,10 +49,10 @@ LogicalResult ReshapeOp::verify() {
     sourceRow = sourceRow.drop_back();
     resultRow = resultRow.drop_back();
   }
-  int64_t parts = isSplit ? to->parts() : 1;
+  int64_t sourceParts = isJoined ? from->parts() : 1, resultParts = isSplit ? to->parts() : 1;
   auto isConstant = [](int64_t dimension) { return dimension > 0; };
   if (!llvm::all_of(sourceRow, isConstant) || !llvm::all_of(resultRow, isConstant) ||
-      source.getConstantElements() != parts * result.getConstantElements()) {
+      sourceParts * source.getConstantElements() != resultParts * result.getConstantElements()) {
     return emitOpError("expects as many elements a row as its source, got ")
            << result << " from " << source;
   }

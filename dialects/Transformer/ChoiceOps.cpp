@@ -27,14 +27,16 @@ std::optional<heddle::RowSpace> ChoicesOp::deriveSpace(heddle::RowSpace space) {
 }
 
 /// How many choices each row has in segments that must be choices; fails at `op` otherwise. Nothing
-/// where the segments are invalid, which is reported there.
-static FailureOr<std::optional<int64_t>> choicesOf(Operation *op, Value segments) {
+/// where the segments are invalid, which is reported there. `role` is what the operation calls
+/// them.
+static FailureOr<std::optional<int64_t>> choicesOf(Operation *op, Value segments,
+                                                   StringRef role = "to") {
   std::optional<heddle::RowSpace> space = rowsOfSegments(segments).space;
   if (!space) {
     return std::optional<int64_t>();
   }
   if (!space->isSplit()) {
-    return op->emitOpError("expects choices in 'to', got ") << space->text();
+    return op->emitOpError("expects choices in '") << role << "', got " << space->text();
   }
   return std::optional(space->parts());
 }
@@ -75,6 +77,21 @@ LogicalResult SplitRowsOp::verify() {
   if (*choices && (columns % **choices != 0 || columns / **choices != width)) {
     return emitOpError("expects ")
            << **choices << " times the result's " << width << " columns, got " << columns;
+  }
+  return success();
+}
+
+LogicalResult JoinRowsOp::verify() {
+  // C1
+  FailureOr<std::optional<int64_t>> choices = choicesOf(*this, getChoices(), "in");
+  if (failed(choices)) {
+    return failure();
+  }
+  int64_t columns = getType().getDimSize(1);
+  int64_t width = getInput().getType().getDimSize(1);
+  if (*choices && (columns % **choices != 0 || columns / **choices != width)) {
+    return emitOpError("expects a result of ")
+           << **choices << " times the input's " << width << " columns, got " << columns;
   }
   return success();
 }

@@ -94,6 +94,28 @@ def Transformer_SplitRowsOp : Transformer_Op<"split_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Transformer_JoinRowsOp : Transformer_Op<"join_rows", [Pure]> {
+  let summary = "the choices of each row side by side: what split_rows undoes";
+  let description = [{
+    `result[r, j * width + c] = input[r * count + j, c]`, where `width` is the input's. Between
+    `split_rows` and this, equal parts of the columns, such as heads, are rows of their own: a norm
+    or a rotation of each is one of rows.
+
+    Constraints:
+    - C1: `in` are choices, and the result has `count` times as many columns as the input.
+
+    ```mlir
+    %q = transformer.join_rows %h in(%two) : tensor<?x32xf32> -> tensor<?x64xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, Transformer_SegmentsType:$choices);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = [{
+    $input `in` `(` $choices `)` attr-dict `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Transformer_PlaceColumnsOp : Transformer_Op<"place_columns", [Pure]> {
   let summary = "the values of choices in the columns that were chosen, zero in all others";
   let description = [{

@@ -377,6 +377,21 @@ LogicalResult GroupedLinearOp::verifySymbolUses(SymbolTableCollection &symbolTab
 // --- costs -----------------------------------------------------------------------------------
 
 // Of rows that see a bounded number of keys, however long the sequence, the keys are counted too.
+LogicalResult RotateOp::verify() {
+  // C1
+  int64_t heads = getHeadsAttr().getInt(), width = getType().getDimSize(1);
+  if (failed(verifyHeadsDivide(*this, heads, width))) {
+    return failure();
+  }
+  // C2
+  int64_t pairs = getCosine().getType().getDimSize(1);
+  if (pairs > width / heads / 2) {
+    return emitOpError("expects cosines of at most half the ")
+           << width / heads << " columns of a head, got " << pairs;
+  }
+  return success();
+}
+
 static OperationFlops ofVisibleKeys(VisibilityAttr visibility, int64_t flops) {
   std::optional<int64_t> keys = visibility.getValue().span(1);
   return keys ? OperationFlops{.perRow = *keys * flops} : OperationFlops{.perRowAndKey = flops};
@@ -407,6 +422,11 @@ OperationFlops AttentionWeightsOp::getFlops() {
 
 OperationFlops AttendOp::getFlops() {
   return ofVisibleKeys(getVisibility(), 2 * getType().getDimSize(1));
+}
+
+// Of each pair four products and two sums.
+OperationFlops RotateOp::getFlops() {
+  return {.perRow = 6 * static_cast<int64_t>(getHeads()) * getCosine().getType().getDimSize(1)};
 }
 
 OperationFlops GroupedLinearOp::getFlops() {

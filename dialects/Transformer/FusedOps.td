@@ -211,6 +211,36 @@ def Transformer_EmbedOp : Transformer_Op<"embed",
   let hasVerifier = 1;
 }
 
+def Transformer_RotateOp : Transformer_Op<"rotate", [Pure,
+    DeclareOpInterfaceMethods<Transformer_CostInterface>,
+    TypesMatchWith<"the result has the type of the input", "input", "result", "$_self">,
+    TypesMatchWith<"sines have the type of cosines", "cosine", "sine", "$_self">]> {
+  let summary = "pairs of columns of each head turned by angles, of which cosines and sines are given";
+  let description = [{
+    With heads of d columns and n cosines, column j of a head becomes
+    `x[j] * cosine[j] - x[j + n] * sine[j]` and column j + n becomes
+    `x[j + n] * cosine[j] + x[j] * sine[j]`, for j < n. Columns from 2 n on stay what they are.
+
+    Source: Su et al., "RoFormer: enhanced Transformer with rotary position embedding", equation 34,
+    with the pairs of GPT-NeoX: one column of each is in the first half.
+
+    Constraints:
+    - C1: there is at least one head, and the heads divide the width of the input.
+    - C2: cosines, and sines of their type, are at most half as wide as a head.
+
+    ```mlir
+    %r = transformer.rotate %q, %c, %s {heads = 2 : i64} : tensor<?x32xf32>, tensor<?x8xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Rows:$input, Transformer_Rows:$cosine, Transformer_Rows:$sine,
+                       I64Attr:$heads);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = [{
+    $input `,` $cosine `,` $sine attr-dict `:` type($input) `,` type($cosine)
+  }];
+  let hasVerifier = 1;
+}
+
 def Transformer_GroupedLinearOp : Transformer_Op<"grouped_linear",
     [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a linear map for each group of columns";

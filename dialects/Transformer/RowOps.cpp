@@ -7,6 +7,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace heddle::transformer;
 
@@ -26,6 +28,24 @@ LogicalResult PositionsOp::verify() {
   int64_t offset = getOffsetAttr().getInt();
   if (offset < 0) {
     return emitOpError("expects an offset of 0 or more, got ") << offset;
+  }
+  return success();
+}
+
+LogicalResult AnglesOp::verify() {
+  // C1. Each is a constant of a kernel.
+  constexpr int64_t mostFrequencies = 1024;
+  ArrayRef<float> frequencies = getFrequencies();
+  auto count = static_cast<int64_t>(frequencies.size());
+  if (count != getType().getDimSize(1) || count > mostFrequencies ||
+      !llvm::all_of(frequencies, [](float x) { return std::isfinite(x); })) {
+    return emitOpError("expects a finite frequency for each of ")
+           << getType().getDimSize(1) << " columns, at most " << mostFrequencies << ", got "
+           << getFrequenciesAttr();
+  }
+  // C2
+  if (getMostAttr().getInt() < 0) {
+    return emitOpError("expects at most 0 rows, for any, or more, got ") << getMostAttr().getInt();
   }
   return success();
 }
@@ -290,6 +310,7 @@ static OperationFlops flopsOfElements(RankedTensorType type) {
   return {.perRow = ShapedType::getNumElements(sizes.drop_front())};
 }
 
+OperationFlops AnglesOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops AddOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops MultiplyOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops ScaleOp::getFlops() { return flopsOfElements(getType()); }

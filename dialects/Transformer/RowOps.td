@@ -44,6 +44,33 @@ def Transformer_PositionsOp : Transformer_Op<"positions", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Transformer_AnglesOp : Transformer_Op<"angles", [Pure,
+    DeclareOpInterfaceMethods<Transformer_CostInterface>]> {
+  let summary = "the position of each row times frequencies: the angles of rotary positions";
+  let description = [{
+    `result[t, i] = p * frequencies[i]` where p is the position of t as `positions` counts it, from 0,
+    in f32. Sines and cosines of them are `activate`.
+
+    With `most` above 0 sequences have at most that many rows: what else the frequencies depend on
+    does not hold beyond.
+
+    Source: Su et al., "RoFormer: enhanced Transformer with rotary position embedding", section 3.2.
+
+    Constraints:
+    - C1: there are 1 to 1024 frequencies, finite, one for each column of the result.
+    - C2: `most` is not negative.
+
+    ```mlir
+    %a = transformer.angles %rows {frequencies = array<f32: 1.0, 0.1>} : tensor<?x2xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_SegmentsType:$rows, DenseF32ArrayAttr:$frequencies,
+                       DefaultValuedAttr<I64Attr, "0">:$most);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "$rows attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Transformer_LinearOp : Transformer_Op<"linear",
     [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "x W^T + b";

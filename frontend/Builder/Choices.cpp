@@ -4,7 +4,9 @@
 /// on is checked here.
 #include "frontend/Builder/ModelState.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 
 using namespace mlir;
 
@@ -75,6 +77,20 @@ Tensor Tensor::splitRows(const Segments &choices) const {
   }
   return site.make<Tensor, transformer::SplitRowsOp>(
       site.tensorType({ShapedType::kDynamic, width() / count}), value(), choices.value());
+}
+
+Tensor Tensor::joinRows(const Segments &choices) const {
+  OperationSite site({this, &choices});
+  const int64_t count = expectRows(site, *this) ? countOf(site, choices) : 0;
+  if (!site.ok()) {
+    return {};
+  }
+  if (width() > std::numeric_limits<int32_t>::max() / std::max<int64_t>(count, 1)) {
+    site.fail(fmt::format("{} choices of {} columns side by side, expected fewer", count, width()));
+    return {};
+  }
+  return site.make<Tensor, transformer::JoinRowsOp>(
+      site.tensorType({ShapedType::kDynamic, count * width()}), value(), choices.value());
 }
 
 Tensor Tensor::placeColumns(const Ids &chosen, int64_t columns) const {

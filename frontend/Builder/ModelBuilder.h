@@ -221,6 +221,9 @@ public:
   Tensor repeat(const Segments &choices) const;
   /// [t, count * w] to [c, w]: equal parts of the columns of each row as its choices.
   Tensor splitRows(const Segments &choices) const;
+  /// [c, w] to [t, count * w]: the choices of each row side by side. Between splitRows() and this,
+  /// heads are rows of their own.
+  Tensor joinRows(const Segments &choices) const;
   /// [t, count] to [t, columns]: the values of a row in the columns that it chose, which topK()
   /// said, and zero elsewhere.
   Tensor placeColumns(const Ids &chosen, int64_t columns) const;
@@ -347,6 +350,8 @@ public:
   /// Matrices side by side.
   Parameter concatColumns(std::string_view name, std::span<const Parameter> parts) const;
   Parameter zeros(std::string_view name, std::initializer_list<int64_t> shape) const;
+  /// The element-wise sum of parameters of one shape.
+  Parameter sum(std::string_view name, std::span<const Parameter> parts) const;
   /// A matrix [m, k] times another, [k, n]: [m, n].
   Parameter product(std::string_view name, const Parameter &left, const Parameter &right) const;
   /// A matrix [n, m] with its axes swapped: [m, n].
@@ -428,6 +433,8 @@ public:
   /// x / sqrt(mean of x^2 + epsilon) * weight over each row, with `name`.weight [w]: [t, w] to the
   /// same.
   Tensor rmsNorm(std::string_view name, const Tensor &x, double epsilon) const;
+  /// The same with a given weight.
+  Tensor rmsNorm(const Tensor &x, const Parameter &weight, double epsilon) const;
 
   /// A bias to add to scores, [t, heads, k]: one number for each head and each distance of a key
   /// from its query, from a table [heads, 2 * distance + 1].
@@ -451,6 +458,9 @@ public:
   /// The position of each row in its sequence, [t]. It counts from `offset` and includes the rows
   /// of earlier runs.
   Ids positions(const Segments &rows, int64_t offset = 0) const;
+  /// The position of each row, from 0, times each of 1 to 1024 frequencies: [t, frequencies]. With
+  /// `most` above 0 sequences have at most that many rows.
+  Tensor angles(const Segments &rows, std::span<const float> frequencies, int64_t most = 0) const;
   /// Which keys of its own sequence each query sees: [t, k]. A predicate of positions: `causal()`,
   /// `window(256)`, `band(128, 0)`, `blocks(64, 64, 0)` of Visibility, or any bounds in which every
   /// query sees itself. Several masks, one selection after the other, hide what any of them hides;

@@ -148,6 +148,15 @@ Parameter Scope::zeros(std::string_view name, std::initializer_list<int64_t> sha
   return derive(name, ExpressionKind::Zeros, {}, {}, shape);
 }
 
+Parameter Scope::sum(std::string_view name, std::span<const Parameter> parts) const {
+  std::vector<const Parameter *> operands;
+  for (const Parameter &part : parts) {
+    operands.push_back(&part);
+  }
+  return derive(name, ExpressionKind::Sum, operands, {},
+                parts.empty() ? std::vector<int64_t>() : parts.front().shape());
+}
+
 Parameter Scope::product(std::string_view name, const Parameter &left,
                          const Parameter &right) const {
   // The verifier reports what are no matrices that fit.

@@ -176,8 +176,12 @@ Tensor Scope::rmsNorm(std::string_view name, const Tensor &x, double epsilon) co
   if (!site.ok()) {
     return {};
   }
-  const Parameter weight = inner.parameter("weight", {x.width()});
-  if (!site.ok()) {
+  return rmsNorm(x, inner.parameter("weight", {x.width()}), epsilon);
+}
+
+Tensor Scope::rmsNorm(const Tensor &x, const Parameter &weight, double epsilon) const {
+  OperationSite site(state, ownerOf(weight), {&x});
+  if (!expectParameter(site, weight, "weight", 1)) {
     return {};
   }
   return site.make<Tensor, transformer::RmsNormOp>(
@@ -253,6 +257,18 @@ Ids Scope::positions(const Segments &rows, int64_t offset) const {
     return {};
   }
   return site.make<Ids, transformer::PositionsOp>(rows.value(), static_cast<uint64_t>(offset));
+}
+
+Tensor Scope::angles(const Segments &rows, std::span<const float> frequencies, int64_t most) const {
+  OperationSite site(state, prefix, {&rows});
+  if (!site.ok()) {
+    return {};
+  }
+  Builder builder(state->context);
+  return site.make<Tensor, transformer::AnglesOp>(
+      site.tensorType({ShapedType::kDynamic, static_cast<int64_t>(frequencies.size())}),
+      rows.value(), builder.getDenseF32ArrayAttr({frequencies.data(), frequencies.size()}),
+      builder.getI64IntegerAttr(most));
 }
 
 Mask Scope::mask(const transformer::Visibility &visibility, const Segments &queries,

@@ -339,16 +339,20 @@ LogicalResult EntryContext::limitPositions(Operation *op, Value segments, FlatSy
     return op->emitOpError("looks up positions from ")
            << offset << " in '" << table.getValue() << "', which has " << tableRows << " rows";
   }
+  limitPositions(segments, tableRows - offset);
+  return success();
+}
+
+void EntryContext::limitPositions(Value segments, int64_t most) {
   // In tokens: a row of blocks takes several.
   RowSpace space = spaceOf(segments).value_or(RowSpace::tokens());
   if (space.hasWidths()) {
-    int64_t &limit = rowLimits.try_emplace(RowDimension{space}.number(), tableRows).first->second;
-    limit = std::min(limit, tableRows - offset);
-    return success();
+    int64_t &limit = rowLimits.try_emplace(RowDimension{space}.number(), most).first->second;
+    limit = std::min(limit, most);
+    return;
   }
-  int64_t most = space.tokensWithin(tableRows - offset);
-  maxLength = maxLength == 0 ? most : std::min(maxLength, most);
-  return success();
+  int64_t tokens = space.tokensWithin(most);
+  maxLength = maxLength == 0 ? tokens : std::min(maxLength, tokens);
 }
 
 RowLimitsAttr EntryContext::getMaxRows() const {

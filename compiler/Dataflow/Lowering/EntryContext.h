@@ -156,6 +156,8 @@ public:
   /// Notes that positions of rows from `offset` on look up a table. Fails if it has no such row.
   mlir::LogicalResult limitPositions(mlir::Operation *op, mlir::Value rows,
                                      mlir::FlatSymbolRefAttr table, int64_t offset);
+  /// Notes that a sequence has at most so many of these rows.
+  void limitPositions(mlir::Value rows, int64_t most);
   /// The exclusive upper bound of the ids in a buffer, if a table gives one.
   std::optional<int64_t> idLimit(mlir::Value buffer) const;
   /// Rows of the longest sentence; 0: any.

@@ -206,7 +206,7 @@ bool areFreeOfPositions(Operation *op, Value segments) {
       segments ? transformer::rowsOfSegments(segments).space : std::nullopt;
   return !space || !space->isSplit() ||
          isa<transformer::ChoicesOp, transformer::TopKOp, transformer::RepeatOp,
-             transformer::SplitRowsOp, transformer::PoolOp>(op);
+             transformer::SplitRowsOp, transformer::JoinRowsOp, transformer::PoolOp>(op);
 }
 
 LogicalResult EntryLowering::lowerOperation(Operation *op) {

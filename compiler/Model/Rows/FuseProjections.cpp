@@ -12,10 +12,10 @@
 ///   @key.bias) %qk = transformer.linear %x, @query_key.weight, @query_key.bias %q =
 ///   transformer.columns %qk from 0 %k = transformer.columns %qk from 384
 ///
-/// It pays when what follows reads columns of wider rows in place, which attention and appending to
-/// a cache do: the rows are then read once, and one large product keeps more threads busy than
-/// several small ones. Any other user would have been the epilogue of its own map, or would need
-/// its columns copied out; such a map stays as it is. Pinned by
+/// It pays when what follows reads columns of wider rows in place, which attention, rotating and
+/// appending to a cache do: the rows are then read once, and one large product keeps more threads
+/// busy than several small ones. Any other user would have been the epilogue of its own map, or
+/// would need its columns copied out; such a map stays as it is. Pinned by
 /// tests/compiler/Model/Rows/fuse-projections.mlir.
 #include "compiler/Cost/OperationCost.h"
 #include "compiler/Parameters/DerivedParameters.h"
@@ -39,7 +39,7 @@ Operation *findCopyingUser(LinearOp linear) {
   Operation *found = nullptr;
   for (Operation *user : linear->getUsers()) {
     // Users are listed last first: the one that stays is the first of the program.
-    found = isa<AppendOp, AttendOp, AttentionOp, AttentionWeightsOp>(user) ? found : user;
+    found = isa<AppendOp, AttendOp, AttentionOp, AttentionWeightsOp, RotateOp>(user) ? found : user;
   }
   return found;
 }

@@ -260,6 +260,75 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Gather
   });
 }
 
+template <> KernelScratch scratchOf(dataflow::AnglesAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AnglesAttr computes) {
+  ArrayRef<float> frequencies = computes.getFrequencies().asArrayRef();
+  Value positions = body.rows(code).positions(code);
+  Epilogue epilogue(code, body);
+  KernelResult result = KernelResult::load(code, body.arguments);
+  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+    Value position = code.broadcast(arith::SIToFPOp::create(code.builder, code.location, code.f32,
+                                                            code.loadIndex(positions, row)));
+    Value to = result.at(code, row, code.integer(0));
+    // The frequencies are constants of the code, so no loop goes over them.
+    for (int64_t first = 0; first < computes.getFrequencies().size(); first += code.lanes) {
+      ArrayRef<float> some = frequencies.drop_front(first).take_front(code.lanes);
+      SmallVector<float> lanes(some);
+      lanes.resize(code.lanes, 0.0f);
+      Value constants = arith::ConstantOp::create(
+          code.builder, code.location,
+          DenseElementsAttr::get(cast<VectorType>(code.vector), ArrayRef<float>(lanes)));
+      auto valid = static_cast<int64_t>(some.size());
+      Value column = code.integer(first);
+      Value angle = code.multiplyFloat(position, constants);
+      code.storeVector(epilogue.apply(code, angle, row, column, valid), code.at(to, column), valid);
+    }
+  });
+}
+
+template <> KernelScratch scratchOf(dataflow::RotateAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RotateAttr computes) {
+  const int64_t pairs = computes.getPairs(), turned = 2 * pairs;
+  SmallVector<Value> inputs;
+  SmallVector<int64_t> strides;
+  for (int64_t input = 0; input < computes.getNumInputs(); ++input) {
+    inputs.push_back(body.operand(code, input));
+    strides.push_back(body.kernel.getOperandBuffer(input).getRowElements());
+  }
+  Epilogue epilogue(code, body);
+  KernelResult result = KernelResult::load(code, body.arguments);
+  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+    Value from = code.at(inputs[0], code.multiply(row, strides[0]));
+    Value cosines = code.at(inputs[1], code.multiply(row, strides[1]));
+    Value sines = code.at(inputs[2], code.multiply(row, strides[2]));
+    Value to = result.at(code, row, code.integer(0));
+    code.loop(code.integer(0), code.integer(computes.getHeads()), 1, [&](Value head) {
+      Value first = code.multiply(head, computes.getSize());
+      auto store = [&](Value value, Value column, int64_t valid) {
+        code.storeVector(epilogue.apply(code, value, row, column, valid), code.at(to, column),
+                         valid);
+      };
+      code.overRow(pairs, 1, [&](Value pair, int64_t valid) {
+        Value near = code.add(first, pair), far = code.add(near, pairs);
+        Value x = code.loadVector(code.at(from, near), valid);
+        Value y = code.loadVector(code.at(from, far), valid);
+        Value cosine = code.loadVector(code.at(cosines, pair), valid);
+        Value sine = code.loadVector(code.at(sines, pair), valid);
+        store(code.subtractFloat(code.multiplyFloat(x, cosine), code.multiplyFloat(y, sine)), near,
+              valid);
+        store(code.addFloat(code.multiplyFloat(y, cosine), code.multiplyFloat(x, sine)), far,
+              valid);
+      });
+      code.overRow(computes.getSize() - turned, kUnroll, [&](Value rest, int64_t valid) {
+        Value column = code.add(code.add(first, rest), turned);
+        store(code.loadVector(code.at(from, column), valid), column, valid);
+      });
+    });
+  });
+}
+
 // The mean, sum or maximum of one column vector over the rows [first, end).
 static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, int64_t stride,
                         Value first, Value end, Value column, int64_t valid) {

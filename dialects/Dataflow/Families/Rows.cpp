@@ -285,6 +285,109 @@ void printGatherOptions(AsmPrinter &printer, ArrayRef<int64_t> positionOffsets,
   }
 }
 
+// --- angles ----------------------------------------------------------------------------------
+
+StringRef AnglesAttr::getNoun() const { return "an angle of each position"; }
+
+std::string AnglesAttr::getSizes(FunctionType) const {
+  return std::to_string(getFrequencies().size());
+}
+
+LogicalResult AnglesAttr::verifyNumbers(EmitError emitError) const {
+  ArrayRef<float> frequencies = getFrequencies().asArrayRef();
+  if (frequencies.empty() || !llvm::all_of(frequencies, [](float x) { return std::isfinite(x); })) {
+    return emitError() << "expects finite frequencies, at least one, got " << getFrequencies();
+  }
+  return success();
+}
+
+int64_t AnglesAttr::getNumInputs() const { return 0; }
+
+SmallVector<KernelInput> AnglesAttr::getInputs(FunctionType) const { return {}; }
+
+SmallVector<KernelResult> AnglesAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getFrequencies().size()}}};
+}
+
+LogicalResult AnglesAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division AnglesAttr::getDivision(FunctionType) const { return {}; }
+
+Flops AnglesAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport AnglesAttr::getEpilogueSupport() const { return EpilogueSupport::Maths; }
+
+std::optional<unsigned> AnglesAttr::getEpilogueResult() const { return 0; }
+
+bool AnglesAttr::hidesLaterKeys() const { return false; }
+
+/// Sines of large angles differ widely where these are rounded otherwise, so they are as kernels
+/// have them.
+std::optional<double> AnglesAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                           int64_t column) const {
+  return static_cast<float>(run.resultRows().positions[row]) *
+         getFrequencies().asArrayRef()[column];
+}
+
+// --- rotate ----------------------------------------------------------------------------------
+
+StringRef RotateAttr::getNoun() const { return "a rotation of heads"; }
+
+std::string RotateAttr::getSizes(FunctionType) const {
+  return llvm::formatv("{0}x{1}_by{2}", getHeads(), getSize(), getPairs());
+}
+
+LogicalResult RotateAttr::verifyNumbers(EmitError emitError) const {
+  if (failed(verifyPositive(*this, emitError, {getHeads(), getSize(), getPairs()}))) {
+    return failure();
+  }
+  if (getPairs() > getSize() / 2 || multiplySizes(getHeads(), getSize()) < 1) {
+    return emitError() << "expects pairs of at most half the columns of a head, got " << getPairs()
+                       << " of " << getHeads() << " heads of " << getSize();
+  }
+  return success();
+}
+
+int64_t RotateAttr::getNumInputs() const { return 3; }
+
+SmallVector<KernelInput> RotateAttr::getInputs(FunctionType type) const {
+  KernelInput angles = {.shape = SmallVector<int64_t>{rowsOf(type), getPairs()}};
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), multiplySizes(getHeads(), getSize())}},
+          angles,
+          angles};
+}
+
+SmallVector<KernelResult> RotateAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), multiplySizes(getHeads(), getSize())}}};
+}
+
+LogicalResult RotateAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division RotateAttr::getDivision(FunctionType) const { return {}; }
+
+Flops RotateAttr::getFlops(FunctionType) const {
+  return {.perRow = uint64_t{6} * getHeads() * getPairs()};
+}
+
+EpilogueSupport RotateAttr::getEpilogueSupport() const { return EpilogueSupport::Maths; }
+
+std::optional<unsigned> RotateAttr::getEpilogueResult() const { return 0; }
+
+bool RotateAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> RotateAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                           int64_t column) const {
+  int64_t place = column % getSize(), pair = place % getPairs();
+  double x = run.at(0, row, column);
+  if (place >= 2 * getPairs()) {
+    return x;
+  }
+  bool isFirst = place < getPairs();
+  double other = run.at(0, row, isFirst ? column + getPairs() : column - getPairs());
+  double cosine = run.at(1, row, pair), sine = run.at(2, row, pair);
+  return x * cosine + (isFirst ? -other : other) * sine;
+}
+
 // --- pool ------------------------------------------------------------------------------------
 
 StringRef PoolAttr::getNoun() const { return "a pooling"; }

@@ -85,6 +85,23 @@ def Dataflow_GatherAttr : Dataflow_Family<"Gather", "gather"> {
   }];
 }
 
+def Dataflow_AnglesAttr : Dataflow_Family<"Angles", "angles"> {
+  let summary = "the position of each row times each of the frequencies: [rows, frequencies]";
+  let parameters = (ins "::mlir::DenseF32ArrayAttr":$frequencies);
+  let assemblyFormat = "`<` $frequencies `>`";
+}
+
+def Dataflow_RotateAttr : Dataflow_Family<"Rotate", "rotate"> {
+  let summary = "inputs[0] [rows, heads * size] with `pairs` pairs of columns of each head turned";
+  let description = [{
+    Inputs[1] and inputs[2] [rows, pairs] are the cosines c and sines s of the angles. In each head
+    columns x[j] and x[j + pairs] become x[j] c[j] - x[j + pairs] s[j] and
+    x[j + pairs] c[j] + x[j] s[j]; columns from 2 pairs on stay.
+  }];
+  let parameters = (ins "int64_t":$heads, "int64_t":$size, "int64_t":$pairs);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Dataflow_PoolAttr : Dataflow_Family<"Pool", "pool"> {
   let summary = "inputs[0] [rows, width] to one row for each sequence, or for each of its blocks";
   let description = [{

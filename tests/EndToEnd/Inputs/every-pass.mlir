@@ -140,3 +140,29 @@ func.func @remember(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !tr
   %c1 = transformer.append %c, %s in(%pairs) : !transformer.cache<24>
   return %c1 : !transformer.cache<24>
 }
+
+// Heads that are turned, and heads that are mirrored.
+func.func @turn(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !transformer.segments) -> (tensor<?x24xf32> {transformer.name = "turned"}, tensor<?x24xf32> {transformer.name = "mirrored"}) {
+  %heads = transformer.choices %rows, 3
+  %h = transformer.split_rows %x to(%heads) : tensor<?x24xf32> -> tensor<?x8xf32>
+  %angles = transformer.angles %rows {frequencies = array<f32: 1.0, 0.3, 0.1, 0.03>} : tensor<?x4xf32>
+  %cosine = transformer.activate cos %angles : tensor<?x4xf32>
+  %sine = transformer.activate sin %angles : tensor<?x4xf32>
+  %c = transformer.repeat %cosine to(%heads) : tensor<?x4xf32>
+  %s = transformer.repeat %sine to(%heads) : tensor<?x4xf32>
+  %near = transformer.columns %h from 0 : tensor<?x8xf32> -> tensor<?x4xf32>
+  %far = transformer.columns %h from 4 : tensor<?x8xf32> -> tensor<?x4xf32>
+  %nc = transformer.multiply %near, %c : tensor<?x4xf32>
+  %fs = transformer.multiply %far, %s : tensor<?x4xf32>
+  %minus = transformer.scale %fs, -1.0 : tensor<?x4xf32>
+  %a = transformer.add %nc, %minus : tensor<?x4xf32>, tensor<?x4xf32>
+  %fc = transformer.multiply %far, %c : tensor<?x4xf32>
+  %ns = transformer.multiply %near, %s : tensor<?x4xf32>
+  %b = transformer.add %fc, %ns : tensor<?x4xf32>, tensor<?x4xf32>
+  %both = transformer.concat %a, %b : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
+  %turned = transformer.join_rows %both in(%heads) : tensor<?x8xf32> -> tensor<?x24xf32>
+  %d = transformer.add %nc, %fs : tensor<?x4xf32>, tensor<?x4xf32>
+  %other = transformer.concat %d, %b : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
+  %mirrored = transformer.join_rows %other in(%heads) : tensor<?x8xf32> -> tensor<?x24xf32>
+  return %turned, %mirrored : tensor<?x24xf32>, tensor<?x24xf32>
+}

@@ -102,6 +102,72 @@ void ProgramGenerator::onChoices(const Written &x) {
                      dice.of({"sum", "sum", "mean", "cls", "max"}), y.name, segments, y.type));
 }
 
+/// (x c - y s, y c + x s, z) of the columns x, y and z of each head; now and then with another
+/// sign, factor or order, which turns nothing.
+Written ProgramGenerator::turned(const Written &head, const std::string &heads) {
+  const int64_t pairs = dice.between(1, head.width / 2);
+  std::string frequencies = "1.0";
+  for (int64_t i = 1; i < pairs; ++i) {
+    frequencies += fmt::format(", {:.6f}", std::pow(100.0, -double(i) / double(pairs)));
+  }
+  const Written angles =
+      rows(pairs, 0, fmt::format("angles %rows {{frequencies = array<f32: {}>}}", frequencies));
+  const auto part = [&](int64_t first, int64_t count) {
+    return define(
+        Kind::Choices, rowsType(count), 0, count, head.exponent,
+        fmt::format("columns {} from {} : {} -> {}", head.name, first, head.type, rowsType(count)));
+  };
+  const auto repeated = [&](const char *function) {
+    const Written of = rows(pairs, 0, fmt::format("activate {} {}", function, angles.name));
+    const Written some = dice.once(4) ? scale(of) : of;
+    return define(Kind::Choices, some.type, 0, pairs, 0,
+                  fmt::format("repeat {} to({}) : {}", some.name, heads, some.type));
+  };
+  const Written x = part(0, pairs), y = part(pairs, pairs);
+  const Written c = repeated("cos"), s = repeated(dice.once(8) ? "cos" : "sin");
+  const auto times = [&](const Written &a, const Written &b) {
+    const bool isSwapped = dice.once(2);
+    return define(Kind::Choices, a.type, 0, pairs, a.exponent + b.exponent,
+                  fmt::format("multiply {}, {} : {}, {}", (isSwapped ? b : a).name,
+                              (isSwapped ? a : b).name, a.type, a.type));
+  };
+  const Written product = times(y, s);
+  const Written minus =
+      define(Kind::Choices, x.type, 0, pairs, product.exponent,
+             fmt::format("scale {}, {} : {}", product.name, dice.once(8) ? "0.5" : "-1.0", x.type));
+  const Written near = dice.once(2) ? add(times(x, c), minus) : add(minus, times(x, c));
+  const Written far = add(times(y, c), times(x, s));
+  std::string names = near.name + ", " + far.name, types = near.type + ", " + far.type;
+  if (head.width > 2 * pairs) {
+    const Written rest = part(2 * pairs, head.width - 2 * pairs);
+    names += ", " + rest.name;
+    types += ", " + rest.type;
+  }
+  return define(Kind::Choices, head.type, 0, head.width, head.exponent,
+                fmt::format("concat {} : ({}) -> {}", names, types, head.type));
+}
+
+Written ProgramGenerator::onHeads(const Written &x) {
+  const int64_t count = x.width % 3 == 0 ? 3 : x.width % 2 == 0 ? 2 : 1;
+  if (rowKind != Kind::Rows) {
+    return norm(x);
+  }
+  const std::string heads = fmt::format("%h{}", nextValue);
+  const int64_t size = x.width / count;
+  body += fmt::format("  {} = transformer.choices %rows, {}\n", heads, count);
+  Written head =
+      define(Kind::Choices, rowsType(size), 0, size, x.exponent,
+             fmt::format("split_rows {} to({}) : {} -> {}", x.name, heads, x.type, rowsType(size)));
+  if (dice.once(3)) {
+    head = norm(head);
+  }
+  if (size > 1 && !dice.once(4)) {
+    head = turned(head, heads);
+  }
+  return define(Kind::Rows, x.type, 0, x.width, head.exponent,
+                fmt::format("join_rows {} in({}) : {} -> {}", head.name, heads, head.type, x.type));
+}
+
 Written ProgramGenerator::rowSoftmax(const Written &x) {
   return define(x.kind, x.type, 0, x.width, 0, fmt::format("row_softmax {} : {}", x.name, x.type));
 }

@@ -111,6 +111,7 @@ void ProgramGenerator::step() {
             : self.write<transformer::ConvolveOp>(x);
       },
       [](Self &self, const Written &x) { self.onChoices(x); },
+      [](Self &self, const Written &x) { self.onHeads(x); },
       [](Self &self, const Written &x) { self.dice.once(3) ? self.rowSoftmax(x) : self.norm(x); },
       [](Self &self, const Written &x) { self.write<transformer::SlideOp>(x); },
       // Attention has more forms than the others.

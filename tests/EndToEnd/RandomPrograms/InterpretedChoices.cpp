@@ -82,6 +82,12 @@ template <> void Interpreter::evaluate(SplitRowsOp op) {
   define(op, std::move(result));
 }
 
+template <> void Interpreter::evaluate(JoinRowsOp op) {
+  BoundedTensor result = of(op.getInput());
+  result.shape = {result.rows() / countOf(op.getChoices()), op.getType().getDimSize(1)};
+  define(op, std::move(result));
+}
+
 template <> void Interpreter::evaluate(PlaceColumnsOp op) {
   const BoundedTensor &input = of(op.getValue());
   const std::vector<int64_t> &chosen = ids.at(op.getChoice());

@@ -173,6 +173,28 @@ template <> void Interpreter::evaluate(AttendOp op) {
                 [&](int64_t row, int64_t key) { return mask.sees(row, key); }));
 }
 
+template <> void Interpreter::evaluate(RotateOp op) {
+  BoundedTensor result = of(op.getInput());
+  const BoundedTensor input = result;
+  const BoundedTensor &cosine = of(op.getCosine()), &sine = of(op.getSine());
+  const int64_t size = input.width() / static_cast<int64_t>(op.getHeads()), pairs = cosine.width();
+  for (int64_t row = 0; row < input.rows(); ++row) {
+    for (int64_t column = 0; column < input.width(); ++column) {
+      const int64_t place = column % size;
+      if (place >= 2 * pairs) {
+        continue;
+      }
+      const bool isFirst = place < pairs;
+      const Bounded &other = input.at(row, isFirst ? column + pairs : column - pairs);
+      ProductSum turned;
+      turned.add(input.at(row, column), cosine.at(row, place % pairs));
+      turned.add(scaled(other, isFirst ? -1 : 1), sine.at(row, place % pairs));
+      result.at(row, column) = turned.finish();
+    }
+  }
+  define(op, std::move(result));
+}
+
 template <> void Interpreter::evaluate(EmbedOp op) {
   const auto tables = llvm::to_vector(op.getTables().getAsRange<FlatSymbolRefAttr>());
   const llvm::ArrayRef<float> scales = op.getScales();

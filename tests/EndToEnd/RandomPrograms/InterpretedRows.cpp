@@ -40,6 +40,19 @@ template <> void Interpreter::evaluate(PositionsOp op) {
   }
 }
 
+template <> void Interpreter::evaluate(AnglesOp op) {
+  const llvm::ArrayRef<float> frequencies = op.getFrequencies();
+  BoundedTensor result({segments.at(op.getRows()), static_cast<int64_t>(frequencies.size())});
+  for (int64_t row = 0; row < result.rows(); ++row) {
+    for (int64_t column = 0; column < result.width(); ++column) {
+      // In f32, as the operation says.
+      result.at(row, column) =
+          Bounded::exact(static_cast<float>(row) * frequencies[static_cast<size_t>(column)]);
+    }
+  }
+  define(op, std::move(result));
+}
+
 template <> void Interpreter::evaluate(LinearOp op) {
   const BoundedTensor &input = of(op.getInput());
   const BoundedTensor &weight = parameter(op.getWeight());

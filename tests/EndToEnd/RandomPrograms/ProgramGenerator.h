@@ -132,6 +132,9 @@ private:
   Written chosenLinear(const Written &x, const std::string &choice, int64_t maps, int64_t columns);
   Written chosenMaths(const Written &x, const std::string &choice, int64_t maps);
   Written rowSoftmax(const Written &x);
+  /// Heads as rows of their own: with a norm, or turned by angles, or almost so.
+  Written onHeads(const Written &x);
+  Written turned(const Written &head, const std::string &heads);
   void defineBlocks();
   Written linear(const Written &x, int64_t width);
   Written columns(const Written &x);

@@ -226,9 +226,9 @@ TEST(ProgramGenerator, WritesProgramsThatCanBeJudged) {
 }
 
 /// What only passes make, and no random program has.
-const std::set<std::string> madeByPasses = {"transformer.attend", "transformer.attention",
-                                            "transformer.attention_weights", "transformer.embed",
-                                            "transformer.grouped_linear"};
+const std::set<std::string> madeByPasses = {
+    "transformer.attend", "transformer.attention",      "transformer.attention_weights",
+    "transformer.embed",  "transformer.grouped_linear", "transformer.rotate"};
 
 TEST(ProgramGenerator, WritesEveryOperationThatTheInterpreterKnows) {
   auto context = createContext();

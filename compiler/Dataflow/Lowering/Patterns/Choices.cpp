@@ -81,6 +81,23 @@ LogicalResult lowerSplitRows(transformer::SplitRowsOp op, EntryContext &entry) {
   return entry.define(op, ReshapeOp::create(entry.builder, op.getLoc(), type, input));
 }
 
+LogicalResult lowerJoinRows(transformer::JoinRowsOp op, EntryContext &entry) {
+  RowSpace choices = *entry.spaceOf(op.getChoices());
+  BufferType source = entry.typeOf(op.getInput());
+  if (source.getRowSpace() != choices) {
+    return op.emitOpError("joins rows of ")
+           << dimensionText(source.getShape().front()) << ", expected rows of " << choices.text();
+  }
+  Value input = entry.bufferOf(op.getInput());
+  // Choices lie side by side only where their rows do.
+  if (source.getRowStride() != 0) {
+    input = entry.copy(op.getLoc(), input);
+  }
+  BufferType type =
+      entry.denseBuffer({RowDimension{choices.base()}.number(), op.getType().getDimSize(1)});
+  return entry.define(op, ReshapeOp::create(entry.builder, op.getLoc(), type, input));
+}
+
 LogicalResult lowerPlaceColumns(transformer::PlaceColumnsOp op, EntryContext &entry) {
   BufferType values = entry.typeOf(op.getValue());
   std::optional<RowSpace> choices = entry.typeOf(op.getChoice()).getRowSpace();
@@ -181,6 +198,11 @@ template <> Pattern patternOf<transformer::RepeatOp>() {
 template <> Pattern patternOf<transformer::SplitRowsOp>() {
   return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
           lowerAs<transformer::SplitRowsOp, lowerSplitRows>};
+}
+
+template <> Pattern patternOf<transformer::JoinRowsOp>() {
+  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::JoinRowsOp, lowerJoinRows>};
 }
 
 template <> Pattern patternOf<transformer::PlaceColumnsOp>() {

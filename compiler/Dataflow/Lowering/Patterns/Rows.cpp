@@ -80,6 +80,30 @@ LogicalResult lowerColumns(transformer::ColumnsOp op, EntryContext &entry) {
       op, ColumnsOp::create(entry.builder, op.getLoc(), type, input, op.getFirstAttr()));
 }
 
+LogicalResult lowerAngles(transformer::AnglesOp op, EntryContext &entry) {
+  if (int64_t most = op.getMostAttr().getInt()) {
+    entry.limitPositions(op.getRows(), most);
+  }
+  KernelParts parts;
+  parts.stem = "angles";
+  parts.computes = AnglesAttr::get(op.getContext(), op.getFrequenciesAttr());
+  parts.results = {entry.denseBuffer({entry.rowsIn(op.getRows()), op.getType().getDimSize(1)})};
+  return entry.dispatch(op, parts);
+}
+
+LogicalResult lowerRotate(transformer::RotateOp op, EntryContext &entry) {
+  BufferType input = entry.typeOf(op.getInput());
+  auto heads = static_cast<int64_t>(op.getHeads());
+  KernelParts parts;
+  parts.stem = "rotate";
+  parts.computes = RotateAttr::get(op.getContext(), heads, input.getWidth() / heads,
+                                   op.getCosine().getType().getDimSize(1));
+  parts.inputs = {entry.bufferOf(op.getInput()), entry.bufferOf(op.getCosine()),
+                  entry.bufferOf(op.getSine())};
+  parts.results = {entry.denseBuffer(input.getShape())};
+  return entry.dispatch(op, parts);
+}
+
 /// Rows that were brought into another order only for this are read where they were.
 LogicalResult lowerConcat(transformer::ConcatOp op, EntryContext &entry) {
   // In a loop all rows are those of the step.
@@ -191,6 +215,15 @@ template <> Pattern patternOf<transformer::BlocksOp>() {
 
 template <> Pattern patternOf<transformer::ColumnsOp>() {
   return rowPattern<transformer::ColumnsOp, lowerColumns>();
+}
+
+template <> Pattern patternOf<transformer::AnglesOp>() {
+  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+          lowerAs<transformer::AnglesOp, lowerAngles>};
+}
+
+template <> Pattern patternOf<transformer::RotateOp>() {
+  return rowPattern<transformer::RotateOp, lowerRotate>();
 }
 
 template <> Pattern patternOf<transformer::ConcatOp>() {
