@@ -18,9 +18,9 @@ namespace heddle {
 /// training, storing or calling a model, not what it computes.
 static constexpr std::string_view sharedNeutralKeys[] = {
     // Origin and storage. formats/Quantized reads the quantization or refuses it.
-    "_commit_hash", "_name_or_path", "_num_labels", "architectures", "dtype", "model_type",
-    "name_or_path", "quantization_config", "save_step", "tokenizer_class", "torch_dtype",
-    "torchscript", "transformers_version", "use_bfloat16",
+    "_commit_hash", "_name_or_path", "_num_labels", "architectures", "auto_map", "dtype",
+    "model_type", "name_or_path", "quantization_config", "save_step", "tokenizer_class",
+    "torch_dtype", "torchscript", "transformers_version", "use_bfloat16",
     // The form of the answer.
     "chunk_size_feed_forward", "gradient_checkpointing", "output_attentions",
     "output_hidden_states", "output_past", "return_dict", "return_dict_in_generate", "use_cache",
@@ -151,11 +151,11 @@ Status refuseUnreadKeys(const Config &config, std::string_view formatPage) {
                                           : fmt::format("expected one of {}", formatPage)));
 }
 
-/// The rule for a key: the family's own, or else the shared one.
-static const FixedKey *findFixedKey(std::string_view key, const ConfigKeys &keys) {
+/// The rule for a key: the family's own or, where the family does not read it, the shared one.
+static const FixedKey *findFixedKey(std::string_view key, const ConfigKeys &keys, bool isUnread) {
   for (const std::vector<FixedKey> *list : {&keys.fixed, &sharedFixedKeys()}) {
     for (const FixedKey &fixed : *list) {
-      if (fixed.key == key) {
+      if (fixed.key == key && (isUnread || list == &keys.fixed)) {
         return &fixed;
       }
     }
@@ -182,10 +182,10 @@ Result<ConfigRemarks> checkConfigKeys(const Config &config, const ConfigKeys &ke
   }
   const std::vector<std::string> unread = config.unreadKeys();
   for (const std::string &key : config.keys()) {
-    if (const FixedKey *const fixed = findFixedKey(key, keys)) {
+    const bool isUnread = std::binary_search(unread.begin(), unread.end(), key);
+    if (const FixedKey *const fixed = findFixedKey(key, keys, isUnread)) {
       HEDDLE_TRY(checkFixedKey(config, *fixed));
-    } else if (std::binary_search(unread.begin(), unread.end(), key) &&
-               config.json(key) != "null" && !isNeutral(key, keys)) {
+    } else if (isUnread && config.json(key) != "null" && !isNeutral(key, keys)) {
       remarks.warnings.push_back(fmt::format("{}: unknown key {}, its value {} is ignored",
                                              config.where(), quote(key), config.describe(key)));
     }

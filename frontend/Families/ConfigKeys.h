@@ -15,7 +15,8 @@ namespace heddle {
 
 class Config;
 
-/// A key that changes the mathematics unless it has one of certain values.
+/// A key that changes the mathematics unless it has one of certain values. One that all families
+/// have is for those that do not read it.
 struct FixedKey {
   std::string_view key;
   /// The values that agree with what the family computes, as compact JSON. Null and a missing key

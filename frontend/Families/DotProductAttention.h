@@ -15,11 +15,12 @@
 namespace heddle {
 
 /// Keys and values, [keys, width] with heads side by side, and which of their rows belong to a
-/// query.
+/// query. `share` neighbouring heads of queries have one head of keys and values.
 struct Memory {
   Tensor key;
   Tensor value;
   Segments rows;
+  int64_t share = 1;
 };
 
 /// The weighted sum of the values, [rows, width] with heads side by side, before W^O; and the
@@ -33,6 +34,8 @@ struct Attended {
 struct Scoring {
   /// The factor of the products.
   double scale = 1;
+  /// A soft cap c of the scaled products, c tanh(s / c); 0: none.
+  double cap = 0;
   /// Added to the scaled products, [rows, heads, keys]. An invalid tensor means no bias.
   Tensor bias = {};
   /// Keys that either of them hides get no weight.
@@ -47,9 +50,13 @@ double dotProductScale(int64_t headSize);
 Attended attend(const Scope &scope, const Tensor &query, const Segments &rows, const Memory &memory,
                 int64_t heads, const Scoring &scoring);
 
-/// The sum of values with given weights, heads side by side.
+/// The sum of values with given weights, heads side by side; `share` is as Memory has it.
 Tensor mixValues(const Scope &scope, const Tensor &probabilities, const Segments &rows,
-                 const Tensor &value, const Segments &keys, int64_t heads);
+                 const Tensor &value, const Segments &keys, int64_t heads, int64_t share = 1);
+
+/// c tanh(x / c): Bello et al., "Neural combinatorial optimization with reinforcement learning",
+/// appendix A.2; 0 is no cap.
+Tensor softCap(const Tensor &x, double cap);
 
 /// The layer norm of a sub-layer: the name of its tensors, whether it comes before the sub-layer or
 /// after the residual connection, and its epsilon.

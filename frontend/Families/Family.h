@@ -48,6 +48,8 @@ struct FamilyModel {
   std::vector<std::string> unused;
   /// The keys of config.json that the family does not read.
   ConfigKeys keys;
+  /// What a user should know of the model, one line each.
+  std::vector<std::string> notes = {};
 };
 
 /// Checks that `model_type` names a family. If not, Unsupported, with the list of known ones.

@@ -184,6 +184,7 @@ static Status buildProgram(MLIRContext &context, const ModelSource &source, Conf
     model.notes = std::move(remarks.notes);
     model.warnings = std::move(remarks.warnings);
   }
+  model.notes.insert(model.notes.end(), family.notes.begin(), family.notes.end());
   addCodeWarnings(source.checkpoint, model);
   HEDDLE_TRY(checkParameters(*model.module, source.checkpoint));
   HEDDLE_TRY(checkSurplus(*model.module, source.checkpoint, family.unused, model.notes));

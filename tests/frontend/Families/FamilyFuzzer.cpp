@@ -22,9 +22,25 @@ HEDDLE_FUZZ_MUTATION(fuzzing::mutateJsonDocuments)
 static const Checkpoint &weightsOf(const std::string &modelType) {
   static std::map<std::string, Checkpoint> opened;
   static const std::map<std::string, std::string> folders = {
-      {"bart", "bart-tiny"},       {"bert", "bert-tiny"},     {"distilbert", "distilbert-tiny"},
-      {"gpt2", "gpt2-tiny"},       {"marian", "marian-tiny"}, {"mbart", "bart-tiny"},
-      {"roberta", "roberta-tiny"}, {"t5", "t5-tiny"},         {"transformer", "weighted"},
+      {"bart", "bart-tiny"},
+      {"bert", "bert-tiny"},
+      {"distilbert", "distilbert-tiny"},
+      {"gemma2", "gemma2-tiny"},
+      {"gemma3_text", "gemma3-tiny"},
+      {"gpt2", "gpt2-tiny"},
+      {"gpt_neox", "gpt-neox-tiny"},
+      {"llama", "llama-tiny"},
+      {"marian", "marian-tiny"},
+      {"mbart", "bart-tiny"},
+      {"mistral", "mistral-tiny"},
+      {"mixtral", "mixtral-tiny"},
+      {"phi3", "phi3-tiny"},
+      {"qwen2", "qwen2-tiny"},
+      {"qwen3", "qwen3-tiny"},
+      {"qwen3_moe", "qwen3-moe-tiny"},
+      {"roberta", "roberta-tiny"},
+      {"t5", "t5-tiny"},
+      {"transformer", "weighted"},
   };
   const auto folder = folders.find(modelType);
   const std::string name = folder == folders.end() ? "bert-tiny" : folder->second;

@@ -309,13 +309,13 @@ static const FolderCase folderCases[] = {
      with("pooler.dense.bias", ElementType::F64, {72})},
     {"UnknownModelType",
      "{}/config.json: \"model_type\" is \"gpt_neo\", expected one of bart, bert, distilbert, "
-     "gpt2, marian, mbart, multimodel, "
-     "recurrent, roberta, t5, transformer",
+     "gemma2, gemma3_text, gpt2, gpt_neox, llama, marian, mbart, mistral, mixtral, multimodel, "
+     "phi3, qwen2, qwen3, qwen3_moe, recurrent, roberta, t5, transformer",
      config("\"model_type\": \"bert\"", "\"model_type\": \"gpt_neo\"")},
     {"UnknownModelTypeWithoutWeights",
-     "{}/config.json: \"model_type\" is \"rwkv\", expected one of bart, bert, distilbert, gpt2, "
-     "marian, mbart, multimodel, "
-     "recurrent, roberta, t5, transformer",
+     "{}/config.json: \"model_type\" is \"rwkv\", expected one of bart, bert, distilbert, "
+     "gemma2, gemma3_text, gpt2, gpt_neox, llama, marian, mbart, mistral, mixtral, multimodel, "
+     "phi3, qwen2, qwen3, qwen3_moe, recurrent, roberta, t5, transformer",
      [](ModelFolder &folder) {
        std::filesystem::remove(folder / "model.safetensors");
        folder.editConfig("\"model_type\": \"bert\"", "\"model_type\": \"rwkv\"");

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Parts of decoder-only families, as primitive mathematics.
+#include "frontend/Families/DecoderLayers.h"
+
+#include "base/Utf8.h"
+#include "formats/Config/Config.h"
+#include "heddle/Limits.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace heddle {
+
+using transformer::Activation;
+using transformer::Visibility;
+
+Result<GroupedHeads> readGroupedHeads(const Config &config, int64_t width,
+                                      const AbsentHeads &absent) {
+  GroupedHeads found;
+  // A head is a row of its own where it is turned.
+  constexpr int64_t most = SplitSize::mostParts;
+  HEDDLE_ASSIGN(found.heads, config.integer("num_attention_heads", 1, most));
+  HEDDLE_ASSIGN(found.keyHeads,
+                config.integerOr("num_key_value_heads", 1, most,
+                                 absent.keyHeads > 0 ? absent.keyHeads : found.heads));
+  if (found.heads % found.keyHeads != 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: \"num_key_value_heads\" is {}, expected a divisor of "
+                                    "\"num_attention_heads\", {}",
+                                    config.where(), found.keyHeads, found.heads));
+  }
+  if (!config.has("head_dim") && absent.size == 0) {
+    HEDDLE_TRY(checkHeads(config, "num_attention_heads", found.heads, "hidden_size", width));
+  }
+  HEDDLE_ASSIGN(found.size, config.integerOr("head_dim", 1, widthLimit,
+                                             absent.size > 0 ? absent.size : width / found.heads));
+  return found;
+}
+
+Result<int64_t> readWindow(const Config &config, int64_t absent) {
+  static constexpr std::string_view key = "sliding_window";
+  const std::vector<std::string> present = config.keys();
+  const bool isPresent = std::binary_search(present.begin(), present.end(), key);
+  return config.integerOr(key, 1, tableLimit, isPresent ? 0 : absent);
+}
+
+Result<Windows> readWindows(const Config &config, int64_t layers, int64_t window,
+                            const std::function<bool(int64_t layer)> &isLocal) {
+  static constexpr std::string_view key = "layer_types", local = "sliding_attention";
+  Windows windows;
+  if (!config.has(key)) {
+    for (int64_t layer = 0; layer < layers; ++layer) {
+      windows.push_back(isLocal(layer) ? window : 0);
+    }
+    return windows;
+  }
+  HEDDLE_ASSIGN(const std::vector<std::string> types, config.strings(key));
+  if (static_cast<int64_t>(types.size()) != layers) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{}: {} names {} layers, expected {}", config.where(),
+                                    quote(key), types.size(), layers));
+  }
+  for (const std::string &type : types) {
+    if (type != local && type != "full_attention") {
+      return HEDDLE_ERROR(Unsupported, fmt::format("{}: {} has {}, expected \"full_attention\" or "
+                                                   "\"sliding_attention\"",
+                                                   config.where(), quote(key), quote(type)));
+    }
+    if (type == local && window == 0) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: {} has {}, but there is no \"sliding_window\"",
+                                      config.where(), quote(key), quote(type)));
+    }
+    windows.push_back(type == local ? window : 0);
+  }
+  return windows;
+}
+
+Tensor attendToPast(const Scope &self, Entry &entry, const Projections &of,
+                    const GroupedHeads &heads, const Rotation *rotation, int64_t window,
+                    Scoring scoring) {
+  const Segments rows = entry.segments();
+  const Segments seen = rows.history();
+  const Scope queries = self.scope("query"), keys = self.scope("key");
+  const Tensor query = rotation ? rotation->of(queries, of.query, heads.heads) : of.query;
+  const Tensor key = rotation ? rotation->of(keys, of.key, heads.keyHeads) : of.key;
+  const auto keep = [&](const Scope &scope, const Tensor &x) {
+    return entry.cache(scope.name(), heads.keyWidth()).append(x, rows).rows(seen);
+  };
+  const Memory past = {keep(keys, key), keep(self.scope("value"), of.value), seen,
+                       heads.heads / heads.keyHeads};
+  scoring.visibility = Visibility::causal();
+  if (window > 0) {
+    scoring.neighbourhood = Visibility::band(window - 1, 0);
+  }
+  return attend(self, query, rows, past, heads.heads, scoring).context;
+}
+
+Tensor normalizeHeads(const Tensor &x, const Segments &rows, int64_t heads,
+                      const std::function<Tensor(const Tensor &head)> &norm) {
+  const Segments all = rows.choices(heads);
+  return norm(x.splitRows(all)).joinRows(all);
+}
+
+Tensor gatedFeedForward(const Tensor &x, int64_t inner, Activation activation, const LinearMap &map,
+                        const GatedNames &names) {
+  const Tensor gate = map(names.gate, x, inner).activate(activation);
+  return map(names.down, gate * map(names.up, x, inner), x.width());
+}
+
+Tensor mixExperts(const Scope &block, const Tensor &x, const Segments &rows, const Experts &experts,
+                  Activation activation) {
+  const Segments choices = rows.choices(experts.chosen);
+  const Tensor scores = block.linear("gate", x, experts.count, Bias::No);
+  // A softmax of those chosen is that of all, divided by the sum of those chosen.
+  const Chosen chosen = (experts.normalizes ? scores : scores.rowSoftmax()).topK(choices);
+  const Tensor weights = experts.normalizes ? chosen.value.rowSoftmax() : chosen.value;
+  const auto map = [&](std::string_view name, const Tensor &in, int64_t made) {
+    std::vector<Parameter> each;
+    for (int64_t expert = 0; expert < experts.count; ++expert) {
+      each.push_back(block.scope("experts", expert)
+                         .parameter(fmt::format("{}.weight", name), {made, in.width()}));
+    }
+    return block.chosenLinear(in, chosen.column, experts.count,
+                              block.scope("experts").concat(name, each));
+  };
+  const Tensor mixed =
+      gatedFeedForward(x.repeat(choices), experts.inner, activation, map, experts.names);
+  return (mixed * weights.splitRows(choices)).pool(transformer::Pooling::Sum, choices, rows);
+}
+
+} // namespace heddle
