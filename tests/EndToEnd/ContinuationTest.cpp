@@ -2,16 +2,13 @@
 ///
 /// Models without an encoder, which continue prompts: the logits and texts that Transformers
 /// computed, and the same bits in any batch.
-#include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Checkpoint/Convert.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Generation.h"
 #include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/ContinuedPrompts.h"
 #include "tests/EndToEnd/DecodedPairs.h"
-#include "tests/EndToEnd/GeneratedTokens.h"
 #include "tests/EndToEnd/OptionalPasses.h"
-#include "tests/base/TemporaryFolder.h"
-#include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -26,60 +23,6 @@ namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 const std::string gpt = oracles + "gpt2-tiny";
-
-/// A tensor of a file of floats or of ids.
-template <typename Number>
-std::vector<Number> readTensor(const std::string &path, const std::string &name) {
-  const auto file = Checkpoint::open(path);
-  EXPECT_TRUE(file.ok()) << file.status().message();
-  if (!file.ok() || file->find(name) == nullptr) {
-    ADD_FAILURE() << path << " has no tensor " << name;
-    return {};
-  }
-  size_t count = 1;
-  for (const auto dimension : file->find(name)->shape) {
-    count *= static_cast<size_t>(dimension);
-  }
-  std::vector<Number> values(count);
-  if constexpr (std::is_same_v<Number, float>) {
-    EXPECT_TRUE(file->readF32(name, values).ok());
-  } else {
-    EXPECT_TRUE(file->readI32(name, values).ok());
-  }
-  return values;
-}
-
-/// The logits that `heddle run` gives for the prompts of an oracle.
-std::vector<float> logitsFor(const std::string &binary, const std::string &oracle,
-                             const std::string &isa) {
-  const TemporaryFolder folder;
-  const std::string output = folder / "outputs.safetensors";
-  const tools::Outcome outcome =
-      tools::runHeddle({"run", binary, "--inputs", oracle + "/expected.safetensors", "--outputs",
-                        output, "--isa", isa});
-  EXPECT_EQ(outcome.code, 0) << outcome.error;
-  return outcome.code == 0 ? readTensor<float>(output, "logits") : std::vector<float>();
-}
-
-/// The rows of a tensor of ids.
-std::vector<Tokens> rowsOf(const std::string &oracle, const std::string &name, size_t count) {
-  const Tokens all = readTensor<int32_t>(oracle + "/expected.safetensors", name);
-  std::vector<Tokens> rows;
-  for (size_t row = 0; row < count; ++row) {
-    const auto width = static_cast<std::ptrdiff_t>(all.size() / count);
-    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(row) * width;
-    rows.emplace_back(begin, begin + width);
-  }
-  return rows;
-}
-
-std::string linesOf(const std::vector<Tokens> &prompts) {
-  std::string lines;
-  for (const Tokens &prompt : prompts) {
-    lines += fmt::format("{}\n", fmt::join(prompt, " "));
-  }
-  return lines;
-}
 
 TEST(Continuation, LogitsAreThoseOfTransformers) {
   const std::string binary = compileModel(gpt);
@@ -127,26 +70,6 @@ TEST(Continuation, GreedySearchIsThatOfTransformers) {
   EXPECT_EQ(outcome.output, found[1][0]["text"].get<std::string>() + "\n");
 }
 
-/// The rows of an oracle's tensor without their padding, and without the prompt with which they
-/// begin; `copies` belong to each prompt.
-std::vector<Tokens> generatedBy(const std::string &oracle, const std::string &name,
-                                const std::vector<Tokens> &prompts, size_t copies,
-                                const Tokens &ends) {
-  std::vector<Tokens> rows = rowsOf(oracle, name, prompts.size() * copies);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    Tokens &row = rows[i];
-    row.erase(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(prompts[i / copies].size()));
-    const auto end = std::find_first_of(row.begin(), row.end(), ends.begin(), ends.end());
-    if (end != row.end()) {
-      row.erase(end + 1, row.end());
-    }
-    while (!row.empty() && row.back() == -1) {
-      row.pop_back();
-    }
-  }
-  return rows;
-}
-
 /// A model whose options are all unusual, in bf16; prompts of several lengths, each of which was
 /// computed alone.
 TEST(Continuation, OptionsAreThoseOfTransformers) {
@@ -157,11 +80,7 @@ TEST(Continuation, OptionsAreThoseOfTransformers) {
   for (const std::string &isa : runnableTargets(binary)) {
     EXPECT_LE(largestDifference(logitsFor(binary, oracle, isa), expected), 1e-4f) << isa;
   }
-  std::vector<Tokens> prompts = rowsOf(oracle, "input_ids", 3);
-  const std::vector<Tokens> seen = rowsOf(oracle, "attention_mask", 3);
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    prompts[i].resize(static_cast<size_t>(std::count(seen[i].begin(), seen[i].end(), 1)));
-  }
+  const std::vector<Tokens> prompts = promptsOf(oracle, 3);
   const Tokens ends = {2, 7};
   const auto first = generateTokens(binary, linesOf(prompts), {"--max-length", "14"});
   const std::vector<Tokens> greedy = generatedBy(oracle, "greedy.sequences", prompts, 1, ends);

@@ -197,9 +197,9 @@ static const ConfigurationCase refused[] = {
      "gated-gelu_pytorch_tanh, "
      "gated-swish; did you mean \"gated-gelu\"?"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "rwkv"})",
-     "config.json: \"model_type\" is \"rwkv\", expected one of "
-     "bart, bert, distilbert, gpt2, marian, mbart, multimodel, recurrent, roberta, t5, "
-     "transformer"},
+     "config.json: \"model_type\" is \"rwkv\", expected one of bart, bert, distilbert, "
+     "gemma2, gemma3_text, gpt2, gpt_neox, llama, marian, mbart, mistral, mixtral, multimodel, "
+     "phi3, qwen2, qwen3, qwen3_moe, recurrent, roberta, t5, transformer"},
     {"Heads", "bert-tiny", R"({"num_attention_heads": 5})",
      "config.json: \"num_attention_heads\" is 5, expected a divisor of \"hidden_size\", 72"},
     {"HeadsOfDistilBert", "distilbert-tiny", R"({"n_heads": 4})",

@@ -168,8 +168,8 @@ static const RefusedRotary refusals[] = {
      "config.json: \"rope_scaling\": \"rope_type\" is \"su\", expected one of default, linear, "
      "dynamic, llama3, yarn, longrope"},
     {"Key", R"({"rope_parameters": {"rope_type": "default", "mrope_section": [2, 3]}})",
-     "config.json: \"rope_parameters\": \"mrope_section\" is a list, expected rotary positions of "
-     "type \"default\" without"},
+     "config.json: \"rope_parameters\": \"mrope_section\" is a list of 2, expected rotary "
+     "positions of type \"default\" without"},
     {"Factor", R"({"rope_scaling": {"type": "linear", "factor": 0}})",
      "config.json: \"rope_scaling\": \"factor\" is 0, expected a number from "
      "2.2250738585072014e-308 to 1000000000000"},
