@@ -3,10 +3,15 @@
 /// Threads and their barrier.
 #include "runtime/Device/Cpu/ThreadPool.h"
 
+#include <chrono>
 #include <fmt/format.h>
+#include <limits>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <system_error>
+#include <unistd.h>
 
 namespace heddle {
 
@@ -17,11 +22,32 @@ static constexpr int spins = 2000;
 /// them than processors, the one that is waited for may be among them.
 static constexpr int ownSpins = 256;
 static constexpr int spinsBetweenYields = 64;
+/// A yield that took longer has let others run. Who yields again waits for all of them each time, a
+/// tenth of a second and more where dozens want a processor; who sleeps is woken when it is time.
+static constexpr std::chrono::microseconds longestYield{100};
 
 static void pause() {
 #ifdef __x86_64__
   __builtin_ia32_pause();
 #endif
+}
+
+/// Whether others had the processor in the meantime.
+static bool yieldToOthers() {
+  const auto begin = std::chrono::steady_clock::now();
+  ::sched_yield();
+  return std::chrono::steady_clock::now() - begin > longestYield;
+}
+
+void ThreadPool::sleepWhile(uint32_t now) {
+  // Not std::atomic::wait, which yields several times before it sleeps. The number of sleepers and
+  // the generation are read and written in one order by all: either the last to arrive sees this
+  // one, or the generation has changed when the system looks at it.
+  sleepers.fetch_add(1);
+  while (generation.load() == now) {
+    ::syscall(SYS_futex, &generation, FUTEX_WAIT_PRIVATE, now, nullptr, nullptr, 0);
+  }
+  sleepers.fetch_sub(1);
 }
 
 void ThreadPool::barrier() {
@@ -32,20 +58,23 @@ void ThreadPool::barrier() {
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
     // Nobody arrives at the next barrier before the generation has changed.
     arrived.store(0, std::memory_order_relaxed);
-    generation.store(now + 1, std::memory_order_release);
-    generation.notify_all();
+    generation.store(now + 1);
+    if (sleepers.load() > 0) {
+      ::syscall(SYS_futex, &generation, FUTEX_WAKE_PRIVATE, std::numeric_limits<int>::max(),
+                nullptr, nullptr, 0);
+    }
     return;
   }
   for (int i = 0; i < spins; ++i) {
     if (generation.load(std::memory_order_acquire) != now) {
       return;
     }
-    if (i >= ownSpins && i % spinsBetweenYields == 0) {
-      ::sched_yield();
+    if (i >= ownSpins && i % spinsBetweenYields == 0 && yieldToOthers()) {
+      break;
     }
     pause();
   }
-  generation.wait(now, std::memory_order_acquire);
+  sleepWhile(now);
 }
 
 void *ThreadPool::workerMain(void *argument) {

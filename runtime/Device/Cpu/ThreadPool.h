@@ -46,6 +46,8 @@ private:
   };
 
   explicit ThreadPool(int threads) : count(threads) {}
+  /// Returns when the generation is no longer `now`.
+  void sleepWhile(uint32_t now);
   void runErased(ErasedTask erased, void *argument);
   static void *workerMain(void *worker);
 
@@ -59,6 +61,9 @@ private:
   // On lines of their own: the first is written by each arrival, the second is what waiters watch.
   alignas(64) std::atomic<int> arrived = 0;
   alignas(64) std::atomic<uint32_t> generation = 0;
+  static_assert(sizeof(generation) == sizeof(uint32_t), "the system waits for the number itself");
+  /// Those that the system has to wake.
+  alignas(64) std::atomic<int> sleepers = 0;
 };
 
 } // namespace heddle
