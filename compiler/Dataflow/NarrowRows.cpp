@@ -81,6 +81,11 @@ void narrowRows(KernelOp kernel) {
   if (contract.getArithmetic() != Arithmetic::F32) {
     return;
   }
+  if (quantized && quantized.getMinimums()) {
+    reportDeclined(kernel.getLoc(), passNames::narrowRows,
+                   "computed in f32: groups have a minimum, expected a code of zero or none");
+    return;
+  }
   if (quantized && !quantized.isForIntegers(contract.getK())) {
     reportDeclined(kernel.getLoc(), passNames::narrowRows,
                    "computed in f32: " + Twine(quantized.getGroupOf(contract.getK())) +

@@ -183,7 +183,7 @@ private:
       } else if (suits) {
         return {type, known.symbol};
       } else if (wanted) {
-        reason = "the file has " + describe(type);
+        reason = "the file has " + type.describe();
       }
     }
     if (!reason.empty() && reported.insert(symbol).second) {
@@ -194,10 +194,11 @@ private:
   }
 
   /// Whether codes of a file are such as a precision would make: of as many bits, in the same
-  /// groups. Where scales have more bits than it would give them, they are the better ones.
+  /// groups, without minimums. Where scales have more bits than it would give them, they are the
+  /// better ones.
   static bool fits(transformer::QuantizedType type, Type wanted, int64_t columns) {
     auto made = dyn_cast<transformer::QuantizedType>(wanted);
-    return made && made.getCodes() == type.getCodes() &&
+    return made && made.getCodes() == type.getCodes() && !type.getMinimums() &&
            made.getGroupOf(columns) == type.getGroupOf(columns);
   }
 
@@ -259,17 +260,9 @@ private:
     return stored = symbol;
   }
 
-  /// "i8, one scale for each row".
   static std::string describe(Type element) {
     auto quantized = dyn_cast<transformer::QuantizedType>(element);
-    if (!quantized) {
-      return "bf16";
-    }
-    const std::string stored =
-        quantized.hasZeros() ? "i4, one scale and code of zero" : "i8, one scale";
-    return stored + (quantized.getGroup() == 0
-                         ? " for each row"
-                         : " for every " + std::to_string(quantized.getGroup()) + " of a row");
+    return quantized ? quantized.describe() : "bf16";
   }
 
   /// The parameter with the values of `parameter` in fewer bits.

@@ -24,7 +24,7 @@ Result<CompensatedValues> CompensatedValues::create() {
   return CompensatedValues(std::move(file));
 }
 
-template <typename T> static bool writeAll(std::FILE *file, std::span<const T> values) {
+template <typename T> static bool writeAll(std::FILE *file, const std::vector<T> &values) {
   return std::fwrite(values.data(), sizeof(T), values.size(), file) == values.size();
 }
 
@@ -33,16 +33,17 @@ template <typename T> static bool readAll(std::FILE *file, std::vector<T> &value
 }
 
 Status CompensatedValues::add(llvm::StringRef symbol, const QuantizedValues &values) {
+  const CodeRows &rows = values.all();
+  assert(rows.minimums.empty() && "codes above minimums are not chosen");
   const Place place = {end,
-                       values.allCodes().size(),
-                       values.allScales().size(),
-                       values.allZeros().size(),
+                       rows.codes.size(),
+                       rows.scales.size(),
+                       rows.zeros.size(),
                        values.elementType(),
                        values.columnCount()};
   const bool isWritten = ::fseeko(file.get(), end, SEEK_SET) == 0 &&
-                         writeAll(file.get(), values.allCodes()) &&
-                         writeAll(file.get(), values.allScales()) &&
-                         writeAll(file.get(), values.allZeros()) && std::fflush(file.get()) == 0;
+                         writeAll(file.get(), rows.codes) && writeAll(file.get(), rows.scales) &&
+                         writeAll(file.get(), rows.zeros) && std::fflush(file.get()) == 0;
   if (!isWritten) {
     return failed("be written");
   }
@@ -55,16 +56,17 @@ Result<QuantizedValues> CompensatedValues::read(llvm::StringRef symbol) const {
   const auto found = places.find(symbol);
   assert(found != places.end() && "only what was added is read");
   const Place &place = found->second;
-  std::vector<int8_t> codes(place.codes), zeros(place.zeros);
-  std::vector<float> scales(place.scales);
+  CodeRows rows;
+  rows.codes.resize(place.codes);
+  rows.scales.resize(place.scales);
+  rows.zeros.resize(place.zeros);
   const bool isRead = ::fseeko(file.get(), place.offset, SEEK_SET) == 0 &&
-                      readAll(file.get(), codes) && readAll(file.get(), scales) &&
-                      readAll(file.get(), zeros);
+                      readAll(file.get(), rows.codes) && readAll(file.get(), rows.scales) &&
+                      readAll(file.get(), rows.zeros);
   if (!isRead) {
     return failed("be read");
   }
-  return QuantizedValues(std::move(codes), std::move(scales), std::move(zeros), place.type,
-                         place.columns);
+  return QuantizedValues(std::move(rows), place.type, place.columns);
 }
 
 } // namespace heddle

@@ -487,8 +487,7 @@ Result<Values> ParameterEvaluator::read(transformer::ParameterOp parameter) {
   RankedTensorType type = parameter.getTensorType();
   if (auto quantized = dyn_cast<transformer::QuantizedType>(type.getElementType())) {
     HEDDLE_ASSIGN(CodeRows rows, source.codes(*parameter.getSource(), quantized));
-    return Values(QuantizedValues(std::move(rows.codes), std::move(rows.scales),
-                                  std::move(rows.zeros), quantized, type.getShape().back()));
+    return Values(QuantizedValues(std::move(rows), quantized, type.getShape().back()));
   }
   const ElementType element = elementTypeOf(parameter.getTensorType().getElementType());
   const int64_t count = parameter.getTensorType().getNumElements();

@@ -140,32 +140,33 @@ static GroupScale quantizeGroup(std::span<const float> values, transformer::Quan
   return scale;
 }
 
-QuantizedValues::QuantizedValues(std::vector<int8_t> codes, std::vector<float> scales,
-                                 std::vector<int8_t> zeros, transformer::QuantizedType type,
-                                 int64_t columns)
+QuantizedValues::QuantizedValues(CodeRows rows, transformer::QuantizedType type, int64_t columns)
     : type(type), columns(columns), group(type.getGroupOf(columns)),
-      scalesOfRow(type.getScalesOf(columns)), codes(std::move(codes)), scales(std::move(scales)),
-      zeros(std::move(zeros)) {
-  assert(static_cast<int64_t>(this->scales.size()) * columns ==
-             static_cast<int64_t>(this->codes.size()) * scalesOfRow &&
+      scalesOfRow(type.getScalesOf(columns)), own(std::move(rows)) {
+  assert(static_cast<int64_t>(own.scales.size()) * columns ==
+             static_cast<int64_t>(own.codes.size()) * scalesOfRow &&
          "every group has a scale");
-  assert(this->zeros.size() == (type.hasZeros() ? this->scales.size() : 0) &&
-         "every group of 4 bits has a code of zero");
+  assert(own.zeros.size() == (type.hasZeros() ? own.scales.size() : 0) &&
+         "every group has a code of zero, or none has");
+  assert(own.minimums.size() == (type.getMinimums() ? own.scales.size() : 0) &&
+         "every group has a minimum, or none has");
 }
 
 QuantizedValues::QuantizedValues(std::span<const float> values, transformer::QuantizedType type,
                                  int64_t columns)
     : type(type), columns(columns), group(type.getGroupOf(columns)),
-      scalesOfRow(type.getScalesOf(columns)), codes(values.size()) {
-  scales.reserve(values.size() / columns * scalesOfRow);
+      scalesOfRow(type.getScalesOf(columns)) {
+  assert(!type.getMinimums() && "minimums are not chosen");
+  own.codes.resize(values.size());
+  own.scales.reserve(values.size() / columns * scalesOfRow);
   for (int64_t row = 0; row < static_cast<int64_t>(values.size()); row += columns) {
     for (int64_t begin = 0; begin < columns; begin += group) {
       const int64_t count = std::min(group, columns - begin);
       const GroupScale scale =
-          quantizeGroup(values.subspan(row + begin, count), type, codes.data() + row + begin);
-      scales.push_back(scale.scale);
+          quantizeGroup(values.subspan(row + begin, count), type, own.codes.data() + row + begin);
+      own.scales.push_back(scale.scale);
       if (type.hasZeros()) {
-        zeros.push_back(scale.zero);
+        own.zeros.push_back(scale.zero);
       }
     }
   }
@@ -173,15 +174,18 @@ QuantizedValues::QuantizedValues(std::span<const float> values, transformer::Qua
 
 double QuantizedValues::valueOf(int64_t row, int64_t column) const {
   const int64_t number = row * scalesOfRow + column / group;
-  const int zero = zeros.empty() ? 0 : zeros[number];
-  return (codes[row * columns + column] - zero) * static_cast<double>(scales[number]);
+  const int zero = own.zeros.empty() ? 0 : own.zeros[number];
+  const double minimum = own.minimums.empty() ? 0 : own.minimums[number];
+  return (own.codes[row * columns + column] - zero) * static_cast<double>(own.scales[number]) +
+         minimum;
 }
 
 double QuantizedValues::round(int64_t row, int64_t column, double value) {
+  assert(!type.getMinimums() && "codes above minimums are not chosen");
   const int64_t number = row * scalesOfRow + column / group;
-  const double scale = scales[number];
-  int8_t &code = codes[row * columns + column];
-  const int zero = zeros.empty() ? 0 : zeros[number];
+  const double scale = own.scales[number];
+  int8_t &code = own.codes[row * columns + column];
+  const int zero = own.zeros.empty() ? 0 : own.zeros[number];
   const double largest = type.hasZeros() ? largest4Bits : largest8Bits;
   const double smallest = type.hasZeros() ? 0 : -largest;
   // Where the scale is zero all codes stand for zero.
@@ -192,14 +196,18 @@ double QuantizedValues::round(int64_t row, int64_t column, double value) {
 }
 
 void QuantizedValues::copyRow(int64_t row, const QuantizedValues &from) {
-  std::copy_n(from.codes.begin() + row * columns, columns, codes.begin() + row * columns);
+  std::copy_n(from.own.codes.begin() + row * columns, columns, own.codes.begin() + row * columns);
 }
 
 void QuantizedValues::append(const QuantizedValues &rows) {
   assert(rows.columns == columns && rows.group == group && "rows are stored alike");
-  codes.insert(codes.end(), rows.codes.begin(), rows.codes.end());
-  scales.insert(scales.end(), rows.scales.begin(), rows.scales.end());
-  zeros.insert(zeros.end(), rows.zeros.begin(), rows.zeros.end());
+  const auto appendTo = [](auto &all, const auto &more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  appendTo(own.codes, rows.own.codes);
+  appendTo(own.scales, rows.own.scales);
+  appendTo(own.zeros, rows.own.zeros);
+  appendTo(own.minimums, rows.own.minimums);
 }
 
 QuantizedValues QuantizedValues::rowsFrom(int64_t first, int64_t count) const {
@@ -207,19 +215,25 @@ QuantizedValues QuantizedValues::rowsFrom(int64_t first, int64_t count) const {
     const auto begin = all.begin() + (all.empty() ? 0 : first * ofRow);
     return std::decay_t<decltype(all)>(begin, begin + (all.empty() ? 0 : count * ofRow));
   };
-  return {cut(codes, columns), cut(scales, scalesOfRow), cut(zeros, scalesOfRow), type, columns};
+  return {CodeRows{cut(own.codes, columns), cut(own.scales, scalesOfRow),
+                   cut(own.zeros, scalesOfRow), cut(own.minimums, scalesOfRow)},
+          type, columns};
 }
 
 std::vector<float> QuantizedValues::widen() const {
   std::vector<float> wide;
-  wide.reserve(codes.size());
+  wide.reserve(own.codes.size());
   size_t number = 0;
-  for (auto row = codes.begin(); row != codes.end(); row += columns) {
+  for (auto row = own.codes.begin(); row != own.codes.end(); row += columns) {
     for (int64_t begin = 0; begin < columns; begin += group, ++number) {
       const int64_t end = std::min(begin + group, columns);
-      const int zero = zeros.empty() ? 0 : zeros[number];
-      std::transform(row + begin, row + end, std::back_inserter(wide),
-                     [&](int8_t code) { return static_cast<float>(code - zero) * scales[number]; });
+      const int zero = own.zeros.empty() ? 0 : own.zeros[number];
+      const float scale = own.scales[number];
+      std::transform(row + begin, row + end, std::back_inserter(wide), [&](int8_t code) {
+        const auto difference = static_cast<float>(code - zero);
+        return own.minimums.empty() ? difference * scale
+                                    : std::fma(difference, scale, own.minimums[number]);
+      });
     }
   }
   return wide;
@@ -241,24 +255,27 @@ static void storeHalf(std::byte *bytes, int64_t index, int8_t code) {
 }
 
 Bytes QuantizedValues::rows() const {
-  const auto count = static_cast<int64_t>(codes.size()) / columns;
   const int64_t rowBytes = type.getRowBytes(columns);
-  Bytes bytes(count * rowBytes);
-  for (int64_t row = 0; row < count; ++row) {
+  Bytes bytes(rowCount() * rowBytes);
+  for (int64_t row = 0; row < rowCount(); ++row) {
     std::byte *to = bytes.data() + row * rowBytes;
+    std::byte *afterScales = to + type.getZerosOffset(columns);
     for (int64_t part = 0; part < scalesOfRow; ++part) {
-      storeScale(to + part * type.getScaleBytes(), scales[row * scalesOfRow + part]);
+      const int64_t number = row * scalesOfRow + part;
+      storeScale(to + part * type.getScaleBytes(), own.scales[number]);
       if (type.hasZeros()) {
-        storeHalf(to + type.getZerosOffset(columns), part, zeros[row * scalesOfRow + part]);
+        storeHalf(afterScales, part, own.zeros[number]);
+      } else if (type.getMinimums()) {
+        storeScale(afterScales + part * type.getScaleBytes(), own.minimums[number]);
       }
     }
     std::byte *codesOfRow = to + type.getCodesOffset(columns);
-    if (!type.hasZeros()) {
-      std::memcpy(codesOfRow, codes.data() + row * columns, columns);
+    if (!type.hasHalves()) {
+      std::memcpy(codesOfRow, own.codes.data() + row * columns, columns);
       continue;
     }
     for (int64_t column = 0; column < columns; ++column) {
-      storeHalf(codesOfRow, column, codes[row * columns + column]);
+      storeHalf(codesOfRow, column, own.codes[row * columns + column]);
     }
   }
   return bytes;
@@ -266,17 +283,19 @@ Bytes QuantizedValues::rows() const {
 
 void QuantizedValues::packHead(std::byte *head, int64_t panelColumns, int64_t column,
                                int64_t number, std::optional<int32_t> sum) const {
-  storeScale(head + column * type.getScaleBytes(), scales[number]);
+  storeScale(head + column * type.getScaleBytes(), own.scales[number]);
   std::byte *after = head + panelColumns * type.getScaleBytes();
   if (type.hasZeros()) {
-    storeHalf(after, column, zeros[number]);
+    storeHalf(after, column, own.zeros[number]);
+  } else if (type.getMinimums()) {
+    storeScale(after + column * type.getScaleBytes(), own.minimums[number]);
   } else if (sum) {
     std::memcpy(after + column * sizeof(*sum), &*sum, sizeof(*sum));
   }
 }
 
 Bytes QuantizedValues::packed(int64_t panelColumns, int64_t groups, int64_t together) const {
-  const auto n = static_cast<int64_t>(codes.size()) / columns / groups;
+  const int64_t n = rowCount() / groups;
   const int64_t panels = llvm::divideCeilSigned(n, panelColumns);
   const int64_t headBytes = type.getHeadBytes(panelColumns, together);
   const int64_t groupBytes =
@@ -289,13 +308,13 @@ Bytes QuantizedValues::packed(int64_t panelColumns, int64_t groups, int64_t toge
     std::byte *to = packed.data() + panel * panelBytes;
     for (int64_t part = 0; part < scalesOfRow; ++part, to += groupBytes) {
       const int64_t begin = part * group, count = std::min(group, columns - begin);
-      const int8_t *from = codes.data() + row * columns + begin;
+      const int8_t *from = own.codes.data() + row * columns + begin;
       packHead(to, panelColumns, column, row * scalesOfRow + part,
                together > 1 ? std::optional(std::accumulate(from, from + count, 0)) : std::nullopt);
       for (int64_t i = 0; i < count; ++i) {
         const int64_t line = i / together;
         const int64_t place = column * together + i % together;
-        if (type.hasZeros()) {
+        if (type.hasHalves()) {
           // Two lines of codes are the halves of one of bytes.
           std::byte *bytes = to + headBytes + line / 2 * panelColumns * together;
           storeHalf(bytes, 2 * place + line % 2, from[i]);

@@ -6,6 +6,7 @@
 #define HEDDLE_COMPILER_LINK_QUANTIZEDVALUES_H
 
 #include "dialects/Transformer/Transformer.h"
+#include "formats/Checkpoint/QuantizedTensor.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,18 +22,17 @@ public:
   /// Quantises rows of `columns` elements as the type says.
   QuantizedValues(std::span<const float> values, transformer::QuantizedType type, int64_t columns);
 
-  /// Rows that are quantised already: a code for each element, and for each group a scale, a number
-  /// of the type's scales, and of 4 bits a code of zero; `zeros` is empty of others.
-  QuantizedValues(std::vector<int8_t> codes, std::vector<float> scales, std::vector<int8_t> zeros,
-                  transformer::QuantizedType type, int64_t columns);
+  /// Rows that are quantised already, as the type says: scales and minimums are numbers of the
+  /// type's scales.
+  QuantizedValues(CodeRows rows, transformer::QuantizedType type, int64_t columns);
 
   /// How many rows of how many elements there are.
-  int64_t rowCount() const { return static_cast<int64_t>(codes.size()) / columns; }
+  int64_t rowCount() const { return static_cast<int64_t>(own.codes.size()) / columns; }
   int64_t columnCount() const { return columns; }
 
   /// Makes an element the code that is nearest to a number, with the scale and the zero that it
   /// has, and gives the number that it stands for then. Of a group that is no number nothing
-  /// changes.
+  /// changes. There are no minimums.
   double round(int64_t row, int64_t column, double value);
   /// The number that an element stands for.
   double valueOf(int64_t row, int64_t column) const;
@@ -44,24 +44,23 @@ public:
   void append(const QuantizedValues &rows);
   QuantizedValues rowsFrom(int64_t first, int64_t count) const;
 
-  /// What the constructor takes, in its order.
-  std::span<const int8_t> allCodes() const { return codes; }
-  std::span<const float> allScales() const { return scales; }
-  std::span<const int8_t> allZeros() const { return zeros; }
+  /// What the constructor takes.
+  const CodeRows &all() const { return own; }
   transformer::QuantizedType elementType() const { return type; }
 
-  /// What kernels compute with: each code, less the one of zero, times its scale, rounded once.
+  /// What kernels compute with: each code, less the one of zero, times its scale, or plus its
+  /// minimum, rounded once.
   std::vector<float> widen() const;
 
-  /// As look-ups read them: of each row the scales, the codes of zero, and the codes, each filled
-  /// up to whole words.
+  /// As look-ups read them: of each row the scales, the codes of zero or minimums, and the codes,
+  /// each filled up to whole words.
   std::vector<std::byte> rows() const;
 
   /// As products read them: panels of so many columns, one for each row of the matrix, those of
   /// each of `groups` equal parts of the rows side by side, zero beyond their rows. In a panel
   /// those elements of k come together that share scales. Before them is what the columns have:
-  /// scales, and then of 4 bits codes of zero, two in a byte and filled up to the bytes that the
-  /// type gives a head, or of 8 bits with several codes `together` their sums in i32. Codes lie as
+  /// scales, and then minimums, or codes of zero, two in a byte, or of 8 bits with several codes
+  /// `together` their sums in i32, filled up to the bytes that the type gives a head. Codes lie as
   /// [elements / together][columns][together], zero beyond the last element; of 4 bits rows 2 i and
   /// 2 i + 1 of [columns][together] lie in one row of bytes, the first in the lower halves.
   std::vector<std::byte> packed(int64_t panelColumns, int64_t groups, int64_t together = 1) const;
@@ -70,16 +69,14 @@ private:
   /// What the columns of a panel have before the codes of a group: those of `row`.
   void packHead(std::byte *head, int64_t panelColumns, int64_t column, int64_t number,
                 std::optional<int32_t> sum) const;
+  /// A scale or a minimum.
   void storeScale(std::byte *to, float scale) const;
 
   transformer::QuantizedType type;
   /// Elements of a row, and how many of them share a scale.
   int64_t columns, group;
   int64_t scalesOfRow;
-  std::vector<int8_t> codes;
-  std::vector<float> scales;
-  /// One for each scale, of 4 bits.
-  std::vector<int8_t> zeros;
+  CodeRows own;
 };
 
 } // namespace heddle

@@ -20,13 +20,7 @@ namespace heddle {
 
 static std::string describe(Type element) {
   auto quantized = dyn_cast<transformer::QuantizedType>(element);
-  if (!quantized) {
-    return std::string(infoOf(elementTypeOf(element)).name);
-  }
-  const std::string codes = quantized.hasZeros() ? "i4" : "i8";
-  return codes + (quantized.getGroup() == 0
-                      ? ", a scale for each row"
-                      : ", a scale for every " + std::to_string(quantized.getGroup()));
+  return quantized ? quantized.describe() : std::string(infoOf(elementTypeOf(element)).name);
 }
 
 static unsigned bitsOf(Type element) {

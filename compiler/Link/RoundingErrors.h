@@ -18,7 +18,7 @@ namespace heddle {
 struct RoundingError {
   /// The tensors of the checkpoint that it was made of, as decisions name them.
   std::string where;
-  /// "i4, a scale for every 32", "bf16".
+  /// "i4, one scale and code of zero for every 32 of a row", "bf16".
   std::string stored;
   /// The root of the sum of squared differences, over that of squared elements: 0 where nothing was
   /// lost, and where all elements are zero. No number where an element is none.

@@ -36,7 +36,7 @@ MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
   auto quantized = dyn_cast<QuantizedType>(matrix.getTensorType().getElementType());
   // Of codes only those of 8 bits with one scale in f32 are looked up in panels.
   const bool hasRows =
-      !quantized || (!quantized.hasZeros() && quantized.getScales().isF32() &&
+      !quantized || (quantized.isBytesWithScales() &&
                      quantized.getScalesOf(matrix.getTensorType().getShape().back()) == 1);
   return {name, pack, *packedType(matrix.getTensorType(), pack),
           /*hasRows=*/input.groups == 1 && hasRows};

@@ -169,8 +169,7 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
   // C3
   auto codes = dyn_cast<transformer::QuantizedType>(elementType);
   const int64_t width = *multiplyConstants(shape);
-  if (codes &&
-      (codes.hasZeros() || !codes.getScales().isF32() || width % codes.getGroupOf(width) != 0)) {
+  if (codes && (!codes.isBytesWithScales() || width % codes.getGroupOf(width) != 0)) {
     return emitError() << "expects codes of i8 with a scale in f32 for as many elements as divide "
                        << "the width " << width << ", got " << elementType;
   }

@@ -127,25 +127,38 @@ static void printQuantizedGroup(AsmPrinter &printer, int64_t group) {
   }
 }
 
-/// What follows a group: the type of scales unless it is f32, and whether a code may be -128.
-static ParseResult parseQuantizedScales(AsmParser &parser, Type &scales, bool &full) {
+/// What follows a group: the type of scales unless it is f32, whether groups have minimums, and
+/// whether a code may be -128.
+static ParseResult parseQuantizedScales(AsmParser &parser, Type &scales, bool &minimums,
+                                        bool &full) {
   scales = parser.getBuilder().getF32Type();
-  full = false;
+  minimums = full = false;
   for (bool isFirst = true; !full && succeeded(parser.parseOptionalComma()); isFirst = false) {
+    if (!minimums && succeeded(parser.parseOptionalKeyword("minimums"))) {
+      minimums = true;
+      continue;
+    }
     full = succeeded(parser.parseOptionalKeyword("full"));
-    if (!full && (!isFirst || parser.parseType(scales))) {
-      return isFirst ? failure()
-                     : parser.emitError(parser.getCurrentLocation(), "expects 'full' or '>'");
+    if (full) {
+      continue;
+    }
+    if (!isFirst) {
+      return parser.emitError(parser.getCurrentLocation(),
+                              minimums ? "expects 'full' or '>'"
+                                       : "expects 'minimums', 'full' or '>'");
+    }
+    if (parser.parseType(scales)) {
+      return failure();
     }
   }
   return success();
 }
 
-static void printQuantizedScales(AsmPrinter &printer, Type scales, bool full) {
+static void printQuantizedScales(AsmPrinter &printer, Type scales, bool minimums, bool full) {
   if (!scales.isF32()) {
     printer << ", " << scales;
   }
-  printer << (full ? ", full" : "");
+  printer << (minimums ? ", minimums" : "") << (full ? ", full" : "");
 }
 
 /// Whether an operation outside uses what a region defines.
@@ -217,7 +230,7 @@ int64_t ParameterExpressionAttr::getElementsTogether() const {
 }
 
 LogicalResult QuantizedType::verify(function_ref<InFlightDiagnostic()> emitError, Type codes,
-                                    int64_t group, Type scales, bool full) {
+                                    int64_t group, Type scales, bool, bool full) {
   // C1
   if (!codes.isSignlessInteger(8) && !codes.isSignlessInteger(4)) {
     return emitError() << "expects codes of i8 or i4, got " << codes;
@@ -255,7 +268,8 @@ bool QuantizedType::isForLookUps(int64_t columns) const {
 
 bool QuantizedType::isForIntegers(int64_t columns) const {
   const int64_t shared = getGroupOf(columns);
-  return shared <= mostIntegersInSum && (shared == columns || shared % codesTogether == 0);
+  return !getMinimums() && shared <= mostIntegersInSum &&
+         (shared == columns || shared % codesTogether == 0);
 }
 
 /// Bytes of integers of so many bits, filled up to whole words.
@@ -268,7 +282,11 @@ int64_t QuantizedType::getZerosOffset(int64_t columns) const {
 }
 
 int64_t QuantizedType::getCodesOffset(int64_t columns) const {
-  return getZerosOffset(columns) + (hasZeros() ? bytesInWords(getScalesOf(columns), 4) : 0);
+  const int64_t afterScales = getZerosOffset(columns);
+  if (getMinimums()) {
+    return 2 * afterScales;
+  }
+  return afterScales + (hasZeros() ? bytesInWords(getScalesOf(columns), 4) : 0);
 }
 
 int64_t QuantizedType::getRowBytes(int64_t columns) const {
@@ -276,12 +294,12 @@ int64_t QuantizedType::getRowBytes(int64_t columns) const {
 }
 
 int64_t QuantizedType::getHeadBytes(int64_t panelColumns, int64_t together) const {
-  const int64_t scaleBytes = panelColumns * getScaleBytes();
-  if (hasZeros()) {
+  const int64_t scaleBytes = panelColumns * getScaleBytes() * (getMinimums() ? 2 : 1);
+  if (hasHalves()) {
     // Vectors of codes begin where a load does not cross a cache line.
     constexpr int64_t alignment = 16;
-    return static_cast<int64_t>(
-        llvm::alignTo(scaleBytes + llvm::divideCeilSigned(panelColumns, 2), alignment));
+    const int64_t zeroBytes = hasZeros() ? llvm::divideCeilSigned(panelColumns, 2) : 0;
+    return static_cast<int64_t>(llvm::alignTo(scaleBytes + zeroBytes, alignment));
   }
   return scaleBytes + (together > 1 ? panelColumns * int64_t(sizeof(int32_t)) : 0);
 }
@@ -292,6 +310,16 @@ int64_t QuantizedType::getPanelBytes(int64_t k, int64_t panelColumns, int64_t to
          steps * panelColumns * getCodes().getIntOrFloatBitWidth() / 8;
 }
 
+std::string QuantizedType::describe() const {
+  std::string text;
+  llvm::raw_string_ostream(text) << getCodes() << ", one scale"
+                                 << (hasZeros()      ? " and code of zero"
+                                     : getMinimums() ? " and minimum"
+                                                     : "");
+  return text + (getGroup() == 0 ? " for each row"
+                                 : " for every " + std::to_string(getGroup()) + " of a row");
+}
+
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width,
                                 Type elementType) {
   // C1
@@ -300,7 +328,7 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError, in
   }
   // C2
   auto codes = dyn_cast<QuantizedType>(elementType);
-  const bool areCodes = codes && !codes.hasZeros() && codes.getScales().isF32();
+  const bool areCodes = codes && codes.isBytesWithScales();
   if (!elementType.isF32() && !elementType.isBF16() && !areCodes) {
     return emitError() << "expects a cache that keeps f32, bf16 or codes of i8 with scales in f32, "
                        << "got " << elementType;

@@ -351,6 +351,15 @@ static LogicalResult verifyCodes(ParameterOp parameter, ExpressionKind kind,
   return success();
 }
 
+/// C8: minimums are found in files, and nothing chooses them.
+static LogicalResult verifyMade(ParameterOp parameter, ExpressionKind kind) {
+  auto made = dyn_cast<QuantizedType>(parameter.getTensorType().getElementType());
+  return !made || !made.getMinimums()
+             ? success()
+             : parameter.emitOpError("expects elements without minimums of '")
+                   << stringifyExpressionKind(kind) << "', got " << parameter.getTensorType();
+}
+
 /// C8
 static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
                                     ArrayRef<RankedTensorType> operands) {
@@ -365,7 +374,7 @@ static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
     }
     const auto *other = llvm::find_if_not(types, isReal);
     return other == types.end()
-               ? success()
+               ? verifyMade(parameter, kind)
                : parameter.emitOpError("expects elements of f32, f16 or bf16 of 'convert', or "
                                        "quantised ones, and of its operand, got ")
                      << *other;
@@ -379,7 +388,7 @@ static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
   if (kind == ExpressionKind::Compensate) {
     if (isa<QuantizedType>(types[0].getElementType()) && isReal(types[1]) &&
         types[2].getElementType() == expected) {
-      return success();
+      return verifyMade(parameter, kind);
     }
     return parameter.emitOpError("expects quantised elements of 'compensate', f32, f16 or bf16 of "
                                  "its matrix and f32 of its moments, got ")

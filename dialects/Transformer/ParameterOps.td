@@ -38,9 +38,9 @@ def Transformer_ParameterOp : Transformer_Op<"parameter",
     - C7: `scale` has at least one factor; its constant, if any, is finite.
     - C8: elements are f32, except those from a checkpoint and those of `convert` and its operand,
       which are f32, f16 or bf16, and those of `pack` of a parameter of the same element type.
-      `convert` may also make quantised elements, or numbers of them, as `compensate` always makes quantised ones of a
-      parameter of those and moments of f32; `pack` makes i8 of them. A matrix from a checkpoint may have quantised
-      elements, and `concat`, `rows` and `reshape` move rows of them.
+      `convert` may also make quantised elements without minimums, or numbers of any, as `compensate` always makes
+      quantised ones without minimums of a parameter of those and moments of f32; `pack` makes i8 of quantised ones. A
+      matrix from a checkpoint may have quantised elements, and `concat`, `rows` and `reshape` move rows of them.
 
     ```mlir
     transformer.parameter @query.weight : tensor<384x384xf32> from "layer.0.query.weight"

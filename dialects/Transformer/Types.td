@@ -90,11 +90,13 @@ def Transformer_QuantizedType : TypeDef<Transformer_Dialect, "Quantized"> {
     plus zero, within 0 to 15. Of p = 1, 39/40, ..., 33/40 it takes that with the least squared error, the largest of several.
 
     Files that are quantised already have codes of their own making, and scales of either sign. Theirs may be -128 as
-    well: `!transformer.quantized<i8, row, full>`. `convert` never makes that code.
+    well: `!transformer.quantized<i8, row, full>`. `convert` never makes that code. Nor does it make groups with a
+    minimum, `!transformer.quantized<i4, 32, f16, minimums>`: beside its scale each has a number of the same type, of
+    either sign, and no code of zero; an element is code * scale + minimum, rounded to f32 once.
 
     Weights have this type, in a parameter and in the buffer that a kernel reads, and caches. A row of weights lies in
-    memory as its scales, its codes of zero, and then its codes, each filled up to whole words; of 4 bits two lie
-    in a byte, the first in the lower half. How a matrix lies is for a target to choose.
+    memory as its scales, its codes of zero or minimums, and then its codes, each filled up to whole words; of 4 bits two
+    lie in a byte, the first in the lower half. How a matrix lies is for a target to choose.
 
     Constraints:
     - C1: codes are i8 or i4.
@@ -106,41 +108,54 @@ def Transformer_QuantizedType : TypeDef<Transformer_Dialect, "Quantized"> {
                         // 0: the whole row.
                         "int64_t":$group,
                         DefaultValuedParameter<"::mlir::Type", "::mlir::Float32Type::get($_ctxt)">:$scales,
+                        // Whether groups have a minimum beside their scale.
+                        DefaultValuedParameter<"bool", "false">:$minimums,
                         // Whether a code may be -128.
                         DefaultValuedParameter<"bool", "false">:$full);
-  let assemblyFormat = "`<` $codes `,` custom<QuantizedGroup>($group) `` custom<QuantizedScales>($scales, $full) `>`";
+  let assemblyFormat = [{
+    `<` $codes `,` custom<QuantizedGroup>($group) `` custom<QuantizedScales>($scales, $minimums, $full) `>`
+  }];
   let builders = [TypeBuilder<(ins "::mlir::Type":$codes, "int64_t":$group, "::mlir::Type":$scales), [{
-    return $_get($_ctxt, codes, group, scales, /*full=*/false);
+    return $_get($_ctxt, codes, group, scales, /*minimums=*/false, /*full=*/false);
   }]>];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// How many elements of a row of `columns` share a scale, and how many scales it has.
     int64_t getGroupOf(int64_t columns) const;
     int64_t getScalesOf(int64_t columns) const;
-    /// Whether groups have a code of zero beside their scale: those of 4 bits.
-    bool hasZeros() const { return getCodes().isInteger(4); }
+    /// Whether two codes share a byte: those of 4 bits.
+    bool hasHalves() const { return getCodes().isInteger(4); }
+    /// Whether groups have a code of zero beside their scale: those of 4 bits without minimums.
+    bool hasZeros() const { return hasHalves() && !getMinimums(); }
+    /// Whether a code is a byte, and a group has a scale in f32 and nothing else.
+    bool isBytesWithScales() const { return !hasHalves() && !getMinimums() && getScales().isF32(); }
     /// The same with or without the code -128.
-    QuantizedType withFull(bool full) const { return get(getContext(), getCodes(), getGroup(), getScales(), full); }
+    QuantizedType withFull(bool full) const {
+      return get(getContext(), getCodes(), getGroup(), getScales(), getMinimums(), full);
+    }
     int64_t getScaleBytes() const { return getScales().getIntOrFloatBitWidth() / 8; }
-    /// Bytes of a row of `columns`, and where its codes of zero and its codes begin.
+    /// Bytes of a row of `columns`, and where its codes begin and what a group has beside its scale: codes of zero or
+    /// minimums.
     int64_t getRowBytes(int64_t columns) const;
     int64_t getZerosOffset(int64_t columns) const;
+    int64_t getCodesOffset(int64_t columns) const;
     /// Bytes that a row of `columns` has at least, however it lies: its scales and codes.
     int64_t getLeastRowBytes(int64_t columns) const {
       return getScalesOf(columns) * getScaleBytes() + columns * getCodes().getIntOrFloatBitWidth() / 8;
     }
-    int64_t getCodesOffset(int64_t columns) const;
     /// Bytes of a panel of so many columns and `k` rows, of which `together` elements of a column lie side by side,
-    /// and of what is before the codes of a group: scales, codes of zero or, of i8 with several elements together,
-    /// sums of codes.
+    /// and of what is before the codes of a group: scales, minimums, codes of zero or, of i8 with several elements
+    /// together, sums of codes.
     int64_t getPanelBytes(int64_t k, int64_t panelColumns, int64_t together) const;
     int64_t getHeadBytes(int64_t panelColumns, int64_t together) const;
     /// Rows of a panel that lie together, so that their codes fill bytes and `together` of a column are side by side.
-    int64_t getRowsTogether(int64_t together) const { return hasZeros() ? 2 * together : together; }
+    int64_t getRowsTogether(int64_t together) const { return hasHalves() ? 2 * together : together; }
+    /// What it is in words: "i8, one scale for each row", "i4, one scale and minimum for every 32 of a row".
+    std::string describe() const;
     /// Whether rows of `columns` are as look-ups read them: one scale for any vector of elements.
     bool isForLookUps(int64_t columns) const;
     /// Whether codes of rows of `columns` can be multiplied with those of other numbers as integers: four
-    /// of one scale at a time, and sums of 32 bits.
+    /// of one scale at a time, without minimums, and sums of 32 bits.
     bool isForIntegers(int64_t columns) const;
   }];
 }

@@ -4,6 +4,7 @@
 #include "formats/Checkpoint/QuantizedTensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace heddle {
@@ -21,6 +22,10 @@ CodeRows QuantizedTensor::read(int64_t first, int64_t count) const {
     result.zeros.resize(result.scales.size());
     unpackZeros(first, count, result.zeros);
   }
+  if (own.hasMinimums) {
+    result.minimums.resize(result.scales.size());
+    unpackMinimums(first, count, result.minimums);
+  }
   return result;
 }
 
@@ -36,8 +41,9 @@ void QuantizedTensor::widen(int64_t first, int64_t count, std::span<float> desti
         const int64_t end = std::min(begin + together, ownColumns);
         const int zero = part.zeros.empty() ? 0 : part.zeros[group];
         for (int64_t i = begin; i < end; ++i) {
-          *to++ = static_cast<float>(part.codes[row + static_cast<size_t>(i)] - zero) *
-                  part.scales[group];
+          const auto code = static_cast<float>(part.codes[row + static_cast<size_t>(i)] - zero);
+          *to++ = part.minimums.empty() ? code * part.scales[group]
+                                        : std::fma(code, part.scales[group], part.minimums[group]);
         }
       }
     }

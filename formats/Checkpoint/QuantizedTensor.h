@@ -18,17 +18,20 @@
 
 namespace heddle {
 
-/// How the elements of a row are stored: each is (code - zero) * scale, rounded to f32.
+/// How the elements of a row are stored: each is (code - zero) * scale, or code * scale + minimum,
+/// rounded to f32 once.
 struct CodeLayout {
   /// 8: codes are -128 to 127, and zero is 0. 4: codes are 0 to 15, and so are codes of zero.
   unsigned bits = 8;
   /// How many elements of a row share a scale and a code of zero; 0: all of them.
   int64_t group = 0;
-  /// F32, F16 or BF16: the type that holds every scale exactly.
+  /// F32, F16 or BF16: the type that holds every scale, and every minimum, exactly.
   ElementType scales = ElementType::F32;
+  /// Whether groups have a minimum, and no code of zero.
+  bool hasMinimums = false;
 
   bool operator==(const CodeLayout &) const = default;
-  bool hasZeros() const { return bits == 4; }
+  bool hasZeros() const { return bits == 4 && !hasMinimums; }
   /// Groups of a row of so many elements.
   int64_t groupsOf(int64_t columns) const { return group == 0 ? 1 : (columns + group - 1) / group; }
 };
@@ -39,8 +42,10 @@ struct CodeRows {
   std::vector<int8_t> codes;
   /// One for each group.
   std::vector<float> scales;
-  /// One for each group of 4 bits, else none.
+  /// One for each group, if the layout has zeros.
   std::vector<int8_t> zeros;
+  /// One for each group, if the layout has minimums.
+  std::vector<float> minimums;
 };
 
 /// The codes of a matrix. It points into a mapped file and does not own it.
@@ -71,8 +76,9 @@ protected:
   /// Each writes what `count` rows from `first` on have, row by row.
   virtual void unpackCodes(int64_t first, int64_t count, std::span<int8_t> codes) const = 0;
   virtual void unpackScales(int64_t first, int64_t count, std::span<float> scales) const = 0;
-  /// Only of 4 bits.
+  /// Only of layouts that have them.
   virtual void unpackZeros(int64_t first, int64_t count, std::span<int8_t> zeros) const = 0;
+  virtual void unpackMinimums(int64_t, int64_t, std::span<float>) const {}
 
 private:
   CodeLayout own;

@@ -5,6 +5,7 @@
 
 #include "formats/Gguf/GgufTypes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -62,18 +63,24 @@ protected:
     });
   }
   void unpackScales(int64_t first, int64_t count, std::span<float> scales) const override {
-    size_t at = 0;
-    eachBlock(first, count, [&](const GgufBlock &block) {
-      for (uint32_t i = 0; i < type.elements / type.group; ++i) {
-        scales[at++] = block.scales[i];
-      }
-    });
+    copyOfGroups(first, count, &GgufBlock::scales, scales);
   }
   void unpackZeros(int64_t, int64_t, std::span<int8_t> zeros) const override {
     std::fill(zeros.begin(), zeros.end(), type.zero);
   }
+  void unpackMinimums(int64_t first, int64_t count, std::span<float> minimums) const override {
+    copyOfGroups(first, count, &GgufBlock::minimums, minimums);
+  }
 
 private:
+  /// What the groups of blocks have, one number each.
+  void copyOfGroups(int64_t first, int64_t count, float (GgufBlock::*numbers)[ggufGroupLimit],
+                    std::span<float> destination) const {
+    float *to = destination.data();
+    eachBlock(first, count, [&](const GgufBlock &block) {
+      to = std::copy_n(block.*numbers, type.elements / type.group, to);
+    });
+  }
   template <typename Function>
   void eachBlock(int64_t first, int64_t count, Function function) const {
     const int64_t blocksOfRow = columns() / type.elements;
@@ -110,14 +117,17 @@ std::shared_ptr<const QuantizedTensor> codesOfCTranslate2(const StoredTensor &va
 std::shared_ptr<const QuantizedTensor> codesOfGguf(const GgufType &type,
                                                    std::span<const int64_t> shape,
                                                    std::span<const std::byte> bytes) {
-  if (type.plain || type.hasMinimums || shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
+  if (type.plain || shape.size() != 2 || shape[0] == 0 || shape[1] == 0) {
     return nullptr;
   }
   CodeLayout layout;
   layout.bits = type.bits == 4 ? 4 : 8;
   layout.group = type.group;
-  // Of a block of several groups a scale is the product of two numbers.
+  // Of a block of several groups a scale is the product of two numbers, and so is a minimum.
+  // Products of these codes and scales are exact in f32, so that code * scale + minimum has the
+  // bits of ggml.
   layout.scales = type.elements == type.group ? ElementType::F16 : ElementType::F32;
+  layout.hasMinimums = type.hasMinimums;
   return std::make_shared<GgufBlockCodes>(type, layout, shape, bytes);
 }
 

@@ -15,7 +15,7 @@ namespace heddle {
 /// scale is one over that of the file, by which values are divided there.
 std::shared_ptr<const QuantizedTensor> codesOfCTranslate2(const StoredTensor &variable);
 
-/// The codes of a tensor of GGUF; null if it is no matrix, or of a type whose groups have minimums.
+/// The codes of a tensor of GGUF; null if it is no matrix, or of a plain type.
 std::shared_ptr<const QuantizedTensor>
 codesOfGguf(const GgufType &type, std::span<const int64_t> shape, std::span<const std::byte> bytes);
 

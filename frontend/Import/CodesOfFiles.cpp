@@ -19,7 +19,7 @@ QuantizedType codesTypeOf(const Checkpoint &checkpoint, const StoredTensor &tens
   const bool isFull = tensor.codes->hasLeastCode(tensor.firstRow, tensor.shape.front());
   checkpoint.releasePages(tensor.name);
   return QuantizedType::get(context, IntegerType::get(context, layout.bits), layout.group,
-                            typeOf(layout.scales, context), isFull);
+                            typeOf(layout.scales, context), layout.hasMinimums, isFull);
 }
 
 Result<CodeRows> readCodes(const Checkpoint &checkpoint, std::string_view name,
@@ -28,6 +28,7 @@ Result<CodeRows> readCodes(const Checkpoint &checkpoint, std::string_view name,
   layout.bits = type.getCodes().getIntOrFloatBitWidth();
   layout.group = type.getGroup();
   layout.scales = elementTypeOf(type.getScales());
+  layout.hasMinimums = type.getMinimums();
   return checkpoint.readCodes(name, layout, type.getFull());
 }
 

@@ -137,6 +137,105 @@ TEST(Gguf, TextsAreThoseOfTheFolder) {
   }
 }
 
+/// A program that looks up rows of two tables and multiplies each with the other's kind of matrix,
+/// with an odd number of columns.
+struct TwoKinds {
+  static constexpr int64_t n = 37, words = 60;
+  int64_t k;
+  std::vector<const GgufType *> types;
+
+  /// What its parameters are stored as: f32, or the codes of each.
+  std::string text(bool isCoded) const {
+    std::string program;
+    for (size_t i = 0; i < 2; ++i) {
+      const std::string element =
+          fmt::format("!transformer.quantized<i{}, 32{}, minimums>", types[i]->bits == 4 ? 4 : 8,
+                      types[i]->elements == 32 ? ", f16" : "");
+      for (const auto &[name, rows] : {std::pair{"t", words}, {"w", n}}) {
+        const std::string shape = fmt::format("tensor<{}x{}x", rows, k);
+        program += isCoded ? fmt::format("transformer.parameter @{0}{1}.codes : {2}{3}> from "
+                                         "\"{0}{1}\"\ntransformer.parameter @{0}{1} : {2}f32> = "
+                                         "convert(@{0}{1}.codes)\n",
+                                         name, i, shape, element)
+                           : fmt::format("transformer.parameter @{0}{1} : {2}f32> from "
+                                         "\"{0}{1}\"\n",
+                                         name, i, shape);
+      }
+    }
+    const std::string rows = fmt::format("tensor<?x{}xf32>", k);
+    const std::string result = fmt::format("tensor<?x{}xf32>", n);
+    return program +
+           fmt::format(
+               "transformer.parameter @b : tensor<{2}xf32> = zeros()\n"
+               "func.func @encode(%ids: tensor<?xi32> {{transformer.name = \"input_ids\"}}, %rows: "
+               "!transformer.segments) -> ({1} {{transformer.name = \"y\"}}, {1} "
+               "{{transformer.name = \"z\"}}) {{\n"
+               "  %t0 = transformer.gather @t0[%ids] : {0}\n"
+               "  %t1 = transformer.gather @t1[%ids] : {0}\n"
+               "  %y = transformer.linear %t0, @w1, @b : {0} -> {1}\n"
+               "  %z = transformer.linear %t1, @w0, @b : {0} -> {1}\n"
+               "  return %y, %z : {1}, {1}\n}}\n",
+               rows, result, n);
+  }
+
+  /// Writes the tensors beside those of a BERT, which a GGUF file has, and the numbers they stand
+  /// for.
+  void write(const TemporaryFolder &folder) const {
+    SmallBert small;
+    std::vector<SafetensorsTensor> wide;
+    std::vector<std::vector<float>> values;
+    const size_t ofBert = small.tensors.size();
+    for (size_t i = 0; i < 2; ++i) {
+      for (const auto &[name, rows] : {std::pair{"t", words}, {"w", n}}) {
+        const std::string full = fmt::format("{}{}", name, i);
+        small.add(full, full, {rows, k}, *types[i]);
+      }
+    }
+    for (const SmallBert::Tensor &tensor : std::span(small.tensors).subspan(ofBert)) {
+      std::vector<float> &numbers =
+          values.emplace_back(static_cast<size_t>(tensor.shape[0] * tensor.shape[1]));
+      ASSERT_TRUE(
+          convertGgufToF32(*tensor.type, std::as_bytes(std::span(tensor.bytes)), numbers).ok());
+      wide.push_back(
+          {tensor.name, ElementType::F32, tensor.shape, std::as_bytes(std::span(numbers))});
+    }
+    folder.write("m.gguf", small.bytes().file());
+    ASSERT_TRUE(writeSafetensors(folder / "model.safetensors", wide).ok());
+    folder.write("coded.mlir", text(true));
+    folder.write("plain.mlir", text(false));
+  }
+};
+
+// One row of products, tiles of several, blocks that are unpacked, and the last of panels.
+TEST(Gguf, MinimumsOfOddMatricesAreThoseOfTheValues) {
+  for (const auto &[k, first, second] : {std::tuple{int64_t{96}, 3U, 7U}, {256, 12U, 13U}}) {
+    const TwoKinds program{k, {findGgufType(first), findGgufType(second)}};
+    const TemporaryFolder folder;
+    program.write(folder);
+    const std::string targets = "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni";
+    const std::string binary =
+        compileModel(folder / "coded.mlir", {"--weights", folder / "m.gguf", targets});
+    const std::string expected =
+        compileModel(folder / "plain.mlir", {"--weights", folder / "model.safetensors", targets});
+    ASSERT_FALSE(binary.empty() || expected.empty());
+    for (const int rows : {1, 2, 9, 60}) {
+      Ragged batch;
+      std::vector<int32_t> ids(static_cast<size_t>(rows));
+      for (int i = 0; i < rows; ++i) {
+        ids[i] = (i * 7 + 3) % TwoKinds::words;
+      }
+      batch.append(ids);
+      for (const std::string &isa : runnableTargets(binary)) {
+        auto found = runBinary(binary, batch, isa), plain = runBinary(expected, batch, isa);
+        for (const char *const output : {"y", "z"}) {
+          ASSERT_EQ(found[output].size(), size_t(rows * TwoKinds::n));
+          EXPECT_EQ(bitsOf(found[output]), bitsOf(plain[output])) << isa << " " << rows;
+        }
+      }
+    }
+  }
+}
+
 class HeddlecGgufTest : public HeddlecTest {
 protected:
   std::string write(const GgufBytes &bytes) const { return files.write("m.gguf", bytes.file()); }

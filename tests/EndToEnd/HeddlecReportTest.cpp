@@ -97,9 +97,10 @@ TEST_F(HeddlecReport, ShowsWhatFewerBitsChange) {
     }
     if (!rounding.empty()) {
       largest[precision] = rounding[0]["error"];
-      EXPECT_EQ(rounding[0]["stored"], precision == "bf16"   ? "bf16"
-                                       : precision == "int8" ? "i8, a scale for each row"
-                                                             : "i4, a scale for every 32");
+      EXPECT_EQ(rounding[0]["stored"],
+                precision == "bf16"   ? "bf16"
+                : precision == "int8" ? "i8, one scale for each row"
+                                      : "i4, one scale and code of zero for every 32 of a row");
     }
   }
   EXPECT_LT(largest["bf16"], 1.0 / 256);

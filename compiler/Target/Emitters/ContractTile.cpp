@@ -50,7 +50,7 @@ int64_t PanelLayout::unroll() const {
   const int64_t steps = arithmetic == dataflow::Arithmetic::F32 ? 4 : 8;
   // Codes of 4 bits have many short groups, and half of the bytes: a round is a group of 32.
   const int64_t longer = arithmetic == dataflow::Arithmetic::F32 ? 2 : 4;
-  return hasZeros() ? longer * steps : steps;
+  return hasHalves() ? longer * steps : steps;
 }
 
 int64_t PanelLayout::linesRead() const { return unroll() * rowBytes / kLineBytes; }
@@ -65,6 +65,9 @@ std::string PanelLayout::suffix() const {
   }
   if (quantized && !quantized.getScales().isF32()) {
     text += "x" + std::string(infoOf(elementTypeOf(quantized.getScales())).name);
+  }
+  if (hasMinimums()) {
+    text += "min";
   }
   if (quantized && quantized.getFull()) {
     text += "full";
@@ -104,31 +107,27 @@ GroupHead GroupHead::load(VectorCode &code, const PanelLayout &layout, Value hea
                           int64_t vectors) {
   GroupHead loaded;
   Type scales = layout.quantized.getScales();
-  Value zeros = code.bytesAt(head, code.integer(layout.columns * layout.quantized.getScaleBytes()));
+  Value after = code.bytesAt(head, code.integer(layout.columns * layout.quantized.getScaleBytes()));
   for (int64_t v = 0; v < vectors; ++v) {
     const int64_t column = first + v * code.lanes;
     loaded.scales.push_back(
         code.loadStored(code.storedAt(head, code.integer(column), scales), scales));
     if (layout.hasZeros()) {
-      loaded.zeros.push_back(loadZeros(code, zeros, column));
+      loaded.zeros.push_back(loadZeros(code, after, column));
+    } else if (layout.hasMinimums()) {
+      loaded.minimums.push_back(
+          code.loadStored(code.storedAt(after, code.integer(column), scales), scales));
     }
   }
   return loaded;
 }
 
-// Weights of step `inGroup` of a group in f32, for vector `v` of the columns from `first` on.
-static Value loadWeights(VectorCode &code, const PanelLayout &layout, const GroupHead &head,
-                         Value codes, Value inGroup, int64_t first, size_t v) {
-  Value column = code.integer(first + static_cast<int64_t>(v) * code.lanes);
-  if (!layout.hasZeros()) {
-    Value row = code.multiply(inGroup, layout.columns);
-    Value place = code.storedAt(codes, code.add(row, column), layout.element);
-    Value stored = code.loadStored(place, layout.element);
-    return head.scales.empty() ? stored : code.multiplyFloat(stored, head.scales[v]);
-  }
-  // Steps 2 i and 2 i + 1 are the halves of a row of bytes.
+// Codes of 4 bits of step `inGroup` of a group, in i32: steps 2 i and 2 i + 1 are the halves of a
+// row of bytes.
+static Value loadHalves(VectorCode &code, const PanelLayout &layout, Value codes, Value inGroup,
+                        Value column) {
   Value row = code.multiply(code.divide(inGroup, 2), layout.columns);
-  auto words = cast<VectorType>(head.zeros[v].getType());
+  auto words = VectorType::get({code.lanes}, code.i32);
   auto bytes = VectorType::get({code.lanes}, code.builder.getI8Type());
   Value loaded = LLVM::LoadOp::create(code.builder, code.location, bytes,
                                       code.bytesAt(codes, code.add(row, column)), /*alignment=*/1);
@@ -139,10 +138,30 @@ static Value loadWeights(VectorCode &code, const PanelLayout &layout, const Grou
   Value mask = arith::ConstantOp::create(code.builder, code.location,
                                          DenseElementsAttr::get(words, int32_t(0xF)));
   wide = arith::ShRUIOp::create(code.builder, code.location, wide, shift);
-  wide = arith::AndIOp::create(code.builder, code.location, wide, mask);
-  wide = arith::SubIOp::create(code.builder, code.location, wide, head.zeros[v]);
-  Value number = arith::SIToFPOp::create(code.builder, code.location, code.vector, wide);
-  return code.multiplyFloat(number, head.scales[v]);
+  return arith::AndIOp::create(code.builder, code.location, wide, mask);
+}
+
+// Weights of step `inGroup` of a group in f32, for vector `v` of the columns from `first` on.
+static Value loadWeights(VectorCode &code, const PanelLayout &layout, const GroupHead &head,
+                         Value codes, Value inGroup, int64_t first, size_t v) {
+  Value column = code.integer(first + static_cast<int64_t>(v) * code.lanes);
+  Value stored;
+  if (layout.hasHalves()) {
+    Value halves = loadHalves(code, layout, codes, inGroup, column);
+    if (layout.hasZeros()) {
+      halves = arith::SubIOp::create(code.builder, code.location, halves, head.zeros[v]);
+    }
+    stored = arith::SIToFPOp::create(code.builder, code.location, code.vector, halves);
+  } else {
+    Value row = code.multiply(inGroup, layout.columns);
+    stored = code.loadStored(code.storedAt(codes, code.add(row, column), layout.element),
+                             layout.element);
+  }
+  if (head.scales.empty()) {
+    return stored;
+  }
+  return layout.hasMinimums() ? code.fma(stored, head.scales[v], head.minimums[v])
+                              : code.multiplyFloat(stored, head.scales[v]);
 }
 
 void unpackPanel(VectorCode &code, const PanelLayout &layout, int64_t k, Value from, Value to) {

@@ -38,6 +38,9 @@ struct PanelLayout {
   }
 
   bool hasZeros() const { return quantized && quantized.hasZeros(); }
+  bool hasMinimums() const { return quantized && quantized.getMinimums(); }
+  /// Whether two rows of codes share bytes.
+  bool hasHalves() const { return quantized && quantized.hasHalves(); }
   int64_t panelBytes(int64_t k) const;
   /// Bytes of a group of steps and of what is before their codes.
   int64_t groupBytes() const { return headBytes + group * rowBytes; }
@@ -52,9 +55,9 @@ struct PanelLayout {
 };
 
 /// What columns of a panel have before the codes of a group, a vector of each for every one of
-/// columns: scales in f32 and, of codes of 4 bits, codes of zero in i32.
+/// columns: scales in f32 and, if the layout has them, codes of zero in i32 or minimums in f32.
 struct GroupHead {
-  llvm::SmallVector<mlir::Value> scales, zeros;
+  llvm::SmallVector<mlir::Value> scales, zeros, minimums;
 
   /// That of `vectors` vectors of columns from number `first` on.
   static GroupHead load(VectorCode &code, const PanelLayout &layout, mlir::Value head,

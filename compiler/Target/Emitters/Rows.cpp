@@ -52,7 +52,7 @@ namespace {
 /// A row of a table: its first element, and what they are multiplied with; null for 1.
 struct TableRow {
   Value elements, scale;
-  /// Where scales and codes of zero are, of codes that are not in panels.
+  /// Where scales are, and codes of zero or minimums, of codes that are not in panels.
   Value scales = {}, zeros = {};
 };
 
@@ -135,15 +135,18 @@ private:
   Value loadCodes(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
     Value group = code.divide(column, quantized.getGroupOf(type.getWidth()));
     Type scales = quantized.getScales();
-    Value scale =
-        code.broadcast(code.loadStoredScalar(code.storedAt(row.scales, group, scales), scales));
+    auto ofGroup = [&](Value numbers) {
+      return code.broadcast(code.loadStoredScalar(code.storedAt(numbers, group, scales), scales));
+    };
+    Value scale = ofGroup(row.scales);
     Value codes =
-        quantized.hasZeros()
+        quantized.hasHalves()
             ? loadHalves(code, row, group, column, valid)
             : code.loadStored(code.storedAt(row.elements, column, element), element, valid);
-    return code.multiplyFloat(codes, scale);
+    return quantized.getMinimums() ? code.fma(codes, scale, ofGroup(row.zeros))
+                                   : code.multiplyFloat(codes, scale);
   }
-  /// Codes of 4 bits, less the code of zero of their group. A column is even.
+  /// Codes of 4 bits in f32, less the code of zero of their group if it has one. A column is even.
   Value loadHalves(VectorCode &code, const TableRow &row, Value group, Value column,
                    int64_t valid) const {
     constexpr int64_t inByte = 2;
@@ -166,6 +169,16 @@ private:
     wide = vector::ShuffleOp::create(code.builder, code.location, wide, wide, places);
     wide = arith::ShRUIOp::create(code.builder, code.location, wide, constant(shifts));
     wide = arith::AndIOp::create(code.builder, code.location, wide, constant(mask));
+    if (quantized.hasZeros()) {
+      wide = arith::SubIOp::create(code.builder, code.location, wide, zeroOf(code, row, group));
+    }
+    return arith::SIToFPOp::create(code.builder, code.location, code.vector, wide);
+  }
+  /// The code of zero of a group, in all lanes.
+  static Value zeroOf(VectorCode &code, const TableRow &row, Value group) {
+    constexpr int64_t inByte = 2;
+    constexpr int32_t bits = 4, mask = 15;
+    auto words = VectorType::get({code.lanes}, code.i32);
     Value byte = LLVM::LoadOp::create(code.builder, code.location, code.builder.getI8Type(),
                                       code.bytesAt(row.zeros, code.divide(group, inByte)),
                                       /*alignment=*/1);
@@ -174,9 +187,9 @@ private:
                                           code.multiply(code.remainder(group, inByte), bits));
     zero = arith::ShRUIOp::create(code.builder, code.location, zero, shift);
     zero = vector::BroadcastOp::create(code.builder, code.location, words, zero);
-    zero = arith::AndIOp::create(code.builder, code.location, zero, constant(mask));
-    wide = arith::SubIOp::create(code.builder, code.location, wide, zero);
-    return arith::SIToFPOp::create(code.builder, code.location, code.vector, wide);
+    return arith::AndIOp::create(code.builder, code.location, zero,
+                                 arith::ConstantOp::create(code.builder, code.location,
+                                                           DenseElementsAttr::get(words, mask)));
   }
   /// The first `valid` of half as many bytes as a vector has lanes.
   static Value loadBytes(VectorCode &code, Value address, int64_t valid) {

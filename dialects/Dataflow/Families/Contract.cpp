@@ -71,7 +71,7 @@ LogicalResult ContractAttr::verifyOperands(EmitError emitError, FunctionType typ
     return success();
   }
   return emitError() << "expects weights whose rows, or every so many elements of them, a multiple "
-                        "of 4, share a scale, at most "
+                        "of 4, share a scale and no minimum, at most "
                      << transformer::mostIntegersInSum << " of them, for products of integers, got "
                      << weights;
 }

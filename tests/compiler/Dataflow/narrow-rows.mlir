@@ -12,6 +12,7 @@
 // REPORT-DAG: what="rows rounded to bf16, products of bf16", where=bf16
 // REPORT-DAG: reason="computed in f32: a product with chosen weights has no kernel for bf16", where=chosen_bf16
 // REPORT-DAG: reason="computed in f32: 6 elements share a scale, expected a multiple of 4 or the whole row, at most 65536", where=odd
+// REPORT-DAG: reason="computed in f32: groups have a minimum, expected a code of zero or none", where=least
 // REPORT-DAG: reason="computed in f32: 65537 elements share a scale, expected a multiple of 4 or the whole row, at most 65536", where=long
 // REPORT-DAG: reason="computed in f32: a product with chosen weights has no kernel for integers", where=chosen
 
@@ -51,6 +52,11 @@ dataflow.kernel @long : (!dataflow.buffer<[tokens, 65537], f32>, !dataflow.buffe
 ^bb0(%sum: f32):
   dataflow.yield %sum
 } loc("long")
+// CHECK: @least {{.*}} computes #dataflow.contract<n = 50, k = 42>
+dataflow.kernel @least : (!x, !dataflow.buffer<[50, 42], !transformer.quantized<i4, 8, f16, minimums>>) -> !y computes #dataflow.contract<n = 50, k = 42> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+} loc("least")
 // CHECK: @wide {{.*}} computes #dataflow.contract<n = 50, k = 42>
 dataflow.kernel @wide : (!x, !dataflow.buffer<[50, 42], f32>) -> !y computes #dataflow.contract<n = 50, k = 42> {
 ^bb0(%sum: f32):

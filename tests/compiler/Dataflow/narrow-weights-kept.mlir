@@ -11,12 +11,15 @@
 
 // REPORT-DAG: weight_bytes=5184, what="stored as the file has it: i4, one scale and code of zero for every 32 of a row", where=joined
 // REPORT-DAG: what="stored as the file has it: i8, one scale for each row", where=table
+// REPORT-DAG: weight_bytes=4992, what="stored as the file has it: i4, one scale and minimum for every 32 of a row", where=least
 // REPORT-DAG: reason="stored in f32: made of codes by 'scale'", where=scaled
 // REPORT-DAG: reason="stored in f32: rows of different codes are joined", where=mixed
 // REPORT-DAG: reason="stored in f32: rows with more than one scale are looked up", where=fine
 // REPORT4-DAG: what="stored as the file has it: i4, one scale and code of zero for every 32 of a row", where=joined
 // REPORT4-DAG: what="stored in i4, one scale and code of zero for every 32 of a row", where=scaled
 // REPORT4-DAG: reason="codes of the file are not kept: made of codes by 'scale'", where=scaled
+// Of as many bits, but products of integers take no minimums.
+// REPORT4-DAG: reason="codes of the file are not kept: the file has i4, one scale and minimum for every 32 of a row", where=least
 // INT8: reason="codes of the file are not kept: the file has i4, one scale and code of zero for every 32 of a row", where=joined
 // INT8: transformer.parameter @joined.i8 : tensor<24x64x!transformer.quantized<i8, row>> = {{ *}}convert(@joined)
 
@@ -43,6 +46,9 @@ transformer.parameter @table.codes : tensor<30x64x!transformer.quantized<i8, row
 transformer.parameter @table : tensor<30x64xf32> = convert(@table.codes) loc("table")
 transformer.parameter @fine.codes : tensor<30x64x!transformer.quantized<i8, 8>> from "fine" loc("fine")
 transformer.parameter @fine : tensor<30x64xf32> = convert(@fine.codes) loc("fine")
+
+transformer.parameter @least.codes : tensor<24x64x!transformer.quantized<i4, 32, minimums>> from "least" loc("least")
+transformer.parameter @least : tensor<24x64xf32> = convert(@least.codes) loc("least")
 
 // CHECK-DAG: transformer.parameter @half.codes : tensor<12x64x!transformer.quantized<i4, 32, f16>> = {{ *}}rows(@b.codes, 12)
 // CHECK-DAG: transformer.parameter @joined.codes : tensor<24x64x!transformer.quantized<i4, 32, f16>> = {{ *}}concat(@a.codes, @half.again.codes)
@@ -75,20 +81,29 @@ dataflow.kernel @of_mixed : (!x, !w) -> !y computes #dataflow.contract<n = 24, k
   dataflow.yield %sum
 }
 
+// CHECK: dataflow.kernel @of_least : ({{.*}}, !dataflow.buffer<[24, 64], !transformer.quantized<i4, 32, minimums>>)
+// INT4: dataflow.kernel @of_least : ({{.*}}, !dataflow.buffer<[24, 64], !transformer.quantized<i4, 32, bf16>>)
+dataflow.kernel @of_least : (!x, !w) -> !y computes #dataflow.contract<n = 24, k = 64> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+
 // CHECK-LABEL: dataflow.graph @encode
 // CHECK-DAG: dataflow.parameter @table.codes
 // CHECK-DAG: dataflow.parameter @joined.codes
 // CHECK-DAG: dataflow.parameter @scaled : !dataflow.buffer<[24, 64], f32>
-dataflow.graph @encode(%ids: !ids {dataflow.name = "ids", dataflow.limit = 30 : i64}) -> (!y {dataflow.name = "j"}, !y {dataflow.name = "s"}, !y {dataflow.name = "m"}, !x {dataflow.name = "f"}) attributes {max_length = 16 : i64} {
+dataflow.graph @encode(%ids: !ids {dataflow.name = "ids", dataflow.limit = 30 : i64}) -> (!y {dataflow.name = "j"}, !y {dataflow.name = "s"}, !y {dataflow.name = "m"}, !y {dataflow.name = "l"}, !x {dataflow.name = "f"}) attributes {max_length = 16 : i64} {
   %t = dataflow.parameter @table : !t
   %f = dataflow.parameter @fine : !t
   %j = dataflow.parameter @joined : !w
   %s = dataflow.parameter @scaled : !w
   %m = dataflow.parameter @mixed : !w
+  %l = dataflow.parameter @least : !w
   %x = dataflow.dispatch @gather(%ids, %t) : (!ids, !t) -> !x
   %u = dataflow.dispatch @gather_fine(%ids, %f) : (!ids, !t) -> !x
   %0 = dataflow.dispatch @of_joined(%x, %j) : (!x, !w) -> !y
   %1 = dataflow.dispatch @of_scaled(%x, %s) : (!x, !w) -> !y
   %2 = dataflow.dispatch @of_mixed(%x, %m) : (!x, !w) -> !y
-  dataflow.output %0, %1, %2, %u : !y, !y, !y, !x
+  %3 = dataflow.dispatch @of_least(%x, %l) : (!x, !w) -> !y
+  dataflow.output %0, %1, %2, %3, %u : !y, !y, !y, !y, !x
 }

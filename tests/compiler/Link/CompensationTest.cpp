@@ -190,10 +190,10 @@ TEST_P(CompensationSizes, AreThoseOfThePaper) {
       after += errorOf(matrix, its, row, chosen);
     }
   }
-  EXPECT_TRUE(std::ranges::equal(chosen.allCodes(), expected.allCodes()));
-  EXPECT_FALSE(std::ranges::equal(chosen.allCodes(), nearest.allCodes()));
-  EXPECT_TRUE(std::ranges::equal(chosen.allScales(), nearest.allScales()));
-  EXPECT_TRUE(std::ranges::equal(chosen.allZeros(), nearest.allZeros()));
+  EXPECT_TRUE(std::ranges::equal(chosen.all().codes, expected.all().codes));
+  EXPECT_FALSE(std::ranges::equal(chosen.all().codes, nearest.all().codes));
+  EXPECT_TRUE(std::ranges::equal(chosen.all().scales, nearest.all().scales));
+  EXPECT_TRUE(std::ranges::equal(chosen.all().zeros, nearest.all().zeros));
   EXPECT_NEAR(gain->nearest, before, 1e-6 * before);
   EXPECT_NEAR(gain->chosen, after, 1e-6 * before);
   EXPECT_LT(gain->remaining(), 0.8);
@@ -211,7 +211,7 @@ TEST(CompensationTest, RowsThatAreNeverMultipliedAreRoundedToTheNearest) {
   QuantizedValues chosen = nearest;
   const Result<CompensationGain> gain = compensate(matrix, moments, chosen);
   ASSERT_TRUE(gain.ok()) << gain.status().message();
-  EXPECT_TRUE(std::ranges::equal(chosen.allCodes(), nearest.allCodes()));
+  EXPECT_TRUE(std::ranges::equal(chosen.all().codes, nearest.all().codes));
   EXPECT_EQ(gain->remaining(), 1);
 }
 
@@ -226,7 +226,7 @@ TEST(CompensationTest, ColumnsOfZeros) {
   QuantizedValues chosen(matrix, quantizedType(4, 8), k), expected = chosen;
   ASSERT_TRUE(compensate(matrix, moments, chosen).ok());
   chooseAsInPaper(matrix, moments, 0, 4, expected);
-  EXPECT_TRUE(std::ranges::equal(chosen.allCodes(), expected.allCodes()));
+  EXPECT_TRUE(std::ranges::equal(chosen.all().codes, expected.all().codes));
 }
 
 // What is wrong with a checkpoint shows in its row, and in no other.
@@ -244,7 +244,7 @@ TEST(CompensationTest, RowsWithAnInfiniteElementStayAsTheyAre) {
   EXPECT_TRUE(std::isfinite(gain->chosen));
   for (int64_t i = 0; i < 3 * k; ++i) {
     const QuantizedValues &expected = i / k == 1 ? nearest : sound;
-    EXPECT_EQ(chosen.allCodes()[i], expected.allCodes()[i]) << i;
+    EXPECT_EQ(chosen.all().codes[i], expected.all().codes[i]) << i;
   }
 }
 

@@ -30,6 +30,13 @@ transformer::QuantizedType quantizedType(unsigned bits, int64_t group, Type scal
                                          scales ? scales : Float32Type::get(context));
 }
 
+/// The same with minimums.
+transformer::QuantizedType typeWithMinimums(unsigned bits, int64_t group, Type scales) {
+  MLIRContext *context = &loadedContext();
+  return transformer::QuantizedType::get(context, IntegerType::get(context, bits), group, scales,
+                                         /*minimums=*/true, /*full=*/false);
+}
+
 /// Values as codes and scales.
 QuantizedValues quantize(const std::vector<float> &values, int64_t columns, int64_t group) {
   return {values, quantizedType(8, group), columns};
@@ -119,7 +126,7 @@ TEST(QuantizedValuesTest, PanelsOf4BitsShareBytes) {
     scales.push_back(static_cast<float>(i + 1));
     zeros.push_back(static_cast<int8_t>(15 - i));
   }
-  const QuantizedValues quantized(codes, scales, zeros, quantizedType(4, 16), columns);
+  const QuantizedValues quantized({codes, scales, zeros, {}}, quantizedType(4, 16), columns);
   const auto halfAt = [](const std::vector<std::byte> &bytes, size_t byte, bool isUpper) {
     return static_cast<int>(bytes[byte]) >> (isUpper ? 4 : 0) & 0xF;
   };
@@ -142,6 +149,61 @@ TEST(QuantizedValuesTest, PanelsOf4BitsShareBytes) {
                   exists && k < columns ? codes[row * columns + k] : 0)
             << together << " " << row << " " << k;
       }
+    }
+  }
+}
+
+/// Two rows of five elements in groups of four, with minimums of both signs.
+CodeRows rowsWithMinimums() {
+  return {{0, 1, 14, 15, 7, 3, 2, 1, 0, 15}, {0.5F, 2, -1, 0}, {}, {-3, 0.25F, 10, 5}};
+}
+
+// Scales, minimums, then codes, of 8 bits one in a byte.
+TEST(QuantizedValuesTest, RowsHaveMinimums) {
+  Type f32 = Float32Type::get(&loadedContext());
+  const QuantizedValues quantized(rowsWithMinimums(), typeWithMinimums(8, 4, f32), 5);
+  const std::vector<float> values = {-3, -2.5F, 4, 4.5F, 14.25F, 7, 8, 9, 10, 5};
+  EXPECT_EQ(quantized.widen(), values);
+  for (int64_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(quantized.valueOf(i / 5, i % 5), values[i]);
+  }
+  const std::vector<std::byte> rows = quantized.rows();
+  ASSERT_EQ(rows.size(), 2U * (8 + 8 + 8));
+  const CodeRows all = rowsWithMinimums();
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(floatAt(rows, i / 2 * 24 + i % 2 * 4), all.scales[i]);
+    EXPECT_EQ(floatAt(rows, i / 2 * 24 + 8 + i % 2 * 4), all.minimums[i]);
+  }
+  for (size_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(static_cast<int8_t>(rows[i / 5 * 24 + 16 + i % 5]), all.codes[i]);
+  }
+}
+
+// What rows are cut from and joined to keeps minimums; three columns of a panel have them behind
+// their scales, filled up to 16 bytes before codes of 4 bits.
+TEST(QuantizedValuesTest, PanelsHaveMinimums) {
+  Type f16 = Float16Type::get(&loadedContext());
+  CodeRows four = rowsWithMinimums();
+  four.codes.resize(16, 9);
+  const QuantizedValues two({four.codes, {0.5F, -1}, {}, {-3, 10}}, typeWithMinimums(4, 8, f16), 8);
+  QuantizedValues joined = two.rowsFrom(1, 1);
+  joined.append(two);
+  EXPECT_EQ(joined.all().minimums, (std::vector<float>{10, -3, 10}));
+  EXPECT_EQ(joined.all().scales, (std::vector<float>{-1, 0.5F, -1}));
+  const std::vector<std::byte> panels = joined.packed(/*panelColumns=*/3, /*groups=*/1);
+  ASSERT_EQ(panels.size(), 16U + 8 * 3 / 2);
+  const auto halfAt = [&](size_t byte) {
+    return static_cast<int>(panels[byte]) | static_cast<int>(panels[byte + 1]) << 8;
+  };
+  // -1, 0.5 and -1, then 10, -3 and 10.
+  const std::vector<int> head = {0xBC00, 0x3800, 0xBC00, 0x4900, 0xC200, 0x4900, 0, 0};
+  for (size_t i = 0; i < head.size(); ++i) {
+    EXPECT_EQ(halfAt(2 * i), head[i]) << i;
+  }
+  for (int64_t row = 0; row < 3; ++row) {
+    for (int64_t k = 0; k < 8; ++k) {
+      const auto byte = static_cast<int>(panels[16 + k / 2 * 3 + row]);
+      EXPECT_EQ(byte >> (k % 2 * 4) & 0xF, joined.all().codes[row * 8 + k]);
     }
   }
 }

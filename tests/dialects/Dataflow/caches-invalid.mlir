@@ -43,6 +43,11 @@ func.func private @cache_c3_zeros(!dataflow.cache<[64], !transformer.quantized<i
 
 // -----
 
+// expected-error@+1 {{expects codes of i8 with a scale in f32 for as many elements as divide the width 64, got '!transformer.quantized<i8, 32, minimums>'}}
+func.func private @cache_c3_minimums(!dataflow.cache<[64], !transformer.quantized<i8, 32, minimums>, keys>)
+
+// -----
+
 // expected-error@+1 {{expects a state of numbers, got '!transformer.quantized<i8, 64>'}}
 func.func private @state_c2_codes(!dataflow.state<[64], !transformer.quantized<i8, 64>>)
 

@@ -279,7 +279,7 @@ dataflow.kernel @kernel_c5 : () -> !rows computes #dataflow.gather<width = 384, 
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects weights whose rows, or every so many elements of them, a multiple of 4, share a scale, at most 65536 of them, for products of integers, got '!dataflow.buffer<[100, 64], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects weights whose rows, or every so many elements of them, a multiple of 4, share a scale and no minimum, at most 65536 of them, for products of integers, got '!dataflow.buffer<[100, 64], f32>'}}
 dataflow.kernel @integers_of_f32 : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[100, 64], f32>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, arithmetic = integers> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -287,7 +287,7 @@ dataflow.kernel @integers_of_f32 : (!dataflow.buffer<[tokens, 64], f32>, !datafl
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op expects weights whose rows, or every so many elements of them, a multiple of 4, share a scale, at most 65536 of them, for products of integers, got '!dataflow.buffer<[100, 64], !transformer.quantized<i8, 6>>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects weights whose rows, or every so many elements of them, a multiple of 4, share a scale and no minimum, at most 65536 of them, for products of integers, got '!dataflow.buffer<[100, 64], !transformer.quantized<i8, 6>>'}}
 dataflow.kernel @integers_of_sixes : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[100, 64], !transformer.quantized<i8, 6>>) -> !dataflow.buffer<[tokens, 100], f32> computes #dataflow.contract<n = 100, k = 64, arithmetic = integers> {
 ^bb0(%x: f32):
   dataflow.yield %x

@@ -21,6 +21,11 @@ func.func private @cache_c2_zeros(!transformer.cache<512, !transformer.quantized
 
 // -----
 
+// expected-error@+1 {{expects a cache that keeps f32, bf16 or codes of i8 with scales in f32, got '!transformer.quantized<i8, 64, minimums>'}}
+func.func private @cache_c2_minimums(!transformer.cache<512, !transformer.quantized<i8, 64, minimums>>)
+
+// -----
+
 // expected-error@+1 {{expects a scale for as many elements as divide the width 512, got 48}}
 func.func private @cache_c3(!transformer.cache<512, !transformer.quantized<i8, 48>>)
 

@@ -419,8 +419,38 @@ func.func private @quantized_c4(tensor<6x!transformer.quantized<i4, 32, f16, ful
 
 // -----
 
-// expected-error@+1 {{expects 'full' or '>'}}
+// expected-error@+1 {{expects 'minimums', 'full' or '>'}}
 func.func private @scales_twice(tensor<6x!transformer.quantized<i8, 32, f16, f16>>)
+
+// -----
+
+// expected-error@+1 {{expects 'full' or '>'}}
+func.func private @minimums_twice(tensor<6x!transformer.quantized<i8, 32, f16, minimums, minimums>>)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects elements without minimums of 'convert', got 'tensor<6x40x!transformer.quantized<i4, 32, minimums>>'}}
+transformer.parameter @parameter_c8_minimums : tensor<6x40x!transformer.quantized<i4, 32, minimums>> = convert(@a)
+
+// -----
+
+transformer.parameter @a : tensor<6x40xf32> from "a"
+transformer.parameter @m : tensor<40x40xf32> from "m"
+// expected-error@+1 {{'transformer.parameter' op expects elements without minimums of 'compensate', got 'tensor<6x40x!transformer.quantized<i8, 8, minimums>>'}}
+transformer.parameter @parameter_c8_compensate_minimums : tensor<6x40x!transformer.quantized<i8, 8, minimums>> = compensate(@a, @m)
+
+// -----
+
+transformer.parameter @codes : tensor<6x64x!transformer.quantized<i4, 32, f16, minimums>> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects rows of '!transformer.quantized<i4, 32, f16>' of 'rows', as long as its own, got 'tensor<6x64x!transformer.quantized<i4, 32, f16, minimums>>'}}
+transformer.parameter @parameter_c8_other_minimums : tensor<2x64x!transformer.quantized<i4, 32, f16>> = rows(@codes, 1)
+
+// -----
+
+transformer.parameter @codes : tensor<6x64x!transformer.quantized<i8, 32, minimums>> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects operands that 'pack' takes, got shapes 6x64 for 1x3840}}
+transformer.parameter @packed_minimums_by_4 : tensor<1x3840xi8> = pack(@codes, 48, 1, 4)
 
 // -----
 

@@ -106,6 +106,15 @@ transformer.parameter @some.codes : tensor<8x64x!transformer.quantized<i8, row>>
 transformer.parameter @both.codes : tensor<16x64x!transformer.quantized<i8, row, full>> = concat(@full.codes, @some.codes)
 // CHECK: transformer.parameter @last.codes : tensor<4x64x!transformer.quantized<i8, row, full>> = rows(@both.codes, 12)
 transformer.parameter @last.codes : tensor<4x64x!transformer.quantized<i8, row, full>> = rows(@both.codes, 12)
+// CHECK: transformer.parameter @least.codes : tensor<8x64x!transformer.quantized<i4, 32, f16, minimums>> from "least"
+transformer.parameter @least.codes : tensor<8x64x!transformer.quantized<i4, 32, f16, minimums>> from "least"
+// CHECK: transformer.parameter @least.row : tensor<8x64x!transformer.quantized<i8, row, minimums, full>> from "least.row"
+transformer.parameter @least.row : tensor<8x64x!transformer.quantized<i8, row, minimums, full>> from "least.row"
+// CHECK: transformer.parameter @least : tensor<8x64xf32> = convert(@least.codes)
+transformer.parameter @least : tensor<8x64xf32> = convert(@least.codes)
+// Two scales and two minimums of 48 columns before 32 codes, in halves.
+// CHECK: transformer.parameter @least.packed : tensor<1x1920xi8> = pack(@least.codes, 48)
+transformer.parameter @least.packed : tensor<1x1920xi8> = pack(@least.codes, 48)
 // CHECK: transformer.parameter @out.nearest : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = convert(@out.weight)
 transformer.parameter @out.nearest : tensor<384x384x!transformer.quantized<i4, 32, bf16>> = convert(@out.weight)
 // CHECK: transformer.parameter @out.halves : tensor<8x10752xi8> = pack(@out.nearest, 48, 1, 4)

@@ -8,6 +8,8 @@
 #include "tests/Fuzzing/ScratchFolder.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <string>
 
 using namespace heddle;
@@ -36,6 +38,24 @@ static void checkTensor(const GgufTensor &tensor, std::span<const std::byte> fil
   }
 }
 
+/// What codes, scales and minimums of a tensor stand for is what it is converted to, bit for bit.
+static void checkCodes(const Checkpoint &checkpoint, const std::string &name) {
+  const StoredTensor &tensor = *checkpoint.find(name);
+  if (!tensor.codes) {
+    return;
+  }
+  const int64_t rows = tensor.codes->rows();
+  const CodeRows all = tensor.codes->read(0, rows);
+  require(static_cast<int64_t>(all.scales.size()) == rows * tensor.codes->groups());
+  std::vector<float> kept(all.codes.size()), converted(all.codes.size());
+  tensor.codes->widen(0, rows, kept);
+  require(checkpoint.readF32(name, converted).ok());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    require(std::bit_cast<uint32_t>(kept[i]) == std::bit_cast<uint32_t>(converted[i]) ||
+            (std::isnan(kept[i]) && std::isnan(converted[i])));
+  }
+}
+
 /// The file as a model, through a file of its own.
 static void checkModel(std::span<const std::byte> file) {
   static const fuzzing::ScratchFolder folder;
@@ -43,6 +63,9 @@ static void checkModel(std::span<const std::byte> file) {
   const std::string path = folder.path("m.gguf");
   Result<Checkpoint> checkpoint = Checkpoint::open(path);
   require(checkpoint.ok());
+  for (const std::string &name : checkpoint->names()) {
+    checkCodes(*checkpoint, name);
+  }
   const Result<GgufModel> model = readGgufModel(*checkpoint->gguf());
   if (!model.ok()) {
     require(model.status().message().starts_with(path + ": "));
