@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads "post_processor" of a tokenizer.json. Every kind becomes one list: fixed tokens, with the
-/// text among them.
+/// Reads "post_processor" of a tokenizer.json. Every kind becomes two lists: fixed tokens with the
+/// text among them, and with the two texts of a pair.
 #include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"
@@ -25,11 +25,13 @@ public:
                  std::string_view where)
       : vocabulary(vocabulary), addedTokens(addedTokens), where(where) {}
 
-  Result<std::vector<TemplatePiece>> readPieces(const nlohmann::json &processor);
-  Result<std::vector<TemplatePiece>> readBert(const nlohmann::json &processor) const;
+  Result<ImportedTemplate> readTemplates(const nlohmann::json &processor);
+  Result<ImportedTemplate> readBert(const nlohmann::json &processor, bool isRoberta) const;
 
 private:
-  Status addPiece(const nlohmann::json &piece, const nlohmann::json &specials, size_t index);
+  Result<std::vector<TemplatePiece>> readPieces(const nlohmann::json &processor, const char *key);
+  Status addPiece(const nlohmann::json &piece, const nlohmann::json &specials,
+                  std::string_view place, bool isPair);
   Status addSpecial(const Config &piece, const nlohmann::json &specials);
   Result<uint32_t> knownId(const nlohmann::json &id, std::string_view what) const;
 
@@ -80,8 +82,7 @@ Status TemplateReader::addSpecial(const Config &piece, const nlohmann::json &spe
 }
 
 Status TemplateReader::addPiece(const nlohmann::json &piece, const nlohmann::json &specials,
-                                size_t index) {
-  const std::string place = fmt::format("{}: item {} of \"single\"", where, index + 1);
+                                std::string_view place, bool isPair) {
   const bool known = piece.is_object() && piece.size() == 1 &&
                      (piece.contains("SpecialToken") || piece.contains("Sequence"));
   if (!known) {
@@ -89,26 +90,29 @@ Status TemplateReader::addPiece(const nlohmann::json &piece, const nlohmann::jso
         InvalidArgument,
         fmt::format("{} is {}, expected a SpecialToken or a Sequence", place, describeJson(piece)));
   }
-  HEDDLE_ASSIGN(const Config item, Config::fromJson(piece, place));
+  HEDDLE_ASSIGN(const Config item, Config::fromJson(piece, std::string(place)));
   if (item.has("SpecialToken")) {
     HEDDLE_ASSIGN(const Config special, item.object("SpecialToken"));
     return addSpecial(special, specials);
   }
   HEDDLE_ASSIGN(const Config sequence, item.object("Sequence"));
   // B is the second text of a pair.
-  HEDDLE_ASSIGN(const std::string id, sequence.oneOf("id", {"A"}));
+  HEDDLE_ASSIGN(const std::string id,
+                isPair ? sequence.oneOf("id", {"A", "B"}) : sequence.oneOf("id", {"A"}));
   HEDDLE_ASSIGN(const int64_t typeId, sequence.integerOr("type_id", 0, largestTokenId, 0));
-  pieces.emplace_back(TemplatePieceKind::Text, 0, static_cast<uint32_t>(typeId));
+  pieces.emplace_back(id == "A" ? TemplatePieceKind::Text : TemplatePieceKind::SecondText, 0,
+                      static_cast<uint32_t>(typeId));
   return {};
 }
 
-Result<std::vector<TemplatePiece>> TemplateReader::readPieces(const nlohmann::json &processor) {
-  const nlohmann::json none;
-  const auto single = processor.find("single");
-  if (single == processor.end() || !single->is_array()) {
+/// The list of a key: "single", or "pair" with two texts.
+Result<std::vector<TemplatePiece>> TemplateReader::readPieces(const nlohmann::json &processor,
+                                                              const char *key) {
+  const auto list = processor.find(key);
+  if (list == processor.end() || !list->is_array()) {
     return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: \"single\" is {}, expected a list", where,
-                                    single == processor.end() ? "missing" : describeJson(*single)));
+                        fmt::format("{}: \"{}\" is {}, expected a list", where, key,
+                                    list == processor.end() ? "missing" : describeJson(*list)));
   }
   const auto specials = processor.find("special_tokens");
   if (specials == processor.end() || !specials->is_object()) {
@@ -117,22 +121,45 @@ Result<std::vector<TemplatePiece>> TemplateReader::readPieces(const nlohmann::js
         fmt::format("{}: \"special_tokens\" is {}, expected an object", where,
                     specials == processor.end() ? "missing" : describeJson(*specials)));
   }
-  for (size_t i = 0; i < single->size(); ++i) {
-    HEDDLE_TRY(addPiece((*single)[i], *specials, i));
+  pieces.clear();
+  const bool isPair = std::string_view(key) == "pair";
+  for (size_t i = 0; i < list->size(); ++i) {
+    const std::string place = fmt::format("{}: item {} of \"{}\"", where, i + 1, key);
+    HEDDLE_TRY(addPiece((*list)[i], *specials, place, isPair));
   }
-  const auto texts = std::count_if(pieces.begin(), pieces.end(), [](const TemplatePiece &piece) {
-    return piece.kind() == TemplatePieceKind::Text;
-  });
-  if (texts != 1) {
-    return HEDDLE_ERROR(
-        InvalidArgument,
-        fmt::format("{}: the template contains the text {} times, expected once", where, texts));
+  for (const auto kind : {TemplatePieceKind::Text, TemplatePieceKind::SecondText}) {
+    if (kind == TemplatePieceKind::SecondText && !isPair) {
+      continue;
+    }
+    const auto texts =
+        std::count_if(pieces.begin(), pieces.end(),
+                      [kind](const TemplatePiece &piece) { return piece.kind() == kind; });
+    if (texts != 1) {
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("{}: the template{} contains {} {} times, expected once", where,
+                      isPair ? " of pairs" : "",
+                      isPair ? (kind == TemplatePieceKind::Text ? "A" : "B") : "the text", texts));
+    }
   }
   return std::move(pieces);
 }
 
-Result<std::vector<TemplatePiece>> TemplateReader::readBert(const nlohmann::json &processor) const {
-  std::vector<TemplatePiece> result;
+Result<ImportedTemplate> TemplateReader::readTemplates(const nlohmann::json &processor) {
+  ImportedTemplate result;
+  HEDDLE_ASSIGN(result.single, readPieces(processor, "single"));
+  const auto pair = processor.find("pair");
+  if (pair != processor.end() && !pair->empty()) {
+    HEDDLE_ASSIGN(result.pair, readPieces(processor, "pair"));
+  }
+  return result;
+}
+
+/// BERT: [CLS] A [SEP] B [SEP], the second text and its [SEP] being of type 1. RoBERTa has one
+/// type, and two separators between the texts.
+Result<ImportedTemplate> TemplateReader::readBert(const nlohmann::json &processor,
+                                                  bool isRoberta) const {
+  std::vector<uint32_t> ids;
   for (const char *const key : {"cls", "sep"}) {
     const auto token = processor.find(key);
     if (token == processor.end() || !token->is_array() || token->size() != 2) {
@@ -142,22 +169,29 @@ Result<std::vector<TemplatePiece>> TemplateReader::readBert(const nlohmann::json
                                       token == processor.end() ? "missing" : describeJson(*token)));
     }
     HEDDLE_ASSIGN(const uint32_t id, knownId((*token)[1], quote(key)));
-    result.emplace_back(TemplatePieceKind::Token, id, 0);
+    ids.push_back(id);
   }
-  result.insert(result.begin() + 1, TemplatePiece(TemplatePieceKind::Text, 0, 0));
+  using Kind = TemplatePieceKind;
+  const uint32_t second = isRoberta ? 0 : 1;
+  ImportedTemplate result;
+  result.single = {{Kind::Token, ids[0], 0}, {Kind::Text, 0, 0}, {Kind::Token, ids[1], 0}};
+  result.pair = result.single;
+  if (isRoberta) {
+    result.pair.emplace_back(Kind::Token, ids[1], 0);
+  }
+  result.pair.emplace_back(Kind::SecondText, 0, second);
+  result.pair.emplace_back(Kind::Token, ids[1], second);
   return result;
 }
 
-static std::vector<TemplatePiece> textAlone() {
-  return {TemplatePiece(TemplatePieceKind::Text, 0, 0)};
-}
+static ImportedTemplate textAlone() { return {{TemplatePiece(TemplatePieceKind::Text, 0, 0)}, {}}; }
 
-static Result<std::vector<TemplatePiece>>
-readProcessor(const nlohmann::json &processor, TemplateReader reader, std::string_view place);
+static Result<ImportedTemplate> readProcessor(const nlohmann::json &processor,
+                                              TemplateReader reader, std::string_view place);
 
 /// A sequence of post-processors, of which at most one adds tokens.
-static Result<std::vector<TemplatePiece>>
-readSequence(const nlohmann::json &sequence, const TemplateReader &reader, std::string_view place) {
+static Result<ImportedTemplate> readSequence(const nlohmann::json &sequence,
+                                             const TemplateReader &reader, std::string_view place) {
   const auto processors = sequence.find("processors");
   if (processors == sequence.end() || !processors->is_array()) {
     return HEDDLE_ERROR(
@@ -165,21 +199,23 @@ readSequence(const nlohmann::json &sequence, const TemplateReader &reader, std::
         fmt::format("{}: \"processors\" is {}, expected a list", place,
                     processors == sequence.end() ? "missing" : describeJson(*processors)));
   }
-  std::vector<TemplatePiece> result = textAlone();
+  ImportedTemplate result = textAlone();
   for (const nlohmann::json &processor : *processors) {
-    HEDDLE_ASSIGN(std::vector<TemplatePiece> pieces, readProcessor(processor, reader, place));
-    if (pieces.size() > 1 && result.size() > 1) {
+    HEDDLE_ASSIGN(ImportedTemplate pieces, readProcessor(processor, reader, place));
+    if (pieces.single.size() > 1 && result.single.size() > 1) {
       return HEDDLE_ERROR(
           InvalidArgument,
           fmt::format("{}: two of \"processors\" add tokens, expected at most one", place));
     }
-    result = pieces.size() > 1 ? std::move(pieces) : std::move(result);
+    if (pieces.single.size() > 1 || (result.single.size() == 1 && !pieces.pair.empty())) {
+      result = std::move(pieces);
+    }
   }
   return result;
 }
 
-static Result<std::vector<TemplatePiece>>
-readProcessor(const nlohmann::json &processor, TemplateReader reader, std::string_view place) {
+static Result<ImportedTemplate> readProcessor(const nlohmann::json &processor,
+                                              TemplateReader reader, std::string_view place) {
   HEDDLE_ASSIGN(const Config config, Config::fromJson(processor, std::string(place)));
   HEDDLE_ASSIGN(const std::string type,
                 config.oneOf("type", {"BertProcessing", "RobertaProcessing", "TemplateProcessing",
@@ -191,13 +227,14 @@ readProcessor(const nlohmann::json &processor, TemplateReader reader, std::strin
   if (type == "Sequence") {
     return readSequence(processor, reader, place);
   }
-  return type == "TemplateProcessing" ? reader.readPieces(processor) : reader.readBert(processor);
+  return type == "TemplateProcessing" ? reader.readTemplates(processor)
+                                      : reader.readBert(processor, type == "RobertaProcessing");
 }
 
-Result<std::vector<TemplatePiece>> readTemplate(const nlohmann::json &tokenizer,
-                                                const VocabularyTable &vocabulary,
-                                                const std::vector<ImportedToken> &addedTokens,
-                                                std::string_view where) {
+Result<ImportedTemplate> readTemplate(const nlohmann::json &tokenizer,
+                                      const VocabularyTable &vocabulary,
+                                      const std::vector<ImportedToken> &addedTokens,
+                                      std::string_view where) {
   const auto processor = tokenizer.find("post_processor");
   if (processor == tokenizer.end() || processor->is_null()) {
     return textAlone();

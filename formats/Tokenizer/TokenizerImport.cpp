@@ -169,20 +169,24 @@ packTokenizer(FlatBufferBuilder &builder, const nlohmann::json &tokenizer, std::
   HEDDLE_ASSIGN(const auto packedModel, packModel(builder, model));
   HEDDLE_ASSIGN(const std::vector<ImportedToken> added,
                 readAddedTokens(tokenizer, model.vocabulary, where));
-  HEDDLE_ASSIGN(const std::vector<manifest::TemplatePiece> pieces,
+  HEDDLE_ASSIGN(const ImportedTemplate pieces,
                 readTemplate(tokenizer, model.vocabulary, added, where));
   HEDDLE_ASSIGN(const Truncation truncation, readTruncation(tokenizer, where));
-  HEDDLE_ASSIGN(const uint32_t length,
-                chooseLength(truncation, {maxLength, modelLength}, pieces.size() - 1, where));
+  HEDDLE_ASSIGN(const uint32_t length, chooseLength(truncation, {maxLength, modelLength},
+                                                    pieces.single.size() - 1, where));
   HEDDLE_ASSIGN(const auto normalizer, packNormalizer(builder, tokenizer, where));
   HEDDLE_ASSIGN(const auto preTokenizer, packPreTokenizer(builder, tokenizer, where));
   HEDDLE_ASSIGN(const auto decoder, packDecoder(builder, tokenizer, where));
   const auto packedAdded = packAddedTokens(builder, added);
-  const auto packedTemplate = builder.CreateVectorOfStructs(pieces);
+  const auto packedTemplate = builder.CreateVectorOfStructs(pieces.single);
+  const auto packedPair =
+      pieces.pair.empty()
+          ? flatbuffers::Offset<flatbuffers::Vector<const manifest::TemplatePiece *>>()
+          : builder.CreateVectorOfStructs(pieces.pair);
   return manifest::CreateTokenizer(builder, packedAdded, normalizer.kind, normalizer.offset,
                                    preTokenizer.kind, preTokenizer.offset, packedModel.kind,
                                    packedModel.offset, packedTemplate, decoder.kind, decoder.offset,
-                                   length, truncation.left);
+                                   length, truncation.left, packedPair);
 }
 
 } // namespace heddle

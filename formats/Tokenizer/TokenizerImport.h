@@ -102,11 +102,19 @@ Result<Member<manifest::Decoder>> packDecoder(flatbuffers::FlatBufferBuilder &bu
                                               const nlohmann::json &tokenizer,
                                               std::string_view where);
 
-/// Reads "post_processor", the template around the ids of one text: TemplateProcessing,
-/// BertProcessing, RobertaProcessing, a Sequence with one of them, or none.
-Result<std::vector<manifest::TemplatePiece>>
-readTemplate(const nlohmann::json &tokenizer, const VocabularyTable &vocabulary,
-             const std::vector<ImportedToken> &addedTokens, std::string_view where);
+/// The templates around the ids of one text, and of a pair of texts: empty if the file says nothing
+/// about pairs.
+struct ImportedTemplate {
+  std::vector<manifest::TemplatePiece> single;
+  std::vector<manifest::TemplatePiece> pair;
+};
+
+/// Reads "post_processor": TemplateProcessing, BertProcessing, RobertaProcessing, a Sequence with
+/// one of them, or none.
+Result<ImportedTemplate> readTemplate(const nlohmann::json &tokenizer,
+                                      const VocabularyTable &vocabulary,
+                                      const std::vector<ImportedToken> &addedTokens,
+                                      std::string_view where);
 
 /// The model's settings without its lists, which are too large to copy.
 struct ImportedModelPart {

@@ -68,8 +68,16 @@ void appendBytes(std::string_view text, std::string &bytes) {
   }
 }
 
-/// The length of the incomplete character at the beginning of the bytes.
-static size_t brokenLength(std::string_view bytes) {
+namespace {
+/// A character that is broken: the bytes that it has, and how many its first byte asks for.
+struct BrokenCharacter {
+  size_t length;
+  size_t wanted;
+};
+} // namespace
+
+/// The incomplete character at the beginning of the bytes.
+static BrokenCharacter brokenCharacter(std::string_view bytes) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char first = at(0);
   size_t wanted = 1;
@@ -92,7 +100,7 @@ static size_t brokenLength(std::string_view bytes) {
     low = 0x80;
     high = 0xBF;
   }
-  return length;
+  return {length, wanted};
 }
 
 void appendAsUtf8(std::string_view bytes, std::string &text) {
@@ -104,8 +112,21 @@ void appendAsUtf8(std::string_view bytes, std::string &text) {
       return;
     }
     text += "\uFFFD";
-    bytes.remove_prefix(brokenLength(bytes));
+    bytes.remove_prefix(brokenCharacter(bytes).length);
   }
+}
+
+size_t unfinishedBytes(std::string_view bytes) {
+  constexpr size_t longest = 4;
+  for (size_t count = 1; count < longest && count <= bytes.size(); ++count) {
+    const std::string_view tail = bytes.substr(bytes.size() - count);
+    if ((tail[0] & 0xC0) == 0x80) {
+      continue;
+    }
+    const BrokenCharacter broken = brokenCharacter(tail);
+    return broken.length == count && broken.length < broken.wanted ? count : 0;
+  }
+  return 0;
 }
 
 } // namespace heddle

@@ -6,6 +6,7 @@
 #define HEDDLE_RUNTIME_TOKENIZER_BYTECHARACTERS_H
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +22,9 @@ void appendBytes(std::string_view text, std::string &bytes);
 
 /// Appends bytes as UTF-8. Each maximal incomplete character becomes U+FFFD.
 void appendAsUtf8(std::string_view bytes, std::string &text);
+
+/// How many of the last bytes are the beginning of a character that more bytes could complete.
+size_t unfinishedBytes(std::string_view bytes);
 
 } // namespace heddle
 

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Each step changes the list of tokens; the result is joined.
+/// Checks decoders. TokenStream runs their steps.
 #include "runtime/Tokenizer/TokenDecoder.h"
 
-#include "base/Utf8.h"
-#include "runtime/Tokenizer/ByteCharacters.h"
 #include "runtime/Tokenizer/PartErrors.h"
-
-#include <array>
-#include <charconv>
-#include <optional>
-#include <utility>
+#include "runtime/Tokenizer/TokenStream.h"
 
 namespace heddle {
 
@@ -93,148 +87,13 @@ Result<TokenDecoder> TokenDecoder::load(const manifest::Tokenizer &table) {
   return result;
 }
 
-// --- Steps -----------------------------------------------------------------------------------
-
-static void replaceAll(std::string &text, std::string_view from, std::string_view to) {
-  std::string result;
-  std::string_view rest = text;
-  for (size_t at = rest.find(from); at != rest.npos; at = rest.find(from)) {
-    result += rest.substr(0, at);
-    result += to;
-    rest.remove_prefix(at + from.size());
-  }
-  if (rest.size() != text.size()) {
-    result += rest;
-    text = std::move(result);
-  }
-}
-
-/// Removes the spaces that splitting at punctuation added within one token. The replacements run in
-/// order, since an earlier one can enable a later one.
-static void cleanUp(std::string &token) {
-  static constexpr auto replacements =
-      std::to_array<std::pair<std::string_view, std::string_view>>({
-          {" .", "."},
-          {" ?", "?"},
-          {" !", "!"},
-          {" ,", ","},
-          {" ' ", "'"},
-          {" n't", "n't"},
-          {" 'm", "'m"},
-          {" do not", " don't"},
-          {" 's", "'s"},
-          {" 've", "'ve"},
-          {" 're", "'re"},
-      });
-  for (const auto &[from, to] : replacements) {
-    replaceAll(token, from, to);
-  }
-}
-
-void TokenDecoder::apply(const WordPiece &step, Tokens &tokens) {
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    std::string &token = tokens[i];
-    if (i > 0) {
-      token = token.starts_with(step.prefix) ? token.substr(step.prefix.size()) : " " + token;
-    }
-    if (step.cleanup) {
-      cleanUp(token);
-    }
-  }
-}
-
-void TokenDecoder::apply(const ByteLevel &step, Tokens &tokens) {
-  std::string bytes;
-  for (const std::string &token : tokens) {
-    appendBytes(token, bytes);
-  }
-  tokens.assign(1, "");
-  appendAsUtf8(bytes, tokens[0]);
-}
-
-void TokenDecoder::apply(const Metaspace &step, Tokens &tokens) {
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    replaceAll(tokens[i], step.replacement, i == 0 && !step.keepFirst ? "" : " ");
-  }
-}
-
-void TokenDecoder::apply(const Replace &step, Tokens &tokens) {
-  for (std::string &token : tokens) {
-    replaceAll(token, step.pattern, step.content);
-  }
-}
-
-/// The byte of a token <0x00> to <0xFF>.
-static std::optional<char> byteOfToken(std::string_view token) {
-  if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') {
-    return std::nullopt;
-  }
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(token.data() + 3, token.data() + 5, value, 16);
-  return error == std::errc() && end == token.data() + 5 ? std::optional(static_cast<char>(value))
-                                                         : std::nullopt;
-}
-
-void TokenDecoder::apply(const ByteFallback &step, Tokens &tokens) {
-  Tokens result;
-  std::string bytes;
-  const auto flush = [&] {
-    if (!bytes.empty() && validUtf8Prefix(bytes) == bytes.size()) {
-      result.push_back(bytes);
-    } else {
-      // One for each byte, even for bytes that would form characters.
-      result.insert(result.end(), bytes.size(), "\uFFFD");
-    }
-    bytes.clear();
-  };
-  for (std::string &token : tokens) {
-    if (const std::optional<char> byte = byteOfToken(token)) {
-      bytes.push_back(*byte);
-      continue;
-    }
-    flush();
-    result.push_back(std::move(token));
-  }
-  flush();
-  tokens = std::move(result);
-}
-
-void TokenDecoder::apply(const Fuse &step, Tokens &tokens) {
-  std::string all;
-  for (const std::string &token : tokens) {
-    all += token;
-  }
-  tokens.assign(1, std::move(all));
-}
-
-void TokenDecoder::apply(const Strip &step, Tokens &tokens) {
-  for (std::string &token : tokens) {
-    std::string_view rest = token;
-    for (size_t i = 0; i < step.start && rest.starts_with(step.content); ++i) {
-      rest.remove_prefix(step.content.size());
-    }
-    for (size_t i = 0; i < step.stop && rest.ends_with(step.content); ++i) {
-      rest.remove_suffix(step.content.size());
-    }
-    token = std::string(rest);
-  }
-}
-
-void TokenDecoder::apply(const Suffix &step, Tokens &tokens) {
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    replaceAll(tokens[i], step.suffix, i + 1 == tokens.size() ? "" : " ");
-  }
-}
-
-std::string TokenDecoder::decode(std::vector<std::string> tokens) const {
-  for (const Step &step : steps) {
-    std::visit([&](const auto &known) { apply(known, tokens); }, step);
-  }
+std::string TokenDecoder::decode(const std::vector<std::string> &tokens) const {
+  TokenStream stream(*this);
   std::string text;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    text += i > 0 && joinsWithSpaces ? " " : "";
-    text += tokens[i];
+  for (const std::string &token : tokens) {
+    stream.add(token, text);
   }
+  stream.finish(text);
   return text;
 }
 

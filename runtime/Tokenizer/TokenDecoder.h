@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Turns tokens into a text: runs the decoders of a tokenizer one after the other.
+/// The decoders of a tokenizer, which turn tokens into a text one after the other.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_TOKENDECODER_H
 #define HEDDLE_RUNTIME_TOKENIZER_TOKENDECODER_H
 
@@ -22,10 +22,10 @@ public:
   static Result<TokenDecoder> load(const manifest::Tokenizer &table);
 
   /// The text of tokens.
-  std::string decode(std::vector<std::string> tokens) const;
+  std::string decode(const std::vector<std::string> &tokens) const;
 
 private:
-  using Tokens = std::vector<std::string>;
+  friend class TokenStream;
   struct WordPiece {
     std::string_view prefix;
     bool cleanup;
@@ -53,14 +53,6 @@ private:
       std::variant<WordPiece, ByteLevel, Metaspace, Replace, ByteFallback, Fuse, Strip, Suffix>;
 
   static Result<Step> loadStep(manifest::Decoder kind, const void *table);
-  static void apply(const WordPiece &step, Tokens &tokens);
-  static void apply(const ByteLevel &step, Tokens &tokens);
-  static void apply(const Metaspace &step, Tokens &tokens);
-  static void apply(const Replace &step, Tokens &tokens);
-  static void apply(const ByteFallback &step, Tokens &tokens);
-  static void apply(const Fuse &step, Tokens &tokens);
-  static void apply(const Strip &step, Tokens &tokens);
-  static void apply(const Suffix &step, Tokens &tokens);
 
   bool joinsWithSpaces = true;
   std::vector<Step> steps;

@@ -9,6 +9,7 @@
 #include "runtime/Tokenizer/PartErrors.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <limits>
 #include <type_traits>
@@ -94,8 +95,8 @@ Status Tokenizer::loadAddedTokens(const manifest::Tokenizer &table) {
 Status Tokenizer::loadTemplate(const manifest::Tokenizer &table) {
   size_t texts = 0;
   for (const manifest::TemplatePiece *const piece : *table.template_()) {
-    if (piece->kind() > manifest::TemplatePieceKind::MAX) {
-      return unknownKind("a template piece", piece->kind(), manifest::TemplatePieceKind::MAX);
+    if (piece->kind() >= manifest::TemplatePieceKind::SecondText) {
+      return unknownKind("a template piece", piece->kind(), manifest::TemplatePieceKind::Text);
     }
     const auto typeId = static_cast<int32_t>(std::min(piece->type_id(), largestId));
     if (piece->kind() == manifest::TemplatePieceKind::Text) {
@@ -126,6 +127,32 @@ Status Tokenizer::loadTemplate(const manifest::Tokenizer &table) {
   return {};
 }
 
+Status Tokenizer::loadPairTemplate(const manifest::Tokenizer &table) {
+  if (table.pair_template() == nullptr) {
+    return {};
+  }
+  std::array<int, 2> texts{};
+  for (const manifest::TemplatePiece *const piece : *table.pair_template()) {
+    if (piece->kind() > manifest::TemplatePieceKind::MAX) {
+      return unknownKind("a template piece", piece->kind(), manifest::TemplatePieceKind::MAX);
+    }
+    if (piece->kind() != manifest::TemplatePieceKind::Token) {
+      ++texts[piece->kind() == manifest::TemplatePieceKind::Text ? 0 : 1];
+    } else if (piece->id() > largestId || !token(static_cast<int32_t>(piece->id()))) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the template of pairs has id {}, which "
+                                                "no token has",
+                                                piece->id()));
+    }
+    pairTemplate.push_back(*piece);
+  }
+  if (texts != std::array{1, 1}) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the template of pairs contains its texts "
+                                              "{} and {} times, expected once",
+                                              texts[0], texts[1]));
+  }
+  return {};
+}
+
 Result<Tokenizer> Tokenizer::load(const manifest::Tokenizer *table) {
   Tokenizer result;
   HEDDLE_ASSIGN(result.normalizer, Normalizer::load(*table));
@@ -134,6 +161,7 @@ Result<Tokenizer> Tokenizer::load(const manifest::Tokenizer *table) {
   HEDDLE_TRY(result.loadModel(*table));
   HEDDLE_TRY(result.loadAddedTokens(*table));
   HEDDLE_TRY(result.loadTemplate(*table));
+  HEDDLE_TRY(result.loadPairTemplate(*table));
   return result;
 }
 
@@ -197,29 +225,22 @@ Status Tokenizer::appendText(std::string_view text, bool first, size_t limit, Sc
   return {};
 }
 
-Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addTemplate,
-                                               size_t most) const {
-  if (const std::string problem = describeInvalidUtf8(text); !problem.empty()) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("text: {}", problem));
-  }
-  const std::span<const TemplateToken> head(before.data(), addTemplate ? before.size() : 0);
-  const std::span<const TemplateToken> tail(after.data(), addTemplate ? after.size() : 0);
-  const size_t own = head.size() + tail.size();
-  if (most != 0 && most < own) {
+/// The most ids beside the `own` ones of a template.
+Result<size_t> Tokenizer::roomFor(size_t own, size_t most) const {
+  constexpr size_t any = std::numeric_limits<size_t>::max();
+  const size_t length = std::min(lengthLimit == 0 ? any : lengthLimit, most == 0 ? any : most);
+  if (length < own) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("at most {} ids for a text, expected at least "
                                                      "the {} of the template",
-                                                     most, own));
+                                                     length, own));
   }
-  constexpr size_t any = std::numeric_limits<size_t>::max();
-  const size_t room = std::min(lengthLimit == 0 ? any : lengthLimit, most == 0 ? any : most) - own;
-  // To keep the end of a text, all of it must be read.
-  const size_t limit = truncatesLeft ? std::numeric_limits<size_t>::max() : head.size() + room;
-  std::vector<int32_t> ids;
-  ids.reserve(own + std::min(room, text.size() / 4 + 1));
-  for (const TemplateToken &token : head) {
-    ids.push_back(token.id);
-  }
-  Scratch scratch;
+  return length - own;
+}
+
+/// Appends the ids of a text until there are at least `limit`, or the text ends.
+Status Tokenizer::appendContent(std::string_view text, size_t limit, Scratch &scratch,
+                                std::vector<int32_t> &ids) const {
+  scratch.pieces.clear();
   givenTokens.split(text, scratch.pieces);
   for (const TextPiece &piece : scratch.pieces) {
     if (piece.id >= 0) {
@@ -232,6 +253,27 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addTe
       break;
     }
   }
+  return {};
+}
+
+Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addTemplate,
+                                               size_t most) const {
+  if (const std::string problem = describeInvalidUtf8(text); !problem.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("text: {}", problem));
+  }
+  const std::span<const TemplateToken> head(before.data(), addTemplate ? before.size() : 0);
+  const std::span<const TemplateToken> tail(after.data(), addTemplate ? after.size() : 0);
+  const size_t own = head.size() + tail.size();
+  HEDDLE_ASSIGN(const size_t room, roomFor(own, most));
+  // To keep the end of a text, all of it must be read.
+  const size_t limit = truncatesLeft ? std::numeric_limits<size_t>::max() : head.size() + room;
+  std::vector<int32_t> ids;
+  ids.reserve(own + std::min(room, text.size() / 4 + 1));
+  for (const TemplateToken &token : head) {
+    ids.push_back(token.id);
+  }
+  Scratch scratch;
+  HEDDLE_TRY(appendContent(text, limit, scratch, ids));
   const auto content = ids.begin() + static_cast<ptrdiff_t>(head.size());
   if (const size_t count = ids.size() - head.size(); count > room) {
     const auto surplus = static_cast<ptrdiff_t>(count - room);
@@ -242,6 +284,56 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addTe
     ids.push_back(token.id);
   }
   return ids;
+}
+
+/// How many ids of two texts are kept: the longer one loses ids until both are equally long, then
+/// both do, the second having one more of an odd number if it was at least as long.
+static std::array<size_t, 2> sharedRoom(size_t first, size_t second, size_t room) {
+  if (first <= room && second <= room - first) {
+    return {first, second};
+  }
+  const size_t shorter = std::min(first, second);
+  std::array<size_t, 2> kept = {shorter, room - std::min(room, shorter)};
+  if (kept[1] < shorter) {
+    kept = {room / 2, room / 2 + room % 2};
+  }
+  return first > second ? std::array{kept[1], kept[0]} : kept;
+}
+
+Result<Tokenizer::Pair> Tokenizer::encodePair(std::string_view first, std::string_view second,
+                                              size_t most) const {
+  if (!hasPairs()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        "the tokenizer has no template for pairs of texts, expected one");
+  }
+  HEDDLE_ASSIGN(const size_t room, roomFor(pairTemplate.size() - 2, most));
+  Scratch scratch;
+  std::array<std::vector<int32_t>, 2> ids;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const std::string_view text = i == 0 ? first : second;
+    if (const std::string problem = describeInvalidUtf8(text); !problem.empty()) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{} text: {}", i == 0 ? "first" : "second", problem));
+    }
+    // Which of two long texts is the longer one is known at their ends.
+    HEDDLE_TRY(appendContent(text, std::numeric_limits<size_t>::max(), scratch, ids[i]));
+  }
+  const std::array<size_t, 2> kept = sharedRoom(ids[0].size(), ids[1].size(), room);
+  Pair pair;
+  for (const manifest::TemplatePiece &piece : pairTemplate) {
+    const auto typeId = static_cast<int32_t>(std::min(piece.type_id(), largestId));
+    if (piece.kind() == manifest::TemplatePieceKind::Token) {
+      pair.ids.push_back(static_cast<int32_t>(piece.id()));
+    } else {
+      const size_t which = piece.kind() == manifest::TemplatePieceKind::Text ? 0 : 1;
+      const std::vector<int32_t> &all = ids[which];
+      const auto begin =
+          all.begin() + static_cast<ptrdiff_t>(truncatesLeft ? all.size() - kept[which] : 0);
+      pair.ids.insert(pair.ids.end(), begin, begin + static_cast<ptrdiff_t>(kept[which]));
+    }
+    pair.typeIds.resize(pair.ids.size(), typeId);
+  }
+  return pair;
 }
 
 std::vector<int32_t> Tokenizer::typeIds(size_t count) const {

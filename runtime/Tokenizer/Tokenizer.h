@@ -44,6 +44,17 @@ public:
   /// The type (segment) ids for a result of encode() with `count` ids.
   std::vector<int32_t> typeIds(size_t count) const;
 
+  /// Two texts as one sequence, with the type ids that say which is which.
+  struct Pair {
+    std::vector<int32_t> ids;
+    std::vector<int32_t> typeIds;
+  };
+  /// Whether there is a template for pairs.
+  bool hasPairs() const { return !pairTemplate.empty(); }
+  /// The ids of a pair inside its template, cut to maxLength() and to `most` unless that is 0: the
+  /// longer text is shortened first. InvalidArgument as in encode(), and without a template.
+  Result<Pair> encodePair(std::string_view first, std::string_view second, size_t most = 0) const;
+
   /// The text of ids. Added tokens appear as in tokenizer.json; special tokens can be left out.
   /// OutOfRange for an id without a token.
   Result<std::string> decode(std::span<const int32_t> ids, bool skipSpecial = true) const;
@@ -59,6 +70,7 @@ public:
   std::optional<int32_t> idOf(std::string_view token) const;
 
 private:
+  friend class TextStream;
   /// An added token by its id.
   struct AddedText {
     int32_t id;
@@ -76,6 +88,10 @@ private:
   Status loadModel(const manifest::Tokenizer &table);
   Status loadAddedTokens(const manifest::Tokenizer &table);
   Status loadTemplate(const manifest::Tokenizer &table);
+  Status loadPairTemplate(const manifest::Tokenizer &table);
+  Result<size_t> roomFor(size_t own, size_t most) const;
+  Status appendContent(std::string_view text, size_t limit, Scratch &scratch,
+                       std::vector<int32_t> &ids) const;
   const AddedText *findAdded(int32_t id) const;
   size_t vocabularySize() const;
   Result<std::string_view> knownToken(int32_t id) const;
@@ -98,6 +114,8 @@ private:
   std::vector<TemplateToken> before;
   std::vector<TemplateToken> after;
   int32_t textTypeId = 0;
+  // Empty if there is no template for pairs.
+  std::vector<manifest::TemplatePiece> pairTemplate;
   size_t lengthLimit = 0;
   bool truncatesLeft = false;
 };

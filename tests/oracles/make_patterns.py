@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tokenizers/patterns.jsonl: pre-tokenizers with regular expressions, and the words into which the
-Hugging Face tokenizers library splits texts with them.
+"""Makes patterns.jsonl in tokenizers/: pre-tokenizers with regular expressions, and the words into which
+the Hugging Face tokenizers library splits texts with them; and pairs.jsonl: ids of pairs of texts.
 
-    python make_patterns.py FILE      needs tokenizers 0.23.3
+    python make_patterns.py FOLDER      needs tokenizers 0.23.3; the folder is this one
 
-The same version gives the same file.
+The same version gives the same files.
 """
 
 import json
+import pathlib
 import random
 import sys
 
@@ -69,10 +70,35 @@ TEXTS = [
 ALPHABET = list("  \n\t\r'aAbsSlLtT19.,!-/") + ["é", "ſ", "東", "の", "٣", "½", "\u0301", "\u3000", "🧵", "K"]
 
 
+PAIRED = ["tokenizers/wordpiece", "tokenizers/bpe-bytelevel", "tokenizers/unigram-metaspace", "llama3-tiny",
+          "mistral-tiny"]
+PAIRS = [("Where is the cat?", "It sits on the mat, and it purrs."), ("a", ""), ("", "b c"), ("", ""),
+         ("one two three four five six seven", "eight"), ("eight", "one two three four five six seven"),
+         ("one two three four", "five six seven eight"), ("1234567 it's", "It'S 12")]
+
+
+def write_pairs(folder):
+    """Without a limit and with some that cut either text, or both."""
+    with open(folder / "tokenizers" / "pairs.jsonl", "w", encoding="utf-8") as file:
+        for name in PAIRED:
+            tokenizer = tokenizers.Tokenizer.from_file(str(folder / name / "tokenizer.json"))
+            own = tokenizer.num_special_tokens_to_add(True)
+            for most in [0, *range(own + 1, own + 12)]:
+                tokenizer.no_truncation()
+                if most:
+                    tokenizer.enable_truncation(most)
+                for first, second in PAIRS:
+                    encoding = tokenizer.encode(first, second)
+                    file.write(json.dumps({"tokenizer": name, "most": most, "texts": [first, second],
+                                           "ids": encoding.ids, "type_ids": encoding.type_ids}) + "\n")
+
+
 def main():
+    folder = pathlib.Path(sys.argv[1])
+    write_pairs(folder)
     generator = random.Random(7)
     texts = TEXTS + ["".join(generator.choices(ALPHABET, k=generator.randint(3, 24))) for _ in range(30)]
-    with open(sys.argv[1], "w", encoding="utf-8") as file:
+    with open(folder / "tokenizers" / "patterns.jsonl", "w", encoding="utf-8") as file:
         for part in PARTS:
             empty = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
                      "pre_tokenizer": part, "post_processor": None, "decoder": None,

@@ -2,8 +2,10 @@
 ///
 /// Any bytes as a tokenizer.json and, after a NUL, a text: what is imported verifies and loads;
 /// what is encoded keeps to the limit and can be decoded.
+#include "base/Utf8.h"
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/TokenizerImport.h"
+#include "runtime/Tokenizer/TextStream.h"
 #include "runtime/Tokenizer/Tokenizer.h"
 #include "tests/Fuzzing/JsonMutation.h"
 
@@ -50,5 +52,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(tokenizer->typeIds(ids->size()).size() == ids->size());
   require(tokenizer->decode(*ids).ok());
   require(tokenizer->decode(*ids, false).ok());
+  TextStream stream(*tokenizer);
+  std::string streamed;
+  for (const int32_t id : *ids) {
+    streamed += *stream.add(id);
+    require(validUtf8Prefix(streamed) == streamed.size());
+  }
+  require(streamed + *stream.finish() == *tokenizer->decode(*ids));
+  const Result<Tokenizer::Pair> pair = tokenizer->encodePair(text, text);
+  require(!pair.ok() ||
+          (pair->ids.size() == pair->typeIds.size() && pair->ids.size() <= tokenizer->maxLength()));
   return 0;
 }

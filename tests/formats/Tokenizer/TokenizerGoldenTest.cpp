@@ -2,14 +2,19 @@
 ///
 /// Ids and texts of real tokenizers, as the Hugging Face tokenizers library and SentencePiece give
 /// them.
+#include "base/Utf8.h"
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/TokenizerFile.h"
+#include "runtime/Tokenizer/TextStream.h"
 #include "tests/formats/Tokenizer/ImportedTokenizer.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
+#include <random>
 
 namespace heddle {
 namespace {
@@ -33,16 +38,47 @@ void importFile(const std::string &path, std::optional<int64_t> maxLength,
   ASSERT_TRUE(status.ok()) << status.message();
 }
 
-/// Every id, every decoded text, and the way back from the tokens.
+/// The text of ids, streamed. No piece cuts a character.
+std::string streamed(const Tokenizer &tokenizer, const std::vector<int32_t> &ids) {
+  TextStream stream(tokenizer);
+  std::string text;
+  for (size_t i = 0; i <= ids.size(); ++i) {
+    const Result<std::string> piece = i < ids.size() ? stream.add(ids[i]) : stream.finish();
+    EXPECT_TRUE(piece.ok()) << piece.status().message();
+    EXPECT_EQ(validUtf8Prefix(*piece), piece->size());
+    text += *piece;
+  }
+  return text;
+}
+
+/// Cuts of texts, and ids that no text has: bytes of no character, special tokens anywhere.
+void checkStreams(const Tokenizer &tokenizer, const std::vector<int32_t> &ids,
+                  std::mt19937 &generator) {
+  for (int round = 0; round < 8 && !ids.empty(); ++round) {
+    std::vector<int32_t> part = ids;
+    if (round % 2 == 0) {
+      std::shuffle(part.begin(), part.end(), generator);
+    }
+    const size_t begin = generator() % part.size();
+    part.erase(part.begin(), part.begin() + static_cast<ptrdiff_t>(begin));
+    part.resize(generator() % (part.size() + 1));
+    EXPECT_EQ(streamed(tokenizer, part), *tokenizer.decode(part));
+  }
+}
+
+/// Every id, every decoded text, streamed too, and the way back from the tokens.
 void checkLines(const Tokenizer &tokenizer, const std::string &path, size_t count = 55) {
   const std::vector<nlohmann::json> lines = readLines(path);
   EXPECT_EQ(lines.size(), count);
+  std::mt19937 generator(11);
   for (const nlohmann::json &line : lines) {
     const std::string text = line["text"];
     const Result<std::vector<int32_t>> ids = tokenizer.encode(text);
     ASSERT_TRUE(ids.ok()) << ids.status().message();
     EXPECT_EQ(*ids, line["ids"].get<std::vector<int32_t>>()) << text;
     EXPECT_EQ(*tokenizer.decode(*ids), line["decoded"].get<std::string>()) << text;
+    EXPECT_EQ(streamed(tokenizer, *ids), line["decoded"].get<std::string>()) << text;
+    checkStreams(tokenizer, *ids, generator);
     const Result<std::vector<std::string>> tokens = tokenizer.tokens(*ids);
     ASSERT_TRUE(tokens.ok()) << tokens.status().message();
     for (size_t i = 0; i < ids->size(); ++i) {
@@ -98,6 +134,43 @@ INSTANTIATE_TEST_SUITE_P(All, SentencePieceFileTest,
 std::string miniLmFolder() {
   const char *const folder = std::getenv("HEDDLE_MINILM");
   return folder != nullptr ? folder : HEDDLE_BINARY_DIR "/minilm";
+}
+
+TEST(TokenizerGoldenTest, Pairs) {
+  std::map<std::string, ImportedTokenizer> tokenizers;
+  const std::vector<nlohmann::json> lines =
+      readLines(HEDDLE_TEST_DATA "/oracles/tokenizers/pairs.jsonl");
+  EXPECT_EQ(lines.size(), 480u);
+  for (const nlohmann::json &line : lines) {
+    const std::string name = line["tokenizer"];
+    ImportedTokenizer &imported = tokenizers[name];
+    if (!imported.tokenizer) {
+      ASSERT_NO_FATAL_FAILURE(importFile(HEDDLE_TEST_DATA "/oracles/" + name + "/tokenizer.json",
+                                         std::nullopt, imported));
+    }
+    const Result<Tokenizer::Pair> pair = imported.tokenizer->encodePair(
+        line["texts"][0].get<std::string>(), line["texts"][1].get<std::string>(), line["most"]);
+    ASSERT_TRUE(pair.ok()) << pair.status().message();
+    EXPECT_EQ(pair->ids, line["ids"].get<std::vector<int32_t>>()) << line;
+    EXPECT_EQ(pair->typeIds, line["type_ids"].get<std::vector<int32_t>>()) << line;
+  }
+}
+
+TEST(TokenizerGoldenTest, StreamsGiveTextsEarly) {
+  ImportedTokenizer imported;
+  ASSERT_NO_FATAL_FAILURE(
+      importFile(HEDDLE_TEST_DATA "/oracles/qwen2-tiny/tokenizer.json", std::nullopt, imported));
+  // An ideograph is three tokens of a byte each, with this vocabulary.
+  const Result<std::vector<int32_t>> ids = imported.tokenizer->encode("a\u6771b");
+  ASSERT_EQ(ids->size(), 5u);
+  TextStream stream(*imported.tokenizer);
+  std::vector<std::string> pieces;
+  for (const int32_t id : *ids) {
+    pieces.push_back(*stream.add(id));
+  }
+  EXPECT_EQ(pieces, (std::vector<std::string>{"a", "", "", "\u6771", "b"}));
+  EXPECT_EQ(stream.add(1'000'000).status().code(), StatusCode::OutOfRange);
+  EXPECT_EQ(*stream.finish(), "");
 }
 
 TEST(TokenizerGoldenTest, MiniLm) {

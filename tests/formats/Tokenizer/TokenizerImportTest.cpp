@@ -188,6 +188,15 @@ const Change templateChanges[] = {
      ": the id of \"[CLS]\" is -1, expected the id of a token"},
     {"/post_processor/special_tokens/[CLS]/ids/0", "18446744073709551615",
      ": the id of \"[CLS]\" is 18446744073709551615, expected the id of a token"},
+    {"/post_processor/pair", "7", ": \"pair\" is 7, expected a list"},
+    {"/post_processor/pair", R"([7])",
+     ": item 1 of \"pair\" is 7, expected a SpecialToken or a Sequence"},
+    {"/post_processor/pair", R"([{"Sequence": {"id": "C"}}])",
+     ": item 1 of \"pair\": \"Sequence\": \"id\" is \"C\", expected one of A, B"},
+    {"/post_processor/pair", R"([{"Sequence": {"id": "B"}}])",
+     ": the template of pairs contains A 0 times, expected once"},
+    {"/post_processor/pair", R"([{"Sequence": {"id": "A"}}])",
+     ": the template of pairs contains B 0 times, expected once"},
     {"/post_processor", R"({"type": "BertProcessing", "sep": ["[SEP]", 2]})",
      ": \"cls\" is missing, expected a list of a token and its id"},
     {"/post_processor", R"({"type": "BertProcessing", "cls": ["[CLS]"], "sep": ["[SEP]", 2]})",
@@ -219,6 +228,28 @@ TEST(TokenizerImportTest, BadTemplates) {
     EXPECT_EQ(messageAfter(change),
               std::string("tokenizer.json: \"post_processor\"") + change.message);
   }
+}
+
+TEST(TokenizerImportTest, PairsOfBert) {
+  Json json = smallTokenizer();
+  json["post_processor"] = {{"type", "BertProcessing"},
+                            {"cls", Json::array({"[CLS]", 1})},
+                            {"sep", Json::array({"[SEP]", 2})}};
+  ImportedTokenizer imported;
+  ASSERT_TRUE(imported.import(json).ok());
+  const Result<Tokenizer::Pair> pair = imported.tokenizer->encodePair("cat", "cats");
+  ASSERT_TRUE(pair.ok()) << pair.status().message();
+  EXPECT_EQ(pair->ids, (std::vector<int32_t>{1, 3, 2, 3, 4, 2}));
+  EXPECT_EQ(pair->typeIds, (std::vector<int32_t>{0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(imported.tokenizer->encodePair("cat", "a\xff").status().message(),
+            "second text: byte 2 is 0xff, expected UTF-8");
+  EXPECT_EQ(imported.tokenizer->encodePair("cat", "cat", 2).status().message(),
+            "at most 2 ids for a text, expected at least the 3 of the template");
+  json["post_processor"] = nullptr;
+  ASSERT_TRUE(imported.import(json).ok());
+  EXPECT_FALSE(imported.tokenizer->hasPairs());
+  EXPECT_EQ(imported.tokenizer->encodePair("cat", "cat").status().message(),
+            "the tokenizer has no template for pairs of texts, expected one");
 }
 
 TEST(TokenizerImportTest, NotAnObject) {

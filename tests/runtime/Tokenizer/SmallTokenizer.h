@@ -47,6 +47,7 @@ struct SmallTokenizer {
   uint32_t unknownId = 1;
   uint32_t maxWordCharacters = 100;
   std::vector<Piece> pieces = {{token, 2, 0}, {text, 0, 0}, {token, 3, 0}};
+  std::vector<Piece> pair = {};
   manifest::Decoder decoderKind = manifest::Decoder::WordPieceDecoder;
   bool decoderPresent = true;
   bool cleanup = true;
@@ -67,6 +68,7 @@ struct SmallTokenizer {
     }
     const auto packedAdded = builder.CreateVector(packed);
     const auto packedPieces = builder.CreateVectorOfStructs(pieces);
+    const auto packedPair = builder.CreateVectorOfStructs(pair);
     const auto bert =
         manifest::CreateBertNormalizer(builder, normalizer.cleanText, normalizer.handleChineseChars,
                                        normalizer.stripAccents, normalizer.lowercase);
@@ -77,7 +79,8 @@ struct SmallTokenizer {
         builder, packedAdded, normalizerKind,
         normalizerPresent ? bert.Union() : flatbuffers::Offset<void>(), preTokenizerKind,
         split.Union(), modelKind, model.Union(), packedPieces, decoderKind,
-        decoderPresent ? join.Union() : flatbuffers::Offset<void>(), maxLength, truncateLeft));
+        decoderPresent ? join.Union() : flatbuffers::Offset<void>(), maxLength, truncateLeft,
+        pair.empty() ? decltype(packedPair)() : packedPair));
     return flatbuffers::GetRoot<manifest::Tokenizer>(builder.GetBufferPointer());
   }
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The text of ids that come one after the other, for whoever shows an answer while it is made:
+/// pieces of whole characters that joined are Tokenizer::decode() of all ids.
+#ifndef HEDDLE_RUNTIME_TOKENIZER_TEXTSTREAM_H
+#define HEDDLE_RUNTIME_TOKENIZER_TEXTSTREAM_H
+
+#include "heddle/Status.h"
+#include "runtime/Tokenizer/TokenStream.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+class Tokenizer;
+
+/// One text. Refers to the tokenizer.
+class TextStream {
+public:
+  explicit TextStream(const Tokenizer &tokenizer, bool skipSpecial = true);
+
+  /// The piece of the text that is certain with this id; often empty. OutOfRange for an id without
+  /// a token, which changes nothing.
+  Result<std::string> add(int32_t id);
+  /// The rest of the text. No id may follow.
+  Result<std::string> finish();
+
+private:
+  Result<std::string> newText(size_t count, bool isWhole);
+
+  const Tokenizer &tokenizer;
+  bool skipSpecial;
+  TokenStream tokens;
+  // For a SentencePiece model, which decodes all pieces together: the ids, those of them that are
+  // followed by one that is no byte, and how much of the text was given.
+  std::vector<int32_t> ids;
+  size_t certain = 0;
+  size_t given = 0;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_TOKENIZER_TEXTSTREAM_H

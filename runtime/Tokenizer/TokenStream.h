@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Decodes tokens as they come. What it gives is certain: it stays the beginning of the text
+/// whatever tokens follow, so a character of several tokens is never cut, and the pieces joined are
+/// the text of all tokens.
+#ifndef HEDDLE_RUNTIME_TOKENIZER_TOKENSTREAM_H
+#define HEDDLE_RUNTIME_TOKENIZER_TOKENSTREAM_H
+
+#include "runtime/Tokenizer/TokenDecoder.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// The byte of a token <0x00> to <0xFF>.
+std::optional<char> byteOfToken(std::string_view token);
+
+/// One text that is being decoded. Refers to the decoder.
+class TokenStream {
+public:
+  explicit TokenStream(const TokenDecoder &decoder)
+      : decoder(decoder), states(decoder.steps.size()) {}
+
+  /// Appends what is certain with one token more.
+  void add(std::string_view token, std::string &out);
+  /// Appends the rest. No token may follow.
+  void finish(std::string &out);
+
+private:
+  /// What a step keeps between tokens.
+  struct State {
+    /// A token that has not ended, or is not certain yet.
+    std::string held;
+    /// Bytes that are not a whole character, or not certain yet.
+    std::string bytes;
+    /// Whether a token has begun, or was held.
+    bool any = false;
+    /// How often the beginning of the token was stripped.
+    size_t stripped = 0;
+  };
+  /// A part of a token. Steps that join tokens give one token in many parts.
+  struct Part {
+    std::string_view text;
+    bool begins = true;
+    bool ends = true;
+  };
+
+  void push(size_t step, Part part, std::string &out);
+  void end(size_t step, std::string &out);
+  /// Gives a part to the step after this one.
+  void next(size_t step, Part part, std::string &out) { push(step + 1, part, out); }
+
+  void apply(const TokenDecoder::WordPiece &step, size_t at, Part part, std::string &out);
+  void apply(const TokenDecoder::ByteLevel &step, size_t at, Part part, std::string &out);
+  void apply(const TokenDecoder::Metaspace &step, size_t at, Part part, std::string &out);
+  void apply(const TokenDecoder::Replace &step, size_t at, Part part, std::string &out);
+  void apply(const TokenDecoder::ByteFallback &step, size_t at, Part part, std::string &out);
+  void apply(const TokenDecoder::Fuse &step, size_t at, Part part, std::string &out);
+  void apply(const TokenDecoder::Strip &step, size_t at, Part part, std::string &out);
+  void apply(const TokenDecoder::Suffix &step, size_t at, Part part, std::string &out);
+  void flush(const TokenDecoder::ByteLevel &step, size_t at, std::string &out);
+  void flush(const TokenDecoder::ByteFallback &step, size_t at, std::string &out);
+  void flush(const TokenDecoder::Fuse &step, size_t at, std::string &out);
+  void flush(const TokenDecoder::Suffix &step, size_t at, std::string &out);
+  template <typename Other> void flush(const Other &step, size_t at, std::string &out) {}
+  bool collect(size_t at, Part &part, std::string &whole);
+
+  const TokenDecoder &decoder;
+  std::vector<State> states;
+  // Whether a token has reached the text.
+  bool hasText = false;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_TOKENIZER_TOKENSTREAM_H
