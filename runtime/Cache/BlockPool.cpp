@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Takes, shares, copies and releases blocks.
+/// Takes, shares, copies, keeps and releases blocks.
 #include "runtime/Cache/BlockPool.h"
 
 #include "formats/Binary/Layout.h"
@@ -67,38 +67,89 @@ Status BlockPool::checkRoom(int64_t blocks, uint64_t promised) const {
 }
 
 void BlockPool::prepare(int64_t blocks) {
-  const size_t most = references.size() + static_cast<size_t>(blocks);
-  if (references.capacity() < most) {
-    references.reserve(std::max(most, 2 * references.capacity()));
+  const size_t most = books.size() + static_cast<size_t>(blocks);
+  if (books.capacity() < most) {
+    books.reserve(std::max(most, 2 * books.capacity()));
   }
   // Releasing must not allocate either.
-  if (released.capacity() < references.capacity()) {
-    released.reserve(references.capacity());
+  if (released.capacity() < books.capacity()) {
+    released.reserve(books.capacity());
   }
 }
 
 int32_t BlockPool::take() {
   prepare(1);
+  const bool hasMore =
+      stride == 0 || books.size() < static_cast<size_t>(space.size() / blockBytes());
+  if (released.empty() && !hasMore) {
+    keeper->giveUp(oldest);
+  }
   int32_t block = 0;
   if (released.empty()) {
-    block = static_cast<int32_t>(references.size());
-    references.push_back(1);
+    block = static_cast<int32_t>(books.size());
+    books.push_back({.references = 1});
   } else {
     block = released.back();
     released.pop_back();
-    references[static_cast<size_t>(block)] = 1;
+    books[static_cast<size_t>(block)].references = 1;
   }
   ++used;
   budget->used += blockBytes();
   return block;
 }
 
-void BlockPool::release(int32_t block) {
-  if (--references[static_cast<size_t>(block)] == 0) {
-    released.push_back(block);
-    --used;
-    budget->used -= blockBytes();
+/// The end of the list: it is given up last.
+void BlockPool::append(int32_t block) {
+  Book &book = books[static_cast<size_t>(block)];
+  book.older = newest;
+  book.newer = -1;
+  (newest < 0 ? oldest : books[static_cast<size_t>(newest)].newer) = block;
+  newest = block;
+  ++unused;
+}
+
+void BlockPool::unlink(int32_t block) {
+  const Book &book = books[static_cast<size_t>(block)];
+  (book.older < 0 ? oldest : books[static_cast<size_t>(book.older)].newer) = book.newer;
+  (book.newer < 0 ? newest : books[static_cast<size_t>(book.newer)].older) = book.older;
+  --unused;
+}
+
+void BlockPool::share(int32_t block) {
+  Book &book = books[static_cast<size_t>(block)];
+  if (book.references++ == 0) {
+    unlink(block);
+    ++used;
+    budget->used += blockBytes();
   }
+}
+
+void BlockPool::release(int32_t block) {
+  Book &book = books[static_cast<size_t>(block)];
+  if (--book.references > 0) {
+    return;
+  }
+  --used;
+  budget->used -= blockBytes();
+  if (book.kept) {
+    append(block);
+  } else {
+    released.push_back(block);
+  }
+}
+
+void BlockPool::keep(int32_t block, BlockKeeper &keeper) {
+  this->keeper = &keeper;
+  books[static_cast<size_t>(block)].kept = true;
+}
+
+void BlockPool::forget(int32_t block) {
+  Book &book = books[static_cast<size_t>(block)];
+  if (book.kept && book.references == 0) {
+    unlink(block);
+    released.push_back(block);
+  }
+  book.kept = false;
 }
 
 void BlockPool::copy(int32_t to, int32_t from, int64_t positions) {

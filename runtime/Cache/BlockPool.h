@@ -35,8 +35,18 @@ struct CacheBudget {
   uint64_t used = 0;
 };
 
-/// Blocks with reference counts. The same calls give the same numbers. One thread at a time; the
-/// contents may be written by any.
+/// Whoever knows what kept blocks have.
+class BlockKeeper {
+public:
+  virtual ~BlockKeeper() = default;
+  /// The memory of a kept block, which nothing refers to, is needed: calls BlockPool::forget() for
+  /// it, and for whatever is of no use without it.
+  virtual void giveUp(int32_t block) = 0;
+};
+
+/// Blocks with reference counts. A block may be kept when nothing refers to it any more, until its
+/// memory is needed: those that were released first are given up first. The same calls give the
+/// same numbers. One thread at a time; the contents may be written by any.
 class BlockPool {
 public:
   BlockPool() = default;
@@ -59,15 +69,36 @@ public:
   /// A block with one reference; there must be room. What an earlier sequence left in it is not
   /// cleared: nothing reads positions before they are written.
   int32_t take();
-  void share(int32_t block) { ++references[static_cast<size_t>(block)]; }
+  /// One reference more; the block may be one that is kept and has none.
+  void share(int32_t block);
   void release(int32_t block);
-  int32_t referencesOf(int32_t block) const { return references[static_cast<size_t>(block)]; }
+  int32_t referencesOf(int32_t block) const { return books[static_cast<size_t>(block)].references; }
+
+  /// From now on the block is kept when its last reference goes. The keeper, which must outlive all
+  /// calls that take blocks, is the same for all.
+  void keep(int32_t block, BlockKeeper &keeper);
+  /// It is not kept any longer.
+  void forget(int32_t block);
   /// Copies the first `positions` of every cache.
   void copy(int32_t to, int32_t from, int64_t positions);
 
+  /// Blocks that something refers to, and those that are kept though nothing does.
   int64_t inUse() const { return used; }
+  int64_t idle() const { return unused; }
+  /// Blocks ever taken: their numbers are below.
+  int64_t taken() const { return static_cast<int64_t>(books.size()); }
 
 private:
+  /// What is known of one block. Those that are kept without references form a list.
+  struct Book {
+    int32_t references = 0;
+    bool kept = false;
+    int32_t older = -1;
+    int32_t newer = -1;
+  };
+
+  void append(int32_t block);
+  void unlink(int32_t block);
   /// The bytes that so many positions of a cache take, and those of its part of a block.
   static uint64_t bytesOf(const CacheShape &shape, int64_t positions);
   uint64_t partOf(const CacheShape &shape) const;
@@ -82,8 +113,12 @@ private:
   int64_t used = 0;
   /// Scratch of copy(), of one block: a part for each cache.
   std::vector<CopiedRows> copied;
-  /// Reference counts of all blocks ever taken.
-  std::vector<int32_t> references;
+  /// One for each block ever taken.
+  std::vector<Book> books;
+  BlockKeeper *keeper = nullptr;
+  int64_t unused = 0;
+  int32_t oldest = -1;
+  int32_t newest = -1;
   /// The last one released is the first to be used again: its memory is warm.
   std::vector<int32_t> released;
 };

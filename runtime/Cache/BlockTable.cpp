@@ -40,6 +40,23 @@ void BlockTable::extend(BlockPool &pool, int64_t count) {
   positions += count;
 }
 
+void BlockTable::takeOver(BlockPool &pool, int32_t block) {
+  pool.share(block);
+  if (partialBlock() >= 0) {
+    pool.release(list.back());
+    list.back() = block;
+  } else {
+    list.push_back(block);
+  }
+  positions = static_cast<int64_t>(list.size()) * HEDDLE_BLOCK;
+}
+
+void BlockTable::exchange(BlockPool &pool, size_t index, int32_t block) {
+  pool.share(block);
+  pool.release(list[index]);
+  list[index] = block;
+}
+
 void BlockTable::own(BlockPool &pool) {
   for (size_t i = dropped; i < list.size(); ++i) {
     if (pool.referencesOf(list[i]) > 1) {
@@ -69,8 +86,9 @@ void BlockTable::dropBefore(BlockPool &pool, int64_t first) {
 }
 
 void BlockTable::clear(BlockPool &pool) {
-  for (size_t i = dropped; i < list.size(); ++i) {
-    pool.release(list[i]);
+  // Of kept blocks the last ones are given up first: without what is before them they are lost.
+  for (size_t i = list.size(); i > dropped; --i) {
+    pool.release(list[i - 1]);
   }
   list.clear();
   positions = 0;

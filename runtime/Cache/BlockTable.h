@@ -30,6 +30,11 @@ public:
   void prepare(int64_t count);
   /// There must be room in the pool; allocates nothing after prepare() of both.
   void extend(BlockPool &pool, int64_t count);
+  /// Goes on with a block that has all of its positions, in place of the last one where that is not
+  /// full. Allocates nothing after prepare(HEDDLE_BLOCK).
+  void takeOver(BlockPool &pool, int32_t block);
+  /// Exchanges the block with this index, which was not given back, for one that has the same.
+  void exchange(BlockPool &pool, size_t index, int32_t block);
   /// Makes all blocks this table's alone: those that it shares are copied. There must be room in
   /// the pool; allocates nothing after its prepare().
   void own(BlockPool &pool);
@@ -37,7 +42,7 @@ public:
   void shareWith(BlockPool &pool, const BlockTable &other);
   /// Gives back the blocks of which all positions are before `first`: nothing reads them again.
   void dropBefore(BlockPool &pool, int64_t first);
-  /// Gives all blocks back; keeps the list's memory.
+  /// Gives all blocks back, the last ones first; keeps the list's memory.
   void clear(BlockPool &pool);
 
 private:

@@ -16,8 +16,8 @@
 namespace heddle {
 
 BatchSearch::BatchSearch(Decoder &decoder, GenerationDefaults defaults, GenerationLimits limits,
-                         int64_t batchTokens)
-    : decoder(decoder), defaults(std::move(defaults)), limits(limits), batchTokens(batchTokens) {}
+                         const BatchBounds &bounds)
+    : decoder(decoder), defaults(std::move(defaults)), limits(std::move(limits)), bounds(bounds) {}
 
 BatchSearch::~BatchSearch() {
   for (const SentencePointer &sentence : batch) {
@@ -25,22 +25,28 @@ BatchSearch::~BatchSearch() {
   }
 }
 
-/// The tokens of the source, or of the prompt, counted once for each hypothesis.
+/// The tokens of the source, or those of the prompt that are not taken over, counted once for each
+/// hypothesis.
 int64_t BatchSearch::cost(const Sentence &sentence) const {
   const Settings &settings = sentence.settings;
   const int64_t searches = settings.sample || settings.alternatives ? settings.nbest : 1;
   const size_t rows =
       sentence.rows.size() / static_cast<size_t>(std::max<int64_t>(limits.sourceWidth, 1));
-  const size_t tokens = limits.hasSources ? sentence.source.size() + rows
-                                          : settings.start.size() + settings.prefix.size();
-  return static_cast<int64_t>(tokens) * settings.beam * searches;
+  auto tokens = static_cast<int64_t>(sentence.source.size() + rows);
+  if (!limits.hasSources) {
+    tokens = static_cast<int64_t>(sentence.beginning.size()) -
+             (sentence.encoded ? sentence.shared : decoder.shareable(sentence.beginning));
+  }
+  return tokens * settings.beam * searches;
 }
 
 Result<int64_t> BatchSearch::add(GenerationRequest request) {
   HEDDLE_ASSIGN(Settings settings, makeSettings(request, defaults, limits));
-  queue.push_back(std::make_unique<Sentence>(Sentence{nextId, std::move(request.source),
-                                                      std::move(request.rows), std::move(settings),
-                                                      limits.sourceHasWidths ? request.width : 0}));
+  std::vector<int32_t> beginning = settings.start;
+  beginning.insert(beginning.end(), settings.prefix.begin(), settings.prefix.end());
+  queue.push_back(std::make_unique<Sentence>(
+      Sentence{nextId, std::move(request.source), std::move(request.rows), std::move(settings),
+               limits.sourceHasWidths ? request.width : 0, std::move(beginning)}));
   return nextId++;
 }
 
@@ -107,15 +113,11 @@ void BatchSearch::leave(Sentence &sentence) {
   }
   sentence.searches.clear();
   sentence.found.clear();
+  sentence.shared = 0;
   if (sentence.encoded) {
     decoder.release(*sentence.encoded);
     sentence.encoded.reset();
   }
-}
-
-/// Whether a failure may concern a single sentence, because its request was wrong.
-static bool concernsOne(const Status &status) {
-  return status.code() == StatusCode::InvalidArgument || status.code() == StatusCode::OutOfRange;
 }
 
 void BatchSearch::fail(Sentence &sentence, const Status &status) {
@@ -140,8 +142,10 @@ Status BatchSearch::startSearches(Sentence &sentence) {
         settings.sample ? sampleStream(source, settings.prefix, static_cast<uint64_t>(sample)) : 0;
     Running &running = sentence.searches.emplace_back(Running{BeamSearch(settings, stream), {}});
     running.hypotheses.reserve(1);
-    HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(*sentence.encoded));
-    running.hypotheses.push_back(hypothesis);
+    if (sample == 0) {
+      HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(*sentence.encoded));
+      running.hypotheses.push_back(hypothesis);
+    }
   }
   return {};
 }
@@ -189,7 +193,7 @@ Status BatchSearch::admit() {
     size_t count = 0;
     int64_t total = tokens;
     while (count < queue.size() &&
-           (total + cost(*queue[count]) <= batchTokens || (batch.empty() && count == 0))) {
+           (total + cost(*queue[count]) <= bounds.tokens || (batch.empty() && count == 0))) {
       total += cost(*queue[count++]);
     }
     if (count == 0) {
@@ -230,76 +234,6 @@ void BatchSearch::makeRoom(size_t index, bool alone, const Status &status) {
   }
   batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(index));
   full = !batch.empty();
-}
-
-/// Builds the decoder's input for the first `count` sentences: the last token of each hypothesis,
-/// or all tokens of one that begins.
-void BatchSearch::buildStep(size_t count) {
-  const std::span<const SentencePointer> stepping = std::span(batch).first(count);
-  extensions.clear();
-  queries.clear();
-  beginnings.clear();
-  wantsAttention = false;
-  size_t beginning = 0;
-  for (const SentencePointer &sentence : stepping) {
-    beginning += sentence->searches.size();
-  }
-  // Extensions refer to elements of this vector.
-  beginnings.reserve(beginning);
-  for (const SentencePointer &sentence : stepping) {
-    const Settings &settings = sentence->settings;
-    wantsAttention = wantsAttention || settings.needsAttention();
-    for (Running &running : sentence->searches) {
-      const std::vector<Beam> &beams = running.search.beams();
-      running.rows.clear();
-      for (size_t beam = 0; beam < beams.size(); ++beam) {
-        std::span<const int32_t> tokens = beams[beam].tokens;
-        const HypothesisId hypothesis = running.hypotheses[beam];
-        if (decoder.length(hypothesis) == 0) {
-          std::vector<int32_t> &all = beginnings.emplace_back(settings.start);
-          all.insert(all.end(), tokens.begin(), tokens.end());
-          tokens = all;
-        } else {
-          tokens = tokens.last(1);
-        }
-        extensions.push_back({hypothesis, tokens});
-        // Nothing is needed from the tokens before the last.
-        queries.resize(queries.size() + tokens.size());
-        running.search.fillQuery(beam, queries.back());
-        running.rows.push_back(static_cast<int64_t>(queries.size()) - 1);
-      }
-    }
-  }
-}
-
-/// Runs one step of the decoder, after enough sentences have left to make room, and returns how
-/// many sentences took part. A sentence that the decoder refuses fails alone. Until it is found,
-/// the sentences before it take their steps without the rest.
-Result<size_t> BatchSearch::decode() {
-  size_t count = batch.size();
-  while (count > 0) {
-    buildStep(count);
-    candidates.prepare(queries);
-    const Status status =
-        decoder.decode(extensions, candidates, wantsAttention ? &attention : nullptr);
-    if (status.ok()) {
-      return count;
-    }
-    if (status.code() == StatusCode::ResourceExhausted) {
-      makeRoom(batch.size() - 1, batch.size() == 1, status);
-      count = std::min(count, batch.size());
-    } else if (!concernsOne(status)) {
-      return status;
-    } else if (count > 1) {
-      count = (count + 1) / 2;
-    } else {
-      fail(*batch.front(), status);
-      batch.erase(batch.begin());
-      full = false;
-      count = batch.size();
-    }
-  }
-  return size_t(0);
 }
 
 /// Updates the decoder's hypotheses to match the beams. The first beam that continues a hypothesis
@@ -350,6 +284,19 @@ Status BatchSearch::advanceSearch(Sentence &sentence, Running &running) {
   return {};
 }
 
+/// Samples go on from what the first of them has computed, whose logits all of them draw from.
+Status BatchSearch::shareBeginning(Sentence &sentence) {
+  const Running &first = sentence.searches.front();
+  for (Running &running : sentence.searches) {
+    if (running.hypotheses.empty()) {
+      HEDDLE_ASSIGN(const HypothesisId fork, decoder.fork(first.hypotheses.front()));
+      running.hypotheses.push_back(fork);
+      running.rows = first.rows;
+    }
+  }
+  return {};
+}
+
 /// Advances all searches of a sentence. If memory runs out halfway, the sentence has to start
 /// again.
 Status BatchSearch::advance(Sentence &sentence) {
@@ -361,6 +308,7 @@ Status BatchSearch::advance(Sentence &sentence) {
 }
 
 Status BatchSearch::advanceAll(Sentence &sentence) {
+  HEDDLE_TRY(shareBeginning(sentence));
   size_t most = 0;
   for (Running &running : sentence.searches) {
     HEDDLE_TRY(advanceSearch(sentence, running));
@@ -384,8 +332,11 @@ Status BatchSearch::advanceAll(Sentence &sentence) {
 void BatchSearch::complete(Sentence &sentence) {
   std::vector<Hypothesis> &found = sentence.found;
   found.resize(std::min(found.size(), static_cast<size_t>(sentence.settings.nbest)));
-  results.push_back(
-      {sentence.id, {}, std::move(found), static_cast<int64_t>(sentence.settings.prefix.size())});
+  results.push_back({sentence.id,
+                     {},
+                     std::move(found),
+                     static_cast<int64_t>(sentence.settings.prefix.size()),
+                     sentence.shared});
   leave(sentence);
 }
 
@@ -397,6 +348,11 @@ Result<std::vector<GenerationResult>> BatchSearch::step() {
   const bool alone = batch.size() == 1;
   for (size_t index = 0; index < stepping;) {
     Sentence &sentence = *batch[index];
+    if (sentence.searches.front().rows.empty()) {
+      // Its prompt is not computed yet.
+      ++index;
+      continue;
+    }
     const Status status = advance(sentence);
     if (status.code() == StatusCode::ResourceExhausted) {
       makeRoom(index, alone, status);

@@ -19,14 +19,24 @@
 
 namespace heddle {
 
+/// How much runs together.
+struct BatchBounds {
+  BatchBounds(int64_t tokens, int64_t promptTokens = GeneratorOptions().promptTokens,
+              int64_t promptTokensBeside = GeneratorOptions().promptTokensBeside)
+      : tokens(tokens), promptTokens(promptTokens), promptTokensBeside(promptTokensBeside) {}
+
+  /// As in GeneratorOptions.
+  int64_t tokens;
+  int64_t promptTokens;
+  int64_t promptTokensBeside;
+};
+
 /// Continuous batching. Refers to the decoder and releases everything it holds there, at the latest
 /// in the destructor.
 class BatchSearch {
 public:
-  /// `batchTokens` limits the tokens of sources, or of prompts, of the batch, counted once for each
-  /// hypothesis.
   BatchSearch(Decoder &decoder, GenerationDefaults defaults, GenerationLimits limits,
-              int64_t batchTokens);
+              const BatchBounds &bounds);
   BatchSearch(const BatchSearch &) = delete;
   BatchSearch &operator=(const BatchSearch &) = delete;
   ~BatchSearch();
@@ -39,13 +49,16 @@ public:
   bool idle() const { return queue.empty() && batch.empty() && results.empty(); }
   int64_t waiting() const { return static_cast<int64_t>(queue.size()); }
   int64_t running() const { return static_cast<int64_t>(batch.size()); }
+  /// Tokens of prompts that were taken over, not computed.
+  int64_t sharedTokens() const { return sharedCount; }
 
 private:
   /// A search, and its hypotheses in the decoder.
   struct Running {
     BeamSearch search;
+    /// None for samples after the first, until that has computed what all begin with.
     std::vector<HypothesisId> hypotheses;
-    // The row of each hypothesis in the current step.
+    /// The row of each hypothesis in the current step; none while a prompt is not computed.
     std::vector<int64_t> rows = {};
   };
   struct Sentence {
@@ -56,6 +69,10 @@ private:
     Settings settings;
     /// The pixels in a row of an image that may have any width.
     int32_t width = 0;
+    /// The start and the prefix.
+    std::vector<int32_t> beginning = {};
+    /// How much of that was taken over.
+    int64_t shared = 0;
     std::optional<SourceId> encoded = std::nullopt;
     std::vector<Running> searches = {};
     std::vector<Hypothesis> found = {};
@@ -68,6 +85,10 @@ private:
   };
   using SentencePointer = std::unique_ptr<Sentence>;
 
+  /// Whether a failure may concern a single sentence, because its request was wrong.
+  static bool concernsOne(const Status &status) {
+    return status.code() == StatusCode::InvalidArgument || status.code() == StatusCode::OutOfRange;
+  }
   int64_t cost(const Sentence &sentence) const;
   Status admit();
   Status join(size_t count);
@@ -77,6 +98,11 @@ private:
   void makeRoom(size_t index, bool alone, const Status &status);
   Result<size_t> decode();
   void buildStep(size_t count);
+  bool isBeginning(const Sentence &sentence) const;
+  bool waitsForOther(const Sentence &sentence, int64_t length) const;
+  int64_t addPiece(Sentence &sentence, int64_t most);
+  void addTokens(Sentence &sentence);
+  Status shareBeginning(Sentence &sentence);
   Status advance(Sentence &sentence);
   Status advanceAll(Sentence &sentence);
   Status advanceSearch(Sentence &sentence, Running &running);
@@ -86,19 +112,25 @@ private:
   Decoder &decoder;
   const GenerationDefaults defaults;
   const GenerationLimits limits;
-  const int64_t batchTokens;
+  const BatchBounds bounds;
   int64_t nextId = 0;
+  int64_t sharedCount = 0;
   std::deque<SentencePointer> queue;
   std::vector<SentencePointer> batch;
   // Returned by the next step that succeeds.
   std::vector<GenerationResult> results;
   // The cache was full: no sentence joins until another has left.
   bool full = false;
+  /// A piece of a prompt in the current step, and where it ends.
+  struct Piece {
+    const Sentence *sentence;
+    int64_t end;
+  };
   // Scratch of one step, reused between steps.
   Candidates candidates;
   std::vector<Extension> extensions;
   std::vector<RowQuery> queries;
-  std::vector<std::vector<int32_t>> beginnings;
+  std::vector<Piece> pieces;
   AttentionWeights attention;
   bool wantsAttention = false;
 };

@@ -15,9 +15,9 @@ namespace heddle {
 
 struct Generator::State {
   State(std::unique_ptr<PagedDecoder> paged, const GenerationDefaults &defaults,
-        const GenerationLimits &limits, int64_t batchTokens)
-      : decoder(std::move(paged)), defaults(defaults), limits(limits), batchTokens(batchTokens),
-        search(*decoder, defaults, limits, batchTokens) {}
+        const GenerationLimits &limits, const BatchBounds &bounds)
+      : decoder(std::move(paged)), defaults(defaults), limits(limits), batchTokens(bounds.tokens),
+        search(*decoder, defaults, limits, bounds) {}
 
   std::unique_ptr<PagedDecoder> decoder;
   GenerationDefaults defaults;
@@ -113,6 +113,13 @@ Result<Generator> Generator::create(const Model &model, const GeneratorOptions &
       return HEDDLE_ERROR(InvalidArgument, fmt::format("batches of {} tokens, expected at least 1",
                                                        options.batchTokens));
     }
+    for (const int64_t most : {options.promptTokens, options.promptTokensBeside}) {
+      if (most < 1) {
+        return HEDDLE_ERROR(
+            InvalidArgument,
+            fmt::format("steps of {} tokens of prompts, expected at least 1", most));
+      }
+    }
     const manifest::Generation *const table = model.state->artifact->manifest().generation();
     if (table == nullptr || !PagedDecoder::supports(model)) {
       return HEDDLE_ERROR(InvalidArgument,
@@ -124,7 +131,8 @@ Result<Generator> Generator::create(const Model &model, const GeneratorOptions &
     HEDDLE_ASSIGN(std::unique_ptr<PagedDecoder> decoder,
                   PagedDecoder::create(model, options.session));
     const GenerationLimits limits = limitsOf(*decoder, defaults);
-    auto state = std::make_unique<State>(std::move(decoder), defaults, limits, options.batchTokens);
+    const BatchBounds bounds(options.batchTokens, options.promptTokens, options.promptTokensBeside);
+    auto state = std::make_unique<State>(std::move(decoder), defaults, limits, bounds);
     state->sourceTokenizer = model.state->tokenizer;
     state->targetTokenizer = model.state->targetTokenizer;
     state->profiles = options.session.profile;
@@ -165,6 +173,8 @@ Result<std::vector<int32_t>> Generator::agreed(int64_t id) const {
 bool Generator::idle() const { return state->search.idle(); }
 int64_t Generator::waiting() const { return state->search.waiting(); }
 int64_t Generator::running() const { return state->search.running(); }
+int64_t Generator::sharedTokens() const { return state->search.sharedTokens(); }
+CacheUse Generator::cacheUse() const { return state->decoder->cacheUse(); }
 
 Result<std::vector<std::vector<float>>> Generator::score(std::span<const ScoringRequest> requests) {
   return withoutExceptions([&] {

@@ -102,6 +102,17 @@ public:
   /// Tokens appended so far.
   virtual int64_t length(HypothesisId hypothesis) const = 0;
 
+  /// How many tokens at a time hypotheses take over from others; 0: they never do.
+  virtual int64_t sharedUnit() const { return 0; }
+  /// How many of the tokens with which a hypothesis begins it would take over now.
+  virtual int64_t shareable(std::span<const int32_t> /*tokens*/) const { return 0; }
+  /// `tokens` are those that the hypothesis has, and those that will be appended. Appends as many
+  /// of the latter as others have computed after the same tokens, but for the last, and returns how
+  /// many. A hypothesis for which this was called before it had any leaves its own to others.
+  virtual int64_t takeOver(HypothesisId /*hypothesis*/, std::span<const int32_t> /*tokens*/) {
+    return 0;
+  }
+
   /// Appends the tokens of every extension, at least one each, and delivers the logits that follow
   /// each of them. Hypotheses of one source should be neighbours: they then read its keys together.
   /// ResourceExhausted when the cache is full: then nothing has changed.
@@ -109,7 +120,7 @@ public:
                         AttentionWeights *attention = nullptr) = 0;
 
   /// Blocks of the cache and rows of states in use, for tests and reports: none when all was
-  /// released.
+  /// released. Blocks that are only kept for others to take over do not count.
   virtual int64_t blocksInUse() const = 0;
 };
 

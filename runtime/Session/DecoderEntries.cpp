@@ -164,6 +164,7 @@ Status PagedDecoder::createPools() {
   };
   HEDDLE_ASSIGN(history,
                 create("history of hypotheses", writtenShapes(decoder.info), HEDDLE_BLOCK));
+  prefixes.use(history);
   HEDDLE_ASSIGN(states, create("states of hypotheses", stateShapes(*decoder.info, false), 1));
   HEDDLE_ASSIGN(keyed, create("states with keys of hypotheses", stateShapes(*decoder.info, true),
                               HEDDLE_BLOCK));

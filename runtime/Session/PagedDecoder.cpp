@@ -116,6 +116,7 @@ Result<HypothesisId> PagedDecoder::start(SourceId id) {
     Hypothesis &hypothesis = hypotheses[static_cast<size_t>(number)];
     hypothesis.live = true;
     hypothesis.length = 0;
+    hypothesis.place = PrefixTree::outside;
     hypothesis.source = static_cast<int32_t>(id);
     hypothesis.state.shareWith(states, source->state);
     source->hypotheses += 1;
@@ -139,6 +140,8 @@ Result<HypothesisId> PagedDecoder::fork(HypothesisId id) {
     hypothesis.keyed.prepare(original.keyed.length());
     hypothesis.keyed.shareWith(keyed, original.keyed);
     hypothesis.length = original.length;
+    hypothesis.place = original.place;
+    hypothesis.rest = original.rest;
     hypothesis.live = true;
     hypothesis.source = original.source;
     sources[static_cast<size_t>(original.source)].hypotheses += 1;
@@ -304,6 +307,9 @@ Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
   states.prepare(rows);
   keyed.prepare(keys);
   history.prepare(blocks);
+  if (sharesPrefixes()) {
+    prefixes.prepare(blocks);
+  }
   return {};
 }
 
@@ -420,11 +426,17 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   // From here on nothing fails.
   extend(extensions);
   describeHistory(extensions);
-  HEDDLE_TRY(executor->run(run));
-  for (size_t i = 0; !historyReads.empty() && i < extensions.size(); ++i) {
-    Hypothesis &hypothesis = *find(extensions[i].hypothesis);
-    hypothesis.table.dropBefore(history, firstRead(hypothesis.length));
+  const Status status = executor->run(run);
+  for (const Extension &extension : extensions) {
+    Hypothesis &hypothesis = *find(extension.hypothesis);
+    if (status.ok()) {
+      leaveToOthers(hypothesis, extension.tokens);
+    } else {
+      hypothesis.place = PrefixTree::outside;
+    }
+    dropUnread(hypothesis);
   }
+  HEDDLE_TRY(status);
   return readOutputs(step->plan, run, wanted);
 }
 

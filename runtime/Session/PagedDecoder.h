@@ -3,12 +3,16 @@
 /// The decoder of compiled models: entries "encode" and "decode" over paged caches. Caches that
 /// "decode" appends to are the history of each hypothesis, and what it adds to its states; caches
 /// that "encode" appends to are the memory of a source, which all its hypotheses read, and states
-/// that it leaves are what they begin with. A model without "encode" has empty sources.
+/// that it leaves are what they begin with. A model without "encode" has empty sources; where it
+/// has no states either, the blocks of a history follow from its tokens alone, and hypotheses that
+/// begin with the same tokens share them.
 #ifndef HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
 #define HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
 
+#include "heddle/Generation.h"
 #include "heddle/Session.h"
 #include "runtime/Cache/BlockTable.h"
+#include "runtime/Cache/PrefixTree.h"
 #include "runtime/Cache/StateRow.h"
 #include "runtime/Session/Decoder.h"
 #include "runtime/Session/Executor.h"
@@ -64,12 +68,23 @@ public:
   Result<HypothesisId> fork(HypothesisId hypothesis) override;
   void release(HypothesisId hypothesis) override;
   int64_t length(HypothesisId hypothesis) const override;
+  int64_t sharedUnit() const override { return sharesPrefixes() ? HEDDLE_BLOCK : 0; }
+  int64_t shareable(std::span<const int32_t> tokens) const override;
+  int64_t takeOver(HypothesisId hypothesis, std::span<const int32_t> tokens) override;
   Status decode(std::span<const Extension> extensions, LogitsSink &sink,
                 AttentionWeights *attention = nullptr) override;
   /// The same with other outputs.
   Status decode(std::span<const Extension> extensions, LogitsSink &sink, const StepOutputs &wanted);
   int64_t blocksInUse() const override {
     return history.inUse() + states.inUse() + keyed.inUse() + memory.inUse();
+  }
+
+  /// Blocks that are kept for hypotheses to take over, and that none has.
+  int64_t blocksKept() const { return history.idle(); }
+  /// The same in bytes, with what is in use.
+  CacheUse cacheUse() const {
+    return {budget.used, static_cast<uint64_t>(history.idle()) * history.blockBytes(),
+            budget.bound};
   }
 
   const Model &model() const { return loaded; }
@@ -116,6 +131,9 @@ private:
     StateRow state;
     /// What its states have of each position of the source: all of them, from the first step on.
     BlockTable keyed;
+    /// The last full block of its table that others may take over, and the tokens after that.
+    PrefixPlace place = PrefixTree::outside;
+    std::array<int32_t, HEDDLE_BLOCK> rest = {};
   };
   /// A CacheRows, and what it points to.
   struct Rows {
@@ -150,6 +168,14 @@ private:
   bool keepsHistory() const { return history.blockBytes() != 0; }
   bool keepsStates() const { return states.blockBytes() != 0; }
   bool keepsKeyed() const { return keyed.blockBytes() != 0; }
+  /// What rows append to a history follows from their tokens and those before them, and nothing
+  /// else is kept of a hypothesis.
+  bool sharesPrefixes() const {
+    return options.sharePrefixes && !hasSources() && keepsHistory() && !keepsStates() &&
+           !keepsKeyed();
+  }
+  void leaveToOthers(Hypothesis &hypothesis, std::span<const int32_t> tokens);
+  void dropUnread(Hypothesis &hypothesis);
   /// The positions of the source of a hypothesis.
   int64_t keysOf(const Hypothesis &hypothesis) const {
     return sources[static_cast<size_t>(hypothesis.source)].table.length();
@@ -201,6 +227,7 @@ private:
   std::vector<manifest::PositionBound> historyReads;
   CacheBudget budget;
   BlockPool history;
+  PrefixTree prefixes;
   BlockPool states;
   BlockPool keyed;
   BlockPool memory;

@@ -256,11 +256,18 @@ struct Asked {
   GenerationOptions options;
 };
 
+/// Half of the prompts begin alike.
 std::vector<Asked> someRequests(size_t count) {
   std::mt19937 random(5);
+  const Tokens same = randomTokens(random, 36, 106);
   std::vector<Asked> asked(count);
   for (Asked &each : asked) {
     each.prompt = randomTokens(random, 1 + random() % 40, 106);
+    if (random() % 2 == 0) {
+      each.prompt.resize(1 + random() % 4);
+      const auto end = same.begin() + static_cast<std::ptrdiff_t>(random() % same.size());
+      each.prompt.insert(each.prompt.begin(), same.begin(), end);
+    }
     each.options.maxLength = static_cast<int32_t>(1 + random() % 20);
     if (random() % 3 == 0) {
       each.options.beam = 4;
@@ -275,7 +282,8 @@ std::vector<Asked> someRequests(size_t count) {
   return asked;
 }
 
-/// Runs requests, some of which join at every step; what each has found.
+/// Runs requests, some of which join at every step; what each has found. Others join and are
+/// removed, waiting, in the middle of their prompt or of their answer.
 std::map<size_t, std::vector<Hypothesis>> answers(const Model &model,
                                                   const std::vector<Asked> &asked,
                                                   const std::vector<size_t> &order,
@@ -284,6 +292,7 @@ std::map<size_t, std::vector<Hypothesis>> answers(const Model &model,
   auto generator = Generator::create(model, options);
   EXPECT_TRUE(generator.ok()) << generator.status().message();
   std::map<int64_t, size_t> numbers;
+  std::vector<int64_t> unwanted;
   std::mt19937 random(static_cast<uint32_t>(options.batchTokens));
   size_t next = 0;
   while (next < order.size() || !generator->idle()) {
@@ -293,18 +302,27 @@ std::map<size_t, std::vector<Hypothesis>> answers(const Model &model,
       EXPECT_TRUE(id.ok()) << id.status().message();
       numbers[*id] = order[next++];
     }
-    // A prompt that is given up leaves nothing behind.
-    if (random() % 8 == 0) {
-      const auto id = generator->add({.prefix = {1, 2, 3}});
-      EXPECT_TRUE(id.ok() && generator->remove(*id).ok());
+    if (next < order.size() && random() % 4 == 0) {
+      const auto id = generator->add({.prefix = asked[random() % asked.size()].prompt});
+      EXPECT_TRUE(id.ok());
+      unwanted.push_back(*id);
+    } else if (!unwanted.empty() && random() % 3 == 0) {
+      // It may have an answer by now.
+      const Status removed = generator->remove(unwanted.back());
+      EXPECT_TRUE(removed.ok() || removed.code() == StatusCode::NotFound);
+      unwanted.pop_back();
     }
     auto step = generator->step();
     EXPECT_TRUE(step.ok()) << step.status().message();
     for (size_t i = 0; step.ok() && i < step->size(); ++i) {
       EXPECT_TRUE((*step)[i].status.ok()) << (*step)[i].status.message();
-      results[numbers[(*step)[i].id]] = std::move((*step)[i].hypotheses);
+      if (const auto found = numbers.find((*step)[i].id); found != numbers.end()) {
+        results[found->second] = std::move((*step)[i].hypotheses);
+      }
     }
   }
+  EXPECT_EQ(generator->cacheUse().used, 0U);
+  EXPECT_EQ(generator->sharedTokens() > 0, options.session.sharePrefixes && order.size() > 1);
   return results;
 }
 
@@ -331,7 +349,10 @@ TEST_P(ContinuationMixes, RequestsHaveTheBitsTheyHaveAlone) {
     GeneratorOptions options = {
         .session = {.threads = 1 + mix % 2,
                     .schedule = mix % 8 == 1 ? Schedule::Cooperative : Schedule::Automatic},
-        .batchTokens = 1 + static_cast<int64_t>(random() % 2000)};
+        .batchTokens = 1 + static_cast<int64_t>(random() % 2000),
+        .promptTokens = 1 + static_cast<int64_t>(random() % 100),
+        .promptTokensBeside = 1 + static_cast<int64_t>(random() % 40)};
+    options.session.sharePrefixes = mix % 4 != 3;
     if (mix % 5 == 0) {
       // Some have to wait for blocks.
       options.session.cacheBytes = uint64_t(1) << 20;

@@ -137,6 +137,8 @@ struct GenerationResult {
   std::vector<Hypothesis> hypotheses;
   /// How many tokens the prefix has, with which each of them begins.
   int64_t prefix = 0;
+  /// How many of these, the start included, were taken over from other requests, not computed.
+  int64_t shared = 0;
 };
 
 /// A translation, or a continuation of a prompt, to score. The model's end is added to a target
@@ -150,11 +152,26 @@ struct ScoringRequest {
 
 /// How a Generator works.
 struct GeneratorOptions {
-  /// Threads, and the limit on memory for keys and values.
+  /// Threads, the limit on memory for keys and values, and whether prompts share these.
   SessionOptions session = {};
-  /// The most source tokens, or tokens of prompts, in the running batch, counted once for each
-  /// hypothesis. A longer sentence runs alone.
+  /// The most source tokens, or tokens of prompts that are not shared, in the running batch,
+  /// counted once for each hypothesis. A longer sentence runs alone.
   int64_t batchTokens = 4096;
+  /// The most tokens of prompts and prefixes that a step computes. A longer prompt is computed in
+  /// pieces, with the same bits, and a request can be removed between them.
+  int64_t promptTokens = 512;
+  /// The same of a step that has running answers to extend: how long these wait for prompts.
+  int64_t promptTokensBeside = 32;
+};
+
+/// Bytes of keys, values and states.
+struct CacheUse {
+  /// What running requests have.
+  uint64_t used = 0;
+  /// Kept for prompts that begin alike, until running requests need the memory.
+  uint64_t kept = 0;
+  /// SessionOptions::cacheBytes, which `used` never exceeds, nor both together.
+  uint64_t limit = 0;
 };
 
 /// Runs requests.
@@ -173,8 +190,9 @@ public:
   /// Checks a request as add() does, without adding it.
   Status check(const GenerationRequest &request) const;
 
-  /// Generates one token for every sentence of the batch and returns the finished ones. A failure
-  /// concerns the whole batch, which then stays as it was.
+  /// Generates one token for every sentence of the batch whose prompt is computed, computes pieces
+  /// of other prompts, and returns the finished ones. A failure concerns the whole batch, which
+  /// then stays as it was.
   Result<std::vector<GenerationResult>> step();
 
   /// Removes a waiting or running request. NotFound if it is finished or never existed.
@@ -191,6 +209,10 @@ public:
   /// The number of waiting requests, and of requests in the running batch.
   int64_t waiting() const;
   int64_t running() const;
+  /// The tokens of prompts that were taken over from other requests so far, not computed.
+  int64_t sharedTokens() const;
+  /// What the cache has now.
+  CacheUse cacheUse() const;
 
   /// Checks a request as score() does, without running it.
   Status check(const ScoringRequest &request) const;

@@ -277,6 +277,9 @@ struct SessionOptions {
   /// token; states do not. Memory is used only as they fill. A call that would exceed the limit
   /// fails with ResourceExhausted and changes nothing.
   uint64_t cacheBytes = uint64_t(1) << 30;
+  /// Where the model allows it, texts that begin with the same tokens share what caches have of
+  /// these, which is computed once. It is kept after they end, in memory that nothing else needs.
+  bool sharePrefixes = true;
   /// Accumulates the time of every dispatch (Session::profile), at the cost of two clock reads
   /// each.
   bool profile = false;

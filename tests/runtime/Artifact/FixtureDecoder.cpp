@@ -170,4 +170,18 @@ ModelSpec historylessModel() {
   return spec;
 }
 
+ModelSpec continuingModel() {
+  ModelSpec spec = generatingModel();
+  spec.entries.erase(spec.entries.begin());
+  EntrySpec &entry = spec.entries.front();
+  entry.caches.resize(2);
+  entry.outputs.erase(entry.outputs.begin());
+  entry.buffers[5] = entry.buffers[6] = entry.buffers[10] = arena(0);
+  entry.buffers[11].index = 0;
+  entry.dispatches.erase(entry.dispatches.begin() + 4, entry.dispatches.begin() + 6);
+  entry.dispatches.back().operands[1] = Operand(8, 0);
+  spec.generation->start.clear();
+  return spec;
+}
+
 } // namespace heddle::fixture

@@ -242,6 +242,10 @@ ModelSpec averagingModel();
 /// "cross.key"; one dispatch writes the mean and changes the state.
 ModelSpec historylessModel();
 
+/// The generating model without sources: it continues prompts, and has no start. Its only entry is
+/// "decode", without the attention.
+ModelSpec continuingModel();
+
 /// Its manifest.
 std::string serialize(const ModelSpec &spec, uint64_t codeChecksum);
 

@@ -295,6 +295,94 @@ TEST(Batch, GreedySearchAgreesOnAllItHas) {
   }
 }
 
+/// A decoder that continues prompts, and a prompt of so many tokens.
+static FakeDecoder continuingDecoder() {
+  FakeDecoder decoder(HashModel{1000, 0});
+  decoder.answers = false;
+  return decoder;
+}
+static std::vector<int32_t> promptOf(size_t tokens) {
+  std::vector<int32_t> prompt(tokens);
+  for (size_t i = 0; i < tokens; ++i) {
+    prompt[i] = static_cast<int32_t>(3 + (7 * i + tokens) % 900);
+  }
+  return prompt;
+}
+
+TEST(Batch, RunningAnswersDoNotWaitForPrompts) {
+  FakeDecoder decoder = continuingDecoder();
+  BatchSearch search(decoder, hashDefaults(), limitsOf(decoder), {1000, 10, 3});
+  const GenerationOptions options = {.beam = 2, .nbest = 2, .minLength = 30, .maxLength = 30};
+  ASSERT_TRUE(search.add({.prefix = promptOf(24), .options = options}).ok());
+  // Alone: the start and 24 tokens, ten at a time.
+  for (int step = 0; step < 3; ++step) {
+    const auto stepped = search.step();
+    ASSERT_TRUE(stepped.ok() && stepped->empty()) << (*stepped)[0].status.message();
+    EXPECT_LE(decoder.mostRows, 10);
+  }
+  decoder.mostRows = 0;
+  ASSERT_TRUE(
+      search.add({.prefix = promptOf(40), .options = {.beam = 1, .minLength = 5, .maxLength = 5}})
+          .ok());
+  ASSERT_TRUE(
+      search.add({.prefix = promptOf(2), .options = {.beam = 1, .minLength = 5, .maxLength = 5}})
+          .ok());
+  const int64_t before = decoder.steps;
+  std::map<int64_t, GenerationResult> results;
+  std::map<int64_t, int64_t> ended;
+  while (!search.idle()) {
+    Result<std::vector<GenerationResult>> step = search.step();
+    ASSERT_TRUE(step.ok());
+    for (GenerationResult &result : *step) {
+      ended[result.id] = decoder.steps - before;
+      results[result.id] = std::move(result);
+    }
+  }
+  // Two hypotheses, a token of an answer, and three of prompts.
+  EXPECT_LE(decoder.mostRows, 6);
+  // The first went on at every step; the second began after 14 steps, and the third behind it.
+  EXPECT_EQ(ended[0], 29);
+  EXPECT_EQ(ended[1], 14 + 4);
+  EXPECT_EQ(ended[2], 15 + 4);
+  for (const auto &[id, tokens] : {std::pair(0, 24U), std::pair(1, 40U), std::pair(2, 2U)}) {
+    FakeDecoder alone = continuingDecoder();
+    const GenerationOptions asked =
+        id == 0 ? options : GenerationOptions{.beam = 1, .minLength = 5, .maxLength = 5};
+    EXPECT_EQ(results[id].hypotheses,
+              generateAlone(alone, {.prefix = promptOf(tokens), .options = asked}));
+  }
+}
+
+TEST(Batch, RemovesAPromptThatIsHalfComputed) {
+  FakeDecoder decoder = continuingDecoder();
+  BatchSearch search(decoder, hashDefaults(), limitsOf(decoder), {1000, 10, 3});
+  ASSERT_TRUE(search.add({.prefix = promptOf(40)}).ok());
+  ASSERT_TRUE(search.add({.prefix = promptOf(5), .options = {.maxLength = 3}}).ok());
+  ASSERT_TRUE(search.step().ok());
+  EXPECT_EQ(decoder.blocksInUse(), 10);
+  ASSERT_TRUE(search.remove(0).ok());
+  EXPECT_EQ(decoder.blocksInUse(), 0);
+  EXPECT_EQ(finishAll(search).size(), 1U);
+  EXPECT_EQ(decoder.blocksInUse(), 0);
+}
+
+TEST(Batch, SamplesOfAPromptComputeItOnce) {
+  FakeDecoder decoder = continuingDecoder();
+  const GenerationRequest request = {
+      .prefix = promptOf(30),
+      .options = {.nbest = 5, .maxLength = 8, .sample = true, .topP = 0.9F, .seed = 3}};
+  const std::vector<Hypothesis> found = generateAlone(decoder, request);
+  ASSERT_EQ(found.size(), 5U);
+  EXPECT_EQ(decoder.mostRows, 31);
+  // The samples are those that a request for fewer has, and another.
+  GenerationRequest fewer = request;
+  fewer.options.nbest = 4;
+  const std::vector<Hypothesis> four = generateAlone(decoder, fewer);
+  for (const Hypothesis &each : four) {
+    EXPECT_NE(std::find(found.begin(), found.end(), each), found.end());
+  }
+}
+
 TEST(Batch, ReleasesWhatRunsWhenItGoes) {
   FakeDecoder decoder(HashModel{});
   {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -85,8 +86,8 @@ private:
   int callsToThrow = -1;
   std::map<SourceId, std::vector<int32_t>> sources;
   std::map<HypothesisId, Text> texts;
-  std::vector<int32_t> damaged;
-  std::vector<int32_t> refused;
+  std::optional<std::vector<int32_t>> damaged;
+  std::optional<std::vector<int32_t>> refused;
 };
 
 } // namespace heddle

@@ -35,9 +35,22 @@ std::vector<int32_t> tokensBelow(std::mt19937_64 &random, size_t most, uint64_t 
   return tokens;
 }
 
+/// A prompt that begins as others do, to some length.
+std::vector<int32_t> promptOf(size_t number) {
+  std::mt19937_64 random(number + 1), same(number % 4);
+  std::vector<int32_t> prompt(150);
+  for (int32_t &token : prompt) {
+    token = static_cast<int32_t>(same() % fixture::vocabulary);
+  }
+  prompt.resize(random() % 8 == 0 ? 1 : random() % 150);
+  const std::vector<int32_t> own = tokensBelow(random, 20, fixture::vocabulary);
+  prompt.insert(prompt.end(), own.begin(), own.end());
+  return prompt;
+}
+
 /// A request that depends only on its number: greedy, beams, samples, alternatives; with and
 /// without a prefix and a shortlist.
-GenerationRequest requestOf(size_t number) {
+GenerationRequest requestOf(size_t number, bool answers) {
   std::mt19937_64 random(number + 1);
   GenerationRequest request;
   request.source = tokensBelow(random, number % 5 == 0 ? 60 : 12, fixture::words);
@@ -57,8 +70,11 @@ GenerationRequest requestOf(size_t number) {
     request.options.nbest = static_cast<int32_t>(1 + random() % 2);
   }
   request.options.tokenScores = number % 3 == 0;
-  request.options.attention = number % 7 == 0;
-  if (number % 6 == 2) {
+  request.options.attention = answers && number % 7 == 0;
+  if (!answers) {
+    request.source.clear();
+    request.prefix = promptOf(number);
+  } else if (number % 6 == 2) {
     request.prefix = tokensBelow(random, 3, fixture::vocabulary);
   }
   if (number % 6 == 3) {
@@ -71,6 +87,8 @@ struct SoakModel {
   const char *name;
   Model (*model)();
   int threads;
+  /// Blocks of the cache.
+  uint64_t blocks = 70;
 };
 
 class GeneratorSoak : public testing::TestWithParam<SoakModel> {
@@ -80,7 +98,8 @@ protected:
     auto [entry, isNew] = known.try_emplace(number);
     if (isNew) {
       Result<Generator> generator = Generator::create(GetParam().model());
-      EXPECT_TRUE(generator.ok() && generator->add(requestOf(number)).ok());
+      EXPECT_TRUE(generator.ok() &&
+                  generator->add(requestOf(number, generator->hasSources())).ok());
       while (!generator->idle()) {
         const Result<std::vector<GenerationResult>> results = generator->step();
         EXPECT_TRUE(results.ok()) << results.status().message();
@@ -137,18 +156,20 @@ TEST_P(GeneratorSoak, ResultsAreThoseAloneAndMemoryDoesNotGrow) {
   }
   ASSERT_FALSE(HasFailure());
   std::mt19937_64 random(11);
-  Result<Generator> generator =
-      Generator::create(GetParam().model(), {.session = {.threads = GetParam().threads,
-                                                         .schedule = Schedule::Cooperative,
-                                                         .cacheBytes = 70 * blockBytes},
-                                             .batchTokens = 400});
+  Result<Generator> generator = Generator::create(
+      GetParam().model(), {.session = {.threads = GetParam().threads,
+                                       .schedule = Schedule::Cooperative,
+                                       .cacheBytes = GetParam().blocks * blockBytes},
+                           .batchTokens = 400,
+                           .promptTokens = 50,
+                           .promptTokensBeside = 7});
   ASSERT_TRUE(generator.ok()) << generator.status().message();
   std::vector<size_t> bytes;
   for (size_t call = 0; call < calls; ++call) {
     const uint64_t kind = random() % 10;
     if (kind < 3 && waiting.size() < 40) {
       const size_t number = random() % kinds;
-      const Result<int64_t> id = generator->add(requestOf(number));
+      const Result<int64_t> id = generator->add(requestOf(number, generator->hasSources()));
       ASSERT_TRUE(id.ok()) << id.status().message();
       ASSERT_TRUE(waiting.emplace(*id, number).second);
     } else if (kind == 3) {
@@ -163,11 +184,15 @@ TEST_P(GeneratorSoak, ResultsAreThoseAloneAndMemoryDoesNotGrow) {
         step(*generator);
         ASSERT_FALSE(HasFatalFailure());
       }
+      ASSERT_EQ(generator->cacheUse().used, 0U);
       bytes.push_back(liveBytes());
     }
   }
   EXPECT_GT(finished, calls / 20);
   EXPECT_GT(removed, calls / 40);
+  if (!generator->hasSources()) {
+    EXPECT_GT(generator->sharedTokens(), static_cast<int64_t>(16 * finished));
+  }
   // Lists keep their largest size, which half of the calls have reached.
   constexpr size_t slack = 64 << 10;
   EXPECT_LT(bytes.back(), bytes[1] + slack)
@@ -175,7 +200,9 @@ TEST_P(GeneratorSoak, ResultsAreThoseAloneAndMemoryDoesNotGrow) {
 }
 
 static const SoakModel soakModels[] = {{"Caches", generatingModel, 1},
-                                       {"CachesAndStates", averagingModel, 2}};
+                                       {"CachesAndStates", averagingModel, 2},
+                                       {"Prompts", continuingModel, 1, 120},
+                                       {"PromptsOfTwoThreads", continuingModel, 2, 60}};
 INSTANTIATE_TEST_SUITE_P(Models, GeneratorSoak, testing::ValuesIn(soakModels),
                          [](const testing::TestParamInfo<SoakModel> &info) {
                            return info.param.name;

@@ -42,6 +42,11 @@ inline Model historylessModel() {
   return model;
 }
 
+inline Model continuingModel() {
+  static const Model model = loadModel(fixture::continuingModel(), "continuing.so");
+  return model;
+}
+
 inline std::unique_ptr<PagedDecoder> makeDecoder(const SessionOptions &options = {},
                                                  const Model &model = generatingModel()) {
   Result<std::unique_ptr<PagedDecoder>> decoder = PagedDecoder::create(model, options);
