@@ -16,8 +16,9 @@
 namespace heddle {
 
 BatchSearch::BatchSearch(Decoder &decoder, GenerationDefaults defaults, GenerationLimits limits,
-                         const BatchBounds &bounds)
-    : decoder(decoder), defaults(std::move(defaults)), limits(std::move(limits)), bounds(bounds) {}
+                         const BatchBounds &bounds, TextOf textOf)
+    : decoder(decoder), defaults(std::move(defaults)), limits(std::move(limits)), bounds(bounds),
+      textOf(std::move(textOf)) {}
 
 BatchSearch::~BatchSearch() {
   for (const SentencePointer &sentence : batch) {
@@ -53,10 +54,12 @@ Result<int64_t> BatchSearch::add(GenerationRequest request) {
 Status BatchSearch::remove(int64_t id) {
   const auto is = [id](const SentencePointer &sentence) { return sentence->id == id; };
   if (const auto found = std::find_if(queue.begin(), queue.end(), is); found != queue.end()) {
+    tellEnd(**found, FinishReason::Removed, {});
     queue.erase(found);
     return {};
   }
   if (const auto found = std::find_if(batch.begin(), batch.end(), is); found != batch.end()) {
+    tellEnd(**found, FinishReason::Removed, {});
     leave(**found);
     batch.erase(found);
     full = false;
@@ -65,43 +68,6 @@ Status BatchSearch::remove(int64_t id) {
   return HEDDLE_ERROR(NotFound, fmt::format("request {} is unknown, expected one that waits or "
                                             "runs",
                                             id));
-}
-
-/// Cuts `common` to what it has in common with `tokens`.
-static void cutToCommon(std::span<const int32_t> tokens,
-                        std::optional<std::vector<int32_t>> &common) {
-  if (!common) {
-    common.emplace(tokens.begin(), tokens.end());
-    return;
-  }
-  const auto differ = std::mismatch(common->begin(), common->end(), tokens.begin(), tokens.end());
-  common->erase(differ.first, common->end());
-}
-
-Result<std::vector<int32_t>> BatchSearch::agreed(int64_t id) const {
-  const auto is = [id](const SentencePointer &sentence) { return sentence->id == id; };
-  if (std::any_of(queue.begin(), queue.end(), is)) {
-    return std::vector<int32_t>();
-  }
-  const auto found = std::find_if(batch.begin(), batch.end(), is);
-  if (found == batch.end()) {
-    return HEDDLE_ERROR(NotFound, fmt::format("request {} is unknown, expected one that waits or "
-                                              "runs",
-                                              id));
-  }
-  std::optional<std::vector<int32_t>> common;
-  for (const Hypothesis &hypothesis : (*found)->found) {
-    cutToCommon(hypothesis.tokens, common);
-  }
-  for (const Running &running : (*found)->searches) {
-    for (const Hypothesis &hypothesis : running.search.finishedSoFar()) {
-      cutToCommon(hypothesis.tokens, common);
-    }
-    for (const Beam &beam : running.search.beams()) {
-      cutToCommon(beam.tokens, common);
-    }
-  }
-  return std::move(common).value_or(std::vector<int32_t>());
 }
 
 /// Releases everything a sentence holds in the decoder.
@@ -114,6 +80,9 @@ void BatchSearch::leave(Sentence &sentence) {
   sentence.searches.clear();
   sentence.found.clear();
   sentence.shared = 0;
+  for (Answer &answer : sentence.answers) {
+    answer.text = {};
+  }
   if (sentence.encoded) {
     decoder.release(*sentence.encoded);
     sentence.encoded.reset();
@@ -122,6 +91,7 @@ void BatchSearch::leave(Sentence &sentence) {
 
 void BatchSearch::fail(Sentence &sentence, const Status &status) {
   results.push_back({sentence.id, status, {}});
+  tellEnd(sentence, FinishReason::Failed, status);
   leave(sentence);
 }
 
@@ -137,10 +107,12 @@ Status BatchSearch::startSearches(Sentence &sentence) {
     bits.push_back(sentence.width);
   }
   const std::span<const int32_t> source = sentence.rows.empty() ? sentence.source : bits;
+  sentence.answers.resize(static_cast<size_t>(count));
   for (int32_t sample = 0; sample < count; ++sample) {
     const uint64_t stream =
         settings.sample ? sampleStream(source, settings.prefix, static_cast<uint64_t>(sample)) : 0;
-    Running &running = sentence.searches.emplace_back(Running{BeamSearch(settings, stream), {}});
+    Running &running =
+        sentence.searches.emplace_back(Running{BeamSearch(settings, stream), sample, {}});
     running.hypotheses.reserve(1);
     if (sample == 0) {
       HEDDLE_ASSIGN(const HypothesisId hypothesis, decoder.start(*sentence.encoded));
@@ -275,11 +247,13 @@ Status BatchSearch::followBeams(Running &running) {
 Status BatchSearch::advanceSearch(Sentence &sentence, Running &running) {
   const StepAttention looked{&attention, decoder.positions(*sentence.encoded)};
   HEDDLE_TRY(running.search.advance(candidates, running.rows, looked));
+  const Settings &settings = sentence.settings;
+  if (settings.isSingle() && (settings.events || !settings.stop.empty())) {
+    HEDDLE_TRY(followSingle(sentence, running));
+  }
   HEDDLE_TRY(followBeams(running));
   if (running.search.finished() || running.search.branches()) {
-    for (Hypothesis &hypothesis : running.search.takeFinished()) {
-      insertByScore(sentence.found, std::move(hypothesis));
-    }
+    takeFinished(sentence, running);
   }
   return {};
 }
@@ -319,14 +293,16 @@ Status BatchSearch::advanceAll(Sentence &sentence) {
   for (Running &running : sentence.searches) {
     if (running.search.branches()) {
       for (size_t beam = 0; beam < running.hypotheses.size(); ++beam) {
-        remaining.push_back({BeamSearch(running.search, beam), {running.hypotheses[beam]}});
+        remaining.push_back(
+            {BeamSearch(running.search, beam), running.sample, {running.hypotheses[beam]}});
       }
     } else if (!running.search.finished()) {
       remaining.push_back(std::move(running));
     }
   }
   sentence.searches = std::move(remaining);
-  return {};
+  const bool tells = sentence.settings.events && !sentence.settings.isSingle();
+  return tells ? followAgreed(sentence) : Status();
 }
 
 void BatchSearch::complete(Sentence &sentence) {

@@ -6,6 +6,7 @@
 #define HEDDLE_RUNTIME_GENERATE_BATCHSEARCH_H
 
 #include "heddle/Generation.h"
+#include "runtime/Generate/AnswerText.h"
 #include "runtime/Generate/BeamSearch.h"
 #include "runtime/Generate/Candidates.h"
 #include "runtime/Generate/Settings.h"
@@ -15,6 +16,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -35,8 +37,9 @@ struct BatchBounds {
 /// in the destructor.
 class BatchSearch {
 public:
+  /// Without `textOf`, events have no texts and there are no stop strings.
   BatchSearch(Decoder &decoder, GenerationDefaults defaults, GenerationLimits limits,
-              const BatchBounds &bounds);
+              const BatchBounds &bounds, TextOf textOf = {});
   BatchSearch(const BatchSearch &) = delete;
   BatchSearch &operator=(const BatchSearch &) = delete;
   ~BatchSearch();
@@ -46,6 +49,7 @@ public:
   Result<std::vector<GenerationResult>> step();
   Status remove(int64_t id);
   Result<std::vector<int32_t>> agreed(int64_t id) const;
+  std::vector<TokenEvent> takeEvents() { return std::exchange(events, {}); }
   bool idle() const { return queue.empty() && batch.empty() && results.empty(); }
   int64_t waiting() const { return static_cast<int64_t>(queue.size()); }
   int64_t running() const { return static_cast<int64_t>(batch.size()); }
@@ -56,10 +60,25 @@ private:
   /// A search, and its hypotheses in the decoder.
   struct Running {
     BeamSearch search;
+    int32_t sample = 0;
     /// None for samples after the first, until that has computed what all begin with.
     std::vector<HypothesisId> hypotheses;
     /// The row of each hypothesis in the current step; none while a prompt is not computed.
     std::vector<int64_t> rows = {};
+  };
+  /// An answer that is told of, or looked through for stop strings. What was told is kept when the
+  /// sentence begins again.
+  struct Answer {
+    AnswerText text = {};
+    size_t toldTokens = 0;
+    size_t toldBytes = 0;
+    bool toldEnd = false;
+  };
+  /// What is known of an answer: its tokens after the prefix, and what comes with them.
+  struct Told {
+    std::span<const int32_t> tokens;
+    std::span<const float> scores = {};
+    std::span<const std::vector<TokenScore>> topScores = {};
   };
   struct Sentence {
     int64_t id = 0;
@@ -76,6 +95,8 @@ private:
     std::optional<SourceId> encoded = std::nullopt;
     std::vector<Running> searches = {};
     std::vector<Hypothesis> found = {};
+    /// One for each sample, or one.
+    std::vector<Answer> answers = {};
 
     SourceView view() const {
       SourceView given = rows.empty() ? SourceView(source) : SourceView(rows);
@@ -103,6 +124,18 @@ private:
   int64_t addPiece(Sentence &sentence, int64_t most);
   void addTokens(Sentence &sentence);
   Status shareBeginning(Sentence &sentence);
+  Told afterPrefix(const Sentence &sentence, const std::vector<int32_t> &tokens,
+                   const std::vector<float> &scores,
+                   const std::vector<std::vector<TokenScore>> &topScores) const;
+  std::vector<int32_t> agreedOf(const Sentence &sentence) const;
+  Status readOn(const Sentence &sentence, Answer &answer, std::span<const int32_t> tokens,
+                bool last);
+  void tell(const Sentence &sentence, int32_t sample, Answer &answer, const Told &told,
+            FinishReason finish);
+  void tellEnd(const Sentence &sentence, FinishReason finish, const Status &status) noexcept;
+  Status followSingle(Sentence &sentence, Running &running);
+  Status followAgreed(Sentence &sentence);
+  void takeFinished(Sentence &sentence, Running &running);
   Status advance(Sentence &sentence);
   Status advanceAll(Sentence &sentence);
   Status advanceSearch(Sentence &sentence, Running &running);
@@ -113,12 +146,14 @@ private:
   const GenerationDefaults defaults;
   const GenerationLimits limits;
   const BatchBounds bounds;
+  const TextOf textOf;
   int64_t nextId = 0;
   int64_t sharedCount = 0;
   std::deque<SentencePointer> queue;
   std::vector<SentencePointer> batch;
   // Returned by the next step that succeeds.
   std::vector<GenerationResult> results;
+  std::vector<TokenEvent> events;
   // The cache was full: no sentence joins until another has left.
   bool full = false;
   /// A piece of a prompt in the current step, and where it ends.

@@ -110,7 +110,8 @@ void BeamSearch::fillQuery(size_t beam, RowQuery &query) {
   }
   sortOnce(own.banned);
   query.whole = settings.sample && settings.topK == 0;
-  query.candidates = settings.sample ? settings.topK : candidatesWanted();
+  query.candidates =
+      std::max<int64_t>(settings.sample ? settings.topK : candidatesWanted(), settings.topScores);
   query.adjustsAfterSoftmax = rules.penaltiesAfterSoftmax && !greedy();
   query.penalty = settings.repetitionPenalty;
   query.penalized = own.penalized;
@@ -119,11 +120,23 @@ void BeamSearch::fillQuery(size_t beam, RowQuery &query) {
   query.shortlist = settings.shortlist;
 }
 
+/// The best tokens after a hypothesis, and those of them that are to be told.
+Status BeamSearch::collect(Candidates &candidates, int64_t row, size_t beam) {
+  HEDDLE_TRY(candidates.collect(row, best));
+  const size_t told = std::min(best.size(), static_cast<size_t>(settings.topScores));
+  for (size_t i = 0; i < told; ++i) {
+    tops[beam].push_back({best[i].token, static_cast<float>(best[i].score)});
+  }
+  return {};
+}
+
 /// Draws the continuation of the only hypothesis.
 Status BeamSearch::draw(Candidates &candidates, int64_t row) {
-  if (settings.topK > 0) {
-    HEDDLE_TRY(candidates.collect(row, best));
-  } else {
+  if (settings.topK > 0 || settings.topScores > 0) {
+    HEDDLE_TRY(collect(candidates, row, 0));
+    best.resize(std::min(best.size(), static_cast<size_t>(settings.topK)));
+  }
+  if (settings.topK == 0) {
     HEDDLE_ASSIGN(const double normalizer, candidates.normalizer(row));
     const std::span<const float> logits = candidates.whole(row);
     best.clear();
@@ -136,8 +149,11 @@ Status BeamSearch::draw(Candidates &candidates, int64_t row) {
   }
   if (!best.empty()) {
     const double uniform = uniformNumber(settings.seed, stream, static_cast<uint64_t>(generated));
-    const ScoredToken drawn = drawToken(best, static_cast<double>(settings.temperature),
-                                        static_cast<double>(settings.topP), uniform);
+    const ScoredToken drawn = drawToken(best,
+                                        {.temperature = static_cast<double>(settings.temperature),
+                                         .topP = static_cast<double>(settings.topP),
+                                         .minP = static_cast<double>(settings.minP)},
+                                        uniform);
     continuations.push_back({0, drawn.token, alive.front().sum + drawn.score, drawn.score});
   }
   return {};
@@ -147,6 +163,7 @@ Status BeamSearch::draw(Candidates &candidates, int64_t row) {
 /// token.
 Status BeamSearch::gather(Candidates &candidates, std::span<const int64_t> rows) {
   continuations.clear();
+  tops.assign(settings.topScores > 0 ? alive.size() : 0, {});
   const int32_t forced = forcedToken();
   if (forced < 0 && settings.sample) {
     return draw(candidates, rows.front());
@@ -156,7 +173,7 @@ Status BeamSearch::gather(Candidates &candidates, std::span<const int64_t> rows)
       continuations.push_back({beam, forced, alive[beam].sum, 0});
       continue;
     }
-    HEDDLE_TRY(candidates.collect(rows[beam], best));
+    HEDDLE_TRY(collect(candidates, rows[beam], beam));
     for (const ScoredToken &token : best) {
       continuations.push_back({beam, token.token, alive[beam].sum + token.score, token.score});
     }
@@ -199,6 +216,9 @@ Beam BeamSearch::extended(const Continuation &candidate) {
   if (settings.tokenScores) {
     beam.tokenScores.push_back(static_cast<float>(candidate.score));
   }
+  if (settings.topScores > 0) {
+    beam.topScores.push_back(tops[candidate.parent]);
+  }
   if (settings.attention) {
     const auto begin =
         looked.begin() + static_cast<std::ptrdiff_t>(candidate.parent * sourceLength);
@@ -215,7 +235,7 @@ Beam BeamSearch::extended(const Continuation &candidate) {
 }
 
 /// Records a finished hypothesis. As many are kept as the search is wide.
-void BeamSearch::record(const Beam &beam, double sum, int64_t length) {
+void BeamSearch::record(const Beam &beam, double sum, int64_t length, FinishReason reason) {
   double score = settings.normalized(sum, length);
   if (settings.coveragePenalty != 0) {
     double coverage = 0;
@@ -226,7 +246,8 @@ void BeamSearch::record(const Beam &beam, double sum, int64_t length) {
     score += settings.coveragePenalty * coverage;
   }
   ++recorded;
-  insertByScore(found, {beam.tokens, score, beam.tokenScores, beam.attention});
+  insertByScore(found,
+                {beam.tokens, score, beam.tokenScores, beam.attention, beam.topScores, reason});
   if (found.size() > width) {
     found.pop_back();
   }
@@ -234,10 +255,17 @@ void BeamSearch::record(const Beam &beam, double sum, int64_t length) {
 
 void BeamSearch::finish(const Continuation &candidate) {
   Beam beam = extended(candidate);
-  if (!rules.keepsEnd && settings.isEnd(candidate.token)) {
+  const bool ends = settings.isEnd(candidate.token);
+  if (!rules.keepsEnd && ends) {
     beam.tokens.pop_back();
   }
-  record(beam, candidate.sum, generated + 1);
+  record(beam, candidate.sum, generated + 1, ends ? FinishReason::End : FinishReason::Length);
+}
+
+void BeamSearch::stop() {
+  record(alive.front(), alive.front().sum, generated, FinishReason::Stop);
+  alive.clear();
+  done = true;
 }
 
 /// Decides for every candidate whether it finishes, continues or is dropped.
@@ -326,7 +354,7 @@ Status BeamSearch::advance(Candidates &candidates, std::span<const int64_t> rows
   if (continuations.empty()) {
     // Every token is banned, so no hypothesis can grow.
     for (const Beam &beam : alive) {
-      record(beam, beam.sum, generated);
+      record(beam, beam.sum, generated, FinishReason::Length);
     }
   }
   decide(last);
@@ -335,7 +363,7 @@ Status BeamSearch::advance(Candidates &candidates, std::span<const int64_t> rows
   ++generated;
   if (done && found.empty()) {
     for (const Beam &beam : next) {
-      record(beam, beam.sum, generated);
+      record(beam, beam.sum, generated, FinishReason::Length);
     }
   }
   std::swap(alive, next);

@@ -28,6 +28,7 @@ struct Beam {
   std::vector<float> tokenScores = {};
   std::vector<float> attention = {};
   std::vector<float> coverage = {};
+  std::vector<std::vector<TokenScore>> topScores = {};
 };
 
 /// The attention of the last token of each hypothesis: [heads][pitch] for each row of the step.
@@ -59,6 +60,9 @@ public:
   /// Advances by one step; rows[b] is the row of hypothesis b among the candidates.
   Status advance(Candidates &candidates, std::span<const int64_t> rows,
                  const StepAttention &attention);
+
+  /// Ends a search of one hypothesis, which goes on, with that.
+  void stop();
 
   /// The finished hypotheses, best first; for a branch, only the best. Call it once.
   std::vector<Hypothesis> takeFinished();
@@ -92,7 +96,8 @@ private:
   void decide(bool last);
   void follow();
   void finish(const Continuation &candidate);
-  void record(const Beam &beam, double sum, int64_t length);
+  void record(const Beam &beam, double sum, int64_t length, FinishReason reason);
+  Status collect(Candidates &candidates, int64_t row, size_t beam);
   bool mayStop(bool last) const;
   Beam extended(const Continuation &candidate);
 
@@ -118,6 +123,8 @@ private:
   /// How many of the decisions that are left continue each hypothesis.
   std::vector<size_t> uses;
   std::vector<ScoredToken> best;
+  /// The best tokens after each hypothesis, if requested.
+  std::vector<std::vector<TokenScore>> tops;
   // [beams][source]: the attention of this step, and the part that counts as coverage.
   std::vector<float> looked;
   std::vector<float> covered;

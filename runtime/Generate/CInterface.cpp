@@ -6,6 +6,7 @@
 #include "runtime/Generate/SearchRules.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <fmt/format.h>
 
@@ -13,9 +14,14 @@ struct heddle_generation {
   heddle::GenerationResult result;
 };
 
+struct heddle_event {
+  heddle::TokenEvent event;
+};
+
 struct heddle_generator {
   heddle::Generator generator;
   std::deque<heddle::GenerationResult> finished;
+  std::deque<heddle::TokenEvent> events = {};
 };
 
 namespace heddle {
@@ -61,7 +67,79 @@ static Result<GenerationOptions> readOptions(const heddle_generation_options &op
     constexpr int64_t least = INT32_MIN + 1, most = INT32_MAX;
     result.command = static_cast<int32_t>(std::clamp(options.command, least, most));
   }
+  result.minP = options.min_p;
+  result.tokenScores = options.token_scores != 0;
+  result.topScores = options.top_scores;
+  result.events = options.events != 0;
+  HEDDLE_TRY(checkArray("stop", options.stop, "stop_count", options.stop_count));
+  for (int64_t i = 0; i < options.stop_count; ++i) {
+    if (options.stop[i] == nullptr) {
+      return missingPointer("stop");
+    }
+    result.stop.emplace_back(options.stop[i]);
+  }
   return result;
+}
+
+static_assert(sizeof(heddle_token_score) == sizeof(TokenScore) &&
+              offsetof(heddle_token_score, score) == offsetof(TokenScore, score));
+static_assert(HEDDLE_FINISH_END == static_cast<int>(FinishReason::End) &&
+              HEDDLE_FINISH_LENGTH == static_cast<int>(FinishReason::Length) &&
+              HEDDLE_FINISH_STOP == static_cast<int>(FinishReason::Stop) &&
+              HEDDLE_FINISH_REMOVED == static_cast<int>(FinishReason::Removed) &&
+              HEDDLE_FINISH_FAILED == static_cast<int>(FinishReason::Failed));
+
+/// The elements of a list for a caller; null where there are none.
+template <typename T> static const T *listOf(const std::vector<T> &list, int64_t *count) {
+  if (count != nullptr) {
+    *count = static_cast<int64_t>(list.size());
+  }
+  return list.empty() ? nullptr : list.data();
+}
+
+/// The list with this number.
+static const heddle_token_score *listAt(const std::vector<std::vector<TokenScore>> &lists,
+                                        int64_t place, int64_t *count) {
+  static const std::vector<TokenScore> none;
+  const bool exists = place >= 0 && place < static_cast<int64_t>(lists.size());
+  return reinterpret_cast<const heddle_token_score *>(
+      listOf(exists ? lists[static_cast<size_t>(place)] : none, count));
+}
+
+static const char *textOf(const std::string &text, size_t *length) {
+  if (length != nullptr) {
+    *length = text.size();
+  }
+  return text.c_str();
+}
+
+/// An event, or one that says nothing.
+static const TokenEvent &eventOf(const heddle_event *event) {
+  static const TokenEvent none = {.id = -1};
+  return event == nullptr ? none : event->event;
+}
+
+/// One of a generation, or one that has nothing.
+static const Hypothesis &hypothesisOf(const heddle_generation *generation, int64_t index) {
+  static const Hypothesis none;
+  return index < 0 || index >= heddle_generation_count(generation)
+             ? none
+             : generation->result.hypotheses[static_cast<size_t>(index)];
+}
+
+static void takeEvents(heddle_generator &generator) {
+  for (TokenEvent &event : generator.generator.takeEvents()) {
+    generator.events.push_back(std::move(event));
+  }
+}
+
+/// The first of a queue as an object of the caller's, or null.
+template <typename Object, typename T> static Object *takeFirst(std::deque<T> &queue) {
+  auto *const taken = queue.empty() ? nullptr : new (std::nothrow) Object{std::move(queue.front())};
+  if (taken != nullptr) {
+    queue.pop_front();
+  }
+  return taken;
 }
 
 /// The arguments of heddle_generator_add and heddle_generator_add_rows after the source.
@@ -107,10 +185,14 @@ heddle_error *heddle_generator_create(const heddle_model *model,
       return missingPointer(model == nullptr ? "model" : "generator");
     }
     const heddle_generator_options wanted = optionsOr(options, HEDDLE_GENERATOR_OPTIONS_INIT);
-    const SessionOptions session = {.threads = wanted.threads, .cacheBytes = wanted.cache_bytes};
-    HEDDLE_ASSIGN(
-        Generator created,
-        Generator::create(model->model, {.session = session, .batchTokens = wanted.batch_tokens}));
+    const SessionOptions session = {.threads = wanted.threads,
+                                    .cacheBytes = wanted.cache_bytes,
+                                    .sharePrefixes = wanted.share_prefixes != 0};
+    const GeneratorOptions asked = {.session = session,
+                                    .batchTokens = wanted.batch_tokens,
+                                    .promptTokens = wanted.prompt_tokens,
+                                    .promptTokensBeside = wanted.prompt_tokens_beside};
+    HEDDLE_ASSIGN(Generator created, Generator::create(model->model, asked));
     *generator = new heddle_generator{std::move(created), {}};
     return {};
   });
@@ -146,8 +228,10 @@ heddle_error *heddle_generator_step(heddle_generator *generator) {
     if (generator == nullptr) {
       return missingPointer("generator");
     }
-    HEDDLE_ASSIGN(std::vector<GenerationResult> results, generator->generator.step());
-    for (GenerationResult &result : results) {
+    Result<std::vector<GenerationResult>> results = generator->generator.step();
+    takeEvents(*generator);
+    HEDDLE_TRY(results.status());
+    for (GenerationResult &result : *results) {
       generator->finished.push_back(std::move(result));
     }
     return {};
@@ -159,7 +243,30 @@ heddle_error *heddle_generator_remove(heddle_generator *generator, int64_t id) {
     if (generator == nullptr) {
       return missingPointer("generator");
     }
-    return generator->generator.remove(id);
+    const Status removed = generator->generator.remove(id);
+    takeEvents(*generator);
+    return removed;
+  });
+}
+
+int64_t heddle_generator_shared_tokens(const heddle_generator *generator) {
+  return generator == nullptr ? 0 : generator->generator.sharedTokens();
+}
+
+heddle_error *heddle_generator_cache_use(const heddle_generator *generator, uint64_t *used,
+                                         uint64_t *kept, uint64_t *limit) {
+  return guarded([&]() -> Status {
+    if (generator == nullptr) {
+      return missingPointer("generator");
+    }
+    const CacheUse use = generator->generator.cacheUse();
+    for (const auto &[to, value] :
+         {std::pair(used, use.used), std::pair(kept, use.kept), std::pair(limit, use.limit)}) {
+      if (to != nullptr) {
+        *to = value;
+      }
+    }
+    return {};
   });
 }
 
@@ -168,15 +275,7 @@ int32_t heddle_generator_idle(const heddle_generator *generator) {
 }
 
 heddle_generation *heddle_generator_take(heddle_generator *generator) {
-  if (generator == nullptr || generator->finished.empty()) {
-    return nullptr;
-  }
-  auto *const generation =
-      new (std::nothrow) heddle_generation{std::move(generator->finished.front())};
-  if (generation != nullptr) {
-    generator->finished.pop_front();
-  }
-  return generation;
+  return generator == nullptr ? nullptr : takeFirst<heddle_generation>(generator->finished);
 }
 
 void heddle_generation_free(heddle_generation *generation) { delete generation; }
@@ -208,6 +307,72 @@ const int32_t *heddle_generation_tokens(const heddle_generation *generation, int
     *score = hypothesis.score;
   }
   return hypothesis.tokens.data();
+}
+
+int32_t heddle_generation_finish(const heddle_generation *generation, int64_t index) {
+  return static_cast<int32_t>(hypothesisOf(generation, index).finish);
+}
+
+int32_t heddle_generation_sample(const heddle_generation *generation, int64_t index) {
+  return hypothesisOf(generation, index).sample;
+}
+
+const float *heddle_generation_scores(const heddle_generation *generation, int64_t index,
+                                      int64_t *count) {
+  return listOf(hypothesisOf(generation, index).tokenScores, count);
+}
+
+const heddle_token_score *heddle_generation_top_scores(const heddle_generation *generation,
+                                                       int64_t index, int64_t place,
+                                                       int64_t *count) {
+  return listAt(hypothesisOf(generation, index).topScores, place, count);
+}
+
+const char *heddle_generation_text(const heddle_generation *generation, int64_t index,
+                                   size_t *length) {
+  return index < 0 || index >= heddle_generation_count(generation)
+             ? nullptr
+             : textOf(hypothesisOf(generation, index).text, length);
+}
+
+int64_t heddle_generation_shared(const heddle_generation *generation) {
+  return generation == nullptr ? 0 : generation->result.shared;
+}
+
+heddle_event *heddle_generator_take_event(heddle_generator *generator) {
+  return generator == nullptr ? nullptr : takeFirst<heddle_event>(generator->events);
+}
+
+void heddle_event_free(heddle_event *event) { delete event; }
+
+int64_t heddle_event_id(const heddle_event *event) { return eventOf(event).id; }
+
+int32_t heddle_event_sample(const heddle_event *event) { return eventOf(event).sample; }
+
+const int32_t *heddle_event_tokens(const heddle_event *event, int64_t *count) {
+  return listOf(eventOf(event).tokens, count);
+}
+
+const float *heddle_event_scores(const heddle_event *event, int64_t *count) {
+  return listOf(eventOf(event).scores, count);
+}
+
+const heddle_token_score *heddle_event_top_scores(const heddle_event *event, int64_t place,
+                                                  int64_t *count) {
+  return listAt(eventOf(event).topScores, place, count);
+}
+
+const char *heddle_event_text(const heddle_event *event, size_t *length) {
+  return textOf(eventOf(event).text, length);
+}
+
+int32_t heddle_event_finish(const heddle_event *event) {
+  return static_cast<int32_t>(eventOf(event).finish);
+}
+
+heddle_error *heddle_event_error(const heddle_event *event) {
+  return guarded(
+      [&]() -> Status { return event == nullptr ? missingPointer("event") : event->event.status; });
 }
 
 heddle_error *heddle_generator_decode(const heddle_generator *generator, const int32_t *tokens,

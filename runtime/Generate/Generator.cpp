@@ -17,7 +17,13 @@ struct Generator::State {
   State(std::unique_ptr<PagedDecoder> paged, const GenerationDefaults &defaults,
         const GenerationLimits &limits, const BatchBounds &bounds)
       : decoder(std::move(paged)), defaults(defaults), limits(limits), batchTokens(bounds.tokens),
-        search(*decoder, defaults, limits, bounds) {}
+        search(*decoder, defaults, limits, bounds,
+               limits.hasText
+                   ? TextOf([this](std::span<const int32_t> tokens) { return decodeText(tokens); })
+                   : TextOf()) {}
+
+  /// The text of ids without special tokens; NotFound without a tokenizer.
+  Result<std::string> decodeText(std::span<const int32_t> tokens) const;
 
   std::unique_ptr<PagedDecoder> decoder;
   GenerationDefaults defaults;
@@ -44,12 +50,8 @@ static Result<std::vector<int32_t>> encodeText(const Tokenizer *tokenizer, std::
   return tokenizer->encode(text, addTemplate, static_cast<size_t>(most));
 }
 
-/// The text of ids without special tokens; NotFound without a tokenizer.
-static Result<std::string> decodeText(const Tokenizer *tokenizer, std::span<const int32_t> tokens) {
-  if (tokenizer == nullptr) {
-    return noTokenizer();
-  }
-  return tokenizer->decode(tokens);
+Result<std::string> Generator::State::decodeText(std::span<const int32_t> tokens) const {
+  return targetTokenizer == nullptr ? noTokenizer() : targetTokenizer->decode(tokens);
 }
 
 static std::vector<int32_t> listOf(const flatbuffers::Vector<int32_t> *values) {
@@ -130,7 +132,8 @@ Result<Generator> Generator::create(const Model &model, const GeneratorOptions &
     HEDDLE_ASSIGN(const GenerationDefaults defaults, defaultsOf(*table));
     HEDDLE_ASSIGN(std::unique_ptr<PagedDecoder> decoder,
                   PagedDecoder::create(model, options.session));
-    const GenerationLimits limits = limitsOf(*decoder, defaults);
+    GenerationLimits limits = limitsOf(*decoder, defaults);
+    limits.hasText = model.state->targetTokenizer != nullptr;
     const BatchBounds bounds(options.batchTokens, options.promptTokens, options.promptTokensBeside);
     auto state = std::make_unique<State>(std::move(decoder), defaults, limits, bounds);
     state->sourceTokenizer = model.state->tokenizer;
@@ -165,6 +168,8 @@ Result<std::vector<GenerationResult>> Generator::step() {
 Status Generator::remove(int64_t id) {
   return withoutExceptions([&] { return state->search.remove(id); });
 }
+
+std::vector<TokenEvent> Generator::takeEvents() { return state->search.takeEvents(); }
 
 Result<std::vector<int32_t>> Generator::agreed(int64_t id) const {
   return withoutExceptions([&] { return state->search.agreed(id); });
@@ -204,7 +209,7 @@ Result<std::vector<int32_t>> Generator::encodePrompt(std::string_view text) cons
 }
 
 Result<std::string> Generator::decode(std::span<const int32_t> tokens) const {
-  return withoutExceptions([&] { return decodeText(state->targetTokenizer.get(), tokens); });
+  return withoutExceptions([&] { return state->decodeText(tokens); });
 }
 
 std::vector<DispatchProfile> Generator::profile() const {

@@ -56,22 +56,30 @@ static size_t nucleus(std::vector<ScoredToken> &tokens, double mass, double temp
   }
 }
 
-ScoredToken drawToken(std::vector<ScoredToken> &tokens, double temperature, double topP,
-                      double uniform) {
+ScoredToken drawToken(std::vector<ScoredToken> &tokens, const Distribution &from, double uniform) {
   const double best =
       std::max_element(tokens.begin(), tokens.end(),
                        [](const ScoredToken &a, const ScoredToken &b) { return a.score < b.score; })
           ->score;
   const auto weight = [&](const ScoredToken &token) {
-    return std::exp((token.score - best) / temperature);
+    return std::exp((token.score - best) / from.temperature);
   };
   double total = 0;
   for (const ScoredToken &token : tokens) {
     total += weight(token);
   }
   size_t count = tokens.size();
-  if (topP < 1) {
-    count = nucleus(tokens, topP * total, temperature, best);
+  if (from.topP < 1) {
+    count = nucleus(tokens, from.topP * total, from.temperature, best);
+  }
+  if (from.minP > 0) {
+    // The best has a weight of 1.
+    const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(count);
+    const auto likely = std::remove_if(
+        tokens.begin(), end, [&](const ScoredToken &token) { return weight(token) < from.minP; });
+    count = static_cast<size_t>(likely - tokens.begin());
+  }
+  if (from.topP < 1 || from.minP > 0) {
     total = 0;
     for (size_t i = 0; i < count; ++i) {
       total += weight(tokens[i]);

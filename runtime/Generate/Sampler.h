@@ -20,11 +20,19 @@ uint64_t sampleStream(std::span<const int32_t> source, std::span<const int32_t> 
 /// A uniformly distributed number in [0, 1).
 double uniformNumber(uint64_t seed, uint64_t stream, uint64_t step);
 
-/// Draws one of `tokens` with probability proportional to exp(score / temperature), restricted to
-/// the fewest whose probabilities add up to `topP`. `uniform` lies in [0, 1). `tokens` must not be
-/// empty; it is reordered.
-ScoredToken drawToken(std::vector<ScoredToken> &tokens, double temperature, double topP,
-                      double uniform);
+/// What tokens are drawn from, and how.
+struct Distribution {
+  /// Probabilities are proportional to exp(score / temperature).
+  double temperature = 1;
+  /// Only the fewest tokens whose probabilities add up to this.
+  double topP = 1;
+  /// Only tokens with at least so many times the probability of the best.
+  double minP = 0;
+};
+
+/// Draws one of `tokens`, at least one, which are in any order afterwards. `uniform` lies in [0,
+/// 1).
+ScoredToken drawToken(std::vector<ScoredToken> &tokens, const Distribution &from, double uniform);
 
 } // namespace heddle
 

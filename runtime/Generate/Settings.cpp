@@ -3,6 +3,7 @@
 /// Checks requests and applies defaults.
 #include "runtime/Generate/Settings.h"
 
+#include "base/Utf8.h"
 #include "heddle/Limits.h"
 
 #include <algorithm>
@@ -54,12 +55,16 @@ static Settings fillIn(const GenerationRequest &request, const GenerationDefault
   settings.temperature = options.temperature;
   settings.topK = options.topK;
   settings.topP = options.topP;
+  settings.minP = options.minP;
   settings.seed = options.seed;
   settings.alternatives = options.alternatives;
   settings.forcedFirst = options.forcedFirst.value_or(defaults.forcedFirst);
   settings.forcedLast = options.forcedLast.value_or(own ? defaults.forcedLast : -1);
   settings.tokenScores = options.tokenScores;
   settings.attention = options.attention;
+  settings.topScores = options.topScores;
+  settings.events = options.events;
+  settings.stop = options.stop;
   settings.start = defaults.start;
   // What is no command is refused with the other tokens.
   if (!settings.start.empty()) {
@@ -144,6 +149,45 @@ static Status checkNumbers(const Settings &settings) {
     return HEDDLE_ERROR(
         InvalidArgument,
         fmt::format("top-p is {}, expected more than 0 and at most 1", settings.topP));
+  }
+  if (!(settings.minP >= 0 && settings.minP <= 1)) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("min-p is {}, expected 0 to 1", settings.minP));
+  }
+  if (settings.topScores < 0 || settings.topScores > mostTopScores) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("scores of the best {} tokens, expected 0 to {}",
+                                    settings.topScores, mostTopScores));
+  }
+  return {};
+}
+
+static Status checkStop(const Settings &settings, const GenerationLimits &limits) {
+  if (settings.stop.empty()) {
+    return {};
+  }
+  if (!limits.hasText) {
+    return HEDDLE_ERROR(InvalidArgument, "stop strings are given, expected none: the model has no "
+                                         "tokenizer");
+  }
+  if (!settings.isSingle()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        settings.alternatives
+                            ? "stop strings and alternatives are both requested, expected one of "
+                              "them"
+                            : fmt::format("beam is {} with stop strings, expected 1: they end a "
+                                          "text as it is made",
+                                          settings.beam));
+  }
+  for (size_t i = 0; i < settings.stop.size(); ++i) {
+    if (settings.stop[i].empty()) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("stop string {} is empty, expected a text", i + 1));
+    }
+    const std::string problem = describeInvalidUtf8(settings.stop[i]);
+    if (!problem.empty()) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("stop string {}: {}", i + 1, problem));
+    }
   }
   return {};
 }
@@ -335,6 +379,7 @@ Result<Settings> makeSettings(const GenerationRequest &request, const Generation
   Settings settings = fillIn(request, defaults);
   HEDDLE_TRY(checkCounts(settings));
   HEDDLE_TRY(checkNumbers(settings));
+  HEDDLE_TRY(checkStop(settings, limits));
   HEDDLE_TRY(checkAllTokens(request, settings, limits));
   HEDDLE_TRY(setLengths(request, defaults, limits, settings));
   return settings;

@@ -8,6 +8,7 @@
 #include "runtime/Generate/SearchRules.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace heddle {
@@ -49,6 +50,8 @@ struct GenerationLimits {
   std::vector<RowLimit> sourceLimits = {};
   /// Whether there are sources. Without, the prefix of a request is what the model continues.
   bool hasSources = true;
+  /// Whether there is a tokenizer for what is generated.
+  bool hasText = false;
 };
 
 /// The options of one request.
@@ -67,12 +70,16 @@ struct Settings {
   float temperature = 1;
   int32_t topK = 0;
   float topP = 1;
+  float minP = 0;
   uint64_t seed = 0;
   bool alternatives = false;
   int32_t forcedFirst = -1;
   int32_t forcedLast = -1;
   bool tokenScores = false;
   bool attention = false;
+  int32_t topScores = 0;
+  bool events = false;
+  std::vector<std::string> stop;
   std::vector<int32_t> start;
   std::vector<int32_t> prefix;
   // Sorted and unique.
@@ -84,6 +91,8 @@ struct Settings {
   bool isEnd(int32_t token) const;
   /// Whether a search needs the model's attention.
   bool needsAttention() const { return attention || coveragePenalty != 0; }
+  /// Whether each search has one hypothesis, which only grows.
+  bool isSingle() const { return beam == 1 && !alternatives; }
   /// The score of `length` tokens with this sum of log-probabilities, without coverage.
   double normalized(double sum, int64_t length) const {
     return sum / rules->divisor(length, lengthPenalty);

@@ -84,8 +84,18 @@ struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, Execut
   GenerationOptions generation;
   /// Memory for keys and values, in MiB.
   int64_t cacheMegabytes = 1024;
+  /// Tokens of prompts that a step computes. Nobody watches answers to a file, so that these need
+  /// not wait for less.
+  int64_t promptTokens = GeneratorOptions().promptTokens;
+  /// Prompts share what they begin with.
+  bool sharesPrefixes = true;
   /// Scores before the texts.
   bool scores = false;
+
+  /// Whether the answer is written as it is made: the only one there is, as a text.
+  bool streams() const {
+    return !prompt.empty() && !jsonLines && !scores && generation.nbest == 1 && output == "-";
+  }
 };
 void declare(OptionList &list, GenerateOptions &options);
 Status execute(const GenerateOptions &options);

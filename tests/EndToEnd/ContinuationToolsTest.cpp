@@ -94,6 +94,61 @@ TEST(ContinuationTools, TextsAreContinued) {
   EXPECT_EQ(prompt.output, found[1][0]["text"].get<std::string>() + "\n") << prompt.error;
 }
 
+/// What a prompt's answer is as it is written, and in its last form.
+TEST(ContinuationTools, AnswersEndBeforeStopStrings) {
+  const TemporaryFolder folder;
+  const std::string binary = withTokenizer(folder);
+  ASSERT_FALSE(binary.empty());
+  std::string ids;
+  for (int id = 10; id < 36; ++id) {
+    ids += fmt::format("{} ", id);
+  }
+  const std::string letters = folder.write("letters.txt", ids + "\n");
+  const auto generate = [&](std::vector<std::string> options) {
+    std::vector<std::string> arguments = {"generate",     binary,  "--prompt",     "abcab",
+                                          "--shortlist",  letters, "--min-length", "12",
+                                          "--max-length", "12"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const tools::Outcome outcome = tools::runHeddle(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    // No terminal: nothing is said of it.
+    EXPECT_EQ(outcome.error, "");
+    return outcome.output;
+  };
+  const std::string whole = generate({});
+  ASSERT_EQ(whole.size(), 13U);
+  const Json record = Json::parse(generate({"--format", "jsonl", "--top-scores", "2"}));
+  const Json answer = record["hypotheses"][0];
+  EXPECT_EQ(answer["text"].get<std::string>() + "\n", whole);
+  EXPECT_EQ(answer["finish"], "length");
+  EXPECT_FALSE(answer.contains("token_scores"));
+  ASSERT_EQ(answer["top_scores"].size(), 12U);
+  EXPECT_EQ(answer["top_scores"][3][0]["token"], answer["tokens"][3]);
+  EXPECT_GE(answer["top_scores"][3][0]["score"], answer["top_scores"][3][1]["score"]);
+  // Who watches is told how fast it was.
+  const tools::Outcome watched =
+      tools::runHeddle({"generate", binary, "--prompt", "abcab", "--shortlist", letters,
+                        "--min-length", "12", "--max-length", "12"},
+                       {.errorOnTerminal = true});
+  EXPECT_EQ(watched.output, whole);
+  EXPECT_NE(watched.error.find("heddle: 6 tokens of the prompt, 12 generated in "),
+            std::string::npos)
+      << watched.error;
+  EXPECT_NE(watched.error.find(" a second"), std::string::npos);
+  // Two letters in a row, and the first place where they are.
+  const std::string stop = whole.substr(6, 2);
+  const size_t first = whole.find(stop);
+  EXPECT_EQ(generate({"--stop", stop}), whole.substr(0, first) + "\n");
+  EXPECT_EQ(generate({"--stop", "no such text", "--stop", stop}), whole.substr(0, first) + "\n");
+  EXPECT_EQ(generate({"--stop", "no such text"}), whole);
+  const Json stopped =
+      Json::parse(generate({"--stop", stop, "--format", "jsonl", "--token-scores"}));
+  EXPECT_EQ(stopped["hypotheses"][0]["text"], whole.substr(0, first));
+  EXPECT_EQ(stopped["hypotheses"][0]["finish"], "stop");
+  EXPECT_EQ(stopped["hypotheses"][0]["tokens"].size(), first + 2);
+  EXPECT_EQ(stopped["hypotheses"][0]["token_scores"].size(), first + 2);
+}
+
 // --- C -----------------------------------------------------------------------------------------
 
 TEST(ContinuationTools, RequestsInCHaveNoSource) {

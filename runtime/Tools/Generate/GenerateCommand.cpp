@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Lines join the batch as they arrive, the longest first, and are answered in their order. Never
-/// waits for input while there is work to do.
+/// waits for input while there is work to do. The answer to a single prompt is written as it is
+/// made.
 #include "runtime/Tools/Commands.h"
 
 #include "formats/Binary/GenerationCheck.h"
+#include "runtime/Tools/Generate/AnswerRecords.h"
 #include "runtime/Tools/Generate/SourceStream.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/LineReader.h"
@@ -16,13 +18,10 @@
 #include <deque>
 #include <fmt/format.h>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <unistd.h>
 
 namespace heddle::tools {
-
-using Json = nlohmann::ordered_json;
 
 /// How often a wait for input looks for Ctrl-C.
 static constexpr int waitMilliseconds = 100;
@@ -72,14 +71,10 @@ private:
   void accept(const GenerationResult &result);
   Result<std::string> answerOf(const GenerationResult &result, const std::string &source) const;
   Status writeAnswers();
+  Status writeEvents();
+  std::string countsText(double seconds) const;
 
-  std::string emptyRecord(std::string_view source) const;
-  std::string errorRecord(std::string_view source, const Status &failure) const;
-  Result<std::string> generationRecord(std::string_view source,
-                                       const GenerationResult &result) const;
-  Result<std::string> textOf(std::span<const int32_t> tokens) const;
-  /// What records call what was asked.
-  const char *asked() const { return generator.hasSources() ? "source" : "prompt"; }
+  AnswerRecords records() const { return {options, generator}; }
 
   const GenerateOptions &options;
   Generator generator;
@@ -94,58 +89,11 @@ private:
   size_t written = 0;
   std::map<int64_t, size_t> numbers;
   int64_t tokensGenerated = 0;
+  int64_t tokensOfPrompts = 0;
+  /// Tokens of the answer that is written as it is made.
+  int64_t tokensWritten = 0;
 };
 } // namespace
-
-/// The text of generated tokens, or the ids.
-Result<std::string> GenerateRun::textOf(std::span<const int32_t> tokens) const {
-  return options.tokens ? tokenLine(tokens) : generator.decode(tokens);
-}
-
-/// The answer to a source: one line for each text, best first, or one JSON line {"source",
-/// "hypotheses": [{"text", "tokens", "score"}]}; to a prompt, which has the name "prompt", without
-/// the prompt. A text's own line breaks become spaces where a line is a text.
-Result<std::string> GenerateRun::generationRecord(std::string_view source,
-                                                  const GenerationResult &result) const {
-  std::string lines;
-  Json list = Json::array();
-  for (const Hypothesis &hypothesis : result.hypotheses) {
-    const size_t before = generator.hasSources() ? 0 : static_cast<size_t>(result.prefix);
-    const std::span<const int32_t> tokens = std::span(hypothesis.tokens).subspan(before);
-    HEDDLE_ASSIGN(std::string text, textOf(tokens));
-    if (options.jsonLines) {
-      list.push_back({{"text", text},
-                      {"tokens", std::vector(tokens.begin(), tokens.end())},
-                      {"score", jsonScore(hypothesis.score)}});
-      continue;
-    }
-    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    if (options.scores) {
-      lines += fmt::format("{:.7f}\t", hypothesis.score);
-    }
-    lines += text + "\n";
-  }
-  if (options.jsonLines) {
-    return jsonText({{asked(), source}, {"hypotheses", std::move(list)}}) + "\n";
-  }
-  // Every source has as many lines, so that they can be counted.
-  const auto wanted = static_cast<size_t>(options.generation.nbest);
-  lines.append(wanted - std::min(wanted, result.hypotheses.size()), '\n');
-  return lines;
-}
-
-/// The answer to an empty line.
-std::string GenerateRun::emptyRecord(std::string_view source) const {
-  return options.jsonLines ? jsonText({{asked(), source}, {"hypotheses", Json::array()}}) + "\n"
-                           : std::string(static_cast<size_t>(options.generation.nbest), '\n');
-}
-
-/// The answer to a line that cannot be used: as many empty lines as an answer has, or a JSON line
-/// {"source", "error"}. `source` is what could be read of the line.
-std::string GenerateRun::errorRecord(std::string_view source, const Status &failure) const {
-  return options.jsonLines ? jsonText({{asked(), source}, {"error", failure.message()}}) + "\n"
-                           : emptyRecord(source);
-}
 
 /// The lines of the other files that belong to the source just read.
 Result<Beside> GenerateRun::readBeside() {
@@ -269,11 +217,11 @@ Status GenerateRun::readBlock(std::vector<Waiting> &block) {
     const size_t number = written + pending.size();
     pending.push_back({std::string(line->text), std::nullopt});
     if (!request.ok()) {
-      pending.back().answer = errorRecord(pending.back().source, request.status());
+      pending.back().answer = records().errorRecord(pending.back().source, request.status());
     } else if (*request) {
       block.push_back({number, std::move(**request)});
     } else {
-      pending.back().answer = emptyRecord(line->text);
+      pending.back().answer = records().emptyRecord(line->text);
     }
   }
   return {};
@@ -308,7 +256,7 @@ Result<std::string> GenerateRun::answerOf(const GenerationResult &result,
                   fmt::format("{}: --cache gives it more", result.status.message()));
   }
   HEDDLE_TRY(result.status);
-  return generationRecord(source, result);
+  return records().generationRecord(source, result);
 }
 
 /// A line that was taken turns out to be of no use. Where that ends the run, those after it are not
@@ -320,7 +268,7 @@ void GenerateRun::fail(size_t number, const Status &problem) {
   }
   const Status failure = problem.annotate(sources.placeOf(number));
   if (errors.goOn(failure)) {
-    pending[place].answer = errorRecord(pending[place].source, failure);
+    pending[place].answer = records().errorRecord(pending[place].source, failure);
   } else {
     pending.resize(place);
   }
@@ -337,7 +285,11 @@ void GenerateRun::accept(const GenerationResult &result) {
                        (generator.hasSources() ? 0 : result.prefix);
   }
   Pending &line = pending[place];
-  Result<std::string> answer = answerOf(result, line.source);
+  tokensOfPrompts += result.prefix;
+  // What was written as it was made needs but an end.
+  const bool isWritten = options.streams() && result.status.ok();
+  Result<std::string> answer =
+      isWritten ? Result<std::string>("\n") : answerOf(result, line.source);
   if (answer.ok()) {
     line.answer = std::move(*answer);
   } else {
@@ -356,8 +308,30 @@ Status GenerateRun::writeAnswers() {
   return lines.empty() ? Status() : output.write(lines);
 }
 
+/// Writes what the only answer has more.
+Status GenerateRun::writeEvents() {
+  std::string text;
+  for (const TokenEvent &event : generator.takeEvents()) {
+    for (const int32_t token : options.tokens ? event.tokens : std::vector<int32_t>()) {
+      text += fmt::format("{}{}", tokensWritten++ > 0 ? " " : "", token);
+    }
+    text += options.tokens ? "" : event.text;
+  }
+  return text.empty() ? Status() : output.write(text);
+}
+
+/// What a user who watches an answer may want to know of it in the end.
+std::string GenerateRun::countsText(double seconds) const {
+  const int64_t shared = generator.sharedTokens();
+  return fmt::format(
+      "heddle: {} tokens of the prompt{}, {} generated in {:.2f} s, {:.1f} a second\n",
+      tokensOfPrompts, shared > 0 ? fmt::format(" ({} shared)", shared) : "", tokensGenerated,
+      seconds, static_cast<double>(tokensGenerated) / std::max(seconds, 1e-9));
+}
+
 Status GenerateRun::run() {
   noteInterruptions();
+  const Progress::Clock::time_point start = Progress::Clock::now();
   Status failure;
   while (!interrupted() && !(ended && pending.empty())) {
     // The next block is read when the last one is on its way.
@@ -375,8 +349,15 @@ Status GenerateRun::run() {
       }
       ended = ended || errors.stopped();
     }
+    if (options.streams()) {
+      HEDDLE_TRY(writeEvents());
+    }
     HEDDLE_TRY(writeAnswers());
     progress.update(static_cast<int64_t>(written), sources.total(), tokensGenerated);
+  }
+  if (options.streams() && tokensGenerated > 0 && isatty(STDERR_FILENO) != 0) {
+    const std::chrono::duration<double> seconds = Progress::Clock::now() - start;
+    sayAboveProgress(countsText(seconds.count()));
   }
   return errors.finish(output, static_cast<int64_t>(written), failure);
 }
@@ -426,10 +407,13 @@ static Status checkSearch(const Generator &generator, const GenerationRequest &s
 /// The generator of a model, and that its options and input go with it.
 static Result<Generator> openGenerator(const Model &model, const GenerateOptions &options) {
   const SessionOptions session = {.threads = options.threads,
-                                  .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes)
-                                                << 20};
+                                  .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes) << 20,
+                                  .sharePrefixes = options.sharesPrefixes};
   HEDDLE_ASSIGN(Generator generator,
-                Generator::create(model, {.session = session, .batchTokens = options.batchTokens}));
+                Generator::create(model, {.session = session,
+                                          .batchTokens = options.batchTokens,
+                                          .promptTokens = options.promptTokens,
+                                          .promptTokensBeside = options.promptTokens}));
   if (!generator.hasSources()) {
     if (!options.prefix.empty()) {
       return optionError(fmt::format("--prefix is given, and {} continues prompts: expected all of "

@@ -100,9 +100,34 @@ static void declareVariety(OptionList &list, GenerationOptions &options) {
               {"more than 0 and at most 1", [](float value) { return value > 0 && value <= 1; }},
               "P", "Draw from the fewest tokens whose probabilities add up to P")
       .needs("--sample");
+  list.number("--min-p", options.minP, numbersBetween(0.0F, 1.0F), "P",
+              "Draw from tokens with at least P times the probability of the best")
+      .needs("--sample");
   list.whole("--seed", options.seed, uint64_t(0), std::numeric_limits<uint64_t>::max(), "S",
              "Random numbers; the same seed gives the same text in any batch")
       .needs("--sample");
+}
+
+/// What ends texts, and what is told of them.
+static void declareAnswers(OptionList &list, GenerateOptions &options) {
+  GenerationOptions &search = options.generation;
+  list.texts("--stop", search.stop, "TEXT",
+             "End a text before TEXT; may be given several times, for greedy search and samples");
+  list.flag("--scores", options.scores, "Scores before the texts, a tab between them");
+  list.flag("--token-scores", search.tokenScores,
+            "In jsonl also the log-probability of each token");
+  list.whole("--top-scores", search.topScores, 1, mostTopScores, "K",
+             "In jsonl also the K most probable tokens in the place of each, with their "
+             "log-probabilities")
+      .otherwise("none");
+  list.check([&list, &options]() -> std::string {
+    for (const char *const name : {"--token-scores", "--top-scores"}) {
+      if (list.given(name) && !options.jsonLines) {
+        return fmt::format("{} is given with --format text, expected --format jsonl", name);
+      }
+    }
+    return "";
+  });
 }
 
 /// What the values of several options rule out.
@@ -113,6 +138,14 @@ static std::string checkTogether(const GenerationOptions &options) {
   if (options.sample && options.beam.value_or(1) > 1) {
     return fmt::format("--beam is {} with --sample, expected 1: --nbest gives several samples",
                        *options.beam);
+  }
+  const bool isSingle = options.beam.value_or(1) == 1 && !options.alternatives;
+  if (!options.stop.empty() && !isSingle) {
+    return options.alternatives
+               ? std::string("--stop and --alternatives are both given, expected one of them")
+               : fmt::format(
+                     "--beam is {} with --stop, expected 1: --stop ends a text as it is made",
+                     *options.beam);
   }
   if (!options.sample && !options.alternatives && options.beam && options.nbest > *options.beam) {
     return fmt::format("--nbest {} needs --beam {}, got --beam {}", options.nbest, options.nbest,
@@ -149,7 +182,11 @@ void declare(OptionList &list, GenerateOptions &options) {
                      "Source tokens that run together, counted once for each hypothesis");
   list.whole("--cache", options.cacheMegabytes, int64_t(1), int64_t(1) << 24, "MIB",
              "The most memory for keys and values, in MiB");
-  list.flag("--scores", options.scores, "Scores before the texts, a tab between them");
+  list.whole("--prompt-tokens", options.promptTokens, int64_t(1), int64_t(1) << 31, "N",
+             "Tokens of prompts that run in one step; longer prompts are computed in pieces");
+  list.flag("--no-shared-prefixes", options.sharesPrefixes, false,
+            "Compute what prompts begin with for each of them");
+  declareAnswers(list, options);
   declareFormat(list, options, options.json,
                 "text, or jsonl with sources, texts, tokens and scores");
   declareSources(list, options, "it gets an empty line, in jsonl {\"source\", \"error\"}");

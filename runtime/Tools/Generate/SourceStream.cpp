@@ -140,7 +140,9 @@ Result<GenerationRequest> SourceStream::request(const Generator &generator,
     return examples->requestOf(taken - 1, options.generation);
   }
   HEDDLE_ASSIGN(std::vector<int32_t> ids, sourceTokens(generator, options, line));
-  return requestFor(generator, std::move(ids), options.generation);
+  GenerationOptions asked = options.generation;
+  asked.events = options.streams();
+  return requestFor(generator, std::move(ids), asked);
 }
 
 } // namespace heddle::tools

@@ -146,6 +146,17 @@ static std::string generationText(const Json &generation) {
   return text;
 }
 
+/// What requests have if they do not say otherwise, in one line.
+static std::string defaultsText(const Json &defaults) {
+  std::string text;
+  for (const auto &[key, value] : defaults.items()) {
+    const std::string said =
+        value.is_number_float() ? fmt::format("{}", value.get<float>()) : value.dump();
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, said);
+  }
+  return text;
+}
+
 /// The code for devices, and the devices, a line each.
 static std::string devicesText(const Json &model) {
   if (!model.contains("images")) {
@@ -192,6 +203,7 @@ static std::string modelText(const Json &model) {
   }
   if (model.contains("generation")) {
     out += fmt::format("generation  {}\n", generationText(model["generation"]));
+    out += fmt::format("defaults    {}\n", defaultsText(model["defaults"]));
   }
   if (model.contains("sharing")) {
     out += fmt::format("sharing     {}, as asked for when it was compiled\n", text("sharing"));

@@ -6,6 +6,7 @@
 #include "formats/Binary/ImageCheck.h"
 #include "formats/Binary/Manifest_generated.h"
 #include "formats/Checkpoint/QuantizedTensor.h"
+#include "heddle/Generation.h"
 #include "heddle/Session.h"
 #include "runtime/Artifact/Artifact.h"
 #include "runtime/Device/Device.h"
@@ -278,6 +279,24 @@ static Json describeGeneration(const manifest::Generation *generation) {
           {"never_stop_early", generation->never_stop_early()}};
 }
 
+/// What every interface does unless it is told otherwise, whatever the model.
+static Json describeDefaults() {
+  const GenerationOptions request;
+  const GeneratorOptions batch;
+  return {{"sample", request.sample},
+          {"temperature", request.temperature},
+          {"top_k", request.topK},
+          {"top_p", request.topP},
+          {"min_p", request.minP},
+          {"seed", request.seed},
+          {"nbest", request.nbest},
+          {"batch_tokens", batch.batchTokens},
+          {"prompt_tokens", batch.promptTokens},
+          {"prompt_tokens_beside", batch.promptTokensBeside},
+          {"share_prefixes", batch.session.sharePrefixes},
+          {"cache_bytes", batch.session.cacheBytes}};
+}
+
 /// The code for devices, one for each image.
 static Json describeImages(const manifest::Manifest &manifest) {
   Json images = Json::array();
@@ -330,6 +349,7 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   }
   if (manifest.generation() != nullptr) {
     described["generation"] = describeGeneration(manifest.generation());
+    described["defaults"] = describeDefaults();
   }
   if (const manifest::Codes *const codes = manifest.codes()) {
     described["codes"] = describeCodes(*codes);

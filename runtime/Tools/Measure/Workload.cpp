@@ -295,10 +295,14 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
                                    "decoder, or --shapes",
                                    model.path()));
   }
-  HEDDLE_ASSIGN(
-      Generator generator,
-      Generator::create(model, {.session = session,
-                                .batchTokens = int64_t(each.batch) * each.beam * sourceLength}));
+  // Every run does all of its work, all prompts in one step.
+  const int64_t tokens = int64_t(each.batch) * each.beam * sourceLength;
+  GeneratorOptions asked = {.session = session,
+                            .batchTokens = tokens,
+                            .promptTokens = tokens,
+                            .promptTokensBeside = tokens};
+  asked.session.sharePrefixes = false;
+  HEDDLE_ASSIGN(Generator generator, Generator::create(model, asked));
   const int64_t longest = generator.longestSource();
   if (longest != 0 && sourceLength > longest) {
     return optionError(fmt::format("--source-length is {}, expected at most {}, the positions of "

@@ -115,6 +115,13 @@ DeclaredOption &OptionList::text(const char *name, std::string &field, const cha
   });
 }
 
+DeclaredOption &OptionList::texts(const char *name, std::vector<std::string> &fields,
+                                  const char *type, const char *help) {
+  DeclaredOption &option = arguments(name, fields, help);
+  option.option->type_name(type)->allow_extra_args(false);
+  return option;
+}
+
 std::string OptionList::listed(std::span<const std::string> names) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {

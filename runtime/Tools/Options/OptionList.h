@@ -144,6 +144,9 @@ public:
   DeclaredOption &output(const char *name, std::string &path, const char *help);
   /// Any text.
   DeclaredOption &text(const char *name, std::string &field, const char *type, const char *help);
+  /// The same for an option that may be given several times.
+  DeclaredOption &texts(const char *name, std::vector<std::string> &fields, const char *type,
+                        const char *help);
 
   /// An option without a value, which sets the field to `value`.
   template <typename Field, typename Value>

@@ -173,8 +173,10 @@ static std::string titleOf(const std::string &input) {
 
 static Result<std::unique_ptr<ProfileWork>> generateInput(const Model &model,
                                                           const ProfileOptions &options) {
-  HEDDLE_ASSIGN(Generator generator,
-                Generator::create(model, {.session = sessionOptions(options)}));
+  // Every run does all of its work.
+  SessionOptions session = sessionOptions(options);
+  session.sharePrefixes = false;
+  HEDDLE_ASSIGN(Generator generator, Generator::create(model, {.session = session}));
   HEDDLE_ASSIGN(auto sources, readIds(options, [&](std::string_view text) {
                   return generator.hasSources() ? generator.encodeSource(text)
                                                 : generator.encodePrompt(text);

@@ -52,6 +52,32 @@ enum class EarlyStopping : uint8_t {
   Never,
 };
 
+/// Why an answer has ended.
+enum class FinishReason : uint8_t {
+  /// It goes on.
+  No,
+  /// A token that ends answers.
+  End,
+  /// As many tokens as it may have, or none that may follow.
+  Length,
+  /// A stop string.
+  Stop,
+  /// Its request was removed.
+  Removed,
+  /// Its request failed.
+  Failed,
+};
+
+/// A token and its log-probability.
+struct TokenScore {
+  int32_t token = 0;
+  float score = 0;
+  bool operator==(const TokenScore &) const = default;
+};
+
+/// The most that GenerationOptions::topScores may be.
+inline constexpr int32_t mostTopScores = 100;
+
 /// How to search. Options left unset take the binary's defaults or, if the binary was made for
 /// other rules, those of the rules.
 struct GenerationOptions {
@@ -74,12 +100,14 @@ struct GenerationOptions {
   std::optional<int32_t> maxLength = std::nullopt;
   std::optional<EarlyStopping> earlyStopping = std::nullopt;
   /// Draws every token instead of taking the best one. It is drawn from the distribution at this
-  /// temperature, restricted to the topK most probable tokens (0: all) and to the fewest whose
-  /// probabilities add up to topP.
+  /// temperature, restricted to the topK most probable tokens (0: all), to the fewest whose
+  /// probabilities add up to topP, and to those with at least minP times the probability of the
+  /// best.
   bool sample = false;
   float temperature = 1;
   int32_t topK = 0;
   float topP = 1;
+  float minP = 0;
   uint64_t seed = 0;
   /// The result has the `nbest` best first tokens after the prefix, each with its best
   /// continuation.
@@ -92,9 +120,16 @@ struct GenerationOptions {
   std::optional<int32_t> forcedLast = std::nullopt;
   /// Which task, of a model of several; without it task 0.
   std::optional<int32_t> command = std::nullopt;
+  /// Texts that end an answer of a greedy search or a sample: its text ends before the first of
+  /// them. They need a tokenizer.
+  std::vector<std::string> stop = {};
   /// Whether Hypothesis::tokenScores and attention are filled.
   bool tokenScores = false;
   bool attention = false;
+  /// How many of the best tokens Hypothesis::topScores has for each place.
+  int32_t topScores = 0;
+  /// Whether takeEvents() tells of the request.
+  bool events = false;
 };
 
 /// A sentence to generate from, or a prompt to continue.
@@ -125,7 +160,34 @@ struct Hypothesis {
   /// [generated tokens, source]: the attention of the last layer to the tokens of the source, or to
   /// the rows that the model makes of them, averaged over its heads; only if requested.
   std::vector<float> attention = {};
+  /// The best tokens at the place of each generated one, best first, of which that may be none; of
+  /// a forced one there are none. Only if requested.
+  std::vector<std::vector<TokenScore>> topScores = {};
+  FinishReason finish = FinishReason::No;
+  /// Which of the samples it is, from 0 on.
+  int32_t sample = 0;
+  /// With stop strings: the text of the generated tokens, before the string that ended it. The
+  /// tokens include those of the string.
+  std::string text = {};
   bool operator==(const Hypothesis &) const = default;
+};
+
+/// What a step has added to an answer, or its end.
+struct TokenEvent {
+  /// The request, and which of its samples.
+  int64_t id = 0;
+  int32_t sample = 0;
+  /// The new tokens, and if requested their log-probabilities and the best tokens at their places.
+  std::vector<int32_t> tokens = {};
+  std::vector<float> scores = {};
+  std::vector<std::vector<TokenScore>> topScores = {};
+  /// What the answer's text goes on with; empty without a tokenizer. Whole characters only, and
+  /// nothing that a stop string may begin with: these come with a later event.
+  std::string text = {};
+  /// Not `No` in the last event of an answer, the only one that may have no tokens.
+  FinishReason finish = FinishReason::No;
+  /// Why the request failed, if it did.
+  Status status = {};
 };
 
 /// The outcome of a request.
@@ -195,8 +257,15 @@ public:
   /// then stays as it was.
   Result<std::vector<GenerationResult>> step();
 
-  /// Removes a waiting or running request. NotFound if it is finished or never existed.
+  /// Removes a waiting or running request, at any time. NotFound if it is finished or never
+  /// existed.
   Status remove(int64_t id);
+
+  /// What has happened to requests with GenerationOptions::events since the last call, in order.
+  /// Tokens come once each, also where a sentence gives way to others and begins again. Of greedy
+  /// searches and samples they come as they are found; of beams and alternatives, whose best answer
+  /// is told, as soon as agreed() has them.
+  std::vector<TokenEvent> takeEvents();
 
   /// The tokens that every hypothesis which may still become the best has in common: what the best
   /// one will begin with, its prefix included. With one hypothesis, all of its tokens so far. They

@@ -42,6 +42,7 @@ typedef struct heddle_model heddle_model;
 typedef struct heddle_session heddle_session;
 typedef struct heddle_generator heddle_generator;
 typedef struct heddle_generation heddle_generation;
+typedef struct heddle_event heddle_event;
 
 /* --- Errors ---------------------------------------------------------------------------------- */
 
@@ -221,12 +222,21 @@ HEDDLE_API heddle_error *heddle_session_embed(heddle_session *session, const cha
 typedef struct heddle_generator_options {
   size_t struct_size;
   int32_t threads;
-  /* The most source tokens in the running batch, counted once for each hypothesis. */
+  /* The most source tokens, or tokens of prompts that are not shared, in the running batch, counted
+   * once for each hypothesis. */
   int64_t batch_tokens;
   /* The most bytes of keys, values and states. */
   uint64_t cache_bytes;
+  /* The most tokens of prompts and prefixes that a step computes, and those of a step that has
+   * running answers to extend: how long these wait for prompts. */
+  int64_t prompt_tokens;
+  int64_t prompt_tokens_beside;
+  /* Not 0: where the model allows it, what caches have of tokens that prompts begin with is
+   * computed once, and kept in memory that nothing else needs. */
+  int64_t share_prefixes;
 } heddle_generator_options;
-#define HEDDLE_GENERATOR_OPTIONS_INIT {sizeof(heddle_generator_options), 1, 4096, (uint64_t)1 << 30}
+#define HEDDLE_GENERATOR_OPTIONS_INIT                                                              \
+  {sizeof(heddle_generator_options), 1, 4096, (uint64_t)1 << 30, 512, 32, 1}
 
 /* Mark numbers of heddle_generation_options as unset. */
 #define HEDDLE_UNSET INT32_MIN
@@ -258,6 +268,20 @@ typedef struct heddle_generation_options {
   int32_t alternatives;
   /* Which task, from 0 on, of a model of several; unset: the first. */
   int64_t command;
+  /* Samples are drawn from tokens with at least so many times the probability of the best. */
+  float min_p;
+  /* Not 0: heddle_generation_scores and heddle_event_scores have the log-probabilities of tokens.
+   */
+  int32_t token_scores;
+  /* How many of the best tokens heddle_generation_top_scores and heddle_event_top_scores have for
+   * each place, at most 100. */
+  int32_t top_scores;
+  /* Not 0: heddle_generator_take_event tells of the sentence. */
+  int32_t events;
+  /* Texts in UTF-8, zero-terminated, that end an answer of a greedy search or a sample: its text
+   * ends before the first of them. They need a tokenizer, and are copied. */
+  const char *const *stop;
+  int64_t stop_count;
 } heddle_generation_options;
 #define HEDDLE_GENERATION_OPTIONS_INIT                                                             \
   {sizeof(heddle_generation_options),                                                              \
@@ -277,7 +301,35 @@ typedef struct heddle_generation_options {
    1.0F,                                                                                           \
    0,                                                                                              \
    0,                                                                                              \
-   HEDDLE_UNSET}
+   HEDDLE_UNSET,                                                                                   \
+   0.0F,                                                                                           \
+   0,                                                                                              \
+   0,                                                                                              \
+   0,                                                                                              \
+   NULL,                                                                                           \
+   0}
+
+/* Why an answer has ended. */
+enum heddle_finish_reason {
+  /* It goes on. */
+  HEDDLE_FINISH_NO = 0,
+  /* A token that ends answers. */
+  HEDDLE_FINISH_END = 1,
+  /* As many tokens as it may have, or none that may follow. */
+  HEDDLE_FINISH_LENGTH = 2,
+  /* A stop string. */
+  HEDDLE_FINISH_STOP = 3,
+  /* It was removed. */
+  HEDDLE_FINISH_REMOVED = 4,
+  /* It failed. */
+  HEDDLE_FINISH_FAILED = 5
+};
+
+/* A token and its log-probability. */
+typedef struct heddle_token_score {
+  int32_t token;
+  float score;
+} heddle_token_score;
 
 /* `options` may be NULL. The caller frees *generator, which belongs to one thread at a time. */
 HEDDLE_API heddle_error *heddle_generator_create(const heddle_model *model,
@@ -308,10 +360,18 @@ HEDDLE_API heddle_error *heddle_generator_add_image(heddle_generator *generator,
                                                     const int32_t *prefix, int64_t prefix_count,
                                                     const heddle_generation_options *options,
                                                     int64_t *id);
-/* Generates one token for every sentence of the batch. */
+/* Generates one token for every sentence of the batch whose prompt is computed, and computes pieces
+ * of other prompts. */
 HEDDLE_API heddle_error *heddle_generator_step(heddle_generator *generator);
 /* Removes a waiting or running sentence; HEDDLE_STATUS_NotFound for any other id. */
 HEDDLE_API heddle_error *heddle_generator_remove(heddle_generator *generator, int64_t id);
+/* The tokens of prompts that were taken over from other sentences so far, not computed. */
+HEDDLE_API int64_t heddle_generator_shared_tokens(const heddle_generator *generator);
+/* Bytes of keys, values and states: of running sentences, kept for prompts that begin alike until
+ * running ones need the memory, and the limit of both together. */
+HEDDLE_API heddle_error *heddle_generator_cache_use(const heddle_generator *generator,
+                                                    uint64_t *used, uint64_t *kept,
+                                                    uint64_t *limit);
 /* Not 0 if no sentence waits or runs; there may still be results to take. */
 HEDDLE_API int32_t heddle_generator_idle(const heddle_generator *generator);
 
@@ -329,6 +389,49 @@ HEDDLE_API int64_t heddle_generation_count(const heddle_generation *generation);
  * exist. `count` and `score` may be NULL. */
 HEDDLE_API const int32_t *heddle_generation_tokens(const heddle_generation *generation,
                                                    int64_t index, int64_t *count, double *score);
+
+/* Of one hypothesis: why it ended, and which of the samples it is; 0 if it does not exist. */
+HEDDLE_API int32_t heddle_generation_finish(const heddle_generation *generation, int64_t index);
+HEDDLE_API int32_t heddle_generation_sample(const heddle_generation *generation, int64_t index);
+/* The log-probabilities of its generated tokens, and the best tokens at the place of the one with
+ * the number `place`, from 0 on, best first. They belong to the generation; NULL where there are
+ * none. `count` may be NULL. */
+HEDDLE_API const float *heddle_generation_scores(const heddle_generation *generation, int64_t index,
+                                                 int64_t *count);
+HEDDLE_API const heddle_token_score *
+heddle_generation_top_scores(const heddle_generation *generation, int64_t index, int64_t place,
+                             int64_t *count);
+/* With stop strings, the text of its generated tokens, before the string that ended it:
+ * zero-terminated, of `length` bytes, which may be NULL. It belongs to the generation; NULL if the
+ * hypothesis does not exist. */
+HEDDLE_API const char *heddle_generation_text(const heddle_generation *generation, int64_t index,
+                                              size_t *length);
+/* How many tokens of its beginning were taken over from other sentences, not computed. */
+HEDDLE_API int64_t heddle_generation_shared(const heddle_generation *generation);
+
+/* The next thing that has happened to an answer of a sentence with `events`, or NULL if there is
+ * none yet: tokens that a step has added, or its end. Tokens come once each. Of greedy searches and
+ * samples they come as they are found; of beams and alternatives, whose best answer is told, once
+ * they are certain. The caller frees it. */
+HEDDLE_API heddle_event *heddle_generator_take_event(heddle_generator *generator);
+/* NULL is fine. */
+HEDDLE_API void heddle_event_free(heddle_event *event);
+/* The sentence, and which of its samples. */
+HEDDLE_API int64_t heddle_event_id(const heddle_event *event);
+HEDDLE_API int32_t heddle_event_sample(const heddle_event *event);
+/* The new tokens and, if requested, their log-probabilities and the best tokens at the place of
+ * each; NULL where there are none. They belong to the event. `count` may be NULL. */
+HEDDLE_API const int32_t *heddle_event_tokens(const heddle_event *event, int64_t *count);
+HEDDLE_API const float *heddle_event_scores(const heddle_event *event, int64_t *count);
+HEDDLE_API const heddle_token_score *heddle_event_top_scores(const heddle_event *event,
+                                                             int64_t place, int64_t *count);
+/* What the text of the answer goes on with, in UTF-8 and zero-terminated: whole characters, and
+ * nothing that a stop string may begin with. "" without a tokenizer. */
+HEDDLE_API const char *heddle_event_text(const heddle_event *event, size_t *length);
+/* One of heddle_finish_reason: not HEDDLE_FINISH_NO in the last event of an answer. */
+HEDDLE_API int32_t heddle_event_finish(const heddle_event *event);
+/* The error of a sentence that failed, or NULL. The caller frees it. */
+HEDDLE_API heddle_error *heddle_event_error(const heddle_event *event);
 
 /* Writes the text of ids, in UTF-8 and zero-terminated, to text[0 .. *length]. Returns
  * HEDDLE_STATUS_OutOfRange if `capacity` is not above *length. */

@@ -70,6 +70,8 @@ GenerationRequest requestOf(size_t number, bool answers) {
     request.options.nbest = static_cast<int32_t>(1 + random() % 2);
   }
   request.options.tokenScores = number % 3 == 0;
+  request.options.topScores = static_cast<int32_t>(number % 4);
+  request.options.events = number % 2 == 0;
   request.options.attention = answers && number % 7 == 0;
   if (!answers) {
     request.source.clear();
@@ -125,6 +127,9 @@ protected:
       waiting.erase(request);
       ++finished;
     }
+    for (const TokenEvent &event : generator.takeEvents()) {
+      ended += event.finish != FinishReason::No ? 1 : 0;
+    }
   }
 
   void removeAny(Generator &generator, std::mt19937_64 &random) {
@@ -145,6 +150,8 @@ protected:
   std::map<int64_t, size_t> waiting;
   size_t finished = 0;
   size_t removed = 0;
+  /// Answers whose end was told.
+  size_t ended = 0;
 };
 
 } // namespace
@@ -190,6 +197,7 @@ TEST_P(GeneratorSoak, ResultsAreThoseAloneAndMemoryDoesNotGrow) {
   }
   EXPECT_GT(finished, calls / 20);
   EXPECT_GT(removed, calls / 40);
+  EXPECT_GT(ended, finished / 4);
   if (!generator->hasSources()) {
     EXPECT_GT(generator->sharedTokens(), static_cast<int64_t>(16 * finished));
   }

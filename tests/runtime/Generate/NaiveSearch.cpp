@@ -148,6 +148,11 @@ static void cover(const HashModel &model, const std::vector<int32_t> &source,
   }
 }
 
+/// Why a continuation that stops does so.
+static FinishReason reasonOf(const Flat &flat) {
+  return flat.token == endToken ? FinishReason::End : FinishReason::Length;
+}
+
 std::vector<Hypothesis> naivePaper(const HashModel &model, const std::vector<int32_t> &source,
                                    const NaiveOptions &options) {
   const auto width = static_cast<size_t>(options.beam);
@@ -168,7 +173,9 @@ std::vector<Hypothesis> naivePaper(const HashModel &model, const std::vector<int
     for (const Flat &flat : bestFlat(alive, scores, 2 * width)) {
       Partial partial = continued(alive, flat);
       if (flat.token == endToken) {
-        done.push_back({partial.tokens, flat.sum / lp(step + 1) + penalty(partial)});
+        done.push_back({.tokens = partial.tokens,
+                        .score = flat.sum / lp(step + 1) + penalty(partial),
+                        .finish = FinishReason::End});
       } else if (next.size() < width) {
         next.push_back(partial);
       }
@@ -184,7 +191,9 @@ std::vector<Hypothesis> naivePaper(const HashModel &model, const std::vector<int
   }
   if (done.empty()) {
     for (const Partial &partial : alive) {
-      done.push_back({partial.tokens, partial.sum / lp(options.maxLength) + penalty(partial)});
+      done.push_back({.tokens = partial.tokens,
+                      .score = partial.sum / lp(options.maxLength) + penalty(partial),
+                      .finish = FinishReason::Length});
     }
     sortByScore(done, width);
   }
@@ -210,8 +219,9 @@ std::vector<Hypothesis> naiveTransformers(const HashModel &model,
         next.push_back(continued(alive, top[i]));
       }
       if (stops && i < width) {
-        done.push_back({continued(alive, top[i]).tokens,
-                        top[i].sum / std::pow(length, options.lengthPenalty)});
+        done.push_back({.tokens = continued(alive, top[i]).tokens,
+                        .score = top[i].sum / std::pow(length, options.lengthPenalty),
+                        .finish = reasonOf(top[i])});
       }
     }
     sortByScore(done, width);
@@ -260,7 +270,7 @@ std::vector<Hypothesis> naiveCTranslate2(const HashModel &model, const std::vect
       if (options.coveragePenalty != 0) {
         score += options.coveragePenalty * coverageScore(partial.coverage);
       }
-      done.push_back({partial.tokens, score});
+      done.push_back({.tokens = partial.tokens, .score = score, .finish = reasonOf(top[i])});
       for (; secondary < top.size(); ++secondary) {
         if (top[secondary].token != endToken) {
           next.push_back(continued(alive, top[secondary++]));

@@ -17,12 +17,13 @@ static std::vector<ScoredToken> someTokens() {
 }
 
 /// How often each token was drawn.
-static std::map<int32_t, int> histogram(double temperature, double topP, int draws) {
+static std::map<int32_t, int> histogram(double temperature, double topP, int draws,
+                                        double minP = 0) {
   std::map<int32_t, int> counts;
   for (int draw = 0; draw < draws; ++draw) {
     std::vector<ScoredToken> tokens = someTokens();
     const double uniform = uniformNumber(1, 2, static_cast<uint64_t>(draw));
-    ++counts[drawToken(tokens, temperature, topP, uniform).token];
+    ++counts[drawToken(tokens, {temperature, topP, minP}, uniform).token];
   }
   return counts;
 }
@@ -69,9 +70,24 @@ TEST(Sampler, TopPKeepsTheFewestThatAddUp) {
   EXPECT_EQ(histogram(1, 1e-9, 100).size(), 1U);
 }
 
+TEST(Sampler, MinPKeepsThoseNotMuchLessProbableThanTheBest) {
+  // One step from the best is e^-0.3, two steps e^-0.6; at temperature 2 they are half as far.
+  EXPECT_EQ(histogram(1, 1, 3000, std::exp(-0.3) * 1.001).size(), 1U);
+  EXPECT_EQ(histogram(1, 1, 3000, std::exp(-0.3) * 0.999).size(), 3U);
+  EXPECT_EQ(histogram(1, 1, 3000, std::exp(-0.6) * 0.999).size(), 5U);
+  EXPECT_EQ(histogram(2, 1, 3000, std::exp(-0.3) * 0.999).size(), 5U);
+  EXPECT_EQ(histogram(1, 1, 100, 1).size(), 1U);
+  // Whichever leaves fewer.
+  EXPECT_EQ(histogram(1, 1e-9, 100, 0.1).size(), 1U);
+  EXPECT_EQ(histogram(1, 0.9, 3000, std::exp(-0.3) * 0.999).size(), 3U);
+  // What is left has the same proportions.
+  const std::map<int32_t, int> counts = histogram(1, 1, 20000, std::exp(-0.3) * 0.999);
+  EXPECT_NEAR(counts.at(90), 20000 / (1 + 2 * std::exp(-0.3)), 300);
+}
+
 TEST(Sampler, AllMassUsedUpStillGivesAToken) {
   std::vector<ScoredToken> tokens = {{0, 4}, {-1000, 5}};
-  EXPECT_EQ(drawToken(tokens, 1, 1, std::nextafter(1.0, 0.0)).token, 4);
+  EXPECT_EQ(drawToken(tokens, {}, std::nextafter(1.0, 0.0)).token, 4);
 }
 
 static std::vector<Hypothesis> sampled(const GenerationOptions &options, int number) {

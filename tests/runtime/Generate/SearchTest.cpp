@@ -38,6 +38,7 @@ static void expectEqual(const std::vector<Hypothesis> &got, const std::vector<Hy
   for (size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].tokens, want[i].tokens) << "hypothesis " << i;
     EXPECT_NEAR(got[i].score, want[i].score, 3e-6) << "hypothesis " << i;
+    EXPECT_EQ(got[i].finish, want[i].finish) << "hypothesis " << i;
   }
 }
 

@@ -184,6 +184,37 @@ TEST(Settings, AModelWithoutSourcesContinuesAPrefix) {
             "prefix has 31 tokens, expected at most 30, the positions of the model");
 }
 
+TEST(Settings, RefuseStopStringsThatNothingCouldEndWith) {
+  GenerationLimits own = limits;
+  const auto message = [&](const GenerationOptions &options) {
+    return std::string(
+        makeSettings({.source = {5}, .options = options}, defaults(), own).status().message());
+  };
+  EXPECT_EQ(message({.beam = 1, .stop = {"x"}}),
+            "stop strings are given, expected none: the model has no tokenizer");
+  own.hasText = true;
+  EXPECT_EQ(message({.beam = 1, .stop = {"x", "\n\n"}}), "");
+  EXPECT_EQ(message({.nbest = 3, .sample = true, .stop = {"x"}}), "");
+  EXPECT_EQ(message({.beam = 3, .stop = {"x"}}),
+            "beam is 3 with stop strings, expected 1: they end a text as it is made");
+  EXPECT_EQ(message({.beam = 1, .nbest = 2, .alternatives = true, .stop = {"x"}}),
+            "stop strings and alternatives are both requested, expected one of them");
+  EXPECT_EQ(message({.beam = 1, .stop = {"x", ""}}), "stop string 2 is empty, expected a text");
+  EXPECT_EQ(message({.beam = 1, .stop = {"a\xff"}}),
+            "stop string 1: byte 2 is 0xff, expected UTF-8");
+}
+
+TEST(Settings, RefuseWhatSamplesAndScoresCannotBe) {
+  EXPECT_EQ(refusal({.source = {5}, .options = {.minP = -0.5F}}), "min-p is -0.5, expected 0 to 1");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.minP = 1.5F}}), "min-p is 1.5, expected 0 to 1");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.minP = std::nanf("")}}),
+            "min-p is nan, expected 0 to 1");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.topScores = 101}}),
+            "scores of the best 101 tokens, expected 0 to 100");
+  EXPECT_EQ(refusal({.source = {5}, .options = {.topScores = -1}}),
+            "scores of the best -1 tokens, expected 0 to 100");
+}
+
 TEST(Settings, RefuseTokensOutsideTheVocabulary) {
   EXPECT_EQ(refusal({}), "source has no tokens, expected at least one");
   EXPECT_EQ(refusal({.source = {5, 60}}, StatusCode::OutOfRange),

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <optional>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -72,6 +73,38 @@ static void sendSignal(pid_t child, const ProcessOptions &options) {
   ::kill(child, options.signal);
 }
 
+/// A terminal, which the child writes to and we read from.
+namespace {
+struct Terminal {
+  Terminal() : descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK)) {
+    EXPECT_EQ(::grantpt(descriptor), 0);
+    EXPECT_EQ(::unlockpt(descriptor), 0);
+    path = ::ptsname(descriptor);
+    // While it is open here, what is written is not lost when the child ends.
+    kept = ::open(path.c_str(), O_WRONLY | O_NOCTTY);
+  }
+  Terminal(const Terminal &) = delete;
+  Terminal &operator=(const Terminal &) = delete;
+  ~Terminal() {
+    ::close(kept);
+    ::close(descriptor);
+  }
+
+  std::string read() const {
+    std::string text;
+    char buffer[4096];
+    for (ssize_t count = 0; (count = ::read(descriptor, buffer, sizeof buffer)) > 0;) {
+      text.append(buffer, static_cast<size_t>(count));
+    }
+    return text;
+  }
+
+  int descriptor;
+  int kept = -1;
+  std::string path;
+};
+} // namespace
+
 Outcome runProgram(const std::string &name, const std::vector<std::string> &arguments,
                    const ProcessOptions &options) {
   const TemporaryFolder folder;
@@ -83,11 +116,19 @@ Outcome runProgram(const std::string &name, const std::vector<std::string> &argu
     argv.push_back(const_cast<char *>(argument.c_str()));
   }
   argv.push_back(nullptr);
+  std::optional<Terminal> terminal;
+  if (options.errorOnTerminal) {
+    terminal.emplace();
+  }
   const pid_t child = ::fork();
   if (child == 0) {
     redirect(STDIN_FILENO, folder / "in", O_RDONLY);
     redirect(STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC);
-    redirect(STDERR_FILENO, folder / "err", O_WRONLY | O_CREAT | O_TRUNC);
+    if (terminal) {
+      redirect(STDERR_FILENO, terminal->path, O_WRONLY | O_NOCTTY);
+    } else {
+      redirect(STDERR_FILENO, folder / "err", O_WRONLY | O_CREAT | O_TRUNC);
+    }
     prepare(options);
     ::execv(argv[0], argv.data());
     ::_exit(127);
@@ -103,7 +144,7 @@ Outcome runProgram(const std::string &name, const std::vector<std::string> &argu
   outcome.peakKilobytes = used.ru_maxrss;
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   outcome.output = options.outputPath.empty() ? folder.read("out") : "";
-  outcome.error = folder.read("err");
+  outcome.error = terminal ? terminal->read() : folder.read("err");
   return outcome;
 }
 

@@ -30,6 +30,8 @@ struct ProcessOptions {
   std::string outputPath = {};
   /// Standard error is a pipe that nobody reads any more; Outcome::error stays empty.
   bool errorUnread = false;
+  /// Standard error is a terminal; Outcome::error is what is written there, at most a few lines.
+  bool errorOnTerminal = false;
   /// The most bytes a file may have that it writes.
   std::optional<size_t> fileLimit = {};
   /// The seconds of processor time after which it is killed: a test of time that does not depend on

@@ -166,6 +166,37 @@ TEST(GenerateArguments, OptionsThatDoNotGoTogether) {
             "--input and --shortlist are both standard input, expected one of them");
 }
 
+TEST(GenerateArguments, WhatEndsTextsAndIsToldOfThem) {
+  const auto options = std::get<GenerateOptions>(
+      parse({"generate", "m.so", "--prompt", "Once", "--stop", "\n\n", "--stop", "x", "--format",
+             "jsonl", "--token-scores", "--top-scores", "5", "--sample", "--min-p", "0.25",
+             "--prompt-tokens", "64", "--no-shared-prefixes"}));
+  EXPECT_EQ(options.generation.stop, (std::vector<std::string>{"\n\n", "x"}));
+  EXPECT_TRUE(options.generation.tokenScores);
+  EXPECT_EQ(options.generation.topScores, 5);
+  EXPECT_EQ(options.generation.minP, 0.25F);
+  EXPECT_EQ(options.promptTokens, 64);
+  EXPECT_FALSE(options.sharesPrefixes || options.streams());
+  const auto plain = std::get<GenerateOptions>(parse({"generate", "m.so", "--prompt", "Once"}));
+  EXPECT_TRUE(plain.sharesPrefixes && plain.streams());
+  EXPECT_EQ(plain.promptTokens, 512);
+  EXPECT_EQ(refusal({"--min-p", "0.5"}), "--min-p is given without --sample, expected both");
+  EXPECT_EQ(refusal({"--sample", "--min-p", "2"}),
+            "--min-p is \"2\", expected a number from 0 to 1");
+  EXPECT_EQ(refusal({"--stop", "x", "--beam", "3"}),
+            "--beam is 3 with --stop, expected 1: --stop ends a text as it is made");
+  EXPECT_EQ(refusal({"--stop", "x", "--alternatives"}),
+            "--stop and --alternatives are both given, expected one of them");
+  EXPECT_EQ(refusal({"--top-scores", "2"}),
+            "--top-scores is given with --format text, expected --format jsonl");
+  EXPECT_EQ(refusal({"--token-scores"}),
+            "--token-scores is given with --format text, expected --format jsonl");
+  EXPECT_EQ(refusal({"--format", "jsonl", "--top-scores", "101"}),
+            "--top-scores is \"101\", expected 1 to 100");
+  EXPECT_EQ(refusal({"--prompt-tokens", "0"}),
+            "--prompt-tokens is \"0\", expected 1 to 2147483648");
+}
+
 /// Every command that reads lines says what becomes of those that cannot be used.
 TEST(GenerateArguments, LinesThatCannotBeUsed) {
   const auto plain = std::get<GenerateOptions>(parse({"generate", "m.so", "--input", "-"}));

@@ -189,6 +189,9 @@ TEST_F(RunDecoderTest, InfoShowsCachesAndGeneration) {
         "\n  memory  cross.value: 128 bytes a token, as rows\n",
         "generation  rules paper, start tokens [1], end tokens [2], pad token 0, suppressed tokens "
         "[3], beams 4, length_penalty 0.6\n",
+        "defaults    sample false, temperature 1, top_k 0, top_p 1, min_p 0, seed 0, nbest 1, "
+        "batch_tokens 4096, prompt_tokens 512, prompt_tokens_beside 32, share_prefixes true, "
+        "cache_bytes 1073741824\n",
         "output      WordPiece", "attention: f32 [tokens, 2, longest]"}) {
     EXPECT_NE(text.output.find(part), std::string::npos) << part << "\nin\n" << text.output;
   }
@@ -197,6 +200,7 @@ TEST_F(RunDecoderTest, InfoShowsCachesAndGeneration) {
   const json info = json::parse(machine.output, nullptr, false);
   ASSERT_TRUE(info.is_object());
   EXPECT_EQ(info["generation"]["rules"], "paper");
+  EXPECT_EQ(info["defaults"]["prompt_tokens"], 512);
   EXPECT_EQ(info["generation"]["forced_first"], nullptr);
   EXPECT_EQ(info["generation"]["end"], json::array({2}));
   EXPECT_EQ(info["target_tokenizer"]["kind"], "WordPiece");

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A tokenizer without a model for tests of texts: every token is some bytes, of which a character
+/// may need several tokens.
+#ifndef HEDDLE_TESTS_RUNTIME_GENERATE_PIECETEXTS_H
+#define HEDDLE_TESTS_RUNTIME_GENERATE_PIECETEXTS_H
+
+#include "runtime/Tokenizer/ByteCharacters.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace heddle {
+
+/// The bytes of a token: a letter or two, or one byte of a character of three or four.
+inline std::string pieceOf(int32_t token) {
+  static constexpr const char *pieces[] = {"a",    "b",    "ab",   "ba",   " a",   "\xE6", "\x9D",
+                                           "\xB1", "\xF0", "\x9F", "\x98", "\x80", "\n",   "c"};
+  return pieces[static_cast<size_t>(token) % std::size(pieces)];
+}
+
+/// The text of tokens, in which bytes that are no character become U+FFFD.
+inline std::string textOfPieces(std::span<const int32_t> tokens) {
+  std::string bytes, text;
+  for (const int32_t token : tokens) {
+    bytes += pieceOf(token);
+  }
+  appendAsUtf8(bytes, text);
+  return text;
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_RUNTIME_GENERATE_PIECETEXTS_H
