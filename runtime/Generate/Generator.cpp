@@ -188,6 +188,19 @@ Result<std::vector<std::vector<float>>> Generator::score(std::span<const Scoring
   });
 }
 
+Result<std::vector<std::vector<float>>>
+Generator::scoreTexts(std::span<const std::vector<int32_t>> texts, int64_t stride) {
+  return withoutExceptions([&] {
+    return heddle::scoreTexts(*state->decoder, state->defaults, state->limits, state->batchTokens,
+                              texts, stride);
+  });
+}
+
+Status Generator::checkText(std::span<const int32_t> text, int64_t stride) const {
+  return withoutExceptions(
+      [&] { return heddle::checkText(text, stride, state->defaults, state->limits); });
+}
+
 bool Generator::hasSources() const { return state->limits.hasSources; }
 
 int64_t Generator::longestSource() const { return state->limits.longestSource; }

@@ -106,7 +106,7 @@ static Result<Target> makeTarget(const ScoringRequest &request, const Generation
   const bool ends = !request.target.empty() &&
                     std::find(defaults.end.begin(), defaults.end.end(), request.target.back()) !=
                         defaults.end.end();
-  if (!ends && !defaults.end.empty()) {
+  if (request.addsEnd && !ends && !defaults.end.empty()) {
     target.tokens.push_back(defaults.end.front());
   }
   if (target.tokens.size() == target.starts) {
@@ -160,6 +160,71 @@ scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const Generat
     scores.push_back(std::move(target.scores));
   }
   return scores;
+}
+
+Status checkText(std::span<const int32_t> text, int64_t stride, const GenerationDefaults &defaults,
+                 const GenerationLimits &limits) {
+  if (limits.hasSources) {
+    return HEDDLE_ERROR(InvalidArgument, "texts alone are scored, the model answers sources: "
+                                         "expected sources and targets");
+  }
+  const size_t before = defaults.start.empty() ? 1 : 0;
+  if (text.size() <= before) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("text has {} {}, expected at least {}{}", text.size(),
+                                    text.size() == 1 ? "token" : "tokens", before + 1,
+                                    before == 1 ? ": nothing is before the first" : ""));
+  }
+  const int64_t window = limits.longestTarget - static_cast<int64_t>(defaults.start.size());
+  if (stride < 0 || (limits.longestTarget > 0 && stride > window)) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("stride is {}, expected 1 to {}, the positions of the model", stride, window));
+  }
+  return checkTokens("text", text, limits.vocabulary);
+}
+
+/// Cuts a text into windows, each of which scores the tokens after those of the last one.
+static void addWindows(std::span<const int32_t> text, int64_t stride,
+                       const GenerationDefaults &defaults, const GenerationLimits &limits,
+                       std::vector<ScoringRequest> &windows) {
+  const size_t first = defaults.start.empty() ? 1 : 0;
+  // The last token of a window needs no position.
+  const auto longest = static_cast<size_t>(limits.longestTarget) - defaults.start.size() + 1;
+  const size_t most = limits.longestTarget > 0 ? longest : text.size();
+  const size_t step = stride > 0 ? static_cast<size_t>(stride) : std::max<size_t>(most / 2, 1);
+  size_t scored = first;
+  for (size_t begin = 0; scored < text.size(); begin += step) {
+    const size_t end = std::min(begin + most, text.size());
+    const auto part = [&](size_t from, size_t to) {
+      const auto tokens = text.subspan(from, to - from);
+      return std::vector<int32_t>(tokens.begin(), tokens.end());
+    };
+    windows.push_back(
+        {.target = part(scored, end), .prefix = part(begin, scored), .addsEnd = false});
+    scored = end;
+  }
+}
+
+Result<std::vector<std::vector<float>>>
+scoreTexts(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
+           int64_t batchTokens, std::span<const std::vector<int32_t>> texts, int64_t stride) {
+  std::vector<ScoringRequest> windows;
+  std::vector<size_t> ends;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    HEDDLE_TRY_WITH(checkText(texts[i], stride, defaults, limits), fmt::format("text {}", i + 1));
+    addWindows(texts[i], stride, defaults, limits, windows);
+    ends.push_back(windows.size());
+  }
+  HEDDLE_ASSIGN(const std::vector<std::vector<float>> scores,
+                scoreTargets(decoder, defaults, limits, batchTokens, windows));
+  std::vector<std::vector<float>> results(texts.size());
+  for (size_t text = 0, window = 0; text < texts.size(); ++text) {
+    for (; window < ends[text]; ++window) {
+      results[text].insert(results[text].end(), scores[window].begin(), scores[window].end());
+    }
+  }
+  return results;
 }
 
 } // namespace heddle

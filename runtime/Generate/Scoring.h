@@ -20,6 +20,15 @@ Result<std::vector<std::vector<float>>>
 scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
              int64_t batchTokens, std::span<const ScoringRequest> requests);
 
+/// As Generator::scoreTexts().
+Result<std::vector<std::vector<float>>>
+scoreTexts(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
+           int64_t batchTokens, std::span<const std::vector<int32_t>> texts, int64_t stride);
+
+/// Checks a text as scoreTexts() does before running anything.
+Status checkText(std::span<const int32_t> text, int64_t stride, const GenerationDefaults &defaults,
+                 const GenerationLimits &limits);
+
 /// Checks a request as scoreTargets() does before running anything.
 Status checkScoring(const ScoringRequest &request, const GenerationDefaults &defaults,
                     const GenerationLimits &limits);

@@ -144,6 +144,10 @@ struct ScoreOptions : SubcommandOptions, AnswerOptions, SourceOptions, Execution
   /// One a line; the files have the same number of lines.
   std::string source;
   std::string target;
+  /// Instead of both, texts that a model without an encoder scores, and the tokens from a window of
+  /// a long one to the next; 0: half of the positions.
+  std::string input;
+  int64_t stride = 0;
 };
 void declare(OptionList &list, ScoreOptions &options);
 Status execute(const ScoreOptions &options);

@@ -8,10 +8,12 @@
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <random>
 
 namespace heddle {
 namespace {
@@ -147,6 +149,55 @@ TEST(ContinuationTools, AnswersEndBeforeStopStrings) {
   EXPECT_EQ(stopped["hypotheses"][0]["finish"], "stop");
   EXPECT_EQ(stopped["hypotheses"][0]["tokens"].size(), first + 2);
   EXPECT_EQ(stopped["hypotheses"][0]["token_scores"].size(), first + 2);
+}
+
+/// Texts in windows, against their parts as prompts and targets.
+TEST(ContinuationTools, TextsHaveAPerplexity) {
+  const TemporaryFolder folder;
+  const std::string binary = compileModel(gpt);
+  std::mt19937 random(8);
+  Tokens tokens(150);
+  for (int32_t &token : tokens) {
+    token = static_cast<int32_t>(random() % 106);
+  }
+  const auto line = [&](size_t begin, size_t end) {
+    return fmt::format("{}\n", fmt::join(tokens.begin() + static_cast<std::ptrdiff_t>(begin),
+                                         tokens.begin() + static_cast<std::ptrdiff_t>(end), " "));
+  };
+  const std::string texts = folder.write("texts.txt", line(0, 150) + "\n" + line(0, 10) + "7\n");
+  const tools::Outcome outcome =
+      tools::runHeddle({"score", binary, "--tokens", "--input", texts, "--stride", "20"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.error.find("texts.txt:4: text has 1 token, expected at least 2: nothing is "
+                               "before the first"),
+            std::string::npos)
+      << outcome.error;
+  EXPECT_NE(outcome.error.find("heddle: 2 texts, 158 tokens, perplexity "), std::string::npos);
+  const Json json = Json::parse(tools::runHeddle({"score", binary, "--tokens", "--input",
+                                                  folder.write("one.txt", line(0, 150)), "--stride",
+                                                  "20", "--format", "jsonl"})
+                                    .output);
+  ASSERT_EQ(json["scores"].size(), 149U);
+  EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(-json["score"].get<double>() / 149), 1e-3);
+  EXPECT_TRUE(outcome.output.starts_with(
+      fmt::format("{:.7f}\t", json["score"].get<double>()).substr(0, 8)));
+  // The second window begins at 20 and scores from the 65th token on.
+  const std::string prompts = folder.write("prompts.txt", line(20, 65));
+  const std::string targets = folder.write("targets.txt", line(65, 84));
+  const Json part = Json::parse(tools::runHeddle({"score", binary, "--tokens", "--source", prompts,
+                                                  "--target", targets, "--format", "jsonl"})
+                                    .output);
+  // The end is added there: one token fewer has room.
+  const Json list = part.contains("scores") ? part["scores"] : Json::array();
+  ASSERT_EQ(list.size(), 20U) << part;
+  for (size_t i = 0; i < 19; ++i) {
+    EXPECT_EQ(json["scores"][64 + i], list[i]);
+  }
+  const tools::Outcome refused = tools::runHeddle(
+      {"score", compileModel(oracles + "transformer-post"), "--tokens", "--input", texts});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.error.find("answers sources: expected --source and --target"),
+            std::string::npos);
 }
 
 // --- C -----------------------------------------------------------------------------------------

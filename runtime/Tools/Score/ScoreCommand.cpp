@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads pairs of lines in blocks, and scores each block in one pass of the model.
+/// Reads pairs of lines in blocks, and scores each block in one pass of the model. Texts alone are
+/// scored by TextScoring.cpp.
 #include "runtime/Tools/Commands.h"
 
 #include "heddle/Generation.h"
@@ -9,6 +10,7 @@
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Lines/Progress.h"
 #include "runtime/Tools/Models/ModelEntries.h"
+#include "runtime/Tools/Score/TextScoring.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,12 +25,31 @@ void declare(OptionList &list, ScoreOptions &options) {
   list.input("--source", options.source,
              "Sources, or prompts: one a line, .jsonl has {\"text\": ...} a line, - is standard "
              "input")
-      .required()
       .hinted();
   list.input("--target", options.target,
              "Targets, or continuations, each on the line of its source")
-      .required()
       .hinted();
+  list.input("--input", options.input,
+             "In place of both, texts that a model without an encoder scores from their beginning: "
+             "also the perplexity of each");
+  list.whole("--stride", options.stride, int64_t(1), int64_t(mostTokens), "N",
+             "A text that is longer than the model allows is scored in windows that begin N tokens "
+             "apart")
+      .otherwise("half of the positions")
+      .needs("--input");
+  list.check([&list]() -> std::string {
+    if (!list.given("--input")) {
+      return !list.given("--source")   ? "--source FILE or --input FILE is missing"
+             : !list.given("--target") ? "--target FILE is missing"
+                                       : "";
+    }
+    for (const char *const other : {"--source", "--target", "--truncate"}) {
+      if (list.given(other)) {
+        return fmt::format("--input and {} are both given, expected one of them", other);
+      }
+    }
+    return "";
+  });
   list.output("--output", options.output, "Where the scores go");
   declareBatchTokens(list, options, "Tokens that are scored together");
   declareFormat(list, options, options.json,
@@ -196,6 +217,9 @@ Status ScoreRun::write(std::span<const Pair> block) {
 }
 
 Status execute(const ScoreOptions &options) {
+  if (!options.input.empty()) {
+    return scoreTexts(options);
+  }
   HEDDLE_ASSIGN(LineReader sources, openSources(options.source, options.tokens));
   HEDDLE_ASSIGN(LineReader targets, openSources(options.target, options.tokens));
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.source));

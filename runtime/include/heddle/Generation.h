@@ -210,6 +210,8 @@ struct ScoringRequest {
   std::vector<int32_t> target = {};
   /// What comes before the target and is not scored: the prompt, where the model has no sources.
   std::vector<int32_t> prefix = {};
+  /// Whether the end is added.
+  bool addsEnd = true;
 };
 
 /// How a Generator works.
@@ -288,6 +290,16 @@ public:
 
   /// The log-probability of every token of each target, its end included.
   Result<std::vector<std::vector<float>>> score(std::span<const ScoringRequest> requests);
+
+  /// The log-probability of every token of each text after those before it, of a model without
+  /// sources. The first token has none, unless the model has a start. A text of more tokens than
+  /// the model has positions is scored in windows that begin `stride` tokens apart, and a token in
+  /// the first window that has it; 0 stands for half of the positions. InvalidArgument for a text
+  /// without a token to score.
+  Result<std::vector<std::vector<float>>> scoreTexts(std::span<const std::vector<int32_t>> texts,
+                                                     int64_t stride = 0);
+  /// Checks a text as scoreTexts() does, without running it.
+  Status checkText(std::span<const int32_t> text, int64_t stride = 0) const;
 
   /// Whether requests have sources. Otherwise their prefixes are prompts, which are continued.
   bool hasSources() const;

@@ -5,6 +5,8 @@
 #include "tests/runtime/Generate/NaiveSearch.h"
 #include "tests/runtime/Generate/Requests.h"
 
+#include <cmath>
+
 using namespace heddle;
 
 static Result<std::vector<std::vector<float>>>
@@ -87,4 +89,85 @@ TEST(Scoring, RefusesWhatDoesNotFit) {
             "request 1: target: token 2 is -1, expected 0 to 39");
   EXPECT_EQ(refusal({std::vector<int32_t>(70, 5), {5}}, StatusCode::ResourceExhausted),
             "request 1: the cache is full");
+}
+
+// --- texts alone -------------------------------------------------------------------------------
+
+/// The log-probability of a token after others, of a model without sources.
+static double scoreAfter(const HashModel &model, std::span<const int32_t> before, int32_t token) {
+  const std::vector<float> logits = model.logits({}, before);
+  double sum = 0;
+  for (const float logit : logits) {
+    sum += std::exp(static_cast<double>(logit));
+  }
+  return static_cast<double>(logits[static_cast<size_t>(token)]) - std::log(sum);
+}
+
+/// The first 100 positions are those of the decoder.
+TEST(Scoring, TextsAreScoredInWindows) {
+  const HashModel model{50, 0};
+  for (const size_t start : {0U, 1U}) {
+    for (const int64_t stride : {0, 1, 37, 99}) {
+      SCOPED_TRACE(testing::Message() << "start " << start << ", stride " << stride);
+      FakeDecoder decoder(model);
+      decoder.answers = false;
+      GenerationDefaults defaults = hashDefaults();
+      defaults.start.resize(start);
+      std::vector<std::vector<int32_t>> texts;
+      for (const size_t length : {2U, 3U, 100U, 101U, 102U, 260U}) {
+        std::mt19937_64 random(length);
+        std::vector<int32_t> &text = texts.emplace_back(length);
+        for (int32_t &token : text) {
+          token = static_cast<int32_t>(3 + random() % 47);
+        }
+      }
+      const auto scores = scoreTexts(decoder, defaults, limitsOf(decoder), 300, texts, stride);
+      ASSERT_EQ(scores.status().message(), "");
+      const size_t window = 100 - start;
+      const size_t step = stride == 0 ? (window + 1) / 2 : static_cast<size_t>(stride);
+      for (size_t i = 0; i < texts.size(); ++i) {
+        const std::vector<int32_t> &text = texts[i];
+        ASSERT_EQ((*scores)[i].size(), text.size() - (1 - start));
+        for (size_t token = 1 - start; token < text.size(); ++token) {
+          // The first window whose positions reach to the token before it.
+          size_t begin = 0;
+          while (token > begin + window) {
+            begin += step;
+          }
+          std::vector<int32_t> before(start, 1);
+          before.insert(before.end(), text.begin() + static_cast<std::ptrdiff_t>(begin),
+                        text.begin() + static_cast<std::ptrdiff_t>(token));
+          ASSERT_NEAR((*scores)[i][token - (1 - start)], scoreAfter(model, before, text[token]),
+                      3e-6)
+              << "text " << i << ", token " << token;
+        }
+      }
+      EXPECT_EQ(decoder.blocksInUse(), 0);
+    }
+  }
+}
+
+TEST(Scoring, RefusesTextsThatHaveNoScore) {
+  FakeDecoder decoder(HashModel{});
+  GenerationDefaults defaults = hashDefaults();
+  defaults.start.clear();
+  const auto message = [&](const std::vector<int32_t> &text, int64_t stride = 0) {
+    return std::string(checkText(text, stride, defaults, limitsOf(decoder)).message());
+  };
+  EXPECT_EQ(message({5, 6}), "texts alone are scored, the model answers sources: expected sources "
+                             "and targets");
+  decoder.answers = false;
+  EXPECT_EQ(message({5, 6}), "");
+  EXPECT_EQ(message({5}), "text has 1 token, expected at least 2: nothing is before the first");
+  EXPECT_EQ(message({}), "text has 0 tokens, expected at least 2: nothing is before the first");
+  EXPECT_EQ(message({5, 40}), "text: token 2 is 40, expected 0 to 39");
+  EXPECT_EQ(message({5, 6}, 100), "");
+  EXPECT_EQ(message({5, 6}, 101), "stride is 101, expected 1 to 100, the positions of the model");
+  EXPECT_EQ(message({5, 6}, -1), "stride is -1, expected 1 to 100, the positions of the model");
+  defaults.start = {1};
+  EXPECT_EQ(message({5}), "");
+  EXPECT_EQ(message({}), "text has 0 tokens, expected at least 1");
+  const std::vector<std::vector<int32_t>> texts = {{5, 6}, {}};
+  EXPECT_EQ(scoreTexts(decoder, defaults, limitsOf(decoder), 300, texts, 0).status().message(),
+            "text 2: text has 0 tokens, expected at least 1");
 }

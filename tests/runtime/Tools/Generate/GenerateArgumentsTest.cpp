@@ -233,6 +233,19 @@ TEST(GenerateArguments, Score) {
   EXPECT_EQ(options.target, "-");
   EXPECT_TRUE(options.tokens && options.jsonLines);
   EXPECT_EQ(errorOf({"score", "m.so", "--source", "a"}), "score: --target FILE is missing");
+  const auto texts =
+      std::get<ScoreOptions>(parse({"score", "m.so", "--input", "a.txt", "--stride", "256"}));
+  EXPECT_EQ(texts.input, "a.txt");
+  EXPECT_EQ(texts.stride, 256);
+  EXPECT_EQ(errorOf({"score", "m.so"}), "score: --source FILE or --input FILE is missing");
+  EXPECT_EQ(errorOf({"score", "m.so", "--input", "a", "--target", "b"}),
+            "score: --input and --target are both given, expected one of them");
+  EXPECT_EQ(errorOf({"score", "m.so", "--input", "a", "--truncate"}),
+            "score: --input and --truncate are both given, expected one of them");
+  EXPECT_EQ(errorOf({"score", "m.so", "--source", "a", "--target", "b", "--stride", "4"}),
+            "score: --stride is given without --input, expected both");
+  EXPECT_EQ(errorOf({"score", "m.so", "--input", "a", "--stride", "0"}),
+            "score: --stride is \"0\", expected 1 to 2147483647");
   EXPECT_EQ(errorOf({"score", "m.so", "--source", "-", "--target", "-"}),
             "score: --source and --target are both standard input, expected one of them");
 }
