@@ -42,6 +42,8 @@ struct BenchOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
   bool profile = false;
   /// The number of tokens that may come in `cases`, those with the lowest ids; 0: all.
   int32_t shortlist = 0;
+  /// Tokens at the beginning that all sources of `cases` have in common, in each run others.
+  int32_t sharedLength = 0;
   /// Runs to time; 0: as many as a stable median takes.
   int64_t runs = 0;
 };

@@ -324,6 +324,10 @@ TEST(ContinuationTools, OtherCommandsTakePrompts) {
       tools::runHeddle({"bench", binary, "--cases", "2x1", "--source-length", "4",
                         "--target-length", "4", "--runs", "1"});
   EXPECT_EQ(bench.code, 0) << bench.error;
+  const tools::Outcome shared =
+      tools::runHeddle({"bench", binary, "--cases", "3x1", "--source-length", "20",
+                        "--shared-length", "17", "--target-length", "2", "--runs", "2"});
+  EXPECT_EQ(shared.code, 0) << shared.error;
   const tools::Outcome usual = tools::runHeddle({"profile", binary, "--runs", "1"});
   EXPECT_EQ(usual.code, 0) << usual.error;
 }

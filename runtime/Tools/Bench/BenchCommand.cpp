@@ -249,15 +249,26 @@ static std::vector<int32_t> makeShortlist(int32_t count, int64_t vocabulary) {
 /// Measures generation: one line for each of --cases.
 static Status benchCases(const Model &model, const BenchOptions &options, SpreadNote &note) {
   OutputStream lines = OutputStream::standard();
+  if (options.sharedLength > options.sourceLength) {
+    return optionError(
+        fmt::format("--shared-length is {}, expected at most {}, the --source-length",
+                    options.sharedLength, options.sourceLength));
+  }
+  const SessionOptions session = {.threads = options.threads,
+                                  .sharePrefixes = options.sharedLength > 0};
   for (const GenerationCase &each : options.cases) {
-    HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, options.targetLength,
-                                          {.threads = options.threads}));
+    HEDDLE_ASSIGN(CaseWork work,
+                  makeCase(model, each, options.sourceLength, options.targetLength, session));
     const std::vector<int32_t> shortlist = makeShortlist(options.shortlist, work.vocabulary);
-    HEDDLE_ASSIGN(
-        const RunTimes times,
-        timeWork(
-            [&] { return generateExactly(work.generator, work.sources, work.search, shortlist); },
-            options.runs));
+    const auto run = [&] {
+      if (session.sharePrefixes) {
+        // The cache has what runs before have computed.
+        work.sources = randomSources(work.random, each.batch, options.sourceLength,
+                                     options.sharedLength, work.vocabulary);
+      }
+      return generateExactly(work.generator, work.sources, work.search, shortlist);
+    };
+    HEDDLE_ASSIGN(const RunTimes times, timeWork(run, options.runs));
     note.add(fmt::format("{}x{}", each.batch, each.beam), times);
     const double seconds = times.median;
     const double generated = static_cast<double>(each.batch) * options.targetLength;
@@ -283,6 +294,11 @@ void declare(OptionList &list, BenchOptions &options) {
   list.whole("--shortlist", options.shortlist, 1, mostTokens, "N",
              "Only the N lowest tokens may come in --cases")
       .otherwise("all")
+      .needs("--cases");
+  list.whole("--shared-length", options.sharedLength, 1, mostTokens, "N",
+             "The first N tokens of all sources of --cases are the same, in each run others: what "
+             "prompts share is computed once")
+      .otherwise("0")
       .needs("--cases");
   list.whole("--runs", options.runs, int64_t(1), int64_t(mostTokens), "N",
              "Time exactly so many runs after one to warm up")

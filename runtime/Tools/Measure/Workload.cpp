@@ -274,13 +274,17 @@ std::vector<int32_t> imageWidths(const EntryInfo &entry, std::span<const int32_t
   return widths;
 }
 
-std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, int64_t vocabulary) {
+std::vector<std::vector<int32_t>> randomSources(std::mt19937_64 &random, int32_t count,
+                                                int32_t length, int32_t shared,
+                                                int64_t vocabulary) {
   // Low ids are special tokens in most vocabularies.
   const int64_t low = std::min<int64_t>(4, vocabulary - 1);
-  std::mt19937_64 random(1);
   std::vector<std::vector<int32_t>> sources(static_cast<size_t>(count));
   for (std::vector<int32_t> &source : sources) {
-    for (int32_t i = 0; i < length; ++i) {
+    source.assign(sources.front().begin(),
+                  sources.front().begin() +
+                      (&source == sources.data() ? 0 : std::min(shared, length)));
+    while (source.size() < static_cast<size_t>(length)) {
       const uint64_t token = random() % static_cast<uint64_t>(vocabulary - low);
       source.push_back(static_cast<int32_t>(low + static_cast<int64_t>(token)));
     }
@@ -301,7 +305,6 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
                             .batchTokens = tokens,
                             .promptTokens = tokens,
                             .promptTokensBeside = tokens};
-  asked.session.sharePrefixes = false;
   HEDDLE_ASSIGN(Generator generator, Generator::create(model, asked));
   const int64_t longest = generator.longestSource();
   if (longest != 0 && sourceLength > longest) {
@@ -322,12 +325,14 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
                                     .beam = each.beam,
                                     .minLength = targetLength,
                                     .maxLength = targetLength};
-  std::vector<std::vector<int32_t>> sources = randomSources(each.batch, sourceLength, vocabulary);
-  if (const Status status = generator.check(requestFor(generator, sources.front(), search));
+  CaseWork work{std::move(generator), search, {}, vocabulary};
+  work.sources = randomSources(work.random, each.batch, sourceLength, 0, vocabulary);
+  if (const Status status =
+          work.generator.check(requestFor(work.generator, work.sources.front(), search));
       !status.ok()) {
     return optionError(fmt::format("--target-length {}: {}", targetLength, status.message()));
   }
-  return CaseWork{std::move(generator), search, std::move(sources), vocabulary};
+  return work;
 }
 
 Status generateExactly(Generator &generator, std::span<const std::vector<int32_t>> sources,

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -86,8 +87,9 @@ InputValues randomValues(const Shape &shape, const PortInfo &input);
 /// where an entry asks for them, else none.
 std::vector<int32_t> imageWidths(const EntryInfo &entry, std::span<const int32_t> lengths);
 
-/// Sources of ordinary tokens of a vocabulary.
-std::vector<std::vector<int32_t>> randomSources(int32_t count, int32_t length, int64_t vocabulary);
+/// Sources of ordinary tokens of a vocabulary, of which the first `shared` are the same in all.
+std::vector<std::vector<int32_t>> randomSources(std::mt19937_64 &random, int32_t count,
+                                                int32_t length, int32_t shared, int64_t vocabulary);
 
 /// Generation as --cases asks for it: targets of exactly `search.maxLength` tokens.
 struct CaseWork {
@@ -95,10 +97,12 @@ struct CaseWork {
   GenerationOptions search;
   std::vector<std::vector<int32_t>> sources;
   int64_t vocabulary = 1;
+  /// Draws the sources.
+  std::mt19937_64 random = std::mt19937_64(1);
 };
 
-/// The work of one case. Fails as an option does when the model does not generate, or has too few
-/// positions for the lengths.
+/// The work of one case. Prompts share what they begin with if the session says so. Fails as an
+/// option does when the model does not generate, or has too few positions for the lengths.
 Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_t sourceLength,
                           int32_t targetLength, const SessionOptions &session);
 

@@ -127,8 +127,11 @@ static Result<std::unique_ptr<EntryWork>> entryWork(const Model &model, std::str
 
 static Result<std::unique_ptr<ProfileWork>> caseWork(const Model &model, const GenerationCase &each,
                                                      const ProfileOptions &options) {
-  HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, options.targetLength,
-                                        sessionOptions(options)));
+  // Every run does all of its work.
+  SessionOptions session = sessionOptions(options);
+  session.sharePrefixes = false;
+  HEDDLE_ASSIGN(CaseWork work,
+                makeCase(model, each, options.sourceLength, options.targetLength, session));
   return std::unique_ptr<ProfileWork>(
       new GenerationWork(fmt::format("{}x{}, {} to {} tokens", each.batch, each.beam,
                                      options.sourceLength, options.targetLength),
