@@ -129,7 +129,8 @@ func.func @others(%q: tensor<?x15xf32>, %cosine: tensor<?x2xf32>, %sine: tensor<
   %g = transformer.concat %near, %far, %z2 : (tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x1xf32>) -> tensor<?x5xf32>
   // expected-remark @below {{not fused: the columns after the pairs are not left as they are}}
   %r = transformer.join_rows %g in(%heads) : tensor<?x5xf32> -> tensor<?x15xf32>
-  %o = transformer.concat %near, %near : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x4xf32>
+  %w = transformer.add %xc, %xs : tensor<?x2xf32>, tensor<?x2xf32>
+  %o = transformer.concat %near, %w : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x4xf32>
   // expected-remark @below {{not fused: the first columns are not those of pairs, turned}}
   %t = transformer.join_rows %o in(%heads) : tensor<?x4xf32> -> tensor<?x12xf32>
   %u = transformer.add %h, %h : tensor<?x5xf32>, tensor<?x5xf32>
