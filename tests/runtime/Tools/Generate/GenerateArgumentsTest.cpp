@@ -192,9 +192,9 @@ TEST(GenerateArguments, WhatEndsTextsAndIsToldOfThem) {
   EXPECT_EQ(refusal({"--token-scores"}),
             "--token-scores is given with --format text, expected --format jsonl");
   EXPECT_EQ(refusal({"--format", "jsonl", "--top-scores", "101"}),
-            "--top-scores is \"101\", expected 1 to 100");
+            "--top-scores is \"101\", expected a whole number from 1 to 100");
   EXPECT_EQ(refusal({"--prompt-tokens", "0"}),
-            "--prompt-tokens is \"0\", expected 1 to 2147483648");
+            "--prompt-tokens is \"0\", expected a whole number from 1 to 2147483648");
 }
 
 /// Every command that reads lines says what becomes of those that cannot be used.
@@ -245,7 +245,7 @@ TEST(GenerateArguments, Score) {
   EXPECT_EQ(errorOf({"score", "m.so", "--source", "a", "--target", "b", "--stride", "4"}),
             "score: --stride is given without --input, expected both");
   EXPECT_EQ(errorOf({"score", "m.so", "--input", "a", "--stride", "0"}),
-            "score: --stride is \"0\", expected 1 to 2147483647");
+            "score: --stride is \"0\", expected a whole number from 1 to 16777216");
   EXPECT_EQ(errorOf({"score", "m.so", "--source", "-", "--target", "-"}),
             "score: --source and --target are both standard input, expected one of them");
 }
