@@ -1,34 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Decodes the tokens that were read last together with the new ones: what the text is longer by
-/// belongs to the new ones. So a long answer costs no more for each token than a short one.
+/// Looks for stop strings where pieces of text were added, and before them as far as one may begin.
 #include "runtime/Generate/AnswerText.h"
 
 #include <algorithm>
 
 namespace heddle {
-
-/// What decoders write for bytes that are no character, or not yet.
-static constexpr std::string_view incomplete = "\uFFFD";
-
-/// Extends the text by that of the tokens not read, unless it ends within a character.
-Status AnswerText::extend(bool last, const TextOf &textOf) {
-  const std::span<const int32_t> all = ids;
-  if (last) {
-    // A decoder may have more to say about the end of a text.
-    HEDDLE_ASSIGN(std::string whole, textOf(all));
-    text = whole.starts_with(text) ? std::move(whole) : text;
-    return {};
-  }
-  HEDDLE_ASSIGN(const std::string before, textOf(all.subspan(context, read - context)));
-  HEDDLE_ASSIGN(const std::string after, textOf(all.subspan(context)));
-  if (after.size() > before.size() && after.starts_with(before) && !after.ends_with(incomplete)) {
-    text += std::string_view(after).substr(before.size());
-    context = read;
-    read = ids.size();
-  }
-  return {};
-}
 
 /// The longest end of `text` with which `stop` begins.
 static size_t beginningOf(std::string_view stop, std::string_view text) {
@@ -54,15 +31,28 @@ void AnswerText::look(bool last, std::span<const std::string> stops) {
   sure = text.size() - (ended || last ? 0 : held);
 }
 
-Status AnswerText::add(std::span<const int32_t> more, bool last, const TextOf &textOf,
+Status AnswerText::add(std::span<const int32_t> more, bool last, const NewText &newText,
                        std::span<const std::string> stops) {
+  count += more.size();
   if (ended) {
     return {};
   }
-  ids.insert(ids.end(), more.begin(), more.end());
-  HEDDLE_TRY(extend(last, textOf));
+  if (pieces == nullptr) {
+    pieces = newText();
+  }
+  Status status;
+  const auto append = [&](const Result<std::string> &piece) {
+    text += piece.ok() ? *piece : std::string();
+    status = status.ok() ? piece.status() : status;
+  };
+  for (const int32_t token : more) {
+    append(pieces->add(token));
+  }
+  if (last) {
+    append(pieces->finish());
+  }
   look(last, stops);
-  return {};
+  return status;
 }
 
 } // namespace heddle

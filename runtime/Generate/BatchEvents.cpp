@@ -65,12 +65,12 @@ BatchSearch::afterPrefix(const Sentence &sentence, const std::vector<int32_t> &t
 /// Brings the text of an answer up to its tokens. Only stop strings depend on it.
 Status BatchSearch::readOn(const Sentence &sentence, Answer &answer,
                            std::span<const int32_t> tokens, bool last) {
-  if (!textOf) {
+  if (!newText) {
     return {};
   }
   const std::vector<std::string> &stops = sentence.settings.stop;
   const size_t known = std::min(answer.text.tokens(), tokens.size());
-  const Status status = answer.text.add(tokens.subspan(known), last, textOf, stops);
+  const Status status = answer.text.add(tokens.subspan(known), last, newText, stops);
   return stops.empty() ? Status() : status;
 }
 

@@ -16,9 +16,9 @@
 namespace heddle {
 
 BatchSearch::BatchSearch(Decoder &decoder, GenerationDefaults defaults, GenerationLimits limits,
-                         const BatchBounds &bounds, TextOf textOf)
+                         const BatchBounds &bounds, NewText newText)
     : decoder(decoder), defaults(std::move(defaults)), limits(std::move(limits)), bounds(bounds),
-      textOf(std::move(textOf)) {}
+      newText(std::move(newText)) {}
 
 BatchSearch::~BatchSearch() {
   for (const SentencePointer &sentence : batch) {

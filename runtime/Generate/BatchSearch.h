@@ -37,9 +37,9 @@ struct BatchBounds {
 /// in the destructor.
 class BatchSearch {
 public:
-  /// Without `textOf`, events have no texts and there are no stop strings.
+  /// Without `newText`, events have no texts and there are no stop strings.
   BatchSearch(Decoder &decoder, GenerationDefaults defaults, GenerationLimits limits,
-              const BatchBounds &bounds, TextOf textOf = {});
+              const BatchBounds &bounds, NewText newText = {});
   BatchSearch(const BatchSearch &) = delete;
   BatchSearch &operator=(const BatchSearch &) = delete;
   ~BatchSearch();
@@ -146,7 +146,7 @@ private:
   const GenerationDefaults defaults;
   const GenerationLimits limits;
   const BatchBounds bounds;
-  const TextOf textOf;
+  const NewText newText;
   int64_t nextId = 0;
   int64_t sharedCount = 0;
   std::deque<SentencePointer> queue;

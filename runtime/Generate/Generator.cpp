@@ -7,11 +7,27 @@
 #include "runtime/Generate/Scoring.h"
 #include "runtime/Session/ModelState.h"
 #include "runtime/Session/PagedDecoder.h"
+#include "runtime/Tokenizer/TextStream.h"
 #include "runtime/Tokenizer/Tokenizer.h"
 
 #include <fmt/format.h>
 
 namespace heddle {
+
+namespace {
+/// The text of an answer by a model's tokenizer.
+class TokenizerPieces final : public TextPieces {
+public:
+  explicit TokenizerPieces(std::shared_ptr<const Tokenizer> kept)
+      : tokenizer(std::move(kept)), stream(*tokenizer) {}
+  Result<std::string> add(int32_t token) override { return stream.add(token); }
+  Result<std::string> finish() override { return stream.finish(); }
+
+private:
+  std::shared_ptr<const Tokenizer> tokenizer;
+  TextStream stream;
+};
+} // namespace
 
 struct Generator::State {
   State(std::unique_ptr<PagedDecoder> paged, const GenerationDefaults &defaults,
@@ -19,8 +35,8 @@ struct Generator::State {
       : decoder(std::move(paged)), defaults(defaults), limits(limits), batchTokens(bounds.tokens),
         search(*decoder, defaults, limits, bounds,
                limits.hasText
-                   ? TextOf([this](std::span<const int32_t> tokens) { return decodeText(tokens); })
-                   : TextOf()) {}
+                   ? NewText([this] { return std::make_unique<TokenizerPieces>(targetTokenizer); })
+                   : NewText()) {}
 
   /// The text of ids without special tokens; NotFound without a tokenizer.
   Result<std::string> decodeText(std::span<const int32_t> tokens) const;

@@ -11,7 +11,7 @@
 
 using namespace heddle;
 
-static Result<std::string> textOf(std::span<const int32_t> tokens) { return textOfPieces(tokens); }
+static std::unique_ptr<TextPieces> newText() { return std::make_unique<PieceStream>(); }
 
 /// What is certain after each token, and at the end.
 static std::vector<std::string> certainties(const std::vector<int32_t> &tokens,
@@ -19,7 +19,7 @@ static std::vector<std::string> certainties(const std::vector<int32_t> &tokens,
   AnswerText text;
   std::vector<std::string> list;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    EXPECT_TRUE(text.add({&tokens[i], 1}, i + 1 == tokens.size(), textOf, stops).ok());
+    EXPECT_TRUE(text.add({&tokens[i], 1}, i + 1 == tokens.size(), newText, stops).ok());
     list.emplace_back(text.certain());
   }
   return list;
@@ -49,9 +49,7 @@ TEST(AnswerText, EndsBeforeAStopStringOfSeveralTokens) {
 }
 
 TEST(AnswerText, SaysWhatADecoderRefuses) {
-  const TextOf refuses = [](std::span<const int32_t>) -> Result<std::string> {
-    return HEDDLE_ERROR(OutOfRange, "no token has the id");
-  };
+  const NewText refuses = [] { return std::make_unique<UnknownPieces>(); };
   AnswerText text;
   const int32_t token = 3;
   EXPECT_EQ(text.add({&token, 1}, false, refuses, {}).message(), "no token has the id");

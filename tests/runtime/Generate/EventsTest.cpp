@@ -22,7 +22,7 @@ struct Heard {
 };
 using Answers = std::map<std::pair<int64_t, int32_t>, Heard>;
 
-Result<std::string> textOf(std::span<const int32_t> tokens) { return textOfPieces(tokens); }
+std::unique_ptr<TextPieces> newText() { return std::make_unique<PieceStream>(); }
 
 GenerationLimits textLimits(const Decoder &decoder) {
   GenerationLimits limits = limitsOf(decoder);
@@ -98,7 +98,7 @@ TEST(Events, TellEveryAnswerOnce) {
   constexpr int count = 60;
   for (const int64_t capacity : {0, 140, 250}) {
     FakeDecoder decoder(HashModel{}, 1, capacity);
-    BatchSearch search(decoder, hashDefaults(), textLimits(decoder), {200, 5, 2}, textOf);
+    BatchSearch search(decoder, hashDefaults(), textLimits(decoder), {200, 5, 2}, newText);
     for (int number = 0; number < count; ++number) {
       ASSERT_TRUE(search.add(requestOf(number)).ok());
     }
@@ -176,7 +176,7 @@ TEST(Events, AnswersEndBeforeStopStrings) {
     FakeDecoder decoder(HashModel{});
     const std::vector<Hypothesis> whole = generateAlone(decoder, request);
     request.options.stop = stops;
-    BatchSearch search(decoder, hashDefaults(), textLimits(decoder), 100, textOf);
+    BatchSearch search(decoder, hashDefaults(), textLimits(decoder), 100, newText);
     ASSERT_TRUE(search.add(request).ok());
     Answers answers;
     const GenerationResult result = std::move(listen(search, answers)[0]);
@@ -211,9 +211,7 @@ TEST(Events, AnswersEndBeforeStopStrings) {
 
 /// A model whose tokens the tokenizer does not know answers, but not with stop strings.
 TEST(Events, NeedTextsOnlyForStopStrings) {
-  const TextOf refuses = [](std::span<const int32_t>) -> Result<std::string> {
-    return HEDDLE_ERROR(OutOfRange, "no token has the id");
-  };
+  const NewText refuses = [] { return std::make_unique<UnknownPieces>(); };
   FakeDecoder decoder(HashModel{});
   BatchSearch search(decoder, hashDefaults(), textLimits(decoder), 100, refuses);
   ASSERT_TRUE(search.add({.source = {5}, .options = {.beam = 1, .events = true}}).ok());

@@ -5,11 +5,13 @@
 #ifndef HEDDLE_TESTS_RUNTIME_GENERATE_PIECETEXTS_H
 #define HEDDLE_TESTS_RUNTIME_GENERATE_PIECETEXTS_H
 
+#include "runtime/Generate/AnswerText.h"
 #include "runtime/Tokenizer/ByteCharacters.h"
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace heddle {
 
@@ -29,6 +31,36 @@ inline std::string textOfPieces(std::span<const int32_t> tokens) {
   appendAsUtf8(bytes, text);
   return text;
 }
+
+/// The same in pieces: a text that may end within a character waits for the next token.
+class PieceStream final : public TextPieces {
+public:
+  Result<std::string> add(int32_t token) override {
+    tokens.push_back(token);
+    const std::string text = textOfPieces(tokens);
+    return text.ends_with("\uFFFD") ? std::string() : rest(text);
+  }
+  Result<std::string> finish() override { return rest(textOfPieces(tokens)); }
+
+private:
+  std::string rest(const std::string &text) {
+    std::string piece = text.substr(given);
+    given = text.size();
+    return piece;
+  }
+
+  std::vector<int32_t> tokens;
+  size_t given = 0;
+};
+
+/// A tokenizer that knows none of the tokens.
+class UnknownPieces final : public TextPieces {
+public:
+  Result<std::string> add(int32_t /*token*/) override {
+    return HEDDLE_ERROR(OutOfRange, "no token has the id");
+  }
+  Result<std::string> finish() override { return std::string(); }
+};
 
 } // namespace heddle
 
