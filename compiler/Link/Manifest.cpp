@@ -9,6 +9,7 @@
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
 
+#include "compiler/Link/ClassificationTable.h"
 #include "compiler/Link/GenerationTable.h"
 #include "compiler/Link/ManifestTables.h"
 #include "compiler/Link/PrecisionTables.h"
@@ -496,15 +497,6 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
       builder.CreateVectorOfStructs(limits));
 }
 
-Table<flatbuffers::String> writeTexts(FlatBufferBuilder &builder,
-                                      const std::vector<std::string> &strings) {
-  Table<flatbuffers::String> table;
-  for (const std::string &string : strings) {
-    table.push_back(text(builder, string));
-  }
-  return table;
-}
-
 } // namespace
 
 static FailureOr<Table<manifest::Entry>> writeEntries(ModuleOp module, SymbolTable &symbols,
@@ -541,6 +533,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
     return failure();
   }
   const Offset<manifest::Generation> generation = writeGeneration(module, builder);
+  const auto classification = writeClassification(module, builder);
   auto modelType = module->getAttrOfType<StringAttr>("transformer.model_type");
   auto sharing = module->getAttrOfType<StringAttr>("transformer.sharing");
   auto producer = text(builder, inputs.producer);
@@ -551,7 +544,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   auto entryTable = builder.CreateVector(*entries);
   auto kernelTable = builder.CreateVector(kernels.write(builder, inputs));
   auto parameterTable = builder.CreateVector(*parameters);
-  auto summary = builder.CreateVector(writeTexts(builder, inputs.reportSummary));
+  auto summary = builder.CreateVectorOfStrings(inputs.reportSummary);
   const auto codes = writeCodes(inputs.codes, builder);
   const auto images = writeImages(builder, inputs);
   auto policy = optionalText(builder, sharing ? sharing.getValue() : "");
@@ -585,6 +578,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_kept(kept);
   root.add_codes(codes);
   root.add_images(images);
+  root.add_classification(classification);
   manifest::FinishManifestBuffer(builder, root.Finish());
   const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());
   Status status = checkWrittenManifest(

@@ -32,6 +32,9 @@ def Transformer_Dialect : Dialect {
       -1 for none), `rules` (a string), `max_length`, `min_length`, `num_beams`, `no_repeat_ngram`
       (i32), `length_penalty`, `repetition_penalty` (f32), `early_stopping`, `never_stop_early`
       (true or false). All of them are required.
+    - `transformer.classification`: what the columns of the output `logits` of the entry `classify`
+      mean: a dictionary of `labels` (a list of strings) and `problem` (`regression`,
+      `single_label` or `multi_label`).
     - `transformer.sharing`: the attention that layers share on the user's request, a string.
     - `transformer.precision`: how weights are stored, once they are: a dictionary of `name`, the
       precision of all that nothing else is said of (a string), and `kept`, a list of dictionaries of

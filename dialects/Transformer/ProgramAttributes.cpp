@@ -25,6 +25,8 @@ enum class Kind {
   Count,
   Presence,
   Names,
+  Labels,
+  Problem,
   Dictionary,
   List
 };
@@ -42,7 +44,8 @@ struct Layout {
 
 } // namespace
 
-static constexpr Field programFields[] = {{"generation", Kind::Dictionary},
+static constexpr Field programFields[] = {{"classification", Kind::Dictionary},
+                                          {"generation", Kind::Dictionary},
                                           {"lower_case", Kind::Presence},
                                           {"max_length", Kind::Length},
                                           {"model_type", Kind::Text},
@@ -67,6 +70,9 @@ static constexpr Field generationFields[] = {{"start", Kind::Ids},
                                              {"min_length", Kind::I32},
                                              {"never_stop_early", Kind::Flag}};
 
+static constexpr Field classificationFields[] = {{"labels", Kind::Labels},
+                                                 {"problem", Kind::Problem}};
+
 static constexpr Field precisionFields[] = {{"name", Kind::Text}, {"kept", Kind::List}};
 
 static constexpr Field keptFields[] = {{"layers", Kind::FilledText},
@@ -75,6 +81,7 @@ static constexpr Field keptFields[] = {{"layers", Kind::FilledText},
                                        {"bytes", Kind::Count}};
 
 static constexpr Layout generationLayout = {"transformer.generation", generationFields};
+static constexpr Layout classificationLayout = {"transformer.classification", classificationFields};
 static constexpr Layout precisionLayout = {"transformer.precision", precisionFields};
 static constexpr Layout keptLayout = {"kept", keptFields};
 
@@ -101,6 +108,10 @@ static StringRef describe(Kind kind) {
     return "without a value";
   case Kind::Names:
     return "a list of file names";
+  case Kind::Labels:
+    return "a list of strings with at least one";
+  case Kind::Problem:
+    return "'regression', 'single_label' or 'multi_label'";
   case Kind::Dictionary:
     return "a dictionary";
   case Kind::List:
@@ -137,6 +148,13 @@ static bool isOfKind(Attribute value, Kind kind) {
              auto text = dyn_cast<StringAttr>(name);
              return text && !text.empty();
            });
+  case Kind::Labels:
+    return list && !list.empty() && llvm::all_of(list, llvm::IsaPred<StringAttr>);
+  case Kind::Problem: {
+    auto text = dyn_cast<StringAttr>(value);
+    return text &&
+           llvm::is_contained({"regression", "single_label", "multi_label"}, text.getValue());
+  }
   case Kind::Dictionary:
     return isa<DictionaryAttr>(value);
   case Kind::List:
@@ -219,6 +237,9 @@ LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
   if (!values) {
     return success();
   }
-  return field->name == "precision" ? verifyPrecision(op, values)
-                                    : verifyValues(op, generationLayout, values);
+  if (field->name == "precision") {
+    return verifyPrecision(op, values);
+  }
+  return verifyValues(op, field->name == "classification" ? classificationLayout : generationLayout,
+                      values);
 }

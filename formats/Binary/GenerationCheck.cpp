@@ -183,4 +183,28 @@ Status checkGeneration(const manifest::Manifest &model) {
   return checkDefaults(generation);
 }
 
+Status checkClassification(const manifest::Manifest &model) {
+  if (model.classification() == nullptr) {
+    return {};
+  }
+  const manifest::Classification &classification = *model.classification();
+  const manifest::Entry *const classify = findEntry(model, classifyEntry);
+  const int32_t logits = classify == nullptr ? -1 : findOutput(*classify, logitsOutput);
+  if (logits < 0) {
+    return HEDDLE_ERROR(DataLoss, "no entry \"classify\" with an output \"logits\"");
+  }
+  const auto &shape = *classify->outputs()->Get(static_cast<uint32_t>(logits))->shape();
+  const uint64_t scores = shape.size() == 2 ? shape.Get(1)->constant() : 0;
+  if (scores != classification.labels()->size() || scores == 0) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} labels for {} scores, expected one for each",
+                                              classification.labels()->size(), scores));
+  }
+  if (classification.problem() > manifest::Problem::MAX) {
+    return HEDDLE_ERROR(Unsupported, fmt::format("a problem of kind {}, expected at most {}",
+                                                 static_cast<int>(classification.problem()),
+                                                 static_cast<int>(manifest::Problem::MAX)));
+  }
+  return {};
+}
+
 } // namespace heddle

@@ -19,6 +19,7 @@ Status checkEntry(const manifest::Entry &entry, const manifest::Manifest &model)
 inline constexpr std::string_view encodeEntry = "encode";
 inline constexpr std::string_view decodeEntry = "decode";
 inline constexpr std::string_view logitsOutput = "logits";
+inline constexpr std::string_view classifyEntry = "classify";
 inline constexpr std::string_view attentionOutput = "attention";
 
 /// The entry of that name, or null.
@@ -35,6 +36,9 @@ const manifest::Port *findIds(const manifest::Entry &entry);
 
 /// Checks token ids and defaults, if the model has any. Every generated id must be a valid input.
 Status checkGeneration(const manifest::Manifest &model);
+
+/// Checks that a classifier has an entry "classify" with a score for each label.
+Status checkClassification(const manifest::Manifest &model);
 
 } // namespace heddle
 

@@ -161,6 +161,7 @@ static Status checkTables(const manifest::Manifest &model, const DescribedSectio
                         [&](const manifest::Entry &entry) { return checkEntry(entry, model); }));
   HEDDLE_TRY(checkSharedCaches(model));
   HEDDLE_TRY_WITH(checkGeneration(model), "generation");
+  HEDDLE_TRY_WITH(checkClassification(model), "classification");
   if (model.codes() != nullptr) {
     HEDDLE_TRY(checkCodes(*model.codes()));
   }

@@ -2,14 +2,16 @@
 ///
 /// BERT: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language
 /// Understanding", whose layers are the encoder of Vaswani et al., "Attention is all you need".
-/// RoBERTa (Liu et al.) counts positions from another number; DistilBERT (Sanh et al.) has neither
-/// token types nor a pooler, and other tensor names.
+/// RoBERTa (Liu et al.), XLM-RoBERTa (Conneau et al.) and CamemBERT (Martin et al.) count positions
+/// from another number; DistilBERT (Sanh et al.) has neither token types nor a pooler, and other
+/// tensor names.
 #include "frontend/Families/Family.h"
 
 #include "dialects/Transformer/Transformer.h"
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Config/Config.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "frontend/Families/ClassifierHead.h"
 #include "frontend/Families/DotProductAttention.h"
 
 #include <fmt/format.h>
@@ -43,6 +45,21 @@ constexpr LayerNames distilBertNames = {
     "transformer.layer", "attention",     "q_lin",    "k_lin",    "v_lin",
     "attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"};
 
+/// The tensors of a classifier of sequences: a layer on the first token, with its activation, then
+/// the scores. A classifier of tokens has the scores alone, and always the same name for them.
+struct HeadNames {
+  /// Whether the layer is the encoder's pooler.
+  bool hasPooler;
+  std::string_view dense;
+  Activation activation;
+  std::string_view scores;
+};
+
+constexpr HeadNames bertHead = {true, "pooler.dense", Activation::Tanh, "classifier"};
+constexpr HeadNames robertaHead = {false, "classifier.dense", Activation::Tanh,
+                                   "classifier.out_proj"};
+constexpr HeadNames distilBertHead = {false, "pre_classifier", Activation::Relu, "classifier"};
+
 /// A model of the family: its sizes, its names, and its mathematics.
 struct Bert {
   int64_t vocabulary = 0;
@@ -58,6 +75,7 @@ struct Bert {
   double epsilon = 1e-12;
   Activation activation = Activation::Gelu;
   LayerNames names = bertNames;
+  HeadNames head = bertHead;
   NormNames norm;
   /// The prefix of all tensors of the encoder: "bert" in a checkpoint with a head, else empty.
   std::string prefix;
@@ -122,6 +140,19 @@ static Tensor pooler(const Scope &model, const Tensor &x, const Segments &rows) 
   return model.linear("pooler.dense", first, x.width()).activate(Activation::Tanh);
 }
 
+/// The scores of labels [rows, labels], of tokens or sequences.
+static Tensor classify(const Bert &bert, const ClassifierHead &head, const Scope &root,
+                       const Scope &model, const Tensor &states, const Segments &rows) {
+  if (head.isOfTokens) {
+    return root.linear("classifier", states, head.width());
+  }
+  const Tensor first = states.pool(transformer::Pooling::Cls, rows);
+  const Tensor hidden = (bert.head.hasPooler ? model : root)
+                            .linear(bert.head.dense, first, bert.width)
+                            .activate(bert.head.activation);
+  return root.linear(bert.head.scores, hidden, head.width());
+}
+
 static transformer::Pooling poolingMethod(Pooling pooling) {
   switch (pooling) {
   case Pooling::Cls:
@@ -136,7 +167,7 @@ static transformer::Pooling poolingMethod(Pooling pooling) {
 
 /// Entry `encode` returns the hidden states. Entry `embed` returns one row for each sequence,
 /// pooled as the folder of a sentence encoder says, or else by the mean, which is
-/// sentence-transformers' default.
+/// sentence-transformers' default. A model with a classifier has the entry `classify` too.
 static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view modelType,
                                  const Bert &bert, const ModelSource &source,
                                  std::vector<std::string> unused, ConfigKeys keys) {
@@ -162,11 +193,25 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
       bert.encode(model, embed).pool(poolingMethod(sentence.pooling), embed.segments());
   embed.output("embedding", sentence.normalize ? pooled.normalize(1e-12) : pooled);
 
+  // What follows a sentence encoder is in modules.json alone.
+  std::optional<ClassifierHead> head;
+  if (!source.sentence) {
+    HEDDLE_ASSIGN(head, readClassifierHead(source.config, keys.architectures.family));
+  }
+  if (head) {
+    keys.architectures.whole.push_back(head->architecture());
+    Entry entry = builder.entry("classify");
+    const Tensor rows = bert.encode(model, entry);
+    entry.output("logits", classify(bert, *head, builder.scope(""), model, rows, entry.segments()));
+  }
   HEDDLE_ASSIGN(auto module, builder.build());
+  if (head) {
+    head->describe(*module);
+  }
   return FamilyModel{std::move(module), std::move(unused), std::move(keys)};
 }
 
-/// Keys of BERT-like models that do not change the encoder, and keys that must have one value.
+/// Keys of BERT-like models that do not change what is computed, and keys that must have one value.
 /// Pretraining heads are left out, as is usual for embedding texts.
 static ConfigKeys configKeys(std::string_view family, std::vector<std::string_view> neutral) {
   neutral.emplace_back("tie_word_embeddings");
@@ -227,10 +272,13 @@ Result<FamilyModel> buildBert(mlir::MLIRContext &context, const ModelSource &sou
                                    "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"}));
 }
 
-Result<FamilyModel> buildRoberta(mlir::MLIRContext &context, const ModelSource &source) {
+/// RoBERTa and the models that are like it but for their tokenizers.
+static Result<FamilyModel> buildRobertaLike(mlir::MLIRContext &context, const ModelSource &source,
+                                            std::string_view modelType, std::string_view family) {
   const Config &config = source.config;
   HEDDLE_ASSIGN(Bert bert, readBert(config));
   readSpelling(bert, source.checkpoint, "roberta");
+  bert.head = robertaHead;
   // Rows of the position table up to the padding's are unused.
   HEDDLE_ASSIGN(const int64_t padding, config.integerOr("pad_token_id", 0, tableLimit, 1));
   bert.firstPosition = padding + 1;
@@ -240,10 +288,22 @@ Result<FamilyModel> buildRoberta(mlir::MLIRContext &context, const ModelSource &
                                     "the first position after \"pad_token_id\"",
                                     config.where(), bert.positions, bert.firstPosition));
   }
-  return build(context, "roberta", bert, source,
+  return build(context, modelType, bert, source,
                {"embeddings.position_ids", "roberta.embeddings.position_ids", "lm_head.",
                 "classifier.", "qa_outputs."},
-               configKeys("Roberta", {}));
+               configKeys(family, {}));
+}
+
+Result<FamilyModel> buildRoberta(mlir::MLIRContext &context, const ModelSource &source) {
+  return buildRobertaLike(context, source, "roberta", "Roberta");
+}
+
+Result<FamilyModel> buildXlmRoberta(mlir::MLIRContext &context, const ModelSource &source) {
+  return buildRobertaLike(context, source, "xlm-roberta", "XLMRoberta");
+}
+
+Result<FamilyModel> buildCamembert(mlir::MLIRContext &context, const ModelSource &source) {
+  return buildRobertaLike(context, source, "camembert", "Camembert");
 }
 
 Result<FamilyModel> buildDistilBert(mlir::MLIRContext &context, const ModelSource &source) {
@@ -259,6 +319,7 @@ Result<FamilyModel> buildDistilBert(mlir::MLIRContext &context, const ModelSourc
   HEDDLE_ASSIGN(bert.activation, readActivation(config, "activation", "gelu"));
   HEDDLE_ASSIGN(bert.positions, config.integer("max_position_embeddings", 1, tableLimit));
   readSpelling(bert, source.checkpoint, "distilbert");
+  bert.head = distilBertHead;
   bert.hasPooler = false;
   return build(
       context, "distilbert", bert, source,

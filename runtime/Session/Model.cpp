@@ -241,6 +241,15 @@ Result<Model> Model::load(const std::string &path, const ModelOptions &options) 
                                    static_cast<int64_t>(kept.tensors()),
                                    static_cast<int64_t>(kept.bytes())});
     }
+    if (const manifest::Classification *const table = model.classification()) {
+      static_assert(int(Problem::MultiLabel) == int(manifest::Problem::MultiLabel) &&
+                    manifest::Problem::MAX == manifest::Problem::MultiLabel);
+      ClassifierInfo &classifier = state->classifier.emplace();
+      classifier.problem = static_cast<Problem>(table->problem());
+      for (const flatbuffers::String *const label : *table->labels()) {
+        classifier.labels.push_back(label->str());
+      }
+    }
     return Model(std::move(state));
   });
 }
@@ -278,6 +287,7 @@ std::string_view Model::precision() const {
 std::string_view Model::cachePrecision() const { return state->cachePrecision; }
 
 const std::vector<KeptLayersInfo> &Model::keptLayers() const { return state->keptLayers; }
+const std::optional<ClassifierInfo> &Model::classifier() const { return state->classifier; }
 
 std::string_view Model::modelType() const {
   return state->artifact->manifest().model_type()->string_view();
@@ -311,6 +321,18 @@ Result<std::vector<int32_t>> Model::tokenize(std::string_view text, int64_t most
       return noTokenizer(path());
     }
     return state->tokenizer->encode(text, true, static_cast<size_t>(most));
+  });
+}
+
+Result<TokenPair> Model::tokenizePair(std::string_view first, std::string_view second,
+                                      int64_t most) const {
+  return withoutExceptions([&]() -> Result<TokenPair> {
+    if (!state->tokenizer) {
+      return noTokenizer(path());
+    }
+    HEDDLE_ASSIGN(Tokenizer::Pair pair,
+                  state->tokenizer->encodePair(first, second, static_cast<size_t>(most)));
+    return TokenPair{std::move(pair.ids), std::move(pair.typeIds)};
   });
 }
 

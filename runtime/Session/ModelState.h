@@ -31,6 +31,7 @@ struct Model::State {
   std::vector<std::string> targets;
   std::vector<std::string> reportSummary;
   std::vector<KeptLayersInfo> keptLayers;
+  std::optional<ClassifierInfo> classifier;
 };
 
 /// Calls `function`, which answers a Status or Result; memory that runs out in it is a failure like

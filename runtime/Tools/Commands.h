@@ -133,6 +133,17 @@ struct ProfileOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
 void declare(OptionList &list, ProfileOptions &options);
 Status execute(const ProfileOptions &options);
 
+struct RerankOptions : SubcommandOptions, ExecutionOptions {
+  std::string query;
+  /// .txt, .jsonl or "-" for standard input.
+  std::string input;
+  /// How many are shown; unset: all.
+  std::optional<int64_t> top;
+  OnError onError = OnError::Continue;
+};
+void declare(OptionList &list, RerankOptions &options);
+Status execute(const RerankOptions &options);
+
 struct RunOptions : SubcommandOptions, ExecutionOptions {
   /// Empty: the first entry of the model.
   std::string entry;

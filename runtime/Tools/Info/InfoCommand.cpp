@@ -3,6 +3,7 @@
 /// Prints the description of a compiled model, as JSON or for people.
 #include "runtime/Tools/Commands.h"
 
+#include "base/Utf8.h"
 #include "runtime/Tools/Info/ModelDescription.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
@@ -122,6 +123,21 @@ static std::string tokenizerText(const Json &tokenizer) {
                      longest == 0 ? "" : fmt::format(", texts cut at {}", longest));
 }
 
+/// The labels of a classifier, the first of many.
+static std::string labelsText(const Json &classification) {
+  constexpr size_t shown = 8;
+  const Json &labels = classification["labels"];
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(shown, labels.size()); ++i) {
+    names.push_back(quote(labels[i].get<std::string>()));
+  }
+  if (labels.size() > shown) {
+    names.push_back(fmt::format("{} more", labels.size() - shown));
+  }
+  return fmt::format("{}, {}", classification["problem"].get<std::string>(),
+                     fmt::join(names, ", "));
+}
+
 /// What the model sets for generation, in one line; the rest is as the rules have it.
 static std::string generationText(const Json &generation) {
   // The values by which a model sets nothing.
@@ -204,6 +220,9 @@ static std::string modelText(const Json &model) {
   if (model.contains("generation")) {
     out += fmt::format("generation  {}\n", generationText(model["generation"]));
     out += fmt::format("defaults    {}\n", defaultsText(model["defaults"]));
+  }
+  if (model.contains("classification")) {
+    out += fmt::format("labels      {}\n", labelsText(model["classification"]));
   }
   if (model.contains("sharing")) {
     out += fmt::format("sharing     {}, as asked for when it was compiled\n", text("sharing"));

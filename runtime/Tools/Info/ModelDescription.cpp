@@ -351,6 +351,11 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
     described["generation"] = describeGeneration(manifest.generation());
     described["defaults"] = describeDefaults();
   }
+  if (const std::optional<ClassifierInfo> &classifier = model.classifier()) {
+    static constexpr const char *problems[] = {"regression", "single label", "multi label"};
+    described["classification"] = {{"problem", problems[static_cast<size_t>(classifier->problem)]},
+                                   {"labels", classifier->labels}};
+  }
   if (const manifest::Codes *const codes = manifest.codes()) {
     described["codes"] = describeCodes(*codes);
   }

@@ -49,6 +49,7 @@ DeclaredProgram::DeclaredProgram(const std::function<bool(std::string_view comma
   add<EmbedOptions>("embed", "Embed texts", declares);
   add<SimilarityOptions>("similarity", "Rank texts by how similar they are to a first one",
                          declares);
+  add<RerankOptions>("rerank", "Rank texts by how well they answer a query", declares);
   add<TokenizeOptions>("tokenize", "Print the token ids of texts as .jsonl", declares);
   add<GenerateOptions>("generate", "Generate texts from texts", declares);
   add<ScoreOptions>("score", "Print the log-probability of translations", declares);

@@ -24,9 +24,9 @@ struct HelpText {
 };
 
 using CommandLine =
-    std::variant<UsageError, HelpText, EmbedOptions, SimilarityOptions, TokenizeOptions, RunOptions,
-                 GenerateOptions, ScoreOptions, AnalyzeOptions, CompareOptions, BenchOptions,
-                 ProfileOptions, InfoOptions, VerifyOptions>;
+    std::variant<UsageError, HelpText, EmbedOptions, SimilarityOptions, RerankOptions,
+                 TokenizeOptions, RunOptions, GenerateOptions, ScoreOptions, AnalyzeOptions,
+                 CompareOptions, BenchOptions, ProfileOptions, InfoOptions, VerifyOptions>;
 
 /// The program with the declarations of all its commands. Reads one command line.
 class DeclaredProgram {

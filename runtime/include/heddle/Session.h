@@ -159,6 +159,29 @@ struct KeptLayersInfo {
   int64_t bytes = 0;
 };
 
+/// What a classifier was trained for.
+enum class Problem : uint8_t {
+  /// Each score is a number.
+  Regression,
+  /// One of the labels: a softmax of the scores is their probabilities.
+  SingleLabel,
+  /// Any of the labels: a sigmoid of each score is its probability.
+  MultiLabel,
+};
+
+/// The classifier of a model: its entry "classify" has an output "logits" with a column for each
+/// label, and a row for each sequence or token.
+struct ClassifierInfo {
+  std::vector<std::string> labels;
+  Problem problem = Problem::SingleLabel;
+};
+
+/// Two texts as one sequence, as cross-encoders read them, and the token types of both.
+struct TokenPair {
+  std::vector<int32_t> ids;
+  std::vector<int32_t> typeIds;
+};
+
 /// One stored tensor of a model.
 struct ParameterInfo {
   std::string name;
@@ -224,6 +247,8 @@ public:
   std::string_view cachePrecision() const;
   /// Layers that were compiled in another precision (`heddlec --keep`).
   const std::vector<KeptLayersInfo> &keptLayers() const;
+  /// Its classifier, if it has one.
+  const std::optional<ClassifierInfo> &classifier() const;
   /// model_type of its configuration, for example "bert".
   std::string_view modelType() const;
   /// The compiler that wrote it, and its version.
@@ -240,6 +265,9 @@ public:
   /// The ids of a UTF-8 text, with the special tokens of its template, cut to the model's limit,
   /// and to `most` unless that is 0.
   Result<std::vector<int32_t>> tokenize(std::string_view text, int64_t most = 0) const;
+  /// The same of two texts in the template for pairs. The longer one is cut first.
+  Result<TokenPair> tokenizePair(std::string_view first, std::string_view second,
+                                 int64_t most = 0) const;
   /// What each id stands for by itself, in the vocabulary of sources or of what is generated:
   /// special tokens as they are spelt, as is what has no text alone, such as a part of a character.
   Result<std::vector<std::string>> textOfEach(std::span<const int32_t> ids,

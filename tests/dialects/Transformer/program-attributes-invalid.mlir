@@ -7,7 +7,7 @@ module attributes {transformer.max_lenght = 256 : i64} {
 
 // -----
 
-// expected-error@+1 {{'builtin.module' op has 'transformer.vocabulary', expected one of 'transformer.generation', 'transformer.lower_case', 'transformer.max_length', 'transformer.model_type', 'transformer.phase', 'transformer.precision', 'transformer.sharing', 'transformer.tokenizer'}}
+// expected-error@+1 {{'builtin.module' op has 'transformer.vocabulary', expected one of 'transformer.classification', 'transformer.generation', 'transformer.lower_case', 'transformer.max_length', 'transformer.model_type', 'transformer.phase', 'transformer.precision', 'transformer.sharing', 'transformer.tokenizer'}}
 module attributes {transformer.vocabulary = 256 : i64} {
 }
 
@@ -139,6 +139,18 @@ module attributes {transformer.generation = {
     min_length = 0 : i32, num_beams = 1 : i32, length_penalty = 1.0 : f32,
     repetition_penalty = 1.0 : f32, early_stopping = false, never_stop_early = false,
     no_repeat_ngram = 0 : i32, temperature = 1.0 : f32}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'transformer.classification' to have 'labels', a list of strings with at least one, got []}}
+module attributes {transformer.classification = {labels = [], problem = "regression"}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'transformer.classification' to have 'problem', 'regression', 'single_label' or 'multi_label', got "ranking"}}
+module attributes {transformer.classification = {labels = ["a"], problem = "ranking"}} {
 }
 
 // -----

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s | heddle-opt | FileCheck %s
 
-// CHECK: module attributes {transformer.generation = {early_stopping = false
+// CHECK: module attributes {transformer.classification = {labels = ["no", ""], problem = "multi_label"}
+// CHECK-SAME: transformer.generation = {early_stopping = false
 // CHECK-SAME: transformer.lower_case
 // CHECK-SAME: transformer.max_length = 256 : i64
 // CHECK-SAME: transformer.model_type = "bert"
@@ -13,6 +14,7 @@ module attributes {
   transformer.model_type = "bert", transformer.max_length = 256 : i64, transformer.lower_case,
   transformer.tokenizer = ["source.spm", "vocab.json"], transformer.sharing = "encoder:1,2",
   transformer.phase = "fused",
+  transformer.classification = {labels = ["no", ""], problem = "multi_label"},
   transformer.precision = {name = "int4", kept = [
     {layers = "layer.1", precision = "int8", tensors = 1 : i64, bytes = 5184 : i64}]},
   transformer.generation = {

@@ -118,4 +118,19 @@ TEST(BertTest, RobertaCountsPositionsFromAfterThePadding) {
   EXPECT_TRUE(contains(text, "transformer.model_type = \"roberta\""));
 }
 
+TEST(BertTest, ClassifiersHaveAnEntry) {
+  const std::string tags = program("bert-tags");
+  EXPECT_TRUE(contains(tags, "func.func @classify("));
+  EXPECT_TRUE(contains(tags, "-> (tensor<?x5xf32> {transformer.name = \"logits\"})"));
+  EXPECT_TRUE(contains(tags, "problem = \"single_label\""));
+  EXPECT_TRUE(contains(tags, "@classifier.weight"));
+  const std::string labels = program("distilbert-labels");
+  EXPECT_TRUE(contains(labels, "transformer.activate relu "));
+  EXPECT_TRUE(contains(labels, "labels = [\"LABEL_0\", \"LABEL_1\", \"LABEL_2\"], problem = "
+                               "\"multi_label\""));
+  const std::string xlm = program("xlm-roberta-labels");
+  EXPECT_TRUE(contains(xlm, "transformer.model_type = \"xlm-roberta\""));
+  EXPECT_TRUE(contains(xlm, "@classifier.out_proj.weight"));
+}
+
 } // namespace heddle

@@ -39,6 +39,8 @@ static Result<std::string> programOf(const ConfigurationCase &item) {
       values[key] = *stored.string(key);
     } else if (stored.boolean(key).ok()) {
       values[key] = *stored.boolean(key);
+    } else if (stored.strings(key).ok()) {
+      values[key] = *stored.strings(key);
     } else if (stored.object(key).ok()) {
       values[key] = nlohmann::json::parse(stored.json(key), nullptr, false);
     }
@@ -197,15 +199,26 @@ static const ConfigurationCase refused[] = {
      "gated-gelu_pytorch_tanh, "
      "gated-swish; did you mean \"gated-gelu\"?"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "rwkv"})",
-     "config.json: \"model_type\" is \"rwkv\", expected one of bart, bert, distilbert, "
-     "gemma2, gemma3_text, gpt2, gpt_neox, llama, marian, mbart, mistral, mixtral, multimodel, "
-     "phi3, qwen2, qwen3, qwen3_moe, recurrent, roberta, t5, transformer"},
+     "config.json: \"model_type\" is \"rwkv\", expected one of "
+     "bart, bert, camembert, distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, "
+     "marian, "
+     "mbart, mistral, mixtral, multimodel, phi3, qwen2, qwen3, qwen3_moe, recurrent, "
+     "roberta, t5, "
+     "transformer, xlm-roberta"},
     {"Heads", "bert-tiny", R"({"num_attention_heads": 5})",
      "config.json: \"num_attention_heads\" is 5, expected a divisor of \"hidden_size\", 72"},
     {"HeadsOfDistilBert", "distilbert-tiny", R"({"n_heads": 4})",
      "config.json: \"n_heads\" is 4, expected a divisor of \"dim\", 54"},
     {"Decoder", "bert-tiny", R"({"is_decoder": true})",
      "config.json: \"is_decoder\" is true, expected an encoder"},
+    {"NoLabels", "bert-tags",
+     R"({"id2label": {"0": null, "1": null, "2": null, "3": null, "4": null}})",
+     "config.json: \"id2label\" has 0 labels, expected 1 to 65536"},
+    {"GapInLabels", "bert-tags", R"({"id2label": {"1": null}})",
+     "config.json: \"id2label\": \"1\" is missing, expected a string"},
+    {"ProblemOfLabels", "bert-tags", R"({"problem_type": "ranking"})",
+     "config.json: \"problem_type\" is \"ranking\", expected one of regression, "
+     "single_label_classification, multi_label_classification"},
     {"PositionsOfRoberta", "roberta-tiny", R"({"max_position_embeddings": 2})",
      "config.json: \"max_position_embeddings\" is 2, expected more than 2, the first position "
      "after \"pad_token_id\""},

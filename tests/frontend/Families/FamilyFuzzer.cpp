@@ -24,6 +24,7 @@ static const Checkpoint &weightsOf(const std::string &modelType) {
   static const std::map<std::string, std::string> folders = {
       {"bart", "bart-tiny"},
       {"bert", "bert-tiny"},
+      {"camembert", "roberta-tiny"},
       {"distilbert", "distilbert-tiny"},
       {"gemma2", "gemma2-tiny"},
       {"gemma3_text", "gemma3-tiny"},
@@ -41,6 +42,7 @@ static const Checkpoint &weightsOf(const std::string &modelType) {
       {"roberta", "roberta-tiny"},
       {"t5", "t5-tiny"},
       {"transformer", "weighted"},
+      {"xlm-roberta", "xlm-roberta-labels"},
   };
   const auto folder = folders.find(modelType);
   const std::string name = folder == folders.end() ? "bert-tiny" : folder->second;

@@ -142,13 +142,13 @@ TEST_P(Architecture, IsCompiledOrRefused) {
 }
 
 static const ArchitectureCase architectures[] = {
-    {"Classifier", "bert-tiny", "BertModel", "BertForSequenceClassification",
-     "{}/config.json: \"architectures\" has \"BertForSequenceClassification\", whose head is not "
+    {"Questions", "bert-tiny", "BertModel", "BertForQuestionAnswering",
+     "{}/config.json: \"architectures\" has \"BertForQuestionAnswering\", whose head is not "
      "supported, expected \"BertModel\"; with [\"BertModel\"] in its place the model is compiled "
      "without the head",
      ""},
-    {"TokenClassifier", "distilbert-tiny", "DistilBertModel", "DistilBertForTokenClassification",
-     "{}/config.json: \"architectures\" has \"DistilBertForTokenClassification\", whose head is "
+    {"Choices", "distilbert-tiny", "DistilBertModel", "DistilBertForMultipleChoice",
+     "{}/config.json: \"architectures\" has \"DistilBertForMultipleChoice\", whose head is "
      "not supported, expected \"DistilBertModel\"; with [\"DistilBertModel\"] in its place the "
      "model is compiled without the head",
      ""},

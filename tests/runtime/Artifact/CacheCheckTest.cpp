@@ -310,3 +310,20 @@ TEST(CacheCheck, AttentionIsOnlyForEntriesWithCaches) {
   spec.entries[0].buffers[8].shape = spec.entries[0].outputs[0].shape;
   EXPECT_NE(check(spec).message().find("with rows of constant width"), std::string_view::npos);
 }
+
+TEST(CacheCheck, ClassifiersHaveAScoreForEachLabel) {
+  ModelSpec spec = model();
+  spec.labels = {"no", "yes"};
+  EXPECT_EQ(check(spec).message(),
+            "damaged manifest: classification: no entry \"classify\" with an output \"logits\"");
+  spec.entries[1].name = "classify";
+  spec.entries[1].outputs[0].name = "logits";
+  const uint64_t width = spec.entries[1].outputs[0].shape[1].constant();
+  EXPECT_EQ(check(spec).message(), "damaged manifest: classification: 2 labels for " +
+                                       std::to_string(width) + " scores, expected one for each");
+  spec.labels->resize(width);
+  EXPECT_EQ(check(spec).message(), "");
+  spec.problem = static_cast<manifest::Problem>(7);
+  EXPECT_EQ(check(spec).message(),
+            "damaged manifest: classification: a problem of kind 7, expected at most 2");
+}

@@ -208,12 +208,16 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
   const Offset<manifest::Tokenizer> targetTokens = spec.targetTokenizer ? tokenizer(builder) : 0;
   const Offset<manifest::Generation> defaults =
       spec.generation ? generation(builder, *spec.generation) : 0;
+  const Offset<manifest::Classification> classification =
+      spec.labels ? manifest::CreateClassification(
+                        builder, builder.CreateVectorOfStrings(*spec.labels), spec.problem)
+                  : 0;
   builder.Finish(
       manifest::CreateManifest(builder, spec.abi, producer, modelType, hash, precision, targets,
                                entryList, kernelList, parameterList, spec.weightsSize,
                                spec.codeChecksum.value_or(codeChecksum), tokens, targetTokens,
                                defaults, report, /*sharing=*/0, /*calibration=*/0, kept,
-                               /*codes=*/0, imageList),
+                               /*codes=*/0, imageList, classification),
       manifest::ManifestIdentifier());
   return {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()};
 }

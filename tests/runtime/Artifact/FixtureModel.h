@@ -195,6 +195,9 @@ struct ModelSpec {
   bool targetTokenizer = false;
   std::optional<GenerationSpec> generation;
   std::vector<ImageSpec> images = {};
+  /// The labels of a classifier.
+  std::optional<std::vector<std::string>> labels = {};
+  manifest::Problem problem = manifest::Problem::SingleLabel;
 };
 
 /// Adds a parameter of values that look random and are the same everywhere; a kernel of two

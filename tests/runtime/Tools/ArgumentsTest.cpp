@@ -71,8 +71,8 @@ TEST(Arguments, Similarity) {
 
 TEST(Arguments, HelpAndVersion) {
   const auto whole = std::get<HelpText>(parse({"--help"})).text;
-  for (const char *command : {"embed", "similarity", "tokenize", "generate", "score", "run",
-                              "bench", "profile", "info", "verify"}) {
+  for (const char *command : {"embed", "similarity", "rerank", "tokenize", "generate", "score",
+                              "run", "bench", "profile", "info", "verify"}) {
     EXPECT_NE(whole.find(command), std::string::npos) << command;
     const auto text = std::get<HelpText>(parse({command, "--help"})).text;
     EXPECT_NE(text.find("OUT.so"), std::string::npos) << text;
@@ -100,8 +100,8 @@ TEST(Arguments, HelpIsACommandToo) {
   EXPECT_EQ(helpOf({"help", "profile"}), helpOf({"profile", "--help"}));
   EXPECT_NE(helpOf({"help", "profile"}).find("--trace"), std::string::npos);
   EXPECT_EQ(errorOf({"help", "profil"}),
-            ": unknown command \"profil\", expected one of embed, similarity, tokenize, generate, "
-            "score, analyze, compare, run, bench, profile, info, verify; did you mean "
+            ": unknown command \"profil\", expected one of embed, similarity, rerank, tokenize, "
+            "generate, score, analyze, compare, run, bench, profile, info, verify; did you mean "
             "\"profile\"?");
   EXPECT_EQ(errorOf({"help", "profile", "info"}), ": unexpected argument \"info\"");
 }
@@ -135,8 +135,9 @@ TEST(Arguments, AcceptedWords) {
 }
 
 TEST(Arguments, NoCommand) {
-  const std::string expected = "expected one of embed, similarity, tokenize, generate, "
-                               "score, analyze, compare, run, bench, profile, info, verify";
+  const std::string expected =
+      "expected one of embed, similarity, rerank, tokenize, "
+      "generate, score, analyze, compare, run, bench, profile, info, verify";
   EXPECT_EQ(errorOf({}), ": no command, " + expected);
   EXPECT_EQ(errorOf({"frobnicate"}), ": unknown command \"frobnicate\", " + expected);
   EXPECT_EQ(errorOf({"embd", "m.so"}),
@@ -151,6 +152,8 @@ TEST(Arguments, WhatIsMissing) {
   EXPECT_EQ(errorOf({"run", "m.so", "--outputs", "o"}), "run: --inputs FILE is missing");
   EXPECT_EQ(errorOf({"run", "m.so", "--inputs", "i"}), "run: --outputs FILE is missing");
   EXPECT_EQ(errorOf({"similarity", "m.so"}), "similarity: TEXT is missing");
+  EXPECT_EQ(errorOf({"rerank", "m.so", "--query", "q"}), "rerank: --input FILE is missing");
+  EXPECT_EQ(errorOf({"rerank", "m.so", "--input", "a.txt"}), "rerank: --query TEXT is missing");
   EXPECT_EQ(
       errorOf({"similarity", "m.so", "a"}),
       "similarity: one TEXT is given, expected another one to compare it with, or --input FILE");
