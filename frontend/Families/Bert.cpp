@@ -45,6 +45,27 @@ constexpr LayerNames distilBertNames = {
     "transformer.layer", "attention",     "q_lin",    "k_lin",    "v_lin",
     "attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"};
 
+constexpr LayerNames albertNames = {"encoder.albert_layer_groups",
+                                    "attention",
+                                    "query",
+                                    "key",
+                                    "value",
+                                    "attention.dense",
+                                    "attention.LayerNorm",
+                                    "ffn",
+                                    "ffn_output",
+                                    "full_layer_layer_norm"};
+constexpr LayerNames mpNetNames = {"encoder.layer",
+                                   "attention.attn",
+                                   "q",
+                                   "k",
+                                   "v",
+                                   "attention.attn.o",
+                                   "attention.LayerNorm",
+                                   "intermediate.dense",
+                                   "output.dense",
+                                   "output.LayerNorm"};
+
 /// The tensors of a classifier of sequences: a layer on the first token, with its activation, then
 /// the scores. A classifier of tokens has the scores alone, and always the same name for them.
 struct HeadNames {
@@ -58,7 +79,11 @@ struct HeadNames {
 constexpr HeadNames bertHead = {true, "pooler.dense", Activation::Tanh, "classifier"};
 constexpr HeadNames robertaHead = {false, "classifier.dense", Activation::Tanh,
                                    "classifier.out_proj"};
+constexpr HeadNames albertHead = {true, "pooler", Activation::Tanh, "classifier"};
 constexpr HeadNames distilBertHead = {false, "pre_classifier", Activation::Relu, "classifier"};
+
+/// The distance from which on all keys of MPNet share a bias; there is no key for it.
+constexpr int64_t farthestBucket = 128;
 
 /// A model of the family: its sizes, its names, and its mathematics.
 struct Bert {
@@ -77,14 +102,24 @@ struct Bert {
   LayerNames names = bertNames;
   HeadNames head = bertHead;
   NormNames norm;
+  std::string_view pooler = "pooler.dense";
+  /// ALBERT: the width of embeddings, how many groups the layers are divided into, and the layers
+  /// that each of a group's runs has; zeros elsewhere.
+  int64_t embeddingWidth = 0;
+  int64_t groups = 0;
+  int64_t groupLayers = 0;
+  /// MPNet: the rows of the table of biases; else 0.
+  int64_t buckets = 0;
   /// The prefix of all tensors of the encoder: "bert" in a checkpoint with a head, else empty.
   std::string prefix;
   bool hasPooler = false;
 
   Tensor embeddings(const Scope &scope, const Ids &tokens, const Ids &types,
                     const Segments &rows) const;
-  Tensor attention(const Scope &self, const Tensor &x, const Segments &rows) const;
-  Tensor layer(const Scope &scope, const Tensor &x, const Segments &rows) const;
+  Tensor attention(const Scope &self, const Tensor &x, const Segments &rows,
+                   const Tensor &bias) const;
+  Tensor layer(const Scope &scope, const Tensor &x, const Segments &rows, const Tensor &bias) const;
+  Tensor relativeBias(const Scope &model, const Segments &rows) const;
   Tensor encode(const Scope &model, Entry &entry) const;
 };
 
@@ -93,33 +128,44 @@ struct Bert {
 /// BERT, figure 2: token, segment and position embeddings, summed.
 Tensor Bert::embeddings(const Scope &scope, const Ids &tokens, const Ids &types,
                         const Segments &rows) const {
-  Tensor sum = scope.gather("word_embeddings", tokens, vocabulary, width);
+  const int64_t columns = embeddingWidth > 0 ? embeddingWidth : width;
+  Tensor sum = scope.gather("word_embeddings", tokens, vocabulary, columns);
   if (tokenTypes > 0) {
-    sum = sum + scope.gather("token_type_embeddings", types, tokenTypes, width);
+    sum = sum + scope.gather("token_type_embeddings", types, tokenTypes, columns);
   }
   const Ids places = scope.positions(rows, firstPosition);
-  sum = sum + scope.gather("position_embeddings", places, positions, width);
+  sum = sum + scope.gather("position_embeddings", places, positions, columns);
   return scope.layerNorm("LayerNorm", sum, epsilon, norm);
 }
 
 /// Attention, equation 1 and section 3.2.2: softmax(Q K^T / sqrt(d)) V for every head.
-Tensor Bert::attention(const Scope &self, const Tensor &x, const Segments &rows) const {
+Tensor Bert::attention(const Scope &self, const Tensor &x, const Segments &rows,
+                       const Tensor &bias) const {
   const Tensor query = self.linear(names.query, x, width);
   const Tensor key = self.linear(names.key, x, width);
   const Tensor value = self.linear(names.value, x, width);
   return attend(self, query, rows, {key, value, rows}, heads,
-                {.scale = dotProductScale(width / heads)})
+                {.scale = dotProductScale(width / heads), .bias = bias})
       .context;
 }
 
 /// Attention, section 3.1: each of the two sub-layers has a residual connection and a layer norm.
-Tensor Bert::layer(const Scope &scope, const Tensor &x, const Segments &rows) const {
-  const Tensor mixed = attention(scope.scope(names.attention), x, rows);
+Tensor Bert::layer(const Scope &scope, const Tensor &x, const Segments &rows,
+                   const Tensor &bias) const {
+  const Tensor mixed = attention(scope.scope(names.attention), x, rows, bias);
   const Tensor attended = scope.layerNorm(
       names.attentionNorm, scope.linear(names.attentionOutput, mixed, width) + x, epsilon, norm);
   const Tensor hidden = scope.linear(names.inner, attended, inner).activate(activation);
   return scope.layerNorm(names.outputNorm, scope.linear(names.outer, hidden, width) + attended,
                          epsilon, norm);
+}
+
+/// MPNet: one number for each head and each distance, the same in all layers; T5's, section 2.1.
+Tensor Bert::relativeBias(const Scope &model, const Segments &rows) const {
+  const Scope scope = model.scope("encoder.relative_attention_bias");
+  const Parameter table = scope.parameter("weight", {buckets, heads});
+  return scope.relativeBias(scope.relativeBuckets("distances", table, true, farthestBucket), rows,
+                            rows);
 }
 
 /// The whole encoder, from an entry's inputs to the last hidden state [t, width].
@@ -128,16 +174,28 @@ Tensor Bert::encode(const Scope &model, Entry &entry) const {
   const Ids types = tokenTypes > 0 ? entry.optionalInput("token_type_ids") : Ids();
   const Segments rows = entry.segments();
   Tensor x = embeddings(model.scope("embeddings"), tokens, types, rows);
+  const Tensor bias = buckets > 0 ? relativeBias(model, rows) : Tensor();
+  if (groups == 0) {
+    for (int64_t index = 0; index < layers; ++index) {
+      x = layer(model.scope(names.layers, index), x, rows, bias);
+    }
+    return x;
+  }
+  // ALBERT, sections 3.1: embeddings become as wide as the layers, which share their parameters.
+  x = model.linear("encoder.embedding_hidden_mapping_in", x, width);
   for (int64_t index = 0; index < layers; ++index) {
-    x = layer(model.scope(names.layers, index), x, rows);
+    const Scope group = model.scope(names.layers, index * groups / layers);
+    for (int64_t inside = 0; inside < groupLayers; ++inside) {
+      x = layer(group.scope("albert_layers", inside), x, rows, bias);
+    }
   }
   return x;
 }
 
 /// BERT, section 3: the final state of the first token, through a tanh layer.
-static Tensor pooler(const Scope &model, const Tensor &x, const Segments &rows) {
+static Tensor pooler(const Bert &bert, const Scope &model, const Tensor &x, const Segments &rows) {
   const Tensor first = x.pool(transformer::Pooling::Cls, rows);
-  return model.linear("pooler.dense", first, x.width()).activate(Activation::Tanh);
+  return model.linear(bert.pooler, first, x.width()).activate(Activation::Tanh);
 }
 
 /// The scores of labels [rows, labels], of tokens or sequences.
@@ -178,7 +236,7 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
   const Tensor states = bert.encode(model, encode);
   encode.output("last_hidden_state", states);
   if (bert.hasPooler) {
-    encode.output("pooler_output", pooler(model, states, encode.segments()));
+    encode.output("pooler_output", pooler(bert, model, states, encode.segments()));
   }
 
   const SentenceTransformers sentence = source.sentence.value_or(SentenceTransformers());
@@ -234,12 +292,13 @@ static void readSpelling(Bert &bert, const Checkpoint &checkpoint, std::string_v
   if (checkpoint.find(start + "embeddings.LayerNorm.gamma") != nullptr) {
     bert.norm = {"gamma", "beta"};
   }
-  bert.hasPooler = checkpoint.find(start + "pooler.dense.weight") != nullptr ||
-                   checkpoint.find(start + "pooler.dense.bias") != nullptr;
+  const std::string pooler = start + std::string(bert.pooler);
+  bert.hasPooler = checkpoint.find(pooler + ".weight") != nullptr ||
+                   checkpoint.find(pooler + ".bias") != nullptr;
 }
 
-/// Reads the configuration of BERT and RoBERTa.
-static Result<Bert> readBert(const Config &config) {
+/// Reads the configuration of BERT and of those that have its keys.
+static Result<Bert> readBert(const Config &config, std::string_view activation = "gelu") {
   Bert bert;
   HEDDLE_ASSIGN(bert.vocabulary, config.integer("vocab_size", 1, tableLimit));
   HEDDLE_ASSIGN(bert.width, config.integer("hidden_size", 1, widthLimit));
@@ -247,7 +306,7 @@ static Result<Bert> readBert(const Config &config) {
   HEDDLE_ASSIGN(bert.heads, config.integer("num_attention_heads", 1, widthLimit));
   HEDDLE_TRY(checkHeads(config, "num_attention_heads", bert.heads, "hidden_size", bert.width));
   HEDDLE_ASSIGN(bert.inner, config.integer("intermediate_size", 1, 4 * widthLimit));
-  HEDDLE_ASSIGN(bert.activation, readActivation(config, "hidden_act", "gelu"));
+  HEDDLE_ASSIGN(bert.activation, readActivation(config, "hidden_act", activation));
   HEDDLE_ASSIGN(bert.positions, config.integer("max_position_embeddings", 1, tableLimit));
   HEDDLE_ASSIGN(bert.tokenTypes, config.integerOr("type_vocab_size", 1, tableLimit, 2));
   HEDDLE_ASSIGN(bert.epsilon, config.numberOr("layer_norm_eps", 0, 1, 1e-12));
@@ -272,14 +331,8 @@ Result<FamilyModel> buildBert(mlir::MLIRContext &context, const ModelSource &sou
                                    "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"}));
 }
 
-/// RoBERTa and the models that are like it but for their tokenizers.
-static Result<FamilyModel> buildRobertaLike(mlir::MLIRContext &context, const ModelSource &source,
-                                            std::string_view modelType, std::string_view family) {
-  const Config &config = source.config;
-  HEDDLE_ASSIGN(Bert bert, readBert(config));
-  readSpelling(bert, source.checkpoint, "roberta");
-  bert.head = robertaHead;
-  // Rows of the position table up to the padding's are unused.
+/// Positions count from after the padding's: rows of the position table up to it are unused.
+static Status readFirstPosition(const Config &config, Bert &bert) {
   HEDDLE_ASSIGN(const int64_t padding, config.integerOr("pad_token_id", 0, tableLimit, 1));
   bert.firstPosition = padding + 1;
   if (bert.firstPosition >= bert.positions) {
@@ -288,6 +341,17 @@ static Result<FamilyModel> buildRobertaLike(mlir::MLIRContext &context, const Mo
                                     "the first position after \"pad_token_id\"",
                                     config.where(), bert.positions, bert.firstPosition));
   }
+  return {};
+}
+
+/// RoBERTa and the models that are like it but for their tokenizers.
+static Result<FamilyModel> buildRobertaLike(mlir::MLIRContext &context, const ModelSource &source,
+                                            std::string_view modelType, std::string_view family) {
+  const Config &config = source.config;
+  HEDDLE_ASSIGN(Bert bert, readBert(config));
+  readSpelling(bert, source.checkpoint, "roberta");
+  bert.head = robertaHead;
+  HEDDLE_TRY(readFirstPosition(config, bert));
   return build(context, modelType, bert, source,
                {"embeddings.position_ids", "roberta.embeddings.position_ids", "lm_head.",
                 "classifier.", "qa_outputs."},
@@ -327,6 +391,40 @@ Result<FamilyModel> buildDistilBert(mlir::MLIRContext &context, const ModelSourc
        "vocab_layer_norm.", "vocab_projector.", "pre_classifier.", "classifier.", "qa_outputs."},
       // Sinusoids are stored like a learned table.
       configKeys("DistilBert", {"qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds"}));
+}
+
+Result<FamilyModel> buildAlbert(mlir::MLIRContext &context, const ModelSource &source) {
+  const Config &config = source.config;
+  HEDDLE_ASSIGN(Bert bert, readBert(config, "gelu_new"));
+  bert.names = albertNames;
+  bert.head = albertHead;
+  bert.pooler = "pooler";
+  HEDDLE_ASSIGN(bert.embeddingWidth, config.integerOr("embedding_size", 1, widthLimit, 128));
+  HEDDLE_ASSIGN(bert.groups, config.integerOr("num_hidden_groups", 1, bert.layers, 1));
+  HEDDLE_ASSIGN(bert.groupLayers,
+                config.integerOr("inner_group_num", 1, layerLimit / bert.layers, 1));
+  readSpelling(bert, source.checkpoint, "albert");
+  return build(context, "albert", bert, source,
+               {"embeddings.position_ids", "albert.embeddings.position_ids", "predictions.",
+                "sop_classifier.", "classifier.", "qa_outputs."},
+               configKeys("Albert", {"down_scale_factor", "gap_size", "net_structure_type",
+                                     "num_memory_blocks"}));
+}
+
+Result<FamilyModel> buildMpNet(mlir::MLIRContext &context, const ModelSource &source) {
+  const Config &config = source.config;
+  HEDDLE_ASSIGN(Bert bert, readBert(config));
+  bert.names = mpNetNames;
+  bert.head = robertaHead;
+  bert.tokenTypes = 0;
+  HEDDLE_TRY(readFirstPosition(config, bert));
+  // Transformers finds the bucket of a distance as if there were always 32.
+  HEDDLE_ASSIGN(bert.buckets, config.integerOr("relative_attention_num_buckets", 32, 32, 32));
+  readSpelling(bert, source.checkpoint, "mpnet");
+  return build(context, "mpnet", bert, source,
+               {"embeddings.position_ids", "mpnet.embeddings.position_ids", "lm_head.",
+                "classifier.", "qa_outputs."},
+               configKeys("MPNet", {}));
 }
 
 } // namespace heddle

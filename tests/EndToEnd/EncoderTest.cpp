@@ -88,6 +88,8 @@ void expectOracle(const std::string &name) {
 TEST(Encoder, AgreesWithBertTiny) { expectOracle("bert-tiny"); }
 TEST(Encoder, AgreesWithDistilbertTiny) { expectOracle("distilbert-tiny"); }
 TEST(Encoder, AgreesWithRobertaTiny) { expectOracle("roberta-tiny"); }
+TEST(Encoder, AgreesWithAlbertTiny) { expectOracle("albert-tiny"); }
+TEST(Encoder, AgreesWithMpNetTiny) { expectOracle("mpnet-tiny"); }
 
 TEST(Encoder, EveryPassMayBeLeftOut) {
   std::string fused = compileModel(oracles + "bert-tiny");

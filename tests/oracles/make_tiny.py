@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes distilbert-tiny/ and roberta-tiny/: random models of odd sizes, saved as Hugging Face
+"""Makes distilbert-tiny/, roberta-tiny/, albert-tiny/ and mpnet-tiny/: random models of odd sizes, saved as Hugging Face
 transformers saves them, and what they answer, computed in float64 from the stored float32 weights.
 
     python make_tiny.py FOLDER      needs torch, transformers and safetensors
@@ -30,6 +30,18 @@ def models():
         intermediate_size=77, max_position_embeddings=33, type_vocab_size=1,
         hidden_act="gelu_new", layer_norm_eps=1e-5, pad_token_id=1)
     yield "roberta-tiny", transformers.RobertaModel(roberta), 1
+
+
+    torch.manual_seed(3)
+    albert = transformers.AlbertConfig(
+        vocab_size=131, embedding_size=23, hidden_size=56, num_hidden_layers=5, num_hidden_groups=2,
+        inner_group_num=2, num_attention_heads=4, intermediate_size=71, max_position_embeddings=21)
+    yield "albert-tiny", transformers.AlbertModel(albert), 0
+    torch.manual_seed(4)
+    mpnet = transformers.MPNetConfig(
+        vocab_size=119, hidden_size=48, num_hidden_layers=2, num_attention_heads=3,
+        intermediate_size=67, max_position_embeddings=40)
+    yield "mpnet-tiny", transformers.MPNetModel(mpnet), 1
 
 
 def randomize(model):

@@ -118,6 +118,22 @@ TEST(BertTest, RobertaCountsPositionsFromAfterThePadding) {
   EXPECT_TRUE(contains(text, "transformer.model_type = \"roberta\""));
 }
 
+TEST(BertTest, AlbertSharesLayers) {
+  const std::string text = program("albert-tiny");
+  // Five layers of two each in two groups, in two entries, from four layers' parameters.
+  EXPECT_EQ(count(text, "transformer.softmax"), 20u);
+  EXPECT_EQ(count(text, "transformer.parameter @encoder.albert_layer_groups"), 64u);
+  EXPECT_TRUE(contains(text, "@encoder.embedding_hidden_mapping_in.weight"));
+  EXPECT_TRUE(contains(text, "transformer.activate gelu_new "));
+}
+
+TEST(BertTest, MpNetAddsBiasesOfDistances) {
+  const std::string text = program("mpnet-tiny");
+  EXPECT_EQ(count(text, "transformer.relative_bias"), 2u);
+  EXPECT_TRUE(contains(text, "@encoder.relative_attention_bias.weight"));
+  EXPECT_TRUE(contains(text, "transformer.positions %arg1 {offset = 2 : i64}"));
+}
+
 TEST(BertTest, ClassifiersHaveAnEntry) {
   const std::string tags = program("bert-tags");
   EXPECT_TRUE(contains(tags, "func.func @classify("));

@@ -200,9 +200,9 @@ static const ConfigurationCase refused[] = {
      "gated-swish; did you mean \"gated-gelu\"?"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "rwkv"})",
      "config.json: \"model_type\" is \"rwkv\", expected one of "
-     "bart, bert, camembert, distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, "
+     "albert, bart, bert, camembert, distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, "
      "marian, "
-     "mbart, mistral, mixtral, multimodel, phi3, qwen2, qwen3, qwen3_moe, recurrent, "
+     "mbart, mistral, mixtral, mpnet, multimodel, phi3, qwen2, qwen3, qwen3_moe, recurrent, "
      "roberta, t5, "
      "transformer, xlm-roberta"},
     {"Heads", "bert-tiny", R"({"num_attention_heads": 5})",
@@ -211,6 +211,10 @@ static const ConfigurationCase refused[] = {
      "config.json: \"n_heads\" is 4, expected a divisor of \"dim\", 54"},
     {"Decoder", "bert-tiny", R"({"is_decoder": true})",
      "config.json: \"is_decoder\" is true, expected an encoder"},
+    {"BucketsOfMpNet", "mpnet-tiny", R"({"relative_attention_num_buckets": 7})",
+     "config.json: \"relative_attention_num_buckets\" is 7, expected an integer from 32 to 32"},
+    {"GroupsOfAlbert", "albert-tiny", R"({"num_hidden_groups": 9})",
+     "config.json: \"num_hidden_groups\" is 9, expected an integer from 1 to 5"},
     {"NoLabels", "bert-tags",
      R"({"id2label": {"0": null, "1": null, "2": null, "3": null, "4": null}})",
      "config.json: \"id2label\" has 0 labels, expected 1 to 65536"},

@@ -22,6 +22,7 @@ HEDDLE_FUZZ_MUTATION(fuzzing::mutateJsonDocuments)
 static const Checkpoint &weightsOf(const std::string &modelType) {
   static std::map<std::string, Checkpoint> opened;
   static const std::map<std::string, std::string> folders = {
+      {"albert", "albert-tiny"},
       {"bart", "bart-tiny"},
       {"bert", "bert-tiny"},
       {"camembert", "roberta-tiny"},
@@ -35,6 +36,7 @@ static const Checkpoint &weightsOf(const std::string &modelType) {
       {"mbart", "bart-tiny"},
       {"mistral", "mistral-tiny"},
       {"mixtral", "mixtral-tiny"},
+      {"mpnet", "mpnet-tiny"},
       {"phi3", "phi3-tiny"},
       {"qwen2", "qwen2-tiny"},
       {"qwen3", "qwen3-tiny"},
@@ -58,7 +60,7 @@ static const Checkpoint &weightsOf(const std::string &modelType) {
 static bool isLarge(const Config &config) {
   constexpr int64_t most = 1 << 20;
   for (const std::string &key : config.keys()) {
-    if (key.find("layers") == std::string::npos) {
+    if (key.find("layers") == std::string::npos && key != "inner_group_num") {
       continue;
     }
     const Result<int64_t> layers = config.integer(key, 0, most);
