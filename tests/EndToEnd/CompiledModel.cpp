@@ -57,16 +57,35 @@ struct BinaryFolder {
     std::filesystem::remove_all(path, ignored);
   }
 };
+
+/// A folder for the code of functions that a compiler has compiled. Programs of tests share it:
+/// they compile the same models, and models have kernels in common. A compiler that is built anew
+/// has a folder of its own, so that no code outlives what made it, and those before it are removed.
+std::string codeFolder(const std::string &compiler) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto time = fs::last_write_time(compiler, error).time_since_epoch().count();
+  const fs::path all = HEDDLE_BINARY_DIR "/tests/code/" + fs::path(compiler).filename().string();
+  const fs::path own =
+      all / (std::to_string(time) + "-" + std::to_string(fs::file_size(compiler, error)));
+  fs::create_directories(own, error);
+  for (const fs::directory_entry &other : fs::directory_iterator(all, error)) {
+    if (other.path() != own) {
+      fs::remove_all(other.path(), error);
+    }
+  }
+  return own.string();
+}
 } // namespace
 
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments) {
   static BinaryFolder folder;
   const char *const device = std::getenv("HEDDLE_TEST_DEVICE");
   const bool isEmulated = device != nullptr && std::string_view(device) == "cuda";
-  // Models and sets of passes have most of their kernels in common.
-  std::string command = isEmulated ? HEDDLE_BINARY_DIR "/tests/heddlec-emulated '"
-                                   : HEDDLE_BINARY_DIR "/bin/heddlec '";
-  command += input + "' --code-cache '" + folder.path + "/code'";
+  const std::string compiler =
+      isEmulated ? HEDDLE_BINARY_DIR "/tests/heddlec-emulated" : HEDDLE_BINARY_DIR "/bin/heddlec";
+  static const std::string code = codeFolder(compiler);
+  std::string command = compiler + " '" + input + "' --code-cache '" + code + "'";
   const auto namesTargets = [](const std::string &each) { return each.starts_with("--target"); };
   if (isEmulated && std::ranges::none_of(arguments, namesTargets)) {
     command += " --target=x86-64-v3,sm_80";
