@@ -3,8 +3,8 @@
 """What each precision costs and gains: size, accuracy and speed, as a table and a picture.
 
 `./dev bench --precision LIST` calls this. all-MiniLM-L6-v2 is compiled in f32 and in every
-precision of the list. Accuracy is that of `heddle compare` with the f32 binary, on the texts of
-tests/oracles/minilm; speed is that of `heddle bench`, in turns on the same core, and of a random
+precision of the list. Accuracy is that of the embeddings of tests/oracles/minilm, and of `heddle
+compare` with the f32 binary on their texts; speed is that of `heddle bench`, in turns on the same core, and of a random
 Transformer of base size that translates 24 tokens into 24. A ratio is the median over rounds of the
 quotients within a round: above 1 where the precision is faster than f32.
 
@@ -105,10 +105,12 @@ def translation_folder(options):
 
 
 def accuracy(options, base, other):
-    """What `heddle compare` says of the embeddings of the oracle's texts."""
+    """Cosines with the goldens, every text alone, and what `heddle compare` says of the order of all
+    texts that are not blank."""
     output = subprocess.run([options.heddle, "compare", str(base), str(other), "--json", "--input",
                              str(TEXTS)], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return json.loads(output)["b_against_a"]
+    return {**json.loads(output)["b_against_a"],
+            **precision_peers.cosines_of_heddle(options, other, TEXTS)}
 
 
 def speeds(options, encoder, translator):
