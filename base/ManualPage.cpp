@@ -161,7 +161,7 @@ static std::string commandCases(const CLI::App &app, std::string_view assign) {
 }
 
 std::string bashCompletion(const CLI::App &app) {
-  const std::string name = app.get_name();
+  const std::string &name = app.get_name();
   const std::string commands = commandWords(app);
   return fmt::format("# Completion of {0} for bash.\n"
                      "_{0}() {{\n"
@@ -179,7 +179,7 @@ std::string bashCompletion(const CLI::App &app) {
 }
 
 std::string zshCompletion(const CLI::App &app) {
-  const std::string name = app.get_name();
+  const std::string &name = app.get_name();
   return fmt::format("#compdef {0}\n"
                      "# Completion of {0} for zsh.\n"
                      "local -a options=({1}) commands=({3})\n"
@@ -210,7 +210,7 @@ static Status writeText(const fs::path &path, const std::string &text) {
 }
 
 Status writeManual(const CLI::App &app, const ManualSource &source, const std::string &folder) {
-  const std::string name = app.get_name();
+  const std::string &name = app.get_name();
   const fs::path share = fs::path(folder) / "share";
   const fs::path pages = share / "man" / "man1";
   HEDDLE_TRY(writeText(pages / (name + ".1"), manualPage(app, name, source)));

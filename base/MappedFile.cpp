@@ -78,9 +78,9 @@ void MappedFile::releasePages(std::span<const std::byte> part) const {
   }
   // Rounded outwards: neighbours on the same page read it again from the page cache.
   const auto pageSize = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<uintptr_t>(part.data()) / pageSize * pageSize;
-  const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size());
-  ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+  const auto before = reinterpret_cast<uintptr_t>(part.data()) % pageSize;
+  auto *const begin = const_cast<std::byte *>(part.data()) - before;
+  ::madvise(begin, before + part.size(), MADV_DONTNEED);
 }
 
 } // namespace heddle

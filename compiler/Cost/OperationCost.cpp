@@ -76,7 +76,7 @@ int64_t flopsPerRow(Operation *operation) { return flopsOf(operation).perRow; }
 
 int64_t flopsPerToken(Operation *operation) {
   const int64_t perRow = flopsPerRow(operation);
-  return perRow == 0 ? 0 : rowsOf(operation->getResult(0)).perToken(perRow);
+  return perRow == 0 ? 0 : static_cast<int64_t>(rowsOf(operation->getResult(0)).perToken(perRow));
 }
 
 int64_t flopsPerTokenAndKey(Operation *operation) {
@@ -85,7 +85,8 @@ int64_t flopsPerTokenAndKey(Operation *operation) {
 }
 
 int64_t flopsPerTokenAndKey(Operation *operation, int64_t perRowAndKey) {
-  return keysOf(operation).perToken(rowsOf(operation->getResult(0)).perToken(perRowAndKey));
+  const uint64_t perToken = rowsOf(operation->getResult(0)).perToken(perRowAndKey);
+  return static_cast<int64_t>(keysOf(operation).perToken(perToken));
 }
 
 } // namespace heddle

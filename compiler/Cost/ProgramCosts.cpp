@@ -69,7 +69,7 @@ public:
   EntryCosts count(GraphOp graph) {
     EntryCosts entry;
     entry.name = graph.getSymName();
-    entry.maxLength = graph.getMaxLength();
+    entry.maxLength = static_cast<int64_t>(graph.getMaxLength());
     if (SizeAttr arena = graph.getArenaAttr()) {
       entry.arena = boundOf(arena);
     }

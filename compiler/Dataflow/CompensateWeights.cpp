@@ -62,7 +62,10 @@ public:
       if (!reason.empty()) {
         reportDeclined(parameter.getLoc(), passNames::compensateWeights,
                        isMade ? "rounded to the nearest: " + reason : reason);
-        declined = declined.empty() ? placeName(parameter.getLoc()) + ": " + reason : declined;
+        if (declined.empty()) {
+          declined = placeName(parameter.getLoc()) + ": ";
+          declined += reason;
+        }
         continue;
       }
       FlatSymbolRefAttr operands[] = {expression.getOperands().front(),
