@@ -74,6 +74,7 @@ struct RequestNames {
   std::string_view page = "report=Page";
   std::string_view codeCache = "codeCache";
   std::string_view calibration = "calibration";
+  std::string_view chatTemplate = "chatTemplate = false";
   std::string_view output = "output";
   std::string_view ptxas = "ptxas";
 };
@@ -105,6 +106,9 @@ struct CompileRequest : CompileOptions {
   /// binary shares with one before is not compiled again. It is made if it is not there; any file
   /// in it may be removed. Empty: none. What it has becomes part of binaries.
   std::string codeCache;
+  /// Whether the binary has the chat templates of the model. One that is not understood is an
+  /// error.
+  bool chatTemplate = true;
   /// A file of texts, one a line, like those that the model will read. Codes of 8 or 4 bits, which
   /// the precision must have, are then chosen so that products with the rows of these texts change
   /// little. The model is run on the texts for that, by this process. Empty: each weight is rounded

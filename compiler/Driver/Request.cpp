@@ -5,6 +5,7 @@
 
 #include "base/NearestName.h"
 #include "base/Utf8.h"
+#include "compiler/Driver/ChatCheck.h"
 #include "compiler/Driver/ProgramText.h"
 #include "compiler/Model/Sharing/SharingPolicy.h"
 #include "compiler/Parameters/LayerPrecisions.h"
@@ -431,6 +432,7 @@ static Status checkLayers(ModuleOp program, const Task &task) {
 Status fitTask(ModuleOp program, const Quantization *codes, Task &task) {
   HEDDLE_TRY(findFirstPhase(program, task));
   HEDDLE_TRY(checkPhase(program, task));
+  HEDDLE_TRY(checkChat(program, task.request));
   HEDDLE_TRY(fitPrecision(program, codes, task));
   HEDDLE_TRY(checkLayers(program, task));
   return checkTargets(program, task);

@@ -9,6 +9,7 @@
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
 
+#include "compiler/Link/ChatTable.h"
 #include "compiler/Link/ClassificationTable.h"
 #include "compiler/Link/GenerationTable.h"
 #include "compiler/Link/ManifestTables.h"
@@ -533,6 +534,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
     return failure();
   }
   const Offset<manifest::Generation> generation = writeGeneration(module, builder);
+  const Offset<manifest::Chat> chat = writeChat(module, builder);
   const auto classification = writeClassification(module, builder);
   auto modelType = module->getAttrOfType<StringAttr>("transformer.model_type");
   auto sharing = module->getAttrOfType<StringAttr>("transformer.sharing");
@@ -578,6 +580,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_kept(kept);
   root.add_codes(codes);
   root.add_images(images);
+  root.add_chat(chat);
   root.add_classification(classification);
   manifest::FinishManifestBuffer(builder, root.Finish());
   const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());

@@ -33,6 +33,7 @@ static constexpr RequestNames optionNames = {
     .page = "--report=FILE.html",
     .codeCache = "--code-cache",
     .calibration = "--calibration",
+    .chatTemplate = "--no-chat-template",
     .output = "-o",
     .ptxas = "--ptxas",
 };
@@ -174,6 +175,8 @@ void declareOptions(CLI::App &app, CommandLine &line) {
                  "leave a pass out; may be repeated")
       ->type_name("PASS")
       ->allow_extra_args(false);
+  app.add_flag(std::string(optionNames.chatTemplate) + "{false}", request.chatTemplate,
+               "leave the model's chat templates out");
   addText(app, optionNames.codeCache, request.codeCache, "FOLDER",
           "keep compiled functions in this folder, and do not compile again what is in it");
   addText(app, optionNames.ptxas, request.ptxas, "PATH",

@@ -35,6 +35,9 @@ def Transformer_Dialect : Dialect {
     - `transformer.classification`: what the columns of the output `logits` of the entry `classify`
       mean: a dictionary of `labels` (a list of strings) and `problem` (`regression`,
       `single_label` or `multi_label`).
+    - `transformer.chat`: how conversations become prompts: a dictionary of `templates`, at least one,
+      and `tokens`, lists of dictionaries of `name` and `text` (strings). The template called
+      `default` is used if none is asked for; tokens are variables of templates.
     - `transformer.sharing`: the attention that layers share on the user's request, a string.
     - `transformer.precision`: how weights are stored, once they are: a dictionary of `name`, the
       precision of all that nothing else is said of (a string), and `kept`, a list of dictionaries of

@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace heddle::transformer;
@@ -44,7 +45,8 @@ struct Layout {
 
 } // namespace
 
-static constexpr Field programFields[] = {{"classification", Kind::Dictionary},
+static constexpr Field programFields[] = {{"chat", Kind::Dictionary},
+                                          {"classification", Kind::Dictionary},
                                           {"generation", Kind::Dictionary},
                                           {"lower_case", Kind::Presence},
                                           {"max_length", Kind::Length},
@@ -80,6 +82,12 @@ static constexpr Field keptFields[] = {{"layers", Kind::FilledText},
                                        {"tensors", Kind::Length},
                                        {"bytes", Kind::Count}};
 
+static constexpr Field chatFields[] = {{"templates", Kind::List}, {"tokens", Kind::List}};
+
+static constexpr Field namedTextFields[] = {{"name", Kind::FilledText}, {"text", Kind::Text}};
+
+static constexpr Layout chatLayout = {"transformer.chat", chatFields};
+static constexpr Layout namedTextLayout = {"text of transformer.chat", namedTextFields};
 static constexpr Layout generationLayout = {"transformer.generation", generationFields};
 static constexpr Layout classificationLayout = {"transformer.classification", classificationFields};
 static constexpr Layout precisionLayout = {"transformer.precision", precisionFields};
@@ -215,6 +223,28 @@ static LogicalResult verifyPrecision(Operation *op, DictionaryAttr values) {
   }));
 }
 
+static LogicalResult verifyChat(Operation *op, DictionaryAttr values) {
+  if (failed(verifyValues(op, chatLayout, values))) {
+    return failure();
+  }
+  for (StringRef list : {"templates", "tokens"}) {
+    llvm::StringSet<> names;
+    for (auto text : values.getAs<ArrayAttr>(list).getAsRange<DictionaryAttr>()) {
+      if (failed(verifyValues(op, namedTextLayout, text))) {
+        return failure();
+      }
+      const StringRef name = text.getAs<StringAttr>("name").getValue();
+      if (!names.insert(name).second) {
+        return op->emitOpError("has two '") << list << "' called '" << name << "'";
+      }
+    }
+    if (list == "templates" && names.empty()) {
+      return op->emitOpError("has 'transformer.chat' without templates");
+    }
+  }
+  return success();
+}
+
 LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
                                                            NamedAttribute attribute) {
   const StringRef name = attribute.getName().getValue();
@@ -236,6 +266,9 @@ LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
   auto values = dyn_cast<DictionaryAttr>(attribute.getValue());
   if (!values) {
     return success();
+  }
+  if (field->name == "chat") {
+    return verifyChat(op, values);
   }
   if (field->name == "precision") {
     return verifyPrecision(op, values);

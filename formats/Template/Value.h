@@ -84,8 +84,8 @@ public:
   /// A list or a tuple.
   bool isSequence() const { return which == Kind::List || which == Kind::Tuple; }
 
-  /// What a value of the right kind has: the integer of a boolean or an integer, any number as a real,
-  /// the text of a string, the items of a list, a tuple or an iterator.
+  /// What a value of the right kind has: the integer of a boolean or an integer, any number as a
+  /// real, the text of a string, the items of a list, a tuple or an iterator.
   int64_t integer() const { return number.integer; }
   double real() const {
     return which == Kind::Real ? number.real : static_cast<double>(number.integer);

@@ -7,6 +7,7 @@
 #include "base/Utf8.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
+#include "formats/Config/ChatSettings.h"
 #include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
 #include "formats/Config/Json.h"
@@ -40,6 +41,8 @@ namespace fs = std::filesystem;
 static constexpr llvm::StringLiteral maxLengthAttribute = "transformer.max_length";
 static constexpr llvm::StringLiteral lowerCaseAttribute = "transformer.lower_case";
 static constexpr llvm::StringLiteral tokenizerAttribute = "transformer.tokenizer";
+/// How conversations become prompts.
+static constexpr llvm::StringLiteral chatAttribute = "transformer.chat";
 
 static std::string inFolder(const std::string &folder, std::string_view name) {
   return (fs::path(folder) / name).string();
@@ -97,6 +100,34 @@ static void describeTexts(ModuleOp module, const SentenceTransformers &sentence,
   if (!names.empty()) {
     module->setAttr(tokenizerAttribute, builder.getArrayAttr(names.getArrayRef()));
   }
+}
+
+/// Copies the folder's chat templates into the program of a model that generates.
+static Status describeChat(ModuleOp module, const std::string &folder, SourceHash &hash) {
+  if (!module->hasAttr("transformer.generation")) {
+    return {};
+  }
+  HEDDLE_ASSIGN(const std::optional<ChatSettings> settings, readChatSettings(folder));
+  if (!settings) {
+    return {};
+  }
+  Builder builder(module.getContext());
+  const auto textsOf = [&](std::string_view role, const std::vector<NamedText> &texts) {
+    std::vector<Attribute> list;
+    for (const NamedText &each : texts) {
+      hash.addText(fmt::format("{} {}", role, each.name), each.text);
+      list.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr("name", builder.getStringAttr(each.name)),
+           builder.getNamedAttr("text", builder.getStringAttr(each.text))}));
+    }
+    return builder.getArrayAttr(list);
+  };
+  const Attribute templates = textsOf("chat template", settings->templates);
+  const Attribute tokens = textsOf("chat token", settings->tokens);
+  module->setAttr(chatAttribute,
+                  builder.getDictionaryAttr({builder.getNamedAttr("templates", templates),
+                                             builder.getNamedAttr("tokens", tokens)}));
+  return {};
 }
 
 /// Reads the settings for texts from a program.
@@ -253,6 +284,7 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), texts));
   SourceHash hash;
   HEDDLE_TRY(hashFolder(hash, folder, sentence));
+  HEDDLE_TRY(describeChat(*model.module, folder, hash));
   HEDDLE_TRY(addTokenizers(hash, model));
   HEDDLE_TRY(addFiles(hash, checkpoint));
   model.sourceHash = hash.digits();

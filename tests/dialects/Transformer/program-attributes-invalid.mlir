@@ -159,3 +159,33 @@ module {
   // expected-error@+1 {{'func.func' op has 'transformer.max_length', expected it on the program's module}}
   func.func private @entry() attributes {transformer.max_length = 256 : i64}
 }
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op has 'transformer.chat' without templates}}
+module attributes {transformer.chat = {templates = [], tokens = []}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op has two 'templates' called 'a'}}
+module attributes {transformer.chat = {templates = [{name = "a", text = ""}, {name = "a", text = ""}], tokens = []}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'transformer.chat' to have 'tokens', a list of dictionaries, got none}}
+module attributes {transformer.chat = {templates = [{name = "a", text = ""}]}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'text of transformer.chat' to have 'name', a string that is not empty, got ""}}
+module attributes {transformer.chat = {templates = [{name = "", text = ""}], tokens = []}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op has 'size' in 'text of transformer.chat'}}
+module attributes {transformer.chat = {templates = [{name = "a", text = "", size = 1 : i32}], tokens = []}} {
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s | heddle-opt | FileCheck %s
 
-// CHECK: module attributes {transformer.classification = {labels = ["no", ""], problem = "multi_label"}
+// CHECK: module attributes {transformer.chat = {templates = [{name = "default", text = "{{ bos_token }}\\0A"}], tokens = [{name = "bos_token", text = "<s>"}]}
+// CHECK-SAME: transformer.classification = {labels = ["no", ""], problem = "multi_label"}
 // CHECK-SAME: transformer.generation = {early_stopping = false
 // CHECK-SAME: transformer.lower_case
 // CHECK-SAME: transformer.max_length = 256 : i64
@@ -14,6 +15,8 @@ module attributes {
   transformer.model_type = "bert", transformer.max_length = 256 : i64, transformer.lower_case,
   transformer.tokenizer = ["source.spm", "vocab.json"], transformer.sharing = "encoder:1,2",
   transformer.phase = "fused",
+  transformer.chat = {templates = [{name = "default", text = "{{ bos_token }}\n"}],
+                      tokens = [{name = "bos_token", text = "<s>"}]},
   transformer.classification = {labels = ["no", ""], problem = "multi_label"},
   transformer.precision = {name = "int4", kept = [
     {layers = "layer.1", precision = "int8", tensors = 1 : i64, bytes = 5184 : i64}]},

@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
             "shared_lists",
             "{% set ns = namespace(x=[]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}"
             "{% endfor %}{{ ns.x }}",
-            bytes},
+            steps},
         Hostile{"comparing_shared_lists",
                 "{% set ns = namespace(x=[], y=[]) %}{% for i in range(60) %}"
                 "{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}"
