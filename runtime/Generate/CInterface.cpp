@@ -396,3 +396,26 @@ heddle_error *heddle_generator_decode(const heddle_generator *generator, const i
     return {};
   });
 }
+
+heddle_error *heddle_generator_encode_chat(const heddle_generator *generator,
+                                           const char *conversation, const char *template_name,
+                                           int32_t *ids, int64_t capacity, int64_t *count) {
+  return guarded([&]() -> Status {
+    if (generator == nullptr || conversation == nullptr || count == nullptr) {
+      return missingPointer(generator == nullptr      ? "generator"
+                            : conversation == nullptr ? "conversation"
+                                                      : "count");
+    }
+    HEDDLE_TRY(checkArray("ids", ids, "capacity", capacity));
+    HEDDLE_ASSIGN(const std::vector<int32_t> prompt,
+                  generator->generator.encodeChat(conversation,
+                                                  template_name == nullptr ? "" : template_name));
+    *count = static_cast<int64_t>(prompt.size());
+    if (*count > capacity) {
+      return HEDDLE_ERROR(
+          OutOfRange, fmt::format("room for {} ids, the prompt has {}", capacity, prompt.size()));
+    }
+    std::copy(prompt.begin(), prompt.end(), ids);
+    return {};
+  });
+}

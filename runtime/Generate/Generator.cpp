@@ -237,6 +237,13 @@ Result<std::vector<int32_t>> Generator::encodePrompt(std::string_view text) cons
   return withoutExceptions([&] { return encodeText(state->targetTokenizer.get(), text, true); });
 }
 
+Result<std::vector<int32_t>> Generator::encodeChat(std::string_view conversation,
+                                                   std::string_view templateName) const {
+  HEDDLE_ASSIGN(const std::string prompt,
+                state->decoder->model().chatPrompt(conversation, templateName));
+  return encodeTarget(prompt);
+}
+
 Result<std::string> Generator::decode(std::span<const int32_t> tokens) const {
   return withoutExceptions([&] { return state->decodeText(tokens); });
 }

@@ -220,6 +220,31 @@ int32_t heddle_model_has_tokenizer(const heddle_model *model) {
   return model != nullptr && model->model.hasTokenizer();
 }
 
+heddle_error *heddle_model_chat_prompt(const heddle_model *model, const char *conversation,
+                                       const char *template_name, char *text, size_t capacity,
+                                       size_t *length) {
+  return guarded([&]() -> Status {
+    if (model == nullptr || conversation == nullptr || length == nullptr) {
+      return missingPointer(model == nullptr          ? "model"
+                            : conversation == nullptr ? "conversation"
+                                                      : "length");
+    }
+    if (text == nullptr && capacity > 0) {
+      return missingPointer("text");
+    }
+    HEDDLE_ASSIGN(
+        const std::string prompt,
+        model->model.chatPrompt(conversation, template_name == nullptr ? "" : template_name));
+    *length = prompt.size();
+    if (capacity <= prompt.size()) {
+      return HEDDLE_ERROR(OutOfRange, fmt::format("room for {} bytes, the prompt has {} and a zero",
+                                                  capacity, prompt.size()));
+    }
+    std::memcpy(text, prompt.c_str(), prompt.size() + 1);
+    return {};
+  });
+}
+
 heddle_error *heddle_model_tokenize(const heddle_model *model, const char *text, size_t length,
                                     int32_t *ids, int64_t capacity, int64_t *count) {
   return guarded([&]() -> Status {

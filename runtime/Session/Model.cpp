@@ -214,6 +214,7 @@ Result<Model> Model::load(const std::string &path, const ModelOptions &options) 
       state->tokenizer = std::make_shared<const Tokenizer>(*std::move(tokenizer));
       state->targetTokenizer = state->tokenizer;
     }
+    state->chat = ChatTemplates(model.chat());
     if (const manifest::Tokenizer *const table = model.target_tokenizer()) {
       Result<Tokenizer> tokenizer = Tokenizer::load(table);
       HEDDLE_TRY_WITH(tokenizer.status(), fmt::format("{}: tokenizer of targets", path));
@@ -308,6 +309,13 @@ Status Model::verifyWeights() const {
 }
 
 bool Model::hasTokenizer() const { return state->tokenizer != nullptr; }
+
+const std::vector<std::string> &Model::chatTemplates() const { return state->chat.names(); }
+
+Result<std::string> Model::chatPrompt(std::string_view conversation,
+                                      std::string_view templateName) const {
+  return withoutExceptions([&] { return state->chat.render(conversation, templateName); });
+}
 
 static Status noTokenizer(const std::string &path) {
   return HEDDLE_ERROR(

@@ -6,6 +6,7 @@
 
 #include "heddle/Session.h"
 #include "runtime/Artifact/Artifact.h"
+#include "runtime/Session/ChatTemplates.h"
 
 #include <memory>
 #include <new>
@@ -24,6 +25,7 @@ struct Model::State {
   std::shared_ptr<const Tokenizer> tokenizer;
   /// The tokenizer for generated text; the same as `tokenizer` unless it has its own.
   std::shared_ptr<const Tokenizer> targetTokenizer;
+  ChatTemplates chat{nullptr};
   std::vector<EntryInfo> entries;
   /// Model::cachePrecision().
   std::string cachePrecision;

@@ -50,6 +50,18 @@ struct BenchOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
 void declare(OptionList &list, BenchOptions &options);
 Status execute(const BenchOptions &options);
 
+struct ChatOptions : SubcommandOptions, ExecutionOptions {
+  /// A system message; empty: none.
+  std::string system;
+  /// Empty: the one that fits.
+  std::string chatTemplate;
+  GenerationOptions generation;
+  /// Memory for keys and values, in MiB.
+  int64_t cacheMegabytes = 1024;
+};
+void declare(OptionList &list, ChatOptions &options);
+Status execute(const ChatOptions &options);
+
 struct CompareOptions : SubcommandOptions, CorpusOptions {
   /// The binary that `model` is compared with.
   std::string other;
@@ -78,6 +90,9 @@ struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, Execut
   std::string inputs;
   /// Instead of both, the one text to continue; empty: none.
   std::string prompt;
+  /// Whether lines are conversations in JSON, which a chat template makes prompts of, and which.
+  bool chat = false;
+  std::string chatTemplate;
   /// What the text of each source begins with, the tokens that may come in it, and its command.
   /// Empty: none.
   std::string prefix;
@@ -101,6 +116,9 @@ struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, Execut
 };
 void declare(OptionList &list, GenerateOptions &options);
 Status execute(const GenerateOptions &options);
+/// Parts of its options that other commands have too: how tokens are drawn, and what repeats.
+void declareSampling(OptionList &list, GenerationOptions &options);
+void declareRepetition(OptionList &list, GenerationOptions &options);
 
 struct InfoOptions : SubcommandOptions {};
 void declare(OptionList &list, InfoOptions &options);

@@ -469,6 +469,9 @@ Status execute(const GenerateOptions &options) {
                   SourceStream::openExamples(options, model, generator.sourcePad()));
     sources.emplace(std::move(examples));
   }
+  if (options.chat) {
+    HEDDLE_TRY(checkChat(model, options.chatTemplate));
+  }
   HEDDLE_ASSIGN(OutputStream output, OutputStream::open(options.output));
   GenerateRun run(options, std::move(generator), *std::move(sources), std::move(output));
   std::optional<LineReader> *const readers[] = {&run.prefixes, &run.shortlists, &run.commands};

@@ -21,6 +21,13 @@ static void declareFiles(OptionList &list, GenerateOptions &options) {
       .hinted();
   list.text("--prompt", options.prompt, "TEXT",
             "The one text that a model without an encoder continues, in place of --input");
+  list.flag(
+      "--chat", options.chat,
+      "Lines are conversations, {\"messages\": [{\"role\", \"content\"}, ...], \"tools\": ...}, "
+      "which the model's chat template makes prompts of; --prompt is a user's message");
+  list.text("--chat-template", options.chatTemplate, "NAME",
+            "Which of the model's chat templates, if it has several")
+      .needs("--chat");
   list.file("--inputs", options.inputs,
             "Sources as tensors, in place of --input: safetensors with one for each first index, "
             "named as 'heddle info' lists the input of encode, or of decode where there is no "
@@ -43,10 +50,27 @@ static void declareFiles(OptionList &list, GenerateOptions &options) {
            : isText || areTensors ? ""
                                   : "--input FILE, --inputs FILE or --prompt TEXT is missing";
   });
+  list.check([&list]() -> std::string {
+    const bool isChat = list.given("--chat");
+    return isChat && list.given("--inputs") ? "--chat is given with --inputs, expected --input"
+           : isChat && list.given("--tokens")
+               ? "--chat and --tokens are both given, expected one of them"
+               : "";
+  });
   list.output("--output", options.output, "Where the texts go, in the order of their sources");
   list.input("--prefix", options.prefix, "The beginning of the answer to each source, one a line");
   list.input("--shortlist", options.shortlist,
              "The only token ids that each text may have, one line for each");
+}
+
+void declareRepetition(OptionList &list, GenerationOptions &options) {
+  list.whole("--no-repeat-ngram", options.noRepeatNgram, 0, mostTokens, "N",
+             "Do not generate the same N tokens in a row twice; 0: they may repeat")
+      .otherwise("the model's");
+  list.number("--repetition-penalty", options.repetitionPenalty,
+              numbersBetween(leastRepetitionPenalty, largestRepetitionPenalty), "P",
+              "Penalty for repeated tokens; 1: none")
+      .otherwise("the model's");
 }
 
 /// What a beam search scores.
@@ -71,23 +95,12 @@ static void declareScoring(OptionList &list, GenerationOptions &options) {
   list.whole("--max-length", options.maxLength, 1, mostTokens, "N",
              "The most tokens, including the end")
       .otherwise("the model's");
-  list.whole("--no-repeat-ngram", options.noRepeatNgram, 0, mostTokens, "N",
-             "Do not generate the same N tokens in a row twice; 0: they may repeat")
-      .otherwise("the model's");
-  list.number("--repetition-penalty", options.repetitionPenalty,
-              numbersBetween(leastRepetitionPenalty, largestRepetitionPenalty), "P",
-              "Penalty for repeated tokens; 1: none")
-      .otherwise("the model's");
+  declareRepetition(list, options);
   list.flag("--early-stopping", options.earlyStopping, EarlyStopping::Yes,
             "Stop the search as soon as it has as many texts as hypotheses");
 }
 
-/// Ways to have several different texts.
-static void declareVariety(OptionList &list, GenerationOptions &options) {
-  list.flag("--alternatives", options.alternatives,
-            "Instead of the N best texts, the N most probable ways to go on after --prefix: each "
-            "begins with another token and is finished by a search of its own. '--nbest 3 "
-            "--alternatives' gives three texts that differ in their first token");
+void declareSampling(OptionList &list, GenerationOptions &options) {
   list.flag("--sample", options.sample, "Draw tokens at random instead of taking the best");
   list.number("--temperature", options.temperature,
               {"a number above 0", [](float value) { return value > 0; }}, "T",
@@ -128,6 +141,15 @@ static void declareAnswers(OptionList &list, GenerateOptions &options) {
     }
     return "";
   });
+}
+
+/// Ways to have several different texts.
+static void declareVariety(OptionList &list, GenerationOptions &options) {
+  list.flag("--alternatives", options.alternatives,
+            "Instead of the N best texts, the N most probable ways to go on after --prefix: each "
+            "begins with another token and is finished by a search of its own. '--nbest 3 "
+            "--alternatives' gives three texts that differ in their first token");
+  declareSampling(list, options);
 }
 
 /// What the values of several options rule out.

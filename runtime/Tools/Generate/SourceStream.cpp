@@ -7,6 +7,7 @@
 #include "formats/Binary/GenerationCheck.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "runtime/Session/PagedDecoder.h"
+#include "runtime/Tools/Chat/Conversation.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Models/ModelEntries.h"
@@ -99,9 +100,15 @@ Result<SourceStream> SourceStream::openLines(const GenerateOptions &options) {
     stream.title = "--prompt";
     stream.count = 1;
     stream.text = options.prompt;
+    if (options.chat) {
+      Conversation conversation("");
+      conversation.addQuestion(options.prompt);
+      stream.text = conversation.json();
+    }
     return stream;
   }
-  HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens));
+  // Conversations are lines of JSON whatever the name of their file.
+  HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens || options.chat));
   HEDDLE_ASSIGN(stream.count, countTexts(options.input));
   stream.title = lines.name();
   stream.lines.emplace(std::move(lines));
@@ -138,6 +145,10 @@ Result<GenerationRequest> SourceStream::request(const Generator &generator,
                                                 std::string_view line) const {
   if (examples) {
     return examples->requestOf(taken - 1, options.generation);
+  }
+  if (options.chat) {
+    HEDDLE_ASSIGN(std::vector<int32_t> ids, generator.encodeChat(line, options.chatTemplate));
+    return requestFor(generator, std::move(ids), options.generation);
   }
   HEDDLE_ASSIGN(std::vector<int32_t> ids, sourceTokens(generator, options, line));
   GenerationOptions asked = options.generation;

@@ -138,6 +138,16 @@ static std::string labelsText(const Json &classification) {
                      fmt::join(names, ", "));
 }
 
+/// The chat templates, in one line.
+static std::string chatText(const Json &chat) {
+  std::string text;
+  for (const Json &each : chat["templates"]) {
+    text += fmt::format("{}{} ({} bytes)", text.empty() ? "" : ", ",
+                        each["name"].get<std::string>(), each["bytes"].dump());
+  }
+  return (chat["templates"].size() == 1 ? "template " : "templates ") + text;
+}
+
 /// What the model sets for generation, in one line; the rest is as the rules have it.
 static std::string generationText(const Json &generation) {
   // The values by which a model sets nothing.
@@ -223,6 +233,9 @@ static std::string modelText(const Json &model) {
   }
   if (model.contains("classification")) {
     out += fmt::format("labels      {}\n", labelsText(model["classification"]));
+  }
+  if (model.contains("chat")) {
+    out += fmt::format("chat        {}\n", chatText(model["chat"]));
   }
   if (model.contains("sharing")) {
     out += fmt::format("sharing     {}, as asked for when it was compiled\n", text("sharing"));

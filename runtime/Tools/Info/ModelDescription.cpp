@@ -249,6 +249,19 @@ static Json describeTokenizer(const manifest::Tokenizer *tokenizer) {
           {"max_length", tokenizer->max_length()}};
 }
 
+/// The chat templates with their sizes, and the tokens that they read.
+static Json describeChat(const manifest::Chat &chat) {
+  Json templates = Json::array();
+  for (const manifest::NamedText *each : *chat.templates()) {
+    templates.push_back({{"name", each->name()->str()}, {"bytes", each->text()->size()}});
+  }
+  Json tokens = Json::object();
+  for (const manifest::NamedText *each : *chat.tokens()) {
+    tokens[each->name()->str()] = each->text()->str();
+  }
+  return {{"templates", std::move(templates)}, {"tokens", std::move(tokens)}};
+}
+
 /// The ids and defaults of generation; null when the model does not generate.
 static Json describeGeneration(const manifest::Generation *generation) {
   if (generation == nullptr) {
@@ -355,6 +368,9 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
     static constexpr const char *problems[] = {"regression", "single label", "multi label"};
     described["classification"] = {{"problem", problems[static_cast<size_t>(classifier->problem)]},
                                    {"labels", classifier->labels}};
+  }
+  if (const manifest::Chat *const chat = manifest.chat()) {
+    described["chat"] = describeChat(*chat);
   }
   if (const manifest::Codes *const codes = manifest.codes()) {
     described["codes"] = describeCodes(*codes);

@@ -39,6 +39,8 @@ void noteInterruptions() {
 
 int interruption() { return signalNoted; }
 
+void forgetInterruption() { signalNoted = 0; }
+
 std::string interruptionName() {
   const char *const name = ::sigabbrev_np(interruption());
   return name == nullptr ? "a signal" : std::string("SIG") + name;

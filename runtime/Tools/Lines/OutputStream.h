@@ -21,6 +21,8 @@ void noteInterruptions();
 int interruption();
 /// Whether there was one.
 inline bool interrupted() { return interruption() != 0; }
+/// Takes note of no signal any more: the next one is noted as the first.
+void forgetInterruption();
 /// Its name, for example "SIGINT".
 std::string interruptionName();
 

@@ -118,6 +118,27 @@ GenerationRequest requestFor(const Generator &generator, std::vector<int32_t> id
   return request;
 }
 
+Status checkChat(const Model &model, std::string_view chatTemplate) {
+  if (!PagedDecoder::supports(model) || PagedDecoder::hasSources(model)) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: the model does not continue prompts, expected "
+                                    "one that does for conversations",
+                                    model.path()));
+  }
+  const std::vector<std::string> &names = model.chatTemplates();
+  if (names.empty()) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: the model has no chat template, expected one for "
+                                    "conversations",
+                                    model.path()));
+  }
+  if (!chatTemplate.empty() && std::find(names.begin(), names.end(), chatTemplate) == names.end()) {
+    return optionError(fmt::format("--chat-template is {}, expected one of {}", quote(chatTemplate),
+                                   fmt::join(names, ", ")));
+  }
+  return {};
+}
+
 Status checkSources(const Model &model) {
   return PagedDecoder::supports(model) && !PagedDecoder::hasSources(model)
              ? HEDDLE_ERROR(Unsupported,

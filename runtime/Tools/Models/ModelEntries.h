@@ -45,6 +45,10 @@ Result<const PortInfo *> chooseIds(const Model &model, const EntryInfo &entry);
 /// InvalidArgument for a model without a tokenizer; `expected` ends the message.
 Status checkTokenizer(const Model &model, std::string_view expected = "one or --tokens");
 
+/// Whether a model has conversations: it continues prompts, and has the chat template of that name,
+/// or any if that is empty.
+Status checkChat(const Model &model, std::string_view chatTemplate);
+
 /// Whether an entry takes the ids of one text: their number, and each of them.
 Status checkText(const EntryInfo &entry, const PortInfo &input, std::span<const int32_t> ids);
 

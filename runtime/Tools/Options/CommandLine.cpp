@@ -52,6 +52,7 @@ DeclaredProgram::DeclaredProgram(const std::function<bool(std::string_view comma
   add<RerankOptions>("rerank", "Rank texts by how well they answer a query", declares);
   add<TokenizeOptions>("tokenize", "Print the token ids of texts as .jsonl", declares);
   add<GenerateOptions>("generate", "Generate texts from texts", declares);
+  add<ChatOptions>("chat", "Have a conversation with a model", declares);
   add<ScoreOptions>("score", "Print the log-probability of translations", declares);
   add<AnalyzeOptions>("analyze", "Measure how similar the attention of a model's layers is",
                       declares);

@@ -23,10 +23,10 @@ struct HelpText {
   std::string text;
 };
 
-using CommandLine =
-    std::variant<UsageError, HelpText, EmbedOptions, SimilarityOptions, RerankOptions,
-                 TokenizeOptions, RunOptions, GenerateOptions, ScoreOptions, AnalyzeOptions,
-                 CompareOptions, BenchOptions, ProfileOptions, InfoOptions, VerifyOptions>;
+using CommandLine = std::variant<UsageError, HelpText, EmbedOptions, SimilarityOptions,
+                                 RerankOptions, TokenizeOptions, RunOptions, GenerateOptions,
+                                 ChatOptions, ScoreOptions, AnalyzeOptions, CompareOptions,
+                                 BenchOptions, ProfileOptions, InfoOptions, VerifyOptions>;
 
 /// The program with the declarations of all its commands. Reads one command line.
 class DeclaredProgram {

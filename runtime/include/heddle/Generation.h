@@ -314,6 +314,10 @@ public:
   Result<std::vector<int32_t>> encodeTarget(std::string_view text) const;
   /// The ids of a prompt, with the special tokens of its template.
   Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
+  /// The ids of the prompt for a conversation, Model::chatPrompt(): its template has written the
+  /// special tokens, so that none come around them.
+  Result<std::vector<int32_t>> encodeChat(std::string_view conversation,
+                                          std::string_view templateName = {}) const;
   /// The text of a target, without special tokens.
   Result<std::string> decode(std::span<const int32_t> tokens) const;
 

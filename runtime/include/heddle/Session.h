@@ -260,6 +260,17 @@ public:
   /// Compares every parameter and image with its checksum. DataLoss names the first damaged one.
   Status verifyWeights() const;
 
+  /// The names of the model's chat templates; empty: it has none.
+  const std::vector<std::string> &chatTemplates() const;
+  /// The prompt for a conversation, with its special tokens: Generator::encodeTarget() makes ids of
+  /// it. `conversation` is a JSON object with "messages", each an object with "role" and "content",
+  /// and perhaps "tools", "documents", "add_generation_prompt" (true without it) and other
+  /// variables of the template. Without a name, the template is "tool_use" for a conversation with
+  /// tools where there is one, else "default". Unsupported if the model has no templates;
+  /// InvalidArgument where the template refuses the conversation.
+  Result<std::string> chatPrompt(std::string_view conversation,
+                                 std::string_view templateName = {}) const;
+
   /// Whether the file carries a tokenizer; tokenize() and Session::embed need one.
   bool hasTokenizer() const;
   /// The ids of a UTF-8 text, with the special tokens of its template, cut to the model's limit,

@@ -439,6 +439,25 @@ HEDDLE_API heddle_error *heddle_generator_decode(const heddle_generator *generat
                                                  const int32_t *tokens, int64_t count, char *text,
                                                  size_t capacity, size_t *length);
 
+/* --- Conversations --------------------------------------------------------------------------- */
+
+/* Writes the prompt that the model's chat template makes of a conversation, in UTF-8 and
+ * zero-terminated, to text[0 .. *length]. `conversation` is a JSON object with "messages" and
+ * perhaps "tools", "add_generation_prompt" (true without it) and other variables of the template;
+ * `template_name` NULL means "tool_use" for one with tools where there is one, else "default".
+ * Returns HEDDLE_STATUS_OutOfRange if `capacity` is not above *length, HEDDLE_STATUS_Unsupported if
+ * the model has no template. */
+HEDDLE_API heddle_error *heddle_model_chat_prompt(const heddle_model *model,
+                                                  const char *conversation,
+                                                  const char *template_name, char *text,
+                                                  size_t capacity, size_t *length);
+/* Writes the ids of that prompt to ids[0 .. *count - 1]: the prefix of a request. Returns
+ * HEDDLE_STATUS_OutOfRange if `capacity` is below *count. */
+HEDDLE_API heddle_error *heddle_generator_encode_chat(const heddle_generator *generator,
+                                                      const char *conversation,
+                                                      const char *template_name, int32_t *ids,
+                                                      int64_t capacity, int64_t *count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -35,11 +35,18 @@ static void check(const UsageError &error) { require(!error.message.empty()); }
 static void check(const HelpText &help) { require(!help.text.empty()); }
 static void check(const SubcommandOptions &options) { require(!options.model.empty()); }
 static void check(const GenerateOptions &options) {
-  require(!options.model.empty() && options.input.empty() != options.inputs.empty());
+  const int given =
+      int(!options.input.empty()) + int(!options.inputs.empty()) + int(!options.prompt.empty());
+  require(!options.model.empty() && given == 1);
+  require(!options.chat || (options.inputs.empty() && !options.tokens));
   require(options.threads > 0 && options.batchTokens > 0 && options.cacheMegabytes > 0);
   const GenerationOptions &search = options.generation;
   require(search.beam.value_or(1) > 0 && search.nbest > 0 && search.topK >= 0);
   require(std::isfinite(search.temperature) && search.topP > 0 && search.topP <= 1);
+}
+static void check(const ChatOptions &options) {
+  require(!options.model.empty() && options.threads > 0 && options.cacheMegabytes > 0);
+  require(options.generation.maxLength.value_or(1) > 0);
 }
 static void check(const BenchOptions &options) {
   require(options.threads > 0 && options.sourceLength > 0 && options.targetLength > 0);

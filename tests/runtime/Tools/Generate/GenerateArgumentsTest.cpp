@@ -276,4 +276,20 @@ TEST(GenerateArguments, Cases) {
   }
 }
 
+TEST(GenerateArguments, Conversations) {
+  const auto options = std::get<GenerateOptions>(
+      parse({"generate", "m.so", "--chat", "--chat-template", "rag", "--prompt", "Hi"}));
+  EXPECT_TRUE(options.chat);
+  EXPECT_EQ(options.chatTemplate, "rag");
+  EXPECT_EQ(refusal({"generate", "m.so", "--chat", "--inputs", "x.safetensors"}),
+            "--chat is given with --inputs, expected --input");
+  EXPECT_EQ(refusal({"generate", "m.so", "--chat", "--tokens", "--input", "-"}),
+            "--chat and --tokens are both given, expected one of them");
+  const auto chat = std::get<ChatOptions>(
+      parse({"chat", "m.so", "--system", "Be brief.", "--sample", "--top-k", "3"}));
+  EXPECT_EQ(chat.system, "Be brief.");
+  EXPECT_TRUE(chat.generation.sample);
+  EXPECT_EQ(chat.generation.topK, 3);
+}
+
 } // namespace heddle::tools

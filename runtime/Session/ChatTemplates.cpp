@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Variables are given as transformers gives them: what a conversation lacks is none, the special
+/// tokens are there, and what it adds takes precedence.
+#include "runtime/Session/ChatTemplates.h"
+
+#include "base/Utf8.h"
+#include "formats/Config/Json.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace heddle {
+
+/// The template of conversations with tools, where a model has one of its own for them.
+static constexpr std::string_view toolTemplate = "tool_use";
+
+ChatTemplates::ChatTemplates(const manifest::Chat *table) {
+  if (table == nullptr) {
+    return;
+  }
+  for (const manifest::NamedText *each : *table->templates()) {
+    titles.push_back(each->name()->str());
+    templates.push_back(chat::Template::parse(each->text()->string_view()));
+  }
+  for (const manifest::NamedText *each : *table->tokens()) {
+    tokens.emplace_back(each->name()->str(), each->text()->str());
+  }
+}
+
+/// The template of that name or, without one, that for tools or the default.
+Result<size_t> ChatTemplates::choose(bool hasTools, std::string_view name) const {
+  const auto find = [&](std::string_view wanted) {
+    return static_cast<size_t>(std::find(titles.begin(), titles.end(), wanted) - titles.begin());
+  };
+  size_t found = find(name);
+  if (name.empty()) {
+    found = hasTools ? find(toolTemplate) : titles.size();
+    found = found == titles.size() ? find("default") : found;
+    found = found == titles.size() && titles.size() == 1 ? 0 : found;
+  }
+  if (found == titles.size()) {
+    return HEDDLE_ERROR(NotFound, fmt::format("no chat template {}, expected one of {}",
+                                              quote(name.empty() ? "default" : name),
+                                              fmt::join(titles, ", ")));
+  }
+  return found;
+}
+
+Result<std::string> ChatTemplates::render(std::string_view conversation,
+                                          std::string_view name) const {
+  if (templates.empty()) {
+    return HEDDLE_ERROR(Unsupported, "the model has no chat template");
+  }
+  HEDDLE_ASSIGN(const nlohmann::ordered_json given, parseOrderedJson(conversation, "conversation"));
+  if (!given.is_object() || !given.contains("messages") || !given["messages"].is_array()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("conversation: {}, expected an object with a list of "
+                                    "\"messages\"",
+                                    describeJson(given)));
+  }
+  for (const auto &message : given["messages"]) {
+    if (!message.is_object()) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("conversation: {} in \"messages\", expected "
+                                                       "objects",
+                                                       describeJson(message)));
+    }
+  }
+  nlohmann::ordered_json variables = {
+      {"tools", nullptr}, {"documents", nullptr}, {"add_generation_prompt", true}};
+  for (const auto &[token, text] : tokens) {
+    variables[token] = text;
+  }
+  for (const auto &[key, value] : given.items()) {
+    variables[key] = value;
+  }
+  HEDDLE_ASSIGN(const size_t chosen, choose(!variables["tools"].is_null(), name));
+  const std::string place = fmt::format("chat template {}", quote(titles[chosen]));
+  HEDDLE_TRY_WITH(templates[chosen].status(), place);
+  Result<std::string> prompt = templates[chosen]->render(variables);
+  HEDDLE_TRY_WITH(prompt.status(), place);
+  return prompt;
+}
+
+} // namespace heddle

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A conversation: each line is a message, and the model's answer is written as it is made. Ctrl-C
+/// ends the answer, and at the prompt the line; the end of input ends the conversation.
+#include "runtime/Tools/Commands.h"
+
+#include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
+#include "runtime/Tools/Chat/AnswerText.h"
+#include "runtime/Tools/Chat/Conversation.h"
+#include "runtime/Tools/Lines/LineFormats.h"
+#include "runtime/Tools/Lines/LineReader.h"
+#include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <fmt/format.h>
+#include <optional>
+#include <unistd.h>
+
+namespace heddle::tools {
+
+/// How often a wait for input looks for Ctrl-C.
+static constexpr int waitMilliseconds = 100;
+/// The most tokens of an answer where nothing else limits it.
+static constexpr int64_t usualAnswer = 1024;
+
+void declare(OptionList &list, ChatOptions &options) {
+  declareModel(list, options);
+  list.text("--system", options.system, "TEXT",
+            "What the conversation begins with: a system message");
+  list.text("--chat-template", options.chatTemplate, "NAME",
+            "Which of the model's chat templates, if it has several");
+  list.whole("--max-length", options.generation.maxLength, 1, mostTokens, "N",
+             "The most tokens of an answer, including the end")
+      .otherwise("what the model has positions for, 1024 at most");
+  declareRepetition(list, options.generation);
+  declareSampling(list, options.generation);
+  list.whole("--cache", options.cacheMegabytes, int64_t(1), int64_t(1) << 24, "MIB",
+             "The most memory for keys and values, in MiB");
+  declareExecution(list, options);
+}
+
+namespace {
+
+/// An answer, or the part of it that was made.
+struct Answer {
+  std::string text;
+  int64_t promptTokens = 0;
+  int64_t tokens = 0;
+  /// Whether it was ended by a signal.
+  bool isStopped = false;
+};
+
+/// The whole of one run.
+class ChatRun {
+public:
+  ChatRun(const ChatOptions &options, Model model, Generator generator, LineReader lines)
+      : options(options), model(std::move(model)), generator(std::move(generator)),
+        lines(std::move(lines)), conversation(options.system),
+        isTerminal(isatty(STDIN_FILENO) != 0 && !options.json) {}
+
+  Status run();
+
+private:
+  Result<std::optional<std::string>> readLine();
+  Status obey(std::string_view line);
+  Status reply(std::string_view question);
+  Result<GenerationRequest> requestOf() const;
+  Result<Answer> answer(GenerationRequest request);
+  Status advance(int64_t id, AnswerText &text, Answer &answer);
+  Status writePart(const std::vector<int32_t> &tokens, bool isComplete, AnswerText &text);
+  Status say(std::string_view text) { return options.json ? Status() : output.write(text); }
+  /// A mistake of one line, after which the conversation goes on.
+  Status complain(const Status &problem);
+
+  const ChatOptions &options;
+  Model model;
+  Generator generator;
+  LineReader lines;
+  Conversation conversation;
+  OutputStream output = OutputStream::standard();
+  bool isTerminal;
+  bool isOver = false;
+  int64_t failed = 0;
+};
+
+} // namespace
+
+static constexpr std::string_view helpText =
+    "/reset        forget the conversation\n"
+    "/system TEXT  begin it with another system message, or "
+    "with none; forgets the rest\n"
+    "/save FILE    write the messages as a line of JSON\n"
+    "/quit         end, as the end of input does\n"
+    "//TEXT        say a text that begins with /\n"
+    "Ctrl-C ends an answer.\n";
+
+/// Ctrl-C, which is over once it was heeded; other signals end the program.
+static bool takeInterrupt() {
+  if (interruption() != SIGINT) {
+    return false;
+  }
+  forgetInterruption();
+  return true;
+}
+
+Status ChatRun::complain(const Status &problem) {
+  ++failed;
+  std::fputs(fmt::format("heddle: {}\n", problem.message()).c_str(), stderr);
+  return options.json ? output.write(jsonText({{"error", problem.message()}}) + "\n") : Status();
+}
+
+/// The next line; nothing at the end of input, and once a signal ends the program.
+Result<std::optional<std::string>> ChatRun::readLine() {
+  if (isTerminal) {
+    HEDDLE_TRY(output.write("> "));
+  }
+  for (;;) {
+    HEDDLE_ASSIGN(const bool ready, lines.ready(waitMilliseconds));
+    if (interrupted()) {
+      if (!takeInterrupt()) {
+        return std::optional<std::string>();
+      }
+      HEDDLE_TRY(isTerminal
+                     ? output.write("\n(the end of input, Ctrl-D, ends the conversation)\n> ")
+                     : Status());
+      continue;
+    }
+    if (!ready) {
+      continue;
+    }
+    HEDDLE_ASSIGN(const std::optional<Line> line, lines.next());
+    if (!line) {
+      if (takeInterrupt()) {
+        continue;
+      }
+      return std::optional<std::string>();
+    }
+    if (!line->status.ok()) {
+      HEDDLE_TRY(complain(line->status));
+      continue;
+    }
+    return std::optional(std::string(line->text));
+  }
+}
+
+/// A line that begins with a slash.
+Status ChatRun::obey(std::string_view line) {
+  const size_t end = std::min(line.find(' '), line.size());
+  const std::string_view name = line.substr(0, end);
+  std::string_view rest = line.substr(end);
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  if (name == "/help") {
+    return say(helpText);
+  }
+  if (name == "/quit") {
+    isOver = true;
+    return {};
+  }
+  if (name == "/reset") {
+    conversation.reset();
+    return say("(the conversation begins anew)\n");
+  }
+  if (name == "/system") {
+    conversation.reset();
+    conversation.setSystem(std::string(rest));
+    return say(conversation.hasSystem() ? "(the conversation begins anew, with this message)\n"
+                                        : "(the conversation begins anew, without a message)\n");
+  }
+  if (name == "/save" && !rest.empty()) {
+    if (const Status saved = conversation.save(std::string(rest)); !saved.ok()) {
+      return complain(saved);
+    }
+    return say(fmt::format("(saved to {})\n", rest));
+  }
+  return complain(HEDDLE_ERROR(
+      InvalidArgument,
+      name == "/save" ? "\"/save\" without a file"
+                      : fmt::format("{} is no command, expected /reset, /system, /save, /quit or "
+                                    "/help; a text that begins with / has another one before it",
+                                    quote(name, 40))));
+}
+
+/// The prompt for the conversation, and how long its answer may be.
+Result<GenerationRequest> ChatRun::requestOf() const {
+  HEDDLE_ASSIGN(std::vector<int32_t> ids,
+                generator.encodeChat(conversation.json(), options.chatTemplate));
+  GenerationRequest request = requestFor(generator, std::move(ids), options.generation);
+  if (!request.options.maxLength) {
+    const int64_t positions = model.findEntry(decodeEntry)->maxLength;
+    const int64_t left = positions - static_cast<int64_t>(request.prefix.size());
+    request.options.maxLength = static_cast<int32_t>(
+        positions == 0 ? usualAnswer : std::clamp<int64_t>(left, 1, usualAnswer));
+  }
+  HEDDLE_TRY(generator.check(request));
+  return request;
+}
+
+/// Writes what tokens add to an answer.
+Status ChatRun::writePart(const std::vector<int32_t> &tokens, bool isComplete, AnswerText &text) {
+  HEDDLE_ASSIGN(const std::string all, generator.decode(tokens));
+  return say(text.append(all, isComplete));
+}
+
+/// Makes an answer of the request with that id, until it is finished or Ctrl-C ends it.
+Status ChatRun::advance(int64_t id, AnswerText &text, Answer &answer) {
+  const auto after = [&](const std::vector<int32_t> &tokens) {
+    const size_t prefix = std::min(tokens.size(), static_cast<size_t>(answer.promptTokens));
+    std::vector<int32_t> rest(tokens.begin() + static_cast<std::ptrdiff_t>(prefix), tokens.end());
+    answer.tokens = static_cast<int64_t>(rest.size());
+    return rest;
+  };
+  for (;;) {
+    HEDDLE_ASSIGN(const std::vector<GenerationResult> finished, generator.step());
+    if (!finished.empty()) {
+      HEDDLE_TRY(finished.front().status);
+      return writePart(after(finished.front().hypotheses.front().tokens), true, text);
+    }
+    HEDDLE_ASSIGN(const std::vector<int32_t> tokens, generator.agreed(id));
+    HEDDLE_TRY(writePart(after(tokens), false, text));
+    if (interrupted()) {
+      answer.isStopped = true;
+      return generator.remove(id);
+    }
+  }
+}
+
+Result<Answer> ChatRun::answer(GenerationRequest request) {
+  Answer answer{.text = "", .promptTokens = static_cast<int64_t>(request.prefix.size())};
+  AnswerText text;
+  HEDDLE_ASSIGN(const int64_t id, generator.add(std::move(request)));
+  if (const Status failure = advance(id, text, answer); !failure.ok()) {
+    // It may be there still, or not.
+    (void)generator.remove(id);
+    return failure;
+  }
+  answer.text = text.written();
+  return answer;
+}
+
+/// Answers a message, which a failure takes back.
+Status ChatRun::reply(std::string_view question) {
+  conversation.addQuestion(question);
+  Result<GenerationRequest> request = requestOf();
+  if (!request.ok()) {
+    conversation.removeLast();
+    return complain(request.status());
+  }
+  Result<Answer> made = answer(*std::move(request));
+  if (!made.ok()) {
+    conversation.removeLast();
+    if (made.status().code() == StatusCode::InputOutput) {
+      return made.status();
+    }
+    return complain(made.status());
+  }
+  conversation.addAnswer(made->text);
+  if (options.json) {
+    return output.write(jsonText({{"role", "assistant"},
+                                  {"content", made->text},
+                                  {"prompt_tokens", made->promptTokens},
+                                  {"tokens", made->tokens},
+                                  {"stopped", made->isStopped}}) +
+                        "\n");
+  }
+  HEDDLE_TRY(output.write("\n"));
+  if (made->isStopped && isTerminal && interruption() == SIGINT) {
+    HEDDLE_TRY(output.write("(stopped)\n"));
+  }
+  return {};
+}
+
+Status ChatRun::run() {
+  noteInterruptions();
+  if (isTerminal) {
+    HEDDLE_TRY(output.write("(/help lists what else can be said)\n"));
+  }
+  while (!isOver && !interrupted()) {
+    HEDDLE_ASSIGN(const std::optional<std::string> line, readLine());
+    if (!line) {
+      HEDDLE_TRY(isTerminal ? output.write("\n") : Status());
+      break;
+    }
+    if (isBlank(*line)) {
+      continue;
+    }
+    const bool isEscaped = line->starts_with("//");
+    HEDDLE_TRY(line->starts_with('/') && !isEscaped
+                   ? obey(*line)
+                   : reply(std::string_view(*line).substr(isEscaped ? 1 : 0)));
+    (void)takeInterrupt();
+  }
+  HEDDLE_TRY(output.finish());
+  return failed == 0 || isTerminal
+             ? Status()
+             : HEDDLE_ERROR(InvalidArgument,
+                            fmt::format("{} of the lines could not be used", failed));
+}
+
+Status execute(const ChatOptions &options) {
+  const std::string problem = describeInvalidUtf8(options.system);
+  if (!problem.empty()) {
+    return optionError(fmt::format("--system: {}", problem));
+  }
+  HEDDLE_ASSIGN(Model model, loadModel(options.model, options));
+  HEDDLE_TRY(checkChat(model, options.chatTemplate));
+  HEDDLE_TRY(checkTokenizer(model, "one for a conversation"));
+  const SessionOptions session = {.threads = options.threads,
+                                  .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes)
+                                                << 20};
+  HEDDLE_ASSIGN(Generator generator, Generator::create(model, {.session = session}));
+  HEDDLE_ASSIGN(LineReader lines, LineReader::openTexts("-"));
+  return ChatRun(options, std::move(model), std::move(generator), std::move(lines)).run();
+}
+
+} // namespace heddle::tools

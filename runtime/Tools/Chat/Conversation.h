@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What was said so far: the messages that a chat template makes a prompt of.
+#ifndef HEDDLE_RUNTIME_TOOLS_CHAT_CONVERSATION_H
+#define HEDDLE_RUNTIME_TOOLS_CHAT_CONVERSATION_H
+
+#include "heddle/Status.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace heddle::tools {
+
+class Conversation {
+public:
+  /// Begins with a system message, unless that is empty.
+  explicit Conversation(std::string system) : system(std::move(system)) {}
+
+  void addQuestion(std::string_view text) { add("user", text); }
+  void addAnswer(std::string_view text) { add("assistant", text); }
+  /// Takes the last message back.
+  void removeLast() { said.erase(said.size() - 1); }
+  /// Forgets everything but the system message.
+  void reset() { said.clear(); }
+  /// Takes another system message, or none if it is empty.
+  void setSystem(std::string text) { system = std::move(text); }
+  bool hasSystem() const { return !system.empty(); }
+
+  /// The messages as templates take them, on one line: what `heddle generate --chat` reads.
+  std::string json() const;
+  /// Writes that to a file, which appears under its name once it is complete.
+  Status save(const std::string &path) const;
+
+private:
+  void add(std::string_view role, std::string_view text) {
+    said.push_back({{"role", role}, {"content", text}});
+  }
+
+  std::string system;
+  nlohmann::ordered_json said = nlohmann::ordered_json::array();
+};
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_CHAT_CONVERSATION_H
