@@ -83,7 +83,10 @@ Status FakeDecoder::encode(std::span<const SourceView> texts, std::span<SourceId
   int64_t positions = blocksInUse();
   for (const SourceView &text : texts) {
     tokens.emplace_back(text.bytes.size() / sizeof(int32_t));
-    std::memcpy(tokens.back().data(), text.bytes.data(), text.bytes.size());
+    // A prompt has none: there is no address to copy from.
+    if (!text.bytes.empty()) {
+      std::memcpy(tokens.back().data(), text.bytes.data(), text.bytes.size());
+    }
     positions += static_cast<int64_t>(tokens.back().size());
   }
   if (capacity > 0 && positions > capacity) {
