@@ -6,7 +6,6 @@
 
 #include "base/Utf8.h"
 #include "formats/Binary/GenerationCheck.h"
-#include "runtime/Tools/Chat/AnswerText.h"
 #include "runtime/Tools/Chat/Conversation.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/LineReader.h"
@@ -70,8 +69,7 @@ private:
   Status reply(std::string_view question);
   Result<GenerationRequest> requestOf() const;
   Result<Answer> answer(GenerationRequest request);
-  Status advance(int64_t id, AnswerText &text, Answer &answer);
-  Status writePart(const std::vector<int32_t> &tokens, bool isComplete, AnswerText &text);
+  Status advance(int64_t id, Answer &answer);
   Status say(std::string_view text) { return options.json ? Status() : output.write(text); }
   /// A mistake of one line, after which the conversation goes on.
   Status complain(const Status &problem);
@@ -189,6 +187,7 @@ Result<GenerationRequest> ChatRun::requestOf() const {
   HEDDLE_ASSIGN(std::vector<int32_t> ids,
                 generator.encodeChat(conversation.json(), options.chatTemplate));
   GenerationRequest request = requestFor(generator, std::move(ids), options.generation);
+  request.options.events = true;
   if (!request.options.maxLength) {
     const int64_t positions = model.findEntry(decodeEntry)->maxLength;
     const int64_t left = positions - static_cast<int64_t>(request.prefix.size());
@@ -199,28 +198,18 @@ Result<GenerationRequest> ChatRun::requestOf() const {
   return request;
 }
 
-/// Writes what tokens add to an answer.
-Status ChatRun::writePart(const std::vector<int32_t> &tokens, bool isComplete, AnswerText &text) {
-  HEDDLE_ASSIGN(const std::string all, generator.decode(tokens));
-  return say(text.append(all, isComplete));
-}
-
 /// Makes an answer of the request with that id, until it is finished or Ctrl-C ends it.
-Status ChatRun::advance(int64_t id, AnswerText &text, Answer &answer) {
-  const auto after = [&](const std::vector<int32_t> &tokens) {
-    const size_t prefix = std::min(tokens.size(), static_cast<size_t>(answer.promptTokens));
-    std::vector<int32_t> rest(tokens.begin() + static_cast<std::ptrdiff_t>(prefix), tokens.end());
-    answer.tokens = static_cast<int64_t>(rest.size());
-    return rest;
-  };
+Status ChatRun::advance(int64_t id, Answer &answer) {
   for (;;) {
-    HEDDLE_ASSIGN(const std::vector<GenerationResult> finished, generator.step());
-    if (!finished.empty()) {
-      HEDDLE_TRY(finished.front().status);
-      return writePart(after(finished.front().hypotheses.front().tokens), true, text);
+    HEDDLE_TRY(generator.step().status());
+    for (const TokenEvent &event : generator.takeEvents()) {
+      answer.tokens += static_cast<int64_t>(event.tokens.size());
+      answer.text += event.text;
+      HEDDLE_TRY(say(event.text));
+      if (event.finish != FinishReason::No) {
+        return event.status;
+      }
     }
-    HEDDLE_ASSIGN(const std::vector<int32_t> tokens, generator.agreed(id));
-    HEDDLE_TRY(writePart(after(tokens), false, text));
     if (interrupted()) {
       answer.isStopped = true;
       return generator.remove(id);
@@ -230,15 +219,15 @@ Status ChatRun::advance(int64_t id, AnswerText &text, Answer &answer) {
 
 Result<Answer> ChatRun::answer(GenerationRequest request) {
   Answer answer{.text = "", .promptTokens = static_cast<int64_t>(request.prefix.size())};
-  AnswerText text;
   HEDDLE_ASSIGN(const int64_t id, generator.add(std::move(request)));
-  if (const Status failure = advance(id, text, answer); !failure.ok()) {
+  const Status status = advance(id, answer);
+  if (!status.ok()) {
     // It may be there still, or not.
     (void)generator.remove(id);
-    return failure;
   }
-  answer.text = text.written();
-  return answer;
+  // What was told of the end of a request that was removed is of no use to the next.
+  (void)generator.takeEvents();
+  return status.ok() ? Result<Answer>(std::move(answer)) : Result<Answer>(status);
 }
 
 /// Answers a message, which a failure takes back.
