@@ -281,9 +281,9 @@ TEST(GenerateArguments, Conversations) {
       parse({"generate", "m.so", "--chat", "--chat-template", "rag", "--prompt", "Hi"}));
   EXPECT_TRUE(options.chat);
   EXPECT_EQ(options.chatTemplate, "rag");
-  EXPECT_EQ(refusal({"generate", "m.so", "--chat", "--inputs", "x.safetensors"}),
-            "--chat is given with --inputs, expected --input");
-  EXPECT_EQ(refusal({"generate", "m.so", "--chat", "--tokens", "--input", "-"}),
+  EXPECT_EQ(errorOf({"generate", "m.so", "--chat", "--inputs", "x.safetensors"}),
+            "generate: --chat is given with --inputs, expected --input");
+  EXPECT_EQ(refusal({"--chat", "--tokens"}),
             "--chat and --tokens are both given, expected one of them");
   const auto chat = std::get<ChatOptions>(
       parse({"chat", "m.so", "--system", "Be brief.", "--sample", "--top-k", "3"}));
