@@ -75,9 +75,40 @@ def build(folder):
     run("pip wheel", tools / "pip", "wheel", "--no-deps", "--no-build-isolation", "-q",
         "--disable-pip-version-check", "-w", raw, "-C", f"build-dir={folder / 'cmake'}", ROOT,
         env={**os.environ, **paths, **launcher()})
-    run("auditwheel", tools / "auditwheel", "repair", "-w", ready, only_wheel(raw),
-        env={**os.environ, **paths})
+    repair = ["auditwheel", tools / "auditwheel", "repair", "-w", ready, only_wheel(raw)]
+    run(*repair, env={**os.environ, **paths})
+    # Which libraries came in is known now; their licences go in where auditwheel makes the list of
+    # all files.
+    add_licences(only_wheel(raw), libraries_in(only_wheel(ready)))
+    shutil.rmtree(ready)
+    run(*repair, env={**os.environ, **paths})
     return only_wheel(ready)
+
+
+def libraries_in(wheel):
+    """Names of the libraries that auditwheel put in, without the hashes that it gives them."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.startswith("heddle.libs/")]
+    return sorted(re.sub(r"-[0-9a-f]{8}(?=\.so)", "", Path(name).name) for name in names)
+
+
+def add_licences(wheel, libraries):
+    """The terms of the Debian packages that the libraries are from, as a distributor owes them."""
+    with zipfile.ZipFile(wheel, "a") as archive:
+        info = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        licences = f"{info.removesuffix('METADATA')}licenses"
+        packages = {package_of(library) for library in libraries}
+        for package in sorted(packages):
+            terms = Path("/usr/share/doc", package, "copyright")
+            if not terms.is_file():
+                fail(f"{terms} is missing, expected the terms of a library in the wheel")
+            archive.write(terms, f"{licences}/{package}.txt")
+
+
+def package_of(library):
+    """The Debian package that a library on this machine is from."""
+    text = run(f"asking dpkg which package has {library}", "dpkg-query", "-S", f"*/{library}")
+    return text.partition(":")[0]
 
 
 def check(wheel):
@@ -90,6 +121,10 @@ def check(wheel):
         names = set(archive.namelist())
     if missing := NEEDED - names:
         fail(f"{wheel.name} lacks {', '.join(sorted(missing))}")
+    libraries = libraries_in(wheel)
+    terms = [name for name in names if "/licenses/" in name and name.endswith(".txt")]
+    if libraries and len(terms) < len({package_of(library) for library in libraries}):
+        fail(f"{wheel.name} has {len(libraries)} libraries and {len(terms)} files of terms")
     if foreign := [name for name in names if "LLVM" in name or "MLIR" in name]:
         fail(f"{wheel.name} has {foreign[0]}, expected nothing of LLVM")
 
