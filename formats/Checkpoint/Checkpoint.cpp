@@ -331,8 +331,7 @@ Status Checkpoint::readF32(std::string_view name, std::span<float> destination) 
     HEDDLE_TRY_WITH(convertGgufToF32(*tensor.blocks, tensor.bytes, destination), describe(*entry));
     return {};
   }
-  // Those of CTranslate2 too: a model in f32 has the numbers that it would compute with in codes.
-  if (tensor.codes) {
+  if (tensor.codes && tensor.scales.empty()) {
     const int64_t rows = tensor.shape.front();
     if (static_cast<int64_t>(destination.size()) != rows * tensor.codes->columns()) {
       return HEDDLE_ERROR(InvalidArgument,

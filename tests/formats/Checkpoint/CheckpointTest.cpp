@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <numeric>
 #include <unistd.h>
 
 namespace heddle {
@@ -254,24 +253,6 @@ TEST(CheckpointTest, CTranslate2) {
   EXPECT_EQ(Checkpoint::open(folder.path())->ctranslate2(), nullptr);
   EXPECT_EQ(Checkpoint::open(folder.path())->filePaths(),
             (std::vector<std::string>{folder / "model.safetensors"}));
-}
-
-// One over a scale is rounded once, whether codes are kept or not.
-TEST(CheckpointTest, CTranslate2NumbersAreThoseOfCodes) {
-  ModelBin model;
-  std::vector<int8_t> codes(127);
-  std::iota(codes.begin(), codes.end(), int8_t(1));
-  model.add<int8_t>("a/weight", {1, 127}, ElementType::I8, codes);
-  model.addF32("a/weight_scale", {1}, {41});
-  const TemporaryFolder folder;
-  folder.write("model.bin", model.file());
-  const Result<Checkpoint> opened = Checkpoint::open(folder.path());
-  ASSERT_TRUE(opened.ok()) << opened.status().message();
-  const std::vector<float> numbers = valuesOf(*opened, "a/weight");
-  std::vector<float> kept(numbers.size());
-  opened->find("a/weight")->codes->widen(0, 1, kept);
-  EXPECT_EQ(numbers, kept);
-  EXPECT_NE(numbers[40], 1);
 }
 
 TEST(CheckpointTest, Views) {
