@@ -63,7 +63,8 @@ using Pieces = SmallVector<Piece, 4>;
 
 /// What is larger is no rotation, and must not be multiplied out.
 constexpr size_t mostPieces = 16, mostTerms = 4, mostFactors = 3;
-constexpr int mostSteps = 24;
+/// How deep operations are read, and how many of a candidate: each use of a value is read anew.
+constexpr int mostSteps = 24, mostReads = 512;
 
 int64_t widthOf(Value rows) { return cast<RankedTensorType>(rows.getType()).getDimSize(1); }
 
@@ -138,7 +139,11 @@ public:
   explicit PieceReader(Value choices) : choices(choices) {}
 
   /// Empty if the value is too large.
-  Pieces read(Value value, int steps = mostSteps) const {
+  Pieces read(Value value, int steps = mostSteps) {
+    if (left == 0) {
+      return {};
+    }
+    --left;
     Operation *op = steps > 0 ? value.getDefiningOp() : nullptr;
     if (auto concat = dyn_cast_if_present<ConcatOp>(op)) {
       return readConcat(concat, steps - 1);
@@ -158,8 +163,10 @@ public:
     }
     if (isa_and_present<AddOp, MultiplyOp>(op) &&
         op->getOperand(0).getType() == op->getOperand(1).getType()) {
-      return combine(read(op->getOperand(0), steps - 1), read(op->getOperand(1), steps - 1),
-                     isa<AddOp>(op) ? addTerms : multiplyTerms);
+      Pieces pieces = read(op->getOperand(0), steps - 1);
+      return pieces.empty() ? pieces
+                            : combine(pieces, read(op->getOperand(1), steps - 1),
+                                      isa<AddOp>(op) ? addTerms : multiplyTerms);
     }
     auto repeat = dyn_cast_if_present<RepeatOp>(op);
     if (repeat && areSameSegments(repeat.getChoices(), choices)) {
@@ -169,7 +176,7 @@ public:
   }
 
 private:
-  Pieces readConcat(ConcatOp concat, int steps) const {
+  Pieces readConcat(ConcatOp concat, int steps) {
     Pieces result;
     for (Value input : concat.getInputs()) {
       Pieces pieces = read(input, steps);
@@ -182,6 +189,7 @@ private:
   }
 
   Value choices;
+  int left = mostReads;
 };
 
 /// A number times columns of cosines or sines.

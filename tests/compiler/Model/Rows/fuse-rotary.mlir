@@ -149,3 +149,57 @@ func.func @no_candidate(%q: tensor<?x15xf32>, %rows: !transformer.segments) -> t
   %r = transformer.join_rows %n in(%heads) : tensor<?x5xf32> -> tensor<?x15xf32>
   return %r : tensor<?x15xf32>
 }
+
+// Each use of a value is read anew: of sixteen uses in each of nine operations, or two in each of
+// 24, only the first are.
+// CHECK-LABEL: func.func @many_uses(
+// CHECK-NOT: transformer.rotate
+func.func @many_uses(%x0: tensor<?x1xf32>, %a0: tensor<?x4xf32>, %rows: !transformer.segments) -> (tensor<?x32xf32>, tensor<?x8xf32>) {
+  %heads = transformer.choices %rows, 2
+  %c0 = transformer.concat %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0 : (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x16xf32>
+  %x1 = transformer.columns %c0 from 0 : tensor<?x16xf32> -> tensor<?x1xf32>
+  %c1 = transformer.concat %x1, %x1, %x1, %x1, %x1, %x1, %x1, %x1, %x1, %x1, %x1, %x1, %x1, %x1, %x1, %x1 : (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x16xf32>
+  %x2 = transformer.columns %c1 from 0 : tensor<?x16xf32> -> tensor<?x1xf32>
+  %c2 = transformer.concat %x2, %x2, %x2, %x2, %x2, %x2, %x2, %x2, %x2, %x2, %x2, %x2, %x2, %x2, %x2, %x2 : (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x16xf32>
+  %x3 = transformer.columns %c2 from 0 : tensor<?x16xf32> -> tensor<?x1xf32>
+  %c3 = transformer.concat %x3, %x3, %x3, %x3, %x3, %x3, %x3, %x3, %x3, %x3, %x3, %x3, %x3, %x3, %x3, %x3 : (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x16xf32>
+  %x4 = transformer.columns %c3 from 0 : tensor<?x16xf32> -> tensor<?x1xf32>
+  %c4 = transformer.concat %x4, %x4, %x4, %x4, %x4, %x4, %x4, %x4, %x4, %x4, %x4, %x4, %x4, %x4, %x4, %x4 : (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x16xf32>
+  %x5 = transformer.columns %c4 from 0 : tensor<?x16xf32> -> tensor<?x1xf32>
+  %c5 = transformer.concat %x5, %x5, %x5, %x5, %x5, %x5, %x5, %x5, %x5, %x5, %x5, %x5, %x5, %x5, %x5, %x5 : (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x16xf32>
+  %x6 = transformer.columns %c5 from 0 : tensor<?x16xf32> -> tensor<?x1xf32>
+  %c6 = transformer.concat %x6, %x6, %x6, %x6, %x6, %x6, %x6, %x6, %x6, %x6, %x6, %x6, %x6, %x6, %x6, %x6 : (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x16xf32>
+  %x7 = transformer.columns %c6 from 0 : tensor<?x16xf32> -> tensor<?x1xf32>
+  %c7 = transformer.concat %x7, %x7, %x7, %x7, %x7, %x7, %x7, %x7, %x7, %x7, %x7, %x7, %x7, %x7, %x7, %x7 : (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x16xf32>
+  %x8 = transformer.columns %c7 from 0 : tensor<?x16xf32> -> tensor<?x1xf32>
+  %g = transformer.concat %x8, %x8, %x8, %x8, %x8, %x8, %x8, %x8, %x8, %x8, %x8, %x8, %x8, %x8, %x8, %x8 : (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>) -> tensor<?x16xf32>
+  // expected-remark @below {{not fused: it is not sums of two products in two halves}}
+  %r = transformer.join_rows %g in(%heads) : tensor<?x16xf32> -> tensor<?x32xf32>
+  %a1 = transformer.add %a0, %a0 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a2 = transformer.add %a1, %a1 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a3 = transformer.add %a2, %a2 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a4 = transformer.add %a3, %a3 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a5 = transformer.add %a4, %a4 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a6 = transformer.add %a5, %a5 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a7 = transformer.add %a6, %a6 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a8 = transformer.add %a7, %a7 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a9 = transformer.add %a8, %a8 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a10 = transformer.add %a9, %a9 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a11 = transformer.add %a10, %a10 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a12 = transformer.add %a11, %a11 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a13 = transformer.add %a12, %a12 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a14 = transformer.add %a13, %a13 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a15 = transformer.add %a14, %a14 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a16 = transformer.add %a15, %a15 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a17 = transformer.add %a16, %a16 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a18 = transformer.add %a17, %a17 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a19 = transformer.add %a18, %a18 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a20 = transformer.add %a19, %a19 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a21 = transformer.add %a20, %a20 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a22 = transformer.add %a21, %a21 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a23 = transformer.add %a22, %a22 : tensor<?x4xf32>, tensor<?x4xf32>
+  %a24 = transformer.add %a23, %a23 : tensor<?x4xf32>, tensor<?x4xf32>
+  // expected-remark @below {{not fused: it is not sums of two products in two halves}}
+  %s = transformer.join_rows %a24 in(%heads) : tensor<?x4xf32> -> tensor<?x8xf32>
+  return %r, %s : tensor<?x32xf32>, tensor<?x8xf32>
+}
