@@ -20,7 +20,6 @@
 /// multiplied, signs and factors may be anywhere, and columns beyond the pairs may be left alone.
 /// Candidates are joined rows that are sums or put together.
 /// Pinned by tests/compiler/Model/Rows/fuse-rotary.mlir.
-#include "compiler/Cost/OperationCost.h"
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -41,10 +40,11 @@ namespace heddle {
 
 namespace {
 
-/// Neighbouring columns of a value.
+/// Neighbouring columns of a value, each row of which may be repeated for choices.
 struct Columns {
   Value rows;
   int64_t first = 0;
+  bool isRepeated = false;
   friend bool operator==(const Columns &, const Columns &) = default;
 };
 
@@ -133,7 +133,8 @@ void multiplyTerms(Piece &left, const Piece &right) {
   left.terms = std::move(products);
 }
 
-/// Writes values as pieces. Rows that are repeated for choices stand for what they repeat.
+/// Writes values as pieces. Rows that are repeated for choices stand for what they repeat: columns
+/// that are not have a row of their own for each choice.
 class PieceReader {
 public:
   explicit PieceReader(Value choices) : choices(choices) {}
@@ -170,7 +171,15 @@ public:
     }
     auto repeat = dyn_cast_if_present<RepeatOp>(op);
     if (repeat && areSameSegments(repeat.getChoices(), choices)) {
-      return read(repeat.getInput(), steps - 1);
+      Pieces pieces = read(repeat.getInput(), steps - 1);
+      for (Piece &piece : pieces) {
+        for (Term &term : piece.terms) {
+          for (Columns &factor : term.factors) {
+            factor.isRepeated = true;
+          }
+        }
+      }
+      return pieces;
     }
     return {Piece{widthOf(value), {Term{1, {Columns{value, 0}}}}}};
   }
@@ -267,21 +276,19 @@ std::optional<Rotation> matchFrom(const Pieces &pieces, Columns head, std::strin
 }
 
 /// The rotation that the pieces of what is joined are.
-std::optional<Rotation> match(const Pieces &pieces, Value choices, std::string &reason) {
+std::optional<Rotation> match(const Pieces &pieces, std::string &reason) {
   if (pieces.size() < 2 || pieces[0].width != pieces[1].width || pieces[0].terms.size() != 2) {
     reason = "it is not sums of two products in two halves";
     return std::nullopt;
   }
-  std::optional<RowSpace> heads = rowsOfSegments(choices).space;
   // Which factor is the head's, rows say: cosines have none for a head.
   for (const Term &term : pieces[0].terms) {
     for (const Columns &head : term.factors) {
-      if (rowsOf(head.rows) != heads) {
+      if (head.isRepeated) {
         continue;
       }
       std::optional<Rotation> found = matchFrom(pieces, head, reason);
-      if (found && (rowsOf(found->cosine.columns.rows) == heads ||
-                    rowsOf(found->sine.columns.rows) == heads)) {
+      if (found && !(found->cosine.columns.isRepeated && found->sine.columns.isRepeated)) {
         reason = "heads of one row are turned by several angles";
         return std::nullopt;
       }
@@ -360,7 +367,7 @@ struct FuseRotaryPass : impl::FuseRotaryPassBase<FuseRotaryPass> {
     for (JoinRowsOp join : candidates) {
       std::string reason;
       std::optional<Rotation> rotation =
-          match(PieceReader(join.getChoices()).read(join.getInput()), join.getChoices(), reason);
+          match(PieceReader(join.getChoices()).read(join.getInput()), reason);
       if (!rotation) {
         reportDeclined(join.getLoc(), passNames::fuseRotary, "not fused: " + reason);
         continue;

@@ -107,6 +107,28 @@ func.func @angles_of_heads(%q: tensor<?x8xf32>, %cosine: tensor<?x4xf32>, %sine:
   return %r : tensor<?x8xf32>
 }
 
+// So may each head have if nothing says whose rows the cosines are.
+// CHECK-LABEL: func.func @angles_of_unknown_rows(
+// CHECK-NOT: transformer.rotate
+func.func @angles_of_unknown_rows(%q: tensor<?x8xf32>, %c: tensor<?x2xf32>, %sine: tensor<?x2xf32>, %rows: !transformer.segments) -> tensor<?x8xf32> {
+  %heads = transformer.choices %rows, 2
+  %h = transformer.split_rows %q to(%heads) : tensor<?x8xf32> -> tensor<?x4xf32>
+  %s = transformer.repeat %sine to(%heads) : tensor<?x2xf32>
+  %x = transformer.columns %h from 0 : tensor<?x4xf32> -> tensor<?x2xf32>
+  %y = transformer.columns %h from 2 : tensor<?x4xf32> -> tensor<?x2xf32>
+  %xc = transformer.multiply %x, %c : tensor<?x2xf32>
+  %ys = transformer.multiply %y, %s : tensor<?x2xf32>
+  %m = transformer.scale %ys, -1.0 : tensor<?x2xf32>
+  %near = transformer.add %xc, %m : tensor<?x2xf32>, tensor<?x2xf32>
+  %yc = transformer.multiply %y, %c : tensor<?x2xf32>
+  %xs = transformer.multiply %x, %s : tensor<?x2xf32>
+  %far = transformer.add %yc, %xs : tensor<?x2xf32>, tensor<?x2xf32>
+  %g = transformer.concat %near, %far : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x4xf32>
+  // expected-remark @below {{not fused: heads of one row are turned by several angles}}
+  %r = transformer.join_rows %g in(%heads) : tensor<?x4xf32> -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}
+
 // What follows the pairs is scaled; the other halves are no pairs.
 // CHECK-LABEL: func.func @others(
 // CHECK-NOT: transformer.rotate
