@@ -33,6 +33,7 @@ struct RotarySource {
   float base = 0;
   /// Columns of a head that turn.
   int64_t turned = 0;
+  int64_t absentOriginal = 0;
 
   /// A number above 0 of the parameters.
   Result<double> number(std::string_view key) const {
@@ -49,7 +50,9 @@ struct RotarySource {
   Result<int64_t> originalPositions() const {
     static constexpr std::string_view key = "original_max_position_embeddings";
     HEDDLE_ASSIGN(const int64_t inside, parameters->integerOr(key, 1, tableLimit, 0));
-    HEDDLE_ASSIGN(const int64_t outside, config.integerOr(key, 1, tableLimit, inside));
+    HEDDLE_ASSIGN(
+        const int64_t outside,
+        config.integerOr(key, 1, tableLimit, absentOriginal > 0 ? absentOriginal : inside));
     return outside > 0 ? Result<int64_t>(outside) : mostPositions();
   }
 };
@@ -236,6 +239,7 @@ static Status findParameters(RotarySource &source, const RotarySpelling &spellin
 static Result<RotarySource> readSource(const Config &config, int64_t headSize,
                                        const RotarySpelling &spelling) {
   RotarySource source{config, std::nullopt};
+  source.absentOriginal = spelling.absentOriginal;
   HEDDLE_TRY(findParameters(source, spelling));
   constexpr double least = 1e-6;
   HEDDLE_ASSIGN(double base,

@@ -43,6 +43,9 @@ struct RotarySpelling {
   std::string_view layers = {};
   /// Whether "rope_scaling" is about these layers.
   bool isScaled = true;
+  /// What stands for "original_max_position_embeddings" outside of the parameters in a family that
+  /// always has one there, and so ignores one inside; 0: a family that reads either.
+  int64_t absentOriginal = 0;
   /// Whether "su" and "yarn" mean "longrope", as first folders of Phi-3 do.
   bool hasOldNames = false;
 };

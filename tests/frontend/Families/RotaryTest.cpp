@@ -150,6 +150,26 @@ TEST(RotaryTest, EqualListsLimitNothing) {
   EXPECT_EQ(rotary->mostRows, 0);
 }
 
+/// Models of Phi-3 have a length outside of the parameters even where config.json has none.
+TEST(RotaryTest, AnOriginalLengthOutsideCounts) {
+  const auto readPhi = [](const std::string &outside, const std::string &inside) {
+    return read(fmt::format(R"({{"max_position_embeddings": 32768{}, "rope_scaling": {{
+        "type": "longrope", "short_factor": [1,1,1,1,1,1,1,1],
+        "long_factor": [1,1,1,1,1,1,1,2]{}}}}})",
+                            outside, inside),
+                {.absentOriginal = 4096, .hasOldNames = true});
+  };
+  const std::string key = R"(, "original_max_position_embeddings": )";
+  for (const std::string &inside : {std::string(), key + "2048"}) {
+    const Result<Rotary> absent = readPhi("", inside);
+    ASSERT_TRUE(absent.ok()) << absent.status().message();
+    EXPECT_EQ(absent->mostRows, 4096);
+    // The root of 1 + log 8 / log 4096.
+    EXPECT_NEAR(absent->factor, 1.118033988749895, 1e-12);
+    EXPECT_EQ(readPhi(key + "1024", inside)->mostRows, 1024);
+  }
+}
+
 struct RefusedRotary {
   const char *name;
   const char *text;
