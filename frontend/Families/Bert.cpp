@@ -331,15 +331,16 @@ Result<FamilyModel> buildBert(mlir::MLIRContext &context, const ModelSource &sou
                                    "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"}));
 }
 
-/// Positions count from after the padding's: rows of the position table up to it are unused.
-static Status readFirstPosition(const Config &config, Bert &bert) {
-  HEDDLE_ASSIGN(const int64_t padding, config.integerOr("pad_token_id", 0, tableLimit, 1));
+/// Positions count from after the padding's: rows of the position table up to it are unused. `name`
+/// stands for the padding in messages.
+static Status setFirstPosition(const Config &config, Bert &bert, int64_t padding,
+                               std::string_view name) {
   bert.firstPosition = padding + 1;
   if (bert.firstPosition >= bert.positions) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: \"max_position_embeddings\" is {}, expected more than {}, "
-                                    "the first position after \"pad_token_id\"",
-                                    config.where(), bert.positions, bert.firstPosition));
+                                    "the first position after {}",
+                                    config.where(), bert.positions, bert.firstPosition, name));
   }
   return {};
 }
@@ -351,7 +352,8 @@ static Result<FamilyModel> buildRobertaLike(mlir::MLIRContext &context, const Mo
   HEDDLE_ASSIGN(Bert bert, readBert(config));
   readSpelling(bert, source.checkpoint, "roberta");
   bert.head = robertaHead;
-  HEDDLE_TRY(readFirstPosition(config, bert));
+  HEDDLE_ASSIGN(const int64_t padding, config.integerOr("pad_token_id", 0, tableLimit, 1));
+  HEDDLE_TRY(setFirstPosition(config, bert, padding, "\"pad_token_id\""));
   return build(context, modelType, bert, source,
                {"embeddings.position_ids", "roberta.embeddings.position_ids", "lm_head.",
                 "classifier.", "qa_outputs."},
@@ -417,7 +419,8 @@ Result<FamilyModel> buildMpNet(mlir::MLIRContext &context, const ModelSource &so
   bert.names = mpNetNames;
   bert.head = robertaHead;
   bert.tokenTypes = 0;
-  HEDDLE_TRY(readFirstPosition(config, bert));
+  // Fixed in Transformers, whatever "pad_token_id" is.
+  HEDDLE_TRY(setFirstPosition(config, bert, 1, "the padding's"));
   // Transformers finds the bucket of a distance as if there were always 32.
   HEDDLE_ASSIGN(bert.buckets, config.integerOr("relative_attention_num_buckets", 32, 32, 32));
   readSpelling(bert, source.checkpoint, "mpnet");

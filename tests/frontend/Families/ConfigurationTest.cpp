@@ -223,6 +223,9 @@ static const ConfigurationCase refused[] = {
     {"ProblemOfLabels", "bert-tags", R"({"problem_type": "ranking"})",
      "config.json: \"problem_type\" is \"ranking\", expected one of regression, "
      "single_label_classification, multi_label_classification"},
+    {"PositionsOfMpNet", "mpnet-tiny", R"({"max_position_embeddings": 2})",
+     "config.json: \"max_position_embeddings\" is 2, expected more than 2, the first position "
+     "after the padding's"},
     {"PositionsOfRoberta", "roberta-tiny", R"({"max_position_embeddings": 2})",
      "config.json: \"max_position_embeddings\" is 2, expected more than 2, the first position "
      "after \"pad_token_id\""},
@@ -401,6 +404,7 @@ TEST(AcceptedValues, ReachTheProgram) {
       {"", "bert-tiny", R"({"num_attention_heads": 36})", "tensor<?x36x2xf32>"},
       {"", "distilbert-tiny", R"({"activation": "relu"})", "transformer.activate relu"},
       {"", "roberta-tiny", R"({"pad_token_id": 0})", "{offset = 1 : i64}"},
+      {"", "mpnet-tiny", R"({"pad_token_id": 0})", "{offset = 2 : i64}"},
       // Of every kind with scores.
       {"", "recurrent/gru-additive", R"({"attention": {"normaliser": "smooth"}})",
        "transformer.divide_by_sum"},
