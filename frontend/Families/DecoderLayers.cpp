@@ -51,7 +51,14 @@ Result<Windows> readWindows(const Config &config, int64_t layers, int64_t window
   Windows windows;
   if (!config.has(key)) {
     for (int64_t layer = 0; layer < layers; ++layer) {
-      windows.push_back(isLocal(layer) ? window : 0);
+      const bool hasWindow = isLocal(layer);
+      if (hasWindow && window == 0) {
+        return HEDDLE_ERROR(InvalidArgument,
+                            fmt::format("{}: \"sliding_window\" is {}, expected an integer, the "
+                                        "window of layer {}",
+                                        config.where(), config.describe("sliding_window"), layer));
+      }
+      windows.push_back(hasWindow ? window : 0);
     }
     return windows;
   }

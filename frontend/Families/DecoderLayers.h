@@ -48,7 +48,8 @@ using Windows = std::vector<int64_t>;
 /// "sliding_window": null means none, and a missing key means `absent`.
 Result<int64_t> readWindow(const Config &config, int64_t absent);
 
-/// Reads "layer_types"; `isLocal` says which layers have a window where that is absent.
+/// Reads "layer_types"; `isLocal` says which layers have a window where that is absent. Refuses a
+/// layer with a window if that is 0.
 Result<Windows> readWindows(const Config &config, int64_t layers, int64_t window,
                             const std::function<bool(int64_t layer)> &isLocal);
 

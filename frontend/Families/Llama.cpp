@@ -148,10 +148,12 @@ Result<FamilyModel> buildMistral(mlir::MLIRContext &context, const ModelSource &
 
 Status readQwenWindows(const Config &config, Llama &model) {
   HEDDLE_ASSIGN(const bool hasWindows, config.booleanOr("use_sliding_window", false));
-  HEDDLE_ASSIGN(const int64_t window, readWindow(config, 4096));
+  HEDDLE_ASSIGN(int64_t window, readWindow(config, 4096));
+  window = hasWindows ? window : 0;
   HEDDLE_ASSIGN(const int64_t first, config.integerOr("max_window_layers", 0, tableLimit, 28));
-  HEDDLE_ASSIGN(model.windows, readWindows(config, model.layers, hasWindows ? window : 0,
-                                           [&](int64_t layer) { return layer >= first; }));
+  HEDDLE_ASSIGN(model.windows, readWindows(config, model.layers, window, [&](int64_t layer) {
+                  return window > 0 && layer >= first;
+                }));
   return {};
 }
 

@@ -4,19 +4,21 @@
 /// others lack.
 #include "tests/frontend/Families/FamilyProgram.h"
 
+#include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 namespace heddle {
 
-/// The program of a folder under tests/oracles with a JSON object merged into its configuration;
-/// null removes a key.
-static Result<std::string> changed(const std::string &name, const std::string &change) {
+static nlohmann::json storedConfig(const std::string &name) {
+  std::ifstream file(HEDDLE_TEST_DATA "/oracles/" + name + "/config.json");
+  return nlohmann::json::parse(file, nullptr, false);
+}
+
+/// The program of a folder under tests/oracles with another configuration.
+static Result<std::string> programWith(const std::string &name, const nlohmann::json &values) {
   const std::string folder = HEDDLE_TEST_DATA "/oracles/" + name;
-  std::ifstream file(folder + "/config.json");
-  nlohmann::json values = nlohmann::json::parse(file, nullptr, false);
-  values.merge_patch(nlohmann::json::parse(change, nullptr, false));
   HEDDLE_ASSIGN(const Config config, Config::fromJson(values, "config.json"));
   HEDDLE_ASSIGN(const Checkpoint checkpoint, Checkpoint::open(folder));
   mlir::MLIRContext context;
@@ -28,6 +30,20 @@ static Result<std::string> changed(const std::string &name, const std::string &c
     text += "note: " + note + "\n";
   }
   return text;
+}
+
+/// The same with a JSON object merged into its own; null removes a key.
+static Result<std::string> changed(const std::string &name, const std::string &change) {
+  nlohmann::json values = storedConfig(name);
+  values.merge_patch(nlohmann::json::parse(change, nullptr, false));
+  return programWith(name, values);
+}
+
+/// The same with a JSON object in whose place a null stays one.
+static Result<std::string> updated(const std::string &name, const std::string &change) {
+  nlohmann::json values = storedConfig(name);
+  values.update(nlohmann::json::parse(change, nullptr, false));
+  return programWith(name, values);
 }
 
 /// How often a text is part of another.
@@ -250,6 +266,26 @@ TEST(DecoderOptions, AbsentIsNotNull) {
   ASSERT_TRUE(absent.ok());
   EXPECT_TRUE(contains(*absent, ", 5.000000e+01 : tensor<?x4x?xf32>"));
   EXPECT_FALSE(contains(program("gemma3-tiny"), "activate tanh"));
+}
+
+/// Layers of a kind that has windows need one; Qwen's have none where that is null.
+TEST(DecoderOptions, LocalLayersNeedAWindow) {
+  for (const char *name : {"gemma2-tiny", "gemma3-tiny"}) {
+    const Result<std::string> local =
+        updated(name, R"({"sliding_window": null, "layer_types": null})");
+    EXPECT_EQ(local.status().message(),
+              "config.json: \"sliding_window\" is null, expected an integer, the window of layer 0")
+        << name;
+  }
+  const Result<std::string> global =
+      updated("gemma3-tiny", R"({"sliding_window": null, "sliding_window_pattern": 1})");
+  ASSERT_TRUE(global.ok()) << global.status().message();
+  EXPECT_FALSE(contains(*global, "transformer.mask from"));
+  const Result<std::string> qwen =
+      updated("qwen2-tiny",
+              R"({"use_sliding_window": true, "sliding_window": null, "max_window_layers": 1})");
+  ASSERT_TRUE(qwen.ok()) << qwen.status().message();
+  EXPECT_EQ(*qwen, program("qwen2-tiny"));
 }
 
 } // namespace heddle
