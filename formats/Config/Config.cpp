@@ -73,6 +73,8 @@ bool Config::has(std::string_view key) const {
   return value != nullptr && !value->is_null();
 }
 
+bool Config::isPresent(std::string_view key) const { return peek(key) != nullptr; }
+
 std::vector<std::string> Config::keys() const {
   std::vector<std::string> result;
   for (const auto &[key, value] : values->items()) {

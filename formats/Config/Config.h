@@ -39,6 +39,8 @@ public:
   const std::string &where() const { return place; }
   /// Whether the key is present and not null.
   bool has(std::string_view key) const;
+  /// Whether the key is present, even as null. Does not count as reading.
+  bool isPresent(std::string_view key) const;
   /// Every key, sorted.
   std::vector<std::string> keys() const;
   /// The keys that the functions below were called with, present or not, sorted.

@@ -7,7 +7,6 @@
 #include "formats/Config/Config.h"
 #include "heddle/Limits.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace heddle {
@@ -21,9 +20,10 @@ Result<GroupedHeads> readGroupedHeads(const Config &config, int64_t width,
   // A head is a row of its own where it is turned.
   constexpr int64_t most = SplitSize::mostParts;
   HEDDLE_ASSIGN(found.heads, config.integer("num_attention_heads", 1, most));
+  static constexpr std::string_view keyHeads = "num_key_value_heads";
+  const bool hasDefault = absent.keyHeads > 0 && !config.isPresent(keyHeads);
   HEDDLE_ASSIGN(found.keyHeads,
-                config.integerOr("num_key_value_heads", 1, most,
-                                 absent.keyHeads > 0 ? absent.keyHeads : found.heads));
+                config.integerOr(keyHeads, 1, most, hasDefault ? absent.keyHeads : found.heads));
   if (found.heads % found.keyHeads != 0) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: \"num_key_value_heads\" is {}, expected a divisor of "
@@ -40,9 +40,7 @@ Result<GroupedHeads> readGroupedHeads(const Config &config, int64_t width,
 
 Result<int64_t> readWindow(const Config &config, int64_t absent) {
   static constexpr std::string_view key = "sliding_window";
-  const std::vector<std::string> present = config.keys();
-  const bool isPresent = std::binary_search(present.begin(), present.end(), key);
-  return config.integerOr(key, 1, tableLimit, isPresent ? 0 : absent);
+  return config.integerOr(key, 1, tableLimit, config.isPresent(key) ? 0 : absent);
 }
 
 Result<Windows> readWindows(const Config &config, int64_t layers, int64_t window,

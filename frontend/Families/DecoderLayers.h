@@ -32,7 +32,7 @@ struct GroupedHeads {
 };
 
 /// What a family has where config.json does not say it; 0: as many key heads as heads, and heads
-/// that are as wide as the model, together.
+/// that are as wide as the model, together. Null means as many key heads as heads in all families.
 struct AbsentHeads {
   int64_t keyHeads = 0;
   int64_t size = 0;

@@ -11,7 +11,6 @@
 #include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
 
-#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -130,10 +129,8 @@ static Result<Gemma> readGemma(const Config &config, double scoreCap, double log
   HEDDLE_ASSIGN(model.tied, config.booleanOr("tie_word_embeddings", true));
   HEDDLE_ASSIGN(model.scoreDivisor, config.numberOr("query_pre_attn_scalar", 1e-6, 1e9, 256));
   // Null switches a cap off; a missing key leaves it as it was published.
-  const std::vector<std::string> present = config.keys();
   const auto readCap = [&](const char *key, double absent) {
-    const bool isPresent = std::binary_search(present.begin(), present.end(), key);
-    return config.numberOr(key, 1e-6, 1e9, isPresent ? 0 : absent);
+    return config.numberOr(key, 1e-6, 1e9, config.isPresent(key) ? 0 : absent);
   };
   HEDDLE_ASSIGN(model.scoreCap, readCap("attn_logit_softcapping", scoreCap));
   HEDDLE_ASSIGN(model.logitCap, readCap("final_logit_softcapping", logitCap));

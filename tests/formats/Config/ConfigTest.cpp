@@ -36,6 +36,9 @@ TEST(ConfigTest, Values) {
   EXPECT_TRUE(config.has("act"));
   EXPECT_FALSE(config.has("nothing"));
   EXPECT_FALSE(config.has("absent"));
+  EXPECT_TRUE(config.isPresent("act"));
+  EXPECT_TRUE(config.isPresent("nothing"));
+  EXPECT_FALSE(config.isPresent("absent"));
   EXPECT_EQ(config.keys().size(), 11u);
   EXPECT_EQ(config.keys().front(), "act");
   EXPECT_EQ(config.where(), "config.json");

@@ -268,6 +268,23 @@ TEST(DecoderOptions, AbsentIsNotNull) {
   EXPECT_FALSE(contains(program("gemma3-tiny"), "activate tanh"));
 }
 
+/// Null means as many key heads as heads, of families that have a number without the key as well.
+TEST(DecoderOptions, NullIsAsManyKeyHeadsAsHeads) {
+  for (const char *name : {"mistral-tiny", "mixtral-tiny", "qwen2-tiny", "qwen3-tiny"}) {
+    const int64_t heads = storedConfig(name)["num_attention_heads"].get<int64_t>();
+    const Result<std::string> null = updated(name, R"({"num_key_value_heads": null})");
+    const Result<std::string> same =
+        changed(name, fmt::format(R"({{"num_key_value_heads": {}}})", heads));
+    ASSERT_TRUE(null.ok() && same.ok()) << name << ": " << null.status().message();
+    EXPECT_EQ(*null, *same) << name;
+    EXPECT_NE(*null, program(name)) << name;
+  }
+  const Result<std::string> absent = changed("mistral-tiny", R"({"num_key_value_heads": null,
+      "num_attention_heads": 24})");
+  ASSERT_TRUE(absent.ok()) << absent.status().message();
+  EXPECT_TRUE(contains(*absent, "transformer.choices %arg1, 8"));
+}
+
 /// Layers of a kind that has windows need one; Qwen's have none where that is null.
 TEST(DecoderOptions, LocalLayersNeedAWindow) {
   for (const char *name : {"gemma2-tiny", "gemma3-tiny"}) {
