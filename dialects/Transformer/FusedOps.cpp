@@ -374,9 +374,6 @@ LogicalResult GroupedLinearOp::verifySymbolUses(SymbolTableCollection &symbolTab
                          symbolTable);
 }
 
-// --- costs -----------------------------------------------------------------------------------
-
-// Of rows that see a bounded number of keys, however long the sequence, the keys are counted too.
 LogicalResult RotateOp::verify() {
   // C1
   int64_t heads = getHeadsAttr().getInt(), width = getType().getDimSize(1);
@@ -392,6 +389,9 @@ LogicalResult RotateOp::verify() {
   return success();
 }
 
+// --- costs -----------------------------------------------------------------------------------
+
+// Of rows that see a bounded number of keys, however long the sequence, the keys are counted too.
 static OperationFlops ofVisibleKeys(VisibilityAttr visibility, int64_t flops) {
   std::optional<int64_t> keys = visibility.getValue().span(1);
   return keys ? OperationFlops{.perRow = *keys * flops} : OperationFlops{.perRowAndKey = flops};

@@ -45,7 +45,8 @@ static constexpr std::string_view sharedNeutralKeys[] = {
     "remove_invalid_values", "repetition_penalty", "suppress_tokens", "temperature",
     "tf_legacy_loss", "top_k", "top_p", "typical_p"};
 
-/// Keys of some Transformers models for mathematics that no family here implements.
+/// Keys for mathematics that only some families implement, or none. Refused unless the family reads
+/// them.
 static const std::vector<FixedKey> &sharedFixedKeys() {
   static const std::vector<FixedKey> keys = {
       {"add_cross_attention", {"false"}},

@@ -41,8 +41,8 @@ class PairScorer {
 public:
   static Result<PairScorer> create(const RerankOptions &options);
 
-  /// Scores the texts of a block, in order: NaN for those that cannot be used. Ends early when the
-  /// run is over; `texts` loses the others.
+  /// Scores the texts of a block, in order; 0 for those that cannot be used, whose status says
+  /// why. Ends early when the run is over; `texts` loses the others.
   Result<std::vector<float>> score(std::vector<Text> &texts, LineErrors &errors);
 
 private:
