@@ -16,13 +16,14 @@ namespace heddle {
 /// Receives parse events. After one returns false, `failure` says why.
 template <typename Json> class TreeBuilder {
 public:
-  TreeBuilder(std::string_view text, std::string_view where) : text(text), where(where) {}
+  TreeBuilder(std::string_view text, std::string_view where, LongIntegers integers)
+      : text(text), where(where), integers(integers) {}
 
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
   bool number_integer(typename Json::number_integer_t value) { return add(value); }
   bool number_unsigned(typename Json::number_unsigned_t value) { return add(value); }
-  bool number_float(typename Json::number_float_t value, const std::string &) { return add(value); }
+  bool number_float(typename Json::number_float_t value, const std::string &spelling);
   bool string(std::string &value) { return add(std::move(value)); }
   // Only the binary formats have it.
   bool binary(typename Json::binary_t &) { return false; }
@@ -57,6 +58,7 @@ private:
   static constexpr bool ordered = std::is_same_v<Json, nlohmann::ordered_json>;
   std::string_view text;
   std::string_view where;
+  LongIntegers integers;
   // The open containers. A pointer stays valid: its parent does not grow while it is open.
   std::vector<Json *> containers;
   // Where the value of the last key goes.
@@ -88,6 +90,18 @@ template <typename Json> bool TreeBuilder<Json>::open(Json container) {
   }
   containers.push_back(place(std::move(container)));
   return true;
+}
+
+/// A number with a fraction or an exponent, or an integer that needs more than 64 bits.
+template <typename Json>
+bool TreeBuilder<Json>::number_float(typename Json::number_float_t value,
+                                     const std::string &spelling) {
+  if (integers == LongIntegers::Refuse && spelling.find_first_of(".eE") == std::string::npos) {
+    failure = HEDDLE_ERROR(InvalidArgument, fmt::format("{}: integer {} needs more than 64 bits",
+                                                        where, quote(spelling, 40)));
+    return false;
+  }
+  return add(value);
 }
 
 template <typename Json> bool TreeBuilder<Json>::key(std::string &name) {
@@ -136,11 +150,13 @@ bool TreeBuilder<Json>::parse_error(size_t position, const std::string &,
   return false;
 }
 
-template <typename Json> static Result<Json> parse(std::string_view text, std::string_view where) {
+template <typename Json>
+static Result<Json> parse(std::string_view text, std::string_view where,
+                          LongIntegers integers = LongIntegers::Round) {
   if (const std::string problem = describeInvalidUtf8(text); !problem.empty()) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {}", where, problem));
   }
-  TreeBuilder<Json> builder(text, where);
+  TreeBuilder<Json> builder(text, where, integers);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
     return builder.failure;
   }
@@ -174,8 +190,9 @@ Result<nlohmann::json> parseJson(std::string_view text, std::string_view where) 
   return parse<nlohmann::json>(text, where);
 }
 
-Result<nlohmann::ordered_json> parseOrderedJson(std::string_view text, std::string_view where) {
-  return parse<nlohmann::ordered_json>(text, where);
+Result<nlohmann::ordered_json> parseOrderedJson(std::string_view text, std::string_view where,
+                                                LongIntegers integers) {
+  return parse<nlohmann::ordered_json>(text, where, integers);
 }
 
 Result<nlohmann::json> readJsonFile(const std::string &path) {

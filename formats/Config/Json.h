@@ -8,6 +8,7 @@
 
 #include "heddle/Status.h"
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -22,9 +23,13 @@ inline constexpr size_t jsonFileLimit = size_t(512) << 20;
 /// Parses `text`; `where` (a path, or a path and a place in it) begins every message.
 Result<nlohmann::json> parseJson(std::string_view text, std::string_view where);
 
+/// What becomes of integers that need more than 64 bits: the nearest floats, or an error.
+enum class LongIntegers : uint8_t { Round, Refuse };
+
 /// As parseJson(), but keeps the keys of every object in the order of the text. Looking up a key
 /// takes linear time, so iterate over large objects instead.
-Result<nlohmann::ordered_json> parseOrderedJson(std::string_view text, std::string_view where);
+Result<nlohmann::ordered_json> parseOrderedJson(std::string_view text, std::string_view where,
+                                                LongIntegers integers = LongIntegers::Round);
 
 /// Parses a file.
 Result<nlohmann::json> readJsonFile(const std::string &path);

@@ -141,11 +141,6 @@ Result<Value> valueOf(const nlohmann::ordered_json &json) {
     }
     return Value(json.get<int64_t>());
   case Type::number_float:
-    // The reader makes floats of longer integers, which Python keeps.
-    if (std::abs(json.get<double>()) >= 0x1p63) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("number {} is beyond 64 bits", json.get<double>()));
-    }
     return Value(json.get<double>());
   case Type::string:
     return Value(json.get_ref<const std::string &>());

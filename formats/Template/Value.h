@@ -158,8 +158,8 @@ struct ViewObject : Object {
 /// Python: no chat template needs them.
 bool isHashable(const Value &value);
 
-/// The value of a JSON text, whose depth is bounded by its reader. Numbers beyond 64 bits are an
-/// error.
+/// The value of a JSON text, whose depth is bounded by its reader. Integers beyond 64 bits are an
+/// error, as far as the reader did not make floats of them (LongIntegers, formats/Config/Json.h).
 Result<Value> valueOf(const nlohmann::ordered_json &json);
 
 /// What messages call a value: "a string", "none", "an undefined value".

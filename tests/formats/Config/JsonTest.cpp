@@ -33,6 +33,17 @@ TEST(JsonTest, OrderIsKept) {
   EXPECT_EQ(value->dump(), R"({"z":1,"a":{"y":2,"b":[{"q":1,"c":2}]}})");
 }
 
+TEST(JsonTest, LongIntegersBecomeFloatsOrAreRefused) {
+  const std::string text = R"({"a":[18446744073709551615,-9223372036854775808,1e300,2.5E19]})";
+  EXPECT_TRUE(parseOrderedJson(text, "x.json", LongIntegers::Refuse).ok());
+  for (const std::string digits : {"18446744073709551616", "-9223372036854775809"}) {
+    EXPECT_TRUE(parseOrderedJson(digits, "x.json")->is_number_float());
+    EXPECT_EQ(
+        parseOrderedJson("[" + digits + "]", "x.json", LongIntegers::Refuse).status().message(),
+        "x.json: integer \"" + digits + "\" needs more than 64 bits");
+  }
+}
+
 TEST(JsonTest, SyntaxErrors) {
   EXPECT_EQ(messageOf(""), R"(x.json: not JSON at byte 1, near "")");
   EXPECT_EQ(messageOf("{\"a\" 1}"), R"(x.json: not JSON at byte 6, near "{\"a\" 1}")");

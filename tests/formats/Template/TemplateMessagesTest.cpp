@@ -4,6 +4,9 @@
 /// its place.
 #include "formats/Template/Template.h"
 
+#include "formats/Config/Json.h"
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -161,8 +164,34 @@ TEST(TemplateRender, variablesAreAnObjectOfNumbersThatFit) {
             "variables of a template that are no object");
   EXPECT_EQ(parsed->render({{"n", UINT64_MAX}}).status().message(),
             "\"n\": number 18446744073709551615 is beyond 64 bits");
-  EXPECT_EQ(parsed->render({{"n", 1e300}}).status().message(),
-            "\"n\": number 1e+300 is beyond 64 bits");
+}
+
+/// As repr() of Python writes them.
+TEST(TemplateRender, floatsOfAnySizeAreThoseOfPython) {
+  const Result<Template> parsed = Template::parse("{{ n }}|{{ n | tojson }}");
+  ASSERT_TRUE(parsed.ok());
+  const std::pair<const char *, const char *> floats[] = {
+      {"1e308", "1e+308"},
+      {"1E+22", "1e+22"},
+      {"-1.5e300", "-1.5e+300"},
+      {"9223372036854775808.0", "9.223372036854776e+18"},
+      {"1e16", "1e+16"},
+      {"123456789012345678.5", "1.2345678901234568e+17"},
+      {"1e-7", "1e-07"},
+      {"0.0001", "0.0001"},
+      {"-0.0", "-0.0"},
+      {"1e15", "1000000000000000.0"},
+      {"2.0", "2.0"},
+      {"5e-324", "5e-324"},
+      {"1.7976931348623157e308", "1.7976931348623157e+308"}};
+  for (const auto &[spelling, expected] : floats) {
+    const auto variables =
+        parseOrderedJson(fmt::format("{{\"n\":{}}}", spelling), "x", LongIntegers::Refuse);
+    ASSERT_TRUE(variables.ok()) << variables.status().message();
+    const Result<std::string> rendered = parsed->render(*variables);
+    ASSERT_TRUE(rendered.ok()) << rendered.status().message();
+    EXPECT_EQ(*rendered, fmt::format("{0}|{0}", expected));
+  }
 }
 
 TEST(TemplateRender, timeIsThatOfTheOptions) {
