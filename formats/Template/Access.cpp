@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attributes and items by the rules of Jinja, which tries the other when one is not there.
+/// Attributes and items. As in Jinja, a.b means the item if there is no such attribute, and a['b']
+/// the attribute if there is no such item.
 #include "formats/Template/Access.h"
 
 #include "base/Utf8.h"
@@ -100,7 +101,7 @@ static std::optional<Value> ownAttribute(const Value &value, std::string_view na
 }
 
 Result<Value> attributeOf(Budget &budget, const Value &value, std::string_view name) {
-  HEDDLE_TRY(budget.charge(1));
+  HEDDLE_TRY(budget.chargeBytes(name.size()));
   if (value.is(Kind::Undefined)) {
     return undefinedError(value);
   }
@@ -112,7 +113,7 @@ Result<Value> attributeOf(Budget &budget, const Value &value, std::string_view n
 }
 
 Result<Value> itemOf(Budget &budget, const Value &value, const Value &key) {
-  HEDDLE_TRY(budget.charge(1));
+  HEDDLE_TRY(key.is(Kind::String) ? chargeKey(budget, key) : budget.charge(1));
   HEDDLE_ASSIGN(const std::optional<Value> found, findItem(budget, value, key));
   if (found) {
     return *found;
@@ -135,6 +136,7 @@ Result<Value> pathOf(Budget &budget, Value value, const Value &path) {
   if (!path.is(Kind::String)) {
     return itemOf(budget, value, path);
   }
+  HEDDLE_TRY(budget.charge(path.text().size() / 4 + 1));
   for (const std::string_view part : splitAt(path.text(), ".", SIZE_MAX, false)) {
     int64_t index = 0;
     const auto read = std::from_chars(part.data(), part.data() + part.size(), index);

@@ -14,6 +14,10 @@
 
 namespace heddle::chat {
 
+/// The steps of a value that takes memory of its own, such as one character of a text that becomes
+/// a list: with its place in the list, and while the list grows, about 150 bytes.
+inline constexpr uint64_t stepsOfValue = 12;
+
 class Budget {
 public:
   explicit Budget(const RenderOptions &options) : options(options), steps(options.steps) {}

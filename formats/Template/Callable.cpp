@@ -68,7 +68,8 @@ Status checkArguments(const Callable &callable, size_t positional,
 
 Result<Value> callFunction(Budget &budget, const Callable &callable, const Value *first,
                            GivenArguments arguments) {
-  HEDDLE_TRY(budget.charge(1));
+  // Each name is compared with the others.
+  HEDDLE_TRY(budget.charge(1 + arguments.named.size() * arguments.named.size()));
   if (callable.function == nullptr) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{} {}", quote(callable.name), callable.refusal));

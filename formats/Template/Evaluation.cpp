@@ -69,8 +69,9 @@ Result<Value> Renderer::compute(const Expression &expression, Scope &scope) {
 }
 
 Result<Value> Renderer::variable(const Expression &expression, Scope &scope) {
-  if (const Value *const found = scope.find(expression.name)) {
-    return *found;
+  HEDDLE_ASSIGN(const Value *const local, scope.find(expression.name, budget));
+  if (local != nullptr) {
+    return *local;
   }
   if (const auto found = variables.find(expression.name); found != variables.end()) {
     return found->second;
@@ -176,8 +177,6 @@ Result<GivenArguments> Renderer::argumentsOf(const ArgumentList &list, Scope &sc
       HEDDLE_TRY(budget.chargeBytes(key.text().size()));
       given.named.emplace_back(key.text(), item);
     }
-    // Each name is compared with the others.
-    HEDDLE_TRY(budget.charge(given.named.size() * given.named.size()));
   }
   return given;
 }
@@ -232,6 +231,8 @@ Status Renderer::bindMacro(const MacroDefinition &macro, GivenArguments argument
   }
   auto namedRest = std::make_shared<DictObject>();
   Value caller = Value::undefined("\"caller\" is undefined: the macro is not called by a block");
+  // Each name is compared with those of the parameters.
+  HEDDLE_TRY(budget.charge(arguments.named.size() * (macro.parameters.size() / 16 + 1)));
   std::vector<bool> given(macro.parameters.size());
   std::fill_n(given.begin(), std::min(given.size(), arguments.positional.size()), true);
   for (const auto &[name, value] : arguments.named) {
@@ -267,6 +268,7 @@ Status Renderer::bindMacro(const MacroDefinition &macro, GivenArguments argument
   }
   for (size_t i = 0; i < given.size(); ++i) {
     const MacroParameter &parameter = macro.parameters[i];
+    HEDDLE_TRY(budget.charge(given[i] ? 1 : stepsOfValue));
     if (!given[i] && parameter.absent) {
       HEDDLE_ASSIGN(Value value, evaluate(*parameter.absent, scope));
       scope.set(parameter.name, std::move(value));

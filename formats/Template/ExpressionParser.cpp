@@ -408,6 +408,9 @@ Status Parser::parseArgument(ArgumentList &arguments) {
     arguments.positional.push_back(std::move(value));
     return {};
   }
+  if (arguments.named.size() == namesLimit) {
+    return failureAt(place, fmt::format("a call of more than {} arguments with names", namesLimit));
+  }
   std::string name = take().text;
   take();
   HEDDLE_ASSIGN(ExpressionPtr value, parseExpression());

@@ -353,6 +353,7 @@ Result<Value> PercentFormat::run() {
 }
 
 Result<Value> formatPercent(Budget &budget, std::string_view text, const Value &values) {
+  HEDDLE_TRY(budget.chargeBytes(text.size()));
   return PercentFormat(budget, text, values).run();
 }
 
@@ -476,6 +477,7 @@ Result<Value> BraceFormat::valueOf(std::string_view name) {
   const bool isNumber =
       base.empty() || (read.ec == std::errc() && read.ptr == base.data() + base.size());
   if (!isNumber) {
+    HEDDLE_TRY(out.costs().charge(named.size()));
     for (const auto &[key, value] : named) {
       if (key == base) {
         return memberOf(value, path);
@@ -537,6 +539,7 @@ Status BraceFormat::run(std::string_view text, int depth) {
   if (depth > 1) {
     return HEDDLE_ERROR(InvalidArgument, "a format nests places more than twice");
   }
+  HEDDLE_TRY(out.costs().chargeBytes(text.size()));
   while (!text.empty()) {
     const size_t found = text.find_first_of("{}");
     HEDDLE_TRY(out.add(text.substr(0, found)));

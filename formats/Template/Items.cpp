@@ -25,7 +25,7 @@ Result<std::vector<Value>> itemsOf(Budget &budget, const Value &value) {
     return std::exchange(iterator.taken, true) ? items : value.items();
   }
   case Kind::String:
-    HEDDLE_TRY(budget.charge(2 * value.text().size()));
+    HEDDLE_TRY(budget.charge(stepsOfValue * value.text().size()));
     for (const std::string_view character : charactersOf(value.text())) {
       items.emplace_back(std::string(character));
     }
@@ -37,7 +37,7 @@ Result<std::vector<Value>> itemsOf(Budget &budget, const Value &value) {
     }
     break;
   case Kind::View:
-    HEDDLE_TRY(budget.charge(4 * value.view().dict.dict().entries.size()));
+    HEDDLE_TRY(budget.charge(stepsOfValue * value.view().dict.dict().entries.size()));
     for (size_t i = 0; i < value.view().dict.dict().entries.size(); ++i) {
       items.push_back(value.view().at(i));
     }

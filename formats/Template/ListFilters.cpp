@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Filters that take and give several values. What Jinja computes item by item as it is read is
-/// computed at once here, and can be read once as well.
+/// Filters that read or make lists. Jinja computes the items of some results one by one as they are
+/// read. Here all are computed at once, but such a result can be read only once, too.
 #include "formats/Template/Access.h"
 #include "formats/Template/Callable.h"
 
@@ -52,8 +52,13 @@ static Result<Value> attributeAt(const BoundCall &call, const Value &item, size_
   return call.hasValue(index) ? pathOf(call.budget, item, call[index]) : Result<Value>(item);
 }
 
-static Value withoutCase(Value value) {
-  return value.is(Kind::String) ? Value(lowerCase(value.text())) : value;
+/// A text in lower case; other values as they are.
+static Result<Value> withoutCase(const BoundCall &call, const Value &value) {
+  if (!value.is(Kind::String)) {
+    return value;
+  }
+  HEDDLE_TRY(call.budget.charge(stepsOfValue));
+  return call.budget.text(lowerCase(value.text()));
 }
 
 static Result<Value> join(const BoundCall &call) {
@@ -91,6 +96,7 @@ static Result<Value> mapItems(const BoundCall &call) {
   std::vector<Value> results;
   for (const Value &item : items) {
     if (filter != nullptr) {
+      HEDDLE_TRY(call.budget.charge(call.rest.size() + call.namedRest.size()));
       GivenArguments rest{{call.rest.begin() + 1, call.rest.end()}, call.namedRest};
       HEDDLE_ASSIGN(Value result, callFunction(call.budget, *filter, &item, std::move(rest)));
       results.push_back(std::move(result));
@@ -128,6 +134,7 @@ static Result<Value> chooseItems(const BoundCall &call, bool byAttribute, bool w
     bool holds = isTrue(subject);
     if (test != nullptr) {
       const auto from = call.rest.begin() + static_cast<std::ptrdiff_t>(before) + 1;
+      HEDDLE_TRY(call.budget.charge(call.rest.size() + call.namedRest.size()));
       GivenArguments rest{{from, call.rest.end()}, call.namedRest};
       HEDDLE_ASSIGN(const Value answer,
                     callFunction(call.budget, *test, &subject, std::move(rest)));
@@ -164,7 +171,8 @@ static Result<std::vector<Keyed>> keyedItems(const BoundCall &call, std::vector<
   std::vector<Keyed> keyed;
   for (Value &item : items) {
     HEDDLE_ASSIGN(const Value found, attributeAt(call, item, path));
-    keyed.push_back({withCase ? found : withoutCase(found), std::move(item)});
+    HEDDLE_ASSIGN(Value key, withCase ? Result<Value>(found) : withoutCase(call, found));
+    keyed.push_back({std::move(key), std::move(item)});
   }
   return keyed;
 }
@@ -174,6 +182,7 @@ static Result<std::vector<Keyed>> keyedItems(const BoundCall &call, std::vector<
 static Result<std::vector<Keyed>> sortKeyedItems(const BoundCall &call, std::vector<Value> items) {
   std::vector<Value> paths;
   if (call.hasValue(3) && call[3].is(Kind::String)) {
+    HEDDLE_TRY(call.budget.charge(stepsOfValue * call[3].text().size()));
     for (const std::string_view each : splitAt(call[3].text(), ",", SIZE_MAX, false)) {
       paths.emplace_back(std::string(each));
     }
@@ -188,7 +197,7 @@ static Result<std::vector<Keyed>> sortKeyedItems(const BoundCall &call, std::vec
       HEDDLE_ASSIGN(keys[i], pathOf(call.budget, item, paths[i]));
     }
     for (Value &key : keys) {
-      key = call.truthOr(2, false) ? key : withoutCase(key);
+      HEDDLE_ASSIGN(key, call.truthOr(2, false) ? Result<Value>(key) : withoutCase(call, key));
     }
     HEDDLE_ASSIGN(Value key, call.budget.list(std::move(keys)));
     keyed.push_back({std::move(key), std::move(item)});
@@ -234,7 +243,9 @@ static Result<Value> dictSort(const BoundCall &call) {
   for (const auto &[key, value] : call[0].dict().entries) {
     const Value &chosen = by == "key" ? key : value;
     HEDDLE_ASSIGN(Value pair, call.budget.tuple({key, value}));
-    keyed.push_back({call.truthOr(1, false) ? chosen : withoutCase(chosen), std::move(pair)});
+    HEDDLE_ASSIGN(Value sortKey,
+                  call.truthOr(1, false) ? Result<Value>(chosen) : withoutCase(call, chosen));
+    keyed.push_back({std::move(sortKey), std::move(pair)});
   }
   HEDDLE_ASSIGN(std::vector<Value> ordered, sorted(call, std::move(keyed), call.truthOr(3, false)));
   return call.budget.list(std::move(ordered));
@@ -304,7 +315,8 @@ static Result<Value> groupBy(const BoundCall &call) {
     HEDDLE_ASSIGN(Value key, pathOf(call.budget, item, call[1]));
     key = key.is(Kind::Undefined) && call.hasValue(2) ? call[2] : key;
     HEDDLE_ASSIGN(Value pair, call.budget.tuple({key, item}));
-    keyed.push_back({withCase ? key : withoutCase(key), std::move(pair)});
+    HEDDLE_ASSIGN(key, withCase ? Result<Value>(key) : withoutCase(call, key));
+    keyed.push_back({std::move(key), std::move(pair)});
   }
   HEDDLE_TRY(sortBy(call.budget, keyed, [](const Keyed &each) { return each.key; }));
   std::vector<Value> groups;
@@ -402,6 +414,7 @@ static Result<Value> items(const BoundCall &call) {
     return call.unexpected(0, "a dict");
   }
   std::vector<Value> pairs;
+  HEDDLE_TRY(call.budget.charge(stepsOfValue * call[0].dict().entries.size()));
   for (const auto &[key, value] : call[0].dict().entries) {
     HEDDLE_ASSIGN(Value pair, call.budget.tuple({key, value}));
     pairs.push_back(std::move(pair));

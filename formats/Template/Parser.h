@@ -21,6 +21,10 @@ namespace heddle::chat {
 inline constexpr int nestingLimit = 100;
 inline constexpr uint32_t treeDepthLimit = 400;
 
+/// How many parameters a macro may have, and how many arguments with names a call: each name is
+/// compared with the others.
+inline constexpr size_t namesLimit = 256;
+
 class Parser {
 public:
   explicit Parser(std::vector<Token> tokens) : tokens(std::move(tokens)) {}

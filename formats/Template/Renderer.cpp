@@ -19,25 +19,18 @@ static constexpr uint64_t scopeSteps = 20;
 /// megabytes has room for.
 static constexpr int runDepthLimit = 600;
 
-const Value *Scope::find(std::string_view name) const {
+Result<const Value *> Scope::find(std::string_view name, Budget &budget) const {
   for (const Scope *scope = this; scope != nullptr; scope = scope->parent) {
-    for (const auto &[each, value] : scope->variables) {
-      if (each == name) {
-        return &value;
-      }
+    HEDDLE_TRY(budget.charge(1));
+    if (const auto found = scope->variables.find(name); found != scope->variables.end()) {
+      return &found->second;
     }
   }
   return nullptr;
 }
 
 void Scope::set(std::string_view name, Value value) {
-  for (auto &[each, old] : variables) {
-    if (each == name) {
-      old = std::move(value);
-      return;
-    }
-  }
-  variables.emplace_back(name, std::move(value));
+  variables.insert_or_assign(name, std::move(value));
 }
 
 void Scope::capture() {
@@ -50,8 +43,9 @@ Status Renderer::leave(std::unique_ptr<Scope> scope) {
   if (!scope->isCaptured()) {
     return {};
   }
+  HEDDLE_TRY(budget.charge(scopeSteps + stepsOfValue * scope->size()));
   keptScopes.push_back(std::move(scope));
-  return budget.charge(scopeSteps);
+  return {};
 }
 
 Status Renderer::placed(Status failure, Place place) {
@@ -151,7 +145,7 @@ Result<Renderer::Flow> Renderer::runStatement(const Statement &statement, Scope 
 
 Status Renderer::assign(const Target &target, const Value &value, Scope &scope) {
   if (!target.attribute.empty()) {
-    const Value *const found = scope.find(target.names[0]);
+    HEDDLE_ASSIGN(const Value *const found, scope.find(target.names[0], budget));
     if (found == nullptr || !found->is(Kind::Namespace)) {
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("{} is no namespace, so its attributes cannot be set",

@@ -13,7 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 namespace heddle::chat {
@@ -23,15 +23,18 @@ class Scope {
 public:
   explicit Scope(Scope *parent) : parent(parent) {}
 
-  const Value *find(std::string_view name) const;
+  /// Null if neither this scope nor one around it has the name. Each scope that is searched is
+  /// charged.
+  Result<const Value *> find(std::string_view name, Budget &budget) const;
   void set(std::string_view name, Value value);
   /// Marks this scope and those around it as those of a macro, which may be called later.
   void capture();
   bool isCaptured() const { return captured; }
+  size_t size() const { return variables.size(); }
 
 private:
   Scope *parent;
-  std::vector<std::pair<std::string_view, Value>> variables;
+  std::unordered_map<std::string_view, Value> variables;
   bool captured = false;
 };
 

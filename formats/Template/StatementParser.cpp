@@ -357,6 +357,9 @@ Status Parser::parseParameters(MacroDefinition &macro) {
     const bool isRepeated =
         std::any_of(macro.parameters.begin(), macro.parameters.end(),
                     [&](const MacroParameter &each) { return each.name == parameter.name; });
+    if (macro.parameters.size() == namesLimit) {
+      return failureAt(place, fmt::format("a macro of more than {} parameters", namesLimit));
+    }
     if (isRepeated) {
       return failureAt(place, fmt::format("parameter {} appears twice", quote(parameter.name)));
     }

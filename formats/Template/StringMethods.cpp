@@ -40,11 +40,15 @@ static bool isAlphanumeric(int32_t code) { return isLetter(code) || isNumber(cod
 
 static Result<Value> isAscii(const BoundCall &call) {
   const std::string &text = selfOf(call);
+  HEDDLE_TRY(call.budget.chargeBytes(text.size()));
   return Value(std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; }));
 }
 
-static Result<Value> isUpperText(const BoundCall &call) { return Value(isUpperCase(selfOf(call))); }
-static Result<Value> isLowerText(const BoundCall &call) { return Value(isLowerCase(selfOf(call))); }
+/// A method that asks something of the whole text.
+template <auto holds> static Result<Value> holdsForText(const BoundCall &call) {
+  HEDDLE_TRY(call.budget.chargeBytes(selfOf(call).size()));
+  return Value(holds(selfOf(call)));
+}
 
 static std::string swapCase(std::string_view text) {
   std::string out;
@@ -58,6 +62,7 @@ static std::string swapCase(std::string_view text) {
 
 template <bool fromBegin, bool fromEnd> static Result<Value> strip(const BoundCall &call) {
   std::optional<std::string_view> set;
+  HEDDLE_TRY(call.budget.chargeBytes(selfOf(call).size()));
   if (call.hasValue(1)) {
     HEDDLE_ASSIGN(set, call.text(1));
     HEDDLE_TRY(chargeSet(call.budget, selfOf(call), *set));
@@ -98,6 +103,7 @@ template <bool atEnd> static Result<Value> hasEnd(const BoundCall &call) {
     if (!end.is(Kind::String)) {
       return call.unexpected(1, "a string or a tuple of strings");
     }
+    HEDDLE_TRY(call.budget.chargeBytes(end.text().size()));
     if (part && (atEnd ? part->ends_with(end.text()) : part->starts_with(end.text()))) {
       return Value(true);
     }
@@ -108,6 +114,7 @@ template <bool atEnd> static Result<Value> hasEnd(const BoundCall &call) {
 template <bool atEnd> static Result<Value> removeEnd(const BoundCall &call) {
   HEDDLE_ASSIGN(const std::string_view end, call.text(1));
   std::string_view text = selfOf(call);
+  HEDDLE_TRY(call.budget.chargeBytes(end.size()));
   if (atEnd ? text.ends_with(end) : text.starts_with(end)) {
     text = atEnd ? text.substr(0, text.size() - end.size()) : text.substr(end.size());
   }
@@ -159,7 +166,7 @@ static Result<Value> countText(const BoundCall &call) {
 // --- pieces ----------------------------------------------------------------------------------
 
 static Result<Value> listOf(const BoundCall &call, const std::vector<std::string_view> &pieces) {
-  HEDDLE_TRY(call.budget.charge(4 * pieces.size()));
+  HEDDLE_TRY(call.budget.charge(stepsOfValue * pieces.size()));
   std::vector<Value> items;
   for (const std::string_view piece : pieces) {
     items.emplace_back(std::string(piece));
@@ -296,12 +303,12 @@ std::span<const Callable> stringMethods() {
       {"isdecimal", {"-s"}, 1, holdsForAll<isDecimalDigit>},
       {"isdigit", {"-s"}, 1, nullptr, true, true, no},
       {"isidentifier", {"-s"}, 1, nullptr, true, true, no},
-      {"islower", {"-s"}, 1, isLowerText},
+      {"islower", {"-s"}, 1, holdsForText<isLowerCase>},
       {"isnumeric", {"-s"}, 1, nullptr, true, true, no},
       {"isprintable", {"-s"}, 1, nullptr, true, true, no},
       {"isspace", {"-s"}, 1, holdsForAll<isSpace>},
       {"istitle", {"-s"}, 1, nullptr, true, true, no},
-      {"isupper", {"-s"}, 1, isUpperText},
+      {"isupper", {"-s"}, 1, holdsForText<isUpperCase>},
       {"join", {"-s", "-iterable"}, 2, joinItems},
       {"ljust", {"-s", "-width", "-fill"}, 2, pad<-1>},
       {"lower", {"-s"}, 1, changed<lowerCase>},

@@ -25,8 +25,9 @@ inline constexpr size_t templateLimit = size_t(1) << 20;
 struct RenderOptions {
   /// What strftime_now() says; unset: the local time.
   std::optional<std::tm> now = {};
-  /// A step is an expression or statement, an item of a list that is made or read, or 16 bytes of a
-  /// text.
+  /// A step is an expression or statement, a scope in which a variable is looked for, an item of a
+  /// list that is made or read, or 16 bytes of a text. New values that take memory of their own,
+  /// such as the characters of a text that becomes a list, are several steps each.
   uint64_t steps = 20'000'000;
   /// The longest prompt, and the longest text on the way, in bytes.
   size_t bytes = size_t(16) << 20;

@@ -97,6 +97,7 @@ static Result<Value> toReal(const BoundCall &call) {
     return undefinedError(call[0]);
   }
   if (call[0].is(Kind::String)) {
+    HEDDLE_TRY(call.budget.chargeBytes(call[0].text().size()));
     std::string text(strip(call[0].text()));
     std::string_view digits = text;
     digits.remove_prefix(digits.starts_with('+') ? 1 : 0);
@@ -143,6 +144,7 @@ static Result<Value> toInteger(const BoundCall &call) {
   }
   double real = call[0].is(Kind::Real) ? call[0].real() : NAN;
   if (call[0].is(Kind::String)) {
+    HEDDLE_TRY(call.budget.chargeBytes(call[0].text().size()));
     if (const std::optional<int64_t> value = parseInteger(call[0].text(), base)) {
       return Value(*value);
     }
@@ -181,6 +183,7 @@ static Result<Value> percentFormat(const BoundCall &call) {
 
 static Result<Value> indentLines(const BoundCall &call) {
   HEDDLE_ASSIGN(const std::string_view text, call.text(0));
+  HEDDLE_TRY(call.budget.chargeBytes(text.size()));
   std::string indent(4, ' ');
   if (call.has(1) && call[1].is(Kind::String)) {
     indent = call[1].text();

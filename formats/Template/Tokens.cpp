@@ -48,6 +48,9 @@ std::string describeToken(const Token &token) {
   return "the end of the template";
 }
 
+/// The longest name in bytes: a step looks it up, so that it must not take longer than others.
+static constexpr size_t nameLimit = 256;
+
 namespace {
 
 /// Longer ones first.
@@ -292,6 +295,10 @@ Status Lexer::lexWord() {
   size_t end = at;
   while (end < text.size() && isNameCharacter(characterAt(text, end).codePoint)) {
     end += characterAt(text, end).bytes;
+  }
+  if (end - at > nameLimit) {
+    return failureAt(place,
+                     fmt::format("a name of {} bytes, expected {} at most", end - at, nameLimit));
   }
   add(TokenKind::Name, place, text.substr(at, end - at));
   advance(end);

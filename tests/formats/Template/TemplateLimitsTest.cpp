@@ -5,6 +5,7 @@
 #include "formats/Template/Template.h"
 
 #include <chrono>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -48,6 +49,35 @@ TEST_P(HostileTemplate, endsWithAMessage) {
 }
 
 static const std::string loop = "{% for a in range(100000) %}";
+static const std::string longTexts =
+    "{% set s = 'a' * 4000000 %}{% set upper = 'A' * 4000000 %}{% set space = ' ' * 4000000 %}"
+    "{% set other = 'a' * 3999999 ~ 'b' %}"
+    "{% set flags = '%' ~ '-' * 3999999 ~ 'd' %}{% set item = '{0[' ~ 'a' * 3999999 ~ ']}' %}" +
+    loop + loop;
+
+/// An expression over long texts, again and again.
+static std::string repeatedly(const std::string &expression) {
+  return longTexts + "{% if " + expression + " %}{% endif %}{% endfor %}{% endfor %}";
+}
+
+/// More variables than a list of them would be searched in, each time for one that is not there.
+static std::string manyVariables() {
+  std::string out;
+  for (int i = 0; i < 60000; ++i) {
+    out += fmt::format("{{%set v{}=1%}}", i);
+  }
+  return out + loop + loop + "{{ w }}{% endfor %}{% endfor %}";
+}
+
+static std::string manyParameters() {
+  std::string names;
+  for (int i = 0; i < 256; ++i) {
+    names += fmt::format("{}a{}", i == 0 ? "" : ",", i);
+  }
+  return "{% macro f(" + names + ") %}{% endmacro %}" + loop + loop +
+         "{{ f() }}{% endfor %}{% endfor %}";
+}
+
 static const std::string doubled = "{% set ns = namespace(x='abcdefgh') %}{% for i in range(60) %}";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -90,6 +120,24 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"replacing", "{{ ('a' * 1000000).replace('a', 'b' * 1000000) }}", bytes},
         Hostile{"searching_backwards", "{{ ('a' * 16000000).rfind('b' ~ 'a' * 8000000) }}", steps},
         Hostile{"stripping", "{{ ('a' * 16000000).strip('b' * 8000000 ~ 'a') }}", steps},
+        Hostile{"variables", manyVariables(), steps},
+        Hostile{"parameters", manyParameters(), steps},
+        Hostile{"isascii", repeatedly("s.isascii()"), steps},
+        Hostile{"isupper", repeatedly("upper.isupper()"), steps},
+        Hostile{"islower", repeatedly("s.islower()"), steps},
+        Hostile{"stripping_space", repeatedly("space.strip()"), steps},
+        Hostile{"beginnings", repeatedly("s.startswith((other,) * 100000)"), steps},
+        Hostile{"ends", repeatedly("s.endswith((other,) * 100000)"), steps},
+        Hostile{"prefix", repeatedly("s.removeprefix(s)"), steps},
+        Hostile{"float", repeatedly("s | float"), steps},
+        Hostile{"int", repeatedly("s | int"), steps},
+        Hostile{"max", repeatedly("[s, 'b'] | max == 1"), steps},
+        Hostile{"attribute", repeatedly("namespace()[s]"), steps},
+        Hostile{"path", repeatedly("['b'] | map(attribute=s) | list"), steps},
+        Hostile{"percent_flags", repeatedly("flags % 1"), steps},
+        Hostile{"format_item", repeatedly("item.format(namespace())"), steps},
+        Hostile{"characters", "{{ ('a' * 400000) | list | length }}", steps},
+        Hostile{"words", "{{ ('a ' * 400000).split() | length }}", steps},
         Hostile{"range", "{{ range(100001) | list }}",
                 "\"range\" of 100001 numbers, expected 100000 at most"},
         Hostile{"brackets", "{{ " + repeated("[", 5000) + repeated("]", 5000) + " }}",

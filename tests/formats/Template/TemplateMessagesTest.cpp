@@ -18,6 +18,15 @@ struct Wrong {
   std::string message;
 };
 
+/// "a100,a101" and so on.
+static std::string namesTo(int count, const char *end) {
+  std::string names;
+  for (int i = 0; i < count; ++i) {
+    names += fmt::format("{}a{}{}", i == 0 ? "" : ",", 100 + i, end);
+  }
+  return names;
+}
+
 class RefusedTemplate : public testing::TestWithParam<Wrong> {};
 
 TEST_P(RefusedTemplate, namesLineColumnAndConstruct) {
@@ -29,6 +38,12 @@ TEST_P(RefusedTemplate, namesLineColumnAndConstruct) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusedTemplate,
     testing::Values(
+        Wrong{"{{ " + std::string(257, 'a') + " }}",
+              "line 1, column 4: a name of 257 bytes, expected 256 at most"},
+        Wrong{"{% macro f(" + namesTo(257, "") + ") %}{% endmacro %}",
+              "line 1, column 1292: a macro of more than 256 parameters"},
+        Wrong{"{{ f(" + namesTo(257, "=1") + ") }}",
+              "line 1, column 1798: a call of more than 256 arguments with names"},
         Wrong{"a\n{{ x | pprint }}", "line 2, column 8: filter \"pprint\" is not known"},
         Wrong{"é{{ x is wonderful }}", "line 1, column 10: test \"wonderful\" is not known"},
         Wrong{"{% include 'a' %}", "line 1, column 4: block \"include\" is not supported"},
