@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Variables are given as transformers gives them: what a conversation lacks is none, the special
-/// tokens are there, and what it adds takes precedence.
+/// Templates get the variables that transformers would give them: the keys of the conversation, the
+/// special tokens of the model, and none for the tools and documents that a conversation lacks.
 #include "runtime/Session/ChatTemplates.h"
 
 #include "base/Utf8.h"
@@ -53,7 +53,9 @@ Result<std::string> ChatTemplates::render(std::string_view conversation,
   if (templates.empty()) {
     return HEDDLE_ERROR(Unsupported, "the model has no chat template");
   }
-  HEDDLE_ASSIGN(const nlohmann::ordered_json given, parseOrderedJson(conversation, "conversation"));
+  HEDDLE_ASSIGN(nlohmann::ordered_json variables,
+                parseOrderedJson(conversation, "conversation", LongIntegers::Refuse));
+  const nlohmann::ordered_json &given = variables;
   if (!given.is_object() || !given.contains("messages") || !given["messages"].is_array()) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("conversation: {}, expected an object with a list of "
@@ -67,14 +69,15 @@ Result<std::string> ChatTemplates::render(std::string_view conversation,
                                                        describeJson(message)));
     }
   }
-  nlohmann::ordered_json variables = {
-      {"tools", nullptr}, {"documents", nullptr}, {"add_generation_prompt", true}};
+  // Only what is not there is added: what the conversation says first, then the tokens. A key is
+  // looked up in time that is linear in their number, so the given ones are not set one by one.
   for (const auto &[token, text] : tokens) {
-    variables[token] = text;
+    variables.emplace(token, text);
   }
-  for (const auto &[key, value] : given.items()) {
-    variables[key] = value;
+  for (const char *const name : {"tools", "documents"}) {
+    variables.emplace(name, nullptr);
   }
+  variables.emplace("add_generation_prompt", true);
   HEDDLE_ASSIGN(const size_t chosen, choose(!variables["tools"].is_null(), name));
   const std::string place = fmt::format("chat template {}", quote(titles[chosen]));
   HEDDLE_TRY_WITH(templates[chosen].status(), place);
