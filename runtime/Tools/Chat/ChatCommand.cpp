@@ -71,7 +71,7 @@ private:
   Result<Answer> answer(GenerationRequest request);
   Status advance(int64_t id, Answer &answer);
   Status say(std::string_view text) { return options.json ? Status() : output.write(text); }
-  /// A mistake of one line, after which the conversation goes on.
+  /// Reports a mistake in one line, after which the conversation goes on.
   Status complain(const Status &problem);
 
   const ChatOptions &options;
@@ -96,7 +96,7 @@ static constexpr std::string_view helpText =
     "//TEXT        say a text that begins with /\n"
     "Ctrl-C ends an answer.\n";
 
-/// Ctrl-C, which is over once it was heeded; other signals end the program.
+/// Whether Ctrl-C was pressed since the last call. Other signals end the program.
 static bool takeInterrupt() {
   if (interruption() != SIGINT) {
     return false;
@@ -201,14 +201,15 @@ Result<GenerationRequest> ChatRun::requestOf() const {
 /// Makes an answer of the request with that id, until it is finished or Ctrl-C ends it.
 Status ChatRun::advance(int64_t id, Answer &answer) {
   for (;;) {
-    HEDDLE_TRY(generator.step().status());
-    for (const TokenEvent &event : generator.takeEvents()) {
+    HEDDLE_ASSIGN(const std::vector<GenerationResult> results, generator.step());
+    const std::vector<TokenEvent> events = generator.takeEvents();
+    for (const TokenEvent &event : events) {
       answer.tokens += static_cast<int64_t>(event.tokens.size());
       answer.text += event.text;
       HEDDLE_TRY(say(event.text));
-      if (event.finish != FinishReason::No) {
-        return event.status;
-      }
+    }
+    if (const std::optional<Status> end = endOf(id, events, results)) {
+      return *end;
     }
     if (interrupted()) {
       answer.isStopped = true;
@@ -222,15 +223,15 @@ Result<Answer> ChatRun::answer(GenerationRequest request) {
   HEDDLE_ASSIGN(const int64_t id, generator.add(std::move(request)));
   const Status status = advance(id, answer);
   if (!status.ok()) {
-    // It may be there still, or not.
+    // The request may have ended already.
     (void)generator.remove(id);
   }
-  // What was told of the end of a request that was removed is of no use to the next.
+  // The last events of a removed request must not be taken for those of the next.
   (void)generator.takeEvents();
   return status.ok() ? Result<Answer>(std::move(answer)) : Result<Answer>(status);
 }
 
-/// Answers a message, which a failure takes back.
+/// Answers a message. If that fails, the message leaves the conversation again.
 Status ChatRun::reply(std::string_view question) {
   conversation.addQuestion(question);
   Result<GenerationRequest> request = requestOf();

@@ -25,4 +25,19 @@ Status Conversation::save(const std::string &path) const {
   return file.finish();
 }
 
+std::optional<Status> endOf(int64_t id, std::span<const TokenEvent> events,
+                            std::span<const GenerationResult> results) {
+  for (const TokenEvent &event : events) {
+    if (event.id == id && event.finish != FinishReason::No) {
+      return event.status;
+    }
+  }
+  for (const GenerationResult &result : results) {
+    if (result.id == id) {
+      return result.status;
+    }
+  }
+  return std::nullopt;
+}
+
 } // namespace heddle::tools

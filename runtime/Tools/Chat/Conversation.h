@@ -4,9 +4,12 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_CHAT_CONVERSATION_H
 #define HEDDLE_RUNTIME_TOOLS_CHAT_CONVERSATION_H
 
+#include "heddle/Generation.h"
 #include "heddle/Status.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -40,6 +43,11 @@ private:
   std::string system;
   nlohmann::ordered_json said = nlohmann::ordered_json::array();
 };
+
+/// The status with which a request has ended, by what one step told of it; nothing while it goes
+/// on. A failure may be in the results alone: for its event there may have been no memory.
+std::optional<Status> endOf(int64_t id, std::span<const TokenEvent> events,
+                            std::span<const GenerationResult> results);
 
 } // namespace heddle::tools
 
