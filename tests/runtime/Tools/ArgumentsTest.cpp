@@ -99,10 +99,11 @@ TEST(Arguments, HelpIsACommandToo) {
   EXPECT_EQ(helpOf({"help", "--help"}), helpOf({"--help"}));
   EXPECT_EQ(helpOf({"help", "profile"}), helpOf({"profile", "--help"}));
   EXPECT_NE(helpOf({"help", "profile"}).find("--trace"), std::string::npos);
-  EXPECT_EQ(errorOf({"help", "profil"}),
-            ": unknown command \"profil\", expected one of embed, similarity, rerank, tokenize, "
-            "generate, score, analyze, compare, run, bench, profile, info, verify; did you mean "
-            "\"profile\"?");
+  EXPECT_EQ(
+      errorOf({"help", "profil"}),
+      ": unknown command \"profil\", expected one of embed, similarity, rerank, tokenize, "
+      "generate, chat, score, analyze, compare, run, bench, profile, info, verify; did you mean "
+      "\"profile\"?");
   EXPECT_EQ(errorOf({"help", "profile", "info"}), ": unexpected argument \"info\"");
 }
 
@@ -137,7 +138,7 @@ TEST(Arguments, AcceptedWords) {
 TEST(Arguments, NoCommand) {
   const std::string expected =
       "expected one of embed, similarity, rerank, tokenize, "
-      "generate, score, analyze, compare, run, bench, profile, info, verify";
+      "generate, chat, score, analyze, compare, run, bench, profile, info, verify";
   EXPECT_EQ(errorOf({}), ": no command, " + expected);
   EXPECT_EQ(errorOf({"frobnicate"}), ": unknown command \"frobnicate\", " + expected);
   EXPECT_EQ(errorOf({"embd", "m.so"}),
