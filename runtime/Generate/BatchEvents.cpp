@@ -100,15 +100,24 @@ void BatchSearch::tell(const Sentence &sentence, int32_t sample, Answer &answer,
   answer.toldEnd = finish != FinishReason::No;
 }
 
-/// Tells that a request has ended without an answer. For want of memory it is not told: its result
-/// says so.
-void BatchSearch::tellEnd(const Sentence &sentence, FinishReason finish,
-                          const Status &status) noexcept {
+/// Ends the answers of a request that will not be finished, except those that have ended before.
+/// Where memory is exhausted there is no event: the caller of remove(), or the result, knows.
+void BatchSearch::tellEnds(Sentence &sentence, FinishReason finish, const Status &status) noexcept {
   if (!sentence.settings.events) {
     return;
   }
   try {
-    events.push_back({.id = sentence.id, .finish = finish, .status = status});
+    // A sentence that has never left the queue has no answers yet.
+    sentence.answers.resize(static_cast<size_t>(sentence.settings.answers()));
+    for (size_t sample = 0; sample < sentence.answers.size(); ++sample) {
+      if (std::exchange(sentence.answers[sample].toldEnd, true)) {
+        continue;
+      }
+      events.push_back({.id = sentence.id,
+                        .sample = static_cast<int32_t>(sample),
+                        .finish = finish,
+                        .status = status});
+    }
   } catch (const std::bad_alloc &) {
     return;
   }

@@ -54,12 +54,12 @@ Result<int64_t> BatchSearch::add(GenerationRequest request) {
 Status BatchSearch::remove(int64_t id) {
   const auto is = [id](const SentencePointer &sentence) { return sentence->id == id; };
   if (const auto found = std::find_if(queue.begin(), queue.end(), is); found != queue.end()) {
-    tellEnd(**found, FinishReason::Removed, {});
+    tellEnds(**found, FinishReason::Removed, {});
     queue.erase(found);
     return {};
   }
   if (const auto found = std::find_if(batch.begin(), batch.end(), is); found != batch.end()) {
-    tellEnd(**found, FinishReason::Removed, {});
+    tellEnds(**found, FinishReason::Removed, {});
     leave(**found);
     batch.erase(found);
     full = false;
@@ -91,13 +91,13 @@ void BatchSearch::leave(Sentence &sentence) {
 
 void BatchSearch::fail(Sentence &sentence, const Status &status) {
   results.push_back({sentence.id, status, {}});
-  tellEnd(sentence, FinishReason::Failed, status);
+  tellEnds(sentence, FinishReason::Failed, status);
   leave(sentence);
 }
 
 Status BatchSearch::startSearches(Sentence &sentence) {
   const Settings &settings = sentence.settings;
-  const int32_t count = settings.sample ? settings.nbest : 1;
+  const int32_t count = settings.answers();
   // Random numbers follow from the source: of rows, from their bits. Other searches draw none.
   std::vector<int32_t> bits(settings.sample ? sentence.rows.size() : 0);
   std::transform(sentence.rows.begin(),

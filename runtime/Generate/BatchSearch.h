@@ -132,7 +132,7 @@ private:
                 bool last);
   void tell(const Sentence &sentence, int32_t sample, Answer &answer, const Told &told,
             FinishReason finish);
-  void tellEnd(const Sentence &sentence, FinishReason finish, const Status &status) noexcept;
+  void tellEnds(Sentence &sentence, FinishReason finish, const Status &status) noexcept;
   Status followSingle(Sentence &sentence, Running &running);
   Status followAgreed(Sentence &sentence);
   void takeFinished(Sentence &sentence, Running &running);

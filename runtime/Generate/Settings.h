@@ -93,6 +93,8 @@ struct Settings {
   bool needsAttention() const { return attention || coveragePenalty != 0; }
   /// Whether each search has one hypothesis, which only grows.
   bool isSingle() const { return beam == 1 && !alternatives; }
+  /// How many answers have events of their own: every sample, else only the best.
+  int32_t answers() const { return sample ? nbest : 1; }
   /// The score of `length` tokens with this sum of log-probabilities, without coverage.
   double normalized(double sum, int64_t length) const {
     return sum / rules->divisor(length, lengthPenalty);

@@ -159,6 +159,61 @@ TEST(Events, TellOfRequestsThatAreRemovedOrFail) {
   EXPECT_EQ(answers.at({1, 0}).status.code(), StatusCode::DataLoss);
 }
 
+/// Of samples, also those that have ended are not told again, and those that wait are told.
+TEST(Events, EndEverySampleOnce) {
+  const GenerationRequest request{
+      .source = {5, 6},
+      .options = {
+          .beam = 1, .nbest = 4, .maxLength = 30, .sample = true, .seed = 1, .events = true}};
+  FakeDecoder decoder(HashModel{});
+  std::vector<size_t> lengths;
+  for (const Hypothesis &hypothesis : generateAlone(decoder, request)) {
+    lengths.push_back(hypothesis.tokens.size());
+  }
+  const auto [first, last] = std::minmax_element(lengths.begin(), lengths.end());
+  ASSERT_LT(*first, *last) << "the samples should end at different steps";
+  for (size_t steps = 0; steps < *last; ++steps) {
+    SCOPED_TRACE(steps);
+    BatchSearch search(decoder, hashDefaults(), textLimits(decoder), 100, newText);
+    ASSERT_TRUE(search.add(request).ok());
+    Answers answers;
+    for (size_t step = 0; step < steps; ++step) {
+      ASSERT_TRUE(search.step().ok());
+      hear(search, answers);
+    }
+    size_t ended = 0;
+    for (const auto &[answer, heard] : answers) {
+      ended += heard.finish != FinishReason::No ? 1 : 0;
+    }
+    ASSERT_TRUE(search.remove(0).ok());
+    hear(search, answers);
+    ASSERT_EQ(answers.size(), 4U);
+    const auto removed = std::count_if(answers.begin(), answers.end(), [](const auto &each) {
+      return each.second.finish == FinishReason::Removed;
+    });
+    EXPECT_EQ(static_cast<size_t>(removed), 4 - ended);
+    EXPECT_EQ(decoder.blocksInUse(), 0);
+  }
+}
+
+TEST(Events, TellWhyEverySampleFails) {
+  FakeDecoder decoder(HashModel{});
+  decoder.damage({9, 9});
+  BatchSearch search(decoder, hashDefaults(), textLimits(decoder), 100);
+  ASSERT_TRUE(search
+                  .add({.source = {9, 9},
+                        .options = {.beam = 1, .nbest = 3, .sample = true, .events = true}})
+                  .ok());
+  Answers answers;
+  const auto results = listen(search, answers);
+  ASSERT_EQ(answers.size(), 3U);
+  for (int32_t sample = 0; sample < 3; ++sample) {
+    EXPECT_EQ(answers.at({0, sample}).finish, FinishReason::Failed);
+    EXPECT_EQ(answers.at({0, sample}).status.message(), results.at(0).status.message());
+    EXPECT_NE(answers.at({0, sample}).status.message(), "");
+  }
+}
+
 /// Against the same answers without stop strings.
 TEST(Events, AnswersEndBeforeStopStrings) {
   const std::vector<std::string> stops = {"ba", "a a", "東"};
