@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Decoders stream by themselves. The SentencePiece library does not: its text of some pieces is
-/// the beginning of its text of more, but for spaces at the end and for runs of bytes.
+/// the beginning of its text of more, but for spaces at the end and for runs of bytes. What comes
+/// after a piece of which something is seen depends on that piece alone: spaces go only where
+/// nothing is before them.
 #include "runtime/Tokenizer/TextStream.h"
 
 #include "runtime/Tokenizer/Tokenizer.h"
@@ -29,31 +31,48 @@ Result<std::string> TextStream::add(int32_t id) {
   if (byteOfToken(token)) {
     return piece;
   }
-  certain = ids.size();
-  return newText(certain, false);
+  HEDDLE_ASSIGN(std::string text, newText(false));
+  HEDDLE_TRY(forget());
+  return text;
 }
 
 Result<std::string> TextStream::finish() {
   if (std::holds_alternative<SentencePieceText>(tokenizer.model)) {
-    return newText(ids.size(), true);
+    return newText(true);
   }
   std::string piece;
   tokens.finish(piece);
   return piece;
 }
 
-/// What is new in the text of the first `count` ids.
-Result<std::string> TextStream::newText(size_t count, bool isWhole) {
+/// The text of some ids; unless it is `isWhole`, without the spaces at its end.
+Result<std::string> TextStream::textOf(std::span<const int32_t> some, bool isWhole) const {
   HEDDLE_ASSIGN(std::string text,
-                tokenizer.decodePieces(std::span(ids).first(count),
-                                       std::get<SentencePieceText>(tokenizer.model)));
+                tokenizer.decodePieces(some, std::get<SentencePieceText>(tokenizer.model)));
   if (!isWhole) {
     // Spaces at an end are removed, but not those before more text.
     text.resize(text.find_last_not_of(' ') + 1);
   }
+  return text;
+}
+
+/// What is new in the text of the ids.
+Result<std::string> TextStream::newText(bool isWhole) {
+  HEDDLE_ASSIGN(const std::string text, textOf(ids, isWhole));
   const size_t begin = std::min(given, text.size());
   given = std::max(given, text.size());
   return text.substr(begin);
+}
+
+/// Forgets the ids before the last one, if that has a text of its own: texts would otherwise take
+/// time as the square of their length.
+Status TextStream::forget() {
+  HEDDLE_ASSIGN(const std::string alone, textOf(std::span(ids).last(1), false));
+  if (!alone.empty()) {
+    ids.erase(ids.begin(), ids.end() - 1);
+    given = alone.size();
+  }
+  return {};
 }
 
 } // namespace heddle

@@ -9,6 +9,7 @@
 #include "runtime/Tokenizer/TokenStream.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,15 +29,16 @@ public:
   Result<std::string> finish();
 
 private:
-  Result<std::string> newText(size_t count, bool isWhole);
+  Result<std::string> textOf(std::span<const int32_t> some, bool isWhole) const;
+  Result<std::string> newText(bool isWhole);
+  Status forget();
 
   const Tokenizer &tokenizer;
   bool skipSpecial;
   TokenStream tokens;
-  // For a SentencePiece model, which decodes all pieces together: the ids, those of them that are
-  // followed by one that is no byte, and how much of the text was given.
+  // For a SentencePiece model, which decodes pieces together: the last id that has a text of its
+  // own and those after it, and how much of their text was given.
   std::vector<int32_t> ids;
-  size_t certain = 0;
   size_t given = 0;
 };
 

@@ -7,11 +7,13 @@
 #include "base/MappedFile.h"
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/SentencePieceModel.h"
+#include "runtime/Tokenizer/TextStream.h"
 #include "runtime/Tokenizer/Tokenizer.h"
 
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <random>
 
 namespace heddle {
 namespace {
@@ -151,6 +153,20 @@ TEST_F(TokenizerFileTest, Marian) {
   const Packed target(*found->target);
   EXPECT_EQ(*target->decode(Ids{2, 7, 4, 1, 0, 6}), "the cats");
   EXPECT_EQ(*target->decode(Ids{2, 0}, false), "the </s>");
+  std::mt19937 random(3);
+  for (int round = 0; round < 4000; ++round) {
+    const Tokenizer &tokenizer = round % 2 == 0 ? *source.tokenizer : *target.tokenizer;
+    const bool skipsSpecial = round % 3 != 0;
+    TextStream stream(tokenizer, skipsSpecial);
+    Ids some(random() % 12);
+    std::string text;
+    for (int32_t &id : some) {
+      id = static_cast<int32_t>(random() % 8);
+      text += *stream.add(id);
+    }
+    text += *stream.finish();
+    EXPECT_EQ(text, *tokenizer.decode(some, skipsSpecial)) << testing::PrintToString(some);
+  }
 }
 
 TEST_F(TokenizerFileTest, MarianWithTwoVocabularies) {

@@ -125,6 +125,30 @@ TEST_P(SentencePieceFileTest, IdsAndTexts) {
       Tokenizer::load(flatbuffers::GetRoot<manifest::Tokenizer>(table->data()));
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   checkLines(*tokenizer, folder + "/golden.jsonl");
+  // As long as answers are. This would take minutes if the text of all ids were made for each.
+  std::vector<int32_t> ids;
+  for (const nlohmann::json &line : readLines(folder + "/golden.jsonl")) {
+    const auto more = line["ids"].get<std::vector<int32_t>>();
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+  ASSERT_GT(ids.size(), 100U);
+  while (ids.size() < 50'000) {
+    const std::vector<int32_t> once = ids;
+    ids.insert(ids.end(), once.begin(), once.end());
+  }
+  EXPECT_EQ(streamed(*tokenizer, ids), *tokenizer->decode(ids));
+  std::mt19937 generator(12);
+  std::shuffle(ids.begin(), ids.end(), generator);
+  EXPECT_EQ(streamed(*tokenizer, ids), *tokenizer->decode(ids));
+  // Any ids, and often the first ones: control pieces, the unknown one, bytes.
+  const int32_t highest = *std::max_element(ids.begin(), ids.end());
+  for (int round = 0; round < 2000; ++round) {
+    const auto most = static_cast<size_t>(round % 2 == 0 ? highest + 1 : 20);
+    std::vector<int32_t> some(generator() % 12);
+    std::generate(some.begin(), some.end(),
+                  [&] { return static_cast<int32_t>(generator() % most); });
+    EXPECT_EQ(streamed(*tokenizer, some), *tokenizer->decode(some)) << testing::PrintToString(some);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SentencePieceFileTest,
