@@ -60,9 +60,10 @@ int64_t PagedDecoder::takeOver(HypothesisId id, std::span<const int32_t> tokens)
   return hypothesis->length - before;
 }
 
-/// After a step that has appended `tokens`. A block that another hypothesis has completed first, in
-/// the same step or beside it, replaces its own.
-void PagedDecoder::leaveToOthers(Hypothesis &hypothesis, std::span<const int32_t> tokens) {
+/// Publishes the blocks that a step has completed by appending `tokens`, for others to take over. A
+/// block that another hypothesis has published first, in the same step or beside it, replaces its
+/// own.
+void PagedDecoder::publish(Hypothesis &hypothesis, std::span<const int32_t> tokens) {
   int64_t at = hypothesis.length - static_cast<int64_t>(tokens.size());
   if (hypothesis.place.number == PrefixTree::outside.number) {
     return;

@@ -430,7 +430,7 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   for (const Extension &extension : extensions) {
     Hypothesis &hypothesis = *find(extension.hypothesis);
     if (status.ok()) {
-      leaveToOthers(hypothesis, extension.tokens);
+      publish(hypothesis, extension.tokens);
     } else {
       hypothesis.place = PrefixTree::outside;
     }

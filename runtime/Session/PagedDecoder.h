@@ -174,7 +174,7 @@ private:
     return options.sharePrefixes && !hasSources() && keepsHistory() && !keepsStates() &&
            !keepsKeyed();
   }
-  void leaveToOthers(Hypothesis &hypothesis, std::span<const int32_t> tokens);
+  void publish(Hypothesis &hypothesis, std::span<const int32_t> tokens);
   void dropUnread(Hypothesis &hypothesis);
   /// The positions of the source of a hypothesis.
   int64_t keysOf(const Hypothesis &hypothesis) const {

@@ -22,8 +22,9 @@ static constexpr int spins = 2000;
 /// them than processors, the one that is waited for may be among them.
 static constexpr int ownSpins = 256;
 static constexpr int spinsBetweenYields = 64;
-/// A yield that took longer has let others run. Who yields again waits for all of them each time, a
-/// tenth of a second and more where dozens want a processor; who sleeps is woken when it is time.
+/// A yield that took longer has let others run. Yielding again would wait for all of them each
+/// time, a tenth of a second and more where dozens want a processor; a sleeper is woken when it is
+/// time.
 static constexpr std::chrono::microseconds longestYield{100};
 
 static void pause() {
