@@ -62,7 +62,8 @@ BatchSearch::afterPrefix(const Sentence &sentence, const std::vector<int32_t> &t
   return {std::span(tokens).subspan(sentence.settings.prefix.size()), scores, topScores};
 }
 
-/// Brings the text of an answer up to its tokens. Only stop strings depend on it.
+/// Brings the text of an answer up to its tokens. Only stop strings depend on it: without these, a
+/// token that has no text is told with the answer, which goes on.
 Status BatchSearch::readOn(const Sentence &sentence, Answer &answer,
                            std::span<const int32_t> tokens, bool last) {
   if (!newText) {
@@ -70,8 +71,12 @@ Status BatchSearch::readOn(const Sentence &sentence, Answer &answer,
   }
   const std::vector<std::string> &stops = sentence.settings.stop;
   const size_t known = std::min(answer.text.tokens(), tokens.size());
-  const Status status = answer.text.add(tokens.subspan(known), last, newText, stops);
-  return stops.empty() ? Status() : status;
+  Status status = answer.text.add(tokens.subspan(known), last, newText, stops);
+  if (!stops.empty()) {
+    return status;
+  }
+  answer.textStatus = std::move(status);
+  return {};
 }
 
 /// Tells what is new of an answer, if anything is.
@@ -94,7 +99,8 @@ void BatchSearch::tell(const Sentence &sentence, int32_t sample, Answer &answer,
                     .scores = rest(told.scores),
                     .topScores = rest(told.topScores),
                     .text = std::string(text.substr(byte)),
-                    .finish = finish});
+                    .finish = finish,
+                    .status = answer.textStatus});
   answer.toldTokens = std::max(answer.toldTokens, told.tokens.size());
   answer.toldBytes = std::max(answer.toldBytes, text.size());
   answer.toldEnd = finish != FinishReason::No;

@@ -66,10 +66,12 @@ private:
     /// The row of each hypothesis in the current step; none while a prompt is not computed.
     std::vector<int64_t> rows = {};
   };
-  /// An answer that is told of, or looked through for stop strings. What was told is kept when the
-  /// sentence begins again.
+  /// An answer whose tokens are reported, or searched for stop strings. What was told is kept when
+  /// the sentence begins again.
   struct Answer {
     AnswerText text = {};
+    /// Why a token of the last step has no text.
+    Status textStatus = {};
     size_t toldTokens = 0;
     size_t toldBytes = 0;
     bool toldEnd = false;

@@ -52,6 +52,8 @@ std::string withTokenizer(const TemporaryFolder &folder) {
     std::filesystem::copy_file(gpt + "/" + name, folder / name);
   }
   folder.write("tokenizer.json", tokenizer.dump());
+  folder.write("tokenizer_config.json",
+               Json({{"chat_template", "{{ messages[-1].content }}"}}).dump());
   return compileModel(folder.path());
 }
 
@@ -94,6 +96,22 @@ TEST(ContinuationTools, TextsAreContinued) {
   const tools::Outcome prompt = tools::runHeddle(
       {"generate", binary, "--prompt", "zzz", "--shortlist", one, "--max-length", "9"});
   EXPECT_EQ(prompt.output, found[1][0]["text"].get<std::string>() + "\n") << prompt.error;
+  // The model has 106 tokens, of which the tokenizer lacks most.
+  const std::string unknown = folder.write("unknown.txt", "40\n");
+  for (const char *const format : {"text", "jsonl"}) {
+    const tools::Outcome lacking =
+        tools::runHeddle({"generate", binary, "--prompt", "zzz", "--shortlist", unknown,
+                          "--min-length", "3", "--max-length", "3", "--format", format});
+    EXPECT_EQ(lacking.code, 1) << format;
+    EXPECT_NE(lacking.error.find("id 40 belongs to no token in a vocabulary of 29"),
+              std::string::npos)
+        << lacking.error;
+  }
+  const tools::Outcome chat =
+      tools::runHeddle({"chat", binary, "--sample", "--temperature", "100"}, {.input = "zzz\n"});
+  EXPECT_EQ(chat.code, 1);
+  EXPECT_NE(chat.error.find("belongs to no token in a vocabulary of 29"), std::string::npos)
+      << chat.error;
 }
 
 /// What a prompt's answer is as it is written, and in its last form.

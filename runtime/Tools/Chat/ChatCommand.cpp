@@ -207,6 +207,8 @@ Status ChatRun::advance(int64_t id, Answer &answer) {
       answer.tokens += static_cast<int64_t>(event.tokens.size());
       answer.text += event.text;
       HEDDLE_TRY(say(event.text));
+      // Also of a token without a text, without which the answer is not what the model said.
+      HEDDLE_TRY(event.status);
     }
     if (const std::optional<Status> end = endOf(id, events, results)) {
       return *end;
@@ -226,7 +228,7 @@ Result<Answer> ChatRun::answer(GenerationRequest request) {
     // The request may have ended already.
     (void)generator.remove(id);
   }
-  // The last events of a removed request must not be taken for those of the next.
+  // Drop the removal event; the next request must not see it.
   (void)generator.takeEvents();
   return status.ok() ? Result<Answer>(std::move(answer)) : Result<Answer>(status);
 }

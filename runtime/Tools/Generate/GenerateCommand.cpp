@@ -92,6 +92,8 @@ private:
   int64_t tokensOfPrompts = 0;
   /// Tokens of the answer that is written as it is made.
   int64_t tokensWritten = 0;
+  /// Why a token of the streamed answer has no text.
+  Status textStatus = {};
 };
 } // namespace
 
@@ -288,8 +290,9 @@ void GenerateRun::accept(const GenerationResult &result) {
   tokensOfPrompts += result.prefix;
   // What was written as it was made needs but an end.
   const bool isWritten = options.streams() && result.status.ok();
-  Result<std::string> answer =
-      isWritten ? Result<std::string>("\n") : answerOf(result, line.source);
+  const Result<std::string> end =
+      textStatus.ok() ? Result<std::string>("\n") : Result<std::string>(textStatus);
+  Result<std::string> answer = isWritten ? end : answerOf(result, line.source);
   if (answer.ok()) {
     line.answer = std::move(*answer);
   } else {
@@ -308,10 +311,14 @@ Status GenerateRun::writeAnswers() {
   return lines.empty() ? Status() : output.write(lines);
 }
 
-/// Writes what the only answer has more.
+/// Writes what the only answer has more. A token without a text fails its line, as it does in the
+/// other formats.
 Status GenerateRun::writeEvents() {
   std::string text;
   for (const TokenEvent &event : generator.takeEvents()) {
+    if (!options.tokens && textStatus.ok()) {
+      textStatus = event.status;
+    }
     for (const int32_t token : options.tokens ? event.tokens : std::vector<int32_t>()) {
       text += fmt::format("{}{}", tokensWritten++ > 0 ? " " : "", token);
     }
@@ -344,13 +351,13 @@ Status GenerateRun::run() {
       if (!step.ok()) {
         return errors.finish(output, static_cast<int64_t>(written), step.status());
       }
+      if (options.streams()) {
+        HEDDLE_TRY(writeEvents());
+      }
       for (const GenerationResult &result : *step) {
         accept(result);
       }
       ended = ended || errors.stopped();
-    }
-    if (options.streams()) {
-      HEDDLE_TRY(writeEvents());
     }
     HEDDLE_TRY(writeAnswers());
     progress.update(static_cast<int64_t>(written), sources.total(), tokensGenerated);

@@ -186,7 +186,8 @@ struct TokenEvent {
   std::string text = {};
   /// Not `No` in the last event of an answer, the only one that may have no tokens.
   FinishReason finish = FinishReason::No;
-  /// Why the request failed, if it did.
+  /// Why the request failed, if it did. Otherwise why one of the new tokens is not in the text: the
+  /// vocabularies of models may be larger than those of their tokenizers.
   Status status = {};
 };
 

@@ -430,7 +430,8 @@ HEDDLE_API const heddle_token_score *heddle_event_top_scores(const heddle_event 
 HEDDLE_API const char *heddle_event_text(const heddle_event *event, size_t *length);
 /* One of heddle_finish_reason: not HEDDLE_FINISH_NO in the last event of an answer. */
 HEDDLE_API int32_t heddle_event_finish(const heddle_event *event);
-/* The error of a sentence that failed, or NULL. The caller frees it. */
+/* The error of a sentence that failed, or of a new token that has no text and is left out of it; or
+ * NULL. The caller frees it. */
 HEDDLE_API heddle_error *heddle_event_error(const heddle_event *event);
 
 /* Writes the text of ids, in UTF-8 and zero-terminated, to text[0 .. *length]. Returns

@@ -159,7 +159,7 @@ TEST(Events, TellOfRequestsThatAreRemovedOrFail) {
   EXPECT_EQ(answers.at({1, 0}).status.code(), StatusCode::DataLoss);
 }
 
-/// Of samples, also those that have ended are not told again, and those that wait are told.
+/// Whenever the request is removed: in the queue, and after some samples have ended.
 TEST(Events, EndEverySampleOnce) {
   const GenerationRequest request{
       .source = {5, 6},
@@ -277,6 +277,40 @@ TEST(Events, NeedTextsOnlyForStopStrings) {
   EXPECT_EQ(answers.at({0, 0}).tokens, results.at(0).hypotheses.front().tokens);
   EXPECT_EQ(results.at(1).status.message(), "no token has the id");
   EXPECT_EQ(decoder.blocksInUse(), 0);
+}
+
+/// Each of them once, also where the cache is full now and then.
+TEST(Events, TellWhichTokensHaveNoText) {
+  const NewText padded = [] { return std::make_unique<PaddedPieces>(); };
+  size_t lacking = 0;
+  for (const int64_t capacity : {0, 140}) {
+    FakeDecoder decoder(HashModel{}, 1, capacity);
+    BatchSearch search(decoder, hashDefaults(), textLimits(decoder), {200, 5, 2}, padded);
+    for (int number = 0; number < 30; ++number) {
+      GenerationRequest request = requestOf(number);
+      request.options.events = true;
+      ASSERT_TRUE(search.add(std::move(request)).ok());
+    }
+    while (!search.idle()) {
+      const auto results = search.step();
+      ASSERT_TRUE(results.ok());
+      for (const GenerationResult &result : *results) {
+        EXPECT_TRUE(result.status.ok());
+      }
+      for (const TokenEvent &event : search.takeEvents()) {
+        const bool lacks =
+            std::any_of(event.tokens.begin(), event.tokens.end(), PaddedPieces::lacks);
+        std::string text;
+        for (const int32_t token : event.tokens) {
+          text += PaddedPieces::lacks(token) ? "" : std::to_string(token) + " ";
+        }
+        EXPECT_EQ(event.status.message(), lacks ? "no token has the id" : "");
+        EXPECT_EQ(event.text, text);
+        lacking += lacks ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(lacking, 100U);
 }
 
 TEST(Events, TopScoresAreTheBestOfTheModel) {

@@ -53,6 +53,17 @@ private:
   size_t given = 0;
 };
 
+/// A tokenizer that lacks every third token.
+class PaddedPieces final : public TextPieces {
+public:
+  static bool lacks(int32_t token) { return token % 3 == 0; }
+  Result<std::string> add(int32_t token) override {
+    return lacks(token) ? HEDDLE_ERROR(OutOfRange, "no token has the id")
+                        : Result<std::string>(std::to_string(token) + " ");
+  }
+  Result<std::string> finish() override { return std::string(); }
+};
+
 /// A tokenizer that knows none of the tokens.
 class UnknownPieces final : public TextPieces {
 public:
