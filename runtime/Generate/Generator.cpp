@@ -221,6 +221,8 @@ bool Generator::hasSources() const { return state->limits.hasSources; }
 
 int64_t Generator::longestSource() const { return state->limits.longestSource; }
 
+int64_t Generator::longestTarget() const { return state->limits.longestTarget; }
+
 int32_t Generator::sourcePad() const { return state->decoder->pad(); }
 
 Result<std::vector<int32_t>> Generator::encodeSource(std::string_view text, bool truncate) const {

@@ -175,6 +175,12 @@ Status checkText(std::span<const int32_t> text, int64_t stride, const Generation
                                     text.size() == 1 ? "token" : "tokens", before + 1,
                                     before == 1 ? ": nothing is before the first" : ""));
   }
+  if (stride != 0 && limits.longestTarget == 0) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("stride is {}, and the model has no limit of positions, "
+                                    "expected no stride",
+                                    stride));
+  }
   const int64_t window = limits.longestTarget - static_cast<int64_t>(defaults.start.size());
   if (stride < 0 || (limits.longestTarget > 0 && stride > window)) {
     return HEDDLE_ERROR(

@@ -351,6 +351,15 @@ TEST_P(AnsweringModel, GivesTheTextsOfTransformers) {
   const tools::Outcome chat = tools::runHeddle({"chat", binary}, {.input = dialogue});
   EXPECT_EQ(chat.code, 0) << chat.error;
   EXPECT_EQ(chat.output, expected);
+  // Rotary positions have no limit, so texts have no windows.
+  const tools::Outcome strided =
+      tools::runHeddle({"score", binary, "--input", "-", "--stride", "4"}, {.input = "ab\n"});
+  EXPECT_EQ(strided.code, 2);
+  EXPECT_NE(strided.error.find(fmt::format("--stride is given, and {} has no limit of positions: "
+                                           "expected no --stride, texts are scored whole",
+                                           binary)),
+            std::string::npos)
+      << strided.error;
 }
 
 INSTANTIATE_TEST_SUITE_P(Oracles, AnsweringModel,

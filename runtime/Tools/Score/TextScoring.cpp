@@ -179,6 +179,11 @@ Status scoreTexts(const ScoreOptions &options) {
                     "--target",
                     model.path()));
   }
+  if (options.stride > 0 && generator.longestTarget() == 0) {
+    return optionError(fmt::format("--stride is given, and {} has no limit of positions: expected "
+                                   "no --stride, texts are scored whole",
+                                   model.path()));
+  }
   HEDDLE_ASSIGN(OutputStream output, OutputStream::open(options.output));
   LineErrors errors(options.onError, lines.name());
   TextRun run{options, std::move(generator), std::move(lines), std::move(output),

@@ -296,7 +296,7 @@ public:
   /// sources. The first token has none, unless the model has a start. A text of more tokens than
   /// the model has positions is scored in windows that begin `stride` tokens apart, and a token in
   /// the first window that has it; 0 stands for half of the positions. InvalidArgument for a text
-  /// without a token to score.
+  /// without a token to score, and for a stride where longestTarget() is 0.
   Result<std::vector<std::vector<float>>> scoreTexts(std::span<const std::vector<int32_t>> texts,
                                                      int64_t stride = 0);
   /// Checks a text as scoreTexts() does, without running it.
@@ -306,6 +306,9 @@ public:
   bool hasSources() const;
   /// The most tokens of a source, limited by the model's positions; 0: any number.
   int64_t longestSource() const;
+  /// The most tokens that the decoder reads, start and prefix included, limited by the model's
+  /// positions; 0: any number.
+  int64_t longestTarget() const;
   /// The token that sources in files end in where they are shorter than others; -1: none.
   int32_t sourcePad() const;
   /// The ids of a source, with the special tokens of its template, or of a target, without them.

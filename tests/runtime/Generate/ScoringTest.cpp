@@ -164,6 +164,15 @@ TEST(Scoring, RefusesTextsThatHaveNoScore) {
   EXPECT_EQ(message({5, 6}, 100), "");
   EXPECT_EQ(message({5, 6}, 101), "stride is 101, expected 1 to 100, the positions of the model");
   EXPECT_EQ(message({5, 6}, -1), "stride is -1, expected 1 to 100, the positions of the model");
+  GenerationLimits endless = limitsOf(decoder);
+  endless.longestTarget = 0;
+  const std::vector<int32_t> two = {5, 6};
+  EXPECT_TRUE(checkText(two, 0, defaults, endless).ok());
+  for (const int64_t stride : {-1, 1}) {
+    EXPECT_EQ(checkText(two, stride, defaults, endless).message(),
+              "stride is " + std::to_string(stride) +
+                  ", and the model has no limit of positions, expected no stride");
+  }
   defaults.start = {1};
   EXPECT_EQ(message({5}), "");
   EXPECT_EQ(message({}), "text has 0 tokens, expected at least 1");
