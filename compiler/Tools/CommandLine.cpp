@@ -175,8 +175,10 @@ void declareOptions(CLI::App &app, CommandLine &line) {
                  "leave a pass out; may be repeated")
       ->type_name("PASS")
       ->allow_extra_args(false);
-  app.add_flag(std::string(optionNames.chatTemplate) + "{false}", request.chatTemplate,
-               "leave the model's chat templates out");
+  // Not as a flag of the value false, which the help would show.
+  app.add_flag_callback(
+      std::string(optionNames.chatTemplate), [&request] { request.chatTemplate = false; },
+      "leave the model's chat templates out");
   addText(app, optionNames.codeCache, request.codeCache, "FOLDER",
           "keep compiled functions in this folder, and do not compile again what is in it");
   addText(app, optionNames.ptxas, request.ptxas, "PATH",
