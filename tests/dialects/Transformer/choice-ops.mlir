@@ -88,3 +88,14 @@ func.func @chosen(%logits: tensor<?x16xf32> {transformer.name = "logits"}, %x: t
   %y = transformer.pool sum %z in(%two) to(%rows) : tensor<?x384xf32>
   return %hs, %y : tensor<?x2048xf32>, tensor<?x384xf32>
 }
+
+// -----
+
+// OP-LABEL: func.func @joined
+// OP: transformer.join_rows %{{.*}} in(%{{.*}}) : tensor<?x32xf32> -> tensor<?x64xf32>
+func.func @joined(%x: tensor<?x64xf32> {transformer.name = "x"}, %rows: !transformer.segments) -> (tensor<?x64xf32> {transformer.name = "y"}) {
+  %two = transformer.choices %rows, 2
+  %h = transformer.split_rows %x to(%two) : tensor<?x64xf32> -> tensor<?x32xf32>
+  %q = transformer.join_rows %h in(%two) : tensor<?x32xf32> -> tensor<?x64xf32>
+  return %q : tensor<?x64xf32>
+}

@@ -108,3 +108,10 @@ func.func @shared_heads(%q: tensor<?x384xf32>, %k: tensor<?x96xf32>, %v: tensor<
   %b = transformer.attend %p, %v in(%rows, %rows) {value_share = 3 : i64, visibility = #transformer.visibility<all>} : tensor<?x12x?xf32>, tensor<?x64xf32> -> tensor<?x192xf32>
   return %a, %b : tensor<?x192xf32>, tensor<?x192xf32>
 }
+
+// CHECK-LABEL: func.func @rotated
+func.func @rotated(%q: tensor<?x32xf32>, %c: tensor<?x8xf32>, %s: tensor<?x8xf32>) -> tensor<?x32xf32> {
+  // CHECK: transformer.rotate %{{.*}}, %{{.*}}, %{{.*}} {heads = 2 : i64} : tensor<?x32xf32>, tensor<?x8xf32>
+  %r = transformer.rotate %q, %c, %s {heads = 2 : i64} : tensor<?x32xf32>, tensor<?x8xf32>
+  return %r : tensor<?x32xf32>
+}

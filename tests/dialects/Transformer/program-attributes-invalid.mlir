@@ -7,7 +7,7 @@ module attributes {transformer.max_lenght = 256 : i64} {
 
 // -----
 
-// expected-error@+1 {{'builtin.module' op has 'transformer.vocabulary', expected one of 'transformer.classification', 'transformer.generation', 'transformer.lower_case', 'transformer.max_length', 'transformer.model_type', 'transformer.phase', 'transformer.precision', 'transformer.sharing', 'transformer.tokenizer'}}
+// expected-error@+1 {{'builtin.module' op has 'transformer.vocabulary', expected one of 'transformer.chat', 'transformer.classification', 'transformer.generation', 'transformer.lower_case', 'transformer.max_length', 'transformer.model_type', 'transformer.phase', 'transformer.precision', 'transformer.sharing', 'transformer.tokenizer'}}
 module attributes {transformer.vocabulary = 256 : i64} {
 }
 

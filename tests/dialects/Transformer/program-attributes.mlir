@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s | heddle-opt | FileCheck %s
 
-// CHECK: module attributes {transformer.chat = {templates = [{name = "default", text = "{{ bos_token }}\\0A"}], tokens = [{name = "bos_token", text = "<s>"}]}
+// CHECK: module attributes {transformer.chat = {templates = [{name = "default", text = "{{.*}} bos_token {{.*}}\0A"}], tokens = [{name = "bos_token", text = "<s>"}]}
 // CHECK-SAME: transformer.classification = {labels = ["no", ""], problem = "multi_label"}
 // CHECK-SAME: transformer.generation = {early_stopping = false
 // CHECK-SAME: transformer.lower_case
