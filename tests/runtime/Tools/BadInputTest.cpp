@@ -78,13 +78,14 @@ struct BadInputTest : testing::Test {
 } // namespace
 
 TEST_F(BadInputTest, Usage) {
-  expectUsage({}, "heddle: no command, expected one of embed, similarity, tokenize, generate, "
+  expectUsage({}, "heddle: no command, expected one of embed, similarity, "
+                  "rerank, tokenize, generate, chat, "
                   "score, analyze, compare, "
                   "run, bench, profile, info, verify\n"
                   "heddle: try 'heddle --help'\n");
   expectUsage({"frobnicate"},
               "heddle: unknown command \"frobnicate\", expected one of embed, similarity, "
-              "tokenize, generate, score, "
+              "rerank, tokenize, generate, chat, score, "
               "analyze, compare, run, bench, profile, info, verify\nheddle: try 'heddle --help'\n");
   expectUsage({"embed", model},
               "heddle: --input FILE is missing\nheddle: try 'heddle embed --help'\n");
