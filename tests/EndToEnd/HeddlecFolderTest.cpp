@@ -287,9 +287,10 @@ const std::vector<FolderCase> folderCases = {
      "Sequence",
      tokenizer("BertNormalizer", "Upper")},
     {"UnknownPreTokenizer",
-     "{}/tokenizer.json: \"pre_tokenizer\": \"type\" is \"Digits\", expected one of "
-     "BertPreTokenizer, ByteLevel, Metaspace, WhitespaceSplit, Sequence",
-     tokenizer("BertPreTokenizer", "Digits")},
+     "{}/tokenizer.json: \"pre_tokenizer\": \"type\" is \"UnicodeScripts\", expected one of "
+     "BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation, Split, "
+     "Whitespace, WhitespaceSplit, Sequence",
+     tokenizer("BertPreTokenizer", "UnicodeScripts")},
     // modules.json and what it names
     {"UnknownModule",
      "{}/modules.json: module 3: \"type\" is \"sentence_transformers.models.Dense\", expected one "
