@@ -88,7 +88,7 @@ def build(folder):
 def libraries_in(wheel):
     """Names of the libraries that auditwheel put in, without the hashes that it gives them."""
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if name.startswith("heddle.libs/")]
+        names = [name for name in archive.namelist() if re.match(r"heddle\.libs/.", name)]
     return sorted(re.sub(r"-[0-9a-f]{8}(?=\.so)", "", Path(name).name) for name in names)
 
 
