@@ -47,7 +47,8 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
             report: Optional[Path] = None, analysis: Optional[Path] = None,
             calibration: Optional[Path] = None, share_attention: Optional[str] = None,
             disable_pass: Optional[Words] = None, code_cache: Optional[Path] = None,
-            ptxas: Optional[Path] = None, progress: bool = False) -> str:
+            ptxas: Optional[Path] = None, no_chat_template: bool = False,
+            progress: bool = False) -> str:
     """Compiles a model to one binary, with the program ``heddlec``.
 
     The program is the one that the environment variable HEDDLEC names, or ``heddlec`` on PATH. The
@@ -70,6 +71,7 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
         disable_pass: passes to leave out.
         code_cache: a folder that keeps compiled functions.
         ptxas: the program of CUDA that makes machine code beside the PTX of GPUs.
+        no_chat_template: leave the model's chat templates out.
         progress: print what heddlec prints while it runs.
 
     Returns:
@@ -92,6 +94,8 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
     for option, values in (("--keep", keep), ("--disable-pass", disable_pass)):
         if values is not None:
             command += _words(option, values)
+    if no_chat_template:
+        command.append("--no-chat-template")
     if command[1].startswith("-"):
         raise InvalidArgument(f"model is {command[1]!r}, expected a path that is no option")
     done = subprocess.run(command, stdout=subprocess.DEVNULL,
