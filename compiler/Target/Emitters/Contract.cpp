@@ -32,6 +32,8 @@ namespace heddle {
 static constexpr int64_t kBytesAhead = 8192;
 // Weights that a last-level cache may be assumed to keep from one step of a loop to the next.
 static constexpr int64_t kLastLevelBytes = int64_t(16) << 20;
+// A tile of so many rows is as fast whatever sets of the first-level cache they share.
+static constexpr int64_t kFewRows = 4;
 // The least k of tiles that ask for the rows of their epilogue: measured, from there on products
 // whose rows no cache has are up to an eighth faster, and others as fast as without. A tile of 64
 // steps is over before they come, and the requests are in the way of its own loads.
@@ -72,7 +74,7 @@ struct Product {
 /// The rows of a block that are multiplied, in memory: the first is row `first` of the work.
 struct ProductRows {
   Value memory;
-  int64_t elements; // from a row to the next
+  Value elements; // from a row to the next
   Value first;
 };
 
@@ -223,21 +225,23 @@ static void listRows(VectorCode &code, const Product &product, const ProductRows
   });
 }
 
-// Computes the sums of a tile; one that is alone on a panel that a cache has asks for nothing.
+// Computes the sums of a tile; one that is alone asks for what itself will read, unless a cache has
+// the panel.
 static void callTiles(VectorCode &code, const KernelBody &body, const Product &product,
                       const PanelLayout &layout, Value isAlone, Value count, int64_t width,
                       ValueRange arguments) {
-  auto call = [&](bool asks) {
+  auto call = [&](TileAsks asks) {
     callTile(code, layout, body.function, count, width,
              {/*isListed=*/static_cast<bool>(product.order), asks}, arguments);
   };
-  if (!product.readsAgain) {
-    call(/*asks=*/true);
-    return;
-  }
-  code.when(
-      code.both(product.readsAgain, isAlone), [&] { call(/*asks=*/false); },
-      [&] { call(/*asks=*/true); });
+  auto alone = [&] {
+    if (!product.readsAgain) {
+      call(TileAsks::Alone);
+      return;
+    }
+    code.when(product.readsAgain, [&] { call(TileAsks::Nothing); }, [&] { call(TileAsks::Alone); });
+  };
+  code.when(isAlone, alone, [&] { call(TileAsks::Share); });
 }
 
 // All tiles of one panel: the rows are divided evenly, so that no tile is a small remainder.
@@ -275,7 +279,7 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRow
     auto multiply = [&](const PanelLayout &layout, Value weights, int64_t width) {
       int64_t vectors = llvm::divideCeilSigned(width, code.lanes);
       callTiles(code, body, product, layout, isAlone, rowCount, vectors * code.lanes,
-                {from, code.integer(rows.elements), weights, code.integer(k), sums, ahead, step});
+                {from, rows.elements, weights, code.integer(k), sums, ahead, step});
     };
     auto computeColumns = [&](int64_t width) {
       if (k >= kLongTile) {
@@ -367,7 +371,71 @@ static Value unpackedPanel(VectorCode &code, const KernelBody &body, uint64_t of
 
 // The rows of the first operand.
 static ProductRows operandRows(VectorCode &code, const KernelBody &body) {
-  return {body.operand(code, 0), body.kernel.getOperandBuffer(0).getRowElements(), code.integer(0)};
+  const int64_t elements = body.kernel.getOperandBuffer(0).getRowElements();
+  return {body.operand(code, 0), code.integer(elements), code.integer(0)};
+}
+
+namespace {
+/// Copies of rows that share sets of the first-level cache, for a tile that is alone.
+class SpreadRows {
+public:
+  static SpreadRows of(VectorCode &code, const KernelBody &body, const Product &product);
+
+  /// The rows of a block: copies where they are one tile of more than a few rows.
+  ProductRows rowsOf(VectorCode &code, const ProductRows &rows, Value first, Value last) const;
+
+private:
+  int64_t width = 0;
+  /// Null where rows need no copies.
+  Value copies = {};
+
+  int64_t stride() const {
+    return spreadBytes(width * int64_t(sizeof(float))) / int64_t(sizeof(float));
+  }
+};
+} // namespace
+
+SpreadRows SpreadRows::of(VectorCode &code, const KernelBody &body, const Product &product) {
+  // The frame has room for rows of so many elements; copies are worth while for so many panels.
+  constexpr int64_t mostElements = 4096, fewestPanels = 8;
+  const int64_t elements = body.kernel.getOperandBuffer(0).getRowElements();
+  const int64_t width = product.groups * product.k;
+  const int64_t panels =
+      product.groups * llvm::divideCeilSigned(product.n, code.target.panelColumns);
+  SpreadRows spread;
+  if (elements * int64_t(sizeof(float)) % kSharingBytes != 0 || width % code.lanes != 0 ||
+      width > mostElements || panels < fewestPanels || code.target.tileRows <= kFewRows) {
+    return spread;
+  }
+  spread.width = width;
+  spread.copies = code.frame(body.function, code.target.tileRows * spread.stride());
+  return spread;
+}
+
+ProductRows SpreadRows::rowsOf(VectorCode &code, const ProductRows &rows, Value first,
+                               Value last) const {
+  if (!copies) {
+    return rows;
+  }
+  Value count = code.subtract(last, first);
+  Value isCopied = code.both(code.less(code.integer(kFewRows), count),
+                             code.less(count, code.integer(code.target.tileRows + 1)));
+  code.when(
+      isCopied,
+      [&] {
+        code.loop(code.integer(0), count, 1, [&](Value number) {
+          Value row = code.subtract(code.add(first, number), rows.first);
+          Value from = code.at(rows.memory, code.multiply(row, rows.elements));
+          Value to = code.at(copies, code.multiply(number, stride()));
+          code.loop(code.integer(0), code.integer(width), code.lanes, [&](Value column) {
+            code.storeVector(code.loadVector(code.at(from, column)), code.at(to, column));
+          });
+        });
+      },
+      [] {});
+  return {code.select(isCopied, copies, rows.memory),
+          code.select(isCopied, code.integer(stride()), rows.elements),
+          code.select(isCopied, first, rows.first)};
 }
 
 // Tells a product that every step of a loop does where its weights come from: after the first step
@@ -422,7 +490,7 @@ static void emitPrepared(VectorCode &code, const KernelBody &body, const Destina
                  prepared.emitRow(code, code.at(from.memory, code.multiply(row, from.elements)),
                                   code.bytesAt(scratch, place));
                });
-               return ProductRows{scratch, rowBytes / int64_t(sizeof(float)), first};
+               return ProductRows{scratch, code.integer(rowBytes / int64_t(sizeof(float))), first};
              });
 }
 
@@ -444,8 +512,10 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Contra
     return;
   }
   ProductRows rows = operandRows(code, body);
+  const SpreadRows spread = SpreadRows::of(code, body, product);
   emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd,
-             tilesInCache(code, product), [&](Value, Value) { return rows; });
+             tilesInCache(code, product),
+             [&](Value first, Value last) { return spread.rowsOf(code, rows, first, last); });
 }
 
 template <> KernelScratch scratchOf(dataflow::ContractSlideAttr computes) {
@@ -484,7 +554,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr 
       emitConvolution(code, body, rows, [&](Value value, Value row, Value column, int64_t valid) {
         code.storeVector(value, code.at(rowOf(row), column), valid);
       });
-      return ProductRows{seen, inner, first};
+      return ProductRows{seen, code.integer(inner), first};
     }
     code.loop(first, last, 1, [&](Value row) {
       Value to = rowOf(row);
@@ -492,7 +562,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr 
         code.storeVector(value, code.at(to, column), valid);
       });
     });
-    return ProductRows{seen, inner, first};
+    return ProductRows{seen, code.integer(inner), first};
   };
   emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd, most, rowsOf);
 }

@@ -30,7 +30,8 @@ std::unique_ptr<PreparedRows> PreparedRows::of(const VectorCode &code, dataflow:
 int64_t PreparedRows::mostBytes(dataflow::ContractAttr computes) {
   const int64_t ofGroup =
       std::max(QuantizedRows::mostBytes(computes.getK()), RoundedRows::mostBytes(computes.getK()));
-  return computes.getGroups() * static_cast<int64_t>(llvm::alignTo(ofGroup, kLineBytes));
+  return computes.getGroups() * static_cast<int64_t>(llvm::alignTo(ofGroup, kLineBytes)) +
+         kLineBytes;
 }
 
 void PreparedRows::emitRow(VectorCode &code, Value from, Value to) const {

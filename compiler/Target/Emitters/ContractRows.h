@@ -5,6 +5,7 @@
 #ifndef HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTROWS_H
 #define HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTROWS_H
 
+#include "compiler/Target/Emitters/ContractTile.h"
 #include "compiler/Target/Emitters/VectorCode.h"
 
 #include <memory>
@@ -23,8 +24,8 @@ public:
   /// The most bytes of a row, for any weights and target.
   static int64_t mostBytes(dataflow::ContractAttr computes);
 
-  /// Bytes of a row, and elements of f32 in the place of those of a group.
-  int64_t rowBytes() const { return groups * bytesOfGroup; }
+  /// Bytes from a row to the next, and elements of f32 in the place of those of a group.
+  int64_t rowBytes() const { return spreadBytes(groups * bytesOfGroup); }
   int64_t groupElements() const { return bytesOfGroup / int64_t(sizeof(float)); }
 
   /// Prepares a row.

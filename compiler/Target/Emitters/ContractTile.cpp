@@ -55,6 +55,20 @@ int64_t PanelLayout::unroll() const {
 
 int64_t PanelLayout::linesRead() const { return unroll() * rowBytes / kLineBytes; }
 
+// Measured with f32 on rows that lie apart (docs/performance.md). Up to two rows a tile computes
+// less than the processor's own prefetching hides. Up to six that alone is the fastest, and
+// requests are in its way. From seven on a step takes as long as memory needs for its lines, and a
+// line that nobody asked for stalls it.
+int64_t PanelLayout::linesAskedAlone(int64_t rows) const {
+  const bool isMeasured = arithmetic == dataflow::Arithmetic::Bf16 ||
+                          (arithmetic == dataflow::Arithmetic::F32 && element.isF32());
+  if (!isMeasured) {
+    return linesAsked();
+  }
+  constexpr int64_t mostHalf = 2, mostNone = 6;
+  return rows <= mostHalf ? linesAsked() : rows <= mostNone ? 0 : linesRead();
+}
+
 std::string PanelLayout::suffix() const {
   if (element.isF32()) {
     return "";
@@ -194,9 +208,9 @@ SmallVector<Value> TileColumns::steps(Value begin, Value end, ValueRange sums, S
   Value count = code.subtract(end, begin);
   Value whole = code.add(begin, code.multiply(code.divide(count, unroll), unroll));
   SmallVector<Value> next = code.loop(begin, whole, unroll, sums, [&](Value i, ValueRange carried) {
-    if (first == 0 && asks) {
+    if (first == 0 && linesAsked > 0) {
       Value line = code.bytesAt(ahead, code.multiply(i, stride));
-      for (int64_t p = 0; p < layout.linesAsked(); ++p) {
+      for (int64_t p = 0; p < linesAsked; ++p) {
         code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
       }
     }
@@ -297,15 +311,32 @@ static Value listed(VectorCode &code, Value list, Value number) {
   return LLVM::LoadOp::create(code.builder, code.location, code.pointer, place, sizeof(void *));
 }
 
+static int64_t linesAsked(const PanelLayout &layout, int64_t rows, TileAsks asks) {
+  switch (asks) {
+  case TileAsks::Nothing:
+    return 0;
+  case TileAsks::Share:
+    return layout.linesAsked();
+  case TileAsks::Alone:
+    return layout.linesAskedAlone(rows);
+  }
+}
+
+// How the name of a tile function says what it asks for.
+static StringRef askingName(const PanelLayout &layout, int64_t lines) {
+  return lines == 0 ? "unasked_" : lines == layout.linesAsked() ? "" : "asking_";
+}
+
 // The tile function for a number of rows and of columns, those of a panel or the whole vectors that
 // hold those of a last one, written once in a module. No kernel's name has a slash.
 static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, func::FuncOp kernel,
                                  int64_t rowCount, int64_t width, TileKind kind) {
   auto module = kernel->getParentOfType<ModuleOp>();
-  std::string name = ("tile/contract_" + Twine(kind.isListed ? "listed_" : "") +
-                      Twine(kind.asks ? "" : "cached_") + Twine(rowCount) + "x" + Twine(width) +
-                      layout.suffix() + "." + code.target.name)
-                         .str();
+  const int64_t lines = linesAsked(layout, rowCount, kind.asks);
+  std::string name =
+      ("tile/contract_" + Twine(kind.isListed ? "listed_" : "") + askingName(layout, lines) +
+       Twine(rowCount) + "x" + Twine(width) + layout.suffix() + "." + code.target.name)
+          .str();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
     return existing;
   }
@@ -326,7 +357,7 @@ static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, fu
   int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
   for (int64_t column = 0; column < width; column += columns) {
     const int64_t own = std::min(vectors, (width - column) / code.lanes);
-    emitTile({code, layout, entry, rows, column, own, kind.asks});
+    emitTile({code, layout, entry, rows, column, own, lines});
   }
   func::ReturnOp::create(code.builder, kernel.getLoc());
   return function;

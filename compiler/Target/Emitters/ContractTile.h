@@ -11,6 +11,16 @@
 
 namespace heddle {
 
+/// Rows whose distance is a multiple of so many bytes share few sets of the first-level cache, and
+/// weights on their way from memory push them out of it: a tile of eight rows of 1024 elements ran
+/// at half of its rate.
+inline constexpr int64_t kSharingBytes = 1024;
+
+/// A distance of at least `bytes`, whole cache lines, at which rows do not share sets.
+constexpr int64_t spreadBytes(int64_t bytes) {
+  return bytes % kSharingBytes == 0 ? bytes + kLineBytes : bytes;
+}
+
 /// How a matrix lies in panels (Encoding.cpp), and what it is multiplied with.
 struct PanelLayout {
   /// What an element is stored as, of quantised weights a code, and the bytes of a row of a panel;
@@ -47,9 +57,11 @@ struct PanelLayout {
   /// Steps of k that a tile does at once, and that are written out in its loop.
   int64_t together() const;
   int64_t unroll() const;
-  /// Cache lines that a round of the tile's loop reads of a panel, and that it asks for.
+  /// Cache lines that a round of the tile's loop reads of a panel; and that it asks for, where
+  /// tiles share the asking, and where `rows` rows are the only tile of their panel.
   int64_t linesRead() const;
   int64_t linesAsked() const { return linesRead() / 2; }
+  int64_t linesAskedAlone(int64_t rows) const;
   /// As names of functions have it; none for f32.
   std::string suffix() const;
 };
@@ -79,8 +91,8 @@ struct TileColumns {
   llvm::ArrayRef<mlir::Value> rows;
   /// The first one, and how many vectors of them.
   int64_t first, vectors;
-  /// Whether memory is asked for.
-  bool asks;
+  /// Cache lines that a round asks memory for.
+  int64_t linesAsked;
 
   /// What is left to say of a loop over k: the sums after one step, or after those that are done
   /// together, from step `k` on, number `inPanel` of the loop.
@@ -94,10 +106,15 @@ struct TileColumns {
   void store(mlir::ValueRange sums) const;
 };
 
+/// What a tile asks memory for: nothing, since a cache has the panel; its share of the panel that
+/// comes next; or, as the only tile of its panel, what itself will read.
+enum class TileAsks : uint8_t { Nothing, Share, Alone };
+
 /// Which of the tile functions for a number of rows and columns: whether there is a list of where
-/// rows are, and whether it asks for memory.
+/// rows are, and what it asks for.
 struct TileKind {
-  bool isListed, asks;
+  bool isListed;
+  TileAsks asks;
 };
 
 /// Calls the tile function for `count` rows, a number from 1 to the target's tile, and for so many
