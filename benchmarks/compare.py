@@ -37,7 +37,8 @@ NEEDS = {"openvino": ["openvino", "onnx", "onnxscript"],
          "openvino-int4": ["openvino", "onnx", "onnxscript", "nncf"],
          "onnxruntime-int4": ["onnxruntime", "onnx", "onnxscript", "onnx-ir"],
          "onnxruntime": ["onnxruntime", "onnx", "onnxscript"],
-         "ctranslate2": ["ctranslate2"], "torch": []}
+         "ctranslate2": ["ctranslate2"], "torch": [],
+         "llama": ["llama-cpp-python", "gguf", "numpy", "safetensors"]}
 
 
 def parse():
@@ -72,7 +73,9 @@ def peers_python(options):
         return given
     folder = Path(options.work, "environment")
     python = folder / "bin" / "python"
-    wanted = set(COMMON).union(*(NEEDS.get(name) or NEEDS[name.split("-")[0]]
+    # llama.cpp reads the model that its script writes for it.
+    common = [] if options.peers == ["llama"] else COMMON
+    wanted = set(common).union(*(NEEDS.get(name) or NEEDS[name.split("-")[0]]
                                  for name in options.peers))
     pins = [line.strip() for line in (HERE / "peers" / "requirements.txt").read_text().splitlines()]
     pins = [line for line in pins if re.split("[=<>]", line)[0] in wanted]

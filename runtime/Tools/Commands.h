@@ -44,6 +44,8 @@ struct BenchOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
   int32_t shortlist = 0;
   /// Tokens at the beginning that all sources of `cases` have in common, in each run others.
   int32_t sharedLength = 0;
+  /// Answers that run while `cases` arrive; 0: arrivals are not measured.
+  int32_t beside = 0;
   /// Runs to time; 0: as many as a stable median takes.
   int64_t runs = 0;
 };

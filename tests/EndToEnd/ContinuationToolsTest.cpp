@@ -346,6 +346,15 @@ TEST(ContinuationTools, OtherCommandsTakePrompts) {
       tools::runHeddle({"bench", binary, "--cases", "3x1", "--source-length", "20",
                         "--shared-length", "17", "--target-length", "2", "--runs", "2"});
   EXPECT_EQ(shared.code, 0) << shared.error;
+  const tools::Outcome arrival =
+      tools::runHeddle({"bench", binary, "--cases", "2x1", "--source-length", "20",
+                        "--target-length", "2", "--beside", "3", "--runs", "2", "--json"});
+  EXPECT_EQ(arrival.code, 0) << arrival.error;
+  const std::string last = arrival.output.substr(arrival.output.find('\n') + 1);
+  const Json times = Json::parse(last, nullptr, false);
+  EXPECT_EQ(times["beside"], 3) << arrival.output;
+  EXPECT_GE(times["first_token_ms"], times["longest_step_ms"]);
+  EXPECT_GT(times["step_ms"], 0);
   const tools::Outcome usual = tools::runHeddle({"profile", binary, "--runs", "1"});
   EXPECT_EQ(usual.code, 0) << usual.error;
 }

@@ -5,6 +5,7 @@
 /// does the same work.
 #include "runtime/Tools/Commands.h"
 
+#include "runtime/Tools/Bench/Arrivals.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Measure/MachineRoof.h"
@@ -246,6 +247,27 @@ static std::vector<int32_t> makeShortlist(int32_t count, int64_t vocabulary) {
   return tokens;
 }
 
+/// A case that arrives beside running answers.
+static Status benchArrivals(const Model &model, const BenchOptions &options,
+                            const GenerationCase &each, OutputStream &lines, SpreadNote &note) {
+  HEDDLE_ASSIGN(const Arrivals arrivals, measureArrivals(model, options, each));
+  note.add(fmt::format("{}x{} beside {}", each.batch, each.beam, options.beside),
+           arrivals.firstToken);
+  Json line = {{"engine", "heddle"},
+               {"kind", "arrival"},
+               {"threads", options.threads},
+               {"batch", each.batch},
+               {"beam", each.beam},
+               {"beside", options.beside},
+               {"first_token_ms", rounded(arrivals.firstToken.median * 1e3, 3)},
+               {"spread", rounded(arrivals.firstToken.spread(), 3)},
+               {"step_ms", rounded(arrivals.step * 1e3, 3)},
+               {"longest_step_ms", rounded(arrivals.longestStep * 1e3, 3)}};
+  addPrecision(line, model);
+  line["isa"] = model.isa();
+  return lines.write(line.dump() + "\n");
+}
+
 /// Measures generation: one line for each of --cases.
 static Status benchCases(const Model &model, const BenchOptions &options, SpreadNote &note) {
   OutputStream lines = OutputStream::standard();
@@ -282,6 +304,9 @@ static Status benchCases(const Model &model, const BenchOptions &options, Spread
     addPrecision(line, model);
     line["isa"] = model.isa();
     HEDDLE_TRY(lines.write(line.dump() + "\n"));
+    if (options.beside > 0) {
+      HEDDLE_TRY(benchArrivals(model, options, each, lines, note));
+    }
   }
   return lines.finish();
 }
@@ -298,6 +323,11 @@ void declare(OptionList &list, BenchOptions &options) {
   list.whole("--shared-length", options.sharedLength, 1, mostTokens, "N",
              "The first N tokens of all sources of --cases are the same, in each run others: what "
              "prompts share is computed once")
+      .otherwise("0")
+      .needs("--cases");
+  list.whole("--beside", options.beside, 1, mostTokens, "N",
+             "Also the time to the first token of --cases that arrive while N answers run, and how "
+             "long these wait for a step")
       .otherwise("0")
       .needs("--cases");
   list.whole("--runs", options.runs, int64_t(1), int64_t(mostTokens), "N",

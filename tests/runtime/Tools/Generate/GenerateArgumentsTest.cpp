@@ -270,7 +270,7 @@ TEST(GenerateArguments, Cases) {
   EXPECT_EQ(errorOf({"bench", "m.so", "--cases", "1x1", "--source-length", "0"}),
             "bench: --source-length is \"0\", expected a whole number from 1 to 16777216");
   for (const char *option :
-       {"--source-length", "--target-length", "--shared-length", "--shortlist"}) {
+       {"--source-length", "--target-length", "--shared-length", "--beside", "--shortlist"}) {
     EXPECT_EQ(errorOf({"bench", "m.so", "--shapes", "1x8", option, "9"}),
               std::string("bench: ") + option + " is given without --cases, expected both");
   }
