@@ -170,7 +170,9 @@ TEST_P(Bf16Products, OfRowsAtTheEdges) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Bf16Products,
                          testing::Values(Bf16Case{1, 48, 64}, Bf16Case{1, 50, 7}, Bf16Case{1, 1, 1},
                                          Bf16Case{1, 97, 333}, Bf16Case{3, 20, 18},
-                                         Bf16Case{2, 33, 129}, Bf16Case{1, 24, 9000}));
+                                         Bf16Case{2, 33, 129}, Bf16Case{1, 24, 9000},
+                                         // Rows that would share sets of the cache.
+                                         Bf16Case{1, 33, 512}));
 
 } // namespace
 } // namespace heddle

@@ -77,7 +77,9 @@ TEST_P(Contract, AgreesWithItsTwin) {
 INSTANTIATE_TEST_SUITE_P(OddSizes, Contract,
                          testing::Values(std::pair(2, 1), std::pair(15, 3), std::pair(47, 7),
                                          std::pair(48, 48), std::pair(49, 5), std::pair(97, 33),
-                                         std::pair(145, 384), std::pair(64, 1537)));
+                                         std::pair(145, 384), std::pair(64, 1537),
+                                         // Rows that share sets of the cache, which are copied.
+                                         std::pair(400, 512)));
 
 // An epilogue whose products could be contracted with its sums: whichever copy of the code computes
 // a row, alone, in a pair, at the end of a tile, its bits are the same.

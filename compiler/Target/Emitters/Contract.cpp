@@ -32,8 +32,6 @@ namespace heddle {
 static constexpr int64_t kBytesAhead = 8192;
 // Weights that a last-level cache may be assumed to keep from one step of a loop to the next.
 static constexpr int64_t kLastLevelBytes = int64_t(16) << 20;
-// A tile of so many rows is as fast whatever sets of the first-level cache they share.
-static constexpr int64_t kFewRows = 4;
 // The least k of tiles that ask for the rows of their epilogue: measured, from there on products
 // whose rows no cache has are up to an eighth faster, and others as fast as without. A tile of 64
 // steps is over before they come, and the requests are in the way of its own loads.
@@ -69,13 +67,6 @@ struct Product {
     return arith::MinUIOp::create(code.builder, code.location, code.loadIndex(order, place),
                                   code.subtract(rowCount, 1));
   }
-};
-
-/// The rows of a block that are multiplied, in memory: the first is row `first` of the work.
-struct ProductRows {
-  Value memory;
-  Value elements; // from a row to the next
-  Value first;
 };
 
 /// The result of a product, and the epilogue on the way to it.
@@ -375,69 +366,6 @@ static ProductRows operandRows(VectorCode &code, const KernelBody &body) {
   return {body.operand(code, 0), code.integer(elements), code.integer(0)};
 }
 
-namespace {
-/// Copies of rows that share sets of the first-level cache, for a tile that is alone.
-class SpreadRows {
-public:
-  static SpreadRows of(VectorCode &code, const KernelBody &body, const Product &product);
-
-  /// The rows of a block: copies where they are one tile of more than a few rows.
-  ProductRows rowsOf(VectorCode &code, const ProductRows &rows, Value first, Value last) const;
-
-private:
-  int64_t width = 0;
-  /// Null where rows need no copies.
-  Value copies = {};
-
-  int64_t stride() const {
-    return spreadBytes(width * int64_t(sizeof(float))) / int64_t(sizeof(float));
-  }
-};
-} // namespace
-
-SpreadRows SpreadRows::of(VectorCode &code, const KernelBody &body, const Product &product) {
-  // The frame has room for rows of so many elements; copies are worth while for so many panels.
-  constexpr int64_t mostElements = 4096, fewestPanels = 8;
-  const int64_t elements = body.kernel.getOperandBuffer(0).getRowElements();
-  const int64_t width = product.groups * product.k;
-  const int64_t panels =
-      product.groups * llvm::divideCeilSigned(product.n, code.target.panelColumns);
-  SpreadRows spread;
-  if (elements * int64_t(sizeof(float)) % kSharingBytes != 0 || width % code.lanes != 0 ||
-      width > mostElements || panels < fewestPanels || code.target.tileRows <= kFewRows) {
-    return spread;
-  }
-  spread.width = width;
-  spread.copies = code.frame(body.function, code.target.tileRows * spread.stride());
-  return spread;
-}
-
-ProductRows SpreadRows::rowsOf(VectorCode &code, const ProductRows &rows, Value first,
-                               Value last) const {
-  if (!copies) {
-    return rows;
-  }
-  Value count = code.subtract(last, first);
-  Value isCopied = code.both(code.less(code.integer(kFewRows), count),
-                             code.less(count, code.integer(code.target.tileRows + 1)));
-  code.when(
-      isCopied,
-      [&] {
-        code.loop(code.integer(0), count, 1, [&](Value number) {
-          Value row = code.subtract(code.add(first, number), rows.first);
-          Value from = code.at(rows.memory, code.multiply(row, rows.elements));
-          Value to = code.at(copies, code.multiply(number, stride()));
-          code.loop(code.integer(0), code.integer(width), code.lanes, [&](Value column) {
-            code.storeVector(code.loadVector(code.at(from, column)), code.at(to, column));
-          });
-        });
-      },
-      [] {});
-  return {code.select(isCopied, copies, rows.memory),
-          code.select(isCopied, code.integer(stride()), rows.elements),
-          code.select(isCopied, first, rows.first)};
-}
-
 // Tells a product that every step of a loop does where its weights come from: after the first step
 // from the last-level cache, if that is large enough. A tile alone on its panel is faster there by
 // a tenth if it asks for nothing. Panels taken backwards at every second step begin with what the
@@ -512,7 +440,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Contra
     return;
   }
   ProductRows rows = operandRows(code, body);
-  const SpreadRows spread = SpreadRows::of(code, body, product);
+  const SpreadRows spread = SpreadRows::of(code, body, computes);
   emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd,
              tilesInCache(code, product),
              [&](Value first, Value last) { return spread.rowsOf(code, rows, first, last); });

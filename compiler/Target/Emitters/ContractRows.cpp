@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Chooses how rows are prepared by what their product multiplies.
+/// Copies rows that would be in each other's way, and chooses how rows are prepared by what their
+/// product multiplies.
 #include "compiler/Target/Emitters/ContractRows.h"
 
 #include "compiler/Target/Emitters/ContractBf16.h"
@@ -9,6 +10,61 @@
 using namespace mlir;
 
 namespace heddle {
+
+// --- rows in f32 -----------------------------------------------------------------------------
+
+// A tile of so many rows is as fast whatever sets of the first-level cache they share.
+static constexpr int64_t kFewRows = 4;
+
+SpreadRows SpreadRows::of(VectorCode &code, const KernelBody &body,
+                          dataflow::ContractAttr computes) {
+  // The frame has room for rows of so many elements; copies are worth while for so many panels.
+  constexpr int64_t mostElements = 4096, fewestPanels = 8;
+  const int64_t elements = body.kernel.getOperandBuffer(0).getRowElements();
+  const int64_t width = computes.getGroups() * computes.getK();
+  const int64_t panels =
+      computes.getGroups() * llvm::divideCeilSigned(computes.getN(), code.target.panelColumns);
+  SpreadRows spread;
+  if (elements * int64_t(sizeof(float)) % kSharingBytes != 0 || width % code.lanes != 0 ||
+      width > mostElements || panels < fewestPanels || code.target.tileRows <= kFewRows) {
+    return spread;
+  }
+  spread.width = width;
+  spread.copies = code.frame(body.function, code.target.tileRows * spread.stride());
+  return spread;
+}
+
+int64_t SpreadRows::stride() const {
+  return spreadBytes(width * int64_t(sizeof(float))) / int64_t(sizeof(float));
+}
+
+ProductRows SpreadRows::rowsOf(VectorCode &code, const ProductRows &rows, Value first,
+                               Value last) const {
+  if (!copies) {
+    return rows;
+  }
+  Value count = code.subtract(last, first);
+  Value isCopied = code.both(code.less(code.integer(kFewRows), count),
+                             code.less(count, code.integer(code.target.tileRows + 1)));
+  code.when(
+      isCopied,
+      [&] {
+        code.loop(code.integer(0), count, 1, [&](Value number) {
+          Value row = code.subtract(code.add(first, number), rows.first);
+          Value from = code.at(rows.memory, code.multiply(row, rows.elements));
+          Value to = code.at(copies, code.multiply(number, stride()));
+          code.loop(code.integer(0), code.integer(width), code.lanes, [&](Value column) {
+            code.storeVector(code.loadVector(code.at(from, column)), code.at(to, column));
+          });
+        });
+      },
+      [] {});
+  return {code.select(isCopied, copies, rows.memory),
+          code.select(isCopied, code.integer(stride()), rows.elements),
+          code.select(isCopied, first, rows.first)};
+}
+
+// --- rows that are prepared --------------------------------------------------------------------
 
 PreparedRows::PreparedRows(dataflow::ContractAttr computes, int64_t bytesOfGroup)
     : k(computes.getK()), groups(computes.getGroups()),

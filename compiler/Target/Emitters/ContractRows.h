@@ -1,16 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows of products that do not multiply f32: what tiles read of them is prepared in scratch, block
-/// by block, each row for itself.
+/// The rows that a product multiplies: where they lie, which of them are copied, and, where it does
+/// not multiply f32, how what tiles read of them is prepared in scratch, block by block, each row
+/// for itself.
 #ifndef HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTROWS_H
 #define HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTROWS_H
 
 #include "compiler/Target/Emitters/ContractTile.h"
+#include "compiler/Target/Emitters/Emitters.h"
 #include "compiler/Target/Emitters/VectorCode.h"
 
 #include <memory>
 
 namespace heddle {
+
+/// The rows of a block that are multiplied, in memory: the first is row `first` of the work.
+struct ProductRows {
+  mlir::Value memory;
+  mlir::Value elements; // from a row to the next
+  mlir::Value first;
+};
+
+/// Copies, in the frame, of rows in f32 that share sets of the first-level cache, for a tile that
+/// is alone on its panel.
+class SpreadRows {
+public:
+  static SpreadRows of(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
+
+  /// The rows of a block: copies where they are one tile of more than a few rows.
+  ProductRows rowsOf(VectorCode &code, const ProductRows &rows, mlir::Value first,
+                     mlir::Value last) const;
+
+private:
+  int64_t width = 0;
+  /// Null where rows need no copies.
+  mlir::Value copies = {};
+
+  int64_t stride() const;
+};
 
 /// How rows lie in scratch: the columns of each group of the product after each other, in whole
 /// cache lines.
