@@ -106,6 +106,11 @@ static GenerationLimits limitsOf(const PagedDecoder &decoder, const GenerationDe
                           .longestSource = decoder.longestSource(),
                           .longestTarget = decoder.longestTarget(),
                           .hasSources = decoder.hasSources()};
+  defaults.sample = table.sample();
+  defaults.temperature = table.temperature();
+  defaults.topK = table.top_k();
+  defaults.topP = table.top_p();
+  defaults.minP = table.min_p();
   const EntryInfo *const encode = decoder.model().findEntry("encode");
   for (size_t i = 0; encode != nullptr && i < encode->inputs.size(); ++i) {
     // The decoder has checked that there is one that is not optional.
@@ -227,6 +232,10 @@ int32_t Generator::sourcePad() const { return state->decoder->pad(); }
 
 Result<std::vector<int32_t>> Generator::encodeSource(std::string_view text, bool truncate) const {
   return withoutExceptions([&] {
+GenerationOptions Generator::filledIn(GenerationOptions options) const {
+  return heddle::filledIn(std::move(options), state->defaults);
+}
+
     return encodeText(state->sourceTokenizer.get(), text, true, truncate ? longestSource() : 0);
   });
 }

@@ -31,6 +31,12 @@ struct GenerationDefaults {
   /// 0 takes the rules' value.
   int32_t minLength = 0;
 };
+  /// Whether tokens are drawn; the numbers are those of any request that draws.
+  bool sample = false;
+  float temperature = 1;
+  int32_t topK = 0;
+  float topP = 1;
+  float minP = 0;
 
 /// Limits for all requests; 0 for no limit.
 struct GenerationLimits {
@@ -107,6 +113,9 @@ Result<Settings> makeSettings(const GenerationRequest &request, const Generation
 
 /// Checks that a source is what the model reads: tokens, or rows of floats, `width` of which are
 /// side by side in an image.
+/// Generator::filledIn().
+GenerationOptions filledIn(GenerationOptions options, const GenerationDefaults &defaults);
+
 Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows, int64_t width,
                    const GenerationLimits &limits);
 

@@ -118,7 +118,8 @@ struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, Execut
 };
 void declare(OptionList &list, GenerateOptions &options);
 Status execute(const GenerateOptions &options);
-/// Parts of its options that other commands have too: how tokens are drawn, and what repeats.
+/// Parts of its options that other commands have too: how tokens are drawn, what repeats, and what
+/// answers look like.
 void declareSampling(OptionList &list, GenerationOptions &options);
 void declareRepetition(OptionList &list, GenerationOptions &options);
 

@@ -34,7 +34,7 @@ void declare(OptionList &list, ChatOptions &options) {
             "Which of the model's chat templates, if it has several");
   list.whole("--max-length", options.generation.maxLength, 1, mostTokens, "N",
              "The most tokens of an answer, including the end")
-      .otherwise("what the model has positions for, 1024 at most");
+      .otherwise("the model's, else what it has positions for, 1024 at most");
   declareRepetition(list, options.generation);
   declareSampling(list, options.generation);
   list.whole("--cache", options.cacheMegabytes, int64_t(1), int64_t(1) << 24, "MIB",
@@ -188,7 +188,7 @@ Result<GenerationRequest> ChatRun::requestOf() const {
                 generator.encodeChat(conversation.json(), options.chatTemplate));
   GenerationRequest request = requestFor(generator, std::move(ids), options.generation);
   request.options.events = true;
-  if (!request.options.maxLength) {
+  if (!generator.filledIn(request.options).maxLength) {
     const int64_t positions = model.findEntry(decodeEntry)->maxLength;
     const int64_t left = positions - static_cast<int64_t>(request.prefix.size());
     request.options.maxLength = static_cast<int32_t>(

@@ -478,6 +478,7 @@ Status execute(const GenerateOptions &options) {
   }
   if (options.chat) {
     HEDDLE_TRY(checkChat(model, options.chatTemplate));
+  HEDDLE_TRY(checkSampling(generator, options.generation));
   }
   HEDDLE_ASSIGN(OutputStream output, OutputStream::open(options.output));
   GenerateRun run(options, std::move(generator), *std::move(sources), std::move(output));

@@ -118,6 +118,23 @@ GenerationRequest requestFor(const Generator &generator, std::vector<int32_t> id
   return request;
 }
 
+Status checkSampling(const Generator &generator, const GenerationOptions &options) {
+  if (generator.filledIn(options).sample.value_or(false)) {
+    return {};
+  }
+  const std::pair<const char *, bool> given[] = {{"--temperature", options.temperature.has_value()},
+                                                 {"--top-k", options.topK.has_value()},
+                                                 {"--top-p", options.topP.has_value()},
+                                                 {"--min-p", options.minP.has_value()},
+                                                 {"--seed", options.seed.has_value()}};
+  for (const auto &[name, isGiven] : given) {
+    if (isGiven) {
+      return optionError(fmt::format("{} is given without --sample, expected both", name));
+    }
+  }
+  return {};
+}
+
 Status checkChat(const Model &model, std::string_view chatTemplate) {
   if (!PagedDecoder::supports(model) || PagedDecoder::hasSources(model)) {
     return HEDDLE_ERROR(Unsupported,

@@ -64,6 +64,10 @@ Result<std::vector<int32_t>> sourceTokens(const Generator &generator, const Sour
 GenerationRequest requestFor(const Generator &generator, std::vector<int32_t> ids,
                              const GenerationOptions &options);
 
+/// Numbers of sampling are given only to a search that draws tokens, because it was asked to or
+/// because the model does.
+Status checkSampling(const Generator &generator, const GenerationOptions &options);
+
 /// Unsupported for a model that continues prompts, by a command that needs sources.
 Status checkSources(const Model &model);
 

@@ -102,13 +102,15 @@ struct GenerationOptions {
   /// Draws every token instead of taking the best one. It is drawn from the distribution at this
   /// temperature, restricted to the topK most probable tokens (0: all), to the fewest whose
   /// probabilities add up to topP, and to those with at least minP times the probability of the
-  /// best.
-  bool sample = false;
-  float temperature = 1;
-  int32_t topK = 0;
-  float topP = 1;
-  float minP = 0;
-  uint64_t seed = 0;
+  /// best. A request that gives `beam` or asks for alternatives draws only if it says so here.
+  /// Numbers are not read by a search that draws nothing.
+  std::optional<bool> sample = std::nullopt;
+  std::optional<float> temperature = std::nullopt;
+  std::optional<int32_t> topK = std::nullopt;
+  std::optional<float> topP = std::nullopt;
+  std::optional<float> minP = std::nullopt;
+  /// The seed of random numbers; 0 if unset.
+  std::optional<uint64_t> seed = std::nullopt;
   /// The result has the `nbest` best first tokens after the prefix, each with its best
   /// continuation.
   bool alternatives = false;
@@ -301,6 +303,10 @@ public:
                                                      int64_t stride = 0);
   /// Checks a text as scoreTexts() does, without running it.
   Status checkText(std::span<const int32_t> text, int64_t stride = 0) const;
+
+  /// The options as a request has them: those that are unset filled in with the model's or the
+  /// rules' defaults. A minimum and maximum length that follow from the source stay unset.
+  GenerationOptions filledIn(GenerationOptions options = {}) const;
 
   /// Whether requests have sources. Otherwise their prefixes are prompts, which are continued.
   bool hasSources() const;

@@ -258,7 +258,9 @@ typedef struct heddle_generation_options {
   int32_t max_length;
   /* 0, 1, or HEDDLE_UNSET. */
   int32_t early_stopping;
-  /* Not 0: draw every token. A top_k of 0 means all tokens. */
+  /* Not 0: draw every token; unset: as the model does, unless beam or alternatives is given. A
+   * top_k of 0 means all tokens. Numbers of sampling are not read by a search that draws nothing.
+   */
   int32_t sample;
   float temperature;
   int32_t top_k;
@@ -295,14 +297,14 @@ typedef struct heddle_generation_options {
    HEDDLE_UNSET,                                                                                   \
    HEDDLE_UNSET,                                                                                   \
    HEDDLE_UNSET,                                                                                   \
-   0,                                                                                              \
-   1.0F,                                                                                           \
-   0,                                                                                              \
-   1.0F,                                                                                           \
+   HEDDLE_UNSET,                                                                                   \
+   HEDDLE_UNSET_NUMBER,                                                                            \
+   HEDDLE_UNSET,                                                                                   \
+   HEDDLE_UNSET_NUMBER,                                                                            \
    0,                                                                                              \
    0,                                                                                              \
    HEDDLE_UNSET,                                                                                   \
-   0.0F,                                                                                           \
+   HEDDLE_UNSET_NUMBER,                                                                            \
    0,                                                                                              \
    0,                                                                                              \
    0,                                                                                              \

@@ -177,12 +177,12 @@ TEST_F(EventsFromC, DefaultsAreThoseOfCpp) {
   const GenerationOptions request;
   EXPECT_EQ(one.nbest, request.nbest);
   EXPECT_EQ(one.coverage_penalty, request.coveragePenalty);
-  EXPECT_EQ(one.sample != 0, request.sample);
-  EXPECT_EQ(one.temperature, request.temperature);
-  EXPECT_EQ(one.top_k, request.topK);
-  EXPECT_EQ(one.top_p, request.topP);
-  EXPECT_EQ(one.min_p, request.minP);
-  EXPECT_EQ(one.seed, request.seed);
+  EXPECT_EQ(one.sample == HEDDLE_UNSET, !request.sample.has_value());
+  EXPECT_EQ(one.temperature == HEDDLE_UNSET_NUMBER, !request.temperature.has_value());
+  EXPECT_EQ(one.top_k == HEDDLE_UNSET, !request.topK.has_value());
+  EXPECT_EQ(one.top_p == HEDDLE_UNSET_NUMBER, !request.topP.has_value());
+  EXPECT_EQ(one.min_p == HEDDLE_UNSET_NUMBER, !request.minP.has_value());
+  EXPECT_EQ(one.seed, request.seed.value_or(0));
   EXPECT_EQ(one.alternatives != 0, request.alternatives);
   EXPECT_EQ(one.token_scores != 0, request.tokenScores);
   EXPECT_EQ(one.top_scores, request.topScores);
