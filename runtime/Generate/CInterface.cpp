@@ -80,6 +80,7 @@ static Result<GenerationOptions> readOptions(const heddle_generation_options &op
     }
     result.stop.emplace_back(options.stop[i]);
   }
+  result.jsonSchema = options.json_schema == nullptr ? "" : options.json_schema;
   return result;
 }
 

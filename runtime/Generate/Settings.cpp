@@ -400,6 +400,53 @@ static Status setLengths(const GenerationRequest &request, const GenerationDefau
   return {};
 }
 
+/// What the answer has to look like: the prefix, where it is part of it, and a first token that is
+/// forced have to fit.
+static Status setConstraint(const GenerationRequest &request, const GenerationLimits &limits,
+                            Settings &settings) {
+  if (request.options.jsonSchema.empty()) {
+    return {};
+  }
+  if (limits.constraints == nullptr) {
+    return HEDDLE_ERROR(InvalidArgument, "a JSON schema is given, expected none: the model has no "
+                                         "tokenizer");
+  }
+  if (settings.end.empty() && !settings.isSingle()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("beam is {} with a JSON schema, expected 1: the model has no "
+                                    "token that ends a text",
+                                    settings.beam));
+  }
+  HEDDLE_ASSIGN(settings.constraint, limits.constraints->find(request.options.jsonSchema));
+  Constraint &constraint = *settings.constraint;
+  settings.constraintStart = constraint.start();
+  std::vector<int32_t> beginning = limits.hasSources ? settings.prefix : std::vector<int32_t>();
+  if (settings.forcedFirst >= 0) {
+    beginning.push_back(settings.forcedFirst);
+  }
+  for (size_t i = 0; i < beginning.size(); ++i) {
+    const auto next = constraint.follow(settings.constraintStart, beginning[i]);
+    if (!next) {
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("token {} of the answer's beginning is {}, which no text that "
+                      "follows the JSON schema has there",
+                      i + 1, beginning[i]));
+    }
+    settings.constraintStart = *next;
+  }
+  const std::shared_ptr<const TokenMask> mask = constraint.mask(settings.constraintStart);
+  if (!constraint.isWhole(settings.constraintStart) &&
+      std::all_of(mask->begin(), mask->end(), [](uint64_t word) { return word == 0; })) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        "no token of the model begins a text that follows the JSON "
+                        "schema");
+  }
+  // A token that is forced at the end would be written where the text is not whole.
+  settings.forcedLast = -1;
+  return {};
+}
+
 Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,
                               const GenerationLimits &limits) {
   Settings settings = settingsOf(request, defaults);
@@ -408,6 +455,7 @@ Result<Settings> makeSettings(const GenerationRequest &request, const Generation
   HEDDLE_TRY(checkStop(settings, limits));
   HEDDLE_TRY(checkAllTokens(request, settings, limits));
   HEDDLE_TRY(setLengths(request, defaults, limits, settings));
+  HEDDLE_TRY(setConstraint(request, limits, settings));
   return settings;
 }
 

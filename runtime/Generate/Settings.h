@@ -5,6 +5,7 @@
 #define HEDDLE_RUNTIME_GENERATE_SETTINGS_H
 
 #include "heddle/Generation.h"
+#include "runtime/Constraint/Constraints.h"
 #include "runtime/Generate/SearchRules.h"
 
 #include <cstdint>
@@ -30,13 +31,13 @@ struct GenerationDefaults {
   float repetitionPenalty = 1;
   /// 0 takes the rules' value.
   int32_t minLength = 0;
-};
   /// Whether tokens are drawn; the numbers are those of any request that draws.
   bool sample = false;
   float temperature = 1;
   int32_t topK = 0;
   float topP = 1;
   float minP = 0;
+};
 
 /// Limits for all requests; 0 for no limit.
 struct GenerationLimits {
@@ -58,6 +59,8 @@ struct GenerationLimits {
   bool hasSources = true;
   /// Whether there is a tokenizer for what is generated.
   bool hasText = false;
+  /// What answers may be asked to look like; null without a tokenizer.
+  Constraints *constraints = nullptr;
 };
 
 /// The options of one request.
@@ -93,6 +96,9 @@ struct Settings {
   std::vector<int32_t> suppressed;
   /// Empty: all tokens.
   std::vector<int32_t> shortlist;
+  /// What the answer must look like, and what of that the prefix has; null: anything.
+  std::shared_ptr<Constraint> constraint;
+  ConstraintState constraintStart;
 
   bool isEnd(int32_t token) const;
   /// Whether a search needs the model's attention.
@@ -107,15 +113,15 @@ struct Settings {
   }
 };
 
+/// Generator::filledIn().
+GenerationOptions filledIn(GenerationOptions options, const GenerationDefaults &defaults);
+
 /// Checks a request and fills in its unset options.
 Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,
                               const GenerationLimits &limits);
 
 /// Checks that a source is what the model reads: tokens, or rows of floats, `width` of which are
 /// side by side in an image.
-/// Generator::filledIn().
-GenerationOptions filledIn(GenerationOptions options, const GenerationDefaults &defaults);
-
 Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows, int64_t width,
                    const GenerationLimits &limits);
 

@@ -5,6 +5,7 @@
 #include "heddle/heddle.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/GeneratedTokens.h"
+#include "tests/EndToEnd/SchemaAnswers.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
@@ -318,7 +319,6 @@ std::string questionOf(const std::string &prompt) {
   return prompt.substr(first, prompt.find('?') + 1 - first);
 }
 
-TEST_P(AnsweringModel, GivesTheTextsOfTransformers) {
 std::string firstConversation(const std::string &lines) {
   return lines.substr(0, lines.find('\n'));
 }
@@ -386,6 +386,7 @@ void expectSampling(Generator &generator, const std::string &binary, const Token
       << info;
 }
 
+TEST_P(AnsweringModel, GivesTheTextsOfTransformers) {
   const std::string oracle = std::string(HEDDLE_TEST_DATA "/oracles/") + GetParam();
   const std::string binary = compileModel(oracle);
   ASSERT_FALSE(binary.empty());
@@ -419,6 +420,10 @@ void expectSampling(Generator &generator, const std::string &binary, const Token
       tools::runHeddle({"chat", binary, "--no-sample"}, {.input = dialogue});
   EXPECT_EQ(chat.code, 0) << chat.error;
   EXPECT_EQ(chat.output, expected);
+  const Tokens prompt = *generator->encodeChat(firstConversation(conversations));
+  expectSampling(*generator, binary, prompt);
+  expectSchemaInLibraries(*generator, binary, prompt);
+  expectSchemaInTools(binary);
   // Rotary positions have no limit, so texts have no windows.
   const tools::Outcome strided =
       tools::runHeddle({"score", binary, "--input", "-", "--stride", "4"}, {.input = "ab\n"});

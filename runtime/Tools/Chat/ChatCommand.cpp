@@ -37,6 +37,7 @@ void declare(OptionList &list, ChatOptions &options) {
       .otherwise("the model's, else what it has positions for, 1024 at most");
   declareRepetition(list, options.generation);
   declareSampling(list, options.generation);
+  declareSchema(list, options.jsonSchema);
   list.whole("--cache", options.cacheMegabytes, int64_t(1), int64_t(1) << 24, "MIB",
              "The most memory for keys and values, in MiB");
   declareExecution(list, options);
@@ -292,7 +293,9 @@ Status ChatRun::run() {
                             fmt::format("{} of the lines could not be used", failed));
 }
 
-Status execute(const ChatOptions &options) {
+Status execute(const ChatOptions &given) {
+  ChatOptions options = given;
+  HEDDLE_ASSIGN(options.generation.jsonSchema, readSchema(options.jsonSchema));
   const std::string problem = describeInvalidUtf8(options.system);
   if (!problem.empty()) {
     return optionError(fmt::format("--system: {}", problem));
@@ -304,6 +307,9 @@ Status execute(const ChatOptions &options) {
                                   .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes)
                                                 << 20};
   HEDDLE_ASSIGN(Generator generator, Generator::create(model, {.session = session}));
+  HEDDLE_TRY(checkSampling(generator, options.generation));
+  HEDDLE_TRY(
+      checkSchema(generator, requestFor(generator, {0}, options.generation), options.jsonSchema));
   HEDDLE_ASSIGN(LineReader lines, LineReader::openTexts("-"));
   return ChatRun(options, std::move(model), std::move(generator), std::move(lines)).run();
 }

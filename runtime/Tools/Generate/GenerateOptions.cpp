@@ -121,7 +121,17 @@ void declareSampling(OptionList &list, GenerationOptions &options) {
       .otherwise("the model's");
   list.whole("--seed", options.seed, uint64_t(0), std::numeric_limits<uint64_t>::max(), "S",
              "Random numbers; the same seed gives the same text in any batch")
-      .needs("--sample");
+      .otherwise("0");
+  list.check([&list]() -> std::string {
+    return list.given("--sample") && list.given("--no-sample")
+               ? "--sample and --no-sample are both given, expected one of them"
+               : "";
+  });
+}
+
+void declareSchema(OptionList &list, std::string &jsonSchema) {
+  list.file("--json-schema", jsonSchema,
+            "A JSON schema that answers follow: tokens that could not are left out");
 }
 
 /// What ends texts, and what is told of them.
@@ -212,6 +222,7 @@ void declare(OptionList &list, GenerateOptions &options) {
              "Tokens of prompts that run in one step; longer prompts are computed in pieces");
   list.flag("--no-shared-prefixes", options.sharesPrefixes, false,
             "Compute what prompts begin with for each of them");
+  declareSchema(list, options.jsonSchema);
   declareAnswers(list, options);
   declareFormat(list, options, options.json,
                 "text, or jsonl with sources, texts, tokens and scores");

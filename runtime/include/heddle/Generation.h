@@ -125,6 +125,11 @@ struct GenerationOptions {
   /// Texts that end an answer of a greedy search or a sample: its text ends before the first of
   /// them. They need a tokenizer.
   std::vector<std::string> stop = {};
+  /// The text of a JSON schema, docs/json-schema.md. Tokens after which the answer could not become
+  /// a JSON text that follows it have no probability, and the end has one only after a whole text.
+  /// The prefix is part of the answer where the model has sources. Empty: any answer. It needs a
+  /// tokenizer whose text is that of its tokens, end to end.
+  std::string jsonSchema = {};
   /// Whether Hypothesis::tokenScores and attention are filled.
   bool tokenScores = false;
   bool attention = false;

@@ -284,6 +284,9 @@ typedef struct heddle_generation_options {
    * ends before the first of them. They need a tokenizer, and are copied. */
   const char *const *stop;
   int64_t stop_count;
+  /* A JSON schema in UTF-8, zero-terminated, that the answer follows: docs/json-schema.md. NULL:
+   * any answer. It is copied. */
+  const char *json_schema;
 } heddle_generation_options;
 #define HEDDLE_GENERATION_OPTIONS_INIT                                                             \
   {sizeof(heddle_generation_options),                                                              \
@@ -309,7 +312,8 @@ typedef struct heddle_generation_options {
    0,                                                                                              \
    0,                                                                                              \
    NULL,                                                                                           \
-   0}
+   0,                                                                                              \
+   NULL}
 
 /* Why an answer has ended. */
 enum heddle_finish_reason {

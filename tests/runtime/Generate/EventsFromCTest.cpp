@@ -183,6 +183,7 @@ TEST_F(EventsFromC, DefaultsAreThoseOfCpp) {
   EXPECT_EQ(one.top_p == HEDDLE_UNSET_NUMBER, !request.topP.has_value());
   EXPECT_EQ(one.min_p == HEDDLE_UNSET_NUMBER, !request.minP.has_value());
   EXPECT_EQ(one.seed, request.seed.value_or(0));
+  EXPECT_EQ(one.json_schema == nullptr, request.jsonSchema.empty());
   EXPECT_EQ(one.alternatives != 0, request.alternatives);
   EXPECT_EQ(one.token_scores != 0, request.tokenScores);
   EXPECT_EQ(one.top_scores, request.topScores);
