@@ -65,6 +65,11 @@ Offset<manifest::Generation> writeGeneration(ModuleOp module, FlatBufferBuilder 
   generation.add_repetition_penalty(reader.real("repetition_penalty"));
   generation.add_min_length(reader.integer("min_length"));
   generation.add_never_stop_early(reader.boolean("never_stop_early"));
+  generation.add_sample(reader.boolean("sample"));
+  generation.add_temperature(reader.real("temperature"));
+  generation.add_top_k(reader.integer("top_k"));
+  generation.add_top_p(reader.real("top_p"));
+  generation.add_min_p(reader.real("min_p"));
   return generation.Finish();
 }
 

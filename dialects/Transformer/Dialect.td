@@ -29,9 +29,9 @@ def Transformer_Dialect : Dialect {
       opened; they tell a reader of the text which files belong to it.
     - `transformer.generation`: the defaults for generating text, a dictionary of
       `start`, `end`, `suppressed` (array<i32>, token ids), `pad`, `forced_first`, `forced_last` (i32,
-      -1 for none), `rules` (a string), `max_length`, `min_length`, `num_beams`, `no_repeat_ngram`
-      (i32), `length_penalty`, `repetition_penalty` (f32), `early_stopping`, `never_stop_early`
-      (true or false). All of them are required.
+      -1 for none), `rules` (a string), `max_length`, `min_length`, `num_beams`, `no_repeat_ngram`,
+      `top_k` (i32), `length_penalty`, `repetition_penalty`, `temperature`, `top_p`, `min_p` (f32),
+      `early_stopping`, `never_stop_early`, `sample` (true or false). All of them are required.
     - `transformer.classification`: what the columns of the output `logits` of the entry `classify`
       mean: a dictionary of `labels` (a list of strings) and `problem` (`regression`,
       `single_label` or `multi_label`).

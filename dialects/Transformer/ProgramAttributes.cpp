@@ -70,7 +70,12 @@ static constexpr Field generationFields[] = {{"start", Kind::Ids},
                                              {"no_repeat_ngram", Kind::I32},
                                              {"repetition_penalty", Kind::F32},
                                              {"min_length", Kind::I32},
-                                             {"never_stop_early", Kind::Flag}};
+                                             {"never_stop_early", Kind::Flag},
+                                             {"sample", Kind::Flag},
+                                             {"temperature", Kind::F32},
+                                             {"top_k", Kind::I32},
+                                             {"top_p", Kind::F32},
+                                             {"min_p", Kind::F32}};
 
 static constexpr Field classificationFields[] = {{"labels", Kind::Labels},
                                                  {"problem", Kind::Problem}};

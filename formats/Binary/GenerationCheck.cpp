@@ -8,6 +8,7 @@
 #include "heddle/Limits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <map>
 
@@ -143,6 +144,16 @@ static Status checkDefaults(const manifest::Generation &generation) {
   }
   if (generation.early_stopping() && generation.never_stop_early()) {
     return HEDDLE_ERROR(DataLoss, "early_stopping and never_stop_early, expected one of them");
+  }
+  const float temperature = generation.temperature();
+  if (!(temperature > 0 && std::isfinite(temperature)) || generation.top_k() < 0 ||
+      !(generation.top_p() > 0 && generation.top_p() <= 1) ||
+      !(generation.min_p() >= 0 && generation.min_p() <= 1)) {
+    return HEDDLE_ERROR(
+        DataLoss,
+        fmt::format("temperature {}, top_k {}, top_p {} and min_p {}, expected a finite "
+                    "number above 0, at least 0, above 0 to 1 and 0 to 1",
+                    temperature, generation.top_k(), generation.top_p(), generation.min_p()));
   }
   return {};
 }

@@ -104,6 +104,25 @@ static Status readLengths(const Settings &settings, Generation &result) {
   return {};
 }
 
+/// How tokens are drawn, where they are: otherwise Transformers does not look at the numbers.
+static Status readSampling(const Settings &settings, Generation &result) {
+  HEDDLE_ASSIGN(result.sample, settings.of("do_sample").booleanOr("do_sample", false));
+  if (!result.sample) {
+    return {};
+  }
+  const auto number = [&](std::string_view key, double least, double most, double absent) {
+    return settings.of(key).numberOr(key, least, most, absent);
+  };
+  // Less is greedy search, which Transformers refuses to call sampling.
+  constexpr double least = 1e-6;
+  HEDDLE_ASSIGN(result.temperature, number("temperature", least, 1e6, 1));
+  // Transformers' default, which a file need not have.
+  HEDDLE_ASSIGN(result.topK, settings.count("top_k", 0, 50));
+  HEDDLE_ASSIGN(result.topP, number("top_p", least, 1, 1));
+  HEDDLE_ASSIGN(result.minP, number("min_p", 0, 1, 0));
+  return {};
+}
+
 /// What does not depend on how a target starts.
 static Result<Generation> readSearch(const Settings &settings, int64_t vocabulary) {
   Generation result;
@@ -122,6 +141,7 @@ static Result<Generation> readSearch(const Settings &settings, int64_t vocabular
   HEDDLE_ASSIGN(result.noRepeatNgram, settings.count("no_repeat_ngram_size", 0, 0));
   HEDDLE_ASSIGN(result.repetitionPenalty,
                 settings.of("repetition_penalty").numberOr("repetition_penalty", 1e-6, 1e6, 1));
+  HEDDLE_TRY(readSampling(settings, result));
   return result;
 }
 
@@ -161,11 +181,9 @@ struct IgnoredNumber {
 };
 } // namespace
 
+static constexpr IgnoredNumber samplingNumbers[] = {
+    {"temperature", 1}, {"top_k", 50}, {"top_p", 1}, {"min_p", 0}};
 static constexpr IgnoredNumber ignoredNumbers[] = {
-    {"temperature", 1},
-    {"top_k", 50},
-    {"top_p", 1},
-    {"min_p", 0},
     {"typical_p", 1},
     {"epsilon_cutoff", 0},
     {"eta_cutoff", 0},
@@ -177,7 +195,7 @@ static constexpr IgnoredNumber ignoredNumbers[] = {
     {"encoder_no_repeat_ngram_size", 0},
     {"guidance_scale", 1},
 };
-static constexpr std::string_view ignoredSwitches[] = {"do_sample", "renormalize_logits"};
+static constexpr std::string_view ignoredSwitches[] = {"renormalize_logits"};
 static constexpr std::string_view ignoredLists[] = {
     "begin_suppress_tokens", "sequence_bias", "force_words_ids", "exponential_decay_length_penalty",
     "stop_strings"};
@@ -197,10 +215,23 @@ std::vector<std::string> generationNotes(const Config &config,
     }
   }
   constexpr double any = std::numeric_limits<double>::max();
-  for (const auto &[key, usual] : ignoredNumbers) {
-    const Result<double> value = settings.of(key).numberOr(key, -any, any, usual);
-    if (!value.ok() || *value != usual) {
-      note(key, value.ok() ? fmt::format("{}", *value) : "not a number");
+  const auto noteNumber = [&](const IgnoredNumber &number, std::string_view why) {
+    const Config &file = settings.of(number.key);
+    const Result<double> value = file.numberOr(number.key, -any, any, number.usual);
+    if (!value.ok() || *value != number.usual) {
+      notes.push_back(fmt::format("{}: \"{}\" is {}, which is ignored{}", file.where(), number.key,
+                                  value.ok() ? fmt::format("{}", *value) : "not a number", why));
+    }
+  };
+  for (const IgnoredNumber &number : ignoredNumbers) {
+    noteNumber(number, "");
+  }
+  const Result<bool> samples = settings.of("do_sample").booleanOr("do_sample", false);
+  if (samples.ok() && *samples) {
+    noteNumber({"num_beams", 1}, ": \"do_sample\" is true, and samples have no beams");
+  } else {
+    for (const IgnoredNumber &number : samplingNumbers) {
+      noteNumber(number, ": \"do_sample\" is not true");
     }
   }
   for (const std::string_view key : {"max_length", "min_length"}) {

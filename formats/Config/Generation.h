@@ -42,11 +42,19 @@ struct Generation {
   double repetitionPenalty = 1;
   /// The fewest tokens before the end.
   int32_t minLength = 0;
+  /// Whether tokens are drawn, and how if they are: at a temperature, from the topK most probable
+  /// (0: all), from the fewest whose probabilities add up to topP, and from those with at least
+  /// minP times the probability of the best.
+  bool sample = false;
+  double temperature = 1;
+  int32_t topK = 0;
+  double topP = 1;
+  double minP = 0;
 };
 
 /// Reads the settings of a Hugging Face folder from generation_config.json, or from config.json for
 /// keys absent there. Token ids must be below `vocabulary`. Lengths exclude the start tokens, which
-/// Transformers includes.
+/// Transformers includes. Numbers of sampling are read if "do_sample" is true.
 Result<Generation> readGeneration(const Config &config, const std::optional<Config> &generation,
                                   int64_t vocabulary);
 

@@ -250,6 +250,11 @@ void ModelBuilder::generation(const Generation &settings) {
       builder.getNamedAttr("repetition_penalty", real(settings.repetitionPenalty)),
       builder.getNamedAttr("min_length", builder.getI32IntegerAttr(settings.minLength)),
       builder.getNamedAttr("never_stop_early", builder.getBoolAttr(settings.neverStopEarly)),
+      builder.getNamedAttr("sample", builder.getBoolAttr(settings.sample)),
+      builder.getNamedAttr("temperature", real(settings.temperature)),
+      builder.getNamedAttr("top_k", builder.getI32IntegerAttr(settings.topK)),
+      builder.getNamedAttr("top_p", real(settings.topP)),
+      builder.getNamedAttr("min_p", real(settings.minP)),
   };
   (*state->module)->setAttr("transformer.generation", builder.getDictionaryAttr(values));
 }

@@ -159,11 +159,14 @@ def search_options(given: dict) -> _core.Options:
             options.early_stopping = early_stopping(value)
         elif name == "suppressed":
             options.suppressed = ids(name, value).tolist()
-    if not options.sample:
-        for name in ("temperature", "top_k", "top_p", "seed"):
-            if given.get(name) is not None:
-                raise InvalidArgument(f"{name} is given without sample=True, which alone uses it")
     return options
+
+
+def check_sampling(given: dict, samples: bool) -> None:
+    """Refuses what only samples use, for a search that draws nothing."""
+    for name in () if samples else ("temperature", "top_k", "top_p", "seed"):
+        if given.get(name) is not None:
+            raise InvalidArgument(f"{name} is given without sample=True, which alone uses it")
 
 
 def early_stopping(value: Any) -> _core.EarlyStopping:

@@ -243,7 +243,7 @@ class Model:
                  length_penalty: Optional[float] = None, coverage_penalty: float = 0.0,
                  no_repeat_ngram: Optional[int] = None, repetition_penalty: Optional[float] = None,
                  min_length: Optional[int] = None, max_length: Optional[int] = None,
-                 early_stopping: Union[bool, str, None] = None, sample: bool = False,
+                 early_stopping: Union[bool, str, None] = None, sample: Optional[bool] = None,
                  temperature: Optional[float] = None, top_k: Optional[int] = None,
                  top_p: Optional[float] = None, seed: Optional[int] = None,
                  alternatives: bool = False, suppressed: Optional[Ids] = None,
@@ -268,7 +268,8 @@ class Model:
             max_length: the most tokens, the end included.
             early_stopping: True stops as soon as there are as many texts as hypotheses, "never" only
                 when no better one can come.
-            sample: draw tokens at random instead of taking the best.
+            sample: draw tokens at random instead of taking the best; left out, as the model does,
+                unless ``beam`` or ``alternatives`` is given.
             temperature: of sampling, above 0.
             top_k: draw from so many most probable tokens; 0: all.
             top_p: draw from the fewest tokens whose probabilities add up to this.
@@ -371,6 +372,7 @@ class Model:
             commands = arguments.ids("command", arguments.beside(
                 "command", given.pop("command"), False, count)).tolist()
         options = arguments.search_options(given)
+        arguments.check_sampling(given, self._core.samples(options))
         return self._core.add(
             list_of, [arguments.source(f"prefix {i}", each) for i, each in enumerate(prefixes, 1)],
             [arguments.ids(f"shortlist {i}", each) for i, each in enumerate(shortlists, 1)],

@@ -77,6 +77,8 @@ public:
   Waiting add(const nanobind::list &sources, const nanobind::list &prefixes,
               const nanobind::list &shortlists, const std::vector<int32_t> &commands,
               const GenerationOptions &options, bool truncate, bool follows) const;
+  /// Whether a request with these options draws tokens.
+  bool samples(const GenerationOptions &options) const;
   /// The text of tokens, or None without a tokenizer.
   nanobind::object decode(const std::vector<int32_t> &tokens) const;
   nanobind::list score(const nanobind::list &sources, const nanobind::list &targets,

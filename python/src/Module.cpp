@@ -88,6 +88,7 @@ static void bindModel(nb::module_ &module) {
       .def("tokenize", &Core::tokenize, "texts"_a)
       .def("run", &Core::run, "entry"_a, "lengths"_a, "inputs"_a, "outputs"_a)
       .def("run_decoder", &Core::runDecoder, "sources"_a, "targets"_a)
+      .def("samples", &Core::samples, "options"_a)
       .def("add", &Core::add, "sources"_a, "prefixes"_a, "shortlists"_a, "commands"_a, "options"_a,
            "truncate"_a, "follows"_a)
       .def("decode", &Core::decode, "tokens"_a)

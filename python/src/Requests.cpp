@@ -134,6 +134,10 @@ Waiting Core::add(const nb::list &sources, const nb::list &prefixes, const nb::l
   return {batch, batch->add(std::move(requests), blank, follows)};
 }
 
+bool Core::samples(const GenerationOptions &options) const {
+  return loaded()->batch()->generator().filledIn(options).sample.value_or(false);
+}
+
 bool Waiting::advance(double seconds) {
   const nb::gil_scoped_release unlocked;
   const auto limit = std::chrono::duration_cast<RunningBatch::Clock::duration>(

@@ -25,7 +25,7 @@ BeamSearch::BeamSearch(const Settings &settings, uint64_t stream)
     : settings(settings), rules(*settings.rules), stream(stream),
       width(static_cast<size_t>(settings.alternatives ? settings.nbest : settings.beam)),
       expanding(settings.alternatives) {
-  alive.push_back({.tokens = settings.prefix});
+  alive.push_back({.tokens = settings.prefix, .constraint = settings.constraintStart});
 }
 
 BeamSearch::BeamSearch(const BeamSearch &other, size_t beam)
@@ -118,6 +118,10 @@ void BeamSearch::fillQuery(size_t beam, RowQuery &query) {
   query.banned = own.banned;
   query.alsoBanned = settings.suppressed;
   query.shortlist = settings.shortlist;
+  if (settings.constraint != nullptr) {
+    own.mask = settings.constraint->mask(alive[beam].constraint);
+    query.mask = *own.mask;
+  }
 }
 
 /// The best tokens after a hypothesis, and those of them that are to be told.
@@ -213,6 +217,12 @@ Beam BeamSearch::extended(const Continuation &candidate) {
   beam.parent = candidate.parent;
   beam.sum = candidate.sum;
   beam.tokens.push_back(candidate.token);
+  // A first token that is forced is part of where the text begins.
+  const bool isForced = generated == 0 && settings.forcedFirst >= 0;
+  if (settings.constraint != nullptr && !isForced && !settings.isEnd(candidate.token)) {
+    beam.constraint =
+        settings.constraint->follow(beam.constraint, candidate.token).value_or(ConstraintState());
+  }
   if (settings.tokenScores) {
     beam.tokenScores.push_back(static_cast<float>(candidate.score));
   }
@@ -251,6 +261,13 @@ void BeamSearch::record(const Beam &beam, double sum, int64_t length, FinishReas
   if (found.size() > width) {
     found.pop_back();
   }
+}
+
+/// Records a hypothesis that no token may follow.
+void BeamSearch::recordAsItIs(const Beam &beam) {
+  const bool isWhole =
+      settings.constraint != nullptr && settings.constraint->isWhole(beam.constraint);
+  record(beam, beam.sum, generated, isWhole ? FinishReason::End : FinishReason::Length);
 }
 
 void BeamSearch::finish(const Continuation &candidate) {
@@ -354,7 +371,7 @@ Status BeamSearch::advance(Candidates &candidates, std::span<const int64_t> rows
   if (continuations.empty()) {
     // Every token is banned, so no hypothesis can grow.
     for (const Beam &beam : alive) {
-      record(beam, beam.sum, generated, FinishReason::Length);
+      recordAsItIs(beam);
     }
   }
   decide(last);

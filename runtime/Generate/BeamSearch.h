@@ -29,6 +29,8 @@ struct Beam {
   std::vector<float> attention = {};
   std::vector<float> coverage = {};
   std::vector<std::vector<TokenScore>> topScores = {};
+  /// Only if what it may look like is restricted.
+  ConstraintState constraint = {};
 };
 
 /// The attention of the last token of each hypothesis: [heads][pitch] for each row of the step.
@@ -84,6 +86,7 @@ private:
   struct Lists {
     std::vector<int32_t> penalized;
     std::vector<int32_t> banned;
+    std::shared_ptr<const TokenMask> mask;
   };
 
   bool greedy() const { return width == 1; }
@@ -96,6 +99,7 @@ private:
   void decide(bool last);
   void follow();
   void finish(const Continuation &candidate);
+  void recordAsItIs(const Beam &beam);
   void record(const Beam &beam, double sum, int64_t length, FinishReason reason);
   Status collect(Candidates &candidates, int64_t row, size_t beam);
   bool mayStop(bool last) const;

@@ -56,10 +56,12 @@ static Result<GenerationOptions> readOptions(const heddle_generation_options &op
   if (options.early_stopping != HEDDLE_UNSET) {
     result.earlyStopping = options.early_stopping != 0 ? EarlyStopping::Yes : EarlyStopping::No;
   }
-  result.sample = options.sample != 0;
-  result.temperature = options.temperature;
-  result.topK = options.top_k;
-  result.topP = options.top_p;
+  if (options.sample != HEDDLE_UNSET) {
+    result.sample = options.sample != 0;
+  }
+  result.temperature = given(options.temperature);
+  result.topK = given(options.top_k);
+  result.topP = given(options.top_p);
   result.seed = options.seed;
   result.alternatives = options.alternatives != 0;
   if (options.command != HEDDLE_UNSET) {
@@ -67,7 +69,7 @@ static Result<GenerationOptions> readOptions(const heddle_generation_options &op
     constexpr int64_t least = INT32_MIN + 1, most = INT32_MAX;
     result.command = static_cast<int32_t>(std::clamp(options.command, least, most));
   }
-  result.minP = options.min_p;
+  result.minP = given(options.min_p);
   result.tokenScores = options.token_scores != 0;
   result.topScores = options.top_scores;
   result.events = options.events != 0;
@@ -78,6 +80,7 @@ static Result<GenerationOptions> readOptions(const heddle_generation_options &op
     }
     result.stop.emplace_back(options.stop[i]);
   }
+  result.jsonSchema = options.json_schema == nullptr ? "" : options.json_schema;
   return result;
 }
 

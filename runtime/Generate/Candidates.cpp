@@ -5,6 +5,7 @@
 #include "runtime/Generate/Candidates.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
@@ -17,10 +18,31 @@ static constexpr size_t longestVector = 64;
 
 void Candidates::prepare(std::span<const RowQuery> queries) { this->queries = queries; }
 
-/// Marks the chunks that hold a token of `tokens` as needed.
-static void wantChunksOf(std::span<const int32_t> tokens, std::vector<bool> &wanted) {
-  for (const int32_t token : tokens) {
-    wanted[static_cast<size_t>(token / logitsChunk)] = true;
+static_assert(logitsChunk % 64 == 0);
+
+/// Calls function(token) for the tokens of a mask in [first, first + count); `first` is a multiple
+/// of 64.
+template <typename Function>
+static void forTokensOf(std::span<const uint64_t> mask, int32_t first, int64_t count,
+                        const Function &function) {
+  const size_t end = std::min(mask.size(), static_cast<size_t>(first + count + 63) / 64);
+  for (auto word = static_cast<size_t>(first) / 64; word < end; ++word) {
+    for (uint64_t left = mask[word]; left != 0; left &= left - 1) {
+      function(static_cast<int32_t>(word * 64) + std::countr_zero(left));
+    }
+  }
+}
+
+/// Marks the chunks that hold a token which a query allows as needed.
+static void wantChunksOf(const RowQuery &query, int64_t vocabulary, std::vector<bool> &wanted) {
+  const auto want = [&](int32_t token) { wanted[static_cast<size_t>(token / logitsChunk)] = true; };
+  if (query.shortlist.empty()) {
+    return forTokensOf(query.mask, 0, vocabulary, want);
+  }
+  for (const int32_t token : query.shortlist) {
+    if (query.passes(token)) {
+      want(token);
+    }
   }
 }
 
@@ -35,10 +57,10 @@ void Candidates::begin(int64_t rows, int64_t vocabulary, int workers) {
   for (const RowQuery &query : queries) {
     firstPenalized.push_back(firstPenalized.back() + query.penalized.size());
     firstWhole.push_back(firstWhole.back() + (query.whole ? static_cast<size_t>(vocabulary) : 0));
-    if (!query.empty() && query.shortlist.empty()) {
+    if (!query.empty() && !query.isRestricted()) {
       std::fill(wanted.begin(), wanted.end(), true);
     } else if (!query.empty()) {
-      wantChunksOf(query.shortlist, wanted);
+      wantChunksOf(query, vocabulary, wanted);
     }
   }
   penalizedLogits.assign(firstPenalized.back(), never);
@@ -122,16 +144,24 @@ const float *Candidates::adjusted(Worker &worker, int64_t row, int32_t first, in
   return worker.adjusted.data();
 }
 
-/// Keeps the tokens of a chunk that are on the row's shortlist.
-void Candidates::gather(Worker &worker, std::span<const int32_t> shortlist, int32_t first,
-                        Piece &piece) {
+/// Keeps the tokens of a chunk that are allowed.
+void Candidates::gather(Worker &worker, const RowQuery &query, int32_t first, Piece &piece) {
   int64_t count = 0;
-  forTokensWithin(shortlist, first, piece.count, [&](int32_t token) {
+  const auto take = [&](int32_t token) {
     const auto to = static_cast<size_t>(count++);
     worker.gathered[to] = piece.values[token - first];
     worker.gatheredSummed[to] = piece.summed[token - first];
     worker.numbers[to] = token;
-  });
+  };
+  if (query.shortlist.empty()) {
+    forTokensOf(query.mask, first, piece.count, take);
+  } else {
+    forTokensWithin(query.shortlist, first, piece.count, [&](int32_t token) {
+      if (query.passes(token)) {
+        take(token);
+      }
+    });
+  }
   piece = {worker.gathered.data(), worker.gatheredSummed.data(), count, worker.numbers.data()};
 }
 
@@ -153,8 +183,8 @@ void Candidates::reduce(Worker &worker, int64_t row, int64_t chunk, int64_t coun
   if (!query.adjustsAfterSoftmax) {
     piece.summed = piece.values;
   }
-  if (!query.shortlist.empty()) {
-    gather(worker, query.shortlist, first, piece);
+  if (query.isRestricted()) {
+    gather(worker, query, first, piece);
   }
   if (query.whole) {
     keepWhole(row, first, piece);
@@ -197,7 +227,7 @@ void Candidates::addPenalized(int64_t row, double normalizer,
     const auto within = [token](std::span<const int32_t> list) {
       return std::binary_search(list.begin(), list.end(), token);
     };
-    const bool listed = query.shortlist.empty() || within(query.shortlist);
+    const bool listed = (query.shortlist.empty() || within(query.shortlist)) && query.passes(token);
     if (logits[i] > never && listed && !within(query.banned) && !within(query.alsoBanned)) {
       const double score = static_cast<double>(logits[i]) - normalizer;
       best.push_back({penalize(score, query.penalty), token});

@@ -34,8 +34,16 @@ struct RowQuery {
   std::span<const int32_t> alsoBanned = {};
   /// The only tokens allowed; empty: all.
   std::span<const int32_t> shortlist = {};
+  /// The same as a bit for each token of the vocabulary, 64 in a word; empty: all.
+  std::span<const uint64_t> mask = {};
 
   bool empty() const { return candidates == 0 && watched < 0 && !whole; }
+  bool isRestricted() const { return !shortlist.empty() || !mask.empty(); }
+  /// Whether the mask allows a token.
+  bool passes(int32_t token) const {
+    const auto place = static_cast<size_t>(token);
+    return mask.empty() || (mask[place / 64] >> (place % 64) & 1) != 0;
+  }
 };
 
 /// A token and its log-probability after penalties.
@@ -94,8 +102,7 @@ private:
   void reduce(Worker &worker, int64_t row, int64_t chunk, int64_t count, const float *values);
   const float *adjusted(Worker &worker, int64_t row, int32_t first, int64_t count,
                         const float *values);
-  static void gather(Worker &worker, std::span<const int32_t> shortlist, int32_t first,
-                     Piece &piece);
+  static void gather(Worker &worker, const RowQuery &query, int32_t first, Piece &piece);
   void keepWhole(int64_t row, int32_t first, const Piece &piece);
   static void adjust(const RowQuery &query, int32_t first, int64_t count, float *values);
   void keepPenalized(int64_t row, int32_t first, int64_t count, const float *values);

@@ -33,10 +33,18 @@ struct Generator::State {
   State(std::unique_ptr<PagedDecoder> paged, const GenerationDefaults &defaults,
         const GenerationLimits &limits, const BatchBounds &bounds)
       : decoder(std::move(paged)), defaults(defaults), limits(limits), batchTokens(bounds.tokens),
-        search(*decoder, defaults, limits, bounds,
+        constraints([this] { return targetTokenizer->tokenBytes(size_t(this->limits.vocabulary)); },
+                    defaults.end),
+        search(*decoder, defaults, withConstraints(limits), bounds,
                limits.hasText
                    ? NewText([this] { return std::make_unique<TokenizerPieces>(targetTokenizer); })
                    : NewText()) {}
+
+  /// With the constraints of this generator, which texts need.
+  GenerationLimits withConstraints(GenerationLimits some) {
+    some.constraints = some.hasText ? &constraints : nullptr;
+    return some;
+  }
 
   /// The text of ids without special tokens; NotFound without a tokenizer.
   Result<std::string> decodeText(std::span<const int32_t> tokens) const;
@@ -45,6 +53,7 @@ struct Generator::State {
   GenerationDefaults defaults;
   GenerationLimits limits;
   int64_t batchTokens;
+  Constraints constraints;
   BatchSearch search;
   std::shared_ptr<const Tokenizer> sourceTokenizer;
   std::shared_ptr<const Tokenizer> targetTokenizer;
@@ -97,6 +106,11 @@ static Result<GenerationDefaults> defaultsOf(const manifest::Generation &table) 
   defaults.noRepeatNgram = table.no_repeat_ngram();
   defaults.repetitionPenalty = table.repetition_penalty();
   defaults.minLength = table.min_length();
+  defaults.sample = table.sample();
+  defaults.temperature = table.temperature();
+  defaults.topK = table.top_k();
+  defaults.topP = table.top_p();
+  defaults.minP = table.min_p();
   return defaults;
 }
 
@@ -169,8 +183,9 @@ Result<int64_t> Generator::add(GenerationRequest request) {
 }
 
 Status Generator::check(const GenerationRequest &request) const {
-  return withoutExceptions(
-      [&] { return makeSettings(request, state->defaults, state->limits).status(); });
+  return withoutExceptions([&] {
+    return makeSettings(request, state->defaults, state->withConstraints(state->limits)).status();
+  });
 }
 
 Status Generator::check(const ScoringRequest &request) const {
@@ -215,6 +230,10 @@ Generator::scoreTexts(std::span<const std::vector<int32_t>> texts, int64_t strid
 Status Generator::checkText(std::span<const int32_t> text, int64_t stride) const {
   return withoutExceptions(
       [&] { return heddle::checkText(text, stride, state->defaults, state->limits); });
+}
+
+GenerationOptions Generator::filledIn(GenerationOptions options) const {
+  return heddle::filledIn(std::move(options), state->defaults);
 }
 
 bool Generator::hasSources() const { return state->limits.hasSources; }

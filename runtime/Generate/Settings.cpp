@@ -33,33 +33,59 @@ static std::vector<int32_t> sortedOnce(std::vector<int32_t> tokens) {
   return tokens;
 }
 
-/// Fills unset options with the binary's defaults, if it was made for the same rules.
-static Settings fillIn(const GenerationRequest &request, const GenerationDefaults &defaults) {
-  const GenerationOptions &options = request.options;
-  const Rules kind = options.rules.value_or(defaults.rules);
-  const SearchRules &rules = searchRules(kind);
-  const bool own = kind == defaults.rules;
-  Settings settings;
-  settings.rules = &rules;
+template <typename Value> static void fill(std::optional<Value> &option, Value value) {
+  option = option.value_or(value);
+}
+
+GenerationOptions filledIn(GenerationOptions options, const GenerationDefaults &defaults) {
+  fill(options.rules, defaults.rules);
+  const SearchRules &rules = searchRules(*options.rules);
+  const bool own = rules.kind == defaults.rules;
+  // Whoever asks for beams or alternatives has chosen another search than the model's.
+  fill(options.sample, defaults.sample && !options.beam && !options.alternatives);
   // Samples and alternatives use more than one hypothesis in their own ways.
-  settings.beam = options.beam.value_or(options.sample ? 1 : defaults.beam);
+  fill(options.beam, *options.sample ? 1 : defaults.beam);
+  fill(options.lengthPenalty, own ? defaults.lengthPenalty : rules.lengthPenalty);
+  fill(options.noRepeatNgram, defaults.noRepeatNgram);
+  fill(options.repetitionPenalty, defaults.repetitionPenalty);
+  fill(options.earlyStopping, own ? defaults.earlyStopping : EarlyStopping::No);
+  fill(options.temperature, defaults.temperature);
+  fill(options.topK, defaults.topK);
+  fill(options.topP, defaults.topP);
+  fill(options.minP, defaults.minP);
+  fill(options.seed, uint64_t(0));
+  fill(options.forcedFirst, defaults.forcedFirst);
+  fill(options.forcedLast, own ? defaults.forcedLast : -1);
+  if (own && defaults.maxLength > 0) {
+    fill(options.maxLength, defaults.maxLength);
+  }
+  if (own && defaults.minLength > 0) {
+    fill(options.minLength, defaults.minLength);
+  }
+  return options;
+}
+
+/// The settings of a request but for its lengths.
+static Settings settingsOf(const GenerationRequest &request, const GenerationDefaults &defaults) {
+  const GenerationOptions options = filledIn(request.options, defaults);
+  Settings settings;
+  settings.rules = &searchRules(*options.rules);
+  settings.beam = *options.beam;
   settings.nbest = options.nbest;
-  const float lengthPenalty = own ? defaults.lengthPenalty : rules.lengthPenalty;
-  settings.lengthPenalty = static_cast<double>(options.lengthPenalty.value_or(lengthPenalty));
+  settings.lengthPenalty = static_cast<double>(*options.lengthPenalty);
   settings.coveragePenalty = static_cast<double>(options.coveragePenalty);
-  settings.noRepeatNgram = options.noRepeatNgram.value_or(defaults.noRepeatNgram);
-  settings.repetitionPenalty = options.repetitionPenalty.value_or(defaults.repetitionPenalty);
-  settings.earlyStopping =
-      options.earlyStopping.value_or(own ? defaults.earlyStopping : EarlyStopping::No);
-  settings.sample = options.sample;
-  settings.temperature = options.temperature;
-  settings.topK = options.topK;
-  settings.topP = options.topP;
-  settings.minP = options.minP;
-  settings.seed = options.seed;
+  settings.noRepeatNgram = *options.noRepeatNgram;
+  settings.repetitionPenalty = *options.repetitionPenalty;
+  settings.earlyStopping = *options.earlyStopping;
+  settings.sample = *options.sample;
+  settings.temperature = *options.temperature;
+  settings.topK = *options.topK;
+  settings.topP = *options.topP;
+  settings.minP = *options.minP;
+  settings.seed = *options.seed;
   settings.alternatives = options.alternatives;
-  settings.forcedFirst = options.forcedFirst.value_or(defaults.forcedFirst);
-  settings.forcedLast = options.forcedLast.value_or(own ? defaults.forcedLast : -1);
+  settings.forcedFirst = *options.forcedFirst;
+  settings.forcedLast = *options.forcedLast;
   settings.tokenScores = options.tokenScores;
   settings.attention = options.attention;
   settings.topScores = options.topScores;
@@ -374,14 +400,62 @@ static Status setLengths(const GenerationRequest &request, const GenerationDefau
   return {};
 }
 
+/// What the answer has to look like: the prefix, where it is part of it, and a first token that is
+/// forced have to fit.
+static Status setConstraint(const GenerationRequest &request, const GenerationLimits &limits,
+                            Settings &settings) {
+  if (request.options.jsonSchema.empty()) {
+    return {};
+  }
+  if (limits.constraints == nullptr) {
+    return HEDDLE_ERROR(InvalidArgument, "a JSON schema is given, expected none: the model has no "
+                                         "tokenizer");
+  }
+  if (settings.end.empty() && !settings.isSingle()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("beam is {} with a JSON schema, expected 1: the model has no "
+                                    "token that ends a text",
+                                    settings.beam));
+  }
+  HEDDLE_ASSIGN(settings.constraint, limits.constraints->find(request.options.jsonSchema));
+  Constraint &constraint = *settings.constraint;
+  settings.constraintStart = constraint.start();
+  std::vector<int32_t> beginning = limits.hasSources ? settings.prefix : std::vector<int32_t>();
+  if (settings.forcedFirst >= 0) {
+    beginning.push_back(settings.forcedFirst);
+  }
+  for (size_t i = 0; i < beginning.size(); ++i) {
+    const auto next = constraint.follow(settings.constraintStart, beginning[i]);
+    if (!next) {
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("token {} of the answer's beginning is {}, which no text that "
+                      "follows the JSON schema has there",
+                      i + 1, beginning[i]));
+    }
+    settings.constraintStart = *next;
+  }
+  const std::shared_ptr<const TokenMask> mask = constraint.mask(settings.constraintStart);
+  if (!constraint.isWhole(settings.constraintStart) &&
+      std::all_of(mask->begin(), mask->end(), [](uint64_t word) { return word == 0; })) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        "no token of the model begins a text that follows the JSON "
+                        "schema");
+  }
+  // A token that is forced at the end would be written where the text is not whole.
+  settings.forcedLast = -1;
+  return {};
+}
+
 Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,
                               const GenerationLimits &limits) {
-  Settings settings = fillIn(request, defaults);
+  Settings settings = settingsOf(request, defaults);
   HEDDLE_TRY(checkCounts(settings));
   HEDDLE_TRY(checkNumbers(settings));
   HEDDLE_TRY(checkStop(settings, limits));
   HEDDLE_TRY(checkAllTokens(request, settings, limits));
   HEDDLE_TRY(setLengths(request, defaults, limits, settings));
+  HEDDLE_TRY(setConstraint(request, limits, settings));
   return settings;
 }
 

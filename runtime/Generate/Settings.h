@@ -5,6 +5,7 @@
 #define HEDDLE_RUNTIME_GENERATE_SETTINGS_H
 
 #include "heddle/Generation.h"
+#include "runtime/Constraint/Constraints.h"
 #include "runtime/Generate/SearchRules.h"
 
 #include <cstdint>
@@ -30,6 +31,12 @@ struct GenerationDefaults {
   float repetitionPenalty = 1;
   /// 0 takes the rules' value.
   int32_t minLength = 0;
+  /// Whether tokens are drawn; the numbers are those of any request that draws.
+  bool sample = false;
+  float temperature = 1;
+  int32_t topK = 0;
+  float topP = 1;
+  float minP = 0;
 };
 
 /// Limits for all requests; 0 for no limit.
@@ -52,6 +59,8 @@ struct GenerationLimits {
   bool hasSources = true;
   /// Whether there is a tokenizer for what is generated.
   bool hasText = false;
+  /// What answers may be asked to look like; null without a tokenizer.
+  Constraints *constraints = nullptr;
 };
 
 /// The options of one request.
@@ -87,6 +96,9 @@ struct Settings {
   std::vector<int32_t> suppressed;
   /// Empty: all tokens.
   std::vector<int32_t> shortlist;
+  /// What the answer must look like, and what of that the prefix has; null: anything.
+  std::shared_ptr<Constraint> constraint;
+  ConstraintState constraintStart;
 
   bool isEnd(int32_t token) const;
   /// Whether a search needs the model's attention.
@@ -100,6 +112,9 @@ struct Settings {
     return sum / rules->divisor(length, lengthPenalty);
   }
 };
+
+/// Generator::filledIn().
+GenerationOptions filledIn(GenerationOptions options, const GenerationDefaults &defaults);
 
 /// Checks a request and fills in its unset options.
 Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,

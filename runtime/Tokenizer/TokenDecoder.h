@@ -24,6 +24,11 @@ public:
   /// The text of tokens.
   std::string decode(const std::vector<std::string> &tokens) const;
 
+  /// Unsupported unless a text is that of its tokens, end to end, but for spaces at its beginning.
+  Status checkJoins() const;
+  /// Then, the bytes of a token, which may be parts of characters.
+  std::string bytesOf(std::string_view token) const;
+
 private:
   friend class TokenStream;
   struct WordPiece {

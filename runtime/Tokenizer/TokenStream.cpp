@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-static void replaceAll(std::string &text, std::string_view from, std::string_view to) {
+void replaceAll(std::string &text, std::string_view from, std::string_view to) {
   std::string result;
   std::string_view rest = text;
   for (size_t at = rest.find(from); at != rest.npos; at = rest.find(from)) {

@@ -16,6 +16,9 @@
 
 namespace heddle {
 
+/// Replaces every occurrence.
+void replaceAll(std::string &text, std::string_view from, std::string_view to);
+
 /// The byte of a token <0x00> to <0xFF>.
 std::optional<char> byteOfToken(std::string_view token);
 

@@ -59,6 +59,12 @@ public:
   /// OutOfRange for an id without a token.
   Result<std::string> decode(std::span<const int32_t> ids, bool skipSpecial = true) const;
 
+  /// The bytes that each of the first `count` ids adds to a text, which may be parts of characters;
+  /// nothing for those that add none: special tokens, and ids without a token. Spaces at the
+  /// beginning of a text count, also where decode() leaves them out. Unsupported if tokens do not
+  /// simply follow each other in a text.
+  Result<std::vector<std::optional<std::string>>> tokenBytes(size_t count) const;
+
   /// The tokens of ids, as spelt in the vocabulary. OutOfRange for an id without a token.
   Result<std::vector<std::string>> tokens(std::span<const int32_t> ids) const;
 

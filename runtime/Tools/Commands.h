@@ -58,6 +58,8 @@ struct ChatOptions : SubcommandOptions, ExecutionOptions {
   /// Empty: the one that fits.
   std::string chatTemplate;
   GenerationOptions generation;
+  /// A file with the JSON schema that answers follow; empty: none.
+  std::string jsonSchema;
   /// Memory for keys and values, in MiB.
   int64_t cacheMegabytes = 1024;
 };
@@ -101,6 +103,8 @@ struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, Execut
   std::string shortlist;
   std::string commands;
   GenerationOptions generation;
+  /// A file with the JSON schema that texts follow; empty: none.
+  std::string jsonSchema;
   /// Memory for keys and values, in MiB.
   int64_t cacheMegabytes = 1024;
   /// Tokens of prompts that a step computes. Nobody watches answers to a file, so that these need
@@ -118,9 +122,11 @@ struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, Execut
 };
 void declare(OptionList &list, GenerateOptions &options);
 Status execute(const GenerateOptions &options);
-/// Parts of its options that other commands have too: how tokens are drawn, and what repeats.
+/// Parts of its options that other commands have too: how tokens are drawn, what repeats, and what
+/// answers look like.
 void declareSampling(OptionList &list, GenerationOptions &options);
 void declareRepetition(OptionList &list, GenerationOptions &options);
+void declareSchema(OptionList &list, std::string &jsonSchema);
 
 struct InfoOptions : SubcommandOptions {};
 void declare(OptionList &list, InfoOptions &options);

@@ -5,6 +5,7 @@
 #include "heddle/heddle.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/GeneratedTokens.h"
+#include "tests/EndToEnd/SchemaAnswers.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
@@ -318,13 +319,80 @@ std::string questionOf(const std::string &prompt) {
   return prompt.substr(first, prompt.find('?') + 1 - first);
 }
 
+std::string firstConversation(const std::string &lines) {
+  return lines.substr(0, lines.find('\n'));
+}
+
+/// The folder's generation_config.json says to sample, and how: so does every interface that is not
+/// told otherwise.
+void expectSampling(Generator &generator, const std::string &binary, const Tokens &prompt) {
+  const GenerationOptions usual = generator.filledIn();
+  EXPECT_EQ(usual.sample, true);
+  EXPECT_EQ(usual.temperature, 0.7F);
+  EXPECT_EQ(usual.topK, 20);
+  EXPECT_EQ(usual.topP, 0.9F);
+  EXPECT_EQ(generator.filledIn({.beam = 1}).sample, false);
+  EXPECT_EQ(generator.filledIn({.alternatives = true}).sample, false);
+  const auto answerOf = [&](const GenerationOptions &options) {
+    EXPECT_TRUE(generator.add({.prefix = prompt, .options = options}).ok());
+    std::vector<Hypothesis> found;
+    while (!generator.idle()) {
+      auto results = generator.step();
+      EXPECT_TRUE(results.ok()) << results.status().message();
+      for (GenerationResult &result : *results) {
+        found = std::move(result.hypotheses);
+      }
+    }
+    return found;
+  };
+  const std::vector<Hypothesis> sampled = answerOf({.nbest = 4, .maxLength = 12, .seed = 5});
+  EXPECT_EQ(sampled, answerOf({.nbest = 4,
+                               .maxLength = 12,
+                               .sample = true,
+                               .temperature = 0.7F,
+                               .topK = 20,
+                               .topP = 0.9F,
+                               .seed = 5}));
+  EXPECT_EQ(sampled.size(), 4U);
+  EXPECT_EQ(answerOf({.maxLength = 12, .sample = false}), answerOf({.beam = 1, .maxLength = 12}));
+  heddle_model *model = nullptr;
+  heddle_generator *fromC = nullptr;
+  ASSERT_EQ(heddle_model_load(binary.c_str(), nullptr, &model), nullptr);
+  ASSERT_EQ(heddle_generator_create(model, nullptr, &fromC), nullptr);
+  heddle_generation_options options = HEDDLE_GENERATION_OPTIONS_INIT;
+  options.nbest = 4;
+  options.max_length = 12;
+  options.seed = 5;
+  int64_t id = 0;
+  ASSERT_EQ(heddle_generator_add(fromC, nullptr, 0, prompt.data(),
+                                 static_cast<int64_t>(prompt.size()), &options, &id),
+            nullptr);
+  while (heddle_generator_idle(fromC) == 0) {
+    ASSERT_EQ(heddle_generator_step(fromC), nullptr);
+  }
+  heddle_generation *const result = heddle_generator_take(fromC);
+  ASSERT_EQ(heddle_generation_count(result), 4);
+  for (int64_t i = 0; i < 4; ++i) {
+    int64_t count = 0;
+    const int32_t *const tokens = heddle_generation_tokens(result, i, &count, nullptr);
+    EXPECT_EQ(Tokens(tokens, tokens + count), sampled[static_cast<size_t>(i)].tokens);
+  }
+  heddle_generation_free(result);
+  heddle_generator_free(fromC);
+  heddle_model_free(model);
+  const std::string info = tools::runHeddle({"info", binary}).output;
+  EXPECT_NE(info.find(", sample true, temperature 0.7, top_k 20, top_p 0.9, min_p 0\n"),
+            std::string::npos)
+      << info;
+}
+
 TEST_P(AnsweringModel, GivesTheTextsOfTransformers) {
   const std::string oracle = std::string(HEDDLE_TEST_DATA "/oracles/") + GetParam();
   const std::string binary = compileModel(oracle);
   ASSERT_FALSE(binary.empty());
   const Result<Model> model = Model::load(binary);
   ASSERT_TRUE(model.ok()) << model.status().message();
-  const Result<Generator> generator = Generator::create(*model);
+  Result<Generator> generator = Generator::create(*model);
   ASSERT_TRUE(generator.ok()) << generator.status().message();
   std::vector<Json> goldens;
   std::istringstream stream(readBytes(oracle + "/texts.jsonl"));
@@ -340,17 +408,22 @@ TEST_P(AnsweringModel, GivesTheTextsOfTransformers) {
     expected += goldens.back()["text"].get<std::string>() + "\n(the conversation begins anew)\n";
   }
   ASSERT_EQ(goldens.size(), 3U);
-  const auto answers = hypothesesOf(
-      tools::runHeddle({"generate", binary, "--chat", "--input", "-", "--format", "jsonl"},
-                       {.input = conversations}));
+  const auto answers = hypothesesOf(tools::runHeddle(
+      {"generate", binary, "--chat", "--input", "-", "--format", "jsonl", "--no-sample"},
+      {.input = conversations}));
   ASSERT_EQ(answers.size(), goldens.size());
   for (size_t i = 0; i < goldens.size(); ++i) {
     EXPECT_EQ(answers[i][0]["text"], goldens[i]["text"]);
     EXPECT_EQ(answers[i][0]["tokens"], goldens[i]["greedy"]);
   }
-  const tools::Outcome chat = tools::runHeddle({"chat", binary}, {.input = dialogue});
+  const tools::Outcome chat =
+      tools::runHeddle({"chat", binary, "--no-sample"}, {.input = dialogue});
   EXPECT_EQ(chat.code, 0) << chat.error;
   EXPECT_EQ(chat.output, expected);
+  const Tokens prompt = *generator->encodeChat(firstConversation(conversations));
+  expectSampling(*generator, binary, prompt);
+  expectSchemaInLibraries(*generator, binary, prompt);
+  expectSchemaInTools(binary);
   // Rotary positions have no limit, so texts have no windows.
   const tools::Outcome strided =
       tools::runHeddle({"score", binary, "--input", "-", "--stride", "4"}, {.input = "ab\n"});

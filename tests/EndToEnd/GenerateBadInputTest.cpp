@@ -150,6 +150,10 @@ const std::vector<BadCase> badCases = {
 
 /// Options that do not go with the model, found when it is there: the command line is at fault.
 const std::vector<BadCase> modelCases = {
+    {"TemperatureWithoutSample", ids("@ok.txt", {"--temperature", "2"}),
+     "--temperature is given without --sample, expected both"},
+    {"SeedWithoutSample", ids("@ok.txt", {"--seed", "2", "--no-sample"}),
+     "--seed is given without --sample, expected both"},
     {"MaximumAboveThePositions", ids("@ok.txt", {"--max-length", "65"}),
      "--max-length 65: maximum length is 65, expected at most 64: the positions of the model"},
     {"MoreTextsThanTheModelsBeam", ids("@ok.txt", {"--nbest", "9"}),
@@ -197,8 +201,6 @@ const std::vector<BadCase> usageCases = {
      "--beam is 4 with --sample, expected 1: --nbest gives several samples"},
     {"SampleWithAlternatives", ids("@ok.txt", {"--sample", "--alternatives"}),
      "--sample and --alternatives are both given, expected one of them"},
-    {"TemperatureWithoutSample", ids("@ok.txt", {"--temperature", "2"}),
-     "--temperature is given without --sample, expected both"},
     {"MinimumAboveMaximum", ids("@ok.txt", {"--min-length", "3", "--max-length", "2"}),
      "--min-length is 3, expected at most --max-length, 2"},
     {"UnknownRules", ids("@ok.txt", {"--rules", "fairseq"}),

@@ -197,6 +197,7 @@ Status execute(const AnalyzeOptions &options) {
       options,          model, std::move(observer), std::move(generator), {}, std::move(lines),
       std::move(errors)};
   analyzer.search.beam = options.beam;
+  analyzer.search.sample = false;
   HEDDLE_ASSIGN(AttentionAnalysis analysis, analyze(analyzer, options));
   HEDDLE_TRY(checkNumbers(analysis, options.model));
   if (options.theta) {

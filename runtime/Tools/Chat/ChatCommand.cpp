@@ -34,9 +34,10 @@ void declare(OptionList &list, ChatOptions &options) {
             "Which of the model's chat templates, if it has several");
   list.whole("--max-length", options.generation.maxLength, 1, mostTokens, "N",
              "The most tokens of an answer, including the end")
-      .otherwise("what the model has positions for, 1024 at most");
+      .otherwise("the model's, else what it has positions for, 1024 at most");
   declareRepetition(list, options.generation);
   declareSampling(list, options.generation);
+  declareSchema(list, options.jsonSchema);
   list.whole("--cache", options.cacheMegabytes, int64_t(1), int64_t(1) << 24, "MIB",
              "The most memory for keys and values, in MiB");
   declareExecution(list, options);
@@ -188,7 +189,7 @@ Result<GenerationRequest> ChatRun::requestOf() const {
                 generator.encodeChat(conversation.json(), options.chatTemplate));
   GenerationRequest request = requestFor(generator, std::move(ids), options.generation);
   request.options.events = true;
-  if (!request.options.maxLength) {
+  if (!generator.filledIn(request.options).maxLength) {
     const int64_t positions = model.findEntry(decodeEntry)->maxLength;
     const int64_t left = positions - static_cast<int64_t>(request.prefix.size());
     request.options.maxLength = static_cast<int32_t>(
@@ -292,7 +293,9 @@ Status ChatRun::run() {
                             fmt::format("{} of the lines could not be used", failed));
 }
 
-Status execute(const ChatOptions &options) {
+Status execute(const ChatOptions &given) {
+  ChatOptions options = given;
+  HEDDLE_ASSIGN(options.generation.jsonSchema, readSchema(options.jsonSchema));
   const std::string problem = describeInvalidUtf8(options.system);
   if (!problem.empty()) {
     return optionError(fmt::format("--system: {}", problem));
@@ -304,6 +307,9 @@ Status execute(const ChatOptions &options) {
                                   .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes)
                                                 << 20};
   HEDDLE_ASSIGN(Generator generator, Generator::create(model, {.session = session}));
+  HEDDLE_TRY(checkSampling(generator, options.generation));
+  HEDDLE_TRY(
+      checkSchema(generator, requestFor(generator, {0}, options.generation), options.jsonSchema));
   HEDDLE_ASSIGN(LineReader lines, LineReader::openTexts("-"));
   return ChatRun(options, std::move(model), std::move(generator), std::move(lines)).run();
 }

@@ -149,6 +149,7 @@ Result<CompareWork> CompareWork::open(const CompareOptions &options) {
 Result<std::vector<Tokens>> CompareWork::generate(Generator &generator, const Model &model) const {
   GenerationOptions search;
   search.beam = options->beam;
+  search.sample = false;
   return generateBest(generator, sourceList, search, model.path());
 }
 

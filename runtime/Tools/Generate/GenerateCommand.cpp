@@ -383,7 +383,7 @@ static GenerationRequest shortestSource(const EntryInfo &encode, const PortInfo 
 
 /// Options that do not go with this model are said before anything is read.
 static Status checkSearch(const Generator &generator, const GenerationRequest &shortest,
-                          const GenerationOptions &given) {
+                          const GenerationOptions &given, const std::string &schemaFile) {
   const auto check = [&](GenerationOptions search) {
     // How long a text may become can depend on its source.
     if (!search.maxLength) {
@@ -397,6 +397,9 @@ static Status checkSearch(const Generator &generator, const GenerationRequest &s
   if (status.ok()) {
     return status;
   }
+  GenerationRequest alone = shortest;
+  alone.options.jsonSchema = given.jsonSchema;
+  HEDDLE_TRY(checkSchema(generator, alone, schemaFile));
   GenerationOptions without = given;
   without.nbest = 1;
   if (check(without).ok()) {
@@ -431,7 +434,8 @@ static Result<Generator> openGenerator(const Model &model, const GenerateOptions
       return optionError("--truncate is given, and the model continues prompts, which are not cut: "
                          "leave it out");
     }
-    HEDDLE_TRY(checkSearch(generator, requestFor(generator, {0}, {}), options.generation));
+    HEDDLE_TRY(checkSearch(generator, requestFor(generator, {0}, {}), options.generation,
+                           options.jsonSchema));
     return generator;
   }
   if (!options.prompt.empty()) {
@@ -446,11 +450,14 @@ static Result<Generator> openGenerator(const Model &model, const GenerateOptions
                                    quote(options.input), model.path(), quote(encode.name),
                                    infoOf(input->element).name, quote(input->name)));
   }
-  HEDDLE_TRY(checkSearch(generator, shortestSource(encode, *input), options.generation));
+  HEDDLE_TRY(checkSearch(generator, shortestSource(encode, *input), options.generation,
+                         options.jsonSchema));
   return generator;
 }
 
-Status execute(const GenerateOptions &options) {
+Status execute(const GenerateOptions &given) {
+  GenerateOptions options = given;
+  HEDDLE_ASSIGN(options.generation.jsonSchema, readSchema(options.jsonSchema));
   std::optional<SourceStream> sources;
   if (options.inputs.empty()) {
     HEDDLE_ASSIGN(SourceStream lines, SourceStream::openLines(options));
@@ -471,6 +478,7 @@ Status execute(const GenerateOptions &options) {
     HEDDLE_TRY(checkTokenizer(model));
   }
   HEDDLE_ASSIGN(Generator generator, openGenerator(model, options));
+  HEDDLE_TRY(checkSampling(generator, options.generation));
   if (!sources) {
     HEDDLE_ASSIGN(SourceStream examples,
                   SourceStream::openExamples(options, model, generator.sourcePad()));

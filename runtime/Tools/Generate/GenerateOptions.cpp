@@ -101,24 +101,37 @@ static void declareScoring(OptionList &list, GenerationOptions &options) {
 }
 
 void declareSampling(OptionList &list, GenerationOptions &options) {
-  list.flag("--sample", options.sample, "Draw tokens at random instead of taking the best");
+  list.flag("--sample", options.sample, true,
+            "Draw tokens at random instead of taking the best. Without, a model does as its folder "
+            "says, 'heddle info' shows it, unless another search is asked for");
+  list.flag("--no-sample", options.sample, false, "Take the best tokens, whatever the model does");
   list.number("--temperature", options.temperature,
               {"a number above 0", [](float value) { return value > 0; }}, "T",
               "Sampling temperature")
-      .needs("--sample");
-  list.whole("--top-k", options.topK, 1, mostTokens, "K", "Draw from the K most probable tokens")
-      .otherwise("all")
-      .needs("--sample");
+      .otherwise("the model's");
+  list.whole("--top-k", options.topK, 0, mostTokens, "K",
+             "Draw from the K most probable tokens; 0: from all")
+      .otherwise("the model's");
   list.number("--top-p", options.topP,
               {"more than 0 and at most 1", [](float value) { return value > 0 && value <= 1; }},
               "P", "Draw from the fewest tokens whose probabilities add up to P")
-      .needs("--sample");
+      .otherwise("the model's");
   list.number("--min-p", options.minP, numbersBetween(0.0F, 1.0F), "P",
               "Draw from tokens with at least P times the probability of the best")
-      .needs("--sample");
+      .otherwise("the model's");
   list.whole("--seed", options.seed, uint64_t(0), std::numeric_limits<uint64_t>::max(), "S",
              "Random numbers; the same seed gives the same text in any batch")
-      .needs("--sample");
+      .otherwise("0");
+  list.check([&list]() -> std::string {
+    return list.given("--sample") && list.given("--no-sample")
+               ? "--sample and --no-sample are both given, expected one of them"
+               : "";
+  });
+}
+
+void declareSchema(OptionList &list, std::string &jsonSchema) {
+  list.file("--json-schema", jsonSchema,
+            "A JSON schema that answers follow: tokens that could not are left out");
 }
 
 /// What ends texts, and what is told of them.
@@ -154,10 +167,11 @@ static void declareVariety(OptionList &list, GenerationOptions &options) {
 
 /// What the values of several options rule out.
 static std::string checkTogether(const GenerationOptions &options) {
-  if (options.sample && options.alternatives) {
+  const bool samples = options.sample.value_or(false);
+  if (samples && options.alternatives) {
     return "--sample and --alternatives are both given, expected one of them";
   }
-  if (options.sample && options.beam.value_or(1) > 1) {
+  if (samples && options.beam.value_or(1) > 1) {
     return fmt::format("--beam is {} with --sample, expected 1: --nbest gives several samples",
                        *options.beam);
   }
@@ -169,7 +183,7 @@ static std::string checkTogether(const GenerationOptions &options) {
                      "--beam is {} with --stop, expected 1: --stop ends a text as it is made",
                      *options.beam);
   }
-  if (!options.sample && !options.alternatives && options.beam && options.nbest > *options.beam) {
+  if (!samples && !options.alternatives && options.beam && options.nbest > *options.beam) {
     return fmt::format("--nbest {} needs --beam {}, got --beam {}", options.nbest, options.nbest,
                        *options.beam);
   }
@@ -208,6 +222,7 @@ void declare(OptionList &list, GenerateOptions &options) {
              "Tokens of prompts that run in one step; longer prompts are computed in pieces");
   list.flag("--no-shared-prefixes", options.sharesPrefixes, false,
             "Compute what prompts begin with for each of them");
+  declareSchema(list, options.jsonSchema);
   declareAnswers(list, options);
   declareFormat(list, options, options.json,
                 "text, or jsonl with sources, texts, tokens and scores");

@@ -150,7 +150,7 @@ static std::string chatText(const Json &chat) {
 
 /// What the model sets for generation, in one line; the rest is as the rules have it.
 static std::string generationText(const Json &generation) {
-  // The values by which a model sets nothing.
+  // The values by which a model sets nothing. How it samples is always said.
   static const Json unset = {{"max_length", 0},      {"early_stopping", false},
                              {"no_repeat_ngram", 0}, {"repetition_penalty", 1.0},
                              {"min_length", 0},      {"never_stop_early", false}};

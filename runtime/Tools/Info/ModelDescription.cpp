@@ -289,19 +289,19 @@ static Json describeGeneration(const manifest::Generation *generation) {
           {"no_repeat_ngram", generation->no_repeat_ngram()},
           {"repetition_penalty", generation->repetition_penalty()},
           {"min_length", generation->min_length()},
-          {"never_stop_early", generation->never_stop_early()}};
+          {"never_stop_early", generation->never_stop_early()},
+          {"sample", generation->sample()},
+          {"temperature", generation->temperature()},
+          {"top_k", generation->top_k()},
+          {"top_p", generation->top_p()},
+          {"min_p", generation->min_p()}};
 }
 
 /// What every interface does unless it is told otherwise, whatever the model.
 static Json describeDefaults() {
   const GenerationOptions request;
   const GeneratorOptions batch;
-  return {{"sample", request.sample},
-          {"temperature", request.temperature},
-          {"top_k", request.topK},
-          {"top_p", request.topP},
-          {"min_p", request.minP},
-          {"seed", request.seed},
+  return {{"seed", request.seed.value_or(0)},
           {"nbest", request.nbest},
           {"batch_tokens", batch.batchTokens},
           {"prompt_tokens", batch.promptTokens},

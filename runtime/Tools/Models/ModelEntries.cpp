@@ -3,6 +3,7 @@
 /// Chooses entries and inputs, and checks texts against them.
 #include "runtime/Tools/Models/ModelEntries.h"
 
+#include "base/MappedFile.h"
 #include "base/Utf8.h"
 #include "runtime/Device/Device.h"
 #include "runtime/Generate/Settings.h"
@@ -116,6 +117,40 @@ GenerationRequest requestFor(const Generator &generator, std::vector<int32_t> id
   request.options = options;
   (generator.hasSources() ? request.source : request.prefix) = std::move(ids);
   return request;
+}
+
+Result<std::string> readSchema(const std::string &path) {
+  if (path.empty()) {
+    return std::string();
+  }
+  HEDDLE_ASSIGN(const MappedFile file, MappedFile::open(path));
+  return std::string(file.text());
+}
+
+Status checkSchema(const Generator &generator, const GenerationRequest &request,
+                   const std::string &path) {
+  GenerationRequest any = request;
+  any.options.jsonSchema.clear();
+  return request.options.jsonSchema.empty() || !generator.check(any).ok()
+             ? Status()
+             : generator.check(request).annotate(path);
+}
+
+Status checkSampling(const Generator &generator, const GenerationOptions &options) {
+  if (generator.filledIn(options).sample.value_or(false)) {
+    return {};
+  }
+  const std::pair<const char *, bool> given[] = {{"--temperature", options.temperature.has_value()},
+                                                 {"--top-k", options.topK.has_value()},
+                                                 {"--top-p", options.topP.has_value()},
+                                                 {"--min-p", options.minP.has_value()},
+                                                 {"--seed", options.seed.has_value()}};
+  for (const auto &[name, isGiven] : given) {
+    if (isGiven) {
+      return optionError(fmt::format("{} is given without --sample, expected both", name));
+    }
+  }
+  return {};
 }
 
 Status checkChat(const Model &model, std::string_view chatTemplate) {

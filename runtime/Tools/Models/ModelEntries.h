@@ -64,6 +64,16 @@ Result<std::vector<int32_t>> sourceTokens(const Generator &generator, const Sour
 GenerationRequest requestFor(const Generator &generator, std::vector<int32_t> ids,
                              const GenerationOptions &options);
 
+/// Numbers of sampling are given only to a search that draws tokens, because it was asked to or
+/// because the model does.
+Status checkSampling(const Generator &generator, const GenerationOptions &options);
+
+/// The text of a file with a JSON schema; empty if its name is.
+Result<std::string> readSchema(const std::string &path);
+/// Checks that a model can answer as the schema of a request says, which is that of a file.
+Status checkSchema(const Generator &generator, const GenerationRequest &request,
+                   const std::string &path);
+
 /// Unsupported for a model that continues prompts, by a command that needs sources.
 Status checkSources(const Model &model);
 

@@ -184,7 +184,7 @@ static Result<std::unique_ptr<ProfileWork>> generateInput(const Model &model,
                   return generator.hasSources() ? generator.encodeSource(text)
                                                 : generator.encodePrompt(text);
                 }));
-  const GenerationOptions search = {.beam = options.beam};
+  const GenerationOptions search = {.beam = options.beam, .sample = false};
   for (const std::vector<int32_t> &source : sources) {
     HEDDLE_TRY(generator.check(requestFor(generator, source, search)).annotate(options.input));
   }

@@ -102,13 +102,15 @@ struct GenerationOptions {
   /// Draws every token instead of taking the best one. It is drawn from the distribution at this
   /// temperature, restricted to the topK most probable tokens (0: all), to the fewest whose
   /// probabilities add up to topP, and to those with at least minP times the probability of the
-  /// best.
-  bool sample = false;
-  float temperature = 1;
-  int32_t topK = 0;
-  float topP = 1;
-  float minP = 0;
-  uint64_t seed = 0;
+  /// best. A request that gives `beam` or asks for alternatives draws only if it says so here.
+  /// Numbers are not read by a search that draws nothing.
+  std::optional<bool> sample = std::nullopt;
+  std::optional<float> temperature = std::nullopt;
+  std::optional<int32_t> topK = std::nullopt;
+  std::optional<float> topP = std::nullopt;
+  std::optional<float> minP = std::nullopt;
+  /// The seed of random numbers; 0 if unset.
+  std::optional<uint64_t> seed = std::nullopt;
   /// The result has the `nbest` best first tokens after the prefix, each with its best
   /// continuation.
   bool alternatives = false;
@@ -123,6 +125,11 @@ struct GenerationOptions {
   /// Texts that end an answer of a greedy search or a sample: its text ends before the first of
   /// them. They need a tokenizer.
   std::vector<std::string> stop = {};
+  /// The text of a JSON schema, docs/json-schema.md. Tokens after which the answer could not become
+  /// a JSON text that follows it have no probability, and the end has one only after a whole text.
+  /// The prefix is part of the answer where the model has sources. Empty: any answer. It needs a
+  /// tokenizer whose text is that of its tokens, end to end.
+  std::string jsonSchema = {};
   /// Whether Hypothesis::tokenScores and attention are filled.
   bool tokenScores = false;
   bool attention = false;
@@ -301,6 +308,10 @@ public:
                                                      int64_t stride = 0);
   /// Checks a text as scoreTexts() does, without running it.
   Status checkText(std::span<const int32_t> text, int64_t stride = 0) const;
+
+  /// The options as a request has them: those that are unset filled in with the model's or the
+  /// rules' defaults. A minimum and maximum length that follow from the source stay unset.
+  GenerationOptions filledIn(GenerationOptions options = {}) const;
 
   /// Whether requests have sources. Otherwise their prefixes are prompts, which are continued.
   bool hasSources() const;

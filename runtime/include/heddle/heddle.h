@@ -258,7 +258,9 @@ typedef struct heddle_generation_options {
   int32_t max_length;
   /* 0, 1, or HEDDLE_UNSET. */
   int32_t early_stopping;
-  /* Not 0: draw every token. A top_k of 0 means all tokens. */
+  /* Not 0: draw every token; unset: as the model does, unless beam or alternatives is given. A
+   * top_k of 0 means all tokens. Numbers of sampling are not read by a search that draws nothing.
+   */
   int32_t sample;
   float temperature;
   int32_t top_k;
@@ -282,6 +284,9 @@ typedef struct heddle_generation_options {
    * ends before the first of them. They need a tokenizer, and are copied. */
   const char *const *stop;
   int64_t stop_count;
+  /* A JSON schema in UTF-8, zero-terminated, that the answer follows: docs/json-schema.md. NULL:
+   * any answer. It is copied. */
+  const char *json_schema;
 } heddle_generation_options;
 #define HEDDLE_GENERATION_OPTIONS_INIT                                                             \
   {sizeof(heddle_generation_options),                                                              \
@@ -295,19 +300,20 @@ typedef struct heddle_generation_options {
    HEDDLE_UNSET,                                                                                   \
    HEDDLE_UNSET,                                                                                   \
    HEDDLE_UNSET,                                                                                   \
-   0,                                                                                              \
-   1.0F,                                                                                           \
-   0,                                                                                              \
-   1.0F,                                                                                           \
+   HEDDLE_UNSET,                                                                                   \
+   HEDDLE_UNSET_NUMBER,                                                                            \
+   HEDDLE_UNSET,                                                                                   \
+   HEDDLE_UNSET_NUMBER,                                                                            \
    0,                                                                                              \
    0,                                                                                              \
    HEDDLE_UNSET,                                                                                   \
-   0.0F,                                                                                           \
+   HEDDLE_UNSET_NUMBER,                                                                            \
    0,                                                                                              \
    0,                                                                                              \
    0,                                                                                              \
    NULL,                                                                                           \
-   0}
+   0,                                                                                              \
+   NULL}
 
 /* Why an answer has ended. */
 enum heddle_finish_reason {

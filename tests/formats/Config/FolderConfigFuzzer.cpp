@@ -62,6 +62,7 @@ static void readSearch(std::string_view config, std::string_view generation) {
   }
   require(read->beams > 0 && read->maxLength >= 0 && read->minLength >= 0 &&
           read->noRepeatNgram >= 0);
+  require(read->temperature > 0 && read->topK >= 0 && read->topP > 0 && read->topP <= 1);
   require(std::isfinite(read->lengthPenalty) && std::isfinite(read->repetitionPenalty));
 }
 

@@ -95,18 +95,69 @@ TEST(GenerationTest, NotesWhatIsNotTakenOver) {
                                        "config.json");
   EXPECT_TRUE(generationNotes(config, std::nullopt, false).empty());
   const Config generation =
-      *Config::parse(R"({"do_sample": true, "top_k": 5, "temperature": 0.5, "top_p": "x",
+      *Config::parse(R"({"do_sample": false, "top_k": 5, "temperature": 0.5, "top_p": "x",
                          "renormalize_logits": 1, "begin_suppress_tokens": [1]})",
                      "generation_config.json");
-  EXPECT_EQ(generationNotes(config, generation, false),
-            (std::vector<std::string>{
-                "generation_config.json: \"do_sample\" is true, which is ignored",
-                "generation_config.json: \"renormalize_logits\" is neither true nor false, which "
-                "is ignored",
-                "generation_config.json: \"temperature\" is 0.5, which is ignored",
-                "generation_config.json: \"top_k\" is 5, which is ignored",
-                "generation_config.json: \"top_p\" is not a number, which is ignored",
-                "generation_config.json: \"begin_suppress_tokens\" is set, which is ignored"}));
+  EXPECT_EQ(
+      generationNotes(config, generation, false),
+      (std::vector<std::string>{
+          "generation_config.json: \"renormalize_logits\" is neither true nor false, which "
+          "is ignored",
+          "generation_config.json: \"temperature\" is 0.5, which is ignored: \"do_sample\" is "
+          "not true",
+          "generation_config.json: \"top_k\" is 5, which is ignored: \"do_sample\" is not true",
+          "generation_config.json: \"top_p\" is not a number, which is ignored: "
+          "\"do_sample\" is not true",
+          "generation_config.json: \"begin_suppress_tokens\" is set, which is ignored"}));
+  const Config sampling =
+      *Config::parse(R"({"do_sample": true, "num_beams": 4, "top_k": 5})", "own");
+  EXPECT_EQ(generationNotes(config, sampling, true),
+            (std::vector<std::string>{"own: \"num_beams\" is 4, which is ignored: \"do_sample\" is "
+                                      "true, and samples have no beams"}));
+}
+
+/// As Transformers: "do_sample" decides whether the numbers count, and its top-k is 50.
+TEST(GenerationTest, SamplingIsReadWhereItIsDone) {
+  const Config none = *Config::parse("{}", "config.json");
+  const auto of = [&](std::string_view text) {
+    return readContinuation(none, *Config::parse(text, "own"), 100);
+  };
+  const Generation all = *of(R"({"do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.9,
+                                 "min_p": 0.05, "repetition_penalty": 1.1})");
+  EXPECT_TRUE(all.sample);
+  EXPECT_EQ(all.temperature, 0.6);
+  EXPECT_EQ(all.topK, 20);
+  EXPECT_EQ(all.topP, 0.9);
+  EXPECT_EQ(all.minP, 0.05);
+  EXPECT_EQ(all.repetitionPenalty, 1.1);
+  const Generation usual = *of(R"({"do_sample": true, "temperature": null})");
+  EXPECT_TRUE(usual.sample);
+  EXPECT_EQ(usual.temperature, 1);
+  EXPECT_EQ(usual.topK, 50);
+  EXPECT_EQ(usual.topP, 1);
+  EXPECT_EQ(usual.minP, 0);
+  EXPECT_EQ(of(R"({"do_sample": true, "top_k": 0})")->topK, 0);
+  for (const char *greedy : {R"({"temperature": 0.6, "top_k": 20, "top_p": 0.9, "min_p": 0.05})",
+                             R"({"do_sample": false, "temperature": 0.0, "top_k": -1})"}) {
+    const Generation read = *of(greedy);
+    EXPECT_FALSE(read.sample);
+    EXPECT_EQ(read.temperature, 1);
+    EXPECT_EQ(read.topK, 0);
+    EXPECT_EQ(read.topP, 1);
+    EXPECT_EQ(read.minP, 0);
+  }
+  // A model that answers sources is read in the same way.
+  EXPECT_EQ(read(R"({"bos_token_id": 1, "do_sample": true, "top_k": 7})")->topK, 7);
+  EXPECT_EQ(messageOf(of(R"({"do_sample": 1})")),
+            "own: \"do_sample\" is 1, expected true or false");
+  EXPECT_EQ(messageOf(of(R"({"do_sample": true, "temperature": 0})")),
+            "own: \"temperature\" is 0, expected a number from 1e-06 to 1000000");
+  EXPECT_EQ(messageOf(of(R"({"do_sample": true, "top_k": -1})")),
+            "own: \"top_k\" is -1, expected an integer from 0 to 16777216");
+  EXPECT_EQ(messageOf(of(R"({"do_sample": true, "top_p": 1.5})")),
+            "own: \"top_p\" is 1.5, expected a number from 1e-06 to 1");
+  EXPECT_EQ(messageOf(of(R"({"do_sample": true, "min_p": -0.5})")),
+            "own: \"min_p\" is -0.5, expected a number from 0 to 1");
 }
 
 TEST(GenerationTest, ContinuationsHaveNoStartAndCountNewTokens) {

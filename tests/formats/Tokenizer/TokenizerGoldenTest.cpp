@@ -66,6 +66,32 @@ void checkStreams(const Tokenizer &tokenizer, const std::vector<int32_t> &ids,
   }
 }
 
+std::string withoutSpaces(std::string text) {
+  text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
+  text.resize(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+/// Where tokens follow each other in a text, their bytes are the text, but for spaces at its ends.
+void checkBytes(const Tokenizer &tokenizer, const std::vector<int32_t> &ids,
+                const std::string &decoded) {
+  const auto bytes = tokenizer.tokenBytes(
+      static_cast<size_t>(ids.empty() ? 0 : *std::max_element(ids.begin(), ids.end()) + 1));
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  std::string text;
+  for (const int32_t id : ids) {
+    const std::optional<std::string> &own = (*bytes)[static_cast<size_t>(id)];
+    // The unknown token is written as something that is no text of a token.
+    if (!own && !tokenizer.decode({&id, 1})->empty()) {
+      return;
+    }
+    text += own.value_or("");
+  }
+  if (validUtf8Prefix(text) == text.size()) {
+    EXPECT_EQ(withoutSpaces(text), withoutSpaces(decoded));
+  }
+}
+
 /// Every id, every decoded text, streamed too, and the way back from the tokens.
 void checkLines(const Tokenizer &tokenizer, const std::string &path, size_t count = 55) {
   const std::vector<nlohmann::json> lines = readLines(path);
@@ -94,6 +120,17 @@ TEST_P(TokenizerFileTest, IdsAndTexts) {
   ImportedTokenizer imported;
   ASSERT_NO_FATAL_FAILURE(importFile(folder + "/tokenizer.json", std::nullopt, imported));
   checkLines(*imported.tokenizer, folder + "/golden.jsonl");
+  const bool joins = std::string_view(GetParam()) != "wordpiece";
+  for (const nlohmann::json &line : readLines(folder + "/golden.jsonl")) {
+    if (joins) {
+      checkBytes(*imported.tokenizer, line["ids"], line["decoded"]);
+    }
+  }
+  EXPECT_EQ(
+      imported.tokenizer->tokenBytes(1).status().message(),
+      joins ? ""
+            : "the tokenizer joins pieces of words with spaces, expected one whose text is that "
+              "of its tokens, end to end");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TokenizerFileTest,
@@ -108,6 +145,17 @@ TEST_P(LanguageModelTest, IdsAndTexts) {
   ImportedTokenizer imported;
   ASSERT_NO_FATAL_FAILURE(importFile(folder + "/tokenizer.json", std::nullopt, imported));
   checkLines(*imported.tokenizer, folder + "/tokenizer.jsonl", 18);
+  int count = 0;
+  for (const nlohmann::json &line : readLines(folder + "/tokenizer.jsonl")) {
+    checkBytes(*imported.tokenizer, line["ids"], line["decoded"]);
+    // Any tokens at all, as an answer may have them.
+    std::mt19937 generator(13);
+    std::vector<int32_t> ids = line["ids"];
+    std::shuffle(ids.begin(), ids.end(), generator);
+    checkBytes(*imported.tokenizer, ids, *imported.tokenizer->decode(ids));
+    ++count;
+  }
+  EXPECT_EQ(count, 18);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LanguageModelTest,
@@ -125,6 +173,9 @@ TEST_P(SentencePieceFileTest, IdsAndTexts) {
       Tokenizer::load(flatbuffers::GetRoot<manifest::Tokenizer>(table->data()));
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   checkLines(*tokenizer, folder + "/golden.jsonl");
+  for (const nlohmann::json &line : readLines(folder + "/golden.jsonl")) {
+    checkBytes(*tokenizer, line["ids"], line["decoded"]);
+  }
   // As long as answers are. This would take minutes if the text of all ids were made for each.
   std::vector<int32_t> ids;
   for (const nlohmann::json &line : readLines(folder + "/golden.jsonl")) {

@@ -151,9 +151,12 @@ TEST(TransformerTest, GenerationFollowsThePaper) {
       program("transformer-post"),
       "transformer.generation = {early_stopping = false, end = array<i32: 2>, forced_first = -1 : "
       "i32, forced_last = -1 : i32, length_penalty = 1.000000e+00 : f32, max_length = 0 : i32, "
-      "min_length = 0 : i32, never_stop_early = false, no_repeat_ngram = 0 : i32, num_beams = 1 : "
+      "min_length = 0 : i32, min_p = 0.000000e+00 : f32, never_stop_early = false, no_repeat_ngram "
+      "= 0 : i32, num_beams = 1 : "
       "i32, pad = 0 : i32, repetition_penalty = "
-      "1.000000e+00 : f32, rules = \"paper\", start = array<i32: 1>, suppressed = array<i32>}"));
+      "1.000000e+00 : f32, rules = \"paper\", sample = false, start = array<i32: 1>, suppressed = "
+      "array<i32>, temperature = 1.000000e+00 : f32, top_k = 0 : i32, top_p = 1.000000e+00 : "
+      "f32}"));
 }
 
 TEST(TransformerTest, EntriesHaveTheirNames) {

@@ -143,6 +143,11 @@ struct GenerationSpec {
   bool earlyStopping = false;
   int32_t minLength = 0;
   bool neverStopEarly = false;
+  bool sample = false;
+  float temperature = 1;
+  int32_t topK = 0;
+  float topP = 1;
+  float minP = 0;
 };
 
 struct KernelSpec {

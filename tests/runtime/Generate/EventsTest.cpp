@@ -74,7 +74,7 @@ GenerationRequest requestOf(int number) {
   options.nbest = *options.beam;
   options.alternatives = number % 9 == 3;
   options.sample = number % 3 == 1;
-  if (options.sample) {
+  if (*options.sample) {
     options.nbest = 1 + number % 4;
     options.topK = number % 2 == 0 ? 7 : 0;
     options.seed = 3;
@@ -111,7 +111,7 @@ TEST(Events, TellEveryAnswerOnce) {
         EXPECT_FALSE(answers.contains({id, 0}));
         continue;
       }
-      if (!request.options.sample) {
+      if (!*request.options.sample) {
         expectHeard(answers[{id, 0}], result.hypotheses.front(), request.prefix.size());
         continue;
       }

@@ -231,6 +231,56 @@ TEST(Settings, RefuseTokensOutsideTheVocabulary) {
             "forced: token 1 is 100, expected 0 to 99");
 }
 
+/// A model may sample by default. Whoever asks for another search, or none, has that.
+TEST(Settings, SamplingIsTheModelsUnlessAskedOtherwise) {
+  GenerationDefaults sampling = defaults();
+  sampling.sample = true;
+  sampling.temperature = 0.5F;
+  sampling.topK = 20;
+  sampling.topP = 0.75F;
+  sampling.minP = 0.125F;
+  const auto with = [&](const GenerationOptions &options) {
+    return *makeSettings({.source = {5}, .options = options}, sampling, limits);
+  };
+  const Settings usual = with({});
+  EXPECT_TRUE(usual.sample);
+  EXPECT_EQ(usual.beam, 1);
+  EXPECT_EQ(usual.temperature, 0.5F);
+  EXPECT_EQ(usual.topK, 20);
+  EXPECT_EQ(usual.topP, 0.75F);
+  EXPECT_EQ(usual.minP, 0.125F);
+  EXPECT_EQ(usual.seed, 0U);
+  const Settings own =
+      with({.nbest = 3, .temperature = 2.0F, .topK = 0, .topP = 1.0F, .minP = 0.0F, .seed = 7});
+  EXPECT_TRUE(own.sample);
+  EXPECT_EQ(own.nbest, 3);
+  EXPECT_EQ(own.temperature, 2);
+  EXPECT_EQ(own.topK, 0);
+  EXPECT_EQ(own.topP, 1);
+  EXPECT_EQ(own.minP, 0);
+  EXPECT_EQ(own.seed, 7U);
+  EXPECT_FALSE(with({.sample = false}).sample);
+  EXPECT_EQ(with({.sample = false}).beam, 4);
+  EXPECT_FALSE(with({.beam = 1}).sample);
+  EXPECT_FALSE(with({.alternatives = true}).sample);
+  EXPECT_TRUE(with({.beam = 1, .sample = true}).sample);
+  // A model that does not sample may still say how, for requests that ask for it.
+  sampling.sample = false;
+  EXPECT_FALSE(with({}).sample);
+  EXPECT_EQ(with({}).beam, 4);
+  EXPECT_EQ(with({.sample = true}).temperature, 0.5F);
+  const GenerationOptions filled = filledIn({.maxLength = 3, .stop = {"x"}}, sampling);
+  EXPECT_EQ(filled.sample, false);
+  EXPECT_EQ(filled.beam, 4);
+  EXPECT_EQ(filled.rules, Rules::Transformers);
+  EXPECT_EQ(filled.lengthPenalty, 0.75F);
+  EXPECT_EQ(filled.maxLength, 3);
+  EXPECT_EQ(filled.minLength, std::nullopt);
+  EXPECT_EQ(filled.stop, std::vector<std::string>{"x"});
+  EXPECT_EQ(filledIn({}, sampling).maxLength, 25);
+  EXPECT_EQ(filledIn({.rules = Rules::Paper}, sampling).maxLength, std::nullopt);
+}
+
 TEST(SearchRules, HaveNames) {
   for (const Rules kind : {Rules::Paper, Rules::Transformers, Rules::CTranslate2}) {
     EXPECT_EQ(searchRules(kind).kind, kind);

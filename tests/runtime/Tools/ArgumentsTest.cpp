@@ -121,8 +121,7 @@ TEST(Arguments, HelpShowsDefaults) {
   EXPECT_NE(text.find(fmt::format("counted once for each hypothesis ({})", options.batchTokens)),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find(fmt::format("Sampling temperature ({})", options.generation.temperature)),
-            std::string::npos);
+  EXPECT_NE(text.find("Sampling temperature (the model's)"), std::string::npos);
   EXPECT_NE(text.find("1 is greedy (the model's)"), std::string::npos);
   EXPECT_NE(text.find("(continue)"), std::string::npos);
 }

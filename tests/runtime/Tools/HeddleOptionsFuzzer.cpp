@@ -41,8 +41,9 @@ static void check(const GenerateOptions &options) {
   require(!options.chat || (options.inputs.empty() && !options.tokens));
   require(options.threads > 0 && options.batchTokens > 0 && options.cacheMegabytes > 0);
   const GenerationOptions &search = options.generation;
-  require(search.beam.value_or(1) > 0 && search.nbest > 0 && search.topK >= 0);
-  require(std::isfinite(search.temperature) && search.topP > 0 && search.topP <= 1);
+  require(search.beam.value_or(1) > 0 && search.nbest > 0 && search.topK.value_or(0) >= 0);
+  require(std::isfinite(search.temperature.value_or(1)));
+  require(search.topP.value_or(1) > 0 && search.topP.value_or(1) <= 1);
 }
 static void check(const ChatOptions &options) {
   require(!options.model.empty() && options.threads > 0 && options.cacheMegabytes > 0);

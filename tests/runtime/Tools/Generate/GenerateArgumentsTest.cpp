@@ -91,7 +91,7 @@ TEST(GenerateArguments, All) {
   const auto sample = std::get<GenerateOptions>(
       parse({"generate", "m.so", "--input", "-", "--sample", "--temperature", "0.5", "--top-k", "9",
              "--top-p", "0.75", "--seed", "18446744073709551615", "--nbest", "4"}));
-  EXPECT_TRUE(sample.generation.sample);
+  EXPECT_EQ(sample.generation.sample, true);
   EXPECT_EQ(sample.generation.temperature, 0.5F);
   EXPECT_EQ(sample.generation.topK, 9);
   EXPECT_EQ(sample.generation.topP, 0.75F);
@@ -120,8 +120,8 @@ TEST(GenerateArguments, NumbersThatAreNone) {
             "--repetition-penalty is \"1e30\", expected a number from 1e-06 to 1000000");
   EXPECT_EQ(refusal({"--sample", "--temperature", "0"}),
             "--temperature is \"0\", expected a number above 0");
-  EXPECT_EQ(refusal({"--sample", "--top-k", "0"}),
-            "--top-k is \"0\", expected a whole number from 1 to 16777216");
+  EXPECT_EQ(refusal({"--sample", "--top-k", "-1"}),
+            "--top-k is \"-1\", expected a whole number from 0 to 16777216");
   EXPECT_EQ(refusal({"--sample", "--top-p", "1.5"}),
             "--top-p is \"1.5\", expected more than 0 and at most 1");
   EXPECT_EQ(refusal({"--sample", "--seed", "-1"}),
@@ -157,10 +157,8 @@ TEST(GenerateArguments, OptionsThatDoNotGoTogether) {
             "--min-length is 9, expected at most --max-length, 8");
   EXPECT_EQ(refusal({"--sample", "--alternatives"}),
             "--sample and --alternatives are both given, expected one of them");
-  for (const char *option : {"--temperature", "--top-k", "--top-p", "--seed"}) {
-    EXPECT_EQ(refusal({option, "1"}),
-              std::string(option) + " is given without --sample, expected both");
-  }
+  EXPECT_EQ(refusal({"--sample", "--no-sample"}),
+            "--sample and --no-sample are both given, expected one of them");
   EXPECT_EQ(refusal({"--beam", "1", "--nbest", "3", "--alternatives"}), "no error");
   EXPECT_EQ(refusal({"--shortlist", "-"}),
             "--input and --shortlist are both standard input, expected one of them");
@@ -288,7 +286,9 @@ TEST(GenerateArguments, Conversations) {
   const auto chat = std::get<ChatOptions>(
       parse({"chat", "m.so", "--system", "Be brief.", "--sample", "--top-k", "3"}));
   EXPECT_EQ(chat.system, "Be brief.");
-  EXPECT_TRUE(chat.generation.sample);
+  EXPECT_EQ(chat.generation.sample, true);
+  EXPECT_EQ(std::get<ChatOptions>(parse({"chat", "m.so"})).generation.sample, std::nullopt);
+  EXPECT_EQ(std::get<ChatOptions>(parse({"chat", "m.so", "--no-sample"})).generation.sample, false);
   EXPECT_EQ(chat.generation.topK, 3);
 }
 

@@ -188,8 +188,9 @@ TEST_F(RunDecoderTest, InfoShowsCachesAndGeneration) {
         "\n  history  self.key: 128 bytes a token, as keys\n",
         "\n  memory  cross.value: 128 bytes a token, as rows\n",
         "generation  rules paper, start tokens [1], end tokens [2], pad token 0, suppressed tokens "
-        "[3], beams 4, length_penalty 0.6\n",
-        "defaults    sample false, temperature 1, top_k 0, top_p 1, min_p 0, seed 0, nbest 1, "
+        "[3], beams 4, length_penalty 0.6, sample false, temperature 1, top_k 0, top_p 1, min_p "
+        "0\n",
+        "defaults    seed 0, nbest 1, "
         "batch_tokens 4096, prompt_tokens 512, prompt_tokens_beside 32, share_prefixes true, "
         "cache_bytes 1073741824\n",
         "output      WordPiece", "attention: f32 [tokens, 2, longest]"}) {

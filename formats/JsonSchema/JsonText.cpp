@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Characters are well-formed UTF-8 and surrogates come in pairs, since readers refuse others.
+#include "formats/JsonSchema/JsonText.h"
+
+#include <algorithm>
+
+namespace heddle {
+
+static bool isDigit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
+
+static bool isHex(uint8_t byte) {
+  return isDigit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+}
+
+/// The place after a byte with which a character begins.
+static std::optional<StringPlace> beginCharacter(uint8_t byte) {
+  if (byte == '\\') {
+    return StringPlace::Escape;
+  }
+  if (byte < 0x80) {
+    return byte >= 0x20 && byte != '"' ? std::optional(StringPlace::Between) : std::nullopt;
+  }
+  if (byte >= 0xc2 && byte <= 0xdf) {
+    return StringPlace::Last1;
+  }
+  switch (byte) {
+  case 0xe0:
+    return StringPlace::AfterE0;
+  case 0xed:
+    return StringPlace::AfterED;
+  case 0xf0:
+    return StringPlace::AfterF0;
+  case 0xf4:
+    return StringPlace::AfterF4;
+  default:
+    break;
+  }
+  if (byte >= 0xe1 && byte <= 0xef) {
+    return StringPlace::Last2;
+  }
+  return byte >= 0xf1 && byte <= 0xf3 ? std::optional(StringPlace::Last3) : std::nullopt;
+}
+
+static std::optional<StringPlace> escaped(uint8_t byte, bool isStrict) {
+  if (byte == 'u') {
+    return isStrict ? StringPlace::OwnDigit1 : StringPlace::Digit1;
+  }
+  const std::string_view known = isStrict ? "\"\\bfnrt" : "\"\\/bfnrt";
+  return known.find(static_cast<char>(byte)) != std::string_view::npos
+             ? std::optional(StringPlace::Between)
+             : std::nullopt;
+}
+
+std::optional<StringPlace> stepInString(StringPlace place, uint8_t byte, bool isStrict) {
+  const auto to = [](bool allowed, StringPlace next) {
+    return allowed ? std::optional(next) : std::nullopt;
+  };
+  const auto within = [&](uint8_t least, uint8_t greatest, StringPlace next) {
+    return to(byte >= least && byte <= greatest, next);
+  };
+  const bool isD = byte == 'd' || byte == 'D';
+  const auto isAny = [&](std::string_view bytes) {
+    return bytes.find(static_cast<char>(byte)) != std::string_view::npos;
+  };
+  switch (place) {
+  case StringPlace::Between:
+    return beginCharacter(byte);
+  case StringPlace::Last1:
+    return within(0x80, 0xbf, StringPlace::Between);
+  case StringPlace::Last2:
+    return within(0x80, 0xbf, StringPlace::Last1);
+  case StringPlace::Last3:
+    return within(0x80, 0xbf, StringPlace::Last2);
+  case StringPlace::AfterE0:
+    return within(0xa0, 0xbf, StringPlace::Last1);
+  case StringPlace::AfterED:
+    return within(0x80, 0x9f, StringPlace::Last1);
+  case StringPlace::AfterF0:
+    return within(0x90, 0xbf, StringPlace::Last2);
+  case StringPlace::AfterF4:
+    return within(0x80, 0x8f, StringPlace::Last2);
+  case StringPlace::Escape:
+    return escaped(byte, isStrict);
+  case StringPlace::Digit1:
+    return to(isHex(byte), isD ? StringPlace::Digit2OfD : StringPlace::Digit2);
+  case StringPlace::Digit2:
+    return to(isHex(byte), StringPlace::Digit3);
+  case StringPlace::Digit2OfD:
+    // From D8 to DB a pair begins; its second half does not come alone.
+    return byte >= '0' && byte <= '7' ? StringPlace::Digit3
+                                      : to(isAny("89abAB"), StringPlace::High3);
+  case StringPlace::Digit3:
+    return to(isHex(byte), StringPlace::Digit4);
+  case StringPlace::Digit4:
+    return to(isHex(byte), StringPlace::Between);
+  case StringPlace::High3:
+    return to(isHex(byte), StringPlace::High4);
+  case StringPlace::High4:
+    return to(isHex(byte), StringPlace::LowBackslash);
+  case StringPlace::LowBackslash:
+    return to(byte == '\\', StringPlace::LowU);
+  case StringPlace::LowU:
+    return to(byte == 'u', StringPlace::LowDigit1);
+  case StringPlace::LowDigit1:
+    return to(isD, StringPlace::LowDigit2);
+  case StringPlace::LowDigit2:
+    return to(isAny("cdefCDEF"), StringPlace::Digit3);
+  case StringPlace::OwnDigit1:
+    return to(byte == '0', StringPlace::OwnDigit2);
+  case StringPlace::OwnDigit2:
+    return to(byte == '0', StringPlace::OwnDigit3);
+  case StringPlace::OwnDigit3:
+    return byte == '0' ? StringPlace::OwnDigit4Of0 : to(byte == '1', StringPlace::OwnDigit4Of1);
+  case StringPlace::OwnDigit4Of0:
+    // The others have a letter.
+    return to(isAny("01234567bef"), StringPlace::Between);
+  case StringPlace::OwnDigit4Of1:
+    return to(isDigit(byte) || (byte >= 'a' && byte <= 'f'), StringPlace::Between);
+  }
+  return std::nullopt;
+}
+
+// --- numbers -----------------------------------------------------------------------------------
+
+/// The magnitudes that integers of a sign may have; empty if the first is greater.
+static std::pair<int64_t, int64_t> magnitudes(const JsonValue &value, bool isNegative) {
+  return isNegative ? std::pair(std::max<int64_t>(1, -value.greatest), -value.least)
+                    : std::pair(std::max<int64_t>(0, value.least), value.greatest);
+}
+
+/// Whether digits may follow these, or none, so that the integer is within its bounds.
+static bool canBecomeWithin(const NumberState &state, const JsonValue &value) {
+  const auto [least, greatest] = magnitudes(value, state.isNegative);
+  auto from = static_cast<int64_t>(state.magnitude);
+  int64_t to = from;
+  for (uint32_t digits = state.digits; digits <= mostDigits; ++digits) {
+    if (from <= greatest && to >= least) {
+      return true;
+    }
+    if (from == 0 || from > greatest) {
+      return false;
+    }
+    from *= 10;
+    to = to * 10 + 9;
+  }
+  return false;
+}
+
+bool isWholeNumber(const NumberState &state, const JsonValue &value) {
+  switch (state.place) {
+  case NumberPlace::Zero:
+  case NumberPlace::Whole: {
+    const auto [least, greatest] = magnitudes(value, state.isNegative);
+    const auto magnitude = static_cast<int64_t>(state.magnitude);
+    return !value.isBounded || (magnitude >= least && magnitude <= greatest);
+  }
+  case NumberPlace::Fraction:
+  case NumberPlace::Power:
+    return true;
+  case NumberPlace::Begin:
+  case NumberPlace::Minus:
+  case NumberPlace::Dot:
+  case NumberPlace::Exponent:
+  case NumberPlace::Sign:
+    return false;
+  }
+  return false;
+}
+
+/// A digit of the whole part.
+static std::optional<NumberState> addDigit(NumberState state, uint8_t byte,
+                                           const JsonValue &value) {
+  const bool isFirst = state.place == NumberPlace::Begin || state.place == NumberPlace::Minus;
+  const bool isInteger = value.number == NumberKind::Integer;
+  if (state.place == NumberPlace::Zero || state.digits == mostDigits ||
+      (isInteger && byte == '0' && state.place == NumberPlace::Minus)) {
+    return std::nullopt;
+  }
+  state.place = isFirst && byte == '0' ? NumberPlace::Zero : NumberPlace::Whole;
+  ++state.digits;
+  if (value.isBounded) {
+    state.magnitude = state.magnitude * 10 + (byte - '0');
+  }
+  return !value.isBounded || canBecomeWithin(state, value) ? std::optional(state) : std::nullopt;
+}
+
+/// A digit after the point or of the exponent.
+static std::optional<NumberState> addDigit(NumberState state, NumberPlace place, uint32_t most) {
+  state.digits = state.place == place ? state.digits + 1 : 1;
+  state.place = place;
+  return state.digits <= most ? std::optional(state) : std::nullopt;
+}
+
+static bool canBeNegative(const JsonValue &value) {
+  const auto [least, greatest] = magnitudes(value, true);
+  return !value.isBounded || least <= greatest;
+}
+
+std::optional<NumberState> stepInNumber(const NumberState &state, uint8_t byte,
+                                        const JsonValue &value) {
+  const auto at = [&](NumberPlace place) {
+    return std::optional(NumberState{place, state.isNegative});
+  };
+  const bool isInteger = value.number == NumberKind::Integer;
+  constexpr uint32_t powerDigits = 2;
+  switch (state.place) {
+  case NumberPlace::Begin:
+    if (byte == '-' && canBeNegative(value)) {
+      return NumberState{NumberPlace::Minus, true};
+    }
+    return isDigit(byte) ? addDigit(state, byte, value) : std::nullopt;
+  case NumberPlace::Minus:
+    return isDigit(byte) ? addDigit(state, byte, value) : std::nullopt;
+  case NumberPlace::Zero:
+  case NumberPlace::Whole:
+    if (isDigit(byte)) {
+      return addDigit(state, byte, value);
+    }
+    if (!isInteger && byte == '.') {
+      return at(NumberPlace::Dot);
+    }
+    return !isInteger && (byte == 'e' || byte == 'E') ? at(NumberPlace::Exponent) : std::nullopt;
+  case NumberPlace::Dot:
+    return isDigit(byte) ? addDigit(state, NumberPlace::Fraction, mostDigits) : std::nullopt;
+  case NumberPlace::Fraction:
+    if (byte == 'e' || byte == 'E') {
+      return at(NumberPlace::Exponent);
+    }
+    return isDigit(byte) ? addDigit(state, NumberPlace::Fraction, mostDigits) : std::nullopt;
+  case NumberPlace::Exponent:
+    if (byte == '+' || byte == '-') {
+      return at(NumberPlace::Sign);
+    }
+    return isDigit(byte) ? addDigit(state, NumberPlace::Power, powerDigits) : std::nullopt;
+  case NumberPlace::Sign:
+  case NumberPlace::Power:
+    return isDigit(byte) ? addDigit(state, NumberPlace::Power, powerDigits) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+} // namespace heddle

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The constraints of a generator. Requests with the same schema share one, and with it all that
+/// was computed for it; the last few are kept.
+#ifndef HEDDLE_RUNTIME_CONSTRAINT_CONSTRAINTS_H
+#define HEDDLE_RUNTIME_CONSTRAINT_CONSTRAINTS_H
+
+#include "runtime/Constraint/Constraint.h"
+
+#include <functional>
+#include <list>
+#include <string>
+
+namespace heddle {
+
+/// Belongs to one thread at a time.
+class Constraints {
+public:
+  /// The texts of all ids that can be generated, in their order, or why there are none. Called
+  /// once, when they are first needed.
+  using Texts = std::function<Result<std::vector<std::optional<std::string>>>()>;
+
+  Constraints(Texts texts, std::vector<int32_t> end);
+
+  /// The constraint of a schema.
+  Result<std::shared_ptr<Constraint>> find(std::string_view schema);
+
+private:
+  struct Kept {
+    std::string schema;
+    std::shared_ptr<Constraint> constraint;
+  };
+  Texts texts;
+  std::vector<int32_t> end;
+  std::shared_ptr<const TokenTexts> tokens;
+  // The last one used first.
+  std::list<Kept> kept;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_RUNTIME_CONSTRAINT_CONSTRAINTS_H

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Masks are what the automaton says of each token, whatever was kept or forgotten.
+#include "runtime/Constraint/Constraints.h"
+#include "tests/formats/JsonSchema/SchemaSamples.h"
+
+#include <gtest/gtest.h>
+
+using namespace heddle;
+
+/// Bytes, pieces of JSON, halves of characters, tokens without a text and some that are empty.
+static std::vector<std::optional<std::string>> vocabulary() {
+  std::vector<std::optional<std::string>> texts = {std::nullopt, std::nullopt, std::nullopt};
+  for (int byte = 0; byte < 256; ++byte) {
+    texts.emplace_back(std::string(1, static_cast<char>(byte)));
+  }
+  for (const char *piece :
+       {"{\"",  "\":",   "\": ",  "\",\"", "\", \"", "\"}",  "}]",     "[{",       "null",
+        "true", "false", "tr",    "12",    "123",    "-1",   "1.5",    "a",        "ab",
+        "abc",  "a\"",   "a\": ", "\\n",   "\\u00",  "\xc3", "\xa4\"", "\xf0\x9f", "  ",
+        " ",    "",      "\n",    "ab\",", "1,",     "1}",   "0]",     "\"a\":1"}) {
+    texts.emplace_back(piece);
+  }
+  return texts;
+}
+
+static std::shared_ptr<const TokenTexts> tokens() {
+  return std::make_shared<const TokenTexts>(vocabulary());
+}
+
+static bool passes(const TokenMask &mask, int32_t token) {
+  return (mask[static_cast<size_t>(token) / 64] >> (token % 64) & 1) != 0;
+}
+
+TEST(TokenTexts, AreSortedAndShareTheirBeginnings) {
+  const auto all = tokens();
+  EXPECT_EQ(all->size(), vocabulary().size());
+  EXPECT_EQ(all->of(0), "");
+  EXPECT_EQ(all->of(-1), "");
+  EXPECT_EQ(all->of(100000), "");
+  std::string before;
+  size_t count = 0;
+  for (const SortedToken &token : all->sorted()) {
+    const std::string text(all->of(token.id));
+    EXPECT_LE(before, text);
+    EXPECT_EQ(text.substr(0, token.common), before.substr(0, token.common));
+    EXPECT_TRUE(text.size() == token.common || before.size() == token.common ||
+                text[token.common] != before[token.common]);
+    before = text;
+    ++count;
+  }
+  // All but those without a text and the empty one.
+  EXPECT_EQ(count, all->size() - 4);
+}
+
+/// Random walks by tokens: masks are what following each token says, the same in a constraint that
+/// forgets at every step, and lead to whole texts.
+TEST(Constraint, MasksAreWhatMayFollow) {
+  const auto all = tokens();
+  const int32_t end[] = {2};
+  std::mt19937_64 random(3);
+  int walks = 0, ended = 0;
+  for (int number = 0; number < 400; ++number) {
+    const SampleJson schema = randomSchema(random);
+    const auto kept = Constraint::create(schema.dump(), all, end);
+    if (!kept.ok()) {
+      continue;
+    }
+    const auto forgetful =
+        *Constraint::create(schema.dump(), all, end, {.states = 4, .maskBytes = 0});
+    ConstraintState state = (*kept)->start(), other = forgetful->start();
+    std::string text;
+    ++walks;
+    for (int step = 0; step < 60; ++step) {
+      const auto mask = (*kept)->mask(state);
+      ASSERT_EQ(*mask, *forgetful->mask(other)) << text << "\n" << schema;
+      const bool isWhole = (*kept)->isWhole(state);
+      ASSERT_EQ(isWhole, forgetful->isWhole(other));
+      ASSERT_EQ(passes(*mask, 2), isWhole);
+      std::vector<int32_t> allowed;
+      for (int32_t token = 3; token < static_cast<int32_t>(all->size()); ++token) {
+        const bool follows = !all->of(token).empty() && (*kept)->follow(state, token).has_value();
+        ASSERT_EQ(passes(*mask, token), follows) << text << "+" << all->of(token) << "\n" << schema;
+        if (follows) {
+          allowed.push_back(token);
+        }
+      }
+      if (isWhole && (allowed.empty() || random() % 2 == 0)) {
+        ASSERT_TRUE(isAnswer(text, schema)) << text << "\n" << schema;
+        ++ended;
+        break;
+      }
+      // Every byte is a token, so that something always follows.
+      ASSERT_FALSE(allowed.empty()) << text << "\n" << schema;
+      int32_t token = allowed[random() % allowed.size()];
+      for (const int32_t each : allowed) {
+        const char last = all->of(each).back();
+        token = step > 10 && (last == '}' || last == ']' || last == '"') ? each : token;
+      }
+      text += all->of(token);
+      state = *(*kept)->follow(state, token);
+      other = *forgetful->follow(other, token);
+    }
+  }
+  EXPECT_GT(walks, 200);
+  EXPECT_GT(ended, walks / 2);
+}
+
+TEST(Constraint, TokensWithoutATextChangeNothing) {
+  const int32_t end[] = {2};
+  const auto constraint = *Constraint::create("{\"const\": 1}", tokens(), end);
+  const ConstraintState state = constraint->start();
+  const auto same = constraint->follow(state, 0);
+  ASSERT_TRUE(same.has_value());
+  EXPECT_EQ(*constraint->mask(*same), *constraint->mask(state));
+  EXPECT_FALSE(constraint->follow(state, 3 + '2').has_value());
+  const auto whole = constraint->follow(state, 3 + '1');
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_TRUE(constraint->isWhole(*whole));
+  EXPECT_TRUE(passes(*constraint->mask(*whole), 2));
+}
+
+TEST(Constraints, KeepTheLastFew) {
+  int asked = 0;
+  Constraints constraints(
+      [&]() -> Result<std::vector<std::optional<std::string>>> {
+        ++asked;
+        return vocabulary();
+      },
+      {2});
+  const auto first = *constraints.find("true");
+  EXPECT_EQ(*constraints.find("true"), first);
+  EXPECT_EQ(asked, 1);
+  for (int i = 0; i < 7; ++i) {
+    ASSERT_TRUE(constraints.find("{\"const\": " + std::to_string(i) + "}").ok());
+  }
+  EXPECT_EQ(*constraints.find("true"), first);
+  for (int i = 10; i < 18; ++i) {
+    ASSERT_TRUE(constraints.find("{\"const\": " + std::to_string(i) + "}").ok());
+  }
+  EXPECT_NE(*constraints.find("true"), first);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(constraints.find("false").status().message(),
+            "schema: #: no text satisfies the schema: the schema is false");
+  Constraints none([] { return HEDDLE_ERROR(Unsupported, "no texts"); }, {2});
+  EXPECT_EQ(none.find("true").status().message(), "no texts");
+}
