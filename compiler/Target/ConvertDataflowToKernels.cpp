@@ -52,7 +52,7 @@ static KernelBody createFunction(OpBuilder &builder, dataflow::KernelOp kernel, 
   return {kernel, function, arguments};
 }
 
-static void emitBody(VectorCode &code, const KernelBody &body) {
+void emitFamily(VectorCode &code, const KernelBody &body) {
   dataflow::visitFamily(body.kernel.getComputes(),
                         [&](auto computes) { emit(code, body, computes); });
 }
@@ -71,7 +71,9 @@ static void emitFunction(ModuleOp module, dataflow::KernelOp kernel, StringRef n
 
 static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
                        const TargetDescription &target) {
-  emitFunction(module, kernel, kernel.getSymName(), target, emitBody);
+  emitFunction(
+      module, kernel, kernel.getSymName(), target,
+      [&](VectorCode &code, const KernelBody &body) { target.backend->emitKernel(code, body); });
   if (kernel.hasFinish()) {
     emitFunction(module, kernel, finishKernelName(kernel.getSymName()), target, emitFinish);
   }
