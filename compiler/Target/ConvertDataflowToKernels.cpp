@@ -17,6 +17,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -183,6 +184,12 @@ static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescri
 namespace {
 struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<ConvertDataflowToKernels> {
   using Base::Base;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    ConvertDataflowToKernelsPassBase::getDependentDialects(registry);
+    // What emitters of a kind of machine write beside that.
+    registry.insert<NVVM::NVVMDialect>();
+  }
 
   void runOnOperation() override {
     FailureOr<std::vector<TargetDescription>> chosen =

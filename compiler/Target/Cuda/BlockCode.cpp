@@ -25,8 +25,10 @@ void BlockWork::note(func::FuncOp function) const {
                                                          few.rows, few.columns, fewRows}));
 }
 
-std::optional<BlockWork> BlockWork::take(func::FuncOp function) {
-  auto note = dyn_cast_or_null<DenseI64ArrayAttr>(function->removeAttr(kNote));
+bool BlockWork::forget(Operation *function) { return function->removeAttr(kNote) != nullptr; }
+
+std::optional<BlockWork> BlockWork::of(func::FuncOp function) {
+  auto note = function->getAttrOfType<DenseI64ArrayAttr>(kNote);
   if (!note) {
     return std::nullopt;
   }
@@ -82,6 +84,20 @@ void BlockCode::commit() { NVVM::CpAsyncCommitGroupOp::create(code.builder, code
 
 void BlockCode::await(int64_t running) {
   NVVM::CpAsyncWaitGroupOp::create(code.builder, code.location, static_cast<uint32_t>(running));
+}
+
+Value BlockCode::keptHere(Value number) {
+  OpBuilder &builder = code.builder;
+  Value narrow = arith::TruncIOp::create(builder, code.location, code.i32, number);
+  auto noTail =
+      LLVM::TailCallKindAttr::get(builder.getContext(), LLVM::tailcallkind::TailCallKind::None);
+  // No instruction, but one that LLVM does not look into: it gives what it takes.
+  return LLVM::InlineAsmOp::create(builder, code.location, TypeRange{code.i32}, ValueRange{narrow},
+                                   builder.getStringAttr(""), builder.getStringAttr("=r,0"),
+                                   /*has_side_effects=*/builder.getUnitAttr(),
+                                   /*is_align_stack=*/UnitAttr(), noTail, LLVM::AsmDialectAttr(),
+                                   ArrayAttr())
+      ->getResult(0);
 }
 
 SmallVector<Value> BlockCode::load(Value address, int64_t count, Type element) {

@@ -27,9 +27,11 @@ struct BlockWork {
   int64_t fewRows;
 
   /// Notes on a kernel's function that the threads of a block call it together, for its entry; and
-  /// takes the note back. Nothing of functions that each thread calls for itself.
+  /// reads the note. Nothing of functions that each thread calls for itself.
   void note(mlir::func::FuncOp function) const;
-  static std::optional<BlockWork> take(mlir::func::FuncOp function);
+  static std::optional<BlockWork> of(mlir::func::FuncOp function);
+  /// Takes the note back from what the function has become. Whether there was one.
+  static bool forget(mlir::Operation *function);
 };
 
 /// What every array in shared memory begins at a multiple of: the largest copy.
@@ -58,6 +60,11 @@ public:
   /// Waits for all of the thread's groups but the last `running`. Other threads see what they have
   /// brought after a barrier.
   void await(int64_t running);
+
+  /// A number, as an i32 of which nothing is known: what follows from it is computed where it is
+  /// used. LLVM would move addresses of a loop's copies in front of it, where they are in the way
+  /// of sums: a register is dearer than an addition.
+  mlir::Value keptHere(mlir::Value number);
 
   /// `count` elements side by side at an address of shared memory, in f32: they are stored as
   /// `element`.

@@ -153,14 +153,19 @@ void TileCode::copyRows(Value stage, Value first) {
   Value step = code.remainder(block.thread, tile.slab), valid;
   Value k = stepAt(first, step, valid, kFloatBytes);
   Value row = code.divide(block.thread, tile.slab);
-  Value lastRow = code.subtract(product.endRow, 1);
+  Value count =
+      code.smaller(code.subtract(product.endRow, product.firstRow), code.integer(tile.rows));
+  Value lastRow = block.keptHere(code.subtract(count, 1));
+  Value narrow = arith::TruncIOp::create(code.builder, code.location, code.i32, row);
+  Value from =
+      code.at(product.rows, code.add(code.multiply(product.firstRow, product.rowElements), k));
+  Value to = code.add(code.multiply(step, tile.rows + kPadding), row);
   for (int64_t begin = 0; begin < tile.rows; begin += kThreads / tile.slab) {
-    Value number = code.add(row, begin);
-    Value from = code.smaller(code.add(product.firstRow, number), lastRow);
-    Value element = code.add(code.multiply(from, product.rowElements), k);
-    Value place = code.add(code.multiply(step, tile.rows + kPadding), number);
-    block.copy(block.sharedAt(code.add(stage, code.multiply(place, kFloatBytes))),
-               code.at(product.rows, element), kFloatBytes, valid);
+    Value offset = arith::ConstantIntOp::create(code.builder, code.location, code.i32, begin);
+    Value near = code.smaller(code.add(narrow, offset), lastRow);
+    Value inTile = arith::ExtSIOp::create(code.builder, code.location, code.i64, near);
+    block.copy(block.sharedAt(code.add(stage, code.multiply(code.add(to, begin), kFloatBytes))),
+               code.at(from, code.multiply(inTile, product.rowElements)), kFloatBytes, valid);
   }
 }
 

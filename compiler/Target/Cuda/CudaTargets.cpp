@@ -84,7 +84,9 @@ void CudaBackend::setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDes
   mlir::Builder builder(function.getContext());
   llvm::SmallVector<mlir::Attribute> attributes = {builder.getStringAttr("nounwind"),
                                                    builder.getStringAttr("no-builtins")};
-  if (isShared) {
+  // A block's function would save registers for a call of each piece, and nothing that it reads is
+  // written by its entry.
+  if (BlockWork::forget(function) || isShared) {
     // Calls are expensive, and a tile of one row is short.
     attributes.push_back(builder.getStringAttr("alwaysinline"));
     function.setLinkage(mlir::LLVM::Linkage::Internal);

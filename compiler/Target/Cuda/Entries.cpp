@@ -147,7 +147,7 @@ static void addEntry(func::FuncOp kernel, const TargetDescription &target) {
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {code.pointer});
   auto entry = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), entryName(name), type);
   entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  const std::optional<BlockWork> work = BlockWork::take(kernel);
+  const std::optional<BlockWork> work = BlockWork::of(kernel);
   const auto threads =
       static_cast<int32_t>(work ? work->threads : int64_t{target.backend->launchShape().threads()});
   entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), builder.getDenseI32ArrayAttr({threads}));
