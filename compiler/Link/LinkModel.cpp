@@ -146,6 +146,11 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
     const TargetDescription &described = *findTarget(target);
     return described.backend->symbolOf(kernel, described);
   };
+  inputs.launchShape = [](dataflow::KernelOp kernel, const ManifestTarget &named) {
+    TargetDescription described = *findTarget(named.name);
+    described.panelColumns = named.panelColumns;
+    return described.backend->launchShapeOf(kernel, described);
+  };
   inputs.finishName = finishKernelName;
   // Callers have one scratch memory for all kernels: enough for every kind of machine.
   inputs.scratch = [modules](dataflow::KernelOp kernel) {

@@ -47,7 +47,7 @@ struct ManifestTarget {
   int64_t panelColumns;
   /// Rows that one call of kernels whose rows share work computes together.
   uint32_t tileRows;
-  /// How its kernels are launched: all zero on CPUs.
+  /// How kernels are launched whose callers work alone: all zero on CPUs.
   manifest::LaunchShape launch = {};
 };
 
@@ -77,6 +77,9 @@ struct ManifestInputs {
   std::vector<ManifestTarget> targets;
   /// The name of the function of a kernel, or of its finish, for a target.
   std::function<std::string(llvm::StringRef kernel, llvm::StringRef target)> functionName;
+  /// How a kernel is launched on a target.
+  std::function<manifest::LaunchShape(dataflow::KernelOp kernel, const ManifestTarget &target)>
+      launchShape;
   /// The name of the norm of a contract kernel as a kernel of its own.
   std::function<std::string(llvm::StringRef kernel)> finishName;
   std::function<ScratchSize(dataflow::KernelOp kernel)> scratch;

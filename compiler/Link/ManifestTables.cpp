@@ -161,14 +161,11 @@ uint32_t KernelTable::numberOf(KernelOp kernel) {
 
 static Offset<manifest::Kernel> writeKernel(FlatBufferBuilder &builder,
                                             const ManifestInputs &inputs, StringRef name,
-                                            ScratchSize scratch) {
+                                            ScratchSize scratch,
+                                            std::vector<manifest::LaunchShape> launches) {
   Table<flatbuffers::String> symbols;
   for (const ManifestTarget &target : inputs.targets) {
     symbols.push_back(text(builder, inputs.functionName(name, target.name)));
-  }
-  std::vector<manifest::LaunchShape> launches;
-  for (const ManifestTarget &target : inputs.targets) {
-    launches.push_back(target.launch);
   }
   return manifest::CreateKernel(builder, text(builder, name), builder.CreateVector(symbols),
                                 scratch.fixed, scratch.perLongest,
@@ -179,11 +176,17 @@ Table<manifest::Kernel> KernelTable::write(FlatBufferBuilder &builder,
                                            const ManifestInputs &inputs) const {
   Table<manifest::Kernel> table;
   for (KernelOp kernel : kernels) {
-    table.push_back(writeKernel(builder, inputs, kernel.getSymName(), inputs.scratch(kernel)));
+    std::vector<manifest::LaunchShape> launches, ofFinish;
+    for (const ManifestTarget &target : inputs.targets) {
+      launches.push_back(inputs.launchShape(kernel, target));
+      ofFinish.push_back(target.launch);
+    }
+    table.push_back(writeKernel(builder, inputs, kernel.getSymName(), inputs.scratch(kernel),
+                                std::move(launches)));
     if (kernel.hasFinish()) {
       // A norm works on the finished row itself.
-      table.push_back(
-          writeKernel(builder, inputs, inputs.finishName(kernel.getSymName()), ScratchSize()));
+      table.push_back(writeKernel(builder, inputs, inputs.finishName(kernel.getSymName()),
+                                  ScratchSize(), std::move(ofFinish)));
     }
   }
   return table;

@@ -17,6 +17,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -52,7 +53,7 @@ static KernelBody createFunction(OpBuilder &builder, dataflow::KernelOp kernel, 
   return {kernel, function, arguments};
 }
 
-static void emitBody(VectorCode &code, const KernelBody &body) {
+void emitFamily(VectorCode &code, const KernelBody &body) {
   dataflow::visitFamily(body.kernel.getComputes(),
                         [&](auto computes) { emit(code, body, computes); });
 }
@@ -71,7 +72,9 @@ static void emitFunction(ModuleOp module, dataflow::KernelOp kernel, StringRef n
 
 static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
                        const TargetDescription &target) {
-  emitFunction(module, kernel, kernel.getSymName(), target, emitBody);
+  emitFunction(
+      module, kernel, kernel.getSymName(), target,
+      [&](VectorCode &code, const KernelBody &body) { target.backend->emitKernel(code, body); });
   if (kernel.hasFinish()) {
     emitFunction(module, kernel, finishKernelName(kernel.getSymName()), target, emitFinish);
   }
@@ -181,6 +184,12 @@ static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescri
 namespace {
 struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<ConvertDataflowToKernels> {
   using Base::Base;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    ConvertDataflowToKernelsPassBase::getDependentDialects(registry);
+    // What emitters of a kind of machine write beside that.
+    registry.insert<NVVM::NVVMDialect>();
+  }
 
   void runOnOperation() override {
     FailureOr<std::vector<TargetDescription>> chosen =

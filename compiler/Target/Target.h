@@ -29,6 +29,8 @@
 namespace heddle {
 
 class TargetBackend;
+class VectorCode;
+struct KernelBody;
 
 /// How products of 8 bits are added to 32 bits, without loss in any case: one at a time as numbers
 /// of 32 bits; two in 16 bits by one instruction and those sums by another; four by one.
@@ -166,8 +168,15 @@ public:
   virtual MatrixEncoding encodeMatrix(const TargetDescription &target,
                                       transformer::ParameterOp matrix,
                                       const dataflow::KernelInput &input) const = 0;
-  /// How kernels are launched. Without a launch unit they are functions of the program.
+  /// How kernels are launched whose callers work alone, a norm by itself among them. Without a
+  /// launch unit they are functions of the program.
   virtual manifest::LaunchShape launchShape() const = 0;
+  /// How a kernel is launched for a target.
+  virtual manifest::LaunchShape launchShapeOf(dataflow::KernelOp kernel,
+                                              const TargetDescription &target) const = 0;
+  /// Writes what a kernel computes into its function: by the emitter of its family, or by one that
+  /// only this kind of machine has.
+  virtual void emitKernel(VectorCode &code, const KernelBody &body) const = 0;
   /// What a kernel, or its finish, is called by whoever launches it.
   virtual std::string symbolOf(llvm::StringRef kernel, const TargetDescription &target) const = 0;
   /// Adds what launches need beside the functions in a module of kernels.

@@ -2,12 +2,16 @@
 ///
 /// heddlec-emulated is heddlec with this instead of compiler/Target/Cuda/PtxCode.cpp: kernels of
 /// GPUs end as a library for the host, in which every operation of nvvm is a call of the emulated
-/// device of tests/Emulator. What comes before, entries among it, is what a GPU is given.
+/// device of tests/Emulator. What comes before, entries among it, is what a GPU is given. Kernels
+/// whose blocks share memory announce every access of memory to it.
 #include "compiler/Link/Linker.h"
 #include "compiler/Target/Cuda/CudaTargets.h"
 #include "compiler/Target/Cuda/DeviceUnits.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/Support/TargetSelect.h"
 
 #include <mutex>
@@ -16,6 +20,10 @@ namespace heddle {
 
 static constexpr llvm::StringLiteral kOperations = "llvm.nvvm.";
 static constexpr llvm::StringLiteral kEmulated = "heddle_emulated_";
+/// The array that is shared memory, and what is called before memory is read or written.
+static constexpr llvm::StringLiteral kShared = "heddle_emulated_shared";
+static constexpr llvm::StringLiteral kTouch = "heddle_emulated_touch";
+static constexpr unsigned kSharedSpace = 3;
 
 /// The least capable CPU with FMA, as kernels need it.
 static const TargetDescription &hostTarget() { return *findTarget("x86-64-v3"); }
@@ -42,6 +50,47 @@ static void moveToHost(llvm::Module &module) {
     llvm::FunctionCallee emulated = module.getOrInsertFunction(name, function.getFunctionType());
     function.replaceAllUsesWith(emulated.getCallee());
     function.eraseFromParent();
+  }
+  for (llvm::GlobalVariable &variable : module.globals()) {
+    if (variable.isDeclaration() && variable.getAddressSpace() == kSharedSpace) {
+      variable.setName(kShared);
+    }
+  }
+}
+
+/// Whether memory is of the unit itself: a frame, or a table of constants.
+static bool isOwn(const llvm::Value *address) {
+  const llvm::Value *const object = llvm::getUnderlyingObject(address);
+  return llvm::isa<llvm::AllocaInst>(object) ||
+         (llvm::isa<llvm::GlobalVariable>(object) && object->getName() != kShared);
+}
+
+/// Calls the device before every access of memory in a unit whose blocks share some: of that the
+/// device knows who has written it, of all other whether it is of an allocation.
+static void announceAccesses(llvm::Module &module) {
+  if (!module.getNamedGlobal(kShared)) {
+    return;
+  }
+  llvm::SmallVector<llvm::Instruction *> accesses;
+  for (llvm::Function &function : module) {
+    for (llvm::Instruction &instruction : llvm::instructions(function)) {
+      const llvm::Value *const address = llvm::getLoadStorePointerOperand(&instruction);
+      if (address && !isOwn(address)) {
+        accesses.push_back(&instruction);
+      }
+    }
+  }
+  for (llvm::Instruction *access : accesses) {
+    llvm::IRBuilder<> builder(access);
+    llvm::Value *const address = llvm::getLoadStorePointerOperand(access);
+    const uint64_t bytes =
+        module.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
+    llvm::FunctionCallee touch =
+        module.getOrInsertFunction(kTouch, builder.getVoidTy(), builder.getPtrTy(),
+                                   builder.getInt64Ty(), builder.getInt32Ty());
+    builder.CreateCall(touch, {builder.CreateAddrSpaceCast(address, builder.getPtrTy()),
+                               builder.getInt64(bytes),
+                               builder.getInt32(llvm::isa<llvm::StoreInst>(access))});
   }
 }
 
@@ -76,6 +125,7 @@ Result<Code> HostCode::compileTo(const CodeUnit &unit, llvm::CodeGenFileType typ
   HEDDLE_ASSIGN(std::unique_ptr<llvm::Module> module, parseUnit(unit, context));
   moveToHost(*module);
   optimizeUnit(*module, *machine);
+  announceAccesses(*module);
   HEDDLE_TRY(finishUnit(*module, unit, kEmulated));
   return emitCode(*module, *machine, type);
 }

@@ -8,7 +8,8 @@
  *
  * Environment: HEDDLE_EMULATOR_JOURNAL names a file for a line a call; HEDDLE_EMULATOR_FAIL is
  * FUNCTION:N or FUNCTION:N:CODE, to fail the N-th call of a function; _GPUS, _CAPABILITY (90),
- * _VERSION (13000) and _MEMORY (bytes) are what the driver says.
+ * _VERSION (13000) and _MEMORY (bytes) are what the driver says; _SEED changes the order in which
+ * threads of a block run and copies to shared memory land.
  *
  * For tests in the same process, which look these functions up:
  */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Modules and launches. The threads of a launch run one after the other, those of every second
-/// launch from the last to the first: nothing may depend on their order.
+/// Modules and launches. Blocks with shared memory run as Blocks.h says. The threads of other
+/// launches run one after the other, those of every second launch from the last to the first:
+/// nothing may depend on their order.
 #include "tests/Emulator/Modules.h"
 
+#include "tests/Emulator/Blocks.h"
 #include "tests/Emulator/Calls.h"
 #include "tests/Emulator/Memory.h"
 #include "tests/Emulator/Streams.h"
@@ -24,8 +26,6 @@
 
 namespace heddle::emulator {
 namespace {
-using Entry = void(const void *launch);
-
 struct Function {
   std::string name;
   Entry *entry;
@@ -37,21 +37,14 @@ struct Module {
 };
 std::set<Module *> modules;
 
-/// What a kernel reads of the thread it runs in.
-struct ThreadPlace {
-  int32_t thread = 0;
-  int32_t threads = 0;
-  int32_t block = 0;
-  int32_t blocks = 0;
-};
-thread_local ThreadPlace place;
-
-/// Where a kernel that uses a wrong address goes on.
+constexpr char noMemory[] = "an address that is no memory of the GPU";
+/// Where a kernel that uses a wrong address goes on, unless it is one of Blocks.h.
 thread_local sigjmp_buf afterFault;
 thread_local bool isInKernel = false;
 
 void leaveKernel(int signal, siginfo_t *, void *) {
   if (isInKernel) {
+    leaveThread(noMemory, IllegalAddress);
     ::siglongjmp(afterFault, 1);
   }
   // Not of a kernel: the process ends as it would have.
@@ -85,21 +78,39 @@ private:
   struct sigaction before[2];
 };
 
+/// A launch that the driver was told.
+struct Launch {
+  unsigned blocks;
+  unsigned threads;
+  unsigned shared;
+  uint64_t parameter;
+  /// The number of the launch.
+  uint64_t number;
+};
+
 /// Runs all threads of a launch.
-int run(const Function &function, unsigned blocks, unsigned threads, uint64_t parameter,
-        bool isBackward) {
+int run(const Function &function, const Launch &launch) {
   const FaultHandler handler;
   noteKernel();
-  if (sigsetjmp(afterFault, 1) != 0) {
-    return complain(function.name.c_str(), "an address that is no memory of the GPU",
-                    IllegalAddress);
+  const auto *const parameter = reinterpret_cast<const void *>(launch.parameter);
+  if (launch.shared != 0) {
+    const auto seed = launch.number + uint64_t(setting("HEDDLE_EMULATOR_SEED", 0));
+    const KernelFailure failure = runBlocks(function.entry, parameter, int(launch.blocks),
+                                            int(launch.threads), launch.shared, seed);
+    return failure.code == Success ? int(Success)
+                                   : complain(function.name.c_str(), failure.text, failure.code);
   }
+  if (sigsetjmp(afterFault, 1) != 0) {
+    return complain(function.name.c_str(), noMemory, IllegalAddress);
+  }
+  const bool isBackward = launch.number % 2 != 0;
+  const unsigned blocks = launch.blocks, threads = launch.threads;
   const uint64_t count = uint64_t(blocks) * threads;
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t number = isBackward ? count - 1 - i : i;
-    place = {int32_t(number % threads), int32_t(threads), int32_t(number / threads),
-             int32_t(blocks)};
-    function.entry(reinterpret_cast<const void *>(parameter));
+    threadPlace() = {int32_t(number % threads), int32_t(threads), int32_t(number / threads),
+                     int32_t(blocks)};
+    function.entry(parameter);
   }
   return Success;
 }
@@ -288,18 +299,17 @@ HEDDLE_EMULATED int cuLaunchKernel(void *handle, unsigned gridX, unsigned gridY,
       shared > unsigned(function->dynamicShared) || parameters == nullptr || extra != nullptr) {
     return complain("cuLaunchKernel", "no function, or sizes that are not allowed", InvalidValue);
   }
-  uint64_t parameter = 0;
-  std::memcpy(&parameter, parameters[0], sizeof parameter);
-  static bool isBackward = false;
-  isBackward = !isBackward;
-  return addTo(stream, "cuLaunchKernel", [=, isBackward = isBackward] {
-    return run(*function, gridX, blockX, parameter, isBackward);
-  });
+  static uint64_t launches = 0;
+  Launch launch = {gridX, blockX, shared, 0, ++launches};
+  std::memcpy(&launch.parameter, parameters[0], sizeof launch.parameter);
+  return addTo(stream, "cuLaunchKernel", [=] { return run(*function, launch); });
 }
 
 // --- What kernels call -------------------------------------------------------------------------
 
-HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_tid_x(void) { return place.thread; }
-HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_ntid_x(void) { return place.threads; }
-HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_ctaid_x(void) { return place.block; }
-HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_nctaid_x(void) { return place.blocks; }
+HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_tid_x(void) { return threadPlace().thread; }
+HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_ntid_x(void) { return threadPlace().threads; }
+HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_ctaid_x(void) { return threadPlace().block; }
+HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_nctaid_x(void) {
+  return threadPlace().blocks;
+}

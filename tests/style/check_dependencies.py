@@ -55,7 +55,7 @@ LAW = {
     "tests/runtime": ["tests", "runtime", *BELOW],
     "tests/Emulator": ["tests"],
     "tests/Fuzzing": ["tests"],
-    "tests/EmulatedCompiler": ["compiler", "frontend", *COMPILER],
+    "tests/EmulatedCompiler": ["tests", "compiler", "frontend", *COMPILER],
     "tests/EndToEnd": ["tests", "runtime", "compiler", "frontend", *COMPILER],
 }
 # A folder that only these may use, whatever else they are: a device, by what knows which there are;

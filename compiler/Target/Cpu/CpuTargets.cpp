@@ -28,6 +28,13 @@ public:
     return encodePanels(target, matrix, input);
   }
   manifest::LaunchShape launchShape() const override { return {}; }
+  manifest::LaunchShape launchShapeOf(dataflow::KernelOp,
+                                      const TargetDescription &) const override {
+    return {};
+  }
+  void emitKernel(VectorCode &code, const KernelBody &body) const override {
+    emitFamily(code, body);
+  }
   std::string symbolOf(llvm::StringRef kernel, const TargetDescription &target) const override {
     return kernelFunctionName(kernel, target.name);
   }

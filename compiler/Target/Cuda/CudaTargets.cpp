@@ -3,6 +3,7 @@
 /// The table of GPUs. sm_80 runs on everything since Ampere, sm_90a on Hopper alone.
 #include "compiler/Target/Cuda/CudaTargets.h"
 
+#include "compiler/Target/Cuda/BlockProduct.h"
 #include "compiler/Target/Emitters/Emitters.h"
 #include "compiler/Target/Panels.h"
 
@@ -39,6 +40,9 @@ public:
   manifest::LaunchShape launchShape() const override {
     return {manifest::LaunchUnit::Caller, kBlockThreads, /*shared=*/0};
   }
+  manifest::LaunchShape launchShapeOf(dataflow::KernelOp kernel,
+                                      const TargetDescription &target) const override;
+  void emitKernel(VectorCode &code, const KernelBody &body) const override;
   std::string symbolOf(llvm::StringRef kernel, const TargetDescription &) const override {
     return entryName(kernel);
   }
@@ -58,12 +62,31 @@ public:
 
 } // namespace
 
+manifest::LaunchShape CudaBackend::launchShapeOf(dataflow::KernelOp kernel,
+                                                 const TargetDescription &target) const {
+  const std::optional<BlockWork> work = blockProduct(kernel, target);
+  return work ? manifest::LaunchShape(manifest::LaunchUnit::Caller,
+                                      static_cast<uint32_t>(work->threads),
+                                      static_cast<uint32_t>(work->shared))
+              : launchShape();
+}
+
+void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
+  if (blockProduct(body.kernel, code.target)) {
+    emitBlockProduct(code, body, mlir::cast<dataflow::ContractAttr>(body.kernel.getComputes()));
+  } else {
+    emitFamily(code, body);
+  }
+}
+
 void CudaBackend::setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &,
                                 bool isShared) const {
   mlir::Builder builder(function.getContext());
   llvm::SmallVector<mlir::Attribute> attributes = {builder.getStringAttr("nounwind"),
                                                    builder.getStringAttr("no-builtins")};
-  if (isShared) {
+  // A block's function would save registers for a call of each piece, and nothing that it reads is
+  // written by its entry.
+  if (BlockWork::forget(function) || isShared) {
     // Calls are expensive, and a tile of one row is short.
     attributes.push_back(builder.getStringAttr("alwaysinline"));
     function.setLinkage(mlir::LLVM::Linkage::Internal);

@@ -68,8 +68,12 @@ Status finishUnit(llvm::Module &module, const CodeUnit &unit,
   }
   size_t count = 0;
   for (llvm::GlobalVariable &variable : module.globals()) {
+    const bool isOfDevice = libraryPrefix && variable.getName().starts_with(*libraryPrefix);
     if (variable.hasLocalLinkage()) {
       variable.setName(unit.name + "$data" + llvm::Twine(count++));
+    } else if (variable.isDeclaration() && !isOfDevice) {
+      // What a block is given at its launch: the only array that is nobody's own.
+      variable.setName(unit.name + "$shared");
     }
   }
   return {};

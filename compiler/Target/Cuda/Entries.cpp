@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The entry of a kernel: every thread of a grid is a caller of the kernel's function
-/// (HeddleDeviceLaunch in heddle/Abi.h).
+/// (HeddleDeviceLaunch in heddle/Abi.h), or the threads of a block call it together.
 ///
 /// Before:  func.func @norm_384.sm_80(%context: !llvm.ptr, %rowBegin: i64, ...)
 /// After, beside it:
@@ -10,6 +10,7 @@
 ///   }
 ///
 /// Tested by tests/compiler/Target/Cuda/add-entries.mlir.
+#include "compiler/Target/Cuda/BlockCode.h"
 #include "compiler/Target/Cuda/CudaTargets.h"
 
 #include "compiler/Target/Emitters/VectorCode.h"
@@ -73,27 +74,66 @@ static Value ownContext(VectorCode &code, Value launch, Value caller) {
   return copy;
 }
 
-/// Calls a kernel for every piece of the work that is the caller's.
-static void callPieces(VectorCode &code, func::FuncOp kernel, Value launch) {
-  auto load = [&](size_t offset) { return code.loadInteger(field(code, launch, offset)); };
-  const Callers callers = Callers::load(code);
-  Value context = ownContext(code, launch, callers.own);
-  Value rowBegin = load(offsetof(HeddleDeviceLaunch, row_begin));
-  Value rowEnd = load(offsetof(HeddleDeviceLaunch, row_end));
-  Value columnBegin = load(offsetof(HeddleDeviceLaunch, column_begin));
-  Value step = load(offsetof(HeddleDeviceLaunch, row_step));
-  Value columns = code.subtract(load(offsetof(HeddleDeviceLaunch, column_end)), columnBegin);
-  Value pieces = code.divideUp(code.subtract(rowEnd, rowBegin), step);
-  code.walk(callers.own, code.multiply(pieces, columns), [&](Value number) {
+namespace {
+/// The work of a launch.
+struct Work {
+  Value rowBegin, rowEnd, columnBegin, columnEnd;
+
+  static Work load(VectorCode &code, Value launch) {
+    auto load = [&](size_t offset) { return code.loadInteger(field(code, launch, offset)); };
+    return {load(offsetof(HeddleDeviceLaunch, row_begin)),
+            load(offsetof(HeddleDeviceLaunch, row_end)),
+            load(offsetof(HeddleDeviceLaunch, column_begin)),
+            load(offsetof(HeddleDeviceLaunch, column_end))};
+  }
+  Value rows(VectorCode &code) const { return code.subtract(rowEnd, rowBegin); }
+
+  /// Calls a kernel for every `count`-th piece from number `own` on, of so many rows and columns;
+  /// rows vary fastest.
+  void callPieces(VectorCode &code, func::FuncOp kernel, Value context, Value own, Value count,
+                  Value pieceRows, Value pieceColumns) const;
+};
+} // namespace
+
+void Work::callPieces(VectorCode &code, func::FuncOp kernel, Value context, Value own, Value count,
+                      Value pieceRows, Value pieceColumns) const {
+  Value pieces = code.divideUp(rows(code), pieceRows);
+  Value across = code.divideUp(code.subtract(columnEnd, columnBegin), pieceColumns);
+  code.walk(own, code.multiply(pieces, across), [&](Value number) {
     Value column = code.divide(number, pieces);
     Value piece = code.subtract(number, code.multiply(column, pieces));
-    Value begin = code.add(rowBegin, code.multiply(piece, step));
-    Value end = code.smaller(code.add(begin, step), rowEnd);
-    Value first = code.add(columnBegin, column);
+    Value begin = code.add(rowBegin, code.multiply(piece, pieceRows));
+    Value end = code.smaller(code.add(begin, pieceRows), rowEnd);
+    Value first = code.add(columnBegin, code.multiply(column, pieceColumns));
+    Value last = code.smaller(code.add(first, pieceColumns), columnEnd);
     func::CallOp::create(code.builder, code.location, kernel,
-                         ValueRange{context, begin, end, first, code.add(first, 1)});
-    return code.add(number, callers.count);
+                         ValueRange{context, begin, end, first, last});
+    return code.add(number, count);
   });
+}
+
+/// Calls a kernel for the pieces of a caller that is one thread.
+static void callAlone(VectorCode &code, func::FuncOp kernel, Value launch) {
+  const Callers callers = Callers::load(code);
+  Value context = ownContext(code, launch, callers.own);
+  Value step = code.loadInteger(field(code, launch, offsetof(HeddleDeviceLaunch, row_step)));
+  Work::load(code, launch)
+      .callPieces(code, kernel, context, callers.own, callers.count, step, code.integer(1));
+}
+
+/// Calls a kernel for the pieces of a block, from all its threads. It has no scratch memory, so
+/// that the context of the launch will do.
+static void callTogether(VectorCode &code, func::FuncOp kernel, Value launch,
+                         const BlockWork &block) {
+  const Work work = Work::load(code, launch);
+  Value context = code.loadPointer(field(code, launch, offsetof(HeddleDeviceLaunch, context)));
+  Value isFew = code.less(work.rows(code), code.integer(block.fewRows + 1));
+  auto choose = [&](int64_t few, int64_t many) {
+    return code.select(isFew, code.integer(few), code.integer(many));
+  };
+  work.callPieces(code, kernel, context, read<NVVM::BlockIdXOp>(code), read<NVVM::GridDimXOp>(code),
+                  choose(block.few.rows, block.many.rows),
+                  choose(block.few.columns, block.many.columns));
 }
 
 static void addEntry(func::FuncOp kernel, const TargetDescription &target) {
@@ -107,11 +147,17 @@ static void addEntry(func::FuncOp kernel, const TargetDescription &target) {
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {code.pointer});
   auto entry = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), entryName(name), type);
   entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  const auto threads = static_cast<int32_t>(target.backend->launchShape().threads());
+  const std::optional<BlockWork> work = BlockWork::of(kernel);
+  const auto threads =
+      static_cast<int32_t>(work ? work->threads : int64_t{target.backend->launchShape().threads()});
   entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), builder.getDenseI32ArrayAttr({threads}));
   Block *block = entry.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);
-  callPieces(code, kernel, block->getArgument(0));
+  if (work) {
+    callTogether(code, kernel, block->getArgument(0), *work);
+  } else {
+    callAlone(code, kernel, block->getArgument(0));
+  }
   LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
 }
 

@@ -79,6 +79,9 @@ void emitRowNorm(VectorCode &code, const KernelBody &body, mlir::Value row, int6
 /// own: without one for every family of the dialect the target does not link.
 template <typename Family> void emit(VectorCode &code, const KernelBody &body, Family computes);
 
+/// Writes what a kernel computes by the emitter of its family.
+void emitFamily(VectorCode &code, const KernelBody &body);
+
 /// The norm of a kernel's rows as a function of its own: it runs when all columns are done.
 void emitFinish(VectorCode &code, const KernelBody &body);
 

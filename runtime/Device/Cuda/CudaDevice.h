@@ -29,9 +29,12 @@ struct CudaKernel final : DeviceKernel {
   std::string name;
   /// The driver's handle.
   void *function = nullptr;
-  /// The threads of a block, each of which is a caller, and its bytes of shared memory.
+  /// The threads of a block, and its bytes of shared memory.
   unsigned threads = 0;
   unsigned shared = 0;
+  /// Whether the threads of a block are one caller: they have memory in common only to work
+  /// together. Otherwise each of them is a caller.
+  bool isTogether() const { return shared != 0; }
   /// The blocks that all multiprocessors hold together at one time.
   unsigned mostBlocks = 0;
   /// What each of its dispatches has.

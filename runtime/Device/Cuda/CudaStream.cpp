@@ -248,12 +248,17 @@ void CudaStream::copy(std::span<const CopiedRows> list) {
 
 // --- Launches ----------------------------------------------------------------------------------
 
-/// No more blocks than run at the same time, nor than have work or scratch memory.
+/// No more blocks than run at the same time, nor than have work or scratch memory. A block that
+/// works together has no scratch memory, and takes many pieces at once: those without any end at
+/// once, and all others have multiprocessors of their own.
 unsigned CudaStream::blocksOf(const CudaKernel &kernel, const Launch &launch,
                               int64_t columns) const {
   const int64_t step = std::max<int64_t>(launch.rowTile, 1);
   const int64_t pieces = (launch.rows.end - launch.rows.begin + step - 1) / step * columns;
   const int64_t threads = kernel.threads;
+  if (kernel.isTogether()) {
+    return static_cast<unsigned>(std::min<int64_t>(pieces, kernel.mostBlocks));
+  }
   int64_t most = std::min<int64_t>((pieces + threads - 1) / threads, kernel.mostBlocks);
   if (launch.scratch != 0) {
     const uint64_t callers = scratchBytes(launch.scratch) / launch.scratch;

@@ -52,6 +52,9 @@ ManifestInputs someInputs() {
   inputs.functionName = [](llvm::StringRef kernel, llvm::StringRef target) {
     return (kernel + "." + target).str();
   };
+  inputs.launchShape = [](dataflow::KernelOp, const ManifestTarget &target) {
+    return target.launch;
+  };
   inputs.finishName = [](llvm::StringRef kernel) { return (kernel + ".finish").str(); };
   inputs.scratch = [](dataflow::KernelOp) { return ScratchSize{}; };
   inputs.parameters["table"] = {0, 16384, 1};

@@ -63,6 +63,9 @@ inline ManifestInputs someInputs() {
   inputs.functionName = [](llvm::StringRef kernel, llvm::StringRef target) {
     return (kernel + "." + target).str();
   };
+  inputs.launchShape = [](dataflow::KernelOp, const ManifestTarget &target) {
+    return target.launch;
+  };
   inputs.finishName = [](llvm::StringRef kernel) { return (kernel + ".finish").str(); };
   inputs.scratch = [](dataflow::KernelOp kernel) {
     return kernel.getSymName().starts_with("attention") ? ScratchSize{128, 64} : ScratchSize{};

@@ -68,3 +68,21 @@ cuStreamSynchronize()
 cuStreamSynchronize()
 )");
 }
+
+TEST(Journal, OfBlocksThatWorkTogether) {
+  ModelSpec spec = withDevice(model());
+  const Result<Model> alone = loadOn("cuda", spec, "alone.so");
+  ASSERT_EQ(spec.kernels[1].name, "linear");
+  spec.kernels[1].launches[2] = {manifest::LaunchUnit::Caller, 64, 128};
+  const Result<Model> together = loadOn("cuda", spec, "together.so");
+  ASSERT_TRUE(alone.ok() && together.ok());
+  const Result<std::vector<float>> expected = embedTwo(*alone);
+  EmulatedGpu::get().record();
+  const Result<std::vector<float>> found = embedTwo(*together);
+  ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
+  EXPECT_EQ(*found, *expected);
+  // As many as two multiprocessors hold: pieces of blocks are smaller than those of threads.
+  const std::vector<std::string> launches = EmulatedGpu::get().calls("cuLaunchKernel");
+  EXPECT_NE(std::find(launches.begin(), launches.end(), "cuLaunchKernel(linear, 2 x 64)"),
+            launches.end());
+}

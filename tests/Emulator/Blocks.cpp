@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Fibers, barriers and copies. Threads between two barriers run in random order; a copy lands when
+/// its group is awaited and not before, the copies that land together in random order. So nothing
+/// is right by chance, and what is wrong is found by the marks of shared memory, whatever the
+/// order.
+#include "tests/Emulator/Blocks.h"
+
+#include "tests/Emulator/Calls.h"
+#include "tests/Emulator/Memory.h"
+#include "tests/Emulator/SharedMemory.h"
+
+#include <algorithm>
+#include <csetjmp>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <vector>
+
+namespace heddle::emulator {
+namespace {
+/// A kernel's frame and that of the functions here which it calls.
+constexpr size_t stackBytes = size_t(256) << 10;
+
+/// A copy that is under way.
+struct Copy {
+  uint64_t to;
+  uint64_t from;
+  uint32_t bytes;
+  /// How many of them are read; the rest are zero.
+  uint32_t valid;
+};
+using Copies = std::vector<Copy>;
+
+struct Thread {
+  enum class State { Ready, AtBarrier, Ended };
+
+  int number = 0;
+  State state = State::Ready;
+  ucontext_t context = {};
+  sigjmp_buf beginning = {};
+  /// Copies of no group yet, and groups, the oldest first.
+  Copies open;
+  std::deque<Copies> groups;
+
+  bool isCopying() const {
+    return !open.empty() || std::any_of(groups.begin(), groups.end(),
+                                        [](const Copies &group) { return !group.empty(); });
+  }
+};
+
+/// A launch, and the block of it that runs.
+struct Block {
+  Entry *entry;
+  const void *parameter;
+  ThreadPlace place;
+  std::mt19937_64 random;
+  std::vector<Thread> threads;
+  Thread *running = nullptr;
+  ucontext_t scheduler = {};
+  KernelFailure failure;
+};
+Block *block = nullptr;
+
+/// The stacks of all fibers, one after the other; never given back.
+char *stacksFor(int threads) {
+  static char *stacks = nullptr;
+  static int count = 0;
+  if (threads > count) {
+    void *const memory = ::mmap(nullptr, size_t(threads) * stackBytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    stacks = memory == MAP_FAILED ? nullptr : static_cast<char *>(memory);
+    count = stacks == nullptr ? 0 : threads;
+  }
+  return stacks;
+}
+
+/// Whether an address is of the frames of the thread that runs.
+bool isOnStack(uint64_t address) {
+  const auto start = reinterpret_cast<uint64_t>(block->running->context.uc_stack.ss_sp);
+  return address - start < stackBytes;
+}
+
+/// Keeps what a thread did wrong, for leave().
+void note(int code, const std::string &what) {
+  block->failure = {code, "block " + std::to_string(block->place.block) + ", thread " +
+                              std::to_string(block->running->number) + ": " + what};
+}
+
+/// Leaves the kernel where its thread began. No object of a function of this file may be alive:
+/// none is destroyed.
+[[noreturn]] void leave() { siglongjmp(block->running->beginning, 1); }
+
+/// What only threads of such a block have. Others are left as if they had used a wrong address.
+void needBlock(const char *what) {
+  if (block == nullptr) {
+    complain(what, "in a launch without shared memory", LaunchFailed);
+    ::raise(SIGSEGV);
+  }
+}
+
+void toScheduler() { ::swapcontext(&block->running->context, &block->scheduler); }
+
+void runThread() {
+  if (sigsetjmp(block->running->beginning, 0) == 0) {
+    block->entry(block->parameter);
+  }
+  block->running->state = Thread::State::Ended;
+  toScheduler();
+}
+
+void createThreads(int count) {
+  char *const stacks = stacksFor(count);
+  block->threads = std::vector<Thread>(size_t(count));
+  for (int i = 0; i < count; ++i) {
+    Thread &thread = block->threads[size_t(i)];
+    thread.number = i;
+    ::getcontext(&thread.context);
+    thread.context.uc_stack.ss_sp = stacks + size_t(i) * stackBytes;
+    thread.context.uc_stack.ss_size = stackBytes;
+    thread.context.uc_link = nullptr;
+    ::makecontext(&thread.context, runThread, 0);
+  }
+}
+
+/// Runs every thread that can until it waits or has ended. Whether nothing went wrong.
+bool runReady(std::vector<size_t> &order) {
+  std::shuffle(order.begin(), order.end(), block->random);
+  for (const size_t number : order) {
+    Thread &thread = block->threads[number];
+    if (thread.state != Thread::State::Ready) {
+      continue;
+    }
+    block->running = &thread;
+    threadPlace() = block->place;
+    threadPlace().thread = thread.number;
+    ::swapcontext(&block->scheduler, &thread.context);
+    if (thread.state == Thread::State::Ended && block->failure.code == Success &&
+        thread.isCopying()) {
+      note(LaunchFailed, "ends while copies of it are under way that it has not awaited");
+    }
+    if (block->failure.code != Success) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Runs a block to its end.
+void runBlock(int number, int threads, size_t shared) {
+  block->place.block = number;
+  sharedMemory().begin(shared);
+  createThreads(threads);
+  std::vector<size_t> order(static_cast<size_t>(threads));
+  for (size_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+  }
+  while (runReady(order)) {
+    const auto waiting =
+        std::count_if(block->threads.begin(), block->threads.end(),
+                      [](auto &each) { return each.state == Thread::State::AtBarrier; });
+    if (waiting == 0) {
+      return;
+    }
+    if (waiting != threads) {
+      block->failure = {LaunchFailed, "block " + std::to_string(number) +
+                                          ": deadlock: " + std::to_string(waiting) +
+                                          " threads wait at a barrier, which " +
+                                          std::to_string(threads - waiting) + " never reach"};
+      return;
+    }
+    sharedMemory().passBarrier();
+    for (Thread &thread : block->threads) {
+      thread.state = Thread::State::Ready;
+    }
+  }
+}
+
+/// Lets all copies of a thread land but those of its last groups.
+void land(Thread &thread, size_t running) {
+  Copies landing;
+  while (thread.groups.size() > running) {
+    landing.insert(landing.end(), thread.groups.front().begin(), thread.groups.front().end());
+    thread.groups.pop_front();
+  }
+  std::shuffle(landing.begin(), landing.end(), block->random);
+  for (const Copy &copy : landing) {
+    auto *const to = reinterpret_cast<unsigned char *>(copy.to);
+    std::memcpy(to, reinterpret_cast<const void *>(copy.from), copy.valid);
+    std::memset(to + copy.valid, 0, copy.bytes - copy.valid);
+    sharedMemory().landCopy(thread.number, copy.to, copy.bytes);
+  }
+}
+
+/// Begins a copy. Whether it may be.
+bool begin(const Copy &copy) {
+  if (copy.to % copy.bytes != 0 || copy.from % copy.bytes != 0 || copy.valid > copy.bytes) {
+    note(IllegalAddress, "copies " + std::to_string(copy.bytes) + " bytes, " +
+                             std::to_string(copy.valid) +
+                             " of which are read, where addresses are no multiple of that");
+    return false;
+  }
+  if (std::string what = describeOutside(copy.from, copy.valid); copy.valid != 0 && !what.empty()) {
+    note(IllegalAddress, "copies " + what);
+    return false;
+  }
+  if (std::string what = sharedMemory().beginCopy(block->running->number, copy.to, copy.bytes);
+      !what.empty()) {
+    note(LaunchFailed, what);
+    return false;
+  }
+  block->running->open.push_back(copy);
+  return true;
+}
+
+/// What becomes of a copy that a thread comes upon.
+std::string describeCopy(uint64_t address, size_t bytes) {
+  for (uint64_t each = address; each < address + bytes; ++each) {
+    const int copier = sharedMemory().copierAt(each);
+    if (copier < 0) {
+      continue;
+    }
+    const Copies &open = block->threads[size_t(copier)].open;
+    const bool isOpen = std::any_of(open.begin(), open.end(),
+                                    [&](const Copy &copy) { return each - copy.to < copy.bytes; });
+    return isOpen ? ", which was never committed" : ", which is not awaited";
+  }
+  return "";
+}
+
+/// Judges a load or store. Whether it may be.
+bool touch(uint64_t address, size_t bytes, bool isWrite) {
+  const int thread = block->running->number;
+  if (!SharedMemory::contains(address)) {
+    const std::string what = isOnStack(address) ? "" : describeOutside(address, bytes);
+    if (!what.empty()) {
+      note(IllegalAddress, (isWrite ? "writes " : "reads ") + what);
+    }
+    return what.empty();
+  }
+  const std::string what = isWrite ? sharedMemory().write(thread, address, bytes)
+                                   : sharedMemory().read(thread, address, bytes);
+  if (!what.empty()) {
+    note(LaunchFailed, what + describeCopy(address, bytes));
+  }
+  return what.empty();
+}
+
+void copy(void *to, const void *from, uint32_t bytes, uint32_t valid) {
+  needBlock("a copy to shared memory");
+  if (!begin({reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(from), bytes, valid})) {
+    leave();
+  }
+}
+} // namespace
+
+ThreadPlace &threadPlace() {
+  static thread_local ThreadPlace place;
+  return place;
+}
+
+KernelFailure runBlocks(Entry *entry, const void *parameter, int blocks, int threads, size_t shared,
+                        uint64_t seed) {
+  if (stacksFor(threads) == nullptr) {
+    return {OutOfMemory, "no memory for the stacks of its threads"};
+  }
+  const auto launch = std::make_unique<Block>();
+  launch->entry = entry;
+  launch->parameter = parameter;
+  launch->place = {0, threads, 0, blocks};
+  launch->random.seed(seed);
+  block = launch.get();
+  for (int number = 0; number < blocks && block->failure.code == Success; ++number) {
+    runBlock(number, threads, shared);
+  }
+  block = nullptr;
+  return launch->failure;
+}
+
+void leaveThread(const char *why, int code) {
+  if (block != nullptr) {
+    note(code, why);
+    leave();
+  }
+}
+
+} // namespace heddle::emulator
+
+using namespace heddle::emulator;
+
+// --- What kernels call -------------------------------------------------------------------------
+
+HEDDLE_EMULATED void heddle_emulated_touch(const void *address, uint64_t bytes, int32_t isWrite) {
+  needBlock("shared memory");
+  if (!touch(reinterpret_cast<uint64_t>(address), bytes, isWrite != 0)) {
+    leave();
+  }
+}
+
+HEDDLE_EMULATED void heddle_emulated_barrier_cta_sync_aligned_all(int32_t number) {
+  needBlock("a barrier");
+  if (number != 0) {
+    note(LaunchFailed, "waits at another barrier than 0, which is not emulated");
+    leave();
+  }
+  block->running->state = Thread::State::AtBarrier;
+  toScheduler();
+}
+
+HEDDLE_EMULATED void heddle_emulated_cp_async_ca_shared_global_4(void *to, const void *from) {
+  copy(to, from, 4, 4);
+}
+HEDDLE_EMULATED void heddle_emulated_cp_async_ca_shared_global_4_s(void *to, const void *from,
+                                                                   uint32_t valid) {
+  copy(to, from, 4, valid);
+}
+HEDDLE_EMULATED void heddle_emulated_cp_async_cg_shared_global_16(void *to, const void *from) {
+  copy(to, from, 16, 16);
+}
+HEDDLE_EMULATED void heddle_emulated_cp_async_cg_shared_global_16_s(void *to, const void *from,
+                                                                    uint32_t valid) {
+  copy(to, from, 16, valid);
+}
+
+HEDDLE_EMULATED void heddle_emulated_cp_async_commit_group(void) {
+  needBlock("a group of copies");
+  block->running->groups.push_back(std::move(block->running->open));
+  block->running->open.clear();
+}
+
+HEDDLE_EMULATED void heddle_emulated_cp_async_wait_group(int32_t running) {
+  needBlock("a group of copies");
+  land(*block->running, size_t(running));
+}
