@@ -4,6 +4,8 @@
 /// unknown name is an error, because a misspelt limit would have no effect.
 #include "dialects/Transformer/Transformer.h"
 
+#include "heddle/Problem.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -93,8 +95,20 @@ static constexpr Layout classificationLayout = {"transformer.classification", cl
 static constexpr Layout precisionLayout = {"transformer.precision", precisionFields};
 static constexpr Layout keptLayout = {"kept", keptFields};
 
+/// "'one', 'two' or 'three'".
+static std::string listOfProblems() {
+  std::string list;
+  for (size_t i = 0; i < std::size(heddle::problemTable); ++i) {
+    const bool isLast = i + 1 == std::size(heddle::problemTable);
+    list += i == 0 ? "'" : isLast ? " or '" : ", '";
+    list += heddle::problemTable[i].name;
+    list += "'";
+  }
+  return list;
+}
+
 /// The expected value of a kind, for messages.
-static StringRef describe(Kind kind) {
+static std::string describe(Kind kind) {
   switch (kind) {
   case Kind::I32:
     return "an i32";
@@ -119,7 +133,7 @@ static StringRef describe(Kind kind) {
   case Kind::Labels:
     return "a list of strings with at least one";
   case Kind::Problem:
-    return "'regression', 'single_label' or 'multi_label'";
+    return listOfProblems();
   case Kind::Dictionary:
     return "a dictionary";
   case Kind::List:
@@ -160,8 +174,7 @@ static bool isOfKind(Attribute value, Kind kind) {
     return list && !list.empty() && llvm::all_of(list, llvm::IsaPred<StringAttr>);
   case Kind::Problem: {
     auto text = dyn_cast<StringAttr>(value);
-    return text &&
-           llvm::is_contained({"regression", "single_label", "multi_label"}, text.getValue());
+    return text && heddle::findProblem(&heddle::ProblemInfo::name, text.getValue());
   }
   case Kind::Dictionary:
     return isa<DictionaryAttr>(value);

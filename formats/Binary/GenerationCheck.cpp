@@ -6,6 +6,7 @@
 #include "base/Utf8.h"
 #include "formats/Binary/SymbolicSize.h"
 #include "heddle/Limits.h"
+#include "heddle/Problem.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -182,6 +183,12 @@ Status checkGeneration(const manifest::Manifest &model) {
   HEDDLE_TRY(checkToken("forced last", generation.forced_last(), generated, -1));
   return checkDefaults(generation);
 }
+
+// The schema has the table's problems in its order.
+#define HEDDLE_PROBLEM(Name, name, label, published)                                               \
+  static_assert(int(Problem::Name) == int(manifest::Problem::Name));
+#include "heddle/Problems.def"
+static_assert(std::size(problemTable) == size_t(manifest::Problem::MAX) + 1);
 
 Status checkClassification(const manifest::Manifest &model) {
   if (model.classification() == nullptr) {

@@ -243,8 +243,6 @@ Result<Model> Model::load(const std::string &path, const ModelOptions &options) 
                                    static_cast<int64_t>(kept.bytes())});
     }
     if (const manifest::Classification *const table = model.classification()) {
-      static_assert(int(Problem::MultiLabel) == int(manifest::Problem::MultiLabel) &&
-                    manifest::Problem::MAX == manifest::Problem::MultiLabel);
       ClassifierInfo &classifier = state->classifier.emplace();
       classifier.problem = static_cast<Problem>(table->problem());
       for (const flatbuffers::String *const label : *table->labels()) {

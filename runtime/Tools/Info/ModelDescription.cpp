@@ -365,8 +365,7 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
     described["defaults"] = describeDefaults();
   }
   if (const std::optional<ClassifierInfo> &classifier = model.classifier()) {
-    static constexpr const char *problems[] = {"regression", "single label", "multi label"};
-    described["classification"] = {{"problem", problems[static_cast<size_t>(classifier->problem)]},
+    described["classification"] = {{"problem", infoOf(classifier->problem).label},
                                    {"labels", classifier->labels}};
   }
   if (const manifest::Chat *const chat = manifest.chat()) {

@@ -29,6 +29,7 @@
 #include "heddle/AttentionKind.h"
 #include "heddle/ElementType.h"
 #include "heddle/Export.h"
+#include "heddle/Problem.h"
 #include "heddle/RowSpace.h"
 #include "heddle/Status.h"
 
@@ -157,16 +158,6 @@ struct KeptLayersInfo {
   /// The matrices and tables of the checkpoint among them, and the bytes that these take.
   int64_t tensors = 0;
   int64_t bytes = 0;
-};
-
-/// What a classifier was trained for.
-enum class Problem : uint8_t {
-  /// Each score is a number.
-  Regression,
-  /// One of the labels: a softmax of the scores is their probabilities.
-  SingleLabel,
-  /// Any of the labels: a sigmoid of each score is its probability.
-  MultiLabel,
 };
 
 /// The classifier of a model: its entry "classify" has an output "logits" with a column for each
