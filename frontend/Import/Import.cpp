@@ -240,9 +240,13 @@ static Status hashFolder(SourceHash &hash, const std::string &folder,
   HEDDLE_TRY(
       addIfThere(hash, "generation_config.json", inFolder(folder, "generation_config.json")));
   if (sentence) {
-    hash.addText("sentence",
-                 fmt::format("{} {} {}", static_cast<int>(sentence->pooling), sentence->normalize,
-                             sentence->maxSequenceLength.value_or(0)));
+    hash.addText("sentence", fmt::format("{} {}", static_cast<int>(sentence->pooling),
+                                         sentence->maxSequenceLength.value_or(0)));
+    for (const SentenceModule &module : sentence->modules) {
+      hash.addText("module",
+                   fmt::format("{} {} {} {} {}", static_cast<int>(module.kind), module.inputs,
+                               module.outputs, module.hasBias, module.activation));
+    }
   }
   return {};
 }
@@ -265,7 +269,9 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   HEDDLE_ASSIGN(const std::optional<Config> generation,
                 readGenerationFile(inFolder(folder, "generation_config.json")));
   HEDDLE_ASSIGN(Checkpoint stored, Checkpoint::open(folder));
-  HEDDLE_ASSIGN(Checkpoint checkpoint, withQuantization(std::move(stored), config));
+  HEDDLE_ASSIGN(Checkpoint encoder, withQuantization(std::move(stored), config));
+  const SentenceTransformers texts = sentence.value_or(SentenceTransformers());
+  HEDDLE_ASSIGN(Checkpoint checkpoint, withModules(std::move(encoder), texts));
 
   ImportedModel model;
   HEDDLE_TRY(
@@ -279,7 +285,7 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
     model.notes.push_back("no modules.json: \"embed\" is the mean of the rows, not normalized");
   }
   HEDDLE_ASSIGN(FolderTokenizers tokenizers, findTokenizers(folder));
-  const SentenceTransformers texts = sentence.value_or(SentenceTransformers());
+  model.warnings.insert(model.warnings.end(), texts.warnings.begin(), texts.warnings.end());
   describeTexts(*model.module, texts, tokenizers);
   HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), texts));
   SourceHash hash;

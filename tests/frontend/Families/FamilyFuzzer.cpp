@@ -100,7 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size % 2 == 0) {
     sentence.emplace();
     sentence->pooling = Pooling::Cls;
-    sentence->normalize = true;
+    sentence->modules = {SentenceModule()};
   }
   const Result<FamilyModel> model = buildFamily(
       freshContext(), {*config, weightsOf(type.ok() ? *type : ""), sentence, generation});
