@@ -37,6 +37,7 @@ static const Checkpoint &weightsOf(const std::string &modelType) {
       {"mistral", "mistral-tiny"},
       {"mixtral", "mixtral-tiny"},
       {"mpnet", "mpnet-tiny"},
+      {"modernbert", "modernbert-tiny"},
       {"phi3", "phi3-tiny"},
       {"qwen2", "qwen2-tiny"},
       {"qwen3", "qwen3-tiny"},
