@@ -359,15 +359,15 @@ static const FolderCase folderCases[] = {
     {"UnknownModelType",
      "{}/config.json: \"model_type\" is \"gpt_neo\", expected one of albert, bart, bert, "
      "camembert, "
-     "distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, marian, mbart, mistral, mixtral, "
-     "mpnet, multimodel, phi3, qwen2, qwen3, qwen3_moe, recurrent, roberta, t5, transformer, "
-     "xlm-roberta",
+     "distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, m2m_100, marian, mbart, mistral, "
+     "mixtral, modernbert, mpnet, multimodel, pegasus, phi3, qwen2, qwen3, qwen3_moe, recurrent, "
+     "roberta, t5, transformer, xlm-roberta",
      config("\"model_type\": \"bert\"", "\"model_type\": \"gpt_neo\"")},
     {"UnknownModelTypeWithoutWeights",
      "{}/config.json: \"model_type\" is \"rwkv\", expected one of albert, bart, bert, camembert, "
-     "distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, marian, mbart, mistral, mixtral, "
-     "mpnet, multimodel, phi3, qwen2, qwen3, qwen3_moe, recurrent, roberta, t5, transformer, "
-     "xlm-roberta",
+     "distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, m2m_100, marian, mbart, mistral, "
+     "mixtral, modernbert, mpnet, multimodel, pegasus, phi3, qwen2, qwen3, qwen3_moe, recurrent, "
+     "roberta, t5, transformer, xlm-roberta",
      [](ModelFolder &folder) {
        std::filesystem::remove(folder / "model.safetensors");
        folder.editConfig("\"model_type\": \"bert\"", "\"model_type\": \"rwkv\"");
