@@ -47,16 +47,13 @@ struct Layout {
 
 } // namespace
 
-static constexpr Field programFields[] = {{"chat", Kind::Dictionary},
-                                          {"classification", Kind::Dictionary},
-                                          {"generation", Kind::Dictionary},
-                                          {"lower_case", Kind::Presence},
-                                          {"max_length", Kind::Length},
-                                          {"model_type", Kind::Text},
-                                          {"phase", Kind::Text},
-                                          {"precision", Kind::Dictionary},
-                                          {"sharing", Kind::Text},
-                                          {"tokenizer", Kind::Names}};
+static constexpr Field programFields[] = {
+    {"chat", Kind::Dictionary},       {"classification", Kind::Dictionary},
+    {"generation", Kind::Dictionary}, {"languages", Kind::Dictionary},
+    {"lower_case", Kind::Presence},   {"max_length", Kind::Length},
+    {"model_type", Kind::Text},       {"phase", Kind::Text},
+    {"precision", Kind::Dictionary},  {"sharing", Kind::Text},
+    {"tokenizer", Kind::Names}};
 
 static constexpr Field generationFields[] = {{"start", Kind::Ids},
                                              {"end", Kind::Ids},
@@ -77,6 +74,10 @@ static constexpr Field generationFields[] = {{"start", Kind::Ids},
 static constexpr Field classificationFields[] = {{"labels", Kind::Labels},
                                                  {"problem", Kind::Problem}};
 
+static constexpr Field languageFields[] = {
+    {"names", Kind::Labels},       {"tokens", Kind::Ids},  {"ends_source", Kind::Flag},
+    {"starts_target", Kind::Flag}, {"source", Kind::Text}, {"target", Kind::Text}};
+
 static constexpr Field precisionFields[] = {{"name", Kind::Text}, {"kept", Kind::List}};
 
 static constexpr Field keptFields[] = {{"layers", Kind::FilledText},
@@ -92,6 +93,7 @@ static constexpr Layout chatLayout = {"transformer.chat", chatFields};
 static constexpr Layout namedTextLayout = {"text of transformer.chat", namedTextFields};
 static constexpr Layout generationLayout = {"transformer.generation", generationFields};
 static constexpr Layout classificationLayout = {"transformer.classification", classificationFields};
+static constexpr Layout languageLayout = {"transformer.languages", languageFields};
 static constexpr Layout precisionLayout = {"transformer.precision", precisionFields};
 static constexpr Layout keptLayout = {"kept", keptFields};
 
@@ -258,6 +260,34 @@ static LogicalResult verifyChat(Operation *op, DictionaryAttr values) {
   return success();
 }
 
+static LogicalResult verifyLanguages(Operation *op, DictionaryAttr values) {
+  if (failed(verifyValues(op, languageLayout, values))) {
+    return failure();
+  }
+  auto names = values.getAs<ArrayAttr>("names");
+  const size_t tokens = values.getAs<DenseI32ArrayAttr>("tokens").size();
+  if (names.size() != tokens) {
+    return op->emitOpError("expects 'transformer.languages' to have a token for each name, got ")
+           << names.size() << " names and " << tokens << " tokens";
+  }
+  StringRef before;
+  for (auto name : names.getAsRange<StringAttr>()) {
+    if (name.getValue() <= before) {
+      return op->emitOpError("expects 'names' of 'transformer.languages' in ascending order, got ")
+             << name << " after \"" << before << "\"";
+    }
+    before = name.getValue();
+  }
+  for (StringRef key : {"source", "target"}) {
+    auto name = values.getAs<StringAttr>(key);
+    if (!name.empty() && !llvm::is_contained(names, name)) {
+      return op->emitOpError("expects '")
+             << key << "' of 'transformer.languages' to be one of 'names' or empty, got " << name;
+    }
+  }
+  return success();
+}
+
 LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
                                                            NamedAttribute attribute) {
   const StringRef name = attribute.getName().getValue();
@@ -282,6 +312,9 @@ LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
   }
   if (field->name == "chat") {
     return verifyChat(op, values);
+  }
+  if (field->name == "languages") {
+    return verifyLanguages(op, values);
   }
   if (field->name == "precision") {
     return verifyPrecision(op, values);

@@ -5,6 +5,7 @@
 #define HEDDLE_RUNTIME_GENERATE_SETTINGS_H
 
 #include "heddle/Generation.h"
+#include "runtime/Generate/Languages.h"
 #include "runtime/Generate/SearchRules.h"
 
 #include <cstdint>
@@ -30,6 +31,7 @@ struct GenerationDefaults {
   float repetitionPenalty = 1;
   /// 0 takes the rules' value.
   int32_t minLength = 0;
+  ModelLanguages languages = {};
 };
 
 /// Limits for all requests; 0 for no limit.

@@ -364,6 +364,15 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
     described["generation"] = describeGeneration(manifest.generation());
     described["defaults"] = describeDefaults();
   }
+  if (const std::optional<LanguagesInfo> &languages = model.languages()) {
+    const auto nameOrNull = [](const std::string &name) {
+      return name.empty() ? Json() : Json(name);
+    };
+    described["languages"] = {{"source", nameOrNull(languages->source)},
+                              {"target", nameOrNull(languages->target)},
+                              {"names", languages->names},
+                              {"tokens", languages->tokens}};
+  }
   if (const std::optional<ClassifierInfo> &classifier = model.classifier()) {
     described["classification"] = {{"problem", infoOf(classifier->problem).label},
                                    {"labels", classifier->labels}};

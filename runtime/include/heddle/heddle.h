@@ -282,6 +282,10 @@ typedef struct heddle_generation_options {
    * ends before the first of them. They need a tokenizer, and are copied. */
   const char *const *stop;
   int64_t stop_count;
+  /* The languages of the source, which has the token of a language where the tokenizer puts one,
+   * and of the answer, by the names that `heddle info` lists; NULL: the model's defaults. */
+  const char *source_language;
+  const char *target_language;
 } heddle_generation_options;
 #define HEDDLE_GENERATION_OPTIONS_INIT                                                             \
   {sizeof(heddle_generation_options),                                                              \
@@ -307,7 +311,9 @@ typedef struct heddle_generation_options {
    0,                                                                                              \
    0,                                                                                              \
    NULL,                                                                                           \
-   0}
+   0,                                                                                              \
+   NULL,                                                                                           \
+   NULL}
 
 /* Why an answer has ended. */
 enum heddle_finish_reason {
