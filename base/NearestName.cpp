@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
+#include <tuple>
 #include <vector>
 
 namespace heddle {
@@ -55,6 +56,30 @@ std::optional<std::string> nearestName(std::string_view name, std::span<const st
     }
   }
   return nearest;
+}
+
+std::vector<std::string> nearestNames(std::string_view name, std::span<const std::string> known,
+                                      size_t count) {
+  struct Near {
+    bool isLonger;
+    size_t distance;
+    const std::string *name;
+  };
+  std::vector<Near> order;
+  const std::string_view typed = name.substr(0, longestName);
+  for (const std::string &candidate : known) {
+    const bool isLonger = !typed.empty() && candidate.starts_with(typed);
+    order.push_back({isLonger, distanceOf(typed, candidate), &candidate});
+  }
+  std::sort(order.begin(), order.end(), [](const Near &one, const Near &other) {
+    return std::tuple(!one.isLonger, one.distance, one.name) <
+           std::tuple(!other.isLonger, other.distance, other.name);
+  });
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(count, order.size()); ++i) {
+    names.push_back(*order[i].name);
+  }
+  return names;
 }
 
 std::string didYouMean(std::string_view name, std::span<const std::string> known) {

@@ -4,8 +4,9 @@
 #include "compiler/Link/ClassificationTable.h"
 
 #include "compiler/Link/ManifestTables.h"
+#include "heddle/Problem.h"
 
-#include "llvm/ADT/StringSwitch.h"
+#include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
 using flatbuffers::FlatBufferBuilder;
@@ -22,12 +23,11 @@ Offset<manifest::Classification> writeClassification(ModuleOp module, FlatBuffer
   for (auto label : values.getAs<ArrayAttr>("labels").getAsRange<StringAttr>()) {
     labels.push_back(text(builder, label.getValue()));
   }
-  const auto problem =
-      llvm::StringSwitch<manifest::Problem>(values.getAs<StringAttr>("problem").getValue())
-          .Case("regression", manifest::Problem::Regression)
-          .Case("multi_label", manifest::Problem::MultiLabel)
-          .Default(manifest::Problem::SingleLabel);
-  return manifest::CreateClassification(builder, builder.CreateVector(labels), problem);
+  const std::optional<Problem> problem =
+      findProblem(&ProblemInfo::name, values.getAs<StringAttr>("problem").getValue());
+  assert(problem && "the verifier knows the same names");
+  return manifest::CreateClassification(builder, builder.CreateVector(labels),
+                                        static_cast<manifest::Problem>(*problem));
 }
 
 } // namespace heddle

@@ -12,6 +12,7 @@
 #include "compiler/Link/ChatTable.h"
 #include "compiler/Link/ClassificationTable.h"
 #include "compiler/Link/GenerationTable.h"
+#include "compiler/Link/LanguageTable.h"
 #include "compiler/Link/ManifestTables.h"
 #include "compiler/Link/PrecisionTables.h"
 #include "compiler/Remarks/Report.h"
@@ -536,6 +537,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   const Offset<manifest::Generation> generation = writeGeneration(module, builder);
   const Offset<manifest::Chat> chat = writeChat(module, builder);
   const auto classification = writeClassification(module, builder);
+  const auto languages = writeLanguages(module, builder);
   auto modelType = module->getAttrOfType<StringAttr>("transformer.model_type");
   auto sharing = module->getAttrOfType<StringAttr>("transformer.sharing");
   auto producer = text(builder, inputs.producer);
@@ -582,6 +584,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_images(images);
   root.add_chat(chat);
   root.add_classification(classification);
+  root.add_languages(languages);
   manifest::FinishManifestBuffer(builder, root.Finish());
   const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());
   Status status = checkWrittenManifest(

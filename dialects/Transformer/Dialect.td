@@ -32,6 +32,12 @@ def Transformer_Dialect : Dialect {
       -1 for none), `rules` (a string), `max_length`, `min_length`, `num_beams`, `no_repeat_ngram`,
       `top_k` (i32), `length_penalty`, `repetition_penalty`, `temperature`, `top_p`, `min_p` (f32),
       `early_stopping`, `never_stop_early`, `sample` (true or false). All of them are required.
+    - `transformer.languages`: the languages that the model translates between, a dictionary of
+      `names` (a list of strings, ascending) and `tokens` (array<i32>), the token of each;
+      `ends_source`, whether the token of a source's language is its last, not its first;
+      `starts_target`, whether the token of a target's language is what targets start with, not the
+      forced first token of an answer (true or false); `source` and `target`, the names of the
+      languages of texts of which nothing is said, or empty strings.
     - `transformer.classification`: what the columns of the output `logits` of the entry `classify`
       mean: a dictionary of `labels` (a list of strings) and `problem` (`regression`,
       `single_label` or `multi_label`).

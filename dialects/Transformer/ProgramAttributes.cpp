@@ -4,6 +4,8 @@
 /// unknown name is an error, because a misspelt limit would have no effect.
 #include "dialects/Transformer/Transformer.h"
 
+#include "heddle/Problem.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -45,16 +47,13 @@ struct Layout {
 
 } // namespace
 
-static constexpr Field programFields[] = {{"chat", Kind::Dictionary},
-                                          {"classification", Kind::Dictionary},
-                                          {"generation", Kind::Dictionary},
-                                          {"lower_case", Kind::Presence},
-                                          {"max_length", Kind::Length},
-                                          {"model_type", Kind::Text},
-                                          {"phase", Kind::Text},
-                                          {"precision", Kind::Dictionary},
-                                          {"sharing", Kind::Text},
-                                          {"tokenizer", Kind::Names}};
+static constexpr Field programFields[] = {
+    {"chat", Kind::Dictionary},       {"classification", Kind::Dictionary},
+    {"generation", Kind::Dictionary}, {"languages", Kind::Dictionary},
+    {"lower_case", Kind::Presence},   {"max_length", Kind::Length},
+    {"model_type", Kind::Text},       {"phase", Kind::Text},
+    {"precision", Kind::Dictionary},  {"sharing", Kind::Text},
+    {"tokenizer", Kind::Names}};
 
 static constexpr Field generationFields[] = {{"start", Kind::Ids},
                                              {"end", Kind::Ids},
@@ -80,6 +79,10 @@ static constexpr Field generationFields[] = {{"start", Kind::Ids},
 static constexpr Field classificationFields[] = {{"labels", Kind::Labels},
                                                  {"problem", Kind::Problem}};
 
+static constexpr Field languageFields[] = {
+    {"names", Kind::Labels},       {"tokens", Kind::Ids},  {"ends_source", Kind::Flag},
+    {"starts_target", Kind::Flag}, {"source", Kind::Text}, {"target", Kind::Text}};
+
 static constexpr Field precisionFields[] = {{"name", Kind::Text}, {"kept", Kind::List}};
 
 static constexpr Field keptFields[] = {{"layers", Kind::FilledText},
@@ -95,11 +98,24 @@ static constexpr Layout chatLayout = {"transformer.chat", chatFields};
 static constexpr Layout namedTextLayout = {"text of transformer.chat", namedTextFields};
 static constexpr Layout generationLayout = {"transformer.generation", generationFields};
 static constexpr Layout classificationLayout = {"transformer.classification", classificationFields};
+static constexpr Layout languageLayout = {"transformer.languages", languageFields};
 static constexpr Layout precisionLayout = {"transformer.precision", precisionFields};
 static constexpr Layout keptLayout = {"kept", keptFields};
 
+/// "'one', 'two' or 'three'".
+static std::string listOfProblems() {
+  std::string list;
+  for (size_t i = 0; i < std::size(heddle::problemTable); ++i) {
+    const bool isLast = i + 1 == std::size(heddle::problemTable);
+    list += i == 0 ? "'" : isLast ? " or '" : ", '";
+    list += heddle::problemTable[i].name;
+    list += "'";
+  }
+  return list;
+}
+
 /// The expected value of a kind, for messages.
-static StringRef describe(Kind kind) {
+static std::string describe(Kind kind) {
   switch (kind) {
   case Kind::I32:
     return "an i32";
@@ -124,7 +140,7 @@ static StringRef describe(Kind kind) {
   case Kind::Labels:
     return "a list of strings with at least one";
   case Kind::Problem:
-    return "'regression', 'single_label' or 'multi_label'";
+    return listOfProblems();
   case Kind::Dictionary:
     return "a dictionary";
   case Kind::List:
@@ -165,8 +181,7 @@ static bool isOfKind(Attribute value, Kind kind) {
     return list && !list.empty() && llvm::all_of(list, llvm::IsaPred<StringAttr>);
   case Kind::Problem: {
     auto text = dyn_cast<StringAttr>(value);
-    return text &&
-           llvm::is_contained({"regression", "single_label", "multi_label"}, text.getValue());
+    return text && heddle::findProblem(&heddle::ProblemInfo::name, text.getValue());
   }
   case Kind::Dictionary:
     return isa<DictionaryAttr>(value);
@@ -250,6 +265,34 @@ static LogicalResult verifyChat(Operation *op, DictionaryAttr values) {
   return success();
 }
 
+static LogicalResult verifyLanguages(Operation *op, DictionaryAttr values) {
+  if (failed(verifyValues(op, languageLayout, values))) {
+    return failure();
+  }
+  auto names = values.getAs<ArrayAttr>("names");
+  const size_t tokens = values.getAs<DenseI32ArrayAttr>("tokens").size();
+  if (names.size() != tokens) {
+    return op->emitOpError("expects 'transformer.languages' to have a token for each name, got ")
+           << names.size() << " names and " << tokens << " tokens";
+  }
+  StringRef before;
+  for (auto name : names.getAsRange<StringAttr>()) {
+    if (name.getValue() <= before) {
+      return op->emitOpError("expects 'names' of 'transformer.languages' in ascending order, got ")
+             << name << " after \"" << before << "\"";
+    }
+    before = name.getValue();
+  }
+  for (StringRef key : {"source", "target"}) {
+    auto name = values.getAs<StringAttr>(key);
+    if (!name.empty() && !llvm::is_contained(names, name)) {
+      return op->emitOpError("expects '")
+             << key << "' of 'transformer.languages' to be one of 'names' or empty, got " << name;
+    }
+  }
+  return success();
+}
+
 LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
                                                            NamedAttribute attribute) {
   const StringRef name = attribute.getName().getValue();
@@ -274,6 +317,9 @@ LogicalResult TransformerDialect::verifyOperationAttribute(Operation *op,
   }
   if (field->name == "chat") {
     return verifyChat(op, values);
+  }
+  if (field->name == "languages") {
+    return verifyLanguages(op, values);
   }
   if (field->name == "precision") {
     return verifyPrecision(op, values);

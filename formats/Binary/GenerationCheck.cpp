@@ -6,6 +6,7 @@
 #include "base/Utf8.h"
 #include "formats/Binary/SymbolicSize.h"
 #include "heddle/Limits.h"
+#include "heddle/Problem.h"
 
 #include <algorithm>
 #include <cmath>
@@ -193,6 +194,67 @@ Status checkGeneration(const manifest::Manifest &model) {
   HEDDLE_TRY(checkToken("forced last", generation.forced_last(), generated, -1));
   return checkDefaults(generation);
 }
+
+static Status checkLanguageNames(const manifest::Languages &languages) {
+  const auto &names = *languages.names();
+  if (names.size() == 0 || names.size() != languages.tokens()->size()) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("{} names and {} tokens, expected as many of both, "
+                                              "at least one",
+                                              names.size(), languages.tokens()->size()));
+  }
+  for (uint32_t i = 1; i < names.size(); ++i) {
+    if (names.Get(i - 1)->string_view() >= names.Get(i)->string_view()) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("name {} after {}, expected them ascending",
+                                                quote(names.Get(i)->string_view()),
+                                                quote(names.Get(i - 1)->string_view())));
+    }
+  }
+  for (const int32_t number : {languages.source(), languages.target()}) {
+    if (number < -1 || number >= static_cast<int64_t>(names.size())) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("language {}, expected -1 to {}", number,
+                                                static_cast<int64_t>(names.size()) - 1));
+    }
+  }
+  return {};
+}
+
+Status checkLanguages(const manifest::Manifest &model) {
+  if (model.languages() == nullptr) {
+    return {};
+  }
+  const manifest::Languages &languages = *model.languages();
+  HEDDLE_TRY(checkLanguageNames(languages));
+  const manifest::Entry *const encode = findEntry(model, encodeEntry);
+  const manifest::Port *const source = encode == nullptr ? nullptr : findIds(*encode);
+  if (model.generation() == nullptr || source == nullptr) {
+    return HEDDLE_ERROR(DataLoss, "the model has no generation from sources of tokens");
+  }
+  // checkGeneration() has found these; what is generated can be fed back.
+  const manifest::Entry &decode = *findEntry(model, decodeEntry);
+  const auto &shape =
+      *decode.outputs()->Get(static_cast<uint32_t>(findOutput(decode, logitsOutput)))->shape();
+  const uint64_t generated = shape.size() == 2 ? shape.Get(1)->constant() : 0;
+  HEDDLE_TRY(checkTokens("language", languages.tokens(), source->limit()));
+  HEDDLE_TRY(checkTokens("language", languages.tokens(), generated));
+  const manifest::Tokenizer *const tokenizer = model.tokenizer();
+  if (tokenizer != nullptr) {
+    // Whose checks come with the tokenizer's.
+    const auto &pieces = *tokenizer->template_();
+    const manifest::TemplatePiece *const piece =
+        pieces.size() == 0 ? nullptr : pieces.Get(languages.ends_source() ? pieces.size() - 1 : 0);
+    if (piece == nullptr || piece->kind() != manifest::TemplatePieceKind::Token) {
+      return HEDDLE_ERROR(DataLoss, fmt::format("the tokenizer puts no token at the {} of a source",
+                                                languages.ends_source() ? "end" : "beginning"));
+    }
+  }
+  return {};
+}
+
+// The schema has the table's problems in its order.
+#define HEDDLE_PROBLEM(Name, name, label, published)                                               \
+  static_assert(int(Problem::Name) == int(manifest::Problem::Name));
+#include "heddle/Problems.def"
+static_assert(std::size(problemTable) == size_t(manifest::Problem::MAX) + 1);
 
 Status checkClassification(const manifest::Manifest &model) {
   if (model.classification() == nullptr) {

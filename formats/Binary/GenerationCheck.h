@@ -40,6 +40,9 @@ Status checkGeneration(const manifest::Manifest &model);
 /// Checks that a classifier has an entry "classify" with a score for each label.
 Status checkClassification(const manifest::Manifest &model);
 
+/// Languages are those of a model with sources, and the tokenizer has a place for their tokens.
+Status checkLanguages(const manifest::Manifest &model);
+
 } // namespace heddle
 
 #endif // HEDDLE_FORMATS_BINARY_GENERATIONCHECK_H

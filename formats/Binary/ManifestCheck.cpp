@@ -162,6 +162,7 @@ static Status checkTables(const manifest::Manifest &model, const DescribedSectio
   HEDDLE_TRY(checkSharedCaches(model));
   HEDDLE_TRY_WITH(checkGeneration(model), "generation");
   HEDDLE_TRY_WITH(checkClassification(model), "classification");
+  HEDDLE_TRY_WITH(checkLanguages(model), "languages");
   if (model.codes() != nullptr) {
     HEDDLE_TRY(checkCodes(*model.codes()));
   }

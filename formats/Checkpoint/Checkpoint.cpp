@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <system_error>
@@ -270,6 +271,28 @@ Result<Checkpoint> Checkpoint::withCodes(std::vector<CodedTensor> tensors,
   result.shards = std::move(shards);
   result.coded = std::move(quantization);
   return result;
+}
+
+Result<Checkpoint> Checkpoint::withPart(std::string_view prefix, Checkpoint part) && {
+  for (const Checkpoint *const each : {this, &part}) {
+    if (each->binary || each->blocks) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: is of another format than safetensors, expected that of "
+                                      "the weights of several modules",
+                                      each->place));
+    }
+  }
+  for (Entry &entry : part.entries) {
+    StoredTensor tensor = std::move(entry.tensor);
+    tensor.name = fmt::format("{}.{}", prefix, tensor.name);
+    const std::string name = tensor.name;
+    if (!add(std::move(tensor), shards.size() + entry.file)) {
+      return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: two tensors would be called {}",
+                                                       part.place, quote(name)));
+    }
+  }
+  std::move(part.shards.begin(), part.shards.end(), std::back_inserter(shards));
+  return std::move(*this);
 }
 
 std::vector<std::string> Checkpoint::filePaths() const {

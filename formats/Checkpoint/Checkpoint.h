@@ -62,6 +62,10 @@ public:
   /// The same files with matrices in place of the tensors that they are made of.
   Result<Checkpoint> withCodes(std::vector<CodedTensor> tensors, Quantization quantization) &&;
 
+  /// These files and those of another checkpoint, whose tensors are called `prefix`.NAME.
+  /// InvalidArgument if a name is taken, or either is of another format than safetensors.
+  Result<Checkpoint> withPart(std::string_view prefix, Checkpoint part) &&;
+
   /// The path given to open(), or what stands for it.
   const std::string &path() const { return place; }
   /// Every name, in the order of the header or of the index.

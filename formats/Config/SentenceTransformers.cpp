@@ -23,12 +23,22 @@ namespace fs = std::filesystem;
 struct Module {
   /// The last part of the dotted type name.
   std::string type;
-  /// The module's folder.
+  /// The module's path below the model's folder, and the folder itself.
+  std::string path;
   std::string folder;
 };
 
-/// The supported types, in the only order allowed; Normalize is optional.
-static constexpr std::string_view knownTypes[] = {"Transformer", "Pooling", "Normalize"};
+/// The supported types. Each folder begins with the first two; the others may follow in any order.
+static constexpr std::string_view knownTypes[] = {"Transformer", "Pooling", "Dense", "LayerNorm",
+                                                  "Normalize"};
+
+/// Classes of PyTorch by their last names, and what Transformers calls them in config.json.
+static constexpr struct {
+  std::string_view type;
+  std::string_view activation;
+} activations[] = {{"Identity", ""},        {"Tanh", "tanh"}, {"ReLU", "relu"},
+                   {"GELU", "gelu"},        {"SiLU", "silu"}, {"Sigmoid", "sigmoid"},
+                   {"Softplus", "softplus"}};
 
 /// The three poolings by their keys; all other "pooling_mode_" keys must be false.
 static constexpr struct {
@@ -73,6 +83,7 @@ static Result<Module> readModule(const Config &entry, const std::string &folder,
   }
   Module module;
   module.type = type.substr(type.rfind('.') + 1);
+  module.path = path;
   module.folder = path.empty() ? folder : (fs::path(folder) / path).string();
   if (std::find(std::begin(knownTypes), std::end(knownTypes), module.type) ==
       std::end(knownTypes)) {
@@ -83,7 +94,7 @@ static Result<Module> readModule(const Config &entry, const std::string &folder,
   return module;
 }
 
-/// The modules in order: Transformer, Pooling and perhaps Normalize.
+/// The modules in order: Transformer, Pooling, and what maps its row.
 static Result<std::vector<Module>> readModules(const std::string &folder, const std::string &path) {
   HEDDLE_ASSIGN(const nlohmann::json list, readJsonFile(path));
   if (!list.is_array()) {
@@ -99,14 +110,17 @@ static Result<std::vector<Module>> readModules(const std::string &folder, const 
     types.push_back(module.type);
     modules.push_back(std::move(module));
   }
-  const bool inOrder = types.size() >= 2 && types.size() <= std::size(knownTypes) &&
-                       std::equal(types.begin(), types.end(), std::begin(knownTypes));
+  const auto isEarly = [](const std::string &type) {
+    return type == knownTypes[0] || type == knownTypes[1];
+  };
+  const bool inOrder = types.size() >= 2 && types[0] == knownTypes[0] &&
+                       types[1] == knownTypes[1] &&
+                       std::none_of(types.begin() + 2, types.end(), isEarly);
   if (!inOrder) {
-    return HEDDLE_ERROR(
-        Unsupported,
-        fmt::format(
-            "{}: the modules are [{}], expected Transformer, Pooling and optionally Normalize",
-            path, fmt::join(types, ", ")));
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: the modules are [{}], expected Transformer, Pooling, then "
+                                    "any of Dense, LayerNorm and Normalize",
+                                    path, fmt::join(types, ", ")));
   }
   return modules;
 }
@@ -136,6 +150,71 @@ static Result<Pooling> readPooling(const Config &config) {
                       fmt::format("{}: {} is not supported, expected {}, {} or {}", config.where(),
                                   quote(active.front()), poolingModes[0].key, poolingModes[1].key,
                                   poolingModes[2].key));
+}
+
+/// What a class of PyTorch computes, by its dotted name.
+static Result<std::string> readModuleActivation(const Config &config) {
+  HEDDLE_ASSIGN(const std::string type, config.stringOr("activation_function", "Tanh"));
+  std::vector<std::string_view> known;
+  for (const auto &each : activations) {
+    if (type.substr(type.rfind('.') + 1) == each.type) {
+      return std::string(each.activation);
+    }
+    known.push_back(each.type);
+  }
+  return HEDDLE_ERROR(Unsupported,
+                      fmt::format("{}: \"activation_function\" is {}, expected one of {}",
+                                  config.where(), quote(type), fmt::join(known, ", ")));
+}
+
+/// A linear layer, which sentence-transformers may apply to other things than the embedding.
+static Status readDense(const Config &config, SentenceModule &module) {
+  constexpr int64_t widest = 1 << 16;
+  HEDDLE_ASSIGN(module.inputs, config.integer("in_features", 1, widest));
+  HEDDLE_ASSIGN(module.outputs, config.integer("out_features", 1, widest));
+  HEDDLE_ASSIGN(module.hasBias, config.booleanOr("bias", true));
+  HEDDLE_ASSIGN(module.activation, readModuleActivation(config));
+  for (const char *const key : {"module_input_name", "module_output_name"}) {
+    HEDDLE_TRY(config.oneOfOr(key, {"sentence_embedding"}, "sentence_embedding").status());
+  }
+  return {};
+}
+
+/// A module after the pooling.
+static Status readSentenceModule(const Module &found, SentenceTransformers &result) {
+  SentenceModule module;
+  if (found.type == "Normalize") {
+    result.modules.push_back(module);
+    return {};
+  }
+  module.folder = found.folder;
+  module.name = found.path;
+  std::replace(module.name.begin(), module.name.end(), '/', '.');
+  HEDDLE_ASSIGN(const Config config,
+                Config::open((fs::path(found.folder) / "config.json").string()));
+  module.where = config.where();
+  if (found.path.empty()) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: a module {} is in the folder of the model, expected one "
+                                    "of its own",
+                                    config.where(), found.type));
+  }
+  if (found.type == "Dense") {
+    module.kind = SentenceModule::Kind::Dense;
+    HEDDLE_TRY(readDense(config, module));
+  } else {
+    module.kind = SentenceModule::Kind::LayerNorm;
+    HEDDLE_ASSIGN(module.inputs, config.integer("dimension", 1, 1 << 16));
+    module.outputs = module.inputs;
+  }
+  for (const std::string &key : config.unreadKeys()) {
+    if (config.json(key) != "null") {
+      result.warnings.push_back(fmt::format("{}: unknown key {}, its value {} is ignored",
+                                            config.where(), quote(key), config.describe(key)));
+    }
+  }
+  result.modules.push_back(std::move(module));
+  return {};
 }
 
 /// sentence_bert_config.json beside the encoder; it may be absent.
@@ -168,7 +247,9 @@ Result<std::optional<SentenceTransformers>> readSentenceTransformers(const std::
   if (pooling.has("word_embedding_dimension")) {
     HEDDLE_ASSIGN(result.width, pooling.integer("word_embedding_dimension", 1, 1 << 30));
   }
-  result.normalize = modules.size() == 3;
+  for (size_t i = 2; i < modules.size(); ++i) {
+    HEDDLE_TRY(readSentenceModule(modules[i], result));
+  }
   HEDDLE_TRY(readLimits(result));
   return std::optional(std::move(result));
 }

@@ -141,7 +141,7 @@ static Result<SentenceTransformers> readPooling(const Config &keys, int64_t widt
   constexpr std::string_view key = "bert.pooling_type";
   SentenceTransformers sentence;
   sentence.width = width;
-  sentence.normalize = true;
+  sentence.modules = {SentenceModule()};
   HEDDLE_ASSIGN(const int64_t pooling, keys.integerOr(key, 0, 1 << 30, 0));
   switch (pooling) {
   case static_cast<int64_t>(GgufPooling::Mean):

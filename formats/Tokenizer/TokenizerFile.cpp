@@ -101,6 +101,8 @@ public:
   Result<FolderTokenizers> openMarian() const;
   Result<FolderTokenizers> openPieces(const char *name) const;
   Result<FolderTokenizers> openRoberta() const;
+  Result<FolderTokenizers> openM2M100(const LanguageScheme &scheme) const;
+  Result<FolderTokenizers> openJson(const std::optional<LanguageScheme> &scheme) const;
   Result<FolderTokenizers> openWordPieces() const;
   Result<FolderTokenizers> openWordLists() const;
 
@@ -154,6 +156,54 @@ Result<FolderTokenizers> TokenizerFolder::openMarian() const {
   HEDDLE_ASSIGN(result.source, openWithVocabulary("source.spm", "vocab.json"));
   HEDDLE_ASSIGN(result.target,
                 openWithVocabulary("target.spm", separate ? "target_vocab.json" : "vocab.json"));
+  return result;
+}
+
+/// M2M-100: the ids of vocab.json, and after them those of languages.
+Result<FolderTokenizers> TokenizerFolder::openM2M100(const LanguageScheme &scheme) const {
+  const std::string ids = pathOf("vocab.json");
+  HEDDLE_ASSIGN(nlohmann::json json, readJsonFile(ids));
+  if (!json.is_object()) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: is {}, expected an object of ids by token", ids, describeJson(json)));
+  }
+  SentencePieceSettings settings;
+  FolderTokenizers result;
+  HEDDLE_ASSIGN(result.languages, scheme.apply(json.size(), settings.added));
+  for (const ImportedToken &token : settings.added) {
+    json[token.content] = token.id;
+  }
+  const auto shared = std::make_shared<const nlohmann::json>(std::move(json));
+  HEDDLE_ASSIGN(settings.vocabulary, VocabularyTable::fromObject(*shared, "the vocabulary", ids));
+  settings.before = {scheme.tokenOf(result.languages->source)};
+  settings.after = {scheme.end()};
+  settings.special = {"<s>", "<pad>", "</s>", "<unk>"};
+  HEDDLE_ASSIGN(TokenizerFile file,
+                TokenizerFile::openSentencePiece(pathOf("sentencepiece.bpe.model"), settings));
+  file.all.insert(file.all.end(), {ids, pathOf("tokenizer_config.json")});
+  // Keeps the JSON alive, because the vocabulary refers to it.
+  file.write = [shared, write = std::move(file.write)](flatbuffers::FlatBufferBuilder &builder,
+                                                       const LengthLimits &limits) {
+    return write(builder, limits);
+  };
+  result.source = std::move(file);
+  return result;
+}
+
+/// tokenizer.json, with the template of the language scheme if there is one.
+Result<FolderTokenizers>
+TokenizerFolder::openJson(const std::optional<LanguageScheme> &scheme) const {
+  const std::string path = pathOf("tokenizer.json");
+  FolderTokenizers result;
+  if (!scheme) {
+    HEDDLE_ASSIGN(result.source, TokenizerFile::open(path));
+    return result;
+  }
+  HEDDLE_ASSIGN(nlohmann::json json, readJsonFile(path));
+  HEDDLE_ASSIGN(result.languages, scheme->apply(json, path));
+  result.source = TokenizerFile::fromJson(std::move(json), path);
+  result.source->all.push_back(pathOf("tokenizer_config.json"));
   return result;
 }
 
@@ -314,10 +364,19 @@ Result<FolderTokenizers> TokenizerFolder::openWordLists() const {
 
 Result<FolderTokenizers> findTokenizers(const std::string &folder) {
   const TokenizerFolder files(folder);
+  HEDDLE_ASSIGN(const std::optional<LanguageScheme> scheme, LanguageScheme::read(folder));
   if (files.has("tokenizer.json")) {
-    FolderTokenizers result;
-    HEDDLE_ASSIGN(result.source, TokenizerFile::open(files.pathOf("tokenizer.json")));
-    return result;
+    return files.openJson(scheme);
+  }
+  if (scheme && scheme->hasVocabulary() && files.has("vocab.json") &&
+      files.has("sentencepiece.bpe.model")) {
+    return files.openM2M100(*scheme);
+  }
+  if (scheme && files.has("sentencepiece.bpe.model")) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: has a {} without {}, expected that file", folder,
+                                    scheme->tokenizerClass(),
+                                    scheme->hasVocabulary() ? "vocab.json" : "tokenizer.json"));
   }
   if (files.has("source.spm")) {
     return files.openMarian();

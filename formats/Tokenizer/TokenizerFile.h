@@ -5,6 +5,7 @@
 #ifndef HEDDLE_FORMATS_TOKENIZER_TOKENIZERFILE_H
 #define HEDDLE_FORMATS_TOKENIZER_TOKENIZERFILE_H
 
+#include "formats/Tokenizer/LanguageTokens.h"
 #include "formats/Tokenizer/SentencePieceImport.h"
 #include "formats/Tokenizer/TokenizerParts.h"
 #include "heddle/Status.h"
@@ -82,12 +83,14 @@ struct FolderTokenizers {
   std::optional<TokenizerFile> source;
   /// Nothing if it is the same as the source's.
   std::optional<TokenizerFile> target;
+  /// The languages that it has tokens for; nothing if it has none.
+  std::optional<Languages> languages = std::nullopt;
 };
 
 /// Looks for tokenizer.json; else source.spm and target.spm with vocab.json (and
-/// target_vocab.json); else spiece.model or sentencepiece.bpe.model; else vocab.txt, the word
-/// pieces of BERT; else the lists of a CTranslate2 folder (shared_vocabulary, or source_vocabulary
-/// and target_vocabulary).
+/// target_vocab.json); else spiece.model or sentencepiece.bpe.model (M2M-100's with vocab.json);
+/// else vocab.txt, the word pieces of BERT; else the lists of a CTranslate2 folder
+/// (shared_vocabulary, or source_vocabulary and target_vocabulary).
 Result<FolderTokenizers> findTokenizers(const std::string &folder);
 
 } // namespace heddle

@@ -429,6 +429,9 @@ public:
   /// and `name`.bias [w]: [t, w] to the same.
   Tensor layerNorm(std::string_view name, const Tensor &x, double epsilon,
                    NormNames names = {}) const;
+  /// The same with given parameters.
+  Tensor layerNorm(const Tensor &x, const Parameter &weight, const Parameter &bias,
+                   double epsilon) const;
 
   /// x / sqrt(mean of x^2 + epsilon) * weight over each row, with `name`.weight [w]: [t, w] to the
   /// same.

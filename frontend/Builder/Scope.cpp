@@ -161,8 +161,13 @@ Tensor Scope::layerNorm(std::string_view name, const Tensor &x, double epsilon,
     return {};
   }
   const Parameter weight = inner.parameter(names.weight, {x.width()});
-  const Parameter bias = inner.parameter(names.bias, {x.width()});
-  if (!site.ok()) {
+  return layerNorm(x, weight, inner.parameter(names.bias, {x.width()}), epsilon);
+}
+
+Tensor Scope::layerNorm(const Tensor &x, const Parameter &weight, const Parameter &bias,
+                        double epsilon) const {
+  OperationSite site(state, ownerOf(weight), {&x});
+  if (!expectParameter(site, weight, "weight", 1) || !expectParameter(site, bias, "bias", 1)) {
     return {};
   }
   return site.make<Tensor, transformer::LayerNormOp>(

@@ -3,10 +3,12 @@
 /// BART: Lewis et al., "BART: denoising sequence-to-sequence pre-training", the Transformer with
 /// learned positions that begin at 2 and a norm after the embeddings. mBART (Liu et al.) has its
 /// norms before sub-layers and one after each stack. Marian (Junczys-Dowmunt et al.) has sinusoidal
-/// positions and neither of these norms.
+/// positions and neither of these norms; PEGASUS (Zhang et al.) and M2M-100 (Fan et al.), which is
+/// NLLB's architecture as well (Costa-jussa et al.), have both the sinusoids and mBART's norms.
 #include "frontend/Families/Family.h"
 
 #include "dialects/Transformer/Transformer.h"
+#include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
 #include "frontend/Builder/ModelBuilder.h"
@@ -14,6 +16,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <optional>
 
 namespace heddle {
 
@@ -43,7 +46,8 @@ struct Bart {
   int64_t width = 0;
   int64_t positions = 0;
   Activation activation = Activation::Gelu;
-  bool sinusoidal = false;
+  /// The table of positions, if it is computed.
+  std::optional<Sinusoid> sinusoid = std::nullopt;
   bool preNorm = false;
   bool embeddingNorm = true;
   bool scaleEmbeddings = false;
@@ -51,6 +55,7 @@ struct Bart {
   bool sharedEmbeddings = true;
   /// The output uses the decoder's table.
   bool tied = true;
+  bool outputBias = true;
 
   Parameter table(const Scope &model, const Stack &stack) const;
   Tensor embed(const Scope &model, const Stack &stack, const Ids &tokens,
@@ -83,9 +88,9 @@ Tensor Bart::embed(const Scope &model, const Stack &stack, const Ids &tokens,
   if (scaleEmbeddings) {
     x = x * std::sqrt(static_cast<double>(width));
   }
-  if (sinusoidal) {
-    // Both stacks have the same table: sines, then cosines, at the paper's rates.
-    const Parameter places = model.sinusoid("positions", positions, width, {.split = true});
+  if (sinusoid) {
+    // Both stacks have the same table, which begins with the row of the first token.
+    const Parameter places = model.sinusoid("positions", positions, width, *sinusoid);
     x = x + scope.gather(places, scope.positions(rows));
   } else {
     x = x + scope.gather("embed_positions", scope.positions(rows, reservedPositions),
@@ -186,10 +191,13 @@ void Bart::decode(const Scope &root, Entry entry) const {
   x = endStack(model.scope("decoder"), x);
   const Parameter output =
       tied ? table(model, decoder) : root.parameter("lm_head.weight", {decoder.vocabulary, width});
-  // Stored as a matrix of one row.
-  const Parameter bias = root.reshape("final_logits_bias.vector",
-                                      root.parameter("final_logits_bias", {1, decoder.vocabulary}),
-                                      {decoder.vocabulary});
+  Parameter bias;
+  if (outputBias) {
+    // Stored as a matrix of one row.
+    bias = root.reshape("final_logits_bias.vector",
+                        root.parameter("final_logits_bias", {1, decoder.vocabulary}),
+                        {decoder.vocabulary});
+  }
   entry.output("logits", model.linear(x, output, bias));
   entry.output("attention", probabilities);
 }
@@ -204,7 +212,8 @@ static Status readStack(Stack &stack, const Config &config, int64_t width) {
 }
 
 /// Reads the keys that all configurations of the family share.
-static Result<Bart> readBart(const Config &config, std::string_view activation) {
+static Result<Bart> readBart(const Config &config, std::string_view activation = "gelu",
+                             bool scales = false) {
   Bart bart;
   HEDDLE_ASSIGN(bart.encoder.vocabulary, config.integer("vocab_size", 1, tableLimit));
   bart.decoder.vocabulary = bart.encoder.vocabulary;
@@ -213,7 +222,7 @@ static Result<Bart> readBart(const Config &config, std::string_view activation) 
   HEDDLE_TRY(readStack(bart.decoder, config, bart.width));
   HEDDLE_ASSIGN(bart.positions, config.integer("max_position_embeddings", 1, tableLimit));
   HEDDLE_ASSIGN(bart.activation, readActivation(config, "activation_function", activation));
-  HEDDLE_ASSIGN(bart.scaleEmbeddings, config.booleanOr("scale_embedding", false));
+  HEDDLE_ASSIGN(bart.scaleEmbeddings, config.booleanOr("scale_embedding", scales));
   HEDDLE_ASSIGN(bart.tied, config.booleanOr("tie_word_embeddings", true));
   return bart;
 }
@@ -233,11 +242,13 @@ static ConfigKeys configKeys(const Bart &bart, std::string_view family,
            {"is_encoder_decoder", {"true"}},
            {"normalize_before", is(bart.preNorm)},
            {"normalize_embedding", is(bart.embeddingNorm)},
-           {"static_position_embeddings", is(bart.sinusoidal)}}};
+           {"static_position_embeddings", is(bart.sinusoid.has_value())}}};
 }
 
-static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view modelType,
-                                 const Bart &bart, const ModelSource &source, ConfigKeys keys) {
+static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view modelType, Bart bart,
+                                 const ModelSource &source, ConfigKeys keys) {
+  // Folders may leave zeros out.
+  bart.outputBias &= source.checkpoint.find("final_logits_bias") != nullptr;
   HEDDLE_ASSIGN(const Generation generation,
                 readGeneration(source.config, source.generation, bart.decoder.vocabulary));
   ModelBuilder builder(context, modelType);
@@ -254,35 +265,43 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
   if (bart.tied) {
     unused.emplace_back("lm_head.weight");
   }
-  if (bart.sinusoidal) {
+  if (bart.sinusoid) {
     unused.insert(unused.end(),
-                  {"model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"});
+                  {"model.encoder.embed_positions.", "model.decoder.embed_positions."});
   }
   return FamilyModel{std::move(module), std::move(unused), std::move(keys)};
 }
 
 Result<FamilyModel> buildBart(mlir::MLIRContext &context, const ModelSource &source) {
-  HEDDLE_ASSIGN(const Bart bart, readBart(source.config, "gelu"));
+  HEDDLE_ASSIGN(const Bart bart, readBart(source.config));
   return build(context, "bart", bart, source,
                configKeys(bart, "Bart", {"ForConditionalGeneration", "Model"}));
 }
 
 Result<FamilyModel> buildMBart(mlir::MLIRContext &context, const ModelSource &source) {
-  HEDDLE_ASSIGN(Bart bart, readBart(source.config, "gelu"));
+  HEDDLE_ASSIGN(Bart bart, readBart(source.config));
   bart.preNorm = true;
   return build(context, "mbart", bart, source,
                configKeys(bart, "MBart", {"ForConditionalGeneration", "Model"}));
 }
 
+/// Sinusoids with their sines in the first half of the columns; `least` columns and more.
+static Status checkSinusoids(const Config &config, const Bart &bart, int64_t least) {
+  if (bart.width % 2 != 0 || bart.width < least) {
+    return HEDDLE_ERROR(
+        InvalidArgument,
+        fmt::format("{}: \"d_model\" is {}, expected an even number{} for sinusoids",
+                    config.where(), bart.width,
+                    least > 2 ? fmt::format(" from {} on", least) : ""));
+  }
+  return {};
+}
+
 Result<FamilyModel> buildMarian(mlir::MLIRContext &context, const ModelSource &source) {
   const Config &config = source.config;
-  HEDDLE_ASSIGN(Bart bart, readBart(config, "gelu"));
-  if (bart.width % 2 != 0) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: \"d_model\" is {}, expected an even number for sinusoids",
-                                    config.where(), bart.width));
-  }
-  bart.sinusoidal = true;
+  HEDDLE_ASSIGN(Bart bart, readBart(config));
+  HEDDLE_TRY(checkSinusoids(config, bart, 2));
+  bart.sinusoid = Sinusoid{.split = true};
   bart.embeddingNorm = false;
   HEDDLE_ASSIGN(bart.sharedEmbeddings, config.booleanOr("share_encoder_decoder_embeddings", true));
   HEDDLE_ASSIGN(bart.decoder.vocabulary,
@@ -295,6 +314,30 @@ Result<FamilyModel> buildMarian(mlir::MLIRContext &context, const ModelSource &s
                                     bart.encoder.vocabulary));
   }
   return build(context, "marian", bart, source, configKeys(bart, "Marian", {"MTModel", "Model"}));
+}
+
+Result<FamilyModel> buildPegasus(mlir::MLIRContext &context, const ModelSource &source) {
+  HEDDLE_ASSIGN(Bart bart, readBart(source.config));
+  HEDDLE_TRY(checkSinusoids(source.config, bart, 2));
+  bart.sinusoid = Sinusoid{.split = true};
+  bart.preNorm = true;
+  bart.embeddingNorm = false;
+  return build(context, "pegasus", bart, source,
+               configKeys(bart, "Pegasus", {"ForConditionalGeneration", "Model"}));
+}
+
+Result<FamilyModel> buildM2M100(mlir::MLIRContext &context, const ModelSource &source) {
+  const Config &config = source.config;
+  HEDDLE_ASSIGN(Bart bart, readBart(config, "relu", /*scales=*/true));
+  HEDDLE_TRY(checkSinusoids(config, bart, 4));
+  // tensor2tensor's rates. The rows up to the padding's are never read.
+  HEDDLE_ASSIGN(const int64_t padding, config.integerOr("pad_token_id", 0, tableLimit, 1));
+  bart.sinusoid = Sinusoid{.split = true, .first = padding + 1, .steps = bart.width / 2 - 1};
+  bart.preNorm = true;
+  bart.embeddingNorm = false;
+  bart.outputBias = false;
+  return build(context, "m2m_100", bart, source,
+               configKeys(bart, "M2M100", {"ForConditionalGeneration", "Model"}));
 }
 
 } // namespace heddle

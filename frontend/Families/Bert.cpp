@@ -5,14 +5,11 @@
 /// RoBERTa (Liu et al.), XLM-RoBERTa (Conneau et al.) and CamemBERT (Martin et al.) count positions
 /// from another number; DistilBERT (Sanh et al.) has neither token types nor a pooler, and other
 /// tensor names.
-#include "frontend/Families/Family.h"
-
 #include "dialects/Transformer/Transformer.h"
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Config/Config.h"
-#include "frontend/Builder/ModelBuilder.h"
-#include "frontend/Families/ClassifierHead.h"
 #include "frontend/Families/DotProductAttention.h"
+#include "frontend/Families/Encoder.h"
 
 #include <fmt/format.h>
 
@@ -86,7 +83,7 @@ constexpr HeadNames distilBertHead = {false, "pre_classifier", Activation::Relu,
 constexpr int64_t farthestBucket = 128;
 
 /// A model of the family: its sizes, its names, and its mathematics.
-struct Bert {
+struct Bert final : Encoder {
   int64_t vocabulary = 0;
   int64_t width = 0;
   int64_t layers = 0;
@@ -120,7 +117,15 @@ struct Bert {
                    const Tensor &bias) const;
   Tensor layer(const Scope &scope, const Tensor &x, const Segments &rows, const Tensor &bias) const;
   Tensor relativeBias(const Scope &model, const Segments &rows) const;
-  Tensor encode(const Scope &model, Entry &entry) const;
+
+  int64_t stateWidth() const override { return width; }
+  Tensor encode(const Scope &root, Entry &entry) const override;
+  Tensor summarize(const Scope &root, const Tensor &states, const Segments &rows) const override;
+  Tensor classify(const Scope &root, const ClassifierHead &classifier, const Tensor &states,
+                  const Segments &rows) const override;
+
+private:
+  Scope modelOf(const Scope &root) const { return prefix.empty() ? root : root.scope(prefix); }
 };
 
 } // namespace
@@ -168,8 +173,8 @@ Tensor Bert::relativeBias(const Scope &model, const Segments &rows) const {
                             rows);
 }
 
-/// The whole encoder, from an entry's inputs to the last hidden state [t, width].
-Tensor Bert::encode(const Scope &model, Entry &entry) const {
+Tensor Bert::encode(const Scope &root, Entry &entry) const {
+  const Scope model = modelOf(root);
   const Ids tokens = entry.input("input_ids");
   const Ids types = tokenTypes > 0 ? entry.optionalInput("token_type_ids") : Ids();
   const Segments rows = entry.segments();
@@ -193,90 +198,24 @@ Tensor Bert::encode(const Scope &model, Entry &entry) const {
 }
 
 /// BERT, section 3: the final state of the first token, through a tanh layer.
-static Tensor pooler(const Bert &bert, const Scope &model, const Tensor &x, const Segments &rows) {
-  const Tensor first = x.pool(transformer::Pooling::Cls, rows);
-  return model.linear(bert.pooler, first, x.width()).activate(Activation::Tanh);
-}
-
-/// The scores of labels [rows, labels], of tokens or sequences.
-static Tensor classify(const Bert &bert, const ClassifierHead &head, const Scope &root,
-                       const Scope &model, const Tensor &states, const Segments &rows) {
-  if (head.isOfTokens) {
-    return root.linear("classifier", states, head.width());
+Tensor Bert::summarize(const Scope &root, const Tensor &states, const Segments &rows) const {
+  if (!hasPooler) {
+    return {};
   }
   const Tensor first = states.pool(transformer::Pooling::Cls, rows);
-  const Tensor hidden = (bert.head.hasPooler ? model : root)
-                            .linear(bert.head.dense, first, bert.width)
-                            .activate(bert.head.activation);
-  return root.linear(bert.head.scores, hidden, head.width());
+  return modelOf(root).linear(pooler, first, width).activate(Activation::Tanh);
 }
 
-static transformer::Pooling poolingMethod(Pooling pooling) {
-  switch (pooling) {
-  case Pooling::Cls:
-    return transformer::Pooling::Cls;
-  case Pooling::Mean:
-    return transformer::Pooling::Mean;
-  case Pooling::Max:
-    return transformer::Pooling::Max;
+Tensor Bert::classify(const Scope &root, const ClassifierHead &classifier, const Tensor &states,
+                      const Segments &rows) const {
+  if (classifier.isOfTokens) {
+    return root.linear("classifier", states, classifier.width());
   }
-  return transformer::Pooling::Mean;
-}
-
-/// Entry `encode` returns the hidden states. Entry `embed` returns one row for each sequence,
-/// pooled as the folder of a sentence encoder says, or else by the mean, which is
-/// sentence-transformers' default. A model with a classifier has the entry `classify` too.
-static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view modelType,
-                                 const Bert &bert, const ModelSource &source,
-                                 std::vector<std::string> unused, ConfigKeys keys) {
-  ModelBuilder builder(context, modelType);
-  const Scope model = builder.scope(bert.prefix);
-
-  Entry encode = builder.entry("encode");
-  const Tensor states = bert.encode(model, encode);
-  encode.output("last_hidden_state", states);
-  if (bert.hasPooler) {
-    encode.output("pooler_output", pooler(bert, model, states, encode.segments()));
-  }
-
-  const SentenceTransformers sentence = source.sentence.value_or(SentenceTransformers());
-  if (sentence.width && *sentence.width != bert.width) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: the hidden size is {}, but the pooling's "
-                                    "\"word_embedding_dimension\" is {}, expected the same",
-                                    source.config.where(), bert.width, *sentence.width));
-  }
-  Entry embed = builder.entry("embed");
-  const Tensor pooled =
-      bert.encode(model, embed).pool(poolingMethod(sentence.pooling), embed.segments());
-  embed.output("embedding", sentence.normalize ? pooled.normalize(1e-12) : pooled);
-
-  // What follows a sentence encoder is in modules.json alone.
-  std::optional<ClassifierHead> head;
-  if (!source.sentence) {
-    HEDDLE_ASSIGN(head, readClassifierHead(source.config, keys.architectures.family));
-  }
-  if (head) {
-    keys.architectures.whole.push_back(head->architecture());
-    Entry entry = builder.entry("classify");
-    const Tensor rows = bert.encode(model, entry);
-    entry.output("logits", classify(bert, *head, builder.scope(""), model, rows, entry.segments()));
-  }
-  HEDDLE_ASSIGN(auto module, builder.build());
-  if (head) {
-    head->describe(*module);
-  }
-  return FamilyModel{std::move(module), std::move(unused), std::move(keys)};
-}
-
-/// Keys of BERT-like models that do not change what is computed, and keys that must have one value.
-/// Pretraining heads are left out, as is usual for embedding texts.
-static ConfigKeys configKeys(std::string_view family, std::vector<std::string_view> neutral) {
-  neutral.emplace_back("tie_word_embeddings");
-  return {{},
-          {family, {"Model"}, {"ForMaskedLM", "ForPreTraining", "ForNextSentencePrediction"}},
-          std::move(neutral),
-          {{"is_encoder_decoder", {"false"}}}};
+  const Tensor first = states.pool(transformer::Pooling::Cls, rows);
+  const Tensor hidden = (head.hasPooler ? modelOf(root) : root)
+                            .linear(head.dense, first, width)
+                            .activate(head.activation);
+  return root.linear(head.scores, hidden, classifier.width());
 }
 
 /// Detects how the checkpoint spells its names: with or without the prefix that a model with a head
@@ -322,13 +261,14 @@ static Result<Bert> readBert(const Config &config, std::string_view activation =
 Result<FamilyModel> buildBert(mlir::MLIRContext &context, const ModelSource &source) {
   HEDDLE_ASSIGN(Bert bert, readBert(source.config));
   readSpelling(bert, source.checkpoint, "bert");
-  return build(context, "bert", bert, source,
-               {"embeddings.position_ids", "bert.embeddings.position_ids", "cls.", "classifier.",
-                "qa_outputs."},
-               // Settings of the pooler in Google's first multilingual models. Transformers ignores
-               // them too.
-               configKeys("Bert", {"directionality", "pooler_fc_size", "pooler_num_attention_heads",
-                                   "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"}));
+  return buildEncoder(
+      context, "bert", bert, source,
+      {"embeddings.position_ids", "bert.embeddings.position_ids", "cls.", "classifier.",
+       "qa_outputs."},
+      // Settings of the pooler in Google's first multilingual models. Transformers ignores
+      // them too.
+      encoderKeys("Bert", {"directionality", "pooler_fc_size", "pooler_num_attention_heads",
+                           "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"}));
 }
 
 /// Positions count from after the padding's: rows of the position table up to it are unused. `name`
@@ -354,10 +294,10 @@ static Result<FamilyModel> buildRobertaLike(mlir::MLIRContext &context, const Mo
   bert.head = robertaHead;
   HEDDLE_ASSIGN(const int64_t padding, config.integerOr("pad_token_id", 0, tableLimit, 1));
   HEDDLE_TRY(setFirstPosition(config, bert, padding, "\"pad_token_id\""));
-  return build(context, modelType, bert, source,
-               {"embeddings.position_ids", "roberta.embeddings.position_ids", "lm_head.",
-                "classifier.", "qa_outputs."},
-               configKeys(family, {}));
+  return buildEncoder(context, modelType, bert, source,
+                      {"embeddings.position_ids", "roberta.embeddings.position_ids", "lm_head.",
+                       "classifier.", "qa_outputs."},
+                      encoderKeys(family, {}));
 }
 
 Result<FamilyModel> buildRoberta(mlir::MLIRContext &context, const ModelSource &source) {
@@ -387,12 +327,12 @@ Result<FamilyModel> buildDistilBert(mlir::MLIRContext &context, const ModelSourc
   readSpelling(bert, source.checkpoint, "distilbert");
   bert.head = distilBertHead;
   bert.hasPooler = false;
-  return build(
+  return buildEncoder(
       context, "distilbert", bert, source,
       {"embeddings.position_ids", "distilbert.embeddings.position_ids", "vocab_transform.",
        "vocab_layer_norm.", "vocab_projector.", "pre_classifier.", "classifier.", "qa_outputs."},
       // Sinusoids are stored like a learned table.
-      configKeys("DistilBert", {"qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds"}));
+      encoderKeys("DistilBert", {"qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds"}));
 }
 
 Result<FamilyModel> buildAlbert(mlir::MLIRContext &context, const ModelSource &source) {
@@ -406,11 +346,11 @@ Result<FamilyModel> buildAlbert(mlir::MLIRContext &context, const ModelSource &s
   HEDDLE_ASSIGN(bert.groupLayers,
                 config.integerOr("inner_group_num", 1, layerLimit / bert.layers, 1));
   readSpelling(bert, source.checkpoint, "albert");
-  return build(context, "albert", bert, source,
-               {"embeddings.position_ids", "albert.embeddings.position_ids", "predictions.",
-                "sop_classifier.", "classifier.", "qa_outputs."},
-               configKeys("Albert", {"down_scale_factor", "gap_size", "net_structure_type",
-                                     "num_memory_blocks"}));
+  return buildEncoder(context, "albert", bert, source,
+                      {"embeddings.position_ids", "albert.embeddings.position_ids", "predictions.",
+                       "sop_classifier.", "classifier.", "qa_outputs."},
+                      encoderKeys("Albert", {"down_scale_factor", "gap_size", "net_structure_type",
+                                             "num_memory_blocks"}));
 }
 
 Result<FamilyModel> buildMpNet(mlir::MLIRContext &context, const ModelSource &source) {
@@ -424,10 +364,10 @@ Result<FamilyModel> buildMpNet(mlir::MLIRContext &context, const ModelSource &so
   // Transformers finds the bucket of a distance as if there were always 32.
   HEDDLE_ASSIGN(bert.buckets, config.integerOr("relative_attention_num_buckets", 32, 32, 32));
   readSpelling(bert, source.checkpoint, "mpnet");
-  return build(context, "mpnet", bert, source,
-               {"embeddings.position_ids", "mpnet.embeddings.position_ids", "lm_head.",
-                "classifier.", "qa_outputs."},
-               configKeys("MPNet", {}));
+  return buildEncoder(context, "mpnet", bert, source,
+                      {"embeddings.position_ids", "mpnet.embeddings.position_ids", "lm_head.",
+                       "classifier.", "qa_outputs."},
+                      encoderKeys("MPNet", {}));
 }
 
 } // namespace heddle

@@ -59,12 +59,16 @@ Result<std::optional<ClassifierHead>> readClassifierHead(const Config &config,
   HEDDLE_ASSIGN(head.labels, readLabels(config));
   // Transformers trains one label as a number, several as a choice.
   const bool isNumber = head.labels.size() == 1 && !head.isOfTokens;
-  HEDDLE_ASSIGN(
-      const std::string problem,
-      config.oneOfOr("problem_type",
-                     {"regression", "single_label_classification", "multi_label_classification"},
-                     isNumber ? "regression" : "single_label_classification"));
-  head.problem = problem.substr(0, problem.find("_classification"));
+  head.problem = isNumber ? Problem::Regression : Problem::SingleLabel;
+  static constexpr std::string_view key = "problem_type";
+  if (config.has(key)) {
+    std::vector<std::string> known;
+    for (const ProblemInfo &problem : problemTable) {
+      known.emplace_back(problem.published);
+    }
+    HEDDLE_ASSIGN(const std::string name, config.oneOf(key, known));
+    head.problem = *findProblem(&ProblemInfo::published, name);
+  }
   return found;
 }
 
@@ -76,8 +80,9 @@ void ClassifierHead::describe(mlir::ModuleOp module) const {
   }
   module->setAttr(
       "transformer.classification",
-      builder.getDictionaryAttr({builder.getNamedAttr("labels", builder.getArrayAttr(names)),
-                                 builder.getNamedAttr("problem", builder.getStringAttr(problem))}));
+      builder.getDictionaryAttr(
+          {builder.getNamedAttr("labels", builder.getArrayAttr(names)),
+           builder.getNamedAttr("problem", builder.getStringAttr(infoOf(problem).name))}));
 }
 
 } // namespace heddle

@@ -6,6 +6,7 @@
 #define HEDDLE_FRONTEND_FAMILIES_CLASSIFIERHEAD_H
 
 #include "formats/Config/Config.h"
+#include "heddle/Problem.h"
 #include "heddle/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -23,8 +24,7 @@ struct ClassifierHead {
   /// Whether every token gets scores, not the sequence.
   bool isOfTokens = false;
   std::vector<std::string> labels;
-  /// "regression", "single_label" or "multi_label".
-  std::string problem;
+  Problem problem = Problem::SingleLabel;
 
   int64_t width() const { return static_cast<int64_t>(labels.size()); }
   /// The rest of the architecture's name, after the family's.

@@ -4,7 +4,9 @@
 #include "frontend/Families/DecoderLayers.h"
 
 #include "base/Utf8.h"
+#include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Config/Config.h"
+#include "formats/Config/Generation.h"
 #include "heddle/Limits.h"
 
 #include <fmt/format.h>
@@ -13,6 +15,69 @@ namespace heddle {
 
 using transformer::Activation;
 using transformer::Visibility;
+
+// --- Around the layers -----------------------------------------------------------------------
+
+Status DecoderFrame::readFrame(const Config &config, DecoderNames spelling, bool absentTied) {
+  names = std::move(spelling);
+  HEDDLE_ASSIGN(vocabulary, config.integer("vocab_size", 1, tableLimit));
+  HEDDLE_ASSIGN(width, config.integer(names.width, 1, widthLimit));
+  HEDDLE_ASSIGN(layers, config.integer(names.layers, 1, layerLimit));
+  HEDDLE_ASSIGN(tied, config.booleanOr("tie_word_embeddings", absentTied));
+  return {};
+}
+
+/// Tensors that some folders have: buffers of layers, and the tied output.
+static std::vector<std::string> unusedTensors(const DecoderFrame &frame, std::string_view prefix) {
+  std::vector<std::string> unused;
+  const std::string start = prefix.empty() ? "" : fmt::format("{}.", prefix);
+  for (int64_t index = 0; index < frame.layers; ++index) {
+    for (const std::string_view buffer : frame.names.buffers) {
+      unused.push_back(fmt::format("{}{}.{}.{}", start, frame.names.layer, index, buffer));
+    }
+  }
+  if (frame.tied) {
+    unused.push_back(fmt::format("{}.weight", frame.names.output));
+  }
+  return unused;
+}
+
+static void decode(const DecoderFrame &frame, const Scope &root, const Scope &model, Entry entry,
+                   const DecoderBody &body) {
+  const Parameter table = model.parameter(fmt::format("{}.weight", frame.names.embeddings),
+                                          {frame.vocabulary, frame.width});
+  const Tensor states = body(model, model.gather(table, entry.input("input_ids")), entry);
+  const Parameter output = frame.tied ? table
+                                      : root.parameter(fmt::format("{}.weight", frame.names.output),
+                                                       {frame.vocabulary, frame.width});
+  entry.output("logits", softCap(model.linear(states, output), frame.logitCap));
+}
+
+Result<FamilyModel> buildDecoder(mlir::MLIRContext &context, std::string_view modelType,
+                                 const DecoderFrame &frame, const ModelSource &source,
+                                 ConfigKeys keys, const DecoderBody &body,
+                                 std::initializer_list<const Rotary *> rotaries) {
+  HEDDLE_ASSIGN(const Generation generation,
+                readContinuation(source.config, source.generation, frame.vocabulary));
+  // A model without a head has no prefix.
+  const std::string table = fmt::format("{}.weight", frame.names.embeddings);
+  const std::string_view prefix =
+      source.checkpoint.find(table) == nullptr ? frame.names.prefix : std::string_view();
+  ModelBuilder builder(context, modelType);
+  builder.generation(generation);
+  const Scope root = builder.scope();
+  decode(frame, root, prefix.empty() ? root : root.scope(prefix), builder.entry("decode"), body);
+  HEDDLE_ASSIGN(auto module, builder.build());
+  FamilyModel built{std::move(module), unusedTensors(frame, prefix), std::move(keys)};
+  for (const Rotary *const rotary : rotaries) {
+    if (!rotary->note.empty()) {
+      built.notes.push_back(fmt::format("{}: {}", source.config.where(), rotary->note));
+    }
+  }
+  return built;
+}
+
+// --- Attention, feed-forward layers ----------------------------------------------------------
 
 Result<GroupedHeads> readGroupedHeads(const Config &config, int64_t width,
                                       const AbsentHeads &absent) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Parts that decoder-only families share: attention to the past whose heads share keys, windows,
-/// gated feed-forward layers, and experts. Each is written once, with the names of tensors as its
-/// arguments.
+/// Parts that decoder-only families share: what is around their layers, attention to the past whose
+/// heads share keys, windows, gated feed-forward layers, and experts. Each is written once, with
+/// the names of tensors as its arguments.
 #ifndef HEDDLE_FRONTEND_FAMILIES_DECODERLAYERS_H
 #define HEDDLE_FRONTEND_FAMILIES_DECODERLAYERS_H
 
@@ -14,10 +14,48 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
 namespace heddle {
+
+/// How a family spells its sizes in config.json and the tensors around its layers.
+struct DecoderNames {
+  std::string_view width = "hidden_size", layers = "num_hidden_layers";
+  /// What the names of all tensors but the output's begin with in a model that has a head.
+  std::string_view prefix = "model";
+  std::string_view embeddings = "embed_tokens", output = "lm_head";
+  /// Where its layers are, and what some folders have in each of them that is not a parameter.
+  std::string_view layer = "layers";
+  std::vector<std::string_view> buffers = {};
+};
+
+/// What decoder-only families have around their layers: a table of embeddings, and an output that
+/// may use it. A family's model is one of these.
+struct DecoderFrame {
+  DecoderNames names;
+  int64_t vocabulary = 0;
+  int64_t width = 0;
+  int64_t layers = 0;
+  /// The output uses the table of the embeddings.
+  bool tied = false;
+  /// A soft cap of the logits; 0: none.
+  double logitCap = 0;
+
+  /// Reads the sizes, and "tie_word_embeddings", which is `absentTied` where it is absent.
+  Status readFrame(const Config &config, DecoderNames spelling, bool absentTied);
+};
+
+/// The layers and the norm after them: embeddings [t, width] of the rows of an entry to as many
+/// rows, from which the output makes logits.
+using DecoderBody = std::function<Tensor(const Scope &model, const Tensor &embedded, Entry &entry)>;
+
+/// Writes the model, whose only entry is `decode`. Notes of `rotaries` become the model's.
+Result<FamilyModel> buildDecoder(mlir::MLIRContext &context, std::string_view modelType,
+                                 const DecoderFrame &frame, const ModelSource &source,
+                                 ConfigKeys keys, const DecoderBody &body,
+                                 std::initializer_list<const Rotary *> rotaries = {});
 
 /// Heads of queries, and heads of keys and values that neighbours of them share: Ainslie et al.,
 /// "GQA: training generalized multi-query Transformer models from multi-head checkpoints".

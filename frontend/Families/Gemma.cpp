@@ -7,9 +7,7 @@
 #include "frontend/Families/DecoderLayers.h"
 
 #include "dialects/Transformer/Transformer.h"
-#include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Config/Config.h"
-#include "formats/Config/Generation.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -21,24 +19,17 @@ using transformer::Activation;
 namespace {
 
 /// A model of the families: its sizes and its mathematics.
-struct Gemma {
-  /// What the names of all tensors begin with.
-  std::string prefix;
-  int64_t vocabulary = 0;
-  int64_t width = 0;
-  int64_t layers = 0;
+struct Gemma : DecoderFrame {
   GroupedHeads heads;
   int64_t inner = 0;
   double epsilon = 0;
   Activation activation = Activation::GeluNew;
   Bias attentionBias = Bias::No;
   bool normalizesHeads = false;
-  bool tied = true;
   /// Scores are divided by the root of this.
   double scoreDivisor = 256;
   /// 0: none.
   double scoreCap = 0;
-  double logitCap = 0;
   Windows windows;
   /// The positions of layers without a window, and of those with one.
   Rotary global, local;
@@ -49,7 +40,7 @@ struct Gemma {
   Tensor feedForward(const Scope &mlp, const Tensor &x) const;
   Tensor layer(const Scope &scope, const Tensor &x, const Rotation &rotation, int64_t window,
                Entry &entry) const;
-  void decode(const Scope &root, Entry entry) const;
+  Tensor body(const Scope &model, const Tensor &embedded, Entry &entry) const;
 };
 
 } // namespace
@@ -97,36 +88,29 @@ Tensor Gemma::layer(const Scope &scope, const Tensor &x, const Rotation &rotatio
   return norm(scope, "post_feedforward_layernorm", feedForward(scope.scope("mlp"), y)) + attended;
 }
 
-void Gemma::decode(const Scope &root, Entry entry) const {
-  const Scope model = prefix.empty() ? root : root.scope(prefix);
-  const Parameter table = model.parameter("embed_tokens.weight", {vocabulary, width});
+Tensor Gemma::body(const Scope &model, const Tensor &embedded, Entry &entry) const {
   const Segments rows = entry.segments();
   const Rotation globalRotation(model.scope("rotary_emb"), global, rows);
   const Rotation localRotation(model.scope("rotary_emb_local"), local, rows);
-  Tensor x = model.gather(table, entry.input("input_ids")) * std::sqrt(static_cast<double>(width));
+  Tensor x = embedded * std::sqrt(static_cast<double>(width));
   for (int64_t index = 0; index < layers; ++index) {
     const int64_t window = windows[static_cast<size_t>(index)];
-    x = layer(model.scope("layers", index), x, window > 0 ? localRotation : globalRotation, window,
-              entry);
+    x = layer(model.scope(names.layer, index), x, window > 0 ? localRotation : globalRotation,
+              window, entry);
   }
-  x = norm(model, "norm", x);
-  const Parameter output = tied ? table : root.parameter("lm_head.weight", {vocabulary, width});
-  entry.output("logits", softCap(model.linear(x, output), logitCap));
+  return norm(model, "norm", x);
 }
 
 /// What both families read alike; `cap`s are theirs where config.json has none.
 static Result<Gemma> readGemma(const Config &config, double scoreCap, double logitCap) {
   Gemma model;
-  HEDDLE_ASSIGN(model.vocabulary, config.integer("vocab_size", 1, tableLimit));
-  HEDDLE_ASSIGN(model.width, config.integer("hidden_size", 1, widthLimit));
-  HEDDLE_ASSIGN(model.layers, config.integer("num_hidden_layers", 1, layerLimit));
+  HEDDLE_TRY(model.readFrame(config, {}, /*absentTied=*/true));
   HEDDLE_ASSIGN(model.heads, readGroupedHeads(config, model.width, {.keyHeads = 4, .size = 256}));
   HEDDLE_ASSIGN(model.inner, config.integer("intermediate_size", 1, 4 * widthLimit));
   HEDDLE_ASSIGN(model.epsilon, config.numberOr("rms_norm_eps", 0, 1, 1e-6));
   HEDDLE_ASSIGN(model.activation, readActivation(config, "hidden_activation", "gelu_pytorch_tanh"));
   HEDDLE_ASSIGN(const bool bias, config.booleanOr("attention_bias", false));
   model.attentionBias = bias ? Bias::Yes : Bias::No;
-  HEDDLE_ASSIGN(model.tied, config.booleanOr("tie_word_embeddings", true));
   HEDDLE_ASSIGN(model.scoreDivisor, config.numberOr("query_pre_attn_scalar", 1e-6, 1e9, 256));
   // Null switches a cap off; a missing key leaves it as it was published.
   const auto readCap = [&](const char *key, double absent) {
@@ -138,26 +122,12 @@ static Result<Gemma> readGemma(const Config &config, double scoreCap, double log
 }
 
 static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view modelType,
-                                 Gemma model, const ModelSource &source, ConfigKeys keys) {
-  // A model without a head has no prefix.
-  model.prefix = source.checkpoint.find("embed_tokens.weight") == nullptr ? "model" : "";
-  HEDDLE_ASSIGN(const Generation generation,
-                readContinuation(source.config, source.generation, model.vocabulary));
-  ModelBuilder builder(context, modelType);
-  builder.generation(generation);
-  model.decode(builder.scope(), builder.entry("decode"));
-  HEDDLE_ASSIGN(auto module, builder.build());
-  std::vector<std::string> unused;
-  if (model.tied) {
-    unused.emplace_back("lm_head.weight");
-  }
-  FamilyModel built{std::move(module), std::move(unused), std::move(keys)};
-  for (const Rotary *const rotary : {&model.global, &model.local}) {
-    if (!rotary->note.empty()) {
-      built.notes.push_back(fmt::format("{}: {}", source.config.where(), rotary->note));
-    }
-  }
-  return built;
+                                 const Gemma &gemma, const ModelSource &source, ConfigKeys keys) {
+  return buildDecoder(context, modelType, gemma, source, std::move(keys),
+                      [&](const Scope &model, const Tensor &embedded, Entry &entry) {
+                        return gemma.body(model, embedded, entry);
+                      },
+                      {&gemma.global, &gemma.local});
 }
 
 /// A model that sees the whole text at once is no decoder.

@@ -3,16 +3,10 @@
 /// GPT-2: Radford et al., "Language models are unsupervised multitask learners", the decoder of the
 /// Transformer with learned positions, norms before sub-layers and one at the end. Its matrices are
 /// stored [inputs, outputs].
-#include "frontend/Families/Family.h"
+#include "frontend/Families/DecoderLayers.h"
 
 #include "dialects/Transformer/Transformer.h"
-#include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Config/Config.h"
-#include "formats/Config/Generation.h"
-#include "frontend/Builder/ModelBuilder.h"
-#include "frontend/Families/DotProductAttention.h"
-
-#include <fmt/format.h>
 
 namespace heddle {
 
@@ -22,12 +16,7 @@ using transformer::Visibility;
 namespace {
 
 /// A model of the family: its sizes and its mathematics.
-struct Gpt2 {
-  /// What the names of all tensors but the output's begin with.
-  std::string prefix;
-  int64_t vocabulary = 0;
-  int64_t width = 0;
-  int64_t layers = 0;
+struct Gpt2 : DecoderFrame {
   int64_t heads = 0;
   int64_t inner = 0;
   int64_t positions = 0;
@@ -36,13 +25,11 @@ struct Gpt2 {
   /// Whether scores are divided by sqrt(d_k), and by the number of the layer, from 1 on.
   bool scaleScores = true;
   bool scaleByLayer = false;
-  /// The output uses the table of the embeddings.
-  bool tied = true;
 
   Tensor linear(const Scope &scope, std::string_view name, const Tensor &x, int64_t size) const;
   double scoreScale(int64_t layer) const;
   Tensor attention(const Scope &self, int64_t layer, const Tensor &x, Entry &entry) const;
-  void decode(const Scope &root, Entry entry) const;
+  Tensor body(const Scope &model, const Tensor &embedded, Entry &entry) const;
 };
 
 } // namespace
@@ -78,13 +65,10 @@ Tensor Gpt2::attention(const Scope &self, int64_t layer, const Tensor &x, Entry 
   return linear(self, "c_proj", context, width);
 }
 
-void Gpt2::decode(const Scope &root, Entry entry) const {
-  const Scope model = prefix.empty() ? root : root.scope(prefix);
-  const Parameter table = model.parameter("wte.weight", {vocabulary, width});
-  Tensor x = model.gather(table, entry.input("input_ids")) +
-             model.gather("wpe", model.positions(entry.segments()), positions, width);
+Tensor Gpt2::body(const Scope &model, const Tensor &embedded, Entry &entry) const {
+  Tensor x = embedded + model.gather("wpe", model.positions(entry.segments()), positions, width);
   for (int64_t index = 0; index < layers; ++index) {
-    const Scope layer = model.scope("h", index);
+    const Scope layer = model.scope(names.layer, index);
     x = residualSubLayer(layer, {"ln_1", true, epsilon}, x, [&](const Tensor &y) {
       return attention(layer.scope("attn"), index, y, entry);
     });
@@ -93,16 +77,20 @@ void Gpt2::decode(const Scope &root, Entry entry) const {
       return linear(mlp, "c_proj", linear(mlp, "c_fc", y, inner).activate(activation), width);
     });
   }
-  x = model.layerNorm("ln_f", x, epsilon);
-  const Parameter output = tied ? table : root.parameter("lm_head.weight", {vocabulary, width});
-  entry.output("logits", model.linear(x, output));
+  return model.layerNorm("ln_f", x, epsilon);
 }
 
 static Result<Gpt2> readGpt2(const Config &config) {
   Gpt2 gpt;
-  HEDDLE_ASSIGN(gpt.vocabulary, config.integer("vocab_size", 1, tableLimit));
-  HEDDLE_ASSIGN(gpt.width, config.integer("n_embd", 1, widthLimit));
-  HEDDLE_ASSIGN(gpt.layers, config.integer("n_layer", 1, layerLimit));
+  HEDDLE_TRY(gpt.readFrame(config,
+                           {.width = "n_embd",
+                            .layers = "n_layer",
+                            .prefix = "transformer",
+                            .embeddings = "wte",
+                            .layer = "h",
+                            // The mask.
+                            .buffers = {"attn.bias", "attn.masked_bias"}},
+                           /*absentTied=*/true));
   HEDDLE_ASSIGN(gpt.heads, config.integer("n_head", 1, widthLimit));
   HEDDLE_TRY(checkHeads(config, "n_head", gpt.heads, "n_embd", gpt.width));
   HEDDLE_ASSIGN(gpt.inner, config.integerOr("n_inner", 1, 4 * widthLimit, 4 * gpt.width));
@@ -111,23 +99,7 @@ static Result<Gpt2> readGpt2(const Config &config) {
   HEDDLE_ASSIGN(gpt.activation, readActivation(config, "activation_function", "gelu_new"));
   HEDDLE_ASSIGN(gpt.scaleScores, config.booleanOr("scale_attn_weights", true));
   HEDDLE_ASSIGN(gpt.scaleByLayer, config.booleanOr("scale_attn_by_inverse_layer_idx", false));
-  HEDDLE_ASSIGN(gpt.tied, config.booleanOr("tie_word_embeddings", true));
   return gpt;
-}
-
-/// Tensors that some folders have: the mask, once for each layer, and the tied output.
-static std::vector<std::string> unusedTensors(const Gpt2 &gpt) {
-  std::vector<std::string> unused;
-  const std::string start = gpt.prefix.empty() ? "" : gpt.prefix + ".";
-  for (int64_t index = 0; index < gpt.layers; ++index) {
-    for (const char *const name : {"bias", "masked_bias"}) {
-      unused.push_back(fmt::format("{}h.{}.attn.{}", start, index, name));
-    }
-  }
-  if (gpt.tied) {
-    unused.emplace_back("lm_head.weight");
-  }
-  return unused;
 }
 
 /// The upcast changes where rounding happens, and summaries belong to other heads.
@@ -141,16 +113,11 @@ static ConfigKeys configKeys() {
 }
 
 Result<FamilyModel> buildGpt2(mlir::MLIRContext &context, const ModelSource &source) {
-  HEDDLE_ASSIGN(Gpt2 gpt, readGpt2(source.config));
-  // A model without a head has no prefix, and neither have the first folders that were published.
-  gpt.prefix = source.checkpoint.find("wte.weight") == nullptr ? "transformer" : "";
-  HEDDLE_ASSIGN(const Generation generation,
-                readContinuation(source.config, source.generation, gpt.vocabulary));
-  ModelBuilder builder(context, "gpt2");
-  builder.generation(generation);
-  gpt.decode(builder.scope(), builder.entry("decode"));
-  HEDDLE_ASSIGN(auto module, builder.build());
-  return FamilyModel{std::move(module), unusedTensors(gpt), configKeys()};
+  HEDDLE_ASSIGN(const Gpt2 gpt, readGpt2(source.config));
+  return buildDecoder(context, "gpt2", gpt, source, configKeys(),
+                      [&](const Scope &model, const Tensor &embedded, Entry &entry) {
+                        return gpt.body(model, embedded, entry);
+                      });
 }
 
 } // namespace heddle

@@ -6,9 +6,7 @@
 #include "frontend/Families/DecoderLayers.h"
 
 #include "dialects/Transformer/Transformer.h"
-#include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Config/Config.h"
-#include "formats/Config/Generation.h"
 
 #include <fmt/format.h>
 
@@ -19,12 +17,7 @@ using transformer::Activation;
 namespace {
 
 /// A model of the family: its sizes and its mathematics.
-struct GptNeoX {
-  /// What the names of all tensors but the output's begin with.
-  std::string prefix;
-  int64_t vocabulary = 0;
-  int64_t width = 0;
-  int64_t layers = 0;
+struct GptNeoX : DecoderFrame {
   GroupedHeads heads;
   int64_t inner = 0;
   double epsilon = 0;
@@ -32,14 +25,13 @@ struct GptNeoX {
   Bias attentionBias = Bias::Yes;
   /// Both sub-layers read the same rows, instead of one after the other.
   bool isParallel = true;
-  bool tied = false;
   Rotary rotary;
 
   Tensor project(const Scope &all, const Tensor &x, std::string_view name, int64_t part) const;
   Tensor attention(const Scope &self, const Tensor &x, const Rotation &rotation,
                    Entry &entry) const;
   Tensor feedForward(const Scope &mlp, const Tensor &x) const;
-  void decode(const Scope &root, Entry entry) const;
+  Tensor body(const Scope &model, const Tensor &embedded, Entry &entry) const;
 };
 
 } // namespace
@@ -77,13 +69,11 @@ Tensor GptNeoX::feedForward(const Scope &mlp, const Tensor &x) const {
                     width);
 }
 
-void GptNeoX::decode(const Scope &root, Entry entry) const {
-  const Scope model = prefix.empty() ? root : root.scope(prefix);
-  const Parameter table = model.parameter("embed_in.weight", {vocabulary, width});
+Tensor GptNeoX::body(const Scope &model, const Tensor &embedded, Entry &entry) const {
   const Rotation rotation(model.scope("rotary_emb"), rotary, entry.segments());
-  Tensor x = model.gather(table, entry.input("input_ids"));
+  Tensor x = embedded;
   for (int64_t index = 0; index < layers; ++index) {
-    const Scope layer = model.scope("layers", index);
+    const Scope layer = model.scope(names.layer, index);
     const Tensor attended =
         attention(layer.scope("attention"), layer.layerNorm("input_layernorm", x, epsilon),
                   rotation, entry) +
@@ -93,16 +83,19 @@ void GptNeoX::decode(const Scope &root, Entry entry) const {
         layer.layerNorm("post_attention_layernorm", isParallel ? x : attended, epsilon);
     x = feedForward(layer.scope("mlp"), y) + attended;
   }
-  x = model.layerNorm("final_layer_norm", x, epsilon);
-  const Parameter output = tied ? table : root.parameter("embed_out.weight", {vocabulary, width});
-  entry.output("logits", model.linear(x, output));
+  return model.layerNorm("final_layer_norm", x, epsilon);
 }
 
 static Result<GptNeoX> readGptNeoX(const Config &config) {
   GptNeoX model;
-  HEDDLE_ASSIGN(model.vocabulary, config.integer("vocab_size", 1, tableLimit));
-  HEDDLE_ASSIGN(model.width, config.integer("hidden_size", 1, widthLimit));
-  HEDDLE_ASSIGN(model.layers, config.integer("num_hidden_layers", 1, layerLimit));
+  HEDDLE_TRY(model.readFrame(
+      config,
+      {.prefix = "gpt_neox",
+       .embeddings = "embed_in",
+       .output = "embed_out",
+       // Masks and frequencies.
+       .buffers = {"attention.bias", "attention.masked_bias", "attention.rotary_emb.inv_freq"}},
+      /*absentTied=*/false));
   HEDDLE_ASSIGN(model.heads, readGroupedHeads(config, model.width));
   if (model.heads.keyHeads != model.heads.heads || model.heads.queryWidth() != model.width) {
     return HEDDLE_ERROR(Unsupported,
@@ -116,7 +109,6 @@ static Result<GptNeoX> readGptNeoX(const Config &config) {
   HEDDLE_ASSIGN(const bool bias, config.booleanOr("attention_bias", true));
   model.attentionBias = bias ? Bias::Yes : Bias::No;
   HEDDLE_ASSIGN(model.isParallel, config.booleanOr("use_parallel_residual", true));
-  HEDDLE_ASSIGN(model.tied, config.booleanOr("tie_word_embeddings", false));
   HEDDLE_ASSIGN(
       model.rotary,
       readRotary(config, model.heads.size,
@@ -124,40 +116,17 @@ static Result<GptNeoX> readGptNeoX(const Config &config) {
   return model;
 }
 
-/// Tensors that some folders have: masks and frequencies, once for each layer, and the tied output.
-static std::vector<std::string> unusedTensors(const GptNeoX &model) {
-  std::vector<std::string> unused;
-  const std::string start = model.prefix.empty() ? "" : model.prefix + ".";
-  for (int64_t index = 0; index < model.layers; ++index) {
-    for (const char *const name : {"bias", "masked_bias", "rotary_emb.inv_freq"}) {
-      unused.push_back(fmt::format("{}layers.{}.attention.{}", start, index, name));
-    }
-  }
-  if (model.tied) {
-    unused.emplace_back("embed_out.weight");
-  }
-  return unused;
-}
-
 Result<FamilyModel> buildGptNeoX(mlir::MLIRContext &context, const ModelSource &source) {
-  HEDDLE_ASSIGN(GptNeoX model, readGptNeoX(source.config));
-  // A model without a head has no prefix.
-  model.prefix = source.checkpoint.find("embed_in.weight") == nullptr ? "gpt_neox" : "";
-  HEDDLE_ASSIGN(const Generation generation,
-                readContinuation(source.config, source.generation, model.vocabulary));
-  ModelBuilder builder(context, "gpt_neox");
-  builder.generation(generation);
-  model.decode(builder.scope(), builder.entry("decode"));
-  HEDDLE_ASSIGN(auto module, builder.build());
-  const ConfigKeys keys = {{},
-                           {"GPTNeoX", {"ForCausalLM", "Model"}, {}},
-                           {"max_position_embeddings"},
-                           {{"is_encoder_decoder", {"false"}}}};
-  FamilyModel built{std::move(module), unusedTensors(model), keys};
-  if (!model.rotary.note.empty()) {
-    built.notes.push_back(fmt::format("{}: {}", source.config.where(), model.rotary.note));
-  }
-  return built;
+  HEDDLE_ASSIGN(const GptNeoX gpt, readGptNeoX(source.config));
+  ConfigKeys keys = {{},
+                     {"GPTNeoX", {"ForCausalLM", "Model"}, {}},
+                     {"max_position_embeddings"},
+                     {{"is_encoder_decoder", {"false"}}}};
+  return buildDecoder(context, "gpt_neox", gpt, source, std::move(keys),
+                      [&](const Scope &model, const Tensor &embedded, Entry &entry) {
+                        return gpt.body(model, embedded, entry);
+                      },
+                      {&gpt.rotary});
 }
 
 } // namespace heddle

@@ -6,11 +6,7 @@
 #include "frontend/Families/Llama.h"
 
 #include "dialects/Transformer/Transformer.h"
-#include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Config/Config.h"
-#include "formats/Config/Generation.h"
-
-#include <fmt/format.h>
 
 namespace heddle {
 
@@ -59,45 +55,27 @@ Tensor Llama::layer(const Scope &scope, int64_t index, const Tensor &x, const Ro
   return made + attended;
 }
 
-void Llama::decode(const Scope &root, Entry entry) const {
-  const Scope model = prefix.empty() ? root : root.scope(prefix);
-  const Parameter table = model.parameter("embed_tokens.weight", {vocabulary, width});
+Tensor Llama::body(const Scope &model, const Tensor &embedded, Entry &entry) const {
   const Rotation rotation(model.scope("rotary_emb"), rotary, entry.segments());
-  Tensor x = model.gather(table, entry.input("input_ids"));
+  Tensor x = embedded;
   for (int64_t index = 0; index < layers; ++index) {
-    x = layer(model.scope("layers", index), index, x, rotation, entry);
+    x = layer(model.scope(names.layer, index), index, x, rotation, entry);
   }
-  x = model.rmsNorm("norm", x, epsilon);
-  const Parameter output = tied ? table : root.parameter("lm_head.weight", {vocabulary, width});
-  entry.output("logits", model.linear(x, output));
+  return model.rmsNorm("norm", x, epsilon);
 }
 
 Result<Llama> readLlama(const Config &config, const AbsentLlama &absent) {
   Llama model;
-  HEDDLE_ASSIGN(model.vocabulary, config.integer("vocab_size", 1, tableLimit));
-  HEDDLE_ASSIGN(model.width, config.integer("hidden_size", 1, widthLimit));
-  HEDDLE_ASSIGN(model.layers, config.integer("num_hidden_layers", 1, layerLimit));
+  // Frequencies, which first folders have.
+  HEDDLE_TRY(model.readFrame(config, {.buffers = {"self_attn.rotary_emb.inv_freq"}},
+                             /*absentTied=*/false));
   HEDDLE_ASSIGN(model.heads, readGroupedHeads(config, model.width, absent.heads));
   HEDDLE_ASSIGN(model.inner, config.integer("intermediate_size", 1, 4 * widthLimit));
   HEDDLE_ASSIGN(model.epsilon, config.numberOr("rms_norm_eps", 0, 1, absent.epsilon));
   HEDDLE_ASSIGN(model.activation, readActivation(config, "hidden_act", "silu"));
   HEDDLE_ASSIGN(model.rotary, readRotary(config, model.heads.size, absent.rotary));
-  HEDDLE_ASSIGN(model.tied, config.booleanOr("tie_word_embeddings", false));
   model.windows.assign(static_cast<size_t>(model.layers), 0);
   return model;
-}
-
-/// Tensors that some folders have: frequencies, once for each layer, and the tied output.
-static std::vector<std::string> unusedTensors(const Llama &model) {
-  std::vector<std::string> unused;
-  const std::string start = model.prefix.empty() ? "" : model.prefix + ".";
-  for (int64_t index = 0; index < model.layers; ++index) {
-    unused.push_back(fmt::format("{}layers.{}.self_attn.rotary_emb.inv_freq", start, index));
-  }
-  if (model.tied) {
-    unused.emplace_back("lm_head.weight");
-  }
-  return unused;
 }
 
 ConfigKeys llamaKeys(std::string_view family, std::vector<std::string_view> neutral,
@@ -109,20 +87,13 @@ ConfigKeys llamaKeys(std::string_view family, std::vector<std::string_view> neut
 }
 
 Result<FamilyModel> buildLlamaModel(mlir::MLIRContext &context, std::string_view modelType,
-                                    Llama model, const ModelSource &source, ConfigKeys keys) {
-  // A model without a head has no prefix.
-  model.prefix = source.checkpoint.find("embed_tokens.weight") == nullptr ? "model" : "";
-  HEDDLE_ASSIGN(const Generation generation,
-                readContinuation(source.config, source.generation, model.vocabulary));
-  ModelBuilder builder(context, modelType);
-  builder.generation(generation);
-  model.decode(builder.scope(), builder.entry("decode"));
-  HEDDLE_ASSIGN(auto module, builder.build());
-  FamilyModel built{std::move(module), unusedTensors(model), std::move(keys)};
-  if (!model.rotary.note.empty()) {
-    built.notes.push_back(fmt::format("{}: {}", source.config.where(), model.rotary.note));
-  }
-  return built;
+                                    const Llama &llama, const ModelSource &source,
+                                    ConfigKeys keys) {
+  return buildDecoder(context, modelType, llama, source, std::move(keys),
+                      [&](const Scope &model, const Tensor &embedded, Entry &entry) {
+                        return llama.body(model, embedded, entry);
+                      },
+                      {&llama.rotary});
 }
 
 // --- Families --------------------------------------------------------------------------------

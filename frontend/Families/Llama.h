@@ -11,17 +11,11 @@
 #include "frontend/Families/Rotary.h"
 
 #include <functional>
-#include <string>
 
 namespace heddle {
 
 /// A model of the kind: its sizes, the options that families have, and its mathematics.
-struct Llama {
-  /// What the names of all tensors but the output's begin with.
-  std::string prefix;
-  int64_t vocabulary = 0;
-  int64_t width = 0;
-  int64_t layers = 0;
+struct Llama : DecoderFrame {
   GroupedHeads heads;
   int64_t inner = 0;
   double epsilon = 0;
@@ -35,8 +29,6 @@ struct Llama {
   Bias feedForwardBias = Bias::No;
   /// Heads of queries and keys have RMS norms.
   bool normalizesHeads = false;
-  /// The output uses the table of the embeddings.
-  bool tied = false;
   /// Projections that are spelt otherwise, and feed-forward layers that are others; none: those of
   /// LLaMA.
   std::function<Projections(const Scope &self, const Tensor &x)> project;
@@ -49,7 +41,7 @@ struct Llama {
   Tensor gated(const Scope &mlp, const Tensor &x) const;
   Tensor layer(const Scope &scope, int64_t index, const Tensor &x, const Rotation &rotation,
                Entry &entry) const;
-  void decode(const Scope &root, Entry entry) const;
+  Tensor body(const Scope &model, const Tensor &embedded, Entry &entry) const;
 };
 
 /// What families of the kind have where config.json does not say it.
@@ -64,7 +56,7 @@ Result<Llama> readLlama(const Config &config, const AbsentLlama &absent = {});
 
 /// Writes the model; `keys` are the family's.
 Result<FamilyModel> buildLlamaModel(mlir::MLIRContext &context, std::string_view modelType,
-                                    Llama model, const ModelSource &source, ConfigKeys keys);
+                                    const Llama &llama, const ModelSource &source, ConfigKeys keys);
 
 /// The keys of all such families: those of `family`, and `neutral` and `fixed` ones of its own.
 ConfigKeys llamaKeys(std::string_view family, std::vector<std::string_view> neutral = {},

@@ -41,8 +41,10 @@ namespace fs = std::filesystem;
 static constexpr llvm::StringLiteral maxLengthAttribute = "transformer.max_length";
 static constexpr llvm::StringLiteral lowerCaseAttribute = "transformer.lower_case";
 static constexpr llvm::StringLiteral tokenizerAttribute = "transformer.tokenizer";
-/// How conversations become prompts.
+/// How conversations become prompts, and which languages texts may have.
 static constexpr llvm::StringLiteral chatAttribute = "transformer.chat";
+static constexpr llvm::StringLiteral languagesAttribute = "transformer.languages";
+static constexpr llvm::StringLiteral generationAttribute = "transformer.generation";
 
 static std::string inFolder(const std::string &folder, std::string_view name) {
   return (fs::path(folder) / name).string();
@@ -104,7 +106,7 @@ static void describeTexts(ModuleOp module, const SentenceTransformers &sentence,
 
 /// Copies the folder's chat templates into the program of a model that generates.
 static Status describeChat(ModuleOp module, const std::string &folder, SourceHash &hash) {
-  if (!module->hasAttr("transformer.generation")) {
+  if (!module->hasAttr(generationAttribute)) {
     return {};
   }
   HEDDLE_ASSIGN(const std::optional<ChatSettings> settings, readChatSettings(folder));
@@ -128,6 +130,37 @@ static Status describeChat(ModuleOp module, const std::string &folder, SourceHas
                   builder.getDictionaryAttr({builder.getNamedAttr("templates", templates),
                                              builder.getNamedAttr("tokens", tokens)}));
   return {};
+}
+
+/// Copies the languages of the tokenizer into the program of a model with sources. What starts its
+/// targets, or is forced to be their first token, may be the token of one.
+static void describeLanguages(ModuleOp module, const std::optional<Languages> &found) {
+  auto generation = module->getAttrOfType<DictionaryAttr>(generationAttribute);
+  if (!found || !generation || module.lookupSymbol("encode") == nullptr) {
+    return;
+  }
+  std::vector<Attribute> names;
+  std::vector<int32_t> tokens;
+  std::string target = found->target;
+  Builder builder(module.getContext());
+  const ArrayRef<int32_t> start = generation.getAs<DenseI32ArrayAttr>("start").asArrayRef();
+  const int64_t first = found->startsTarget && start.size() == 1
+                            ? start.front()
+                            : generation.getAs<IntegerAttr>("forced_first").getInt();
+  for (const auto &[name, token] : found->tokens) {
+    names.push_back(builder.getStringAttr(name));
+    tokens.push_back(token);
+    target = token == first ? name : target;
+  }
+  module->setAttr(
+      languagesAttribute,
+      builder.getDictionaryAttr(
+          {builder.getNamedAttr("names", builder.getArrayAttr(names)),
+           builder.getNamedAttr("tokens", builder.getDenseI32ArrayAttr(tokens)),
+           builder.getNamedAttr("ends_source", builder.getBoolAttr(found->endsSource)),
+           builder.getNamedAttr("starts_target", builder.getBoolAttr(found->startsTarget)),
+           builder.getNamedAttr("source", builder.getStringAttr(found->source)),
+           builder.getNamedAttr("target", builder.getStringAttr(target))}));
 }
 
 /// Reads the settings for texts from a program.
@@ -240,9 +273,13 @@ static Status hashFolder(SourceHash &hash, const std::string &folder,
   HEDDLE_TRY(
       addIfThere(hash, "generation_config.json", inFolder(folder, "generation_config.json")));
   if (sentence) {
-    hash.addText("sentence",
-                 fmt::format("{} {} {}", static_cast<int>(sentence->pooling), sentence->normalize,
-                             sentence->maxSequenceLength.value_or(0)));
+    hash.addText("sentence", fmt::format("{} {}", static_cast<int>(sentence->pooling),
+                                         sentence->maxSequenceLength.value_or(0)));
+    for (const SentenceModule &module : sentence->modules) {
+      hash.addText("module",
+                   fmt::format("{} {} {} {} {}", static_cast<int>(module.kind), module.inputs,
+                               module.outputs, module.hasBias, module.activation));
+    }
   }
   return {};
 }
@@ -265,12 +302,14 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   HEDDLE_ASSIGN(const std::optional<Config> generation,
                 readGenerationFile(inFolder(folder, "generation_config.json")));
   HEDDLE_ASSIGN(Checkpoint stored, Checkpoint::open(folder));
-  HEDDLE_ASSIGN(Checkpoint checkpoint, withQuantization(std::move(stored), config));
+  HEDDLE_ASSIGN(Checkpoint encoder, withQuantization(std::move(stored), config));
+  const SentenceTransformers texts = sentence.value_or(SentenceTransformers());
+  HEDDLE_ASSIGN(Checkpoint checkpoint, withModules(std::move(encoder), texts));
 
   ImportedModel model;
   HEDDLE_TRY(
       buildProgram(context, {config, checkpoint, sentence, generation}, ConfigOrigin::File, model));
-  if ((*model.module)->hasAttr("transformer.generation")) {
+  if ((*model.module)->hasAttr(generationAttribute)) {
     const bool continues = model.module->lookupSymbol("encode") == nullptr;
     const std::vector<std::string> notes = generationNotes(config, generation, continues);
     model.notes.insert(model.notes.end(), notes.begin(), notes.end());
@@ -279,8 +318,9 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
     model.notes.push_back("no modules.json: \"embed\" is the mean of the rows, not normalized");
   }
   HEDDLE_ASSIGN(FolderTokenizers tokenizers, findTokenizers(folder));
-  const SentenceTransformers texts = sentence.value_or(SentenceTransformers());
+  model.warnings.insert(model.warnings.end(), texts.warnings.begin(), texts.warnings.end());
   describeTexts(*model.module, texts, tokenizers);
+  describeLanguages(*model.module, tokenizers.languages);
   HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), texts));
   SourceHash hash;
   HEDDLE_TRY(hashFolder(hash, folder, sentence));

@@ -4,7 +4,6 @@
 #include "frontend/Import/ModelFiles.h"
 
 #include "base/MappedFile.h"
-#include "formats/Config/SentenceTransformers.h"
 #include "formats/Quantized/OpenQuantized.h"
 #include "frontend/Families/Family.h"
 #include "frontend/Import/ForeignFormat.h"
@@ -42,6 +41,19 @@ Result<GgufModelFile> openGgufModel(const std::string &path) {
   HEDDLE_ASSIGN(GgufModel description, readGgufModel(*stored.gguf()));
   HEDDLE_ASSIGN(Checkpoint checkpoint, std::move(stored).withViews(description.tensors));
   return GgufModelFile{std::move(checkpoint), std::move(description)};
+}
+
+Result<Checkpoint> withModules(Checkpoint encoder, const SentenceTransformers &sentence) {
+  for (const SentenceModule &module : sentence.modules) {
+    if (!module.hasWeights()) {
+      continue;
+    }
+    HEDDLE_TRY(checkNoPointers(module.folder));
+    HEDDLE_TRY(checkWeights(module.folder));
+    HEDDLE_ASSIGN(Checkpoint part, Checkpoint::open(module.folder));
+    HEDDLE_ASSIGN(encoder, std::move(encoder).withPart(module.name, std::move(part)));
+  }
+  return encoder;
 }
 
 Result<FolderTokenizers> readWordLists(const CTranslate2Model &model) {
@@ -85,8 +97,9 @@ static bool hasWeights(const fs::path &folder) {
   return false;
 }
 
-/// Adds whatever `files` still lacks from a model's folder.
-static Status addFolder(ProgramFiles &files, const std::string &path) {
+/// Adds whatever `files` still lacks from a model's folder; `sentence` says what follows the model.
+static Status addFolder(ProgramFiles &files, const std::string &path,
+                        const std::optional<SentenceTransformers> &sentence) {
   if (!files.checkpoint && isCTranslate2Folder(path)) {
     HEDDLE_ASSIGN(CTranslate2Folder folder, openCTranslate2Folder(path));
     if (!files.tokenizers.source) {
@@ -96,7 +109,9 @@ static Status addFolder(ProgramFiles &files, const std::string &path) {
     return {};
   }
   if (!files.checkpoint && hasWeights(path)) {
-    HEDDLE_ASSIGN(files.checkpoint, openFolderWeights(path));
+    HEDDLE_ASSIGN(Checkpoint encoder, openFolderWeights(path));
+    HEDDLE_ASSIGN(files.checkpoint,
+                  withModules(std::move(encoder), sentence.value_or(SentenceTransformers())));
   }
   if (!files.tokenizers.source) {
     HEDDLE_ASSIGN(files.tokenizers, findTokenizers(path));
@@ -110,7 +125,7 @@ static Status addModel(ProgramFiles &files, const std::string &path) {
   const std::string folder = sentence ? sentence->encoderFolder : path;
   HEDDLE_TRY(checkNoPointers(folder));
   HEDDLE_TRY(checkWeights(folder));
-  HEDDLE_TRY(addFolder(files, folder));
+  HEDDLE_TRY(addFolder(files, folder, sentence));
   if (!files.checkpoint) {
     return HEDDLE_ERROR(NotFound, fmt::format("{}: no weights in it, expected model.safetensors, "
                                               "model.safetensors.index.json or model.bin",
@@ -161,8 +176,11 @@ Result<ProgramFiles> findProgramFiles(const std::string &program, const std::str
   if (!given.empty() || isThere(weights)) {
     HEDDLE_TRY(addFile(files, file));
   }
-  const fs::path folder = fs::path(program).parent_path();
-  HEDDLE_TRY(addFolder(files, folder.empty() ? "." : folder.string()));
+  const fs::path parent = fs::path(program).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  // A program may lie beside modules that are not understood, and not need them.
+  const Result<std::optional<SentenceTransformers>> sentence = readSentenceTransformers(folder);
+  HEDDLE_TRY(addFolder(files, folder, sentence.ok() ? *sentence : std::nullopt));
   if (needsWeights && !files.checkpoint) {
     return HEDDLE_ERROR(
         NotFound, fmt::format("{}: has no weights, expected \"{}\" or a model's weights "

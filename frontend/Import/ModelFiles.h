@@ -7,6 +7,7 @@
 
 #include "formats/CTranslate2/CTranslate2.h"
 #include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Config/SentenceTransformers.h"
 #include "formats/Gguf/GgufModel.h"
 #include "formats/Tokenizer/TokenizerFile.h"
 #include "heddle/Status.h"
@@ -46,6 +47,9 @@ struct GgufModelFile {
 
 /// Opens a GGUF file of a supported architecture.
 Result<GgufModelFile> openGgufModel(const std::string &path);
+
+/// The weights of an encoder with those of the modules that follow it.
+Result<Checkpoint> withModules(Checkpoint encoder, const SentenceTransformers &sentence);
 
 /// The files beside a program in text.
 struct ProgramFiles {

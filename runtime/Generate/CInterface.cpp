@@ -73,6 +73,9 @@ static Result<GenerationOptions> readOptions(const heddle_generation_options &op
   result.tokenScores = options.token_scores != 0;
   result.topScores = options.top_scores;
   result.events = options.events != 0;
+  const auto textOrEmpty = [](const char *text) { return text == nullptr ? "" : text; };
+  result.sourceLanguage = textOrEmpty(options.source_language);
+  result.targetLanguage = textOrEmpty(options.target_language);
   HEDDLE_TRY(checkArray("stop", options.stop, "stop_count", options.stop_count));
   for (int64_t i = 0; i < options.stop_count; ++i) {
     if (options.stop[i] == nullptr) {

@@ -159,7 +159,8 @@ Result<Generator> Generator::create(const Model &model, const GeneratorOptions &
                                       "decoder",
                                       model.path()));
     }
-    HEDDLE_ASSIGN(const GenerationDefaults defaults, defaultsOf(*table));
+    HEDDLE_ASSIGN(GenerationDefaults defaults, defaultsOf(*table));
+    defaults.languages = model.languages();
     HEDDLE_ASSIGN(std::unique_ptr<PagedDecoder> decoder,
                   PagedDecoder::create(model, options.session));
     GenerationLimits limits = limitsOf(*decoder, defaults);
@@ -179,17 +180,28 @@ Generator &Generator::operator=(Generator &&other) noexcept = default;
 Generator::~Generator() = default;
 
 Result<int64_t> Generator::add(GenerationRequest request) {
-  return withoutExceptions([&] { return state->search.add(std::move(request)); });
+  return withoutExceptions([&]() -> Result<int64_t> {
+    HEDDLE_TRY(setSourceLanguage(state->defaults.languages, request.options.sourceLanguage,
+                                 request.source));
+    return state->search.add(std::move(request));
+  });
 }
 
 Status Generator::check(const GenerationRequest &request) const {
-  return withoutExceptions([&] {
+  return withoutExceptions([&]() -> Status {
+    std::vector<int32_t> source = request.source;
+    HEDDLE_TRY(
+        setSourceLanguage(state->defaults.languages, request.options.sourceLanguage, source));
     return makeSettings(request, state->defaults, state->withConstraints(state->limits)).status();
   });
 }
 
 Status Generator::check(const ScoringRequest &request) const {
-  return withoutExceptions([&] { return checkScoring(request, state->defaults, state->limits); });
+  return withoutExceptions([&]() -> Status {
+    std::vector<int32_t> source = request.source;
+    HEDDLE_TRY(setSourceLanguage(state->defaults.languages, request.sourceLanguage, source));
+    return checkScoring(request, state->defaults, state->limits);
+  });
 }
 
 Result<std::vector<GenerationResult>> Generator::step() {
@@ -213,9 +225,14 @@ int64_t Generator::sharedTokens() const { return state->search.sharedTokens(); }
 CacheUse Generator::cacheUse() const { return state->decoder->cacheUse(); }
 
 Result<std::vector<std::vector<float>>> Generator::score(std::span<const ScoringRequest> requests) {
-  return withoutExceptions([&] {
+  return withoutExceptions([&]() -> Result<std::vector<std::vector<float>>> {
+    std::vector<ScoringRequest> placed(requests.begin(), requests.end());
+    for (ScoringRequest &request : placed) {
+      HEDDLE_TRY(
+          setSourceLanguage(state->defaults.languages, request.sourceLanguage, request.source));
+    }
     return scoreTargets(*state->decoder, state->defaults, state->limits, state->batchTokens,
-                        requests);
+                        placed);
   });
 }
 

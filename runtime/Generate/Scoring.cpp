@@ -96,6 +96,16 @@ Status Pass::run(std::span<Target> targets) {
 static Result<Target> makeTarget(const ScoringRequest &request, const GenerationDefaults &defaults,
                                  const GenerationLimits &limits) {
   Target target{request.source, defaults.start};
+  HEDDLE_ASSIGN(const int32_t language, targetLanguage(defaults.languages, request.targetLanguage));
+  if (language >= 0 && defaults.languages->startsTarget) {
+    target.tokens = {language};
+  } else if (language >= 0) {
+    // Given, and so not scored, unless the request has it.
+    const std::vector<int32_t> &next = request.prefix.empty() ? request.target : request.prefix;
+    if (next.empty() || !isLanguage(defaults.languages, next.front())) {
+      target.tokens.push_back(language);
+    }
+  }
   target.tokens.insert(target.tokens.end(), request.prefix.begin(), request.prefix.end());
   target.starts = target.tokens.size();
   if (target.starts == 0) {

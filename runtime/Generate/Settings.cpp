@@ -112,6 +112,37 @@ static Settings settingsOf(const GenerationRequest &request, const GenerationDef
   return settings;
 }
 
+/// Begins targets with the token of their language: as their start, as the forced first token of
+/// the answer, or before the prefix, which goes on after it.
+static Status setTargetLanguage(const GenerationRequest &request,
+                                const GenerationDefaults &defaults, Settings &settings) {
+  const GenerationOptions &options = request.options;
+  HEDDLE_ASSIGN(const int32_t token, targetLanguage(defaults.languages, options.targetLanguage));
+  if (token < 0) {
+    return {};
+  }
+  if (defaults.languages->startsTarget) {
+    settings.start = {token};
+    return {};
+  }
+  if (options.forcedFirst) {
+    return options.targetLanguage.empty()
+               ? Status()
+               : HEDDLE_ERROR(InvalidArgument,
+                              "target language and forced first token are both given, expected one "
+                              "of them");
+  }
+  if (settings.prefix.empty()) {
+    settings.forcedFirst = token;
+    return {};
+  }
+  settings.forcedFirst = -1;
+  if (!isLanguage(defaults.languages, settings.prefix.front())) {
+    settings.prefix.insert(settings.prefix.begin(), token);
+  }
+  return {};
+}
+
 static Status checkCounts(const Settings &settings) {
   if (settings.beam < 1 || settings.beam > mostBeams) {
     return HEDDLE_ERROR(InvalidArgument,
@@ -450,6 +481,7 @@ static Status setConstraint(const GenerationRequest &request, const GenerationLi
 Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,
                               const GenerationLimits &limits) {
   Settings settings = settingsOf(request, defaults);
+  HEDDLE_TRY(setTargetLanguage(request, defaults, settings));
   HEDDLE_TRY(checkCounts(settings));
   HEDDLE_TRY(checkNumbers(settings));
   HEDDLE_TRY(checkStop(settings, limits));

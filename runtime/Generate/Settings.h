@@ -6,6 +6,7 @@
 
 #include "heddle/Generation.h"
 #include "runtime/Constraint/Constraints.h"
+#include "runtime/Generate/Languages.h"
 #include "runtime/Generate/SearchRules.h"
 
 #include <cstdint>
@@ -37,6 +38,7 @@ struct GenerationDefaults {
   int32_t topK = 0;
   float topP = 1;
   float minP = 0;
+  ModelLanguages languages = {};
 };
 
 /// Limits for all requests; 0 for no limit.

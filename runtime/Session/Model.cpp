@@ -183,6 +183,22 @@ static ParameterInfo describeParameter(const manifest::Parameter &parameter) {
   return info;
 }
 
+static LanguagesInfo languagesOf(const manifest::Languages &table) {
+  LanguagesInfo info;
+  for (const flatbuffers::String *const name : *table.names()) {
+    info.names.push_back(name->str());
+  }
+  info.tokens.assign(table.tokens()->begin(), table.tokens()->end());
+  info.endsSource = table.ends_source();
+  info.startsTarget = table.starts_target();
+  const auto nameOf = [&](int32_t number) {
+    return number < 0 ? std::string() : info.names[static_cast<size_t>(number)];
+  };
+  info.source = nameOf(table.source());
+  info.target = nameOf(table.target());
+  return info;
+}
+
 double EntryInfo::flops(std::span<const int32_t> lengths) const {
   double total = 0;
   for (const int32_t length : lengths) {
@@ -242,9 +258,10 @@ Result<Model> Model::load(const std::string &path, const ModelOptions &options) 
                                    static_cast<int64_t>(kept.tensors()),
                                    static_cast<int64_t>(kept.bytes())});
     }
+    if (const manifest::Languages *const table = model.languages()) {
+      state->languages = languagesOf(*table);
+    }
     if (const manifest::Classification *const table = model.classification()) {
-      static_assert(int(Problem::MultiLabel) == int(manifest::Problem::MultiLabel) &&
-                    manifest::Problem::MAX == manifest::Problem::MultiLabel);
       ClassifierInfo &classifier = state->classifier.emplace();
       classifier.problem = static_cast<Problem>(table->problem());
       for (const flatbuffers::String *const label : *table->labels()) {
@@ -288,6 +305,7 @@ std::string_view Model::precision() const {
 std::string_view Model::cachePrecision() const { return state->cachePrecision; }
 
 const std::vector<KeptLayersInfo> &Model::keptLayers() const { return state->keptLayers; }
+const std::optional<LanguagesInfo> &Model::languages() const { return state->languages; }
 const std::optional<ClassifierInfo> &Model::classifier() const { return state->classifier; }
 
 std::string_view Model::modelType() const {

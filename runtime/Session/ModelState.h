@@ -33,6 +33,7 @@ struct Model::State {
   std::vector<std::string> targets;
   std::vector<std::string> reportSummary;
   std::vector<KeptLayersInfo> keptLayers;
+  std::optional<LanguagesInfo> languages;
   std::optional<ClassifierInfo> classifier;
 };
 

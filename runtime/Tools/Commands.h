@@ -187,6 +187,9 @@ struct ScoreOptions : SubcommandOptions, AnswerOptions, SourceOptions, Execution
   /// a long one to the next; 0: half of the positions.
   std::string input;
   int64_t stride = 0;
+  /// As in GenerationOptions.
+  std::string sourceLanguage;
+  std::string targetLanguage;
 };
 void declare(OptionList &list, ScoreOptions &options);
 Status execute(const ScoreOptions &options);

@@ -91,6 +91,12 @@ TEST(Classifier, OfXlmRoberta) {
   expectScores("xlm-roberta-labels", {"no", "yes"}, Problem::SingleLabel);
 }
 
+TEST(Classifier, OfModernBert) {
+  expectScores("modernbert-labels", {"LABEL_0", "LABEL_1", "LABEL_2", "LABEL_3"},
+               Problem::SingleLabel);
+  expectScores("modernbert-tags", {"O", "X", "Y"}, Problem::SingleLabel);
+}
+
 /// The texts of the oracle, best first, with their scores.
 std::vector<std::pair<float, std::string>> expectedOrder(std::string &query) {
   std::vector<std::pair<float, std::string>> order;

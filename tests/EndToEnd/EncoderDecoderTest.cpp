@@ -166,6 +166,8 @@ TEST(EncoderDecoder, AgreesWithRecurrentModels) {
 }
 TEST(EncoderDecoder, AgreesWithMarianTiny) { expectOracle("marian-tiny", {"logits"}, 1e-4f); }
 TEST(EncoderDecoder, AgreesWithBartTiny) { expectOracle("bart-tiny", {"logits"}, 1e-4f); }
+TEST(EncoderDecoder, AgreesWithM2M100Tiny) { expectOracle("m2m100-tiny", {"logits"}, 1e-4f); }
+TEST(EncoderDecoder, AgreesWithPegasusTiny) { expectOracle("pegasus-tiny", {"logits"}, 1e-4f); }
 TEST(EncoderDecoder, AgreesWithT5Tiny) { expectOracle("t5-tiny", {"logits"}, 1e-4f); }
 
 TEST(EncoderDecoder, EveryPassMayBeLeftOutOfTransformerPost) {

@@ -41,10 +41,8 @@ std::vector<int32_t> readIds(const Checkpoint &checkpoint, const std::string &na
   return values;
 }
 
-Expected readExpected(const std::string &name) {
-  auto opened = Checkpoint::open(oracles + name + "/expected.safetensors");
-  EXPECT_TRUE(opened.ok()) << opened.status().message();
-  const Checkpoint &checkpoint = *opened;
+/// The sentences of an oracle, without outputs.
+Expected readSentences(const Checkpoint &checkpoint) {
   auto shape = checkpoint.find("input_ids")->shape;
   size_t sentences = shape[0], longest = shape[1];
   auto ids = readIds(checkpoint, "input_ids", sentences * longest);
@@ -60,8 +58,17 @@ Expected readExpected(const std::string &name) {
     }
     expected.batch.append(sentence);
   }
+  return expected;
+}
+
+Expected readExpected(const std::string &name) {
+  auto opened = Checkpoint::open(oracles + name + "/expected.safetensors");
+  EXPECT_TRUE(opened.ok()) << opened.status().message();
+  const Checkpoint &checkpoint = *opened;
+  Expected expected = readSentences(checkpoint);
+  auto shape = checkpoint.find("input_ids")->shape;
   std::vector<float> padded = readValues(checkpoint, "last_hidden_state");
-  size_t width = padded.size() / (sentences * longest);
+  size_t width = padded.size() / size_t(shape[0] * shape[1]);
   for (size_t row : expected.rows) {
     auto first = padded.begin() + row * width;
     auto &values = expected.outputs["last_hidden_state"];
@@ -90,6 +97,52 @@ TEST(Encoder, AgreesWithDistilbertTiny) { expectOracle("distilbert-tiny"); }
 TEST(Encoder, AgreesWithRobertaTiny) { expectOracle("roberta-tiny"); }
 TEST(Encoder, AgreesWithAlbertTiny) { expectOracle("albert-tiny"); }
 TEST(Encoder, AgreesWithMpNetTiny) { expectOracle("mpnet-tiny"); }
+TEST(Encoder, AgreesWithModernBertTiny) { expectOracle("modernbert-tiny"); }
+
+/// The modules of sentence-transformers: pooling, linear layers, norms.
+void expectEmbeddings(const std::string &name) {
+  const std::string binary = compileModel(oracles + name);
+  ASSERT_FALSE(binary.empty());
+  const auto opened = Checkpoint::open(oracles + name + "/expected.safetensors");
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  const std::vector<float> values = readValues(*opened, "embedding");
+  const Ragged batch = readSentences(*opened).batch;
+  for (const std::string &isa : runnableTargets(binary)) {
+    auto outputs = runBinary(binary, batch, isa, 1, "embed");
+    EXPECT_LE(largestDifference(outputs["embedding"], values), 1e-5f) << isa;
+  }
+}
+
+TEST(Encoder, AgreesWithDenseModule) { expectEmbeddings("sentence-dense"); }
+TEST(Encoder, AgreesWithModulesInTheirOrder) { expectEmbeddings("sentence-modules"); }
+
+TEST(Encoder, ProgramsFindTheWeightsOfModules) {
+  const std::string oracle = oracles + "sentence-modules";
+  const std::string folder = std::filesystem::path(compileModel(oracle)).parent_path();
+  std::string text;
+  const std::string program = folder + "/program.mlir";
+  ASSERT_EQ(
+      runCommand(HEDDLE_BINARY_DIR "/bin/heddlec " + oracle + " --emit=model -o " + program, text),
+      0)
+      << text;
+  const std::string binary = compileModel(program, {"--weights", oracle});
+  ASSERT_FALSE(binary.empty());
+  const Ragged batch = randomSentences(3, 9, 71, 5);
+  EXPECT_EQ(runBinary(binary, batch, "", 1, "embed"),
+            runBinary(compileModel(oracle), batch, "", 1, "embed"));
+}
+
+TEST(Encoder, NoPassNeedBeRunOfModernBert) {
+  const std::string fused = compileModel(oracles + "modernbert-tiny");
+  const std::string plain = compileModel(oracles + "modernbert-tiny", withoutPasses());
+  ASSERT_FALSE(fused.empty() || plain.empty());
+  const Ragged batch = randomSentences(9, 40, 101, 6);
+  auto expected = runBinary(fused, batch)["last_hidden_state"];
+  for (const std::string &isa : runnableTargets(plain)) {
+    auto outputs = runBinary(plain, batch, isa);
+    EXPECT_LE(largestDifference(outputs["last_hidden_state"], expected), 2e-5f) << isa;
+  }
+}
 
 TEST(Encoder, EveryPassMayBeLeftOut) {
   std::string fused = compileModel(oracles + "bert-tiny");
@@ -114,10 +167,10 @@ TEST(Encoder, EveryPassMayBeLeftOut) {
   }
 }
 
-TEST(Encoder, SameSentenceSameBits) {
-  std::string binary = compileModel(oracles + "bert-tiny");
+void expectSameBits(const std::string &name, int vocabulary) {
+  std::string binary = compileModel(oracles + name);
   ASSERT_FALSE(binary.empty());
-  Ragged sentences = randomSentences(50, 40, 211, 2);
+  Ragged sentences = randomSentences(50, 40, vocabulary, 2);
   for (const std::string &isa : runnableTargets(binary)) {
     auto model = Model::load(binary, {.isa = isa, .device = anyDevice});
     ASSERT_TRUE(model.ok()) << model.status().message();
@@ -144,6 +197,9 @@ TEST(Encoder, SameSentenceSameBits) {
     }
   }
 }
+
+TEST(Encoder, SameSentenceSameBits) { expectSameBits("bert-tiny", 211); }
+TEST(Encoder, SameSentenceSameBitsInWindows) { expectSameBits("modernbert-tiny", 101); }
 
 TEST(Encoder, TwoCompilationsGiveTheSameBytes) {
   std::string first = compileModel(oracles + "bert-tiny");

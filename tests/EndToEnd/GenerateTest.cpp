@@ -254,6 +254,10 @@ TEST(Generate, MarianIsThatOfTransformers) { expectTransformers("marian-tiny", {
 
 TEST(Generate, BartIsThatOfTransformers) { expectTransformers("bart-tiny", {2, 1}); }
 
+TEST(Generate, M2M100IsThatOfTransformers) { expectTransformers("m2m100-tiny", {1, 3}); }
+
+TEST(Generate, PegasusIsThatOfTransformers) { expectTransformers("pegasus-tiny", {1, 0}); }
+
 TEST(Generate, T5IsThatOfTransformers) { expectTransformers("t5-tiny", {1, 0}); }
 
 TEST(Generate, TransliterationIsThatOfCTranslate2) {

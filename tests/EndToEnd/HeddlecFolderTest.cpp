@@ -118,9 +118,9 @@ const std::vector<FolderCase> folderCases = {
      config("\"model_type\"", "\"hidden_size\"")},
     {"UnknownModelType",
      "{}/config.json: \"model_type\" is \"rwkv\", expected one of albert, bart, bert, camembert, "
-     "distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, marian, mbart, mistral, mixtral, "
-     "mpnet, multimodel, phi3, qwen2, qwen3, qwen3_moe, recurrent, roberta, t5, transformer, "
-     "xlm-roberta",
+     "distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, m2m_100, marian, mbart, mistral, "
+     "mixtral, modernbert, mpnet, multimodel, pegasus, phi3, qwen2, qwen3, qwen3_moe, recurrent, "
+     "roberta, t5, transformer, xlm-roberta",
      config("\"bert\"", "\"rwkv\"")},
     {"NoModelType", "{}/config.json: \"model_type\" is missing, expected a string",
      config("\"model_type\"", "\"type\"")},

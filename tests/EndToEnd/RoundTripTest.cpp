@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, RoundTrip,
     testing::Values(RoundTripCase{"oracles/bert-tiny", phases},
                     RoundTripCase{"oracles/distilbert-tiny"}, RoundTripCase{"oracles/roberta-tiny"},
-                    RoundTripCase{"oracles/bart-tiny"},
+                    RoundTripCase{"oracles/bart-tiny"}, RoundTripCase{"oracles/nllb-tiny"},
                     RoundTripCase{"oracles/marian-tiny", phases}, RoundTripCase{"oracles/t5-tiny"},
                     RoundTripCase{"oracles/san"}, RoundTripCase{"oracles/san-average"},
                     RoundTripCase{"oracles/transformer-post"},

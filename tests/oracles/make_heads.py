@@ -40,6 +40,21 @@ def models():
         vocab_size=89, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=52,
         max_position_embeddings=31, type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=1,
         id2label={0: "no", 1: "yes"})), 1
+    # Every option at another value than its default.
+    torch.manual_seed(15)
+    yield "modernbert-labels", transformers.ModernBertForSequenceClassification(transformers.ModernBertConfig(
+        vocab_size=79, hidden_size=36, num_hidden_layers=3, num_attention_heads=3, intermediate_size=41,
+        hidden_activation="silu", norm_eps=1e-4, norm_bias=True, attention_bias=True, mlp_bias=True,
+        local_attention=5, layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        rope_parameters={"full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 900.0},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 70.0}},
+        classifier_pooling="mean", classifier_bias=True, classifier_activation="relu", num_labels=4,
+        pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2)), 0
+    torch.manual_seed(16)
+    yield "modernbert-tags", transformers.ModernBertForTokenClassification(transformers.ModernBertConfig(
+        vocab_size=73, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=37,
+        local_attention=4, id2label={0: "O", 1: "X", 2: "Y"}, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        cls_token_id=1, sep_token_id=2)), 0
 
 
 def make(folder, model, filler):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes distilbert-tiny/, roberta-tiny/, albert-tiny/ and mpnet-tiny/: random models of odd sizes, saved as Hugging Face
-transformers saves them, and what they answer, computed in float64 from the stored float32 weights.
+"""Makes distilbert-tiny/, roberta-tiny/, albert-tiny/, mpnet-tiny/ and modernbert-tiny/: random models of odd sizes,
+saved as Hugging Face transformers saves them, and what they answer, computed in float64 from the stored float32
+weights. The config.json of modernbert-tiny/ has the keys of the first folders that were published.
 
     python make_tiny.py FOLDER      needs torch, transformers and safetensors
 
 The same versions give the same files.
 """
 
+import json
 import pathlib
 import sys
 
@@ -42,6 +44,12 @@ def models():
         vocab_size=119, hidden_size=48, num_hidden_layers=2, num_attention_heads=3,
         intermediate_size=67, max_position_embeddings=40)
     yield "mpnet-tiny", transformers.MPNetModel(mpnet), 1
+    torch.manual_seed(5)
+    modernbert = transformers.ModernBertConfig(
+        vocab_size=101, hidden_size=40, num_hidden_layers=4, num_attention_heads=4, intermediate_size=43,
+        local_attention=6, global_rope_theta=5000.0, local_rope_theta=300.0, global_attn_every_n_layers=3,
+        pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2)
+    yield "modernbert-tiny", transformers.ModernBertModel(modernbert), 0
 
 
 def randomize(model):
@@ -49,8 +57,19 @@ def randomize(model):
     for name, parameter in model.named_parameters():
         scale = 0.3 if parameter.dim() == 2 else 0.2
         parameter.data = torch.randn_like(parameter) * scale
-        if name.endswith("LayerNorm.weight") or name.endswith("layer_norm.weight"):
+        if name.endswith("LayerNorm.weight") or name.endswith("norm.weight"):
             parameter.data += 1
+
+
+def spell_as_first(path):
+    """The keys of transformers 4 in place of those of 5, with the same meaning."""
+    config = json.loads(path.read_text(encoding="utf-8"))
+    rope = config.pop("rope_parameters")
+    config["global_rope_theta"] = rope["full_attention"]["rope_theta"]
+    config["local_rope_theta"] = rope["sliding_attention"]["rope_theta"]
+    types = config.pop("layer_types")
+    config["global_attn_every_n_layers"] = types.index("full_attention", 1)
+    path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
 def make(folder, model, filler):
@@ -59,6 +78,8 @@ def make(folder, model, filler):
     with torch.no_grad():
         randomize(model)
         model.save_pretrained(folder)
+        if model.config.model_type == "modernbert":
+            spell_as_first(folder / "config.json")
         mask = torch.tensor([[int(i < n) for i in range(max(LENGTHS))] for n in LENGTHS])
         ids = torch.randint(3, model.config.vocab_size, mask.shape)
         ids = torch.where(mask == 1, ids, torch.tensor(filler))

@@ -391,6 +391,8 @@ static Status checkSearch(const Generator &generator, const GenerationRequest &s
     }
     GenerationRequest request = shortest;
     request.options = std::move(search);
+    // The shortest source has no token of a language.
+    request.options.sourceLanguage.clear();
     return generator.check(request);
   };
   const Status status = check(given);
@@ -477,6 +479,8 @@ Status execute(const GenerateOptions &given) {
   if (!options.tokens) {
     HEDDLE_TRY(checkTokenizer(model));
   }
+  HEDDLE_TRY(checkLanguages(model, options.generation.sourceLanguage,
+                            options.generation.targetLanguage, options.tokens));
   HEDDLE_ASSIGN(Generator generator, openGenerator(model, options));
   HEDDLE_TRY(checkSampling(generator, options.generation));
   if (!sources) {

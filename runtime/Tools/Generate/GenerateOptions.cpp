@@ -211,6 +211,7 @@ void declare(OptionList &list, GenerateOptions &options) {
   GenerationOptions &search = options.generation;
   declareModel(list, options);
   declareFiles(list, options);
+  declareLanguages(list, search.sourceLanguage, search.targetLanguage);
   declareScoring(list, search);
   declareVariety(list, search);
   declareTask(list, options);

@@ -123,6 +123,29 @@ static std::string tokenizerText(const Json &tokenizer) {
                      longest == 0 ? "" : fmt::format(", texts cut at {}", longest));
 }
 
+/// The languages of a model, all of them.
+static std::string languagesText(const Json &languages) {
+  constexpr size_t widest = 100, indent = 12;
+  const auto nameOf = [&](const char *key) {
+    return languages[key].is_null() ? "none" : languages[key].get<std::string>();
+  };
+  std::string text =
+      fmt::format("languages   {}, by default from {} to {}:", languages["names"].size(),
+                  nameOf("source"), nameOf("target"));
+  size_t width = widest;
+  for (const Json &name : languages["names"]) {
+    const auto &word = name.get_ref<const std::string &>();
+    if (width + 1 + word.size() > widest) {
+      text += "\n" + std::string(indent, ' ') + word;
+      width = indent + word.size();
+    } else {
+      text += " " + word;
+      width += 1 + word.size();
+    }
+  }
+  return text + "\n";
+}
+
 /// The labels of a classifier, the first of many.
 static std::string labelsText(const Json &classification) {
   constexpr size_t shown = 8;
@@ -230,6 +253,9 @@ static std::string modelText(const Json &model) {
   if (model.contains("generation")) {
     out += fmt::format("generation  {}\n", generationText(model["generation"]));
     out += fmt::format("defaults    {}\n", defaultsText(model["defaults"]));
+  }
+  if (model.contains("languages")) {
+    out += languagesText(model["languages"]);
   }
   if (model.contains("classification")) {
     out += fmt::format("labels      {}\n", labelsText(model["classification"]));

@@ -364,9 +364,17 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
     described["generation"] = describeGeneration(manifest.generation());
     described["defaults"] = describeDefaults();
   }
+  if (const std::optional<LanguagesInfo> &languages = model.languages()) {
+    const auto nameOrNull = [](const std::string &name) {
+      return name.empty() ? Json() : Json(name);
+    };
+    described["languages"] = {{"source", nameOrNull(languages->source)},
+                              {"target", nameOrNull(languages->target)},
+                              {"names", languages->names},
+                              {"tokens", languages->tokens}};
+  }
   if (const std::optional<ClassifierInfo> &classifier = model.classifier()) {
-    static constexpr const char *problems[] = {"regression", "single label", "multi label"};
-    described["classification"] = {{"problem", problems[static_cast<size_t>(classifier->problem)]},
+    described["classification"] = {{"problem", infoOf(classifier->problem).label},
                                    {"labels", classifier->labels}};
   }
   if (const manifest::Chat *const chat = manifest.chat()) {

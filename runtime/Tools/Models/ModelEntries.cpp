@@ -6,6 +6,7 @@
 #include "base/MappedFile.h"
 #include "base/Utf8.h"
 #include "runtime/Device/Device.h"
+#include "runtime/Generate/Languages.h"
 #include "runtime/Generate/Settings.h"
 #include "runtime/Session/PagedDecoder.h"
 #include "runtime/Tools/Lines/LineFormats.h"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tuple>
 #include <vector>
 
 namespace heddle::tools {
@@ -109,6 +111,28 @@ Result<std::vector<int32_t>> sourceTokens(const Generator &generator, const Sour
                                               : generator.encodeSource(line, options.truncate));
   HEDDLE_TRY(checkLength("source", static_cast<int64_t>(ids.size()), longest));
   return ids;
+}
+
+Status checkLanguages(const Model &model, const std::string &source, const std::string &target,
+                      bool areTokens) {
+  const ModelLanguages &languages = model.languages();
+  for (const auto &[option, what, name] :
+       {std::tuple("--source-language", "source language", &source),
+        std::tuple("--target-language", "target language", &target)}) {
+    if (name->empty()) {
+      continue;
+    }
+    const Status status = languageToken(languages, what, *name).status();
+    if (!status.ok()) {
+      return optionError(fmt::format("{}: {}", option, status.message()));
+    }
+  }
+  if (languages && languages->target.empty() && target.empty() && !areTokens) {
+    return optionError(fmt::format("--target-language NAME is missing: the model has {} languages "
+                                   "and no default, see 'heddle info'",
+                                   languages->names.size()));
+  }
+  return {};
 }
 
 GenerationRequest requestFor(const Generator &generator, std::vector<int32_t> ids,

@@ -60,6 +60,11 @@ Status checkLength(std::string_view what, int64_t count, int64_t longest);
 Result<std::vector<int32_t>> sourceTokens(const Generator &generator, const SourceOptions &options,
                                           std::string_view line);
 
+/// Checks the languages that a command line names. A model without a default target needs one,
+/// unless targets `areTokens`, which may begin with it.
+Status checkLanguages(const Model &model, const std::string &source, const std::string &target,
+                      bool areTokens);
+
 /// Asks for an answer to such ids, or for their continuation.
 GenerationRequest requestFor(const Generator &generator, std::vector<int32_t> ids,
                              const GenerationOptions &options);

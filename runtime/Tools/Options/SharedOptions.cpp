@@ -64,6 +64,14 @@ void declareSources(OptionList &list, SourceOptions &options, const char *answer
   declareOnError(list, options.onError, answer);
 }
 
+void declareLanguages(OptionList &list, std::string &source, std::string &target) {
+  list.text("--source-language", source, "NAME",
+            "The language of the sources, of a model that 'heddle info' lists languages of")
+      .otherwise("the model's");
+  list.text("--target-language", target, "NAME", "The language of the targets")
+      .otherwise("the model's");
+}
+
 void declareCorpus(OptionList &list, CorpusOptions &options) {
   list.input("--input", options.input,
              "Texts: one a line, .jsonl has {\"text\": ...} a line, - is standard input")

@@ -53,6 +53,9 @@ struct SourceOptions {
 };
 void declareSources(OptionList &list, SourceOptions &options, const char *answer);
 
+/// The languages of sources and targets, of a model that translates between several.
+void declareLanguages(OptionList &list, std::string &source, std::string &target);
+
 /// Texts that a model is examined with, by `heddle analyze` and `heddle compare`.
 struct CorpusOptions : SourceOptions, ExecutionOptions {
   /// One text a line, or "-".

@@ -43,13 +43,15 @@ void declare(OptionList &list, ScoreOptions &options) {
              : !list.given("--target") ? "--target FILE is missing"
                                        : "";
     }
-    for (const char *const other : {"--source", "--target", "--truncate"}) {
+    for (const char *const other :
+         {"--source", "--target", "--truncate", "--source-language", "--target-language"}) {
       if (list.given(other)) {
         return fmt::format("--input and {} are both given, expected one of them", other);
       }
     }
     return "";
   });
+  declareLanguages(list, options.sourceLanguage, options.targetLanguage);
   list.output("--output", options.output, "Where the scores go");
   declareBatchTokens(list, options, "Tokens that are scored together");
   declareFormat(list, options, options.json,
@@ -103,6 +105,8 @@ Result<std::optional<ScoringRequest>> ScoreRun::requestOf(const Line &source,
   HEDDLE_TRY_WITH(to.status(), targets.where());
   ScoringRequest request{.target = std::move(*to)};
   (generator.hasSources() ? request.source : request.prefix) = std::move(*from);
+  request.sourceLanguage = options.sourceLanguage;
+  request.targetLanguage = options.targetLanguage;
   HEDDLE_TRY_WITH(generator.check(request), sources.where());
   return std::optional(std::move(request));
 }
@@ -227,6 +231,7 @@ Status execute(const ScoreOptions &options) {
   if (!options.tokens) {
     HEDDLE_TRY(checkTokenizer(model));
   }
+  HEDDLE_TRY(checkLanguages(model, options.sourceLanguage, options.targetLanguage, options.tokens));
   HEDDLE_ASSIGN(Generator generator,
                 Generator::create(model, {.session = {.threads = options.threads},
                                           .batchTokens = options.batchTokens}));

@@ -137,6 +137,10 @@ struct GenerationOptions {
   int32_t topScores = 0;
   /// Whether takeEvents() tells of the request.
   bool events = false;
+  /// The languages of the source and of the answer, by their names in Model::languages(); empty:
+  /// the model's defaults. The source has the token of a language where the tokenizer puts one.
+  std::string sourceLanguage = {};
+  std::string targetLanguage = {};
 };
 
 /// A sentence to generate from, or a prompt to continue.
@@ -220,6 +224,10 @@ struct ScoringRequest {
   std::vector<int32_t> prefix = {};
   /// Whether the end is added.
   bool addsEnd = true;
+  /// As in GenerationOptions. The token of the target's language is not scored, unless the target
+  /// begins with one.
+  std::string sourceLanguage = {};
+  std::string targetLanguage = {};
 };
 
 /// How a Generator works.

@@ -29,6 +29,7 @@
 #include "heddle/AttentionKind.h"
 #include "heddle/ElementType.h"
 #include "heddle/Export.h"
+#include "heddle/Problem.h"
 #include "heddle/RowSpace.h"
 #include "heddle/Status.h"
 
@@ -159,14 +160,19 @@ struct KeptLayersInfo {
   int64_t bytes = 0;
 };
 
-/// What a classifier was trained for.
-enum class Problem : uint8_t {
-  /// Each score is a number.
-  Regression,
-  /// One of the labels: a softmax of the scores is their probabilities.
-  SingleLabel,
-  /// Any of the labels: a sigmoid of each score is its probability.
-  MultiLabel,
+/// The languages of a model that translates between several.
+struct LanguagesInfo {
+  /// Their names, ascending, and the tokens that stand for them.
+  std::vector<std::string> names;
+  std::vector<int32_t> tokens;
+  /// Whether the token of a source's language is its last, not its first.
+  bool endsSource = false;
+  /// Whether the token of a target's language is what targets start with, not the forced first
+  /// token of an answer.
+  bool startsTarget = false;
+  /// The languages of texts of which nothing is said; empty: none.
+  std::string source;
+  std::string target;
 };
 
 /// The classifier of a model: its entry "classify" has an output "logits" with a column for each
@@ -247,6 +253,8 @@ public:
   std::string_view cachePrecision() const;
   /// Layers that were compiled in another precision (`heddlec --keep`).
   const std::vector<KeptLayersInfo> &keptLayers() const;
+  /// The languages that it translates between, if it has tokens for them.
+  const std::optional<LanguagesInfo> &languages() const;
   /// Its classifier, if it has one.
   const std::optional<ClassifierInfo> &classifier() const;
   /// model_type of its configuration, for example "bert".

@@ -287,6 +287,10 @@ typedef struct heddle_generation_options {
   /* A JSON schema in UTF-8, zero-terminated, that the answer follows: docs/json-schema.md. NULL:
    * any answer. It is copied. */
   const char *json_schema;
+  /* The languages of the source, which has the token of a language where the tokenizer puts one,
+   * and of the answer, by the names that `heddle info` lists; NULL: the model's defaults. */
+  const char *source_language;
+  const char *target_language;
 } heddle_generation_options;
 #define HEDDLE_GENERATION_OPTIONS_INIT                                                             \
   {sizeof(heddle_generation_options),                                                              \
@@ -313,6 +317,8 @@ typedef struct heddle_generation_options {
    0,                                                                                              \
    NULL,                                                                                           \
    0,                                                                                              \
+   NULL,                                                                                           \
+   NULL,                                                                                           \
    NULL}
 
 /* Why an answer has ended. */

@@ -7,7 +7,7 @@ module attributes {transformer.max_lenght = 256 : i64} {
 
 // -----
 
-// expected-error@+1 {{'builtin.module' op has 'transformer.vocabulary', expected one of 'transformer.chat', 'transformer.classification', 'transformer.generation', 'transformer.lower_case', 'transformer.max_length', 'transformer.model_type', 'transformer.phase', 'transformer.precision', 'transformer.sharing', 'transformer.tokenizer'}}
+// expected-error@+1 {{'builtin.module' op has 'transformer.vocabulary', expected one of 'transformer.chat', 'transformer.classification', 'transformer.generation', 'transformer.languages', 'transformer.lower_case', 'transformer.max_length', 'transformer.model_type', 'transformer.phase', 'transformer.precision', 'transformer.sharing', 'transformer.tokenizer'}}
 module attributes {transformer.vocabulary = 256 : i64} {
 }
 
@@ -153,6 +153,30 @@ module attributes {transformer.classification = {labels = [], problem = "regress
 
 // expected-error@+1 {{'builtin.module' op expects 'transformer.classification' to have 'problem', 'regression', 'single_label' or 'multi_label', got "ranking"}}
 module attributes {transformer.classification = {labels = ["a"], problem = "ranking"}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'transformer.languages' to have 'ends_source', true or false, got none}}
+module attributes {transformer.languages = {names = ["a"], tokens = array<i32: 1>}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'transformer.languages' to have a token for each name, got 1 names and 2 tokens}}
+module attributes {transformer.languages = {names = ["a"], tokens = array<i32: 1, 2>, ends_source = true, starts_target = true, source = "a", target = ""}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'names' of 'transformer.languages' in ascending order, got "a" after "b"}}
+module attributes {transformer.languages = {names = ["b", "a"], tokens = array<i32: 1, 2>, ends_source = true, starts_target = true, source = "a", target = ""}} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expects 'target' of 'transformer.languages' to be one of 'names' or empty, got "c"}}
+module attributes {transformer.languages = {names = ["a", "b"], tokens = array<i32: 1, 2>, ends_source = true, starts_target = true, source = "a", target = "c"}} {
 }
 
 // -----

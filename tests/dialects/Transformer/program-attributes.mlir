@@ -4,6 +4,7 @@
 // CHECK: module attributes {transformer.chat = {templates = [{name = "default", text = "{{.*}} bos_token {{.*}}\0A"}], tokens = [{name = "bos_token", text = "<s>"}]}
 // CHECK-SAME: transformer.classification = {labels = ["no", ""], problem = "multi_label"}
 // CHECK-SAME: transformer.generation = {early_stopping = false
+// CHECK-SAME: transformer.languages = {ends_source = true, names = ["de_DE", "en_XX"], source = "en_XX", starts_target = false, target = "", tokens = array<i32: 7, 9>}
 // CHECK-SAME: transformer.lower_case
 // CHECK-SAME: transformer.max_length = 256 : i64
 // CHECK-SAME: transformer.model_type = "bert"
@@ -18,6 +19,8 @@ module attributes {
   transformer.chat = {templates = [{name = "default", text = "{{ bos_token }}\n"}],
                       tokens = [{name = "bos_token", text = "<s>"}]},
   transformer.classification = {labels = ["no", ""], problem = "multi_label"},
+  transformer.languages = {names = ["de_DE", "en_XX"], tokens = array<i32: 7, 9>, ends_source = true,
+                           starts_target = false, source = "en_XX", target = ""},
   transformer.precision = {name = "int4", kept = [
     {layers = "layer.1", precision = "int8", tensors = 1 : i64, bytes = 5184 : i64}]},
   transformer.generation = {

@@ -47,7 +47,9 @@ TEST(SentenceTransformersTest, Full) {
   EXPECT_EQ(found.encoderFolder, folder.path());
   EXPECT_EQ(found.pooling, Pooling::Mean);
   EXPECT_EQ(found.width, 384);
-  EXPECT_TRUE(found.normalize);
+  ASSERT_EQ(found.modules.size(), 1u);
+  EXPECT_EQ(found.modules[0].kind, SentenceModule::Kind::Normalize);
+  EXPECT_FALSE(found.modules[0].hasWeights());
   EXPECT_EQ(found.maxSequenceLength, 256);
   EXPECT_TRUE(found.lowerCase);
 }
@@ -61,7 +63,7 @@ TEST(SentenceTransformersTest, LeastAndInFolders) {
   EXPECT_EQ((*read)->encoderFolder, folder / "0_Transformer");
   EXPECT_EQ((*read)->pooling, Pooling::Max);
   EXPECT_FALSE((*read)->width.has_value());
-  EXPECT_FALSE((*read)->normalize);
+  EXPECT_TRUE((*read)->modules.empty());
   EXPECT_FALSE((*read)->maxSequenceLength.has_value());
   EXPECT_FALSE((*read)->lowerCase);
   folder.write("p/q/config.json", R"({"pooling_mode_cls_token":true})");
@@ -97,9 +99,9 @@ TEST(SentenceTransformersTest, BadModules) {
             path + R"(: module 1: "idx" is 1, expected 0, its position in the list)");
   EXPECT_EQ(message(R"([{"idx":"0","type":"Transformer","path":""}])"),
             path + R"(: module 1: "idx" is "0", expected an integer from 0 to 1000)");
-  EXPECT_EQ(message(moduleList({{"sentence_transformers.models.Dense", "2_Dense"}})),
-            path + R"(: module 1: "type" is "sentence_transformers.models.Dense", expected one of )"
-                   "Transformer, Pooling, Normalize");
+  EXPECT_EQ(message(moduleList({{"sentence_transformers.models.LSTM", "2_LSTM"}})),
+            path + R"(: module 1: "type" is "sentence_transformers.models.LSTM", expected one of )"
+                   "Transformer, Pooling, Dense, LayerNorm, Normalize");
   for (const char *outside : {"../x", "/etc", "a/../../b", "..", "a\\\\b", "a\\u0000"}) {
     EXPECT_NE(message(moduleList({{"Transformer", outside}}))
                   .find("expected a path inside the model's folder"),
@@ -108,7 +110,8 @@ TEST(SentenceTransformersTest, BadModules) {
   }
   EXPECT_EQ(message(moduleList({{"Transformer", "../x"}})),
             path + R"(: module 1: "path" is "../x", expected a path inside the model's folder)");
-  const std::string expected = "], expected Transformer, Pooling and optionally Normalize";
+  const std::string expected =
+      "], expected Transformer, Pooling, then any of Dense, LayerNorm and Normalize";
   EXPECT_EQ(message("[]"), path + ": the modules are [" + expected);
   EXPECT_EQ(message(moduleList({{"Transformer", ""}})),
             path + ": the modules are [Transformer" + expected);
@@ -116,6 +119,70 @@ TEST(SentenceTransformersTest, BadModules) {
             path + ": the modules are [Pooling, Transformer" + expected);
   EXPECT_EQ(message(moduleList({{"Transformer", ""}, {"Normalize", "n"}, {"Pooling", "p"}})),
             path + ": the modules are [Transformer, Normalize, Pooling" + expected);
+  EXPECT_EQ(message(moduleList({{"Transformer", ""}, {"Pooling", "p"}, {"Pooling", "q"}})),
+            path + ": the modules are [Transformer, Pooling, Pooling" + expected);
+}
+
+/// A folder whose third module is a Dense with this configuration.
+std::string denseMessage(const TemporaryFolder &folder, const std::string &config,
+                         const std::string &place = "2_Dense") {
+  folder.write("modules.json",
+               moduleList({{"Transformer", ""}, {"Pooling", "1_Pooling"}, {"Dense", place}}));
+  folder.write("1_Pooling/config.json", meanPooling);
+  folder.write(place.empty() ? "config.json" : place + "/config.json", config);
+  return messageOf(folder);
+}
+
+TEST(SentenceTransformersTest, ModulesAfterThePooling) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(denseMessage(folder, R"({"in_features":384,"out_features":7,"bias":false,)"
+                                 R"("activation_function":"torch.nn.modules.activation.GELU",)"
+                                 R"("module_input_name":null,"warmup":3})"),
+            "");
+  folder.write("modules.json", moduleList({{"Transformer", ""},
+                                           {"Pooling", "1_Pooling"},
+                                           {"Normalize", "2_Normalize"},
+                                           {"x.LayerNorm", "a/b"},
+                                           {"x.y.Dense", "2_Dense"}}));
+  folder.write("a/b/config.json", R"({"dimension":384})");
+  const auto read = readSentenceTransformers(folder.path());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const std::vector<SentenceModule> &modules = (*read)->modules;
+  ASSERT_EQ(modules.size(), 3u);
+  EXPECT_EQ(modules[0].kind, SentenceModule::Kind::Normalize);
+  EXPECT_EQ(modules[1].kind, SentenceModule::Kind::LayerNorm);
+  EXPECT_EQ(modules[1].name, "a.b");
+  EXPECT_EQ(modules[1].folder, folder / "a/b");
+  EXPECT_EQ(modules[1].inputs, 384);
+  EXPECT_EQ(modules[2].kind, SentenceModule::Kind::Dense);
+  EXPECT_EQ(modules[2].inputs, 384);
+  EXPECT_EQ(modules[2].outputs, 7);
+  EXPECT_FALSE(modules[2].hasBias);
+  EXPECT_EQ(modules[2].activation, "gelu");
+  EXPECT_EQ((*read)->warnings, std::vector<std::string>{folder / "2_Dense/config.json" +
+                                                        ": unknown key \"warmup\", its value 3 is "
+                                                        "ignored"});
+}
+
+TEST(SentenceTransformersTest, BadDense) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "2_Dense/config.json";
+  EXPECT_EQ(denseMessage(folder, "{}"),
+            path + ": \"in_features\" is missing, expected an integer from 1 to 65536");
+  EXPECT_EQ(denseMessage(folder, R"({"in_features":3,"out_features":4,"bias":1})"),
+            path + ": \"bias\" is 1, expected true or false");
+  EXPECT_EQ(denseMessage(folder, R"({"in_features":3,"out_features":4,)"
+                                 R"("activation_function":"torch.nn.modules.activation.Mish"})"),
+            path +
+                ": \"activation_function\" is \"torch.nn.modules.activation.Mish\", expected one "
+                "of Identity, Tanh, ReLU, GELU, SiLU, Sigmoid, Softplus");
+  EXPECT_EQ(denseMessage(folder, R"({"in_features":3,"out_features":4,)"
+                                 R"("module_input_name":"token_embeddings"})"),
+            path + ": \"module_input_name\" is \"token_embeddings\", expected one of "
+                   "sentence_embedding");
+  EXPECT_EQ(denseMessage(folder, R"({"in_features":3,"out_features":4})", ""),
+            folder / "config.json" +
+                ": a module Dense is in the folder of the model, expected one of its own");
 }
 
 TEST(SentenceTransformersTest, BadPooling) {

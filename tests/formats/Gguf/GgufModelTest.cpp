@@ -42,7 +42,8 @@ TEST(GgufModel, IsDescribedAsAFolder) {
   // As it was written, not the nearest f32.
   EXPECT_EQ(*config.number("layer_norm_eps", 0, 1), 1e-12);
   EXPECT_EQ(opened.model->sentence.pooling, Pooling::Mean);
-  EXPECT_TRUE(opened.model->sentence.normalize);
+  ASSERT_EQ(opened.model->sentence.modules.size(), 1u);
+  EXPECT_EQ(opened.model->sentence.modules[0].kind, SentenceModule::Kind::Normalize);
   EXPECT_TRUE(opened.model->tokenizer.lowersCase());
   EXPECT_EQ(opened.model->notes,
             (std::vector<std::string>{

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 
 namespace heddle {
@@ -254,6 +255,132 @@ static std::string goldenPieces(const char *lineEnd) {
     text += piece + lineEnd;
   }
   return text;
+}
+
+/// A tokenizer.json with languages, saved with another template than its class has.
+constexpr const char *languageTokenizer = R"({
+  "added_tokens": [
+    {"id": 0, "content": "</s>", "single_word": false, "lstrip": false, "rstrip": false,
+     "normalized": false, "special": true},
+    {"id": 3, "content": "deu_Latn", "single_word": false, "lstrip": false, "rstrip": false,
+     "normalized": false, "special": true},
+    {"id": 4, "content": "eng_Latn", "single_word": false, "lstrip": false, "rstrip": false,
+     "normalized": false, "special": true},
+    {"id": 5, "content": "fra_Latn", "single_word": false, "lstrip": false, "rstrip": false,
+     "normalized": false, "special": false},
+    {"id": 6, "content": "<mask>", "single_word": false, "lstrip": false, "rstrip": false,
+     "normalized": false, "special": true}],
+  "pre_tokenizer": {"type": "Whitespace"},
+  "post_processor": null,
+  "model": {"type": "WordPiece", "unk_token": "<unk>", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 9, "vocab": {"</s>": 0, "<unk>": 1, "cat": 2}}})";
+
+TEST_F(TokenizerFileTest, LanguagesStandWhereTheirClassHasThem) {
+  write("tokenizer.json", languageTokenizer);
+  struct Case {
+    const char *config;
+    Ids ids;
+    bool startsTarget;
+  };
+  for (const Case &each :
+       {Case{R"({"tokenizer_class": "NllbTokenizer"})", {4, 2, 0}, false},
+        Case{R"({"tokenizer_class": "NllbTokenizerFast", "src_lang": "deu_Latn"})",
+             {3, 2, 0},
+             false},
+        Case{R"({"tokenizer_class": "NllbTokenizer", "legacy_behaviour": true})", {2, 0, 4}, false},
+        Case{
+            R"({"tokenizer_class": "MBart50Tokenizer", "src_lang": "eng_Latn"})", {4, 2, 0}, false},
+        Case{R"({"tokenizer_class": "MBartTokenizer", "src_lang": "eng_Latn",
+                 "eos_token": {"content": "</s>"}})",
+             {2, 0, 4},
+             true}}) {
+    SCOPED_TRACE(each.config);
+    write("tokenizer_config.json", each.config);
+    const Result<FolderTokenizers> found = findTokenizers(folder.string());
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    ASSERT_TRUE(found->languages);
+    EXPECT_EQ(found->languages->tokens,
+              (std::map<std::string, int32_t>{{"deu_Latn", 3}, {"eng_Latn", 4}}));
+    EXPECT_EQ(found->languages->endsSource, each.ids.back() != 0);
+    EXPECT_EQ(found->languages->startsTarget, each.startsTarget);
+    EXPECT_EQ(found->languages->target, "");
+    EXPECT_EQ(found->source->files().size(), 2u);
+    const Packed tokenizer(*found->source);
+    EXPECT_EQ(*tokenizer->encode("cat"), each.ids);
+    EXPECT_EQ(*tokenizer->decode(each.ids), "cat");
+  }
+  write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer", "src_lang": "eng_Latn"})");
+  EXPECT_FALSE(findTokenizers(folder.string())->languages);
+}
+
+TEST_F(TokenizerFileTest, BadLanguages) {
+  const std::string config = (folder / "tokenizer_config.json").string();
+  const auto message = [&](const char *text) {
+    write("tokenizer_config.json", text);
+    return refusal();
+  };
+  write("tokenizer.json", languageTokenizer);
+  EXPECT_EQ(message(R"({"tokenizer_class": "NllbTokenizer", "src_lang": "dru_Latn"})"),
+            config + ": \"src_lang\" is \"dru_Latn\", expected one of the 2 languages of the "
+                     "tokenizer; did you mean \"deu_Latn\"?");
+  EXPECT_EQ(message(R"({"tokenizer_class": "NllbTokenizer", "tgt_lang": "x"})"),
+            config + ": \"tgt_lang\" is \"x\", expected one of the 2 languages of the tokenizer");
+  EXPECT_EQ(message(R"({"tokenizer_class": "MBart50Tokenizer"})"),
+            config + ": \"src_lang\" is missing, expected one of the 2 languages of the tokenizer");
+  EXPECT_EQ(message(R"({"tokenizer_class": "M2M100Tokenizer"})"),
+            config +
+                ": \"tokenizer_class\" is \"M2M100Tokenizer\", but no special token is that of "
+                "a language, expected some such as \"__en__\"");
+  EXPECT_EQ(message(R"({"tokenizer_class": "NllbTokenizer", "eos_token": "<end>"})"),
+            (folder / "tokenizer.json").string() +
+                ": \"added_tokens\" lacks \"<end>\", the \"eos_token\" of " + config);
+  fs::remove(folder / "tokenizer.json");
+  copy("sentencepiece-bpe/source.spm", "sentencepiece.bpe.model");
+  EXPECT_EQ(message(R"({"tokenizer_class": "NllbTokenizer"})"),
+            folder.string() + ": has a NllbTokenizer without tokenizer.json, expected that file");
+  EXPECT_EQ(message(R"({"tokenizer_class": "M2M100Tokenizer"})"),
+            folder.string() + ": has a M2M100Tokenizer without vocab.json, expected that file");
+  write("vocab.json", "[]");
+  EXPECT_EQ(refusal(), (folder / "vocab.json").string() +
+                           ": is a list of 0, expected an object of ids by token");
+}
+
+/// The pieces of the golden model under other ids, and languages after them.
+TEST_F(TokenizerFileTest, M2M100HasItsLanguagesAfterItsVocabulary) {
+  copy("sentencepiece-bpe/source.spm", "sentencepiece.bpe.model");
+  const auto model = MappedFile::open((folder / "sentencepiece.bpe.model").string());
+  ASSERT_TRUE(model.ok());
+  const auto pieces = readPieces(model->text(), "golden");
+  ASSERT_TRUE(pieces.ok());
+  nlohmann::json vocabulary;
+  const auto last = static_cast<int32_t>(pieces->size()) - 1;
+  for (int32_t i = 0; i <= last; ++i) {
+    vocabulary[(*pieces)[static_cast<size_t>(i)]] = last - i;
+  }
+  write("vocab.json", vocabulary.dump());
+  write("tokenizer_config.json",
+        R"({"tokenizer_class": "M2M100Tokenizer", "src_lang": "de", "tgt_lang": "ast"})");
+  write("special_tokens_map.json",
+        R"({"additional_special_tokens": ["__ast__", {"content": "__de__"}, "other", "__en__"]})");
+  const Result<FolderTokenizers> found = findTokenizers(folder.string());
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_TRUE(found->languages);
+  EXPECT_EQ(found->languages->tokens, (std::map<std::string, int32_t>{
+                                          {"ast", last + 1}, {"de", last + 2}, {"en", last + 3}}));
+  EXPECT_EQ(found->languages->target, "ast");
+  const Packed tokenizer(*found->source);
+  std::ifstream golden(oracles + "sentencepiece-bpe/golden.jsonl");
+  size_t count = 0;
+  for (std::string line; std::getline(golden, line); ++count) {
+    const nlohmann::json expected = nlohmann::json::parse(line, nullptr, false);
+    Ids ids = expected["ids"].get<Ids>();
+    std::transform(ids.begin(), ids.end(), ids.begin(), [&](int32_t id) { return last - id; });
+    ids.insert(ids.begin(), last + 2);
+    ids.push_back(vocabulary["</s>"].get<int32_t>());
+    EXPECT_EQ(*tokenizer->encode(expected["text"].get<std::string>()), ids) << expected["text"];
+  }
+  EXPECT_GE(count, 20u);
+  EXPECT_EQ(tokenizer->encode("a __en__ b")->at(2), last + 3);
 }
 
 TEST_F(TokenizerFileTest, WordPiecesOfAnOldFolder) {

@@ -91,12 +91,38 @@ TEST(BertTest, PoolsAsTheSentenceEncoderSays) {
   EXPECT_EQ(program("bert-tiny").find("transformer.normalize"), std::string::npos);
   SentenceTransformers sentence;
   sentence.pooling = Pooling::Max;
-  sentence.normalize = true;
+  sentence.modules = {SentenceModule()};
   const std::string text = program("bert-tiny", false, sentence);
   EXPECT_TRUE(contains(text, "transformer.pool max "));
   EXPECT_TRUE(contains(text, "transformer.normalize "));
   sentence.pooling = Pooling::Cls;
   EXPECT_EQ(count(program("bert-tiny", false, sentence), "transformer.pool cls "), 2u);
+}
+
+TEST(BertTest, ModulesFollowThePoolingInTheirOrder) {
+  SentenceTransformers sentence;
+  SentenceModule dense;
+  dense.kind = SentenceModule::Kind::Dense;
+  dense.name = "2_Dense";
+  dense.inputs = 72;
+  dense.outputs = 31;
+  dense.activation = "silu";
+  sentence.modules = {dense, SentenceModule()};
+  const std::string text = program("bert-tiny", false, sentence);
+  EXPECT_TRUE(contains(text, "-> (tensor<?x31xf32> {transformer.name = \"embedding\"})"));
+  EXPECT_TRUE(contains(text, "2_Dense.linear.weight"));
+  const size_t silu = text.find("transformer.activate silu ");
+  EXPECT_LT(silu, text.find("transformer.normalize "));
+}
+
+TEST(BertTest, ModernBertHasWindowsBetweenGlobalLayers) {
+  const std::string text = program("modernbert-tiny");
+  // Four layers in two entries; layers 1 and 2 see three rows on each side.
+  EXPECT_EQ(count(text, "transformer.softmax"), 8u);
+  EXPECT_EQ(count(text, "transformer.mask band"), 4u);
+  EXPECT_EQ(text.find("layers.0.attn_norm"), std::string::npos);
+  EXPECT_TRUE(contains(text, "@layers.1.attn_norm.weight"));
+  EXPECT_TRUE(contains(text, "transformer.model_type = \"modernbert\""));
 }
 
 TEST(BertTest, DistilBertHasNeitherTypesNorPooler) {

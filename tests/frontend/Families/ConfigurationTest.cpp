@@ -201,10 +201,24 @@ static const ConfigurationCase refused[] = {
     {"UnknownModelType", "bert-tiny", R"({"model_type": "rwkv"})",
      "config.json: \"model_type\" is \"rwkv\", expected one of "
      "albert, bart, bert, camembert, distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, "
-     "marian, "
-     "mbart, mistral, mixtral, mpnet, multimodel, phi3, qwen2, qwen3, qwen3_moe, recurrent, "
-     "roberta, t5, "
-     "transformer, xlm-roberta"},
+     "m2m_100, marian, mbart, mistral, mixtral, modernbert, mpnet, multimodel, pegasus, phi3, "
+     "qwen2, qwen3, qwen3_moe, recurrent, roberta, t5, transformer, xlm-roberta"},
+    {"OddWidthOfM2M100", "m2m100-tiny",
+     R"({"d_model": 35, "encoder_attention_heads": 5, "decoder_attention_heads": 5})",
+     "config.json: \"d_model\" is 35, expected an even number from 4 on for sinusoids"},
+    {"NarrowM2M100", "m2m100-tiny",
+     R"({"d_model": 2, "encoder_attention_heads": 1, "decoder_attention_heads": 1})",
+     "config.json: \"d_model\" is 2, expected an even number from 4 on for sinusoids"},
+    {"OddWidthOfPegasus", "pegasus-tiny", R"({"d_model": 33, "encoder_attention_heads": 1})",
+     "config.json: \"d_model\" is 33, expected an even number for sinusoids"},
+    {"WindowOfModernBert", "modernbert-tiny", R"({"local_attention": 1})",
+     "config.json: \"local_attention\" is 1, expected an integer from 2 to 16777216"},
+    {"HeadsOfModernBert", "modernbert-tiny", R"({"num_attention_heads": 3})",
+     "config.json: \"num_attention_heads\" is 3, expected a divisor of \"hidden_size\", 40"},
+    {"PoolingOfModernBert", "modernbert-tiny", R"({"classifier_pooling": "max"})",
+     "config.json: \"classifier_pooling\" is \"max\", expected one of cls, mean"},
+    {"LayersOfModernBert", "modernbert-tiny", R"({"layer_types": ["full_attention"]})",
+     "config.json: \"layer_types\" names 1 layers, expected 4"},
     {"Heads", "bert-tiny", R"({"num_attention_heads": 5})",
      "config.json: \"num_attention_heads\" is 5, expected a divisor of \"hidden_size\", 72"},
     {"HeadsOfDistilBert", "distilbert-tiny", R"({"n_heads": 4})",

@@ -32,11 +32,14 @@ static const Checkpoint &weightsOf(const std::string &modelType) {
       {"gpt2", "gpt2-tiny"},
       {"gpt_neox", "gpt-neox-tiny"},
       {"llama", "llama-tiny"},
+      {"m2m_100", "m2m100-tiny"},
       {"marian", "marian-tiny"},
-      {"mbart", "bart-tiny"},
+      {"mbart", "mbart-tiny"},
       {"mistral", "mistral-tiny"},
       {"mixtral", "mixtral-tiny"},
+      {"modernbert", "modernbert-tiny"},
       {"mpnet", "mpnet-tiny"},
+      {"pegasus", "pegasus-tiny"},
       {"phi3", "phi3-tiny"},
       {"qwen2", "qwen2-tiny"},
       {"qwen3", "qwen3-tiny"},
@@ -100,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size % 2 == 0) {
     sentence.emplace();
     sentence->pooling = Pooling::Cls;
-    sentence->normalize = true;
+    sentence->modules = {SentenceModule()};
   }
   const Result<FamilyModel> model = buildFamily(
       freshContext(), {*config, weightsOf(type.ok() ? *type : ""), sentence, generation});

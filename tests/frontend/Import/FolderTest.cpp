@@ -161,6 +161,55 @@ TEST(FolderTest, SentenceEncodersSayHowTheyPool) {
   EXPECT_TRUE(model->notes.empty());
 }
 
+/// A tiny model with a Dense module of this configuration, which may lack its weights.
+static Status denseStatus(const char *config, const char *weights) {
+  ModelFolder folder;
+  writeSentenceModules(folder, 72, "{}");
+  folder.files().write("modules.json", R"([
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+    {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}])");
+  folder.files().write("2_Dense/config.json", config);
+  if (*weights != 0) {
+    folder.files().write(std::string("2_Dense/") + weights, "\x80");
+  } else {
+    const std::string bytes(72 * 5 * 4, 0);
+    const SafetensorsTensor tensor = {
+        "linear.weight", ElementType::F32, {5, 72}, std::as_bytes(std::span(bytes))};
+    EXPECT_TRUE(writeSafetensors(folder / "2_Dense/model.safetensors", {&tensor, 1}).ok());
+  }
+  const std::string path = folder.path();
+  const Status status = importStatus(path);
+  std::string message(status.message());
+  for (size_t at = 0; (at = message.find(path)) != std::string::npos;) {
+    message.replace(at, path.size(), "{}");
+  }
+  return Status(status.code(), message);
+}
+
+TEST(FolderTest, WeightsOfModulesAreChecked) {
+  const char *const config = R"({"in_features": 72, "out_features": 5, "bias": false,
+                                 "activation_function": "torch.nn.modules.linear.Identity"})";
+  EXPECT_EQ(denseStatus(config, "").message(), "");
+  EXPECT_NE(denseStatus(config, "pytorch_model.bin")
+                .message()
+                .find("{}/2_Dense/pytorch_model.bin: holds pickled tensors of PyTorch, which are "
+                      "not supported, expected model.safetensors"),
+            std::string::npos);
+  EXPECT_EQ(denseStatus(config, "readme").message(),
+            "{}/2_Dense: has neither model.safetensors nor model.safetensors.index.json");
+  EXPECT_EQ(
+      denseStatus(R"({"in_features": 71, "out_features": 5})", "").message(),
+      "{}/2_Dense/config.json: \"in_features\" is 71, expected 72, the width of what comes to "
+      "the module");
+  EXPECT_EQ(denseStatus(R"({"in_features": 72, "out_features": 5})", "").message(),
+            "{}: has no tensor \"2_Dense.linear.bias\", expected F32, F16 or BF16 of shape [5]");
+  EXPECT_NE(denseStatus(R"({"in_features": 72, "out_features": 6, "bias": false})", "")
+                .message()
+                .find("tensor \"2_Dense.linear.weight\" has shape [5, 72], expected [6, 72]"),
+            std::string::npos);
+}
+
 TEST(FolderTest, TextsAreNeverLongerThanThePositions) {
   ModelFolder folder;
   writeSentenceModules(folder, 72, R"({"max_seq_length": 512})");
@@ -310,15 +359,15 @@ static const FolderCase folderCases[] = {
     {"UnknownModelType",
      "{}/config.json: \"model_type\" is \"gpt_neo\", expected one of albert, bart, bert, "
      "camembert, "
-     "distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, marian, mbart, mistral, mixtral, "
-     "mpnet, multimodel, phi3, qwen2, qwen3, qwen3_moe, recurrent, roberta, t5, transformer, "
-     "xlm-roberta",
+     "distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, m2m_100, marian, mbart, mistral, "
+     "mixtral, modernbert, mpnet, multimodel, pegasus, phi3, qwen2, qwen3, qwen3_moe, recurrent, "
+     "roberta, t5, transformer, xlm-roberta",
      config("\"model_type\": \"bert\"", "\"model_type\": \"gpt_neo\"")},
     {"UnknownModelTypeWithoutWeights",
      "{}/config.json: \"model_type\" is \"rwkv\", expected one of albert, bart, bert, camembert, "
-     "distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, marian, mbart, mistral, mixtral, "
-     "mpnet, multimodel, phi3, qwen2, qwen3, qwen3_moe, recurrent, roberta, t5, transformer, "
-     "xlm-roberta",
+     "distilbert, gemma2, gemma3_text, gpt2, gpt_neox, llama, m2m_100, marian, mbart, mistral, "
+     "mixtral, modernbert, mpnet, multimodel, pegasus, phi3, qwen2, qwen3, qwen3_moe, recurrent, "
+     "roberta, t5, transformer, xlm-roberta",
      [](ModelFolder &folder) {
        std::filesystem::remove(folder / "model.safetensors");
        folder.editConfig("\"model_type\": \"bert\"", "\"model_type\": \"rwkv\"");

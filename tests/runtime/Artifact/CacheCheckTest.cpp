@@ -310,6 +310,35 @@ TEST(CacheCheck, AcceptsTheGeneratingModel) {
   EXPECT_EQ(check(spec).message(), "");
 }
 
+TEST(CacheCheck, LanguagesHaveTokensAndAPlace) {
+  ModelSpec spec = generatingModel();
+  const auto message = [&](ModelSpec::LanguageSpec languages) {
+    spec.languages = std::move(languages);
+    return std::string(check(spec).message());
+  };
+  const std::string prefix = "damaged manifest: languages: ";
+  EXPECT_EQ(message({{"a", "b"}, {1, 2}}), "");
+  EXPECT_EQ(message({{"a", "b"}, {1, 2}, true, true, 0, 1}), "");
+  EXPECT_EQ(message({{"a"}, {1, 2}}),
+            prefix + "1 names and 2 tokens, expected as many of both, at least one");
+  EXPECT_EQ(message({{}, {}}),
+            prefix + "0 names and 0 tokens, expected as many of both, at least one");
+  EXPECT_EQ(message({{"b", "a"}, {1, 2}}),
+            prefix + "name \"a\" after \"b\", expected them ascending");
+  EXPECT_EQ(message({{"a", "a"}, {1, 2}}),
+            prefix + "name \"a\" after \"a\", expected them ascending");
+  EXPECT_EQ(message({{"a", "b"}, {1, 2}, false, false, 2}),
+            prefix + "language 2, expected -1 to 1");
+  EXPECT_EQ(message({{"a", "b"}, {1, 2}, false, false, 0, -2}),
+            prefix + "language -2, expected -1 to 1");
+  EXPECT_NE(message({{"a"}, {vocabulary}}).find(prefix + "language token 1600, expected 0 to "),
+            std::string::npos);
+  EXPECT_NE(message({{"a"}, {-1}}).find(prefix + "language token -1, expected 0 to "),
+            std::string::npos);
+  spec = model();
+  EXPECT_EQ(message({{"a"}, {1}}), prefix + "the model has no generation from sources of tokens");
+}
+
 TEST(CacheCheck, AttentionIsOnlyForEntriesWithCaches) {
   ModelSpec spec = model();
   spec.entries[0].outputs[0].shape = {Dimension(0, tokensSpace, false),

@@ -212,12 +212,19 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
       spec.labels ? manifest::CreateClassification(
                         builder, builder.CreateVectorOfStrings(*spec.labels), spec.problem)
                   : 0;
+  const Offset<manifest::Languages> languages =
+      spec.languages
+          ? manifest::CreateLanguages(builder, builder.CreateVectorOfStrings(spec.languages->names),
+                                      builder.CreateVector(spec.languages->tokens),
+                                      spec.languages->endsSource, spec.languages->startsTarget,
+                                      spec.languages->source, spec.languages->target)
+          : 0;
   builder.Finish(
       manifest::CreateManifest(builder, spec.abi, producer, modelType, hash, precision, targets,
                                entryList, kernelList, parameterList, spec.weightsSize,
                                spec.codeChecksum.value_or(codeChecksum), tokens, targetTokens,
                                defaults, report, /*sharing=*/0, /*calibration=*/0, kept,
-                               /*codes=*/0, imageList, classification),
+                               /*codes=*/0, imageList, classification, /*chat=*/0, languages),
       manifest::ManifestIdentifier());
   return {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()};
 }

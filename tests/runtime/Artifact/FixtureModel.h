@@ -203,6 +203,16 @@ struct ModelSpec {
   /// The labels of a classifier.
   std::optional<std::vector<std::string>> labels = {};
   manifest::Problem problem = manifest::Problem::SingleLabel;
+  /// The languages of a generating model.
+  struct LanguageSpec {
+    std::vector<std::string> names;
+    std::vector<int32_t> tokens;
+    bool endsSource = false;
+    bool startsTarget = false;
+    int32_t source = -1;
+    int32_t target = -1;
+  };
+  std::optional<LanguageSpec> languages = {};
 };
 
 /// Adds a parameter of values that look random and are the same everywhere; a kernel of two

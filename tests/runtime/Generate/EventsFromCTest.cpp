@@ -189,6 +189,8 @@ TEST_F(EventsFromC, DefaultsAreThoseOfCpp) {
   EXPECT_EQ(one.top_scores, request.topScores);
   EXPECT_EQ(one.events != 0, request.events);
   EXPECT_EQ(one.stop_count, 0);
+  EXPECT_EQ(one.source_language, nullptr);
+  EXPECT_EQ(one.target_language, nullptr);
   for (const int32_t unset :
        {one.beam, one.no_repeat_ngram, one.min_length, one.max_length, one.early_stopping}) {
     EXPECT_EQ(unset, HEDDLE_UNSET);
