@@ -16,7 +16,6 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 #include <array>
@@ -39,13 +38,6 @@ std::vector<PassChoice> passChoices() {
     choices.push_back({"all passes but " + pass, {pass}});
   }
   return choices;
-}
-
-std::string printed(Operation *op) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  op->print(stream);
-  return text;
 }
 
 static ParameterSource sourceOf(const TestProgram &program) {

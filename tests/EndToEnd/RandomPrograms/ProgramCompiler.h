@@ -37,9 +37,6 @@ std::vector<PassChoice> passChoices();
 /// Something done to a program after the phase `fused`: a pass that is wrong, for tests.
 using Corruption = std::function<void(mlir::ModuleOp)>;
 
-/// The text of an operation.
-std::string printed(mlir::Operation *op);
-
 class ProgramCompiler {
 public:
   /// Binaries are written into `folder`, for these targets.

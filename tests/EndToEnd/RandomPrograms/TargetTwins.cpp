@@ -15,12 +15,18 @@ using namespace mlir;
 
 namespace heddle {
 
+std::string printed(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  // Phases have verified it. To do so again costs more than the text.
+  op->print(stream, OpPrintingFlags().assumeVerified().useLocalScope());
+  return text;
+}
+
 /// What the code of a target follows from, but for its name and its further instructions: the
 /// phase `llvm` adds nothing but attributes that the lanes decide.
 static std::string definitionOf(ModuleOp module, const TargetDescription &target) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module->print(stream);
+  std::string text = printed(module);
   const std::string name = target.name.str();
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
     text.erase(at, name.size());

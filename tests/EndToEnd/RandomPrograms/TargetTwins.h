@@ -13,6 +13,9 @@
 
 namespace heddle {
 
+/// The text of an operation, by which programs, kernels and targets are known to be the same.
+std::string printed(mlir::Operation *op);
+
 /// A target by name, and the earlier one whose code it has.
 using TargetTwins = std::map<std::string, std::string>;
 
