@@ -64,15 +64,14 @@ static Status checkParameter(const manifest::Parameter &parameter, uint64_t weig
     return HEDDLE_ERROR(DataLoss, "misaligned shape");
   }
   uint64_t elements = 1;
-  std::optional<uint64_t> bytes;
   for (const uint64_t dimension : *parameter.shape()) {
     if (dimension == 0 || __builtin_mul_overflow(elements, dimension, &elements) ||
-        !(bytes = bytesOf(elementOf(parameter), elements))) {
+        !bytesOf(elementOf(parameter), elements)) {
       return HEDDLE_ERROR(
           DataLoss, fmt::format("dimension {} is zero or makes the shape too large", dimension));
     }
   }
-  bytes = bytesOf(elementOf(parameter), elements);
+  const std::optional<uint64_t> bytes = bytesOf(elementOf(parameter), elements);
   if (bytes != parameter.size()) {
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("{} bytes, its shape has {}", parameter.size(), *bytes));

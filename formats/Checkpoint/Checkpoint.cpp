@@ -259,7 +259,7 @@ Result<Checkpoint> Checkpoint::withCodes(std::vector<CodedTensor> tensors,
     StoredTensor tensor;
     tensor.name = each.name;
     tensor.shape = {each.codes->rows(), each.codes->columns()};
-    tensor.codes = each.codes;
+    tensor.codes = std::move(each.codes);
     const size_t file = parts.empty() ? 0 : parts.front().file;
     if (!result.add(std::move(tensor), file, std::move(parts))) {
       return HEDDLE_ERROR(DataLoss,

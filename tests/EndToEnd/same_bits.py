@@ -12,7 +12,6 @@ one.
 """
 
 import argparse
-import json
 import struct
 import subprocess
 import sys
@@ -20,30 +19,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from gpu import PORTS, read_tensors, write_tensors  # noqa: E402
+
 ISAS = ["x86-64-v3", "x86-64-v4"]
-# Names of ids in the expected outputs of models from elsewhere.
-PORTS = {"input_ids": "source", "decoder_input_ids": "target"}
-
-
-def read_tensors(path):
-    """Name to (type, shape, bytes) of a safetensors file."""
-    data = path.read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    header.pop("__metadata__", None)
-    return {name: (entry["dtype"], entry["shape"],
-                   data[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]])
-            for name, entry in header.items()}
-
-
-def write_tensors(path, tensors):
-    header, body = {}, b""
-    for name, (dtype, shape, data) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape,
-                        "data_offsets": [len(body), len(body) + len(data)]}
-        body += data
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
 
 
 def rows_of(tensor):

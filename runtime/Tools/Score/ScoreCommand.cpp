@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads pairs of lines in blocks, and scores each block in one pass of the model. Texts alone are
-/// scored by TextScoring.cpp.
+/// Scores pairs of lines, each block in one pass of the model. Texts alone are scored by
+/// TextScoring.cpp.
 #include "runtime/Tools/Commands.h"
 
 #include "heddle/Generation.h"
@@ -10,6 +10,7 @@
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Lines/Progress.h"
 #include "runtime/Tools/Models/ModelEntries.h"
+#include "runtime/Tools/Score/ScoredBlocks.h"
 #include "runtime/Tools/Score/TextScoring.h"
 
 #include <fmt/format.h>
@@ -62,19 +63,16 @@ void declare(OptionList &list, ScoreOptions &options) {
 }
 
 namespace {
-/// A pair of lines, and what becomes of it: a request; nothing for one without a source, which is
-/// written without a score; or a failure.
-struct Pair {
+/// A pair of lines; one without a source counts as blank.
+struct Pair : Scored<ScoringRequest> {
   std::string source;
   std::string target;
-  std::string where;
-  std::optional<ScoringRequest> request = std::nullopt;
-  Status status = {};
-  std::vector<float> scores = {};
 };
 
 /// One run of the command: two files, read side by side.
 struct ScoreRun {
+  using Item = Pair;
+
   const ScoreOptions &options;
   Generator generator;
   LineReader sources;
@@ -82,11 +80,12 @@ struct ScoreRun {
   OutputStream output;
   LineErrors errors;
 
-  Result<std::optional<Pair>> readPair();
+  Result<std::optional<Pair>> next();
   Result<std::optional<ScoringRequest>> requestOf(const Line &source, const Line &target) const;
-  void score(std::vector<Pair> &block);
+  Result<std::vector<std::vector<float>>> scoresOf(std::span<const ScoringRequest> requests) {
+    return generator.score(requests);
+  }
   Status write(std::span<const Pair> block);
-  Status readBlock(std::vector<Pair> &block, bool &more);
 };
 } // namespace
 
@@ -111,8 +110,7 @@ Result<std::optional<ScoringRequest>> ScoreRun::requestOf(const Line &source,
   return std::optional(std::move(request));
 }
 
-/// The next pair, if there is one.
-Result<std::optional<Pair>> ScoreRun::readPair() {
+Result<std::optional<Pair>> ScoreRun::next() {
   HEDDLE_ASSIGN(const std::optional<Line> source, sources.next());
   HEDDLE_ASSIGN(const std::optional<Line> target, targets.next());
   if (source.has_value() != target.has_value() && !interrupted()) {
@@ -125,63 +123,13 @@ Result<std::optional<Pair>> ScoreRun::readPair() {
   if (!source || !target) {
     return std::optional<Pair>();
   }
-  Pair pair{std::string(source->text), std::string(target->text), sources.where()};
+  Pair pair{{.where = sources.where()}, std::string(source->text), std::string(target->text)};
   Result<std::optional<ScoringRequest>> request = requestOf(*source, *target);
   pair.status = request.status();
   if (request.ok()) {
     pair.request = std::move(*request);
   }
   return std::optional(std::move(pair));
-}
-
-/// The next pairs; `more` says whether others may follow. What ends the run leaves the pairs before
-/// it in the block.
-Status ScoreRun::readBlock(std::vector<Pair> &block, bool &more) {
-  // Small enough that an answer does not wait long.
-  constexpr size_t blockPairs = 64;
-  while (block.size() < blockPairs && !interrupted()) {
-    Result<std::optional<Pair>> pair = readPair();
-    more = pair.ok() && pair->has_value();
-    if (!more) {
-      return pair.status();
-    }
-    if (!(*pair)->status.ok() && !errors.goOn((*pair)->status)) {
-      more = false;
-      return {};
-    }
-    block.push_back(*std::move(*pair));
-  }
-  return {};
-}
-
-/// Gives every pair with a request its scores. Where a block cannot be scored, its pairs are scored
-/// one by one, so that the failure is that of a line.
-void ScoreRun::score(std::vector<Pair> &block) {
-  std::vector<Pair *> asked;
-  std::vector<ScoringRequest> requests;
-  for (Pair &pair : block) {
-    if (pair.request) {
-      asked.push_back(&pair);
-      requests.push_back(*pair.request);
-    }
-  }
-  Result<std::vector<std::vector<float>>> scores = generator.score(requests);
-  for (size_t i = 0; i < asked.size(); ++i) {
-    if (scores.ok()) {
-      asked[i]->scores = std::move((*scores)[i]);
-      continue;
-    }
-    Result<std::vector<std::vector<float>>> alone = generator.score({&requests[i], 1});
-    if (alone.ok()) {
-      asked[i]->scores = std::move(alone->front());
-      continue;
-    }
-    asked[i]->status = alone.status().annotate(asked[i]->where);
-    if (!errors.goOn(asked[i]->status)) {
-      block.resize(static_cast<size_t>(asked[i] - block.data()));
-      return;
-    }
-  }
 }
 
 /// The answer to a pair with a failure.
@@ -241,17 +189,8 @@ Status execute(const ScoreOptions &options) {
                std::move(output), std::move(errors)};
   Progress progress("sentences", options.json);
   noteInterruptions();
-  int64_t written = 0;
-  Status failure;
-  for (bool more = true; more && !run.errors.stopped() && !interrupted();) {
-    std::vector<Pair> block;
-    failure = run.readBlock(block, more);
-    run.score(block);
-    HEDDLE_TRY(run.write(block));
-    written += static_cast<int64_t>(block.size());
-    progress.update(written, total);
-  }
-  return run.errors.finish(run.output, written, failure);
+  HEDDLE_ASSIGN(const ScoredBlocks scored, scoreBlocks(run, progress, total));
+  return run.errors.finish(run.output, scored.written, scored.failure);
 }
 
 } // namespace heddle::tools

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads texts in blocks, and scores each block in as few passes as it takes. The perplexity of all
-/// texts is said in the end.
+/// Scores texts, and says the perplexity of all of them in the end.
 #include "runtime/Tools/Score/TextScoring.h"
 
 #include "heddle/Generation.h"
@@ -10,6 +9,7 @@
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Lines/Progress.h"
 #include "runtime/Tools/Models/ModelEntries.h"
+#include "runtime/Tools/Score/ScoredBlocks.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -21,17 +21,15 @@ namespace heddle::tools {
 using Json = nlohmann::ordered_json;
 
 namespace {
-/// A line, and what becomes of it; a blank one has no tokens, and is written without a score.
-struct ScoredText {
+/// A line, whose request is its tokens.
+struct ScoredText : Scored<std::vector<int32_t>> {
   std::string text;
-  std::string where;
-  std::vector<int32_t> tokens = {};
-  Status status = {};
-  std::vector<float> scores = {};
 };
 
 /// One run of the command.
 struct TextRun {
+  using Item = ScoredText;
+
   const ScoreOptions &options;
   Generator generator;
   LineReader lines;
@@ -41,9 +39,11 @@ struct TextRun {
   int64_t tokens = 0;
   int64_t texts = 0;
 
-  Status readBlock(std::vector<ScoredText> &block, bool &more);
+  Result<std::optional<ScoredText>> next();
   Result<std::vector<int32_t>> tokensOf(const Line &line) const;
-  void score(std::vector<ScoredText> &block);
+  Result<std::vector<std::vector<float>>> scoresOf(std::span<const std::vector<int32_t>> asked) {
+    return generator.scoreTexts(asked, options.stride);
+  }
   std::string answerTo(const ScoredText &text) const;
   Status write(std::span<const ScoredText> block);
 };
@@ -61,59 +61,18 @@ Result<std::vector<int32_t>> TextRun::tokensOf(const Line &line) const {
   return ids;
 }
 
-/// The next texts; `more` says whether others may follow. What ends the run leaves the texts before
-/// it in the block.
-Status TextRun::readBlock(std::vector<ScoredText> &block, bool &more) {
-  // Small enough that an answer does not wait long.
-  constexpr size_t blockLines = 64;
-  while (block.size() < blockLines && !interrupted()) {
-    Result<std::optional<Line>> line = lines.next();
-    more = line.ok() && line->has_value();
-    if (!more) {
-      return line.status();
-    }
-    ScoredText text{std::string((*line)->text), lines.where()};
-    Result<std::vector<int32_t>> ids = tokensOf(**line);
-    text.status = ids.status();
-    if (ids.ok()) {
-      text.tokens = *std::move(ids);
-    } else if (!errors.goOn(text.status)) {
-      more = false;
-      return {};
-    }
-    block.push_back(std::move(text));
+Result<std::optional<ScoredText>> TextRun::next() {
+  HEDDLE_ASSIGN(const std::optional<Line> line, lines.next());
+  if (!line) {
+    return std::optional<ScoredText>();
   }
-  return {};
-}
-
-/// Gives every text its scores. Where a block cannot be scored, its texts are scored one by one, so
-/// that the failure is that of a line.
-void TextRun::score(std::vector<ScoredText> &block) {
-  std::vector<ScoredText *> asked;
-  std::vector<std::vector<int32_t>> ids;
-  for (ScoredText &text : block) {
-    if (!text.tokens.empty()) {
-      asked.push_back(&text);
-      ids.push_back(text.tokens);
-    }
+  ScoredText text{{.where = lines.where()}, std::string(line->text)};
+  Result<std::vector<int32_t>> ids = tokensOf(*line);
+  text.status = ids.status();
+  if (ids.ok() && !ids->empty()) {
+    text.request = *std::move(ids);
   }
-  Result<std::vector<std::vector<float>>> scores = generator.scoreTexts(ids, options.stride);
-  for (size_t i = 0; i < asked.size(); ++i) {
-    if (scores.ok()) {
-      asked[i]->scores = std::move((*scores)[i]);
-      continue;
-    }
-    auto alone = generator.scoreTexts({&ids[i], 1}, options.stride);
-    if (alone.ok()) {
-      asked[i]->scores = std::move(alone->front());
-      continue;
-    }
-    asked[i]->status = alone.status().annotate(asked[i]->where);
-    if (!errors.goOn(asked[i]->status)) {
-      block.resize(static_cast<size_t>(asked[i] - block.data()));
-      return;
-    }
-  }
+  return std::optional(std::move(text));
 }
 
 static double sumOf(std::span<const float> scores) {
@@ -190,22 +149,13 @@ Status scoreTexts(const ScoreOptions &options) {
               std::move(errors)};
   Progress progress("texts", options.json);
   noteInterruptions();
-  int64_t written = 0;
-  Status failure;
-  for (bool more = true; more && !run.errors.stopped() && !interrupted();) {
-    std::vector<ScoredText> block;
-    failure = run.readBlock(block, more);
-    run.score(block);
-    HEDDLE_TRY(run.write(block));
-    written += static_cast<int64_t>(block.size());
-    progress.update(written, total);
-  }
+  HEDDLE_ASSIGN(const ScoredBlocks scored, scoreBlocks(run, progress, total));
   if (run.tokens > 0 && !options.json) {
     sayAboveProgress(fmt::format("heddle: {} {}, {} tokens, perplexity {:.4f}\n", run.texts,
                                  run.texts == 1 ? "text" : "texts", run.tokens,
                                  perplexityOf(run.sum, run.tokens)));
   }
-  return run.errors.finish(run.output, written, failure);
+  return run.errors.finish(run.output, scored.written, scored.failure);
 }
 
 } // namespace heddle::tools

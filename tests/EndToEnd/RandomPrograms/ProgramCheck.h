@@ -73,9 +73,13 @@ public:
   const Counts &counts() const { return counted; }
 
 private:
-  std::optional<Failure> checkBinary(const std::string &path, const TestProgram &program,
+  std::optional<Failure> checkTarget(const ProgramCompiler::Binary &binary,
+                                     const TestProgram &program,
                                      const std::vector<SequenceBounds> &expected,
                                      const std::string &target);
+
+  /// What a binary gives for every sequence alone, by the targets that were checked.
+  std::map<std::string, std::vector<SequenceValues>> results;
 
   std::vector<std::string> targets;
   ProgramCompiler compiler;

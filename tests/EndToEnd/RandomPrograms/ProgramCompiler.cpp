@@ -9,14 +9,18 @@
 #include "compiler/Pipeline.h"
 #include "dialects/Dataflow/Dataflow.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/PassManager.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <set>
 
 using namespace mlir;
 
@@ -24,6 +28,8 @@ namespace heddle {
 
 /// Kernels that are kept for other programs.
 static constexpr size_t mostKernels = 4000;
+/// One in so many times, the code of twins is compiled and compared.
+static constexpr int64_t trialOfTwins = 20;
 
 std::vector<PassChoice> passChoices() {
   const std::vector<std::string> all = optionalPasses();
@@ -32,13 +38,6 @@ std::vector<PassChoice> passChoices() {
     choices.push_back({"all passes but " + pass, {pass}});
   }
   return choices;
-}
-
-static std::string printed(Operation *op) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  op->print(stream);
-  return text;
 }
 
 static ParameterSource sourceOf(const TestProgram &program) {
@@ -70,67 +69,193 @@ static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &opti
                             "the phase '" + std::string(phaseName(phase)) + "' fails: " + reason);
 }
 
-/// A module of its own with one kernel, and its text.
-static OwningOpRef<ModuleOp> moduleOf(dataflow::KernelOp kernel) {
-  OwningOpRef<ModuleOp> one = ModuleOp::create(kernel.getLoc());
-  OpBuilder::atBlockEnd(one->getBody()).clone(*kernel);
-  return one;
-}
-
-/// The number of a kernel among all that were compiled, by what it computes.
-Result<size_t> ProgramCompiler::numberOf(dataflow::KernelOp kernel,
-                                         const PipelineOptions &options) {
-  kernel.setSymName("kernel");
-  const std::string text = printed(kernel);
-  const auto [found, isNew] = numbers.try_emplace(text, kernels.size());
-  kernel.setSymName("kernel_" + std::to_string(found->second));
-  if (!isNew) {
-    return found->second;
+/// Adds a function and all that it calls.
+static void addNeeded(LLVM::LLVMFuncOp function, SymbolTable &symbols,
+                      llvm::SetVector<LLVM::LLVMFuncOp> &needed) {
+  if (!function || !needed.insert(function)) {
+    return;
   }
-  OwningOpRef<ModuleOp> one = moduleOf(kernel);
-  Status status = runPhase(*one, Phase::Kernels, options);
-  if (status.ok()) {
-    status = runPhase(*one, Phase::Llvm, options);
-  }
-  if (status.ok()) {
-    Result<CompiledKernels> compiled = compileKernels(*one, /*cache=*/nullptr, {});
-    status = compiled.status();
-    if (status.ok()) {
-      kernels.push_back(std::move(compiled->objects));
-      return kernels.size() - 1;
+  function.walk([&](LLVM::CallOp call) {
+    if (call.getCallee()) {
+      addNeeded(symbols.lookup<LLVM::LLVMFuncOp>(*call.getCallee()), symbols, needed);
     }
-  }
-  numbers.erase(text);
-  return status;
+  });
 }
 
-/// Names kernels after what they compute, compiles those that no program had before, and gives the
-/// code of all.
-Result<std::vector<ProgramCompiler::Code>>
-ProgramCompiler::generateCode(ModuleOp module, const PipelineOptions &options) {
-  llvm::StringMap<StringAttr> names;
-  std::vector<Code> objects;
+std::vector<dataflow::KernelOp> ProgramCompiler::nameKernels(ModuleOp module) {
+  llvm::StringMap<StringAttr> renamed;
+  std::vector<dataflow::KernelOp> unknown;
   for (auto kernel : llvm::make_early_inc_range(module.getOps<dataflow::KernelOp>())) {
     const std::string before = kernel.getSymName().str();
-    HEDDLE_ASSIGN(const size_t number, numberOf(kernel, options));
-    names[before] = kernel.getSymNameAttr();
+    kernel.setSymName("kernel");
+    const auto [found, isNew] =
+        names.try_emplace(printed(kernel), "kernel_" + std::to_string(names.size()));
+    kernel.setSymName(found->second);
+    renamed[before] = kernel.getSymNameAttr();
+    if (isNew) {
+      unknown.push_back(kernel);
+    }
     // Without merge-kernels two may be the same.
     if (module.lookupSymbol(kernel.getSymNameAttr()) != kernel) {
       kernel.erase();
-      continue;
     }
-    objects.insert(objects.end(), kernels[number].begin(), kernels[number].end());
   }
   module.walk([&](dataflow::DispatchOp dispatch) {
-    dispatch.setKernelAttr(FlatSymbolRefAttr::get(names.lookup(dispatch.getKernel())));
+    dispatch.setKernelAttr(FlatSymbolRefAttr::get(renamed.lookup(dispatch.getKernel())));
   });
-  return objects;
+  return unknown;
+}
+
+/// The functions of a kernel: it, and the norm at its end if it has one.
+static std::array<std::string, 2> functionsOf(dataflow::KernelOp kernel, llvm::StringRef target) {
+  return {kernelFunctionName(kernel.getSymName(), target),
+          kernelFunctionName(finishKernelName(kernel.getSymName()), target)};
+}
+
+Status ProgramCompiler::keepCode(ModuleOp target, ArrayRef<dataflow::KernelOp> of,
+                                 const Code *&next) {
+  for (auto function : target.getOps<LLVM::LLVMFuncOp>()) {
+    if (function.isExternal()) {
+      continue;
+    }
+    const auto [found, isNew] = code.try_emplace(function.getSymName().str(), *next);
+    if (!isNew && found->second != *next) {
+      return HEDDLE_ERROR(Internal, "two functions are called " + found->first);
+    }
+    ++next;
+  }
+  SymbolTable symbols(target);
+  for (dataflow::KernelOp kernel : of) {
+    llvm::SetVector<LLVM::LLVMFuncOp> needed;
+    for (const std::string &name : functionsOf(kernel, *target.getSymName())) {
+      addNeeded(symbols.lookup<LLVM::LLVMFuncOp>(name), symbols, needed);
+    }
+    for (LLVM::LLVMFuncOp function : needed) {
+      needs[kernel.getSymName()].push_back(function.getSymName().str());
+    }
+  }
+  return {};
+}
+
+void ProgramCompiler::keepTwin(const std::string &target, const std::string &twin,
+                               ArrayRef<dataflow::KernelOp> of) {
+  for (dataflow::KernelOp kernel : of) {
+    for (const auto &[own, others] :
+         llvm::zip_equal(functionsOf(kernel, target), functionsOf(kernel, twin))) {
+      if (code.contains(others)) {
+        aliases[own] = others;
+        needs[kernel.getSymName()].push_back(own);
+      }
+    }
+  }
+}
+
+/// Whether the code of a target, at `next`, is what its twin has.
+static Status checkTwin(ModuleOp target, const std::string &twin,
+                        const std::map<std::string, Code> &code, const Code *&next) {
+  for (auto function : target.getOps<LLVM::LLVMFuncOp>()) {
+    if (function.isExternal()) {
+      continue;
+    }
+    const std::string name = function.getSymName().drop_back(target.getSymName()->size()).str();
+    if (!haveSameCode(*next++, code.at(name + twin))) {
+      return HEDDLE_ERROR(Internal, function.getSymName().str() + " has other code than for " +
+                                        twin + ", of the same loops");
+    }
+  }
+  return {};
+}
+
+Status ProgramCompiler::compileAll(ArrayRef<dataflow::KernelOp> of,
+                                   const PipelineOptions &options) {
+  if (of.empty()) {
+    return {};
+  }
+  dataflow::KernelOp first = of.front();
+  HEDDLE_ASSIGN(const CodeCache cache, CodeCache::open(folder + "/code"));
+  OwningOpRef<ModuleOp> module = ModuleOp::create(first.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  for (dataflow::KernelOp kernel : of) {
+    builder.clone(*kernel);
+  }
+  HEDDLE_TRY(runPhase(*module, Phase::Kernels, options));
+  const TargetTwins twins = findTwins(*module);
+  if (batches++ % trialOfTwins != 0) {
+    removeTwins(*module, twins);
+  }
+  HEDDLE_TRY(runPhase(*module, Phase::Llvm, options));
+  HEDDLE_ASSIGN(const CompiledKernels compiled, compileKernels(*module, &cache, {}));
+  // Code comes in the order of modules and functions.
+  const Code *next = compiled.objects.data();
+  for (auto target : module->getOps<ModuleOp>()) {
+    const auto twin = twins.find(target.getSymName()->str());
+    HEDDLE_TRY(twin == twins.end() ? keepCode(target, of, next)
+                                   : checkTwin(target, twin->second, code, next));
+  }
+  for (const auto &[target, twin] : twins) {
+    keepTwin(target, twin, of);
+  }
+  return {};
+}
+
+Result<std::set<std::string>> ProgramCompiler::generateCode(ModuleOp module,
+                                                            const PipelineOptions &options) {
+  if (Status status = compileAll(nameKernels(module), options); !status.ok()) {
+    // Some have a name and no code.
+    forgetKernels();
+    return status;
+  }
+  std::set<std::string> functions;
+  for (auto kernel : module.getOps<dataflow::KernelOp>()) {
+    const std::vector<std::string> &needed = needs[kernel.getSymName()];
+    functions.insert(needed.begin(), needed.end());
+  }
+  return functions;
+}
+
+Result<std::string> ProgramCompiler::libraryOf(const std::set<std::string> &functions) {
+  const auto [found, isNew] = libraries.try_emplace(functions);
+  if (!isNew) {
+    return found->second;
+  }
+  std::vector<Code> objects;
+  // A script of the linker, which takes one in the place of an object.
+  std::string script;
+  for (const std::string &function : functions) {
+    if (const auto alias = aliases.find(function); alias != aliases.end()) {
+      script += "\"" + function + "\" = \"" + alias->second + "\";\n";
+    } else {
+      objects.push_back(code.at(function));
+    }
+  }
+  if (!script.empty()) {
+    objects.emplace_back(script.begin(), script.end());
+  }
+  HEDDLE_ASSIGN(found->second, linkSharedObject(objects));
+  return found->second;
+}
+
+TargetTwins ProgramCompiler::twinsOf(const std::set<std::string> &functions) const {
+  TargetTwins twins;
+  for (const std::string &target : targets) {
+    std::set<std::string> owners;
+    for (const std::string &function : functions) {
+      if (const auto alias = aliases.find(function); function.ends_with("." + target)) {
+        owners.insert(alias == aliases.end() ? target
+                                             : alias->second.substr(alias->second.find('.') + 1));
+      }
+    }
+    if (owners.size() == 1 && *owners.begin() != target) {
+      twins[target] = *owners.begin();
+    }
+  }
+  return twins;
 }
 
 Result<ProgramCompiler::Binary> ProgramCompiler::link(ModuleOp module, const TestProgram &program,
                                                       const PipelineOptions &options) {
-  HEDDLE_ASSIGN(const std::vector<Code> objects, generateCode(module, options));
-  HEDDLE_ASSIGN(std::string library, linkSharedObject(objects));
+  HEDDLE_ASSIGN(const std::set<std::string> functions, generateCode(module, options));
+  HEDDLE_ASSIGN(const std::string library, libraryOf(functions));
   // The code is elsewhere, but a binary is for the targets of the module's kernels.
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   for (const std::string &target : targets) {
@@ -139,9 +264,9 @@ Result<ProgramCompiler::Binary> ProgramCompiler::link(ModuleOp module, const Tes
   ModelFacts facts;
   facts.producer = "RandomProgramsTest";
   facts.precision = "f32";
-  const std::string path = folder + "/" + std::to_string(binaries.size()) + ".so";
-  HEDDLE_TRY(writeModel(module, {std::move(library), {}}, sourceOf(program), facts, path));
-  return Binary{path, true};
+  const std::string path = pathOf(linked.size());
+  HEDDLE_TRY(writeModel(module, {library, {}}, sourceOf(program), facts, path));
+  return Binary{path, twinsOf(functions)};
 }
 
 PipelineOptions ProgramCompiler::optionsOf(const TestProgram &program,
@@ -165,31 +290,61 @@ Result<OwningOpRef<ModuleOp>> ProgramCompiler::fuse(const TestProgram &program,
   return module;
 }
 
-Result<ProgramCompiler::Binary> ProgramCompiler::compile(const TestProgram &program,
-                                                         const PassChoice &passes,
-                                                         const Corruption &corruption) {
+/// The passes after the phase `fused` that are left out.
+static std::string laterPasses(const PassChoice &passes) {
+  static const std::set<std::string> fusing = [] {
+    std::set<std::string> names;
+    for (const OptionalPass &pass : describePasses()) {
+      if (pass.phase == Phase::Fused) {
+        names.insert(pass.name);
+      }
+    }
+    return names;
+  }();
+  std::string text;
+  for (const std::string &pass : passes.disabled) {
+    text += fusing.contains(pass) ? "" : pass + " ";
+  }
+  return text;
+}
+
+Result<std::optional<ProgramCompiler::Binary>>
+ProgramCompiler::compile(const TestProgram &program, const PassChoice &passes,
+                         const Corruption &corruption) {
   HEDDLE_ASSIGN(const OwningOpRef<ModuleOp> module, fuse(program, passes, corruption));
   const PipelineOptions options = optionsOf(program, passes);
+  if (!lowered.insert(printed(*module) + laterPasses(passes)).second) {
+    return std::optional<Binary>();
+  }
   HEDDLE_TRY(runPhase(*module, Phase::Dataflow, options));
-  const std::string dispatches = printed(*module);
-  if (const auto known = binaries.find(dispatches); known != binaries.end()) {
-    return Binary{known->second, false};
+  if (!linked.insert(printed(*module)).second) {
+    return std::optional<Binary>();
   }
   HEDDLE_ASSIGN(Binary binary, link(*module, program, options));
-  binaries[dispatches] = binary.path;
-  return binary;
+  return std::optional(std::move(binary));
 }
 
 void ProgramCompiler::clear() {
-  for (const auto &[text, path] : binaries) {
+  for (size_t number = 1; number <= linked.size(); ++number) {
     std::error_code ignored;
-    std::filesystem::remove(path, ignored);
+    std::filesystem::remove(pathOf(number), ignored);
   }
-  binaries.clear();
-  if (kernels.size() > mostKernels) {
-    kernels.clear();
-    numbers.clear();
+  lowered.clear();
+  linked.clear();
+  libraries.clear();
+  if (names.size() > mostKernels) {
+    forgetKernels();
   }
+}
+
+void ProgramCompiler::forgetKernels() {
+  names.clear();
+  needs.clear();
+  code.clear();
+  aliases.clear();
+  libraries.clear();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder + "/code", ignored);
 }
 
 } // namespace heddle

@@ -2,18 +2,24 @@
 ///
 /// Compilation within this process, through the libraries of heddlec. A program is compiled with
 /// many sets of passes, most of which leave most kernels as they are: a kernel is compiled to
-/// machine code once, and a program that two sets of passes lead to is linked once.
+/// machine code once, what several share once for all programs, and a program that two sets of
+/// passes lead to is linked once.
 #ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMCOMPILER_H
 #define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMCOMPILER_H
 
 #include "compiler/Pipeline.h"
+#include "compiler/Target/Target.h"
 #include "dialects/Dataflow/Dataflow.h"
+#include "tests/EndToEnd/RandomPrograms/TargetTwins.h"
 #include "tests/EndToEnd/RandomPrograms/TestProgram.h"
 
-#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,14 +43,14 @@ public:
   ProgramCompiler(std::string folder, std::vector<std::string> targets)
       : folder(std::move(folder)), targets(std::move(targets)) {}
 
-  /// The path of a binary, and whether this program has not given it before. Errors are the
-  /// diagnostics of the compiler.
+  /// A binary, and which of its targets have the code of another.
   struct Binary {
     std::string path;
-    bool isNew = true;
+    TargetTwins twins;
   };
-  Result<Binary> compile(const TestProgram &program, const PassChoice &passes,
-                         const Corruption &corruption = nullptr);
+  /// None if other passes gave the same since clear(). Errors are the diagnostics of the compiler.
+  Result<std::optional<Binary>> compile(const TestProgram &program, const PassChoice &passes,
+                                        const Corruption &corruption = nullptr);
 
   /// The program after the phase `fused`.
   Result<mlir::OwningOpRef<mlir::ModuleOp>> fuse(const TestProgram &program,
@@ -56,21 +62,42 @@ public:
 
 private:
   PipelineOptions optionsOf(const TestProgram &program, const PassChoice &passes) const;
-  using Code = llvm::SmallVector<char, 0>;
 
-  Result<size_t> numberOf(dataflow::KernelOp kernel, const PipelineOptions &options);
-  Result<std::vector<Code>> generateCode(mlir::ModuleOp module, const PipelineOptions &options);
+  /// Names the kernels of a module after what they compute; gives those that had no name.
+  std::vector<dataflow::KernelOp> nameKernels(mlir::ModuleOp module);
+  /// Compiles kernels together, as those of a program are: what they share is written once.
+  Status compileAll(llvm::ArrayRef<dataflow::KernelOp> of, const PipelineOptions &options);
+  /// Keeps the code of a target's functions, and which of them kernels need.
+  Status keepCode(mlir::ModuleOp target, llvm::ArrayRef<dataflow::KernelOp> of, const Code *&next);
+  /// What a target's functions are that have the code of another's.
+  void keepTwin(const std::string &target, const std::string &twin,
+                llvm::ArrayRef<dataflow::KernelOp> of);
+  /// The functions of a module's kernels, once all are compiled, and a library of them.
+  Result<std::set<std::string>> generateCode(mlir::ModuleOp module, const PipelineOptions &options);
+  Result<std::string> libraryOf(const std::set<std::string> &functions);
+  TargetTwins twinsOf(const std::set<std::string> &functions) const;
   Result<Binary> link(mlir::ModuleOp module, const TestProgram &program,
                       const PipelineOptions &options);
+  void forgetKernels();
+  std::string pathOf(size_t number) const { return folder + "/" + std::to_string(number) + ".so"; }
 
   std::string folder;
   std::vector<std::string> targets;
-  /// By the text of the dispatches.
-  std::map<std::string, std::string> binaries;
-  /// The code of each kernel for every target, and the kernels' indices by the text of what they
-  /// compute.
-  std::vector<std::vector<Code>> kernels;
-  std::map<std::string, size_t> numbers;
+  /// What was seen of this program: as the phase `dataflow` takes it, with its passes, and as it
+  /// leaves it. Binaries have the number that theirs is.
+  std::set<std::string> lowered;
+  std::set<std::string> linked;
+  /// Libraries of this program by their functions: passes that leave kernels alone give the same.
+  std::map<std::set<std::string>, std::string> libraries;
+  /// The names of kernels, by the text of what they compute.
+  std::map<std::string, std::string> names;
+  /// The functions of every target that a kernel's code has or calls.
+  llvm::StringMap<std::vector<std::string>> needs;
+  /// The code of functions, and of twins' functions those whose code they have.
+  std::map<std::string, Code> code;
+  std::map<std::string, std::string> aliases;
+  /// How often kernels were compiled.
+  int64_t batches = 0;
 };
 
 } // namespace heddle

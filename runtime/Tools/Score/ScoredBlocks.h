@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The loop of `heddle score`, over blocks of lines: a block is read, scored in as few passes as it
+/// takes, and written. Pairs of lines and texts alone share it.
+#ifndef HEDDLE_RUNTIME_TOOLS_SCORE_SCOREDBLOCKS_H
+#define HEDDLE_RUNTIME_TOOLS_SCORE_SCOREDBLOCKS_H
+
+#include "heddle/Status.h"
+#include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Lines/Progress.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heddle::tools {
+
+/// What becomes of a line, or of a pair of lines.
+template <typename RequestType> struct Scored {
+  using Request = RequestType;
+
+  /// What messages call it.
+  std::string where;
+  /// None for one that is blank, or has a failure: it is written without a score.
+  std::optional<Request> request = std::nullopt;
+  Status status = {};
+  std::vector<float> scores = {};
+};
+
+/// How scoring ended, unless its output failed.
+struct ScoredBlocks {
+  int64_t written = 0;
+  /// What ended the input; success at its end.
+  Status failure;
+};
+
+/// The next items; `more` says whether others may follow. What ends the run leaves the items before
+/// it in the block.
+template <typename Run>
+Status readBlock(Run &run, std::vector<typename Run::Item> &block, bool &more) {
+  // Small enough that an answer does not wait long.
+  constexpr size_t blockItems = 64;
+  while (block.size() < blockItems && !interrupted()) {
+    Result<std::optional<typename Run::Item>> item = run.next();
+    more = item.ok() && item->has_value();
+    if (!more) {
+      return item.status();
+    }
+    if (!(*item)->status.ok() && !run.errors.goOn((*item)->status)) {
+      more = false;
+      return {};
+    }
+    block.push_back(*std::move(*item));
+  }
+  return {};
+}
+
+/// Gives every item with a request its scores. Where a block cannot be scored, its items are scored
+/// one by one, so that the failure is that of a line.
+template <typename Run> void scoreBlock(Run &run, std::vector<typename Run::Item> &block) {
+  std::vector<typename Run::Item *> asked;
+  std::vector<typename Run::Item::Request> requests;
+  for (typename Run::Item &item : block) {
+    if (item.request) {
+      asked.push_back(&item);
+      requests.push_back(*item.request);
+    }
+  }
+  Result<std::vector<std::vector<float>>> scores = run.scoresOf(requests);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (scores.ok()) {
+      asked[i]->scores = std::move((*scores)[i]);
+      continue;
+    }
+    Result<std::vector<std::vector<float>>> alone = run.scoresOf({&requests[i], 1});
+    if (alone.ok()) {
+      asked[i]->scores = std::move(alone->front());
+      continue;
+    }
+    asked[i]->status = alone.status().annotate(asked[i]->where);
+    if (!run.errors.goOn(asked[i]->status)) {
+      block.resize(static_cast<size_t>(asked[i] - block.data()));
+      return;
+    }
+  }
+}
+
+/// Reads, scores and writes until the input ends, a failure ends the run or a signal does. A run
+/// has an `Item`, which is Scored; `errors`; next(), the next item if there is one, whose failure
+/// ends the input; scoresOf() requests; and write(), whose failure is the only one of this.
+template <typename Run>
+Result<ScoredBlocks> scoreBlocks(Run &run, Progress &progress, std::optional<int64_t> total) {
+  ScoredBlocks result;
+  for (bool more = true; more && !run.errors.stopped() && !interrupted();) {
+    std::vector<typename Run::Item> block;
+    result.failure = readBlock(run, block, more);
+    scoreBlock(run, block);
+    HEDDLE_TRY(run.write(block));
+    result.written += static_cast<int64_t>(block.size());
+    progress.update(result.written, total);
+  }
+  return result;
+}
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_SCORE_SCOREDBLOCKS_H
