@@ -152,6 +152,8 @@ const std::vector<BadCase> badCases = {
 const std::vector<BadCase> modelCases = {
     {"TemperatureWithoutSample", ids("@ok.txt", {"--temperature", "2"}),
      "--temperature is given without --sample, expected both"},
+    {"MinPWithoutSample", ids("@ok.txt", {"--min-p", "0.5"}),
+     "--min-p is given without --sample, expected both"},
     {"SeedWithoutSample", ids("@ok.txt", {"--seed", "2", "--no-sample"}),
      "--seed is given without --sample, expected both"},
     {"MaximumAboveThePositions", ids("@ok.txt", {"--max-length", "65"}),

@@ -178,7 +178,6 @@ TEST(GenerateArguments, WhatEndsTextsAndIsToldOfThem) {
   const auto plain = std::get<GenerateOptions>(parse({"generate", "m.so", "--prompt", "Once"}));
   EXPECT_TRUE(plain.sharesPrefixes && plain.streams());
   EXPECT_EQ(plain.promptTokens, 512);
-  EXPECT_EQ(refusal({"--min-p", "0.5"}), "--min-p is given without --sample, expected both");
   EXPECT_EQ(refusal({"--sample", "--min-p", "2"}),
             "--min-p is \"2\", expected a number from 0 to 1");
   EXPECT_EQ(refusal({"--stop", "x", "--beam", "3"}),
