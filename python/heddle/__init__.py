@@ -14,7 +14,8 @@ from ._core import machine_targets as _machine_targets
 from ._errors import (CompileError, DataLoss, Error, InputOutput, Internal, InvalidArgument, NotFound,
                       OutOfRange, ResourceExhausted, Unsupported, WrongType)
 from ._model import Model, info, load
-from ._results import Entry, Hypothesis, Info, Piece, Port, Score
+from ._results import (CacheUse, Classification, Entry, Hypothesis, Info, Piece, Port, Ranked, Score,
+                       TokenLabel, TokenScore)
 
 
 def machine_targets() -> list:
@@ -22,7 +23,7 @@ def machine_targets() -> list:
     return _machine_targets()
 
 
-__all__ = ["CompileError", "DataLoss", "Entry", "Error", "Hypothesis", "Info", "InputOutput",
-           "Internal", "InvalidArgument", "Model", "NotFound", "OutOfRange", "Piece", "Port",
-           "ResourceExhausted", "Score", "Unsupported", "WrongType", "compile", "info", "load",
-           "machine_targets"]
+__all__ = ["CacheUse", "Classification", "CompileError", "DataLoss", "Entry", "Error", "Hypothesis", "Info", "InputOutput", "Internal", "InvalidArgument", "Model",
+           "NotFound", "OutOfRange", "Piece", "Port", "Ranked",
+           "ResourceExhausted", "Score", "TokenLabel", "TokenScore", "Unsupported",
+           "WrongType", "compile", "info", "load", "machine_targets"]
