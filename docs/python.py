@@ -20,6 +20,8 @@ PACKAGE = ROOT / "python" / "heddle"
 PAGE = ROOT / "docs" / "python.md"
 # Where each part of the page comes from, in its order.
 PARTS = [("_model.py", ["load", "info", "Model"]), ("_compile.py", ["compile"]),
+         ("_builder.py", ["ModelBuilder"]), ("_entry.py", ["EntryBuilder"]),
+         ("_values.py", ["Tensor", "Parameter"]),
          ("__init__.py", ["machine_targets"]),
          ("_results.py", ["Hypothesis", "Piece", "TokenScore", "Score", "CacheUse", "Classification",
                           "TokenLabel", "Ranked", "Info", "Entry", "Port"]),
@@ -27,7 +29,7 @@ PARTS = [("_model.py", ["load", "info", "Model"]), ("_compile.py", ["compile"]),
                          "Unsupported", "ResourceExhausted", "InputOutput", "Internal",
                          "CompileError"])]
 # Classes that a class is made of, whose methods are its own for whoever reads the page.
-PARTS_OF = {"Classifying": "_classification.py", "Generation": "_generation.py"}
+PARTS_OF = {"Operations": "_operations.py", "Classifying": "_classification.py", "Generation": "_generation.py"}
 NOTE = "<!-- Written by docs/python.py from the docstrings in python/heddle; change those. -->"
 SECTIONS = {"Args:": "Arguments", "Returns:": "Returns", "Raises:": "Raises",
             "Attributes:": "Attributes"}
