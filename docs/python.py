@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "python.md"
 # Where each part of the page comes from, in its order.
 PARTS = [("_model.py", ["load", "info", "Model"]), ("_compile.py", ["compile"]),
          ("_builder.py", ["ModelBuilder"]), ("_entry.py", ["EntryBuilder"]),
-         ("_values.py", ["Tensor", "Parameter"]),
+         ("_values.py", ["Tensor", "Parameter"]), ("torch.py", ["save"]),
          ("__init__.py", ["machine_targets"]),
          ("_results.py", ["Hypothesis", "Piece", "TokenScore", "Score", "CacheUse", "Classification",
                           "TokenLabel", "Ranked", "Info", "Entry", "Port"]),
