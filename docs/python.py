@@ -20,11 +20,16 @@ PACKAGE = ROOT / "python" / "heddle"
 PAGE = ROOT / "docs" / "python.md"
 # Where each part of the page comes from, in its order.
 PARTS = [("_model.py", ["load", "info", "Model"]), ("_compile.py", ["compile"]),
+         ("_builder.py", ["ModelBuilder"]), ("_entry.py", ["EntryBuilder"]),
+         ("_values.py", ["Tensor", "Parameter"]), ("torch.py", ["save"]),
          ("__init__.py", ["machine_targets"]),
-         ("_results.py", ["Hypothesis", "Piece", "Score", "Info", "Entry", "Port"]),
+         ("_results.py", ["Hypothesis", "Piece", "TokenScore", "Score", "CacheUse", "Classification",
+                          "TokenLabel", "Ranked", "Info", "Entry", "Port"]),
          ("_errors.py", ["Error", "InvalidArgument", "WrongType", "NotFound", "DataLoss", "OutOfRange",
                          "Unsupported", "ResourceExhausted", "InputOutput", "Internal",
                          "CompileError"])]
+# Classes that a class is made of, whose methods are its own for whoever reads the page.
+PARTS_OF = {"Operations": "_operations.py", "Classifying": "_classification.py", "Generation": "_generation.py"}
 NOTE = "<!-- Written by docs/python.py from the docstrings in python/heddle; change those. -->"
 SECTIONS = {"Args:": "Arguments", "Returns:": "Returns", "Raises:": "Raises",
             "Attributes:": "Attributes"}
@@ -92,23 +97,32 @@ def signature(name, function):
     return textwrap.fill(text, 100, subsequent_indent=" " * (len(name) + 1), break_on_hyphens=False)
 
 
+def classes(file):
+    """The functions and classes of a file, by name."""
+    return {node.name: node for node in ast.parse((PACKAGE / file).read_text(encoding="utf-8")).body
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
 def is_property(node):
     return any(isinstance(each, ast.Name) and each.id == "property" for each in node.decorator_list)
 
 
-def described(node, prefix=""):
+def described(node, prefix="", module=""):
     """A function or a class with its methods."""
-    name = prefix + node.name
+    name = module + prefix + node.name
     text = [f"{'###' if prefix else '##'} {name}"]
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not is_property(node):
         start = "await " if isinstance(node, ast.AsyncFunctionDef) else ""
         text.append(f"```text\n{start}{signature(name if prefix else 'heddle.' + name, node)}\n```")
-    if isinstance(node, ast.ClassDef) and node.bases:
-        bases = " and ".join(f"`{ast.unparse(base)}`" for base in node.bases)
+    bases = [ast.unparse(base) for base in getattr(node, "bases", ())]
+    parts = [each for each in bases if each in PARTS_OF]
+    if isinstance(node, ast.ClassDef) and node.bases and not parts:
+        bases = " and ".join(f"`{base}`" for base in bases)
         text.append(f"Also {bases}." if node.name != "Error" else f"Is a {bases}.")
     text.append(paragraphs(ast.get_docstring(node)))
     if isinstance(node, ast.ClassDef):
-        text += [described(method, f"{node.name}.") for method in node.body
+        bodies = [node.body] + [classes(PARTS_OF[part])[part].body for part in reversed(parts)]
+        text += [described(method, f"{node.name}.") for body in bodies for method in body
                  if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef))
                  and not method.name.startswith("_")]
     return "\n\n".join(text)
@@ -120,11 +134,11 @@ def page():
             "`pip install .` in a clone installs it, on a machine that `./dev setup` has prepared. `./dev wheel` "
             "builds a\nwheel for other machines. `help(heddle)` says what this page says.", paragraphs(intro)]
     for file, names in PARTS:
-        nodes = {node.name: node for node in ast.parse((PACKAGE / file).read_text(encoding="utf-8")).body
-                 if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        nodes = classes(file)
         if lacking := [name for name in names if not ast.get_docstring(nodes[name])]:
             sys.exit(f"python/heddle/{file}: {lacking[0]} has no docstring, expected one")
-        text += [described(nodes[name]) for name in names]
+        module = "" if file.startswith("_") else file.removesuffix(".py") + "."
+        text += [described(nodes[name], module=module) for name in names]
     return "\n\n".join(text) + "\n"
 
 

@@ -76,12 +76,22 @@ DiagnosticText::DiagnosticText(MLIRContext *context, SourceText source)
         return success();
       }) {}
 
+/// " (FILE:LINE)", where the program that wrote the IR says which of its lines made a named
+/// operation.
+static std::string writtenAt(NameLoc name) {
+  auto place = name.getChildLoc()->findInstanceOf<FileLineColLoc>();
+  return place ? (" (" + place.getFilename().getValue() + ":" + llvm::Twine(place.getLine()) + ")")
+                     .str()
+               : std::string();
+}
+
 /// Prefers a name to a place in a file, because users know a layer by its name.
 void DiagnosticText::append(Location location, llvm::StringRef kind, const std::string &message) {
   text += text.empty() ? "" : "\n";
   const bool isNote = kind == "note: ";
   if (auto name = location->findInstanceOf<NameLoc>()) {
-    text += (llvm::Twine('"') + name.getName().getValue() + "\": " + (isNote ? kind : "") + message)
+    text += (llvm::Twine('"') + name.getName().getValue() + "\"" + writtenAt(name) + ": " +
+             (isNote ? kind : "") + message)
                 .str();
     return;
   }

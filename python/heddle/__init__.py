@@ -9,12 +9,16 @@ The same sentence gives the same bits, whatever else is in a batch and however m
 Loading a binary means running its code: trust a compiled model as you would any shared library.
 """
 
+from ._builder import ModelBuilder
 from ._compile import compile
 from ._core import machine_targets as _machine_targets
+from ._entry import EntryBuilder
 from ._errors import (CompileError, DataLoss, Error, InputOutput, Internal, InvalidArgument, NotFound,
                       OutOfRange, ResourceExhausted, Unsupported, WrongType)
 from ._model import Model, info, load
-from ._results import Entry, Hypothesis, Info, Piece, Port, Score
+from ._results import (CacheUse, Classification, Entry, Hypothesis, Info, Piece, Port, Ranked, Score,
+                       TokenLabel, TokenScore)
+from ._values import Parameter, Tensor
 
 
 def machine_targets() -> list:
@@ -22,7 +26,8 @@ def machine_targets() -> list:
     return _machine_targets()
 
 
-__all__ = ["CompileError", "DataLoss", "Entry", "Error", "Hypothesis", "Info", "InputOutput",
-           "Internal", "InvalidArgument", "Model", "NotFound", "OutOfRange", "Piece", "Port",
-           "ResourceExhausted", "Score", "Unsupported", "WrongType", "compile", "info", "load",
-           "machine_targets"]
+__all__ = ["CacheUse", "Classification", "CompileError", "DataLoss", "Entry", "EntryBuilder",
+           "Error", "Hypothesis", "Info", "InputOutput", "Internal", "InvalidArgument", "Model",
+           "ModelBuilder", "NotFound", "OutOfRange", "Parameter", "Piece", "Port", "Ranked",
+           "ResourceExhausted", "Score", "Tensor", "TokenLabel", "TokenScore", "Unsupported",
+           "WrongType", "compile", "info", "load", "machine_targets"]

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import numbers
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -130,12 +131,62 @@ def beside(name: str, values: Any, single: bool, count: int) -> list:
     return given
 
 
+def messages(name: str, values: Any) -> list:
+    """A conversation: a list of mappings. What these must have the model's template says."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise WrongType(f"{name} is {type(values).__name__}, expected a list of dicts such as "
+                        '{"role": "user", "content": "..."}')
+    listed = [dict(each) if isinstance(each, Mapping) else each for each in values]
+    for i, each in enumerate(listed, 1):
+        if not isinstance(each, dict):
+            raise WrongType(f"message {i} of {name} is {type(each).__name__}, expected a dict such as "
+                            '{"role": "user", "content": "..."}')
+    if not listed:
+        raise InvalidArgument(f"{name} has no elements, expected at least one message")
+    return listed
+
+
+def is_conversation(values: Any) -> bool:
+    """Whether this is one conversation, not a list of them."""
+    return not (isinstance(values, (list, tuple)) and len(values) > 0
+                and not isinstance(values[0], (str, bytes, Mapping))
+                and isinstance(values[0], Iterable))
+
+
+def conversation(name: str, values: Any, variables: Mapping) -> str:
+    """The JSON of a conversation, as templates read it."""
+    try:
+        return json.dumps({"messages": messages(name, values), **variables}, ensure_ascii=False,
+                          allow_nan=False)
+    except TypeError as problem:
+        raise WrongType(f"{name}: {problem}, expected what JSON has") from None
+    except (ValueError, RecursionError) as problem:
+        if isinstance(problem, InvalidArgument):
+            raise
+        raise InvalidArgument(f"{name}: {problem}, expected what JSON has") from None
+
+
+def stops(name: str, values: Any) -> list:
+    """Stop strings: one str, or a list of them."""
+    listed = [values] if isinstance(values, str) else texts(name, values)
+    for i, each in enumerate(listed, 1):
+        if not isinstance(each, str):
+            raise WrongType(f"{name} {i} is {type(each).__name__}, expected str")
+        try:
+            each.encode()
+        except UnicodeEncodeError:
+            raise InvalidArgument(f"{name} {i} has a surrogate, which is no character, expected "
+                                  "Unicode text") from None
+    return listed
+
+
 RULES = ("paper", "transformers", "ctranslate2")
 _MOST = 2**31 - 1
 # Options of the search: how each is checked. The core checks the ranges of numbers.
 _WHOLE = ("beam", "nbest", "no_repeat_ngram", "min_length", "max_length", "top_k", "forced_first",
-          "forced_last", "command")
-_REAL = ("length_penalty", "coverage_penalty", "repetition_penalty", "temperature", "top_p")
+          "forced_last", "command", "top_scores")
+_REAL = ("length_penalty", "coverage_penalty", "repetition_penalty", "temperature", "top_p",
+         "min_p")
 _FLAGS = ("sample", "alternatives", "token_scores", "attention")
 
 
@@ -159,12 +210,14 @@ def search_options(given: dict) -> _core.Options:
             options.early_stopping = early_stopping(value)
         elif name == "suppressed":
             options.suppressed = ids(name, value).tolist()
+        elif name == "stop":
+            options.stop = stops(name, value)
     return options
 
 
 def check_sampling(given: dict, samples: bool) -> None:
     """Refuses what only samples use, for a search that draws nothing."""
-    for name in () if samples else ("temperature", "top_k", "top_p", "seed"):
+    for name in () if samples else ("temperature", "top_k", "top_p", "min_p", "seed"):
         if given.get(name) is not None:
             raise InvalidArgument(f"{name} is given without sample=True, which alone uses it")
 

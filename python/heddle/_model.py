@@ -8,18 +8,20 @@ import json
 import os
 import sys
 import weakref
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
 
 from . import _arguments as arguments
 from . import _core
-from ._arguments import Ids, Source
+from ._arguments import Ids
+from ._classification import Classifying
 from ._errors import InvalidArgument, Unsupported, WrongType
-from ._results import Hypothesis, Info, Piece, Score, info_of
+from ._generation import Generation
+from ._results import CacheUse, Info, info_of
 from ._run import run_decoder, run_entry
-from ._streams import AsyncWaits, hypotheses_of, pieces
+from ._streams import AsyncWaits
 
 Path = Union[str, "os.PathLike[str]"]
 _open: "weakref.WeakSet[Model]" = weakref.WeakSet()
@@ -36,7 +38,9 @@ def _path(path: Any) -> bytes:
 
 
 def load(path: Path, threads: int = 1, device: Optional[str] = None, *, isa: Optional[str] = None,
-         verify: bool = False, cache_bytes: int = 1 << 30, batch_tokens: int = 4096) -> "Model":
+         verify: bool = False, cache_bytes: int = 1 << 30, batch_tokens: int = 4096,
+         prompt_tokens: int = 512, prompt_tokens_beside: int = 32,
+         share_prefixes: bool = True) -> "Model":
     """Loads a compiled model. Its file is mapped: processes that load it share its weights.
 
     Args:
@@ -46,8 +50,14 @@ def load(path: Path, threads: int = 1, device: Optional[str] = None, *, isa: Opt
         isa: the target to run, one of the file's; by default the best that the processor has.
         verify: also compare the weights with their checksums, which reads the whole file.
         cache_bytes: the most memory for keys and values of generation, in bytes.
-        batch_tokens: the most source tokens in the running batch of generation, counted once for
-            each hypothesis.
+        batch_tokens: the most source tokens, or tokens of prompts that are not shared, in the running
+            batch of generation, counted once for each hypothesis.
+        prompt_tokens: the most tokens of prompts that a step of generation computes; a longer prompt
+            is computed in pieces, with the same bits.
+        prompt_tokens_beside: the same of a step that has running answers to extend: how long these
+            wait for prompts.
+        share_prefixes: compute what caches have of tokens that prompts begin with once, and keep it
+            in memory that nothing else needs.
 
     Returns:
         The model. It may be used by any number of threads and coroutines at once.
@@ -56,7 +66,8 @@ def load(path: Path, threads: int = 1, device: Optional[str] = None, *, isa: Opt
         Error: the file is not there, damaged, or has no code for this processor.
     """
     return Model(path, threads, device, isa=isa, verify=verify, cache_bytes=cache_bytes,
-                 batch_tokens=batch_tokens)
+                 batch_tokens=batch_tokens, prompt_tokens=prompt_tokens,
+                 prompt_tokens_beside=prompt_tokens_beside, share_prefixes=share_prefixes)
 
 
 def info(path: Path) -> Info:
@@ -64,7 +75,7 @@ def info(path: Path) -> Info:
     return info_of(json.loads(_core.describe(_path(path))))
 
 
-class Model:
+class Model(Classifying, Generation):
     """A compiled model, made by ``heddle.load``.
 
     Any number of threads and coroutines may use it at once: what they generate runs in one batch,
@@ -73,7 +84,8 @@ class Model:
 
     def __init__(self, path: Path, threads: int = 1, device: Optional[str] = None, *,
                  isa: Optional[str] = None, verify: bool = False, cache_bytes: int = 1 << 30,
-                 batch_tokens: int = 4096):
+                 batch_tokens: int = 4096, prompt_tokens: int = 512,
+                 prompt_tokens_beside: int = 32, share_prefixes: bool = True):
         if device is not None:
             arguments.word("device", device, ("cpu",))
         if isa is not None and not isinstance(isa, str):
@@ -81,9 +93,16 @@ class Model:
         self._options = {"threads": arguments.whole("threads", threads, 1, _MOST_THREADS),
                          "isa": isa or "", "verify": arguments.flag("verify", verify),
                          "cache_bytes": arguments.whole("cache_bytes", cache_bytes, 1, 2**63 - 1),
-                         "batch_tokens": arguments.whole("batch_tokens", batch_tokens, 1, 2**40)}
+                         "batch_tokens": arguments.whole("batch_tokens", batch_tokens, 1, 2**40),
+                         "prompt_tokens": arguments.whole("prompt_tokens", prompt_tokens, 1, 2**40),
+                         "prompt_tokens_beside": arguments.whole(
+                             "prompt_tokens_beside", prompt_tokens_beside, 1, 2**40),
+                         "share_prefixes": arguments.flag("share_prefixes", share_prefixes)}
         self._path = _path(path)
-        self._core = _core.Model(self._path, **self._options)
+        options = _core.LoadOptions()
+        for name, value in self._options.items():
+            setattr(options, name, value)
+        self._core = _core.Model(self._path, options)
         self._info: Optional[Info] = None
         self._waits = AsyncWaits(self._core)
         _open.add(self)
@@ -128,6 +147,15 @@ class Model:
     def __reduce__(self) -> tuple:
         # Another process maps the same file.
         return (_load_again, (self.path, self._options))
+
+    @property
+    def chat_templates(self) -> list:
+        """The names of its chat templates; empty: it has none."""
+        return self._core.chat_templates
+
+    def cache_use(self) -> CacheUse:
+        """The memory that generation uses now, and what its prompts have shared."""
+        return CacheUse(*self._core.use())
 
     # --- embeddings ---------------------------------------------------------------------------
 
@@ -197,6 +225,11 @@ class Model:
             return self._core.tokenize([texts])[0]
         return self._core.tokenize(arguments.texts("texts", texts))
 
+    def decode(self, tokens: Ids) -> Optional[str]:
+        """The text of token ids of what a model generates, without special tokens; None if the model
+        has no tokenizer."""
+        return self._core.decode(arguments.ids("tokens", tokens).tolist())
+
     # --- any entry ----------------------------------------------------------------------------
 
     def run(self, inputs: Optional[Mapping[str, Any]] = None, *, entry: Optional[str] = None,
@@ -235,152 +268,6 @@ class Model:
         if entry is None and self.info.generates:
             return run_decoder(self._core, given)
         return run_entry(self._core, self.info, entry, given, outputs, lengths, attention_mask)
-
-    # --- generation ---------------------------------------------------------------------------
-
-    def generate(self, sources: Union[Source, Sequence[Source]], *, rules: Optional[str] = None,
-                 beam: Optional[int] = None, nbest: int = 1,
-                 length_penalty: Optional[float] = None, coverage_penalty: float = 0.0,
-                 no_repeat_ngram: Optional[int] = None, repetition_penalty: Optional[float] = None,
-                 min_length: Optional[int] = None, max_length: Optional[int] = None,
-                 early_stopping: Union[bool, str, None] = None, sample: Optional[bool] = None,
-                 temperature: Optional[float] = None, top_k: Optional[int] = None,
-                 top_p: Optional[float] = None, seed: Optional[int] = None,
-                 alternatives: bool = False, suppressed: Optional[Ids] = None,
-                 forced_first: Optional[int] = None, forced_last: Optional[int] = None,
-                 command: Union[int, Sequence[int], None] = None, token_scores: bool = False,
-                 attention: bool = False, prefix: Union[Source, Sequence[Source], None] = None,
-                 shortlist: Union[Ids, Sequence[Ids], None] = None,
-                 truncate: bool = False) -> list:
-        """Generates texts with an encoder-decoder model. Lengths are in tokens.
-
-        Args:
-            sources: a text, token ids, or rows of floats [rows, width] where the model reads those;
-                or a list of such. An empty text has no hypotheses.
-            rules: the search to reproduce: "paper", "transformers" or "ctranslate2".
-            beam: hypotheses that the search follows; 1 is greedy.
-            nbest: the most hypotheses in a result: at most ``beam``, or any number of samples.
-            length_penalty: the exponent of the length that scores are divided by.
-            coverage_penalty: weight of the penalty for source tokens that got no attention.
-            no_repeat_ngram: no group of so many tokens occurs twice; 0: they may.
-            repetition_penalty: penalty for repeated tokens; 1: none.
-            min_length: the fewest tokens before the end.
-            max_length: the most tokens, the end included.
-            early_stopping: True stops as soon as there are as many texts as hypotheses, "never" only
-                when no better one can come.
-            sample: draw tokens at random instead of taking the best; left out, as the model does,
-                unless ``beam`` or ``alternatives`` is given.
-            temperature: of sampling, above 0.
-            top_k: draw from so many most probable tokens; 0: all.
-            top_p: draw from the fewest tokens whose probabilities add up to this.
-            seed: of random numbers; the same seed gives the same text in any batch.
-            alternatives: the ``nbest`` best first tokens after the prefix, each with its best end.
-            suppressed: token ids that are never generated.
-            forced_first: the id of the first token.
-            forced_last: the id of the last token at the maximum length.
-            command: which task, of a model of several: one for all sources, or one for each.
-            token_scores: fill ``Hypothesis.token_scores``.
-            attention: fill ``Hypothesis.attention``.
-            prefix: the beginning of each text, a text or ids for each source.
-            shortlist: the only token ids that may be generated for each source.
-            truncate: cut sources that are longer than the model's positions.
-
-        Options that are left out are the model's own, as for ``heddle generate``.
-
-        Returns:
-            For a single source a list of Hypothesis, best first; for a list of sources a list with
-            such a list for each, in their order.
-
-        Raises:
-            Error: an argument or a source is wrong; the message says which. Nothing was generated.
-        """
-        given = dict(locals())
-        waiting, single = self._add(given, follows=False)
-        try:
-            waiting.wait()
-            results = hypotheses_of(waiting)
-        finally:
-            # After Ctrl-C the traceback would keep the request in the batch.
-            waiting.cancel()
-        return results[0] if single else results
-
-    def translate(self, sources: Union[Source, Sequence[Source]], **options: Any) -> list:
-        """The same as ``generate``."""
-        return self.generate(sources, **options)
-
-    async def agenerate(self, sources: Union[Source, Sequence[Source]], **options: Any) -> list:
-        """As ``generate``: all coroutines share one running batch. Cancelling one removes its
-        sources and disturbs no other."""
-        waiting, single = self._add({"sources": sources, **options}, follows=False)
-        results = await self._waits.results(waiting)
-        return results[0] if single else results
-
-    def stream(self, source: Source, **options: Any) -> Iterator[Piece]:
-        """Generates one text and yields it piece by piece, as soon as words are certain.
-
-        Takes the options of ``generate``. Pieces joined are the text of its best hypothesis; with
-        several hypotheses a piece comes when all that may still win agree on it. The last piece has
-        the whole result. Leaving the loop ends the generation.
-        """
-        return pieces(self._core, self._follow(source, options))
-
-    def astream(self, source: Source, **options: Any) -> AsyncIterator[Piece]:
-        """As ``stream``, for ``async for``."""
-        return self._waits.pieces(self._follow(source, options))
-
-    def score(self, sources: Union[Source, Sequence[Source]],
-              targets: Union[Source, Sequence[Source]], *,
-              truncate: bool = False) -> Union[Score, list]:
-        """The log-probabilities of given targets.
-
-        Args:
-            sources: a text or token ids, or a list of such.
-            targets: as many; the model's end is added where it is missing.
-            truncate: cut sources that are longer than the model's positions.
-
-        Returns:
-            A Score, or a list of them for a list of sources.
-        """
-        single = arguments.is_single(sources)
-        given = arguments.sources("sources", [sources] if single else sources)
-        wanted = arguments.sources("targets", arguments.beside("targets", targets, single, len(given)))
-        scores = [Score(float(each.sum(dtype=np.float64)), each) for each in
-                  self._core.score(given, wanted, arguments.flag("truncate", truncate))]
-        return scores[0] if single else scores
-
-    def _follow(self, source: Source, options: dict) -> _core.Waiting:
-        if not arguments.is_single(source):
-            raise WrongType(f"source is {type(source).__name__}, expected one text or its token ids: "
-                            "a stream is one text")
-        return self._add({"sources": source, **options}, follows=True)[0]
-
-    def _add(self, given: dict, follows: bool) -> tuple:
-        """Puts sources into the running batch; the request, and whether there was one source."""
-        given.pop("self", None)
-        sources = given.pop("sources")
-        if unknown := set(given) - _OPTIONS:
-            raise WrongType(f"unknown option {sorted(unknown)[0]!r}, expected one of "
-                            f"{', '.join(sorted(_OPTIONS))}")
-        single = arguments.is_single(sources)
-        list_of = arguments.sources("sources", [sources] if single else sources)
-        count = len(list_of)
-        prefixes = arguments.beside("prefix", given.pop("prefix", None), single, count)
-        shortlists = arguments.beside("shortlist", given.pop("shortlist", None), single, count)
-        truncate = arguments.flag("truncate", given.pop("truncate", False))
-        commands: list = []
-        if isinstance(given.get("command"), (list, tuple, np.ndarray)):
-            commands = arguments.ids("command", arguments.beside(
-                "command", given.pop("command"), False, count)).tolist()
-        options = arguments.search_options(given)
-        arguments.check_sampling(given, self._core.samples(options))
-        return self._core.add(
-            list_of, [arguments.source(f"prefix {i}", each) for i, each in enumerate(prefixes, 1)],
-            [arguments.ids(f"shortlist {i}", each) for i, each in enumerate(shortlists, 1)],
-            commands, options, truncate, follows), single
-
-
-# The keywords of generate().
-_OPTIONS = set(Model.generate.__kwdefaults__)
 
 
 def _load_again(path: str, options: dict) -> Model:

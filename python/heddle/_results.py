@@ -3,10 +3,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
+
+
+class TokenScore(NamedTuple):
+    """A token that could have been generated at a place.
+
+    Attributes:
+        token: its id.
+        score: its log-probability there, after penalties and bans; a natural logarithm.
+    """
+
+    token: int
+    score: float
 
 
 @dataclass(frozen=True)
@@ -14,13 +27,22 @@ class Hypothesis:
     """A generated text.
 
     Attributes:
-        text: the text without special tokens; None if the model has no tokenizer.
-        tokens: the prefix and the generated token ids, the end included if the rules keep it.
+        text: the text without special tokens, and without the prompt that it continues; it ends
+            before a stop string. None if the model has no tokenizer.
+        tokens: the prefix of a source's text and the generated token ids, the end included if the
+            rules keep it, and those of a stop string. A prompt is not part of them.
         score: natural logarithm of its probability, normalised as the rules say.
         token_scores: float32 [generated tokens], the log-probability of each generated token, the
             end included; None unless ``token_scores=True`` or ``attention=True``.
         attention: float32 [generated tokens, source tokens], the attention of the last layer,
             averaged over its heads; None unless ``attention=True``.
+        top_scores: for each generated token the best tokens at its place, a list of TokenScore, best
+            first, which is empty where a token was forced; None unless ``top_scores=K``.
+        finish: why it ended: "end", a token that ends texts; "length", no more tokens were allowed;
+            "stop", a stop string.
+        sample: which of the samples it is, from 0 on.
+        prefix_tokens: how many tokens the prompt, or the prefix, has.
+        shared_tokens: how many of these, the start included, were taken over from other requests.
     """
 
     text: Optional[str]
@@ -28,6 +50,11 @@ class Hypothesis:
     score: float
     token_scores: Optional[np.ndarray] = field(default=None, compare=False)
     attention: Optional[np.ndarray] = field(default=None, compare=False)
+    top_scores: Optional[list] = field(default=None, compare=False)
+    finish: str = "length"
+    sample: int = 0
+    prefix_tokens: int = 0
+    shared_tokens: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -35,27 +62,116 @@ class Piece:
     """A part of a text that is being generated.
 
     Attributes:
-        text: what follows the pieces before; all pieces joined are the text of the best hypothesis.
+        text: what follows the pieces before: whole characters, and nothing that a stop string may
+            begin with. All pieces joined are the text of the best hypothesis, or those of a sample
+            that sample's.
         tokens: the token ids that are new in this piece.
         hypothesis: the whole result, in the last piece only.
+        hypotheses: all of them, best first, in the last piece only.
+        sample: which of several samples goes on, from 0 on.
+        finish: in the last piece of a text why it ended, as in Hypothesis; None before.
+        token_scores: float32 [new tokens], their log-probabilities; None unless
+            ``token_scores=True``.
+        top_scores: for each new token the best tokens at its place, a list of TokenScore; None
+            unless ``top_scores=K``.
     """
 
     text: str
     tokens: list
     hypothesis: Optional[Hypothesis] = None
+    hypotheses: list = field(default_factory=list, compare=False)
+    sample: int = 0
+    finish: Optional[str] = None
+    token_scores: Optional[np.ndarray] = field(default=None, compare=False)
+    top_scores: Optional[list] = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class Score:
-    """How probable a given target is.
+    """How probable a given target, or a text, is.
 
     Attributes:
         score: the sum of ``scores``.
-        scores: float32 [target tokens], natural logarithms, the end included.
+        scores: float32 [scored tokens], natural logarithms, the end of a target included.
     """
 
     score: float
     scores: np.ndarray = field(compare=False)
+
+    @property
+    def perplexity(self) -> float:
+        """exp(-score / scored tokens)."""
+        return math.exp(-self.score / len(self.scores))
+
+
+@dataclass(frozen=True)
+class CacheUse:
+    """The memory that generation has for keys, values and states, after its last step.
+
+    Attributes:
+        used: bytes that running requests have.
+        kept: bytes kept for prompts that begin alike, until running requests need them.
+        limit: ``cache_bytes``, which both together never exceed.
+        shared_tokens: how many tokens of prompts were taken over from other requests so far.
+    """
+
+    used: int
+    kept: int
+    limit: int
+    shared_tokens: int
+
+
+@dataclass(frozen=True)
+class Classification:
+    """What a classifier says of a text.
+
+    Attributes:
+        label: the label with the largest score.
+        score: its score.
+        scores: the score of every label, in the model's order: a probability or, of a regression,
+            the number. Probabilities of a model that chooses one label add up to 1; of one where any
+            labels may apply each stands alone, and those above 0.5 are usually taken.
+        logits: float32 [labels], what the model computes.
+    """
+
+    label: str
+    score: float
+    scores: dict
+    logits: np.ndarray = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class TokenLabel:
+    """What a classifier says of a token.
+
+    Attributes:
+        token: its id.
+        text: what it stands for by itself; special tokens as they are spelt.
+        label: the label with the largest score.
+        score: its score, as in Classification.
+        logits: float32 [labels], what the model computes.
+    """
+
+    token: int
+    text: str
+    label: str
+    score: float
+    logits: np.ndarray = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A text and how well it answers a query.
+
+    Attributes:
+        index: its place in the list that was given, from 0 on.
+        score: the model's score, a logit: the more, the better.
+        text: the text.
+    """
+
+    index: int
+    score: float
+    text: str
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, Optional
 
 from . import _core
-from ._results import Hypothesis, Piece
+from ._results import Hypothesis, Piece, TokenScore
 
 # Seconds that a wait goes without looking for Ctrl-C.
 _BETWEEN_SIGNALS = 0.05
@@ -19,57 +20,82 @@ _IDLE = 5.0
 _INCOMPLETE = "\ufffd"
 
 
+def _top_scores(places: Optional[list]) -> Optional[list]:
+    return places and [[TokenScore(*each) for each in place] for place in places]
+
+
 def hypotheses_of(waiting: _core.Waiting) -> list:
     """The results of a finished request."""
-    return [[Hypothesis(*each) for each in result] for result in waiting.take()]
+    return [[Hypothesis(*each[:5], _top_scores(each[5]), *each[6:]) for each in result]
+            for result in waiting.take()]
 
 
-class _Text:
-    """Cuts a growing list of tokens into pieces of text that are certain."""
+class _Begun:
+    """The text of an answer that begins with a prefix. It depends on both, in that a first word has
+    no space before it; so it is decoded whole, and said as far as it is certain."""
 
-    def __init__(self, core: _core.Model):
+    def __init__(self, core: _core.Model, prefix: list):
         self._core = core
+        self._tokens = list(prefix)
         self._said = ""
-        self._tokens = 0
 
-    def more(self, tokens: list) -> Piece | None:
-        """The piece for these tokens, if they make one."""
-        if len(tokens) <= self._tokens:
-            return None
-        text = self._core.decode(tokens)
+    def more(self, tokens: list, last: bool) -> str:
+        """What the text goes on with."""
+        self._tokens += tokens
+        text = self._core.decode(self._tokens)
         if text is None:
-            return self._piece("", tokens)
-        # A half character, and spaces that the next token may take away, wait.
-        text = text.rstrip(_INCOMPLETE + " ")
-        if not text.startswith(self._said) or len(text) == len(self._said):
-            return None
-        said, self._said = self._said, text
-        return self._piece(text[len(said):], tokens)
-
-    def last(self, hypotheses: list) -> Piece:
-        """The piece that ends the text."""
-        if not hypotheses:
-            return Piece("", [], None)
-        best: Hypothesis = hypotheses[0]
-        text = best.text or ""
+            return ""
+        if not last:
+            # A half character, and spaces that the next token may take away, wait.
+            text = text.rstrip(_INCOMPLETE + " ")
         # A decoder that cleans up the end of a text may have changed what was said.
-        rest = text[len(self._said):] if text.startswith(self._said) else ""
-        return Piece(rest, best.tokens[self._tokens:], best)
+        if not text.startswith(self._said):
+            return ""
+        new, self._said = text[len(self._said):], text
+        return new
 
-    def _piece(self, text: str, tokens: list) -> Piece:
-        new = tokens[self._tokens:]
-        self._tokens = len(tokens)
-        return Piece(text, new)
+
+class _Told:
+    """Makes pieces of the events of a request."""
+
+    def __init__(self, core: _core.Model, waiting: _core.Waiting):
+        self._core = core
+        self._waiting = waiting
+        self._prefix = waiting.prefix()
+        self._begun: dict[int, _Begun] = {}
+
+    def next(self, seconds: float) -> tuple:
+        """Whether all is told, and the pieces that are new."""
+        done, events = self._waiting.advance(seconds)
+        told = [self._piece(*event) for event in events]
+        if done:
+            results = hypotheses_of(self._waiting)[0]
+            last = told.pop() if told else Piece("", [])
+            told.append(replace(last, hypothesis=results[0] if results else None,
+                                hypotheses=results))
+        return done, told
+
+    def _piece(self, sample: int, tokens: list, scores: Any, best: Optional[list], text: str,
+               finish: Optional[str]) -> Piece:
+        if self._prefix:
+            begun = self._begun.get(sample)
+            if begun is None:
+                begun = self._begun[sample] = _Begun(self._core, self._prefix)
+                text, tokens = begun.more(tokens, finish is not None), self._prefix + tokens
+            else:
+                text = begun.more(tokens, finish is not None)
+        return Piece(text, tokens, sample=sample, finish=finish, token_scores=scores,
+                     top_scores=_top_scores(best))
 
 
 def pieces(core: _core.Model, waiting: _core.Waiting) -> Iterator[Piece]:
     """The pieces of a request that follows one source."""
-    text = _Text(core)
+    told = _Told(core, waiting)
     try:
-        while not waiting.advance(_BETWEEN_SIGNALS):
-            if (piece := text.more(waiting.tokens())) is not None:
-                yield piece
-        yield text.last(hypotheses_of(waiting)[0])
+        done = False
+        while not done:
+            done, new = told.next(_BETWEEN_SIGNALS)
+            yield from new
     finally:
         waiting.cancel()
 
@@ -89,7 +115,7 @@ class AsyncWaits:
         done: asyncio.Event = asyncio.Event()
         self._begin(waiting, lambda: loop.call_soon_threadsafe(done.set))
         try:
-            while not waiting.advance(0):
+            while not waiting.advance(0)[0]:
                 done.clear()
                 await done.wait()
         finally:
@@ -101,15 +127,17 @@ class AsyncWaits:
         """The pieces of a request that follows one source."""
         loop = asyncio.get_running_loop()
         news: asyncio.Event = asyncio.Event()
-        text = _Text(self._core)
+        told = _Told(self._core, waiting)
         self._begin(waiting, lambda: loop.call_soon_threadsafe(news.set))
         try:
-            while not waiting.advance(0):
-                if (piece := text.more(waiting.tokens())) is not None:
+            while True:
+                done, new = told.next(0)
+                for piece in new:
                     yield piece
+                if done:
+                    return
                 await news.wait()
                 news.clear()
-            yield text.last(hypotheses_of(waiting)[0])
         finally:
             self._end(waiting)
             waiting.cancel()

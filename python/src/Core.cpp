@@ -21,10 +21,8 @@ static std::shared_ptr<Loaded> load(const std::string &path, const LoadOptions &
   return take(Loaded::load(path, options));
 }
 
-Core::Core(const nb::bytes &path, std::string isa, int threads, bool verify, uint64_t cacheBytes,
-           int64_t batchTokens)
-    : path(path.c_str(), path.size()),
-      options({std::move(isa), threads, verify, cacheBytes, batchTokens}),
+Core::Core(const nb::bytes &path, LoadOptions given)
+    : path(path.c_str(), path.size()), options(std::move(given)),
       mutex(std::make_unique<std::mutex>()), state(load(this->path, options)) {}
 
 std::shared_ptr<Loaded> Core::loaded() const {
@@ -85,6 +83,22 @@ nb::list Core::tokenize(const nb::list &texts) const {
     result.append(tokens);
   }
   return result;
+}
+
+nb::object Core::chatPrompt(const nb::object &conversation, const std::string &name) const {
+  const std::shared_ptr<Loaded> model = loaded();
+  const std::string_view json = textOf(conversation, "conversation");
+  const Result<std::string> prompt = [&] {
+    const nb::gil_scoped_release unlocked;
+    return model->model().chatPrompt(json, name);
+  }();
+  check(prompt.status());
+  return nb::str(prompt->data(), prompt->size());
+}
+
+nb::tuple Core::use() const {
+  const RunningBatch::Use use = loaded()->batch()->use();
+  return nb::make_tuple(use.cache.used, use.cache.kept, use.cache.limit, use.sharedTokens);
 }
 
 nb::object Core::decode(const std::vector<int32_t> &tokens) const {

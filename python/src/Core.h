@@ -12,7 +12,9 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heddle::python {
@@ -20,14 +22,16 @@ namespace heddle::python {
 /// A request's place in the running batch, and what it needs to come back. Cancelled when it goes.
 class Waiting {
 public:
-  Waiting(std::shared_ptr<RunningBatch> batch, std::shared_ptr<Ticket> ticket)
-      : batch(std::move(batch)), ticket(std::move(ticket)) {}
+  Waiting(std::shared_ptr<RunningBatch> batch, std::shared_ptr<Ticket> ticket,
+          std::vector<int32_t> begun, std::string_view what)
+      : batch(std::move(batch)), ticket(std::move(ticket)), begun(std::move(begun)), what(what) {}
   Waiting(Waiting &&other) noexcept = default;
   ~Waiting() { cancel(); }
 
-  /// Whether all is finished, after at most so many seconds or, for one that follows, when there
-  /// are more tokens.
-  bool advance(double seconds);
+  /// (whether all is finished, what has happened), after at most so many seconds or, for one that
+  /// follows, when something has happened: events (sample, tokens, scores, best tokens, text, why
+  /// it ended or None). All events are there once all is finished.
+  nanobind::tuple advance(double seconds);
   /// Takes a step for whoever waits, or sleeps until anything changes, for at most so many seconds.
   void drive(double seconds);
   /// Whether advance() would return at once.
@@ -35,22 +39,24 @@ public:
   /// Until all is finished; Ctrl-C ends the wait.
   void wait();
   void cancel();
-  /// The tokens so far, of one that follows.
-  std::vector<int32_t> tokens() const { return batch->agreed(*ticket); }
-  /// For each request the hypotheses [(text, tokens, score, token scores, attention)], or the first
+  /// The prefix of the first request, if it answers a source: what its hypotheses begin with.
+  const std::vector<int32_t> &prefix() const { return begun; }
+  /// For each request the hypotheses, as tuples of what heddle.Hypothesis has, or the first
   /// failure, which is thrown. Call it once, when all is finished.
   nanobind::list take();
 
 private:
   std::shared_ptr<RunningBatch> batch;
   std::shared_ptr<Ticket> ticket;
+  std::vector<int32_t> begun;
+  /// What messages call that from which is generated.
+  std::string_view what;
   uint64_t seen = 0;
 };
 
 class Core {
 public:
-  Core(const nanobind::bytes &path, std::string isa, int threads, bool verify, uint64_t cacheBytes,
-       int64_t batchTokens);
+  Core(const nanobind::bytes &path, LoadOptions options);
 
   /// Later calls fail; those that compute finish.
   void close();
@@ -67,22 +73,36 @@ public:
              const nanobind::object &progress) const;
   nanobind::list tokenize(const nanobind::list &texts) const;
 
+  /// The logits of texts, alone or each with a second one, None where it has none: [texts, labels]
+  /// or, of a classifier of tokens, [(ids, what each stands for, [tokens, labels])].
+  nanobind::object classify(const nanobind::list &texts, const nanobind::list &seconds,
+                            size_t batch, bool crossEncoder) const;
+
   /// One entry over a batch: inputs are flat, outputs rows end to end.
   nanobind::dict run(const std::string &entry, const Ids &lengths, const nanobind::dict &inputs,
                      const std::vector<std::string> &outputs) const;
   /// "encode" and "decode" of given targets: the outputs of both, rows end to end.
   nanobind::dict runDecoder(const nanobind::list &sources, const nanobind::list &targets) const;
 
-  /// Requests for the running batch; lists are as long as sources, or empty.
+  /// Requests for the running batch; lists are as long as sources, or empty. With the name of a
+  /// chat template, which may be "", sources are conversations in JSON.
   Waiting add(const nanobind::list &sources, const nanobind::list &prefixes,
               const nanobind::list &shortlists, const std::vector<int32_t> &commands,
-              const GenerationOptions &options, bool truncate, bool follows) const;
+              const GenerationOptions &options, bool truncate,
+              const std::optional<std::string> &chatTemplate) const;
   /// Whether a request with these options draws tokens.
   bool samples(const GenerationOptions &options) const;
+  /// The prompt that a template makes of a conversation in JSON.
+  nanobind::object chatPrompt(const nanobind::object &conversation, const std::string &name) const;
+  std::vector<std::string> chatTemplates() const { return loaded()->model().chatTemplates(); }
   /// The text of tokens, or None without a tokenizer.
   nanobind::object decode(const std::vector<int32_t> &tokens) const;
-  nanobind::list score(const nanobind::list &sources, const nanobind::list &targets,
-                       bool truncate) const;
+  nanobind::list score(const nanobind::list &sources, const nanobind::list &targets, bool truncate,
+                       bool addsEnd) const;
+  /// The log-probabilities of texts alone, in windows.
+  nanobind::list scoreTexts(const nanobind::list &texts, int64_t stride) const;
+  /// Bytes of caches (used, kept, limit), and how many tokens of prompts were taken over.
+  nanobind::tuple use() const;
 
 private:
   /// The model, which lives as long as the call that asked for it.

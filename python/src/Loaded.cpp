@@ -38,13 +38,25 @@ std::shared_ptr<RunningBatch> Loaded::batch() {
   return running;
 }
 
-Result<std::vector<std::vector<float>>> Loaded::score(std::span<const ScoringRequest> requests) {
-  const std::lock_guard lock(scoring);
+Result<Generator *> Loaded::scoringGenerator() {
   if (scorer == nullptr) {
     HEDDLE_ASSIGN(Generator generator, Generator::create(loaded, generatorOptions()));
     scorer = std::make_unique<Generator>(std::move(generator));
   }
-  return scorer->score(requests);
+  return scorer.get();
+}
+
+Result<std::vector<std::vector<float>>> Loaded::score(std::span<const ScoringRequest> requests) {
+  const std::lock_guard lock(scoring);
+  HEDDLE_ASSIGN(Generator *const generator, scoringGenerator());
+  return generator->score(requests);
+}
+
+Result<std::vector<std::vector<float>>>
+Loaded::scoreTexts(std::span<const std::vector<int32_t>> texts, int64_t stride) {
+  const std::lock_guard lock(scoring);
+  HEDDLE_ASSIGN(Generator *const generator, scoringGenerator());
+  return generator->scoreTexts(texts, stride);
 }
 
 } // namespace heddle::python

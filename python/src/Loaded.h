@@ -24,6 +24,9 @@ struct LoadOptions {
   bool verify = false;
   uint64_t cacheBytes = uint64_t(1) << 30;
   int64_t batchTokens = 4096;
+  int64_t promptTokens = 512;
+  int64_t promptTokensBeside = 32;
+  bool sharePrefixes = true;
 };
 
 /// A model for any number of threads. Every call computes with a session of its own, of which as
@@ -56,15 +59,25 @@ public:
   std::shared_ptr<RunningBatch> batch();
   /// Log-probabilities of targets; one caller at a time.
   Result<std::vector<std::vector<float>>> score(std::span<const ScoringRequest> requests);
+  /// The same of texts alone, in windows `stride` tokens apart; 0: half of the positions.
+  Result<std::vector<std::vector<float>>> scoreTexts(std::span<const std::vector<int32_t>> texts,
+                                                     int64_t stride);
 
 private:
   Loaded(Model model, LoadOptions options) : loaded(std::move(model)), given(std::move(options)) {}
   SessionOptions sessionOptions() const {
-    return {.threads = given.threads, .cacheBytes = given.cacheBytes};
+    return {.threads = given.threads,
+            .cacheBytes = given.cacheBytes,
+            .sharePrefixes = given.sharePrefixes};
   }
   GeneratorOptions generatorOptions() const {
-    return {.session = sessionOptions(), .batchTokens = given.batchTokens};
+    return {.session = sessionOptions(),
+            .batchTokens = given.batchTokens,
+            .promptTokens = given.promptTokens,
+            .promptTokensBeside = given.promptTokensBeside};
   }
+  /// The generator that scores; its lock is held.
+  Result<Generator *> scoringGenerator();
 
   const Model loaded;
   const LoadOptions given;

@@ -56,14 +56,31 @@ static void bindOptions(nb::module_ &module) {
       .def_rw("temperature", &GenerationOptions::temperature)
       .def_rw("top_k", &GenerationOptions::topK)
       .def_rw("top_p", &GenerationOptions::topP)
+      .def_rw("min_p", &GenerationOptions::minP)
       .def_rw("seed", &GenerationOptions::seed)
       .def_rw("alternatives", &GenerationOptions::alternatives)
       .def_rw("suppressed", &GenerationOptions::suppressed)
       .def_rw("forced_first", &GenerationOptions::forcedFirst)
       .def_rw("forced_last", &GenerationOptions::forcedLast)
       .def_rw("command", &GenerationOptions::command)
+      .def_rw("stop", &GenerationOptions::stop)
       .def_rw("token_scores", &GenerationOptions::tokenScores)
+      .def_rw("top_scores", &GenerationOptions::topScores)
+      .def_rw("events", &GenerationOptions::events)
       .def_rw("attention", &GenerationOptions::attention);
+}
+
+static void bindLoadOptions(nb::module_ &module) {
+  nb::class_<LoadOptions>(module, "LoadOptions")
+      .def(nb::init<>())
+      .def_rw("isa", &LoadOptions::isa)
+      .def_rw("threads", &LoadOptions::threads)
+      .def_rw("verify", &LoadOptions::verify)
+      .def_rw("cache_bytes", &LoadOptions::cacheBytes)
+      .def_rw("batch_tokens", &LoadOptions::batchTokens)
+      .def_rw("prompt_tokens", &LoadOptions::promptTokens)
+      .def_rw("prompt_tokens_beside", &LoadOptions::promptTokensBeside)
+      .def_rw("share_prefixes", &LoadOptions::sharePrefixes);
 }
 
 static void bindModel(nb::module_ &module) {
@@ -73,11 +90,10 @@ static void bindModel(nb::module_ &module) {
       .def("has_news", &Waiting::hasNews)
       .def("wait", &Waiting::wait)
       .def("cancel", &Waiting::cancel)
-      .def("tokens", &Waiting::tokens)
+      .def("prefix", &Waiting::prefix)
       .def("take", &Waiting::take);
   nb::class_<Core>(module, "Model")
-      .def(nb::init<const nb::bytes &, std::string, int, bool, uint64_t, int64_t>(), "path"_a,
-           "isa"_a, "threads"_a, "verify"_a, "cache_bytes"_a, "batch_tokens"_a)
+      .def(nb::init<const nb::bytes &, LoadOptions>(), "path"_a, "options"_a)
       .def("close", &Core::close)
       .def_prop_ro("closed", &Core::closed)
       .def("after_fork", &Core::afterFork)
@@ -86,13 +102,18 @@ static void bindModel(nb::module_ &module) {
       .def("embed", &Core::embed, "texts"_a, "out"_a.noconvert(), "batch"_a, "normalize"_a,
            "progress"_a.none())
       .def("tokenize", &Core::tokenize, "texts"_a)
+      .def("classify", &Core::classify, "texts"_a, "seconds"_a, "batch"_a, "cross_encoder"_a)
       .def("run", &Core::run, "entry"_a, "lengths"_a, "inputs"_a, "outputs"_a)
       .def("run_decoder", &Core::runDecoder, "sources"_a, "targets"_a)
       .def("samples", &Core::samples, "options"_a)
       .def("add", &Core::add, "sources"_a, "prefixes"_a, "shortlists"_a, "commands"_a, "options"_a,
-           "truncate"_a, "follows"_a)
+           "truncate"_a, "chat_template"_a.none())
+      .def("chat_prompt", &Core::chatPrompt, "conversation"_a, "name"_a)
+      .def_prop_ro("chat_templates", &Core::chatTemplates)
       .def("decode", &Core::decode, "tokens"_a)
-      .def("score", &Core::score, "sources"_a, "targets"_a, "truncate"_a);
+      .def("score", &Core::score, "sources"_a, "targets"_a, "truncate"_a, "adds_end"_a)
+      .def("score_texts", &Core::scoreTexts, "texts"_a, "stride"_a)
+      .def("use", &Core::use);
 }
 
 } // namespace heddle::python
@@ -103,6 +124,7 @@ NB_MODULE(_core, module) {
   nb::set_leak_warnings(false);
   heddle::python::translateFailures();
   heddle::python::bindOptions(module);
+  heddle::python::bindLoadOptions(module);
   heddle::python::bindModel(module);
   module.def("describe", &heddle::python::describe, "path"_a);
   module.def("status_codes", &heddle::python::statusCodes);

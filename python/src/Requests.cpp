@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sources, prefixes and shortlists of Python as requests, and results as Python has them.
+/// Sources, prompts, conversations and what goes with them as requests, and what becomes of these
+/// as Python has it.
 #include "python/src/Core.h"
 #include "python/src/Errors.h"
-#include "python/src/Texts.h"
+#include "python/src/Given.h"
+#include "runtime/Generate/SearchRules.h"
+#include "runtime/Tools/Chat/Conversation.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace nb = nanobind;
@@ -16,89 +18,68 @@ namespace heddle::python {
 static constexpr std::chrono::milliseconds betweenSignals{50};
 
 namespace {
-/// A source or a target as it was given; refers to the object, which is kept.
-struct Given {
-  nb::object kept;
-  bool isText = false;
-  std::string_view text;
-  std::span<const int32_t> ids;
-  std::span<const float> rows;
-  Ids idArray;
-  Floats rowArray;
+/// All that a call asks for.
+struct Call {
+  std::vector<Given> given;
+  std::vector<Given> prefixes;
+  std::vector<Given> shortlists;
+  const std::vector<int32_t> &commands;
+  const GenerationOptions &options;
+  bool truncate;
+  const std::optional<std::string> &chatTemplate;
 };
 } // namespace
 
-static Given givenOf(const nb::object &object, std::string_view what) {
-  Given given;
-  given.kept = object;
-  if (PyUnicode_Check(object.ptr())) {
-    given.isText = true;
-    given.text = textOf(object, what);
-  } else if (nb::try_cast(object, given.idArray, false)) {
-    given.ids = spanOf(given.idArray);
-  } else if (nb::try_cast(object, given.rowArray, false)) {
-    given.rows = spanOf(given.rowArray);
-  } else {
-    wrongType(fmt::format("{} is {}, expected str, ids or rows", what, typeName(object)));
+/// The ids of a conversation's prompt, and how long its answer may be.
+static Status setConversation(const Generator &generator, const Call &call, size_t index,
+                              GenerationRequest &request) {
+  if (generator.hasSources()) {
+    return HEDDLE_ERROR(Unsupported, "the model does not continue prompts, expected one that does "
+                                     "for conversations");
   }
-  return given;
+  HEDDLE_ASSIGN(request.prefix, generator.encodeChat(call.given[index].text, *call.chatTemplate));
+  if (!generator.filledIn(request.options).maxLength) {
+    request.options.maxLength =
+        tools::answerLength(generator.longestTarget(), static_cast<int64_t>(request.prefix.size()));
+  }
+  return {};
 }
 
-static std::vector<Given> allGiven(const nb::list &list, std::string_view what) {
-  std::vector<Given> given;
-  for (size_t i = 0; i < nb::len(list); ++i) {
-    given.push_back(givenOf(list[i], numbered(what, i)));
+static Status setSource(const Generator &generator, const Call &call, size_t index,
+                        GenerationRequest &request) {
+  const Given &given = call.given[index];
+  if (call.chatTemplate) {
+    return setConversation(generator, call, index, request);
   }
-  return given;
-}
-
-/// Whether a text says nothing, as an empty line of a file.
-static bool isBlank(const Given &given) {
-  return given.isText && given.text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
-}
-
-/// The ids of a source.
-static Result<std::vector<int32_t>> sourceIds(const Generator &generator, const Given &given,
-                                              bool truncate) {
-  const int64_t longest = generator.longestSource();
-  std::vector<int32_t> ids(given.ids.begin(), given.ids.end());
-  if (given.isText) {
-    HEDDLE_ASSIGN(ids, generator.encodeSource(given.text, truncate));
-  } else if (truncate && longest != 0) {
-    ids.resize(std::min(ids.size(), static_cast<size_t>(longest)));
+  if (!given.rows.empty()) {
+    request.rows.assign(given.rows.begin(), given.rows.end());
+    return {};
   }
-  if (longest != 0 && static_cast<int64_t>(ids.size()) > longest) {
-    return HEDDLE_ERROR(OutOfRange,
-                        fmt::format("source has {} tokens, expected at most {}, the positions of "
-                                    "the model: truncate=True cuts it",
-                                    ids.size(), longest));
-  }
-  return ids;
-}
-
-static Result<std::vector<int32_t>> targetIds(const Generator &generator, const Given &given) {
-  if (given.isText) {
-    return generator.encodeTarget(given.text);
-  }
-  return std::vector<int32_t>(given.ids.begin(), given.ids.end());
+  HEDDLE_ASSIGN((generator.hasSources() ? request.source : request.prefix),
+                sourceIds(generator, given, call.truncate));
+  return {};
 }
 
 /// The request for one source; every failure is that of the request, and says what is to blame.
-static Result<GenerationRequest> requestOf(const Generator &generator, const Given &source,
-                                           const Given *prefix, const Given *shortlist,
-                                           const GenerationOptions &options, bool truncate) {
+static Result<GenerationRequest> requestOf(const Generator &generator, const Call &call,
+                                           size_t index) {
   GenerationRequest request;
-  request.options = options;
-  if (!source.rows.empty()) {
-    request.rows.assign(source.rows.begin(), source.rows.end());
-  } else {
-    HEDDLE_ASSIGN(request.source, sourceIds(generator, source, truncate));
+  request.options = call.options;
+  request.options.tokenScores = call.options.tokenScores || call.options.attention;
+  if (!call.commands.empty()) {
+    request.options.command = call.commands[index];
   }
-  if (prefix != nullptr) {
-    HEDDLE_ASSIGN(request.prefix, targetIds(generator, *prefix));
+  HEDDLE_TRY(setSource(generator, call, index, request));
+  if (!call.prefixes.empty()) {
+    if (!generator.hasSources()) {
+      return HEDDLE_ERROR(InvalidArgument, "prefix is given, and the model continues prompts, "
+                                           "expected none: a prompt is the prefix");
+    }
+    HEDDLE_ASSIGN(request.prefix, targetIds(generator, call.prefixes[index]));
   }
-  if (shortlist != nullptr) {
-    request.shortlist.assign(shortlist->ids.begin(), shortlist->ids.end());
+  if (!call.shortlists.empty()) {
+    const std::span<const int32_t> allowed = call.shortlists[index].ids;
+    request.shortlist.assign(allowed.begin(), allowed.end());
   }
   HEDDLE_TRY(generator.check(request));
   return request;
@@ -106,43 +87,92 @@ static Result<GenerationRequest> requestOf(const Generator &generator, const Giv
 
 Waiting Core::add(const nb::list &sources, const nb::list &prefixes, const nb::list &shortlists,
                   const std::vector<int32_t> &commands, const GenerationOptions &options,
-                  bool truncate, bool follows) const {
+                  bool truncate, const std::optional<std::string> &chatTemplate) const {
   const std::shared_ptr<RunningBatch> batch = loaded()->batch();
-  const std::vector<Given> given = allGiven(sources, "source");
-  const std::vector<Given> prefix = allGiven(prefixes, "prefix");
-  const std::vector<Given> shortlist = allGiven(shortlists, "shortlist");
+  const Generator &generator = batch->generator();
+  const std::string_view what = chatTemplate ? "conversation" : nameOfSources(generator);
+  const Call call{allGiven(sources, what),
+                  allGiven(prefixes, "prefix"),
+                  allGiven(shortlists, "shortlist"),
+                  commands,
+                  options,
+                  truncate,
+                  chatTemplate};
   const nb::gil_scoped_release unlocked;
   std::vector<GenerationRequest> requests;
   std::vector<size_t> blank;
-  for (size_t i = 0; i < given.size(); ++i) {
-    GenerationOptions asked = options;
-    asked.tokenScores = options.tokenScores || options.attention;
-    if (!commands.empty()) {
-      asked.command = commands[i];
-    }
-    if (isBlank(given[i])) {
+  for (size_t i = 0; i < call.given.size(); ++i) {
+    if (call.given[i].isBlank()) {
       // Nothing is asked for, and nothing is the answer: see take().
       blank.push_back(i);
       continue;
     }
-    Result<GenerationRequest> request =
-        requestOf(batch->generator(), given[i], prefix.empty() ? nullptr : &prefix[i],
-                  shortlist.empty() ? nullptr : &shortlist[i], asked, truncate);
-    check(request.status().annotate(numbered("source", i)));
+    Result<GenerationRequest> request = requestOf(generator, call, i);
+    check(request.status().annotate(numbered(what, i)));
     requests.push_back(*std::move(request));
   }
-  return {batch, batch->add(std::move(requests), blank, follows)};
+  std::vector<int32_t> begun;
+  if (generator.hasSources() && !requests.empty()) {
+    begun = requests.front().prefix;
+  }
+  return {batch, batch->add(std::move(requests), blank), std::move(begun), what};
 }
 
 bool Core::samples(const GenerationOptions &options) const {
   return loaded()->batch()->generator().filledIn(options).sample.value_or(false);
 }
 
-bool Waiting::advance(double seconds) {
-  const nb::gil_scoped_release unlocked;
-  const auto limit = std::chrono::duration_cast<RunningBatch::Clock::duration>(
-      std::chrono::duration<double>(seconds));
-  return batch->advance(*ticket, seen, RunningBatch::Clock::now() + limit);
+template <typename T> static nb::list listOf(std::span<const T> values) {
+  nb::list list;
+  for (const T &value : values) {
+    list.append(value);
+  }
+  return list;
+}
+
+/// [[(token, score)]], or None.
+static nb::object bestTokens(const std::vector<std::vector<TokenScore>> &places) {
+  if (places.empty()) {
+    return nb::none();
+  }
+  nb::list lists;
+  for (const std::vector<TokenScore> &place : places) {
+    nb::list list;
+    for (const TokenScore &each : place) {
+      list.append(nb::make_tuple(each.token, each.score));
+    }
+    lists.append(list);
+  }
+  return lists;
+}
+
+static nb::object scoresOf(const std::vector<float> &scores) {
+  return scores.empty() ? nb::object(nb::none()) : arrayOf(scores, {scores.size()});
+}
+
+static nb::str strOf(std::string_view text) { return nb::str(text.data(), text.size()); }
+
+/// As AsyncWaits and pieces() in _streams.py take it.
+static nb::tuple described(const TokenEvent &event) {
+  const bool goesOn = event.finish == FinishReason::No;
+  return nb::make_tuple(event.sample, listOf(std::span(event.tokens)), scoresOf(event.scores),
+                        bestTokens(event.topScores), strOf(event.text),
+                        goesOn ? nb::object(nb::none()) : strOf(finishName(event.finish)));
+}
+
+nb::tuple Waiting::advance(double seconds) {
+  std::vector<TokenEvent> events;
+  const bool isDone = [&] {
+    const nb::gil_scoped_release unlocked;
+    const auto limit = std::chrono::duration_cast<RunningBatch::Clock::duration>(
+        std::chrono::duration<double>(seconds));
+    return batch->advance(*ticket, seen, RunningBatch::Clock::now() + limit, &events);
+  }();
+  nb::list list;
+  for (const TokenEvent &event : events) {
+    list.append(described(event));
+  }
+  return nb::make_tuple(isDone, list);
 }
 
 void Waiting::wait() {
@@ -159,27 +189,35 @@ void Waiting::cancel() {
   }
 }
 
-/// (text, tokens, score, token scores, attention): None where there is none.
-static nb::tuple described(const Generator &generator, const Hypothesis &hypothesis) {
-  const Result<std::string> text = generator.decode(hypothesis.tokens);
-  if (!text.ok() && text.status().code() != StatusCode::NotFound) {
-    check(text.status());
+/// The text of a hypothesis, whose tokens these are but for a prompt; None without a tokenizer.
+static nb::object textOf(const Generator &generator, const Hypothesis &hypothesis,
+                         std::span<const int32_t> tokens) {
+  if (hypothesis.finish == FinishReason::Stop) {
+    return strOf(hypothesis.text);
   }
-  nb::list tokens;
-  for (const int32_t token : hypothesis.tokens) {
-    tokens.append(token);
+  const Result<std::string> text = generator.decode(tokens);
+  if (text.status().code() == StatusCode::NotFound) {
+    return nb::none();
   }
-  nb::object scores = nb::none(), attention = nb::none();
+  check(text.status());
+  return strOf(*text);
+}
+
+/// What heddle.Hypothesis has, in its order: None where there is none.
+static nb::tuple described(const Generator &generator, const GenerationResult &result,
+                           const Hypothesis &hypothesis) {
+  const auto before = generator.hasSources() ? 0 : static_cast<size_t>(result.prefix);
+  const std::span<const int32_t> tokens = std::span(hypothesis.tokens).subspan(before);
+  nb::object attention = nb::none();
   // Whoever asks for attention has the scores too, which say how many tokens were generated.
-  if (const size_t generated = hypothesis.tokenScores.size(); generated != 0) {
-    scores = arrayOf(hypothesis.tokenScores, {generated});
-    if (const size_t looked = hypothesis.attention.size(); looked != 0) {
-      attention = arrayOf(hypothesis.attention, {generated, looked / generated});
-    }
+  const size_t generated = hypothesis.tokenScores.size();
+  if (const size_t looked = hypothesis.attention.size(); generated != 0 && looked != 0) {
+    attention = arrayOf(hypothesis.attention, {generated, looked / generated});
   }
-  const nb::object words =
-      text.ok() ? nb::object(nb::str(text->data(), text->size())) : nb::object(nb::none());
-  return nb::make_tuple(words, tokens, hypothesis.score, scores, attention);
+  return nb::make_tuple(textOf(generator, hypothesis, tokens), listOf(tokens), hypothesis.score,
+                        scoresOf(hypothesis.tokenScores), attention,
+                        bestTokens(hypothesis.topScores), strOf(finishName(hypothesis.finish)),
+                        hypothesis.sample, result.prefix, result.shared);
 }
 
 nb::list Waiting::take() {
@@ -187,10 +225,10 @@ nb::list Waiting::take() {
   nb::list all;
   for (size_t i = 0; i < ticket->results.size(); ++i) {
     const GenerationResult &result = ticket->results[i];
-    check(result.status.annotate(numbered("source", i)));
+    check(result.status.annotate(numbered(what, i)));
     nb::list hypotheses;
     for (const Hypothesis &hypothesis : result.hypotheses) {
-      hypotheses.append(described(batch->generator(), hypothesis));
+      hypotheses.append(described(batch->generator(), result, hypothesis));
     }
     all.append(hypotheses);
   }
@@ -202,37 +240,6 @@ void Waiting::drive(double seconds) {
   batch->advanceAny(RunningBatch::Clock::now() +
                     std::chrono::duration_cast<RunningBatch::Clock::duration>(
                         std::chrono::duration<double>(seconds)));
-}
-
-nb::list Core::score(const nb::list &sources, const nb::list &targets, bool truncate) const {
-  const std::shared_ptr<Loaded> model = loaded();
-  const std::shared_ptr<RunningBatch> batch = model->batch();
-  const std::vector<Given> from = allGiven(sources, "source");
-  const std::vector<Given> to = allGiven(targets, "target");
-  std::vector<std::vector<float>> scores;
-  // Small enough that Ctrl-C does not wait long.
-  constexpr size_t together = 64;
-  for (size_t first = 0; first < from.size(); first += together, checkSignals()) {
-    const nb::gil_scoped_release unlocked;
-    std::vector<ScoringRequest> requests;
-    for (size_t i = first; i < std::min(first + together, from.size()); ++i) {
-      Result<std::vector<int32_t>> source = sourceIds(batch->generator(), from[i], truncate);
-      check(source.status().annotate(numbered("source", i)));
-      Result<std::vector<int32_t>> target = targetIds(batch->generator(), to[i]);
-      check(target.status().annotate(numbered("target", i)));
-      requests.push_back({*std::move(source), *std::move(target)});
-      check(batch->generator().check(requests.back()).annotate(numbered("source", i)));
-    }
-    for (std::vector<float> &each : python::take(model->score(requests))) {
-      scores.push_back(std::move(each));
-    }
-  }
-  nb::list result;
-  for (std::vector<float> &each : scores) {
-    const size_t count = each.size();
-    result.append(arrayOf(std::move(each), {count}));
-  }
-  return result;
 }
 
 } // namespace heddle::python

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace heddle::python {
 
@@ -12,11 +13,10 @@ namespace heddle::python {
 static constexpr size_t sortedTogether = 1024;
 
 std::shared_ptr<Ticket> RunningBatch::add(std::vector<GenerationRequest> requests,
-                                          const std::vector<size_t> &blank, bool follows) {
+                                          const std::vector<size_t> &blank) {
   auto ticket = std::make_shared<Ticket>();
   ticket->results.resize(requests.size() + blank.size());
   ticket->open = requests.size();
-  ticket->follows = follows;
   std::vector<Arrival> sorted;
   sorted.reserve(requests.size());
   auto skipped = blank.begin();
@@ -27,8 +27,10 @@ std::shared_ptr<Ticket> RunningBatch::add(std::vector<GenerationRequest> request
     sorted.push_back({ticket, place++, std::move(request)});
   }
   const auto longer = [](const Arrival &a, const Arrival &b) {
-    const size_t first = a.request.source.size() + a.request.rows.size();
-    const size_t second = b.request.source.size() + b.request.rows.size();
+    const auto sizeOf = [](const GenerationRequest &request) {
+      return request.source.size() + request.rows.size() + request.prefix.size();
+    };
+    const size_t first = sizeOf(a.request), second = sizeOf(b.request);
     return first != second ? first > second : a.index < b.index;
   };
   for (size_t i = 0; i < sorted.size(); i += sortedTogether) {
@@ -92,22 +94,19 @@ void RunningBatch::deliver(Result<std::vector<GenerationResult>> finished) {
     places.clear();
     return;
   }
+  // Events first: those of a request come before its result.
+  for (TokenEvent &event : runner.takeEvents()) {
+    if (const auto found = places.find(event.id); found != places.end()) {
+      found->second.ticket->events.push_back(std::move(event));
+      ++found->second.ticket->news;
+    }
+  }
   for (GenerationResult &result : *finished) {
     const auto found = places.find(result.id);
     if (found != places.end()) {
       const Place place = found->second;
       places.erase(found);
       close(*place.ticket, place.index, std::move(result));
-    }
-  }
-  for (auto &[id, place] : places) {
-    if (!place.ticket->follows) {
-      continue;
-    }
-    Result<std::vector<int32_t>> tokens = runner.agreed(id);
-    if (tokens.ok() && tokens->size() > place.ticket->agreed.size()) {
-      place.ticket->agreed = std::move(*tokens);
-      ++place.ticket->news;
     }
   }
 }
@@ -132,9 +131,11 @@ void RunningBatch::step(std::unique_lock<std::mutex> &lock) {
   lock.lock();
   deliver(std::move(finished));
   letOut();
+  lastUse = {runner.cacheUse(), runner.sharedTokens()};
 }
 
-bool RunningBatch::advance(Ticket &ticket, uint64_t &seen, Clock::time_point until) {
+bool RunningBatch::advance(Ticket &ticket, uint64_t &seen, Clock::time_point until,
+                           std::vector<TokenEvent> *events) {
   std::unique_lock lock(mutex);
   while (ticket.open > 0 && ticket.news == seen && Clock::now() < until) {
     if (driving) {
@@ -144,6 +145,9 @@ bool RunningBatch::advance(Ticket &ticket, uint64_t &seen, Clock::time_point unt
     }
   }
   seen = ticket.news;
+  if (events != nullptr) {
+    *events = std::exchange(ticket.events, {});
+  }
   return ticket.open == 0;
 }
 
@@ -173,9 +177,9 @@ bool RunningBatch::hasNews(const Ticket &ticket, uint64_t seen) {
   return ticket.open == 0 || ticket.news != seen;
 }
 
-std::vector<int32_t> RunningBatch::agreed(const Ticket &ticket) {
+RunningBatch::Use RunningBatch::use() {
   const std::lock_guard lock(mutex);
-  return ticket.agreed;
+  return lastUse;
 }
 
 } // namespace heddle::python

@@ -25,10 +25,9 @@ struct Ticket {
   size_t open = 0;
   /// What ended all of them.
   Status failure;
-  /// Whether the caller wants the tokens of its only request as they are found, and those found.
-  bool follows = false;
-  std::vector<int32_t> agreed;
-  /// Grows with the tokens, and when all are finished.
+  /// What has happened to requests with GenerationOptions::events, until the caller takes it.
+  std::vector<TokenEvent> events;
+  /// Grows with the events, and when all are finished.
   uint64_t news = 0;
   /// Their ids in the generator.
   std::vector<int64_t> ids;
@@ -38,7 +37,8 @@ class RunningBatch {
 public:
   using Clock = std::chrono::steady_clock;
 
-  explicit RunningBatch(Generator generator) : runner(std::move(generator)) {}
+  explicit RunningBatch(Generator generator)
+      : runner(std::move(generator)), lastUse({runner.cacheUse(), runner.sharedTokens()}) {}
 
   /// For checks and texts, which any thread may ask for at any time; nothing else.
   const Generator &generator() const { return runner; }
@@ -47,11 +47,13 @@ public:
   /// that run together end together.
   /// At the places `blank` nothing is asked for: their results are empty.
   std::shared_ptr<Ticket> add(std::vector<GenerationRequest> requests,
-                              const std::vector<size_t> &blank, bool follows);
+                              const std::vector<size_t> &blank);
 
   /// Takes steps, or sleeps while another caller takes them, until the ticket has news since
-  /// `seen` or the time is over. Whether all its requests are finished.
-  bool advance(Ticket &ticket, uint64_t &seen, Clock::time_point until);
+  /// `seen` or the time is over. Whether all its requests are finished. What has happened goes to
+  /// `events`, if there are any to fill: all of it, once all requests are finished.
+  bool advance(Ticket &ticket, uint64_t &seen, Clock::time_point until,
+               std::vector<TokenEvent> *events = nullptr);
   /// The same until anything has changed.
   void advanceAny(Clock::time_point until);
 
@@ -61,8 +63,12 @@ public:
   /// Whether a ticket is finished, or has changed since `seen`.
   bool hasNews(const Ticket &ticket, uint64_t seen);
 
-  /// The tokens of a ticket that follows.
-  std::vector<int32_t> agreed(const Ticket &ticket);
+  /// Memory of caches, and prompts that were taken over from other requests, after the last step.
+  struct Use {
+    CacheUse cache;
+    int64_t sharedTokens = 0;
+  };
+  Use use();
 
 private:
   /// Where a result goes.
@@ -87,6 +93,7 @@ private:
   Generator runner;
   /// Whether a caller takes a step: only it touches the generator then.
   bool driving = false;
+  Use lastUse;
   std::vector<Arrival> arrivals;
   std::vector<std::shared_ptr<Ticket>> leaving;
   std::unordered_map<int64_t, Place> places;

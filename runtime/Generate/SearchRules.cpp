@@ -80,4 +80,21 @@ std::optional<Rules> parseRules(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view finishName(FinishReason reason) {
+  switch (reason) {
+  case FinishReason::End:
+    return "end";
+  case FinishReason::Stop:
+    return "stop";
+  case FinishReason::Removed:
+    return "removed";
+  case FinishReason::Failed:
+    return "failed";
+  case FinishReason::Length:
+  case FinishReason::No:
+    break;
+  }
+  return "length";
+}
+
 } // namespace heddle

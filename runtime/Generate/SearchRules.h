@@ -31,6 +31,9 @@ enum class StopRule : uint8_t {
   Count,
 };
 
+/// What records and interfaces call the reason for which an answer has ended.
+std::string_view finishName(FinishReason reason);
+
 /// The rules of one search. The end counts as a token in every length.
 struct SearchRules {
   Rules kind;

@@ -4,6 +4,7 @@
 /// order, against what Hugging Face Transformers gives (oracles/make_heads.py).
 #include "formats/Checkpoint/Checkpoint.h"
 #include "heddle/Session.h"
+#include "heddle/heddle.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
@@ -129,6 +130,97 @@ TEST(Rerank, TextsOfAFile) {
     EXPECT_GE(item["line"], 1);
   }
   EXPECT_EQ(count, order.size());
+}
+
+/// A model and a session for it, as a C program has them.
+struct InC {
+  explicit InC(const std::string &binary) {
+    EXPECT_EQ(heddle_model_load(binary.c_str(), nullptr, &model), nullptr);
+    EXPECT_EQ(heddle_session_create(model, nullptr, &session), nullptr);
+  }
+  ~InC() {
+    heddle_session_free(session);
+    heddle_model_free(model);
+  }
+  heddle_model *model = nullptr;
+  heddle_session *session = nullptr;
+};
+
+std::string messageOf(heddle_error *error) {
+  const std::string message = heddle_error_message(error);
+  heddle_error_free(error);
+  return message;
+}
+
+TEST(Rerank, InC) {
+  const InC c(compileModel(oracles + "bert-pairs"));
+  std::string query;
+  const auto order = expectedOrder(query);
+  std::vector<const char *> texts, queries;
+  std::vector<float> expected;
+  for (const auto &[score, text] : order) {
+    texts.push_back(text.c_str());
+    queries.push_back(query.c_str());
+    expected.push_back(score);
+  }
+  const auto count = static_cast<int64_t>(texts.size());
+  std::vector<float> scores(texts.size()), same(texts.size());
+  EXPECT_EQ(messageOf(heddle_session_rerank(c.session, query.data(), query.size(), texts.data(),
+                                            nullptr, count, scores.data(), count)),
+            "");
+  EXPECT_LE(largestDifference(scores, expected), 2e-5f);
+  EXPECT_EQ(messageOf(heddle_session_classify(c.session, queries.data(), nullptr, texts.data(),
+                                              nullptr, count, same.data(), count)),
+            "");
+  EXPECT_EQ(same, scores);
+  std::vector<int32_t> ids(64), types(64);
+  int64_t tokens = 0;
+  EXPECT_EQ(messageOf(heddle_model_tokenize_pair(c.model, "a", 1, "b", 1, ids.data(), types.data(),
+                                                 64, &tokens)),
+            "");
+  EXPECT_EQ(tokens, 5);
+  EXPECT_EQ(types[1], 0);
+  EXPECT_EQ(types[3], 1);
+  EXPECT_EQ(messageOf(heddle_model_tokenize_pair(c.model, "a", 1, "b", 1, ids.data(), types.data(),
+                                                 4, &tokens)),
+            "room for 4 ids, the pair has 5");
+  EXPECT_EQ(messageOf(heddle_session_rerank(c.session, "a", 1, texts.data(), nullptr, count,
+                                            scores.data(), 1)),
+            "room for 1 scores, the texts have " + std::to_string(count));
+  const char *const broken[] = {"a", nullptr, "b\xff"};
+  EXPECT_EQ(messageOf(heddle_session_classify(c.session, broken, nullptr, nullptr, nullptr, 2,
+                                              scores.data(), count)),
+            "text 2 is NULL");
+  EXPECT_EQ(messageOf(heddle_session_classify(c.session, broken, nullptr, broken, nullptr, 2,
+                                              scores.data(), count)),
+            "text 2 is NULL");
+  const std::string invalid = messageOf(heddle_session_classify(
+      c.session, broken + 2, nullptr, nullptr, nullptr, 1, scores.data(), count));
+  EXPECT_NE(invalid.find("text 1: "), std::string::npos) << invalid;
+  EXPECT_EQ(messageOf(heddle_session_rerank(nullptr, "a", 1, broken, nullptr, 1, scores.data(), 1)),
+            "session is NULL");
+  EXPECT_EQ(messageOf(heddle_session_classify(c.session, nullptr, nullptr, nullptr, nullptr, 1,
+                                              scores.data(), 1)),
+            "texts is NULL");
+}
+
+TEST(Classifier, InC) {
+  const InC c(compileModel(oracles + "bert-tags"));
+  EXPECT_EQ(heddle_model_label_count(c.model), 5);
+  EXPECT_STREQ(heddle_model_label(c.model, 1), "B-PER");
+  EXPECT_EQ(heddle_model_label(c.model, 5), nullptr);
+  EXPECT_EQ(heddle_model_label(c.model, -1), nullptr);
+  EXPECT_EQ(heddle_model_problem(c.model), HEDDLE_SINGLE_LABEL);
+  EXPECT_EQ(heddle_model_label_count(nullptr), 0);
+  const char *const text = "a";
+  float score = 0;
+  EXPECT_EQ(
+      messageOf(heddle_session_classify(c.session, &text, nullptr, nullptr, nullptr, 1, &score, 1)),
+      "the classifier scores tokens, expected one of texts: heddle_session_run takes their "
+      "ids");
+  const std::string many =
+      messageOf(heddle_session_rerank(c.session, "a", 1, &text, nullptr, 1, &score, 1));
+  EXPECT_NE(many.find("the classifier has 5 scores for a token"), std::string::npos) << many;
 }
 
 TEST(Rerank, BestOfStandardInputAndBadLines) {

@@ -23,8 +23,6 @@ namespace heddle::tools {
 
 /// How often a wait for input looks for Ctrl-C.
 static constexpr int waitMilliseconds = 100;
-/// The most tokens of an answer where nothing else limits it.
-static constexpr int64_t usualAnswer = 1024;
 
 void declare(OptionList &list, ChatOptions &options) {
   declareModel(list, options);
@@ -190,10 +188,8 @@ Result<GenerationRequest> ChatRun::requestOf() const {
   GenerationRequest request = requestFor(generator, std::move(ids), options.generation);
   request.options.events = true;
   if (!generator.filledIn(request.options).maxLength) {
-    const int64_t positions = model.findEntry(decodeEntry)->maxLength;
-    const int64_t left = positions - static_cast<int64_t>(request.prefix.size());
-    request.options.maxLength = static_cast<int32_t>(
-        positions == 0 ? usualAnswer : std::clamp<int64_t>(left, 1, usualAnswer));
+    request.options.maxLength = answerLength(model.findEntry(decodeEntry)->maxLength,
+                                             static_cast<int64_t>(request.prefix.size()));
   }
   HEDDLE_TRY(generator.check(request));
   return request;

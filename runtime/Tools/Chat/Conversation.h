@@ -7,6 +7,8 @@
 #include "heddle/Generation.h"
 #include "heddle/Status.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -14,6 +16,16 @@
 #include <string_view>
 
 namespace heddle::tools {
+
+/// The most tokens of an answer where nothing else limits it.
+inline constexpr int64_t usualAnswer = 1024;
+
+/// How many tokens an answer may have unless somebody says so: what the model has positions for (0:
+/// any number) after a prompt of so many, and not more than usual.
+inline int32_t answerLength(int64_t positions, int64_t promptTokens) {
+  return static_cast<int32_t>(
+      positions == 0 ? usualAnswer : std::clamp<int64_t>(positions - promptTokens, 1, usualAnswer));
+}
 
 class Conversation {
 public:

@@ -3,6 +3,7 @@
 /// Writes answers as lines of text or of JSON.
 #include "runtime/Tools/Generate/AnswerRecords.h"
 
+#include "runtime/Generate/SearchRules.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 
 #include <algorithm>
@@ -19,30 +20,12 @@ Result<std::string> AnswerRecords::textOf(const Hypothesis &hypothesis,
   return hypothesis.finish == FinishReason::Stop ? hypothesis.text : generator.decode(tokens);
 }
 
-/// What jsonl calls the reasons for which an answer may end.
-static const char *nameOf(FinishReason reason) {
-  switch (reason) {
-  case FinishReason::End:
-    return "end";
-  case FinishReason::Stop:
-    return "stop";
-  case FinishReason::Removed:
-    return "removed";
-  case FinishReason::Failed:
-    return "failed";
-  case FinishReason::Length:
-  case FinishReason::No:
-    break;
-  }
-  return "length";
-}
-
 Json AnswerRecords::hypothesisRecord(const Hypothesis &hypothesis, std::span<const int32_t> tokens,
                                      const std::string &text) const {
   Json record = {{"text", text},
                  {"tokens", std::vector(tokens.begin(), tokens.end())},
                  {"score", jsonScore(hypothesis.score)},
-                 {"finish", nameOf(hypothesis.finish)}};
+                 {"finish", finishName(hypothesis.finish)}};
   if (options.generation.tokenScores) {
     Json &list = record["token_scores"] = Json::array();
     for (const float score : hypothesis.tokenScores) {

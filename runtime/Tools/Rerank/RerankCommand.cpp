@@ -4,6 +4,7 @@
 /// that reads the query and a text as one sequence.
 #include "runtime/Tools/Commands.h"
 
+#include "runtime/Session/Classifier.h"
 #include "runtime/Tools/Embed/RunSize.h"
 #include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/OutputStream.h"
@@ -11,10 +12,8 @@
 #include "runtime/Tools/Models/ModelEntries.h"
 #include "runtime/Tools/Similarity/Ranking.h"
 
-#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
-#include <span>
 
 namespace heddle::tools {
 
@@ -46,72 +45,44 @@ public:
   Result<std::vector<float>> score(std::vector<Text> &texts, LineErrors &errors);
 
 private:
-  /// Pairs of one run, end to end.
+  /// Pairs of one run.
   struct Batch {
-    std::vector<int32_t> lengths;
-    std::vector<int32_t> ids;
-    std::vector<int32_t> types;
+    std::vector<TokenPair> pairs;
+    int64_t tokens = 0;
     /// The texts' places in the block.
     std::vector<size_t> places;
   };
 
-  PairScorer(Session session, const EntryInfo &entry, const PortInfo &ids, const PortInfo *types,
-             std::string query)
-      : session(std::move(session)), entry(&entry), ids(&ids), types(types),
-        query(std::move(query)) {}
+  PairScorer(Session session, Classifier classifier, std::string query)
+      : session(std::move(session)), classifier(std::move(classifier)), query(std::move(query)) {}
   Status run(Batch &batch, std::vector<float> &scores);
 
   Session session;
   RunSize runSize;
-  // Parts of the model, which the session keeps alive.
-  const EntryInfo *entry;
-  const PortInfo *ids;
-  // Null: the model has no token types.
-  const PortInfo *types;
+  Classifier classifier;
   std::string query;
 };
 } // namespace
 
-/// A model whose classifier gives a sequence one score.
-static Status checkCrossEncoder(const Model &model, const EntryInfo &entry) {
-  const PortInfo &output = entry.outputs.front();
-  if (output.shape.front() != sequencesDimension || rowWidth(output) != 1) {
-    return HEDDLE_ERROR(
-        Unsupported,
-        fmt::format("{}: the classifier has {} scores for a {}, expected one for a sequence",
-                    model.path(), rowWidth(output),
-                    output.shape.front() == sequencesDimension ? "sequence" : "token"));
-  }
-  return {};
-}
-
 Result<PairScorer> PairScorer::create(const RerankOptions &options) {
   HEDDLE_ASSIGN(const Model loaded, loadModel(options.model, options));
-  HEDDLE_ASSIGN(const EntryInfo *const entry, chooseEntry(loaded, "classify"));
-  HEDDLE_ASSIGN(const PortInfo *const ids, chooseIds(loaded, *entry));
-  HEDDLE_TRY(checkCrossEncoder(loaded, *entry));
+  // Names the entries that there are.
+  HEDDLE_TRY(chooseEntry(loaded, classifyEntry).status());
+  HEDDLE_ASSIGN(Classifier classifier, Classifier::of(loaded));
+  HEDDLE_TRY(classifier.checkCrossEncoder());
   HEDDLE_TRY(checkTokenizer(loaded, "one to read pairs of texts"));
   // A query that cannot be used is told before any text is read.
-  HEDDLE_TRY_WITH(loaded.tokenizePair(options.query, "").status(), "--query");
-  const auto types =
-      std::find_if(entry->inputs.begin(), entry->inputs.end(),
-                   [](const PortInfo &input) { return input.name == "token_type_ids"; });
+  HEDDLE_TRY_WITH(classifier.read(options.query, "").status(), "--query");
   HEDDLE_ASSIGN(Session session, Session::create(loaded, {.threads = options.threads}));
-  return PairScorer(std::move(session), *entry, *ids,
-                    types == entry->inputs.end() ? nullptr : &*types, options.query);
+  return PairScorer(std::move(session), std::move(classifier), options.query);
 }
 
 Status PairScorer::run(Batch &batch, std::vector<float> &scores) {
-  std::vector<Input> inputs = {{ids->name, std::span<const int32_t>(batch.ids)}};
-  if (types != nullptr) {
-    inputs.emplace_back(types->name, std::span<const int32_t>(batch.types));
-  }
-  std::vector<float> results(batch.lengths.size());
-  const Output output{entry->outputs.front().name, results};
+  std::vector<float> results(batch.pairs.size());
   const auto begin = std::chrono::steady_clock::now();
-  HEDDLE_TRY(session.run(entry->name, batch.lengths, inputs, {&output, 1}));
+  HEDDLE_TRY(classifier.run(session, batch.pairs, results));
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-  runSize.took(static_cast<int64_t>(batch.ids.size()), time.count());
+  runSize.took(batch.tokens, time.count());
   for (size_t i = 0; i < results.size(); ++i) {
     scores[batch.places[i]] = results[i];
   }
@@ -125,10 +96,11 @@ Result<std::vector<float>> PairScorer::score(std::vector<Text> &texts, LineError
   size_t end = 0;
   for (; end < texts.size() && !interrupted(); ++end) {
     Text &text = texts[end];
-    Result<TokenPair> pair = text.status.ok() ? session.model().tokenizePair(query, text.text)
-                                              : Result<TokenPair>(text.status);
+    Result<TokenPair> pair =
+        text.status.ok() ? classifier.read(query, text.text) : Result<TokenPair>(text.status);
     if (pair.ok()) {
-      if (const Status checked = checkText(*entry, *ids, pair->ids); !checked.ok()) {
+      if (const Status checked = checkText(classifier.entry(), classifier.ids(), pair->ids);
+          !checked.ok()) {
         pair = checked;
       }
     }
@@ -139,16 +111,15 @@ Result<std::vector<float>> PairScorer::score(std::vector<Text> &texts, LineError
       }
       continue;
     }
-    if (!batch.ids.empty() &&
-        static_cast<int64_t>(batch.ids.size() + pair->ids.size()) > runSize.tokens()) {
+    const auto size = static_cast<int64_t>(pair->ids.size());
+    if (batch.tokens > 0 && batch.tokens + size > runSize.tokens()) {
       HEDDLE_TRY(run(batch, scores));
     }
-    batch.lengths.push_back(static_cast<int32_t>(pair->ids.size()));
-    batch.ids.insert(batch.ids.end(), pair->ids.begin(), pair->ids.end());
-    batch.types.insert(batch.types.end(), pair->typeIds.begin(), pair->typeIds.end());
+    batch.pairs.push_back(*std::move(pair));
+    batch.tokens += size;
     batch.places.push_back(end);
   }
-  if (!batch.ids.empty()) {
+  if (batch.tokens > 0) {
     HEDDLE_TRY(run(batch, scores));
   }
   texts.resize(end);

@@ -157,6 +157,32 @@ HEDDLE_API heddle_error *heddle_model_tokenize(const heddle_model *model, const 
                                                size_t length, int32_t *ids, int64_t capacity,
                                                int64_t *count);
 
+/* --- Classifiers ----------------------------------------------------------------------------- */
+
+/* What a classifier was trained for, and what its scores are. */
+enum heddle_problem {
+  /* Each score is a number. */
+  HEDDLE_REGRESSION = 0,
+  /* One of the labels: a softmax of the scores is their probabilities. */
+  HEDDLE_SINGLE_LABEL = 1,
+  /* Any of the labels: a sigmoid of each score is its probability. */
+  HEDDLE_MULTI_LABEL = 2
+};
+
+/* The number of labels of the model's classifier, 0 if it has none, and their names, counted from
+ * 0; NULL past the last. They are in the order of the scores. */
+HEDDLE_API int64_t heddle_model_label_count(const heddle_model *model);
+HEDDLE_API const char *heddle_model_label(const heddle_model *model, int64_t index);
+/* One of heddle_problem. */
+HEDDLE_API int32_t heddle_model_problem(const heddle_model *model);
+/* The same as heddle_model_tokenize for two texts as one sequence, of which the longer one is cut
+ * first; type_ids[0 .. *count) says which of the texts a token is from. */
+HEDDLE_API heddle_error *heddle_model_tokenize_pair(const heddle_model *model, const char *first,
+                                                    size_t first_length, const char *second,
+                                                    size_t second_length, int32_t *ids,
+                                                    int32_t *type_ids, int64_t capacity,
+                                                    int64_t *count);
+
 /* --- Sessions -------------------------------------------------------------------------------- */
 
 /* Start from HEDDLE_SESSION_OPTIONS_INIT, so that fields added later have their defaults. */
@@ -215,6 +241,22 @@ HEDDLE_API heddle_error *heddle_session_embedding_width(const heddle_session *se
 HEDDLE_API heddle_error *heddle_session_embed(heddle_session *session, const char *const *texts,
                                               const size_t *text_lengths, int64_t count,
                                               float *embeddings, int64_t capacity);
+
+/* Scores texts, or pairs of texts if `seconds` is not NULL, with the model's classifier: writes
+ * scores[0 .. count * labels). Lengths are in bytes of UTF-8; NULL where texts are zero-terminated.
+ * HEDDLE_STATUS_NotFound if the model has no classifier, HEDDLE_STATUS_Unsupported for one that
+ * scores tokens. */
+HEDDLE_API heddle_error *heddle_session_classify(heddle_session *session, const char *const *texts,
+                                                 const size_t *text_lengths,
+                                                 const char *const *seconds,
+                                                 const size_t *second_lengths, int64_t count,
+                                                 float *scores, int64_t capacity);
+/* Scores how well each text answers a query: the more, the better. Writes scores[0 .. count).
+ * HEDDLE_STATUS_Unsupported unless the model gives a pair of texts one score. */
+HEDDLE_API heddle_error *heddle_session_rerank(heddle_session *session, const char *query,
+                                               size_t query_length, const char *const *texts,
+                                               const size_t *text_lengths, int64_t count,
+                                               float *scores, int64_t capacity);
 
 /* --- Generation ------------------------------------------------------------------------------ */
 

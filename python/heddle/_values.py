@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model under construction is made of: parameters, and values of its entries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+if TYPE_CHECKING:
+    from ._entry import EntryBuilder
+
+#: Sizes of axes; None for rows and for keys, whose number a batch decides.
+Shape = tuple
+
+
+def sizes(shape: Shape) -> str:
+    """A shape as messages write it."""
+    return "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def tensor_type(shape: Shape, element: str = "f32") -> str:
+    """A shape as the IR writes it."""
+    return f"tensor<{''.join('?x' if size is None else f'{size}x' for size in shape)}{element}>"
+
+
+class Parameter:
+    """A weight of a model under construction: a tensor of its file.
+
+    Attributes:
+        name: its name there.
+        shape: its sizes, one to four.
+    """
+
+    def __init__(self, model: Any, name: str, shape: Shape):
+        self._model = model
+        self.name = name
+        self.shape = shape
+
+    def __repr__(self) -> str:
+        return f"<heddle.Parameter {self.name!r} {sizes(self.shape)}>"
+
+
+class Value:
+    """A value of an entry under construction."""
+
+    def __init__(self, entry: EntryBuilder, text: str, type_: str, name: str):
+        self._entry = entry
+        # As the IR refers to it, its type there, and the name that it has for people.
+        self._text = text
+        self._type = type_
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"<heddle.{type(self).__name__} {self._text}: {self._type}>"
+
+
+class Segments(Value):
+    """Which rows of a batch form one sequence."""
+
+    #: How many rows stand for one, where these are choices.
+    _choices: Optional[int] = None
+
+
+class Ids(Value):
+    """One integer for each row, [t]."""
+
+
+class Mask(Value):
+    """Which keys a query sees, [t, k]."""
+
+
+class Cache(Value):
+    """The rows of one tensor at all positions so far of every sequence."""
+
+    _width: int = 0
+    _key: str = ""
+
+
+class State(Value):
+    """What all positions of a sequence so far left."""
+
+    _width: int = 0
+    _key: str = ""
+    _keyed: bool = False
+
+
+class Tensor(Value):
+    """f32 values of an entry under construction.
+
+    ``+`` and ``*`` take a tensor, a Parameter, or a number; ``-`` a tensor.
+
+    Attributes:
+        shape: its sizes; None for rows and for keys, whose number a batch decides.
+    """
+
+    def __init__(self, entry: EntryBuilder, text: str, shape: Shape, name: str):
+        super().__init__(entry, text, tensor_type(shape), name)
+        self.shape = shape
+
+    def __add__(self, other: Union[Tensor, Parameter]) -> Tensor:
+        return self._entry.add(self, other)
+
+    def __mul__(self, other: Union[Tensor, Parameter, float]) -> Tensor:
+        if isinstance(other, (Tensor, Parameter)):
+            return self._entry.multiply(self, other)
+        return self._entry.scale(self, other)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Tensor:
+        return self._entry.scale(self, -1.0)
+
+    def __sub__(self, other: Tensor) -> Tensor:
+        return self._entry.add(self, self._entry.scale(other, -1.0))
