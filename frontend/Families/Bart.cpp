@@ -261,6 +261,8 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
   if (bart.sharedEmbeddings) {
     unused.insert(unused.end(),
                   {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"});
+  } else {
+    unused.emplace_back("model.shared.weight");
   }
   if (bart.tied) {
     unused.emplace_back("lm_head.weight");
@@ -272,14 +274,22 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
   return FamilyModel{std::move(module), std::move(unused), std::move(keys)};
 }
 
+/// A model whose output has a table of its own may have one for each stack as well.
+static void findTables(Bart &bart, const Checkpoint &checkpoint) {
+  bart.sharedEmbeddings =
+      bart.tied || checkpoint.find("model.encoder.embed_tokens.weight") == nullptr;
+}
+
 Result<FamilyModel> buildBart(mlir::MLIRContext &context, const ModelSource &source) {
-  HEDDLE_ASSIGN(const Bart bart, readBart(source.config));
+  HEDDLE_ASSIGN(Bart bart, readBart(source.config));
+  findTables(bart, source.checkpoint);
   return build(context, "bart", bart, source,
                configKeys(bart, "Bart", {"ForConditionalGeneration", "Model"}));
 }
 
 Result<FamilyModel> buildMBart(mlir::MLIRContext &context, const ModelSource &source) {
   HEDDLE_ASSIGN(Bart bart, readBart(source.config));
+  findTables(bart, source.checkpoint);
   bart.preNorm = true;
   return build(context, "mbart", bart, source,
                configKeys(bart, "MBart", {"ForConditionalGeneration", "Model"}));
@@ -320,6 +330,7 @@ Result<FamilyModel> buildPegasus(mlir::MLIRContext &context, const ModelSource &
   HEDDLE_ASSIGN(Bart bart, readBart(source.config));
   HEDDLE_TRY(checkSinusoids(source.config, bart, 2));
   bart.sinusoid = Sinusoid{.split = true};
+  findTables(bart, source.checkpoint);
   bart.preNorm = true;
   bart.embeddingNorm = false;
   return build(context, "pegasus", bart, source,
@@ -333,6 +344,7 @@ Result<FamilyModel> buildM2M100(mlir::MLIRContext &context, const ModelSource &s
   // tensor2tensor's rates. The rows up to the padding's are never read.
   HEDDLE_ASSIGN(const int64_t padding, config.integerOr("pad_token_id", 0, tableLimit, 1));
   bart.sinusoid = Sinusoid{.split = true, .first = padding + 1, .steps = bart.width / 2 - 1};
+  findTables(bart, source.checkpoint);
   bart.preNorm = true;
   bart.embeddingNorm = false;
   bart.outputBias = false;

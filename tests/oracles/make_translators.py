@@ -83,15 +83,20 @@ def search(model, ids, mask, options):
     return torch.tensor(padded, dtype=torch.int32), torch.tensor(scores, dtype=torch.float32)
 
 
+def prepare(folder, model):
+    """Saves the model, which never answers with padding: Transformers would not count its position."""
+    model.generation_config.suppress_tokens = [model.config.pad_token_id]
+    randomize(model)
+    model.save_pretrained(folder)
+    model.double()
+
+
 def make(folder, model):
     folder.mkdir(parents=True, exist_ok=True)
     model.eval()
     config = model.config
     with torch.no_grad():
-        randomize(model)
-        model.save_pretrained(folder)
-        (folder / "generation_config.json").unlink()
-        model.double()
+        prepare(folder, model)
         mask = torch.tensor([[int(i < n) for i in range(max(LENGTHS))] for n in LENGTHS])
         ids = torch.randint(4, config.vocab_size, mask.shape)
         ids = torch.where(mask == 1, ids, torch.tensor(config.pad_token_id))
@@ -170,11 +175,8 @@ def make_texts(folder, tokenizer, model, pairs):
     folder.mkdir(parents=True, exist_ok=True)
     model.eval()
     with torch.no_grad():
-        randomize(model)
-        model.save_pretrained(folder)
-        (folder / "generation_config.json").unlink(missing_ok=True)
+        prepare(folder, model)
         tokenizer.save_pretrained(folder)
-        model.double()
         lines = [translate(tokenizer, model, *pair, text) for pair in pairs for text in TEXTS]
     with open(folder / "texts.jsonl", "w", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)
