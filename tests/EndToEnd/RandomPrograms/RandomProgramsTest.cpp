@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -60,6 +61,13 @@ protected:
     if (!failure) {
       return;
     }
+    const std::string folder = HEDDLE_BINARY_DIR "/random-programs";
+    std::filesystem::create_directories(folder);
+    const std::string path = folder + "/" + name;
+    // Kept before it is reduced, in case that does not end well.
+    EXPECT_EQ(program.write(path + "-whole").message(), "");
+    fmt::print("{} fails {}\n", name, failure->message());
+    std::fflush(stdout);
     const std::vector<std::string> targets =
         failure->target.empty() ? std::vector<std::string>() : std::vector{failure->target};
     TestProgram small = reduceProgram(
@@ -70,9 +78,6 @@ protected:
         },
         reductionTime);
     small.notes.push_back("Fails " + failure->message());
-    const std::string folder = HEDDLE_BINARY_DIR "/random-programs";
-    std::filesystem::create_directories(folder);
-    const std::string path = folder + "/" + name;
     EXPECT_EQ(small.write(path).message(), "");
     ADD_FAILURE() << name << " fails " << failure->message() << "\n  reduced to "
                   << small.operations() << " operations, " << path << ".mlir\n  to repeat it: "
