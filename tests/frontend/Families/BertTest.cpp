@@ -119,7 +119,7 @@ TEST(BertTest, ModernBertHasWindowsBetweenGlobalLayers) {
   const std::string text = program("modernbert-tiny");
   // Four layers in two entries; layers 1 and 2 see three rows on each side.
   EXPECT_EQ(count(text, "transformer.softmax"), 8u);
-  EXPECT_EQ(count(text, "transformer.mask band"), 4u);
+  EXPECT_EQ(count(text, "transformer.mask from i - 3 to i + 4"), 4u);
   EXPECT_EQ(text.find("layers.0.attn_norm"), std::string::npos);
   EXPECT_TRUE(contains(text, "@layers.1.attn_norm.weight"));
   EXPECT_TRUE(contains(text, "transformer.model_type = \"modernbert\""));

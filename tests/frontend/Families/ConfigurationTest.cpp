@@ -216,7 +216,8 @@ static const ConfigurationCase refused[] = {
     {"HeadsOfModernBert", "modernbert-tiny", R"({"num_attention_heads": 3})",
      "config.json: \"num_attention_heads\" is 3, expected a divisor of \"hidden_size\", 40"},
     {"PoolingOfModernBert", "modernbert-tiny", R"({"classifier_pooling": "max"})",
-     "config.json: \"classifier_pooling\" is \"max\", expected one of cls, mean"},
+     "config.json: \"classifier_pooling\" is \"max\", expected one of cls, mean; did you mean "
+     "\"mean\"?"},
     {"LayersOfModernBert", "modernbert-tiny", R"({"layer_types": ["full_attention"]})",
      "config.json: \"layer_types\" names 1 layers, expected 4"},
     {"Heads", "bert-tiny", R"({"num_attention_heads": 5})",
