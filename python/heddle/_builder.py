@@ -107,7 +107,9 @@ class ModelBuilder:
                    rules: str = "transformers", max_length: int = 0, min_length: int = 0,
                    num_beams: int = 1, length_penalty: float = 1.0, early_stopping: bool = False,
                    never_stop_early: bool = False, no_repeat_ngram: int = 0,
-                   repetition_penalty: float = 1.0) -> None:
+                   repetition_penalty: float = 1.0, sample: bool = False,
+                   temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0,
+                   min_p: float = 0.0) -> None:
         """Says that the model generates, and the defaults of the search.
 
         Args:
@@ -126,6 +128,11 @@ class ModelBuilder:
             never_stop_early: only when no better text can come.
             no_repeat_ngram: no group of so many tokens occurs twice.
             repetition_penalty: penalty for repeated tokens.
+            sample: draw tokens instead of taking the best; the rest are the numbers of that.
+            temperature: of the distribution that tokens are drawn from.
+            top_k: draw from so many of the best tokens; 0: from all.
+            top_p: draw from the fewest whose probabilities add up to this.
+            min_p: draw from those with at least so many times the probability of the best.
         """
         def listed(name: str, values: Any) -> str:
             ids = arguments.ids(name, values).tolist()
@@ -150,7 +157,11 @@ class ModelBuilder:
             "early_stopping": flag("early_stopping", early_stopping),
             "never_stop_early": flag("never_stop_early", never_stop_early),
             "no_repeat_ngram": whole("no_repeat_ngram", no_repeat_ngram),
-            "repetition_penalty": real(arguments.number("repetition_penalty", repetition_penalty))}
+            "repetition_penalty": real(arguments.number("repetition_penalty", repetition_penalty)),
+            "sample": flag("sample", sample),
+            "temperature": real(arguments.number("temperature", temperature)),
+            "top_k": whole("top_k", top_k), "top_p": real(arguments.number("top_p", top_p)),
+            "min_p": real(arguments.number("min_p", min_p))}
         self._generation = "{" + ", ".join(f"{name} = {value}" for name, value in values.items()) + "}"
 
     def text(self) -> str:

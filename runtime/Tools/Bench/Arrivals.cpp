@@ -117,25 +117,38 @@ static int64_t stepsBeside(const BenchOptions &options, const GenerationCase &ea
   return 2 + plainSteps + each.batch + options.beside + (prompts + piece - 1) / piece;
 }
 
+/// How the answers beside a case are searched for.
+static GenerationOptions searchBeside(const CaseWork &work, const BenchOptions &options,
+                                      const GenerationCase &each) {
+  GenerationOptions search = work.search;
+  search.beam = 1;
+  search.maxLength =
+      static_cast<int32_t>(std::min<int64_t>(stepsBeside(options, each), mostTokens));
+  search.minLength = search.maxLength;
+  return search;
+}
+
+Status checkArrivals(const CaseWork &work, const BenchOptions &options,
+                     const GenerationCase &each) {
+  const GenerationOptions search = searchBeside(work, options, each);
+  const std::vector<int32_t> prompt(
+      static_cast<size_t>(std::min(runningSource, options.sourceLength)), 0);
+  const Status status = work.generator.check(requestFor(work.generator, prompt, search));
+  if (status.ok()) {
+    return {};
+  }
+  return optionError(fmt::format("--beside {}: {} steps are needed until all first tokens are "
+                                 "there: {}",
+                                 options.beside, *search.maxLength, status.message()));
+}
+
 Result<Arrivals> measureArrivals(const Model &model, const BenchOptions &options,
                                  const GenerationCase &each) {
   HEDDLE_ASSIGN(CaseWork work,
                 makeCase(model, each, options.sourceLength, 1, {.threads = options.threads}));
   HEDDLE_ASSIGN(work.generator,
                 Generator::create(model, {.session = {.threads = options.threads}}));
-  GenerationOptions beside = work.search;
-  beside.beam = 1;
-  beside.maxLength =
-      static_cast<int32_t>(std::min<int64_t>(stepsBeside(options, each), mostTokens));
-  beside.minLength = beside.maxLength;
-  const std::vector<int32_t> shortest(
-      static_cast<size_t>(std::min(runningSource, options.sourceLength)), 0);
-  if (const Status status = work.generator.check(requestFor(work.generator, shortest, beside));
-      !status.ok()) {
-    return optionError(fmt::format("--beside {}: {} steps are needed until all first tokens are "
-                                   "there: {}",
-                                   options.beside, *beside.maxLength, status.message()));
-  }
+  const GenerationOptions beside = searchBeside(work, options, each);
   std::vector<double> first;
   std::vector<double> steps;
   std::vector<double> longest;

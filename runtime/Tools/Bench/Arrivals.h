@@ -19,8 +19,12 @@ struct Arrivals {
   double longestStep = 0;
 };
 
+/// Fails as an option does where the model has too few positions for answers that last until the
+/// sentences of a case have their first tokens.
+Status checkArrivals(const CaseWork &work, const BenchOptions &options, const GenerationCase &each);
+
 /// The sentences of a case arrive while `options.beside` greedy answers run, with the bounds on
-/// prompts that every Generator has. Fails as an option does where the model has too few positions.
+/// prompts that every Generator has.
 Result<Arrivals> measureArrivals(const Model &model, const BenchOptions &options,
                                  const GenerationCase &each);
 

@@ -281,6 +281,9 @@ static Status benchCases(const Model &model, const BenchOptions &options, Spread
   for (const GenerationCase &each : options.cases) {
     HEDDLE_ASSIGN(CaseWork work,
                   makeCase(model, each, options.sourceLength, options.targetLength, session));
+    if (options.beside > 0) {
+      HEDDLE_TRY(checkArrivals(work, options, each));
+    }
     const std::vector<int32_t> shortlist = makeShortlist(options.shortlist, work.vocabulary);
     const auto run = [&] {
       if (session.sharePrefixes) {

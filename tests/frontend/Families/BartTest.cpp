@@ -34,7 +34,8 @@ TEST(BartTest, EntriesHaveTheNamesOfHuggingFace) {
 TEST(BartTest, GenerationFollowsTransformers) {
   EXPECT_TRUE(contains(program("bart-tiny"), "end = array<i32: 2>, forced_first = -1 : i32, "
                                              "forced_last = 2 : i32"));
-  EXPECT_TRUE(contains(program("bart-tiny"), "rules = \"transformers\", start = array<i32: 2>"));
+  EXPECT_TRUE(contains(program("bart-tiny"),
+                       "rules = \"transformers\", sample = false, start = array<i32: 2>"));
 }
 
 TEST(MarianTest, PositionsAreSinusoidsInHalvesAtThePaperRates) {
