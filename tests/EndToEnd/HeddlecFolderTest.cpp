@@ -293,14 +293,13 @@ const std::vector<FolderCase> folderCases = {
      tokenizer("BertPreTokenizer", "UnicodeScripts")},
     // modules.json and what it names
     {"UnknownModule",
-     "{}/modules.json: module 3: \"type\" is \"sentence_transformers.models.Dense\", expected one "
-     "of "
-     "Transformer, Pooling, Normalize",
+     "{}/modules.json: module 3: \"type\" is \"sentence_transformers.models.CNN\", expected one of "
+     "Transformer, Pooling, Dense, LayerNorm, Normalize",
      modules(pooling +
-             R"(, {"idx": 2, "path": "2_Dense", "type": "sentence_transformers.models.Dense"})")},
+             R"(, {"idx": 2, "path": "2_CNN", "type": "sentence_transformers.models.CNN"})")},
     {"NoPooling",
-     "{}/modules.json: the modules are [Transformer], expected Transformer, Pooling and optionally "
-     "Normalize",
+     "{}/modules.json: the modules are [Transformer], expected Transformer, Pooling, then any of "
+     "Dense, LayerNorm and Normalize",
      modules("")},
     {"ModuleOutside",
      "{}/modules.json: module 2: \"path\" is \"../1_Pooling\", expected a path inside the model's "
