@@ -90,6 +90,20 @@ def peers_python(options):
     return str(python)
 
 
+def compiled_random_model(options, python, script, folder):
+    """The compiled model in `folder`, whose weights a script of `peers` writes for both engines."""
+    if not (folder / "heddle" / "config.json").exists():
+        print(f"bench: writing a random model of {options.size} size to {folder}", file=sys.stderr)
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run([python, str(script), "make", str(folder), "--size", options.size],
+                       check=True)
+    compiled = folder / "model.so"
+    if not compiled.exists() or compiled.stat().st_mtime < options.heddlec.stat().st_mtime:
+        subprocess.run([str(options.heddlec), str(folder / "heddle"), "-o", str(compiled)],
+                       check=True)
+    return compiled
+
+
 def json_lines(output):
     """The JSON lines of what a program printed; engines print other things in between."""
     return [json.loads(line) for line in output.splitlines() if line.startswith("{")]

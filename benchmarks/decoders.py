@@ -18,7 +18,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from compare import HERE, lines_of, number, peers_python, processor, write_between
+from compare import (HERE, compiled_random_model, lines_of, number, peers_python, processor,
+                     write_between)
 
 PEER = HERE / "peers" / "llama.py"
 SIZES = {"213m": dict(layers=16, width=1024, inner=2816, heads=16, kv_heads=16, vocabulary=8192),
@@ -54,20 +55,6 @@ def parse():
     if options.rounds < 1:
         parser.error(f"--rounds is {options.rounds}, expected at least 1")
     return options
-
-
-def compiled_model(options, python):
-    """The compiled model, its weights in WORK/SIZE for both engines."""
-    folder = options.work / options.size
-    if not (folder / "heddle" / "config.json").exists():
-        print(f"bench: writing a random model of {options.size} to {folder}", file=sys.stderr)
-        folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run([python, str(PEER), "make", str(folder), "--size", options.size], check=True)
-    compiled = folder / "model.so"
-    if not compiled.exists() or compiled.stat().st_mtime < options.heddlec.stat().st_mtime:
-        subprocess.run([str(options.heddlec), str(folder / "heddle"), "-o", str(compiled)],
-                       check=True)
-    return folder, compiled
 
 
 def check_tokens(options, python, folder, compiled):
@@ -174,7 +161,8 @@ def main():
     options = parse()
     try:
         python = peers_python(options)
-        folder, compiled = compiled_model(options, python)
+        folder = options.work / options.size
+        compiled = compiled_random_model(options, python, PEER, folder)
         check_tokens(options, python, folder, compiled)
         machine = {threads: roofs(options, compiled, threads) for threads in options.threads}
         measured = measure(options, python, folder, compiled)

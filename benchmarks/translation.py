@@ -15,7 +15,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from compare import HERE, lines_of, number, peers_python, write_between
+from compare import HERE, compiled_random_model, lines_of, number, peers_python, write_between
 
 TRANSLATE = HERE / "peers" / "translate.py"
 BEGIN, END = "<!-- translation: begin -->", "<!-- translation: end -->"
@@ -38,20 +38,6 @@ def parse():
     options.threads = [int(count) for count in options.threads.split(",")]
     options.peers = ["ctranslate2"]
     return options
-
-
-def compiled_model(options, python):
-    """The compiled model, its weights in WORK/translate-SIZE for both engines."""
-    folder = options.work / f"translate-{options.size}"
-    if not (folder / "heddle" / "config.json").exists():
-        print(f"bench: writing a random model of {options.size} size to {folder}", file=sys.stderr)
-        subprocess.run([python, str(TRANSLATE), "make", str(folder), "--size", options.size],
-                       check=True)
-    compiled = folder / "model.so"
-    if not compiled.exists() or compiled.stat().st_mtime < options.heddlec.stat().st_mtime:
-        subprocess.run([str(options.heddlec), str(folder / "heddle"), "-o", str(compiled)],
-                       check=True)
-    return folder, compiled
 
 
 def measure(options, python, folder, compiled):
@@ -93,7 +79,8 @@ def main():
     options = parse()
     try:
         python = peers_python(options)
-        folder, compiled = compiled_model(options, python)
+        folder = options.work / f"translate-{options.size}"
+        compiled = compiled_random_model(options, python, TRANSLATE, folder)
         text = table(options, measure(options, python, folder, compiled))
     except subprocess.CalledProcessError as error:
         program = " ".join(map(str, error.cmd[:2]))
