@@ -10,7 +10,7 @@
 #include "base/Utf8.h"
 #include "compiler/Calibration/Calibrate.h"
 #include "compiler/Cost/PredictedGain.h"
-#include "compiler/Driver/NonFiniteWeights.h"
+#include "compiler/Driver/ModelParameters.h"
 #include "compiler/Driver/ProgramText.h"
 #include "compiler/Driver/Request.h"
 #include "compiler/Link/LinkModel.h"
@@ -20,7 +20,6 @@
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "compiler/ReportPage/ReportPage.h"
-#include "frontend/Import/CodesOfFiles.h"
 #include "frontend/Import/Import.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -118,30 +117,6 @@ static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, con
 }
 
 // --- what a binary has beside its program ----------------------------------------------------
-
-/// `noted`, which may be null, sees what is read.
-static ParameterSource parameterSource(const ImportedModel &model,
-                                       const CompensatedValues *compensated = nullptr,
-                                       NonFiniteWeights *noted = nullptr) {
-  const auto values = [&model, noted](llvm::StringRef name, ElementType element,
-                                      std::span<std::byte> to) {
-    Status status = model.checkpoint->read(name.str(), element, to);
-    model.checkpoint->releasePages(name.str());
-    if (noted && status.ok()) {
-      noted->see(name, element, to);
-    }
-    return status;
-  };
-  const auto codes = [&model, noted](llvm::StringRef name, transformer::QuantizedType type) {
-    Result<CodeRows> rows = readCodes(*model.checkpoint, name.str(), type);
-    model.checkpoint->releasePages(name.str());
-    if (noted && rows.ok()) {
-      noted->see(name, rows->scales);
-    }
-    return rows;
-  };
-  return {values, codes, compensated};
-}
 
 /// Packs the tokenizers, so that what is wrong with them is said before anything is compiled.
 static Status addTokenizers(const ImportedModel &model, ModelFacts &facts) {

@@ -37,12 +37,14 @@ static bool hasNonFinite(ElementType element, std::span<const std::byte> values)
 }
 
 void NonFiniteWeights::see(std::string_view name, ElementType element,
-                           std::span<const std::byte> values) {
-  if (!seen.emplace(name).second || !hasNonFinite(element, values)) {
+                           std::span<const std::byte> values, int64_t first) {
+  if (!seen.emplace(name, first).second || !hasNonFinite(element, values)) {
     return;
   }
-  first = count == 0 ? std::string(name) : first;
-  ++count;
+  if (found.empty()) {
+    firstFound = name;
+  }
+  found.emplace(name);
 }
 
 void NonFiniteWeights::see(std::string_view name, std::span<const float> scales) {
@@ -50,6 +52,7 @@ void NonFiniteWeights::see(std::string_view name, std::span<const float> scales)
 }
 
 std::string NonFiniteWeights::text() const {
+  const size_t count = found.size();
   if (count == 0) {
     return {};
   }
@@ -57,7 +60,7 @@ std::string NonFiniteWeights::text() const {
       count == 1 ? "" : fmt::format(", and so {} {} more", count == 2 ? "has" : "have", count - 1);
   return fmt::format("tensor {} has numbers that are NaN or infinite{}, expected finite ones: "
                      "results may be NaN",
-                     quote(first), others);
+                     quote(firstFound), others);
 }
 
 } // namespace heddle

@@ -8,17 +8,20 @@
 #include "heddle/ElementType.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace heddle {
 
 class NonFiniteWeights {
 public:
-  /// Looks at the values of a tensor, unless it was seen before.
-  void see(std::string_view name, ElementType element, std::span<const std::byte> values);
+  /// Looks at the values of a tensor from `first` on, unless they were seen before.
+  void see(std::string_view name, ElementType element, std::span<const std::byte> values,
+           int64_t first = 0);
   /// The same of the scales of a tensor of codes.
   void see(std::string_view name, std::span<const float> scales);
 
@@ -26,9 +29,9 @@ public:
   std::string text() const;
 
 private:
-  std::set<std::string, std::less<>> seen;
-  std::string first;
-  size_t count = 0;
+  std::set<std::pair<std::string, int64_t>> seen;
+  std::set<std::string, std::less<>> found;
+  std::string firstFound;
 };
 
 } // namespace heddle

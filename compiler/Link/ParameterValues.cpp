@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The algebra of parameter expressions. Operands are evaluated one after the other and taken in as
-/// they come, so that few of them are in memory.
+/// Operands are evaluated one after the other and taken in as they come, so that few of them are in
+/// memory. What is asked of some rows of an expression is asked of rows of its operands as long as
+/// it keeps their order.
 #include "compiler/Link/ParameterValues.h"
 
 #include "compiler/Link/CompensatedValues.h"
-#include "formats/Checkpoint/Convert.h"
+
+#include "llvm/ADT/SmallVector.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
-#include <cmath>
-#include <cstdlib>
-#include <limits>
-#include <type_traits>
 
 using namespace mlir;
 
@@ -22,318 +19,14 @@ namespace heddle {
 using transformer::ExpressionKind;
 using Stored = std::vector<float>;
 using Exact = std::vector<double>;
-using Narrow = ParameterEvaluator::Narrow;
-using Bytes = std::vector<std::byte>;
-using Values = ParameterEvaluator::Values;
-
-// [groups * n, k] to panels [groups][ceil(n / columns)][ceil(k / together)][columns][together],
-// zero beyond the last row of each group and beyond the last of k.
-template <typename T>
-static std::vector<T> packPanels(const std::vector<T> &matrix,
-                                 transformer::ParameterExpressionAttr pack, int64_t n, int64_t k) {
-  const int64_t columns = pack.getPanelColumns(), groups = pack.getGroups();
-  const int64_t together = pack.getElementsTogether();
-  int64_t panels = (n + columns - 1) / columns;
-  const auto steps = static_cast<int64_t>(llvm::alignTo(k, together));
-  std::vector<T> packed(groups * panels * steps * columns, T(0));
-  for (int64_t row = 0; row < groups * n; ++row) {
-    int64_t panel = row / n * panels + row % n / columns;
-    const T *from = matrix.data() + row * k;
-    T *to = packed.data() + panel * steps * columns + row % n % columns * together;
-    for (int64_t i = 0; i < k; ++i) {
-      to[i / together * together * columns + i % together] = from[i];
-    }
-  }
-  return packed;
-}
-
-template <typename T>
-static std::vector<T> transposeMatrix(const std::vector<T> &matrix, int64_t rows, int64_t columns) {
-  std::vector<T> result(matrix.size());
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t column = 0; column < columns; ++column) {
-      result[column * rows + row] = matrix[row * columns + column];
-    }
-  }
-  return result;
-}
-
-/// Sines and cosines of (first + position) * 10000^(-i / steps), by turns or in halves.
-static Stored sinusoids(ArrayRef<int64_t> shape, ArrayRef<int64_t> numbers, bool isSplit) {
-  const int64_t half = shape[1] / 2;
-  Stored table(shape[0] * shape[1]);
-  for (int64_t i = 0; i < half; ++i) {
-    double rate = std::pow(10000.0, -double(i) / double(numbers[1]));
-    float *sine = table.data() + (isSplit ? i : 2 * i);
-    float *cosine = sine + (isSplit ? half : 1);
-    for (int64_t position = 0; position < shape[0]; ++position) {
-      double angle = double(numbers[0] + position) * rate;
-      sine[position * shape[1]] = float(std::sin(angle));
-      cosine[position * shape[1]] = float(std::cos(angle));
-    }
-  }
-  return table;
-}
-
-/// T5's bucket of a distance from query to key. In f32, as the checkpoints were trained.
-static int64_t relativeBucket(int64_t distance, int64_t buckets, bool isBidirectional,
-                              int64_t farthest) {
-  int64_t first = 0;
-  if (isBidirectional) {
-    buckets /= 2;
-    first = distance > 0 ? buckets : 0;
-    distance = std::abs(distance);
-  } else {
-    distance = std::max<int64_t>(-distance, 0);
-  }
-  int64_t exact = buckets / 2;
-  if (distance < exact) {
-    return first + distance;
-  }
-  auto spread = float(std::log(double(farthest) / double(exact)));
-  float part = std::log(float(distance) / float(exact)) / spread * float(buckets - exact);
-  // A distance for the last of few buckets may give no number: all of them are the last.
-  int64_t far = part < float(buckets - exact) ? int64_t(part) : buckets - exact - 1;
-  return first + exact + far;
-}
-
-/// [buckets, heads] to [heads, 2 * distance + 1].
-template <typename T>
-static std::vector<T> spreadBuckets(const std::vector<T> &table, ArrayRef<int64_t> shape,
-                                    ArrayRef<int64_t> numbers) {
-  int64_t farthest = numbers[1];
-  int64_t columns = 2 * farthest + 1;
-  std::vector<T> result(shape[1] * columns);
-  for (int64_t column = 0; column < columns; ++column) {
-    int64_t bucket = relativeBucket(column - farthest, shape[0], numbers[0] == 1, farthest);
-    for (int64_t head = 0; head < shape[1]; ++head) {
-      result[head * columns + column] = table[bucket * shape[1] + head];
-    }
-  }
-  return result;
-}
-
-/// Zeros in the rows before the first, ones from it on.
-static Stored onesFrom(ArrayRef<int64_t> shape, int64_t first) {
-  int64_t row = ShapedType::getNumElements(shape.drop_front());
-  Stored table(shape[0] * row, 1.0f);
-  std::fill_n(table.begin(), std::min(first, shape[0]) * row, 0.0f);
-  return table;
-}
-
-/// Some columns of a matrix of `width`, [rows, count].
-template <typename T>
-static std::vector<T> cutColumns(const std::vector<T> &matrix, int64_t width, int64_t first,
-                                 int64_t count) {
-  std::vector<T> result;
-  result.reserve(matrix.size() / width * count);
-  for (auto row = matrix.begin(); row != matrix.end(); row += width) {
-    result.insert(result.end(), row + first, row + first + count);
-  }
-  return result;
-}
-
-/// [m, k] times [k, n], n = 1 for a vector; sums in double, in the order of k.
-template <typename Left, typename Right>
-static Exact multiplyMatrices(const std::vector<Left> &left, const std::vector<Right> &right,
-                              int64_t m, int64_t k) {
-  auto n = static_cast<int64_t>(right.size()) / k;
-  Exact result(m * n);
-  for (int64_t row = 0; row < m; ++row) {
-    double *sums = result.data() + row * n;
-    for (int64_t i = 0; i < k; ++i) {
-      double factor = left[row * k + i];
-      for (int64_t column = 0; column < n; ++column) {
-        sums[column] += factor * right[i * n + column];
-      }
-    }
-  }
-  return result;
-}
-
-/// The nearest number of a floating-point type with `digits` binary digits and this least and
-/// largest exponent, ties to even; beyond the largest number it is infinite.
-static double roundTo(double value, int digits, int leastExponent, int largestExponent) {
-  if (value == 0 || !std::isfinite(value)) {
-    return value;
-  }
-  int exponent = std::max(std::ilogb(value), leastExponent);
-  double rounded =
-      std::ldexp(std::nearbyint(std::ldexp(value, digits - 1 - exponent)), exponent - (digits - 1));
-  return std::ilogb(rounded) > largestExponent
-             ? std::copysign(std::numeric_limits<double>::infinity(), value)
-             : rounded;
-}
-
-/// The bits of the nearest bf16 number; those of a NaN stay as far as there is room for them.
-template <typename T> static uint16_t bf16Bits(T value) {
-  if (std::isnan(value)) {
-    const auto upper =
-        static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16);
-    return (upper & 0x7F) == 0 ? upper | 0x40 : upper;
-  }
-  if constexpr (std::is_same_v<T, float>) {
-    // Half of the last bit that stays is added, or a little less: a tie goes to the even number.
-    // The exponent follows, to infinity too.
-    const auto bits = std::bit_cast<uint32_t>(value);
-    return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
-  }
-  auto rounded = static_cast<float>(roundTo(value, /*digits=*/8, -126, 127));
-  return static_cast<uint16_t>(std::bit_cast<uint32_t>(rounded) >> 16);
-}
-
-/// The bits of the nearest f16 number.
-template <typename T> static uint16_t f16Bits(T value) {
-  constexpr int digits = 11, least = -14, largest = 15;
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double size = std::abs(roundTo(value, digits, least, largest));
-  if (std::isnan(value) || std::isinf(size)) {
-    return sign | (std::isnan(value) ? 0x7E00 : 0x7C00);
-  }
-  // Below 2^-14 numbers are multiples of the smallest; their exponent field is zero.
-  if (size < std::ldexp(1.0, least)) {
-    return sign | static_cast<uint16_t>(std::ldexp(size, digits - 1 - least));
-  }
-  const int exponent = std::ilogb(size);
-  const auto fraction = static_cast<uint16_t>(std::ldexp(size, digits - 1 - exponent));
-  return sign | static_cast<uint16_t>(((exponent + largest - 1) << (digits - 1)) + fraction);
-}
-
-/// Exactly.
-static Stored widen(const Narrow &values) {
-  Stored wide(values.bits.size());
-  std::transform(values.bits.begin(), values.bits.end(), wide.begin(),
-                 values.element == ElementType::BF16 ? bf16ToF32 : f16ToF32);
-  return wide;
-}
-
-/// In f32 or f64, moved where they are that already.
-static std::variant<Stored, Exact> widened(Values values) {
-  assert(!std::holds_alternative<Bytes>(values) && "what is laid out is only stored");
-  if (auto *narrow = std::get_if<Narrow>(&values)) {
-    return widen(*narrow);
-  }
-  if (auto *quantized = std::get_if<QuantizedValues>(&values)) {
-    return quantized->widen();
-  }
-  if (auto *exact = std::get_if<Exact>(&values)) {
-    return std::move(*exact);
-  }
-  return std::move(std::get<Stored>(values));
-}
-
-/// Values in another element type, each rounded once; the same bits where they have it.
-static Values convertValues(Values values, ElementType element) {
-  auto *narrow = std::get_if<Narrow>(&values);
-  const bool isWide = std::holds_alternative<Stored>(values) && element == ElementType::F32;
-  if (isWide || (narrow && narrow->element == element)) {
-    return values;
-  }
-  return std::visit(
-      [&](const auto &from) -> Values {
-        if (element == ElementType::F32) {
-          return Stored(from.begin(), from.end());
-        }
-        std::vector<uint16_t> bits(from.size());
-        using Number = typename std::decay_t<decltype(from)>::value_type;
-        std::transform(from.begin(), from.end(), bits.begin(),
-                       element == ElementType::BF16 ? bf16Bits<Number> : f16Bits<Number>);
-        return Narrow{element, std::move(bits)};
-      },
-      widened(std::move(values)));
-}
-
-/// Values in the element type of a parameter.
-static Values convertTo(RankedTensorType type, Values values) {
-  if (auto quantized = dyn_cast<transformer::QuantizedType>(type.getElementType())) {
-    if ([[maybe_unused]] const auto *codes = std::get_if<QuantizedValues>(&values)) {
-      assert(codes->elementType().withFull(false) == quantized.withFull(false) &&
-             "codes become others by way of the numbers that they stand for");
-      return values;
-    }
-    const auto wide = std::get<Stored>(convertValues(std::move(values), ElementType::F32));
-    return QuantizedValues(wide, quantized, type.getShape().back());
-  }
-  return std::holds_alternative<Bytes>(values)
-             ? values
-             : convertValues(std::move(values), elementTypeOf(type.getElementType()));
-}
-
-/// What has no operands.
-static Stored makeValues(transformer::ParameterExpressionAttr expression, RankedTensorType type) {
-  if (expression.getKind() == ExpressionKind::Zeros) {
-    return Stored(type.getNumElements(), 0.0f);
-  }
-  if (expression.getKind() == ExpressionKind::OnesFrom) {
-    return onesFrom(type.getShape(), expression.getNumbers()[0]);
-  }
-  bool isSplit = expression.getKind() == ExpressionKind::SinusoidSplit;
-  return sinusoids(type.getShape(), expression.getNumbers(), isSplit);
-}
-
-/// What takes one operand of `shape` and moves its values.
-template <typename T>
-static std::vector<T> movedValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
-                                  std::vector<T> values) {
-  transformer::ParameterExpressionAttr expression = *parameter.getExpression();
-  switch (expression.getKind()) {
-  case ExpressionKind::Pack: {
-    return packPanels(values, expression, shape[0] / expression.getGroups(), shape[1]);
-  }
-  case ExpressionKind::Transpose:
-    return transposeMatrix(values, shape[0], shape[1]);
-  case ExpressionKind::RelativeBuckets:
-    return spreadBuckets(values, shape, expression.getNumbers());
-  case ExpressionKind::Rows: {
-    int64_t row = ShapedType::getNumElements(shape.drop_front());
-    auto first = values.begin() + expression.getNumbers()[0] * row;
-    return std::vector<T>(first, first + parameter.getTensorType().getNumElements());
-  }
-  case ExpressionKind::Columns:
-    return cutColumns(values, shape[1], expression.getNumbers()[0],
-                      parameter.getTensorType().getDimSize(1));
-  default: // Reshape: the same values in the same order.
-    return values;
-  }
-}
-
-/// The same of codes, of which rows stay whole.
-static Values moveCodes(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
-                        QuantizedValues values) {
-  transformer::ParameterExpressionAttr expression = *parameter.getExpression();
-  switch (expression.getKind()) {
-  case ExpressionKind::Pack:
-    return values.packed(expression.getPanelColumns(), expression.getGroups(),
-                         expression.getElementsTogether());
-  case ExpressionKind::Rows: {
-    const int64_t rowsOfEach = ShapedType::getNumElements(shape.drop_front()) / shape.back();
-    return values.rowsFrom(expression.getNumbers()[0] * rowsOfEach,
-                           parameter.getTensorType().getNumElements() / shape.back());
-  }
-  default:
-    assert(expression.getKind() == ExpressionKind::Reshape && "codes are not moved otherwise");
-    return values;
-  }
-}
-
-static Values moveValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
-                         Values values) {
-  if (auto *narrow = std::get_if<Narrow>(&values)) {
-    return Narrow{narrow->element, movedValues(parameter, shape, std::move(narrow->bits))};
-  }
-  if (auto *quantized = std::get_if<QuantizedValues>(&values)) {
-    return moveCodes(parameter, shape, std::move(*quantized));
-  }
-  return std::visit(
-      [&](auto &&wide) -> Values { return movedValues(parameter, shape, std::move(wide)); },
-      widened(std::move(values)));
-}
+using Values = ParameterValues;
 
 /// A parameter whose operands are being evaluated.
 struct ParameterEvaluator::Step {
-  explicit Step(transformer::ParameterOp parameter) : parameter(parameter) {}
+  Step(transformer::ParameterOp parameter, Window window) : parameter(parameter), window(window) {}
 
-  transformer::ParameterOp parameter;
+  mutable transformer::ParameterOp parameter; // a handle, its accessors are not const
+  Window window;
   /// Operands before this one are consumed.
   size_t next = 0;
   /// What is made of them so far.
@@ -345,11 +38,44 @@ struct ParameterEvaluator::Step {
   /// For codes that are to be chosen: the moments, the last operand.
   Values moments;
 
-  ArrayRef<FlatSymbolRefAttr> operands() {
+  ArrayRef<FlatSymbolRefAttr> operands() const {
     auto expression = parameter.getExpression();
     return expression ? expression->getOperands() : ArrayRef<FlatSymbolRefAttr>();
   }
 };
+
+/// Whether rows of an expression follow from as many elements of its operands, in their order.
+static bool keepsOrder(ExpressionKind kind) {
+  switch (kind) {
+  case ExpressionKind::Concat:
+  case ExpressionKind::Reshape:
+  case ExpressionKind::Rows:
+  case ExpressionKind::Scale:
+  case ExpressionKind::Sum:
+  case ExpressionKind::Convert:
+    return true;
+  default:
+    return false;
+  }
+}
+
+static int64_t elementsOf(transformer::ParameterOp parameter) {
+  return parameter.getTensorType().getNumElements();
+}
+
+static int64_t columnsOf(transformer::ParameterOp parameter) {
+  ArrayRef<int64_t> shape = parameter.getTensorType().getShape();
+  return shape.empty() ? 1 : shape.back();
+}
+
+/// Elements of an index of the first axis.
+static int64_t rowOf(RankedTensorType type) {
+  return type.getRank() == 0 ? 1 : ShapedType::getNumElements(type.getShape().drop_front());
+}
+
+ParameterEvaluator::Window ParameterEvaluator::wholeOf(transformer::ParameterOp parameter) {
+  return {0, elementsOf(parameter)};
+}
 
 transformer::ParameterOp ParameterEvaluator::lookUp(FlatSymbolRefAttr symbol) {
   if (!symbols) {
@@ -358,77 +84,55 @@ transformer::ParameterOp ParameterEvaluator::lookUp(FlatSymbolRefAttr symbol) {
   return symbols->lookup<transformer::ParameterOp>(symbol.getAttr());
 }
 
-/// In f64, moved where they are that already.
-static Exact asExact(Values values) {
-  return std::visit(
-      [](auto &&wide) {
-        using Vector = std::decay_t<decltype(wide)>;
-        if constexpr (std::is_same_v<Vector, Exact>) {
-          return std::move(wide);
-        } else {
-          return Exact(wide.begin(), wide.end());
-        }
-      },
-      widened(std::move(values)));
-}
-
-/// Calls `function` with vectors of one type: f32 where both are.
-template <typename Function> static void withOneType(Values &to, Values from, Function function) {
-  if (std::holds_alternative<Stored>(to) && std::holds_alternative<Stored>(from)) {
-    function(std::get<Stored>(to), std::get<Stored>(from));
-    return;
+ParameterEvaluator::Window ParameterEvaluator::windowOfOperand(const Step &step, size_t index) {
+  transformer::ParameterOp operand = lookUp(step.operands()[index]);
+  switch (step.parameter.getExpression()->getKind()) {
+  case ExpressionKind::Rows: {
+    const int64_t skipped = step.parameter.getExpression()->getNumbers()[0];
+    return {step.window.first + skipped * rowOf(operand.getTensorType()), step.window.count};
   }
-  to = asExact(std::move(to));
-  function(std::get<Exact>(to), asExact(std::move(from)));
-}
-
-static void append(Values &all, Values part) {
-  if (auto *codes = std::get_if<QuantizedValues>(&all)) {
-    return codes->append(std::get<QuantizedValues>(part));
+  case ExpressionKind::Concat: {
+    int64_t before = 0;
+    for (FlatSymbolRefAttr each : step.operands().take_front(index)) {
+      before += elementsOf(lookUp(each));
+    }
+    const int64_t first = std::max<int64_t>(step.window.first - before, 0);
+    const int64_t end =
+        std::min(step.window.first + step.window.count - before, elementsOf(operand));
+    return {first, std::max<int64_t>(end - first, 0)};
   }
-  if (std::holds_alternative<QuantizedValues>(part)) {
-    all = std::move(part);
-    return;
+  case ExpressionKind::Scale:
+    return index == 0 ? step.window : wholeOf(operand);
+  case ExpressionKind::Reshape:
+  case ExpressionKind::Sum:
+  case ExpressionKind::Convert:
+    return step.window;
+  default:
+    return wholeOf(operand);
   }
-  withOneType(all, std::move(part),
-              [](auto &to, const auto &from) { to.insert(to.end(), from.begin(), from.end()); });
 }
 
 void ParameterEvaluator::take(Step &step, Values operand) {
   size_t index = step.next - 1;
   ArrayRef<int64_t> shape = lookUp(step.operands()[index]).getTensorType().getShape();
   RankedTensorType type = step.parameter.getTensorType();
-  switch (step.parameter.getExpression()->getKind()) {
+  transformer::ParameterExpressionAttr expression = *step.parameter.getExpression();
+  switch (expression.getKind()) {
   case ExpressionKind::Concat:
-    return append(step.values, std::move(operand));
+    return appendValues(step.values, std::move(operand));
   case ExpressionKind::ConcatColumns:
-    return withOneType(step.values, std::move(operand), [&](auto &to, const auto &from) {
-      to.resize(type.getNumElements());
-      for (int64_t row = 0; row < shape[0]; ++row) {
-        std::copy_n(from.begin() + row * shape[1], shape[1],
-                    to.begin() + row * type.getDimSize(1) + step.columns);
-      }
-      step.columns += shape[1];
-    });
+    placeColumns(step.values, std::move(operand), type.getDimSize(1), step.columns, shape[1]);
+    step.columns += shape[1];
+    return;
   case ExpressionKind::Sum: {
-    Exact sums = index == 0 ? Exact(type.getNumElements()) : asExact(std::move(step.values));
-    std::visit(
-        [&](const auto &values) {
-          std::transform(sums.begin(), sums.end(), values.begin(), sums.begin(),
-                         std::plus<double>());
-        },
-        widened(std::move(operand)));
+    Exact sums = index == 0 ? Exact(step.window.count) : asExact(std::move(step.values));
+    addValues(sums, std::move(operand));
     step.values = std::move(sums);
     return;
   }
   case ExpressionKind::Product:
     if (index == 1) {
-      operand = std::visit(
-          [&](const auto &left, const auto &right) {
-            auto k = static_cast<int64_t>(left.size()) / type.getDimSize(0);
-            return Values(multiplyMatrices(left, right, type.getDimSize(0), k));
-          },
-          widened(std::move(step.values)), widened(std::move(operand)));
+      operand = multiplyValues(std::move(step.values), std::move(operand), type.getDimSize(0));
     }
     break;
   case ExpressionKind::Scale:
@@ -447,6 +151,12 @@ void ParameterEvaluator::take(Step &step, Values operand) {
       return;
     }
     break;
+  case ExpressionKind::Reshape:
+  case ExpressionKind::Rows: // The operand's window is these rows.
+    break;
+  case ExpressionKind::Pack:
+    operand = packValues(expression, expression.getGroups(), shape[1], std::move(operand));
+    break;
   default:
     operand = moveValues(step.parameter, shape, std::move(operand));
   }
@@ -456,7 +166,7 @@ void ParameterEvaluator::take(Step &step, Values operand) {
 Result<Values> ParameterEvaluator::finish(Step &step) {
   transformer::ParameterExpressionAttr expression = *step.parameter.getExpression();
   if (expression.getOperands().empty()) {
-    return Values(makeValues(expression, step.parameter.getTensorType()));
+    return makeValues(expression, step.parameter.getTensorType());
   }
   if (expression.getKind() == ExpressionKind::Compensate) {
     HEDDLE_ASSIGN(Compensated compensated, finishCompensated(step));
@@ -483,80 +193,83 @@ Result<ParameterEvaluator::Compensated> ParameterEvaluator::finishCompensated(St
   return Compensated{std::move(codes), gain};
 }
 
-Result<Values> ParameterEvaluator::read(transformer::ParameterOp parameter) {
+Status ParameterEvaluator::readPlain(transformer::ParameterOp parameter, Window window,
+                                     ElementType element, std::span<std::byte> to) {
+  return window.count == elementsOf(parameter)
+             ? source(*parameter.getSource(), element, to)
+             : source.part(*parameter.getSource(), element, window.first, to);
+}
+
+/// All values of a tensor that cannot be read in parts.
+Result<Values> ParameterEvaluator::read(transformer::ParameterOp parameter, Window window) {
   RankedTensorType type = parameter.getTensorType();
   if (auto quantized = dyn_cast<transformer::QuantizedType>(type.getElementType())) {
     HEDDLE_ASSIGN(CodeRows rows, source.codes(*parameter.getSource(), quantized));
     return Values(QuantizedValues(std::move(rows), quantized, type.getShape().back()));
   }
-  const ElementType element = elementTypeOf(parameter.getTensorType().getElementType());
-  const int64_t count = parameter.getTensorType().getNumElements();
+  const ElementType element = elementTypeOf(type.getElementType());
+  if (window.count != elementsOf(parameter) && !source.hasParts(*parameter.getSource())) {
+    window = wholeOf(parameter);
+  }
   if (element == ElementType::F32) {
-    Stored values(count);
-    HEDDLE_TRY(source(*parameter.getSource(), element, std::as_writable_bytes(std::span(values))));
+    Stored values(window.count);
+    HEDDLE_TRY(readPlain(parameter, window, element, std::as_writable_bytes(std::span(values))));
     return Values(std::move(values));
   }
-  Narrow values{element, std::vector<uint16_t>(count)};
-  HEDDLE_TRY(
-      source(*parameter.getSource(), element, std::as_writable_bytes(std::span(values.bits))));
+  NarrowValues values{element, std::vector<uint16_t>(window.count)};
+  HEDDLE_TRY(readPlain(parameter, window, element, std::as_writable_bytes(std::span(values.bits))));
   return Values(std::move(values));
 }
 
-Result<Stored> ParameterEvaluator::evaluate(transformer::ParameterOp parameter) {
-  HEDDLE_ASSIGN(Values values, evaluateAll(parameter));
-  return std::get<Stored>(convertValues(std::move(values), ElementType::F32));
-}
-
-Result<StoredValues> ParameterEvaluator::evaluateStored(transformer::ParameterOp parameter) {
-  HEDDLE_ASSIGN(Values values, evaluateAll(parameter));
-  values = convertTo(parameter.getTensorType(), std::move(values));
-  if (auto *bytes = std::get_if<Bytes>(&values)) {
-    return StoredValues(std::move(*bytes));
-  }
-  if (auto *quantized = std::get_if<QuantizedValues>(&values)) {
-    return StoredValues(quantized->rows());
-  }
-  if (auto *narrow = std::get_if<Narrow>(&values)) {
-    return StoredValues(std::move(narrow->bits));
-  }
-  return StoredValues(std::move(std::get<Stored>(values)));
-}
-
-Result<ParameterEvaluator::Compensated>
-ParameterEvaluator::evaluateCompensated(transformer::ParameterOp parameter) {
-  assert(parameter.getExpression()->getKind() == ExpressionKind::Compensate &&
-         "codes of others are not chosen");
-  Step step(parameter);
-  for (FlatSymbolRefAttr operand : step.operands()) {
-    HEDDLE_ASSIGN(Values values, evaluateAll(lookUp(operand)));
-    ++step.next;
-    take(step, std::move(values));
-  }
-  return finishCompensated(step);
-}
-
 /// Whether codes of a parameter were chosen before.
-static bool isKnown(const ParameterSource &source, transformer::ParameterOp parameter) {
+bool ParameterEvaluator::isKnown(transformer::ParameterOp parameter) const {
   return source.compensated() != nullptr && source.compensated()->contains(parameter.getSymName());
+}
+
+static int64_t countOf(const Values &values) {
+  if (const auto *narrow = std::get_if<NarrowValues>(&values)) {
+    return static_cast<int64_t>(narrow->bits.size());
+  }
+  if (const auto *quantized = std::get_if<QuantizedValues>(&values)) {
+    return quantized->rowCount() * quantized->columnCount();
+  }
+  if (const auto *exact = std::get_if<Exact>(&values)) {
+    return static_cast<int64_t>(exact->size());
+  }
+  return static_cast<int64_t>(std::get<Stored>(values).size());
 }
 
 /// Those of a parameter whose operands are taken in.
 Result<Values> ParameterEvaluator::valuesOf(Step &step) {
-  if (isKnown(source, step.parameter)) {
-    HEDDLE_ASSIGN(QuantizedValues values, source.compensated()->read(step.parameter.getSymName()));
-    return Values(std::move(values));
+  const auto all = [&]() -> Result<Values> {
+    if (isKnown(step.parameter)) {
+      HEDDLE_ASSIGN(QuantizedValues values,
+                    source.compensated()->read(step.parameter.getSymName()));
+      return Values(std::move(values));
+    }
+    return step.parameter.getExpression() ? finish(step) : read(step.parameter, step.window);
+  };
+  HEDDLE_ASSIGN(Values values, all());
+  const bool isWhole = step.window.count == elementsOf(step.parameter);
+  if (isWhole || countOf(values) == step.window.count) {
+    return values;
   }
-  return step.parameter.getExpression() ? finish(step) : read(step.parameter);
+  return cutValues(std::move(values), step.window.first, step.window.count);
 }
 
-Result<Values> ParameterEvaluator::evaluateAll(transformer::ParameterOp parameter) {
+Result<Values> ParameterEvaluator::evaluateWindow(transformer::ParameterOp parameter,
+                                                  Window window) {
   std::vector<Step> steps;
-  steps.emplace_back(parameter);
+  steps.emplace_back(parameter, window);
   for (;;) {
     Step &step = steps.back();
-    if (step.next < step.operands().size() && !isKnown(source, step.parameter)) {
-      FlatSymbolRefAttr operand = step.operands()[step.next++];
-      steps.emplace_back(lookUp(operand));
+    if (step.next < step.operands().size() && !isKnown(step.parameter)) {
+      const size_t index = step.next++;
+      const Window part = windowOfOperand(step, index);
+      // Of joined tensors, those without rows in the window are not needed.
+      if (part.count > 0 || step.window.count == 0) {
+        steps.emplace_back(lookUp(step.operands()[index]), part);
+      }
       continue;
     }
     HEDDLE_ASSIGN(Values values, valuesOf(step));
@@ -566,6 +279,105 @@ Result<Values> ParameterEvaluator::evaluateAll(transformer::ParameterOp paramete
     }
     take(steps.back(), std::move(values));
   }
+}
+
+Result<Stored> ParameterEvaluator::evaluate(transformer::ParameterOp parameter) {
+  return evaluateRows(parameter, 0, elementsOf(parameter) / rowOf(parameter.getTensorType()));
+}
+
+Result<Stored> ParameterEvaluator::evaluateRows(transformer::ParameterOp parameter, int64_t first,
+                                                int64_t count) {
+  const int64_t row = rowOf(parameter.getTensorType());
+  HEDDLE_ASSIGN(Values values, evaluateWindow(parameter, {first * row, count * row}));
+  return std::get<Stored>(convertValues(std::move(values), ElementType::F32));
+}
+
+/// Whether some rows of a parameter cost no more than their share.
+bool ParameterEvaluator::hasSlices(transformer::ParameterOp parameter) {
+  llvm::SmallVector<transformer::ParameterOp> open = {parameter};
+  while (!open.empty()) {
+    transformer::ParameterOp each = open.pop_back_val();
+    if (isKnown(each)) {
+      return false;
+    }
+    std::optional<transformer::ParameterExpressionAttr> expression = each.getExpression();
+    if (!expression) {
+      if (isa<transformer::QuantizedType>(each.getTensorType().getElementType()) ||
+          !source.hasParts(*each.getSource())) {
+        return false;
+      }
+      continue;
+    }
+    if (!keepsOrder(expression->getKind()) || expression->getOperands().empty()) {
+      return false;
+    }
+    // The other operands of a scale are single numbers.
+    const bool isScale = expression->getKind() == ExpressionKind::Scale;
+    for (FlatSymbolRefAttr operand :
+         expression->getOperands().take_front(isScale ? 1 : expression->getOperands().size())) {
+      open.push_back(lookUp(operand));
+    }
+  }
+  return true;
+}
+
+/// Whole rows of the last axis.
+int64_t ParameterEvaluator::elementsOfSlice(transformer::ParameterOp parameter) {
+  const int64_t elements = elementsOf(parameter), columns = columnsOf(parameter);
+  if (elements <= sliceElements || !hasSlices(parameter)) {
+    return elements;
+  }
+  return std::max<int64_t>(sliceElements / columns, 1) * columns;
+}
+
+int64_t ParameterEvaluator::rowsOfSlice(transformer::ParameterOp parameter) {
+  const int64_t row = rowOf(parameter.getTensorType());
+  return std::max<int64_t>(elementsOfSlice(parameter) / std::max<int64_t>(row, 1), 1);
+}
+
+Status
+ParameterEvaluator::evaluateStored(transformer::ParameterOp parameter,
+                                   llvm::function_ref<Status(std::span<const std::byte>)> sink) {
+  std::optional<transformer::ParameterExpressionAttr> expression = parameter.getExpression();
+  const bool isPacked = expression && expression->getKind() == ExpressionKind::Pack;
+  transformer::ParameterOp rows = isPacked ? lookUp(expression->getOperands()[0]) : parameter;
+  const int64_t elements = elementsOf(rows), columns = columnsOf(rows);
+  int64_t slice = elementsOfSlice(rows);
+  if (slice >= elements) {
+    HEDDLE_ASSIGN(Values values, evaluateWindow(parameter, wholeOf(parameter)));
+    return sink(storedValues(parameter.getTensorType(), std::move(values)).bytes());
+  }
+  // Panels do not reach from one group into the next.
+  const int64_t part = isPacked ? elements / expression->getGroups() : elements;
+  if (isPacked) {
+    const int64_t panel = expression->getPanelColumns() * columns;
+    slice = std::max<int64_t>(slice / panel, 1) * panel;
+  }
+  for (int64_t begin = 0; begin < elements; begin += part) {
+    for (int64_t first = begin; first < begin + part; first += slice) {
+      const Window window{first, std::min(slice, begin + part - first)};
+      HEDDLE_ASSIGN(Values values, evaluateWindow(rows, window));
+      if (isPacked) {
+        values = packValues(*expression, /*groups=*/1, columns, std::move(values));
+      }
+      HEDDLE_TRY(sink(storedValues(parameter.getTensorType(), std::move(values)).bytes()));
+    }
+  }
+  return {};
+}
+
+Result<ParameterEvaluator::Compensated>
+ParameterEvaluator::evaluateCompensated(transformer::ParameterOp parameter) {
+  assert(parameter.getExpression()->getKind() == ExpressionKind::Compensate &&
+         "codes of others are not chosen");
+  Step step(parameter, wholeOf(parameter));
+  for (FlatSymbolRefAttr symbol : step.operands()) {
+    transformer::ParameterOp operand = lookUp(symbol);
+    HEDDLE_ASSIGN(Values values, evaluateWindow(operand, wholeOf(operand)));
+    ++step.next;
+    take(step, std::move(values));
+  }
+  return finishCompensated(step);
 }
 
 } // namespace heddle

@@ -1,51 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Values of parameters by their expressions. Values of a checkpoint stay in the type that it has
-/// them in, f32, f16 or bf16, as long as they are only moved; what is computed from them is f64
-/// until the last expression, so that a derived parameter is rounded once. Quantised values stay
-/// codes and scales until they are laid out.
+/// Evaluates parameters by their expressions: whole, or some rows at a time, so that a large matrix
+/// is never in memory as a whole.
 #ifndef HEDDLE_COMPILER_LINK_PARAMETERVALUES_H
 #define HEDDLE_COMPILER_LINK_PARAMETERVALUES_H
 
 #include "compiler/Link/Compensation.h"
 #include "compiler/Link/Parameters.h"
-#include "compiler/Link/QuantizedValues.h"
+#include "compiler/Link/ValueAlgebra.h"
 
 #include "mlir/IR/SymbolTable.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <variant>
+#include <vector>
 
 namespace heddle {
-
-/// The values of a parameter in its element type: f32, the bits of f16 or bf16, or bytes.
-class StoredValues {
-public:
-  using Values = std::variant<std::vector<float>, std::vector<uint16_t>, std::vector<std::byte>>;
-
-  explicit StoredValues(Values values) : values(std::move(values)) {}
-
-  std::span<const std::byte> bytes() const {
-    return std::visit([](const auto &each) { return std::as_bytes(std::span(each)); }, values);
-  }
-
-private:
-  Values values;
-};
 
 /// Evaluates parameters of a module, whose symbols do not change meanwhile. Expressions may be as
 /// deep as the module is long: there is no recursion.
 class ParameterEvaluator {
 public:
-  ParameterEvaluator(mlir::ModuleOp module, const ParameterSource &source)
-      : module(module), source(source) {}
+  /// Matrices of more than `sliceElements` elements are evaluated in slices of about as many, where
+  /// their rows follow from rows of the checkpoint.
+  ParameterEvaluator(mlir::ModuleOp module, const ParameterSource &source,
+                     int64_t sliceElements = int64_t(1) << 22)
+      : module(module), source(source), sliceElements(sliceElements) {}
 
   /// Widened to f32, for who asks about values.
   Result<std::vector<float>> evaluate(transformer::ParameterOp parameter);
-  /// As the binary has them.
-  Result<StoredValues> evaluateStored(transformer::ParameterOp parameter);
+  /// The same of `count` rows from `first` on, along the first axis.
+  Result<std::vector<float>> evaluateRows(transformer::ParameterOp parameter, int64_t first,
+                                          int64_t count);
+  /// How many rows are a slice: all of them where slices would cost as much as the whole.
+  int64_t rowsOfSlice(transformer::ParameterOp parameter);
+
+  /// As the binary has them, in one piece or in several, one after the other.
+  Status evaluateStored(transformer::ParameterOp parameter,
+                        llvm::function_ref<Status(std::span<const std::byte>)> sink);
 
   /// The codes of a parameter whose expression is `compensate`, and what choosing them gained.
   struct Compensated {
@@ -54,28 +49,32 @@ public:
   };
   Result<Compensated> evaluateCompensated(transformer::ParameterOp parameter);
 
-  /// Numbers of f16 or bf16, as their bits.
-  struct Narrow {
-    ElementType element;
-    std::vector<uint16_t> bits;
-  };
-  /// Bytes are quantised values as they lie in the file.
-  using Values = std::variant<std::vector<float>, std::vector<double>, Narrow, QuantizedValues,
-                              std::vector<std::byte>>;
-
 private:
   struct Step;
+  /// Elements of a parameter, row major; of quantised ones whole rows.
+  struct Window {
+    int64_t first;
+    int64_t count;
+  };
 
-  Result<Values> evaluateAll(transformer::ParameterOp parameter);
-  Result<Values> read(transformer::ParameterOp parameter);
+  static Window wholeOf(transformer::ParameterOp parameter);
+  Result<ParameterValues> evaluateWindow(transformer::ParameterOp parameter, Window window);
+  Window windowOfOperand(const Step &step, size_t index);
+  bool hasSlices(transformer::ParameterOp parameter);
+  int64_t elementsOfSlice(transformer::ParameterOp parameter);
+  Result<ParameterValues> read(transformer::ParameterOp parameter, Window window);
+  Status readPlain(transformer::ParameterOp parameter, Window window, ElementType element,
+                   std::span<std::byte> to);
   transformer::ParameterOp lookUp(mlir::FlatSymbolRefAttr symbol);
-  Result<Values> valuesOf(Step &step);
-  void take(Step &step, Values operand);
-  static Result<Values> finish(Step &step);
+  bool isKnown(transformer::ParameterOp parameter) const;
+  Result<ParameterValues> valuesOf(Step &step);
+  void take(Step &step, ParameterValues operand);
+  static Result<ParameterValues> finish(Step &step);
   static Result<Compensated> finishCompensated(Step &step);
 
   mlir::ModuleOp module;
   const ParameterSource &source;
+  int64_t sliceElements;
   /// Made with the first expression.
   std::optional<mlir::SymbolTable> symbols;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Weight algebra, evaluated when the binary is written: one tensor at a time, so that memory does
-/// not grow with the model.
+/// Weight algebra, evaluated when the binary is written: one tensor at a time, and a large one some
+/// rows at a time, so that memory does not grow with the model.
 #ifndef HEDDLE_COMPILER_LINK_PARAMETERS_H
 #define HEDDLE_COMPILER_LINK_PARAMETERS_H
 
@@ -34,6 +34,14 @@ public:
   using Codes =
       std::function<Result<CodeRows>(llvm::StringRef name, transformer::QuantizedType type)>;
 
+  /// Reads tensors from an element on, the same values; and says which can be read so.
+  struct Parts {
+    std::function<bool(llvm::StringRef name)> has;
+    std::function<Status(llvm::StringRef name, ElementType element, int64_t first,
+                         std::span<std::byte> values)>
+        read;
+  };
+
   /// Without `codes`, no parameter with a source has any. `compensated` are parameters whose codes
   /// are chosen already, which takes long; it may be null.
   template <std::convertible_to<Values> Function>
@@ -50,10 +58,19 @@ public:
   }
   const CompensatedValues *compensated() const { return known; }
 
+  /// Without them, tensors are read whole.
+  void setParts(Parts some) { parts = std::move(some); }
+  bool hasParts(llvm::StringRef name) const { return parts.has && parts.has(name); }
+  Status part(llvm::StringRef name, ElementType element, int64_t first,
+              std::span<std::byte> to) const {
+    return parts.read(name, element, first, to);
+  }
+
 private:
   Values values;
   Codes ofCodes;
   const CompensatedValues *known;
+  Parts parts;
 };
 
 /// A parameter of a binary and its place in the weights.
@@ -96,8 +113,8 @@ Result<std::vector<float>> evaluateParameter(mlir::ModuleOp module,
 /// no other is kept. What cannot be read has no values; linking says why.
 ParameterReader parameterReader(ParameterSource source);
 
-/// Hashes rows of parameters for the passes that compare them: the whole parameter is evaluated,
-/// and no other is kept. What cannot be read has no hash; linking says why.
+/// Hashes rows of parameters for the passes that compare them, of a large one some rows at a time.
+/// What cannot be read has no hash; linking says why.
 ParameterHasher parameterHasher(ParameterSource source);
 
 } // namespace heddle

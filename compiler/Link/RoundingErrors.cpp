@@ -3,12 +3,14 @@
 /// Compares what is stored with what it was converted from.
 #include "compiler/Link/RoundingErrors.h"
 
+#include "compiler/Link/ParameterValues.h"
 #include "compiler/Parameters/LayerPrecisions.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Transformer/Transformer.h"
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -42,12 +44,22 @@ static Type finerElement(Type element) {
   }
 }
 
-static double relativeError(std::span<const float> exact, std::span<const float> rounded) {
+/// How far a parameter is from the one that it was converted from, beside the size of that.
+static Result<double> relativeError(ParameterEvaluator &evaluator, transformer::ParameterOp origin,
+                                    transformer::ParameterOp parameter) {
   double difference = 0, size = 0;
-  for (size_t i = 0; i < exact.size(); ++i) {
-    const double lost = static_cast<double>(exact[i]) - rounded[i];
-    difference += lost * lost;
-    size += static_cast<double>(exact[i]) * exact[i];
+  const int64_t rows = origin.getTensorType().getDimSize(0);
+  const int64_t slice = evaluator.rowsOfSlice(parameter);
+  for (int64_t first = 0; first < rows; first += slice) {
+    const int64_t count = std::min(slice, rows - first);
+    HEDDLE_ASSIGN(const std::vector<float> exact, evaluator.evaluateRows(origin, first, count));
+    HEDDLE_ASSIGN(const std::vector<float> rounded,
+                  evaluator.evaluateRows(parameter, first, count));
+    for (size_t i = 0; i < exact.size(); ++i) {
+      const double lost = static_cast<double>(exact[i]) - rounded[i];
+      difference += lost * lost;
+      size += static_cast<double>(exact[i]) * exact[i];
+    }
   }
   return difference == 0 ? 0 : std::sqrt(difference / size);
 }
@@ -55,6 +67,7 @@ static double relativeError(std::span<const float> exact, std::span<const float>
 Result<std::vector<RoundingError>> roundingErrors(ModuleOp module, const ParameterSource &source) {
   std::vector<RoundingError> errors;
   SymbolTable symbols(module);
+  ParameterEvaluator evaluator(module, source);
   for (auto parameter : module.getOps<transformer::ParameterOp>()) {
     transformer::ParameterExpressionAttr expression = parameter.getExpressionAttr();
     RankedTensorType type = parameter.getTensorType();
@@ -65,13 +78,12 @@ Result<std::vector<RoundingError>> roundingErrors(ModuleOp module, const Paramet
       continue;
     }
     auto origin = symbols.lookup<transformer::ParameterOp>(expression.getOperands()[0].getAttr());
-    HEDDLE_ASSIGN(const std::vector<float> exact, evaluateParameter(module, origin, source));
-    HEDDLE_ASSIGN(const std::vector<float> rounded, evaluateParameter(module, parameter, source));
+    HEDDLE_ASSIGN(const double relative, relativeError(evaluator, origin, parameter));
     constexpr int64_t bf16Bytes = 2;
     RoundingError &error = errors.emplace_back();
     error.where = checkpointName(parameter.getLoc());
     error.stored = describe(type.getElementType());
-    error.relative = relativeError(exact, rounded);
+    error.relative = relative;
     error.bits = bitsOf(type.getElementType());
     error.bytes = storedAs(type.getElementType(), type.getShape()).bytes();
     error.bytesInBf16 = type.getNumElements() * bf16Bytes;

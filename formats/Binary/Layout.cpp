@@ -18,4 +18,20 @@ uint64_t contentChecksum(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+struct ContentChecksum::State {
+  XXH3_state_t hash;
+};
+
+ContentChecksum::ContentChecksum() : state(std::make_unique<State>()) {
+  XXH3_64bits_reset(&state->hash);
+}
+
+ContentChecksum::~ContentChecksum() = default;
+
+void ContentChecksum::add(std::span<const std::byte> bytes) {
+  XXH3_64bits_update(&state->hash, bytes.data(), bytes.size());
+}
+
+uint64_t ContentChecksum::value() const { return XXH3_64bits_digest(&state->hash); }
+
 } // namespace heddle

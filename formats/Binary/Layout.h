@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -28,6 +29,20 @@ uint64_t manifestChecksum(std::span<const std::byte> manifest, uint64_t weightsO
 
 /// XXH3 64 of the bytes of a parameter or an image: Parameter.checksum, Image.checksum.
 uint64_t contentChecksum(std::span<const std::byte> bytes);
+
+/// The same of bytes that come in pieces.
+class ContentChecksum {
+public:
+  ContentChecksum();
+  ~ContentChecksum();
+
+  void add(std::span<const std::byte> bytes);
+  uint64_t value() const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
 
 /// `value` rounded up to a multiple of `alignment`.
 constexpr uint64_t alignUp(uint64_t value, uint64_t alignment) {

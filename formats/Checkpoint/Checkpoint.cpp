@@ -390,6 +390,39 @@ Status Checkpoint::read(std::string_view name, ElementType type,
   return {};
 }
 
+bool Checkpoint::hasParts(std::string_view name) const {
+  const StoredTensor *const tensor = find(name);
+  return tensor != nullptr && tensor->blocks == nullptr && !tensor->codes && tensor->scales.empty();
+}
+
+Status Checkpoint::readPart(std::string_view name, ElementType type, int64_t first,
+                            std::span<std::byte> destination) const {
+  HEDDLE_ASSIGN(const Entry *const entry, locate(name));
+  const StoredTensor &tensor = entry->tensor;
+  const bool converts = type == ElementType::F32;
+  if (!hasParts(name) || (!converts && tensor.dtype != type)) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: parts of type {} cannot be read",
+                                                     describe(*entry), infoOf(type).name));
+  }
+  const uint64_t width = infoOf(tensor.dtype).bytes();
+  const uint64_t count = destination.size() / infoOf(type).bytes();
+  const uint64_t all = tensor.bytes.size() / width;
+  const auto begin = static_cast<uint64_t>(first);
+  if (first < 0 || begin > all || count > all - begin) {
+    return HEDDLE_ERROR(OutOfRange, fmt::format("{}: has {} values, {} from {} on are asked for",
+                                                describe(*entry), all, count, first));
+  }
+  const std::span<const std::byte> part = tensor.bytes.subspan(begin * width, count * width);
+  if (!converts) {
+    std::copy(part.begin(), part.end(), destination.begin());
+    return {};
+  }
+  HEDDLE_TRY_WITH(
+      convertToF32(tensor.dtype, part, {reinterpret_cast<float *>(destination.data()), count}),
+      describe(*entry));
+  return {};
+}
+
 Result<CodeRows> Checkpoint::readCodes(std::string_view name, const CodeLayout &layout,
                                        bool hasLeastCode) const {
   HEDDLE_ASSIGN(const Entry *const entry, locate(name));

@@ -94,6 +94,11 @@ public:
   /// The bytes of as many values of `type`: F32 as readF32() gives them, or of the type that the
   /// file has, as they are there; InvalidArgument for another type.
   Status read(std::string_view name, ElementType type, std::span<std::byte> destination) const;
+  /// The same of values from `first` on, of a tensor of which hasParts() says that it can: its
+  /// values lie in the file one by one. OutOfRange beyond its end.
+  Status readPart(std::string_view name, ElementType type, int64_t first,
+                  std::span<std::byte> destination) const;
+  bool hasParts(std::string_view name) const;
   /// The codes of a tensor that has some, with one scale for every group: those of `layout`.
   /// InvalidArgument for a tensor without codes or with others, and if a code is -128 where
   /// `hasLeastCode` says that none is.

@@ -64,7 +64,13 @@ Result<StoredValues> encode(ModuleOp program, dataflow::ParameterOp matrix,
     std::memcpy(to.data(), values.data(), to.size());
     return {};
   };
-  return ParameterEvaluator(*module, source).evaluateStored(encoded);
+  std::vector<std::byte> bytes;
+  HEDDLE_TRY(ParameterEvaluator(*module, source)
+                 .evaluateStored(encoded, [&](std::span<const std::byte> piece) {
+                   bytes.insert(bytes.end(), piece.begin(), piece.end());
+                   return Status();
+                 }));
+  return StoredValues(std::move(bytes));
 }
 
 /// What a kernel computes, without its name.

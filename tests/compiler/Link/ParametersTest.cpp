@@ -40,14 +40,37 @@ std::vector<float> valuesOf(const std::string &program) {
     ADD_FAILURE() << program;
     return {};
   }
-  const ParameterSource count = [](llvm::StringRef, ElementType, std::span<std::byte> bytes) {
+  const auto countFrom = [](int64_t first, std::span<std::byte> bytes) {
     const std::span<float> values = floatsOf(bytes);
-    std::iota(values.begin(), values.end(), 0.0f);
+    std::iota(values.begin(), values.end(), static_cast<float>(first));
     return Status();
+  };
+  ParameterSource count = [&](llvm::StringRef, ElementType, std::span<std::byte> bytes) {
+    return countFrom(0, bytes);
   };
   auto parameter = module->lookupSymbol<transformer::ParameterOp>("p");
   const Result<std::vector<float>> values = evaluateParameter(*module, parameter, count);
   EXPECT_TRUE(values.ok());
+  // Row by row, from parts of the source and from a source that has none.
+  const int64_t rows = parameter.getTensorType().getDimSize(0);
+  for (const bool hasParts : {false, true}) {
+    if (hasParts) {
+      count.setParts({[](llvm::StringRef) { return true; },
+                      [&](llvm::StringRef, ElementType, int64_t first, std::span<std::byte> bytes) {
+                        return countFrom(first, bytes);
+                      }});
+    }
+    ParameterEvaluator evaluator(*module, count, /*sliceElements=*/1);
+    std::vector<float> joined;
+    for (int64_t row = 0; row < rows; ++row) {
+      const Result<std::vector<float>> one = evaluator.evaluateRows(parameter, row, 1);
+      EXPECT_TRUE(one.ok());
+      joined.insert(joined.end(), one->begin(), one->end());
+    }
+    EXPECT_TRUE(
+        std::ranges::equal(std::as_bytes(std::span(joined)), std::as_bytes(std::span(*values))))
+        << program;
+  }
   return values.ok() ? *values : std::vector<float>();
 }
 
@@ -275,18 +298,38 @@ std::vector<T> storedOf(const std::string &program, const std::vector<From> &sou
   MLIRContext context;
   context.loadDialect<transformer::TransformerDialect>();
   auto module = parseSourceString<ModuleOp>(program, &context);
-  const ParameterSource given = [&](llvm::StringRef, ElementType, std::span<std::byte> bytes) {
+  ParameterSource given = [&](llvm::StringRef, ElementType, std::span<std::byte> bytes) {
     EXPECT_EQ(bytes.size(), source.size() * sizeof(From));
     std::memcpy(bytes.data(), source.data(), bytes.size());
     return Status();
   };
-  auto values = ParameterEvaluator(*module, given)
-                    .evaluateStored(module->lookupSymbol<transformer::ParameterOp>("p"));
-  std::vector<T> result(count == 0 ? source.size() : count);
-  EXPECT_TRUE(values.ok() && values->bytes().size() == result.size() * sizeof(T));
-  if (values.ok()) {
-    std::memcpy(result.data(), values->bytes().data(), values->bytes().size());
+  const auto evaluate = [&](int64_t sliceElements) {
+    std::vector<std::byte> bytes;
+    ParameterEvaluator evaluator(*module, given, sliceElements);
+    EXPECT_TRUE(evaluator
+                    .evaluateStored(module->lookupSymbol<transformer::ParameterOp>("p"),
+                                    [&](std::span<const std::byte> piece) {
+                                      bytes.insert(bytes.end(), piece.begin(), piece.end());
+                                      return Status();
+                                    })
+                    .ok());
+    return bytes;
+  };
+  const std::vector<std::byte> whole = evaluate(int64_t(1) << 22);
+  given.setParts(
+      {[](llvm::StringRef) { return true; },
+       [&](llvm::StringRef, ElementType element, int64_t first, std::span<std::byte> bytes) {
+         const size_t items = bytes.size() / infoOf(element).bytes();
+         EXPECT_LE(first + items, source.size());
+         std::memcpy(bytes.data(), source.data() + first, items * sizeof(From));
+         return Status();
+       }});
+  for (const int64_t slice : {1, 7, 100}) {
+    EXPECT_TRUE(evaluate(slice) == whole) << program << " in slices of " << slice;
   }
+  std::vector<T> result(count == 0 ? source.size() : count);
+  EXPECT_EQ(whole.size(), result.size() * sizeof(T));
+  std::memcpy(result.data(), whole.data(), std::min(whole.size(), result.size() * sizeof(T)));
   return result;
 }
 
@@ -410,6 +453,39 @@ TEST(ParametersTest, FloatsAreRoundedToUpperHalvesOnce) {
       EXPECT_EQ(byBits[i], byArithmetic[i]) << values[i];
     }
   }
+}
+
+// storedOf() holds slices against the whole.
+TEST(ParametersTest, SlicesOfCodesAndPanelsAreThoseOfTheWhole) {
+  std::vector<float> values(size_t(40) * 64);
+  std::mt19937 random(7);
+  for (float &value : values) {
+    value = static_cast<float>(random() % 2001) / 1000.0F - 1;
+  }
+  const std::string codes = R"mlir(
+    transformer.parameter @a : tensor<40x64xf32> from "a"
+    transformer.parameter @half : tensor<40x64xf32> = scale(@a, 0.5)
+    transformer.parameter @some : tensor<20x64xf32> = rows(@half, 3)
+    transformer.parameter @more : tensor<20x64xf32> = rows(@a, 20)
+    transformer.parameter @joined : tensor<40x64xf32> = concat(@some, @more)
+    transformer.parameter @codes : tensor<40x64x!transformer.quantized<i8, 32>> = convert(@joined)
+  )mlir";
+  const std::vector<std::byte> rows = storedOf<std::byte>(
+      codes + "transformer.parameter @p : tensor<20x64x!transformer.quantized<i8, 32>> = "
+              "rows(@codes, 15)",
+      values, size_t(20) * (2 * 4 + 64));
+  EXPECT_NE(rows.front(), rows.back());
+  storedOf<std::byte>(codes + "transformer.parameter @p : tensor<5x576xi8> = pack(@codes, 8)",
+                      values, size_t(5) * 576);
+  storedOf<std::byte>(codes + "transformer.parameter @p : tensor<6x576xi8> = pack(@codes, 8, 2)",
+                      values, size_t(6) * 576);
+  storedOf<float>(codes + "transformer.parameter @p : tensor<8x64x6xf32> = pack(@joined, 6, 2)",
+                  values, size_t(8) * 64 * 6);
+  // What does not keep the order of rows is evaluated whole, and cut.
+  storedOf<float>(codes + R"mlir(
+    transformer.parameter @turned : tensor<64x40xf32> = transpose(@joined)
+    transformer.parameter @p : tensor<7x40xf32> = rows(@turned, 11))mlir",
+                  values, size_t(7) * 40);
 }
 
 // Contents for the passes that compare parameters.

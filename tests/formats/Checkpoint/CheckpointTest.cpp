@@ -65,6 +65,31 @@ TEST(CheckpointTest, ReadsTheTypeThatIsThere) {
             "memory: has no tensor \"none\" among its 1");
 }
 
+TEST(CheckpointTest, ReadsParts) {
+  const std::vector<uint16_t> halves = {0x3C00, 0x7C01, 0x8000, 0x4000};
+  const auto stored = std::as_bytes(std::span(halves));
+  const std::vector<SafetensorsTensor> tensors = {{"half", ElementType::F16, {2, 2}, stored}};
+  const Result<Checkpoint> model = Checkpoint::ofTensors(tensors, "memory");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_TRUE(model->hasParts("half"));
+  EXPECT_FALSE(model->hasParts("none"));
+  std::vector<uint16_t> bits(2);
+  const auto to = std::as_writable_bytes(std::span(bits));
+  EXPECT_TRUE(model->readPart("half", ElementType::F16, 1, to).ok());
+  EXPECT_EQ(bits, (std::vector<uint16_t>{0x7C01, 0x8000}));
+  float wide = 0;
+  EXPECT_TRUE(
+      model->readPart("half", ElementType::F32, 3, std::as_writable_bytes(std::span(&wide, 1)))
+          .ok());
+  EXPECT_EQ(wide, 2.0F);
+  EXPECT_EQ(model->readPart("half", ElementType::F16, 3, to).message(),
+            "memory: tensor \"half\": has 4 values, 2 from 3 on are asked for");
+  EXPECT_EQ(model->readPart("half", ElementType::BF16, 0, to).message(),
+            "memory: tensor \"half\": parts of type bf16 cannot be read");
+  EXPECT_EQ(model->readPart("none", ElementType::F16, 0, to).message(),
+            "memory: has no tensor \"none\" among its 1");
+}
+
 TEST(CheckpointTest, WrongTensorsInMemory) {
   const std::vector<float> values = {1, 2};
   const auto bytes = std::as_bytes(std::span(values));
