@@ -39,7 +39,7 @@ def _path(path: Any) -> bytes:
 
 def load(path: Path, threads: int = 1, device: Optional[str] = None, *, isa: Optional[str] = None,
          verify: bool = False, cache_bytes: int = 1 << 30, batch_tokens: int = 4096,
-         prompt_tokens: int = 512, prompt_tokens_beside: int = 32,
+         prompt_tokens: int = 512, prompt_tokens_beside: int = 16,
          share_prefixes: bool = True) -> "Model":
     """Loads a compiled model. Its file is mapped: processes that load it share its weights.
 
@@ -85,7 +85,7 @@ class Model(Classifying, Generation):
     def __init__(self, path: Path, threads: int = 1, device: Optional[str] = None, *,
                  isa: Optional[str] = None, verify: bool = False, cache_bytes: int = 1 << 30,
                  batch_tokens: int = 4096, prompt_tokens: int = 512,
-                 prompt_tokens_beside: int = 32, share_prefixes: bool = True):
+                 prompt_tokens_beside: int = 16, share_prefixes: bool = True):
         if device is not None:
             arguments.word("device", device, ("cpu",))
         if isa is not None and not isinstance(isa, str):

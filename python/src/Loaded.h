@@ -25,7 +25,7 @@ struct LoadOptions {
   uint64_t cacheBytes = uint64_t(1) << 30;
   int64_t batchTokens = 4096;
   int64_t promptTokens = 512;
-  int64_t promptTokensBeside = 32;
+  int64_t promptTokensBeside = 16;
   bool sharePrefixes = true;
 };
 

@@ -241,7 +241,7 @@ struct GeneratorOptions {
   /// pieces, with the same bits, and a request can be removed between them.
   int64_t promptTokens = 512;
   /// The same of a step that has running answers to extend: how long these wait for prompts.
-  int64_t promptTokensBeside = 32;
+  int64_t promptTokensBeside = 16;
 };
 
 /// Bytes of keys, values and states.
