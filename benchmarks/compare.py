@@ -197,6 +197,11 @@ def processor():
             f"model {fields.get('model')}{cache}")
 
 
+def rounds_of(rounds):
+    """How often each number was measured, in words."""
+    return "one round" if rounds == 1 else f"medians of {rounds} rounds"
+
+
 def report(options, measured):
     """The page: the machine, the comparison, the kernels of one thread."""
     largest = options.shapes.split(",")[-1]

@@ -23,7 +23,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import precision_peers
-from compare import HERE, lines_of, number, peers_python, processor, write_between
+from compare import HERE, lines_of, number, peers_python, processor, rounds_of, write_between
 from translation import LENGTH, TRANSLATE
 
 ROOT = HERE.parent
@@ -225,7 +225,7 @@ def main():
                 lambda each: speeds(options, encoders[each], translators.get(each)), TEXTS))
         else:
             rows = measure(options, encoders, translators)
-            text = (f"Machine: {processor()}. One thread, medians of {options.rounds} rounds; in "
+            text = (f"Machine: {processor()}. One thread, {rounds_of(options.rounds)}; in "
                     f"brackets the speed beside f32.\n\n{table(rows)}")
     except subprocess.CalledProcessError as error:
         sys.exit(f"bench: {error}")

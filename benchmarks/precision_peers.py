@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections import defaultdict
 
-from compare import ENCODE, NAMES, json_lines, number, peers_python, processor
+from compare import ENCODE, NAMES, json_lines, number, peers_python, processor, rounds_of
 from translation import LENGTH, TRANSLATE
 
 BEGIN, END = "<!-- precision peers: begin -->", "<!-- precision peers: end -->"
@@ -171,7 +171,7 @@ def table(options, times, cosines, precision):
 
 def report(options, times, cosines, failed):
     """A table for each precision."""
-    text = [f"Machine: {processor()}. One thread, medians of {options.rounds} rounds."]
+    text = [f"Machine: {processor()}. One thread, {rounds_of(options.rounds)}."]
     text += [f"{NAMES[name]} did not run on the {work} and is left out." for name, work in failed]
     text += [table(options, times, cosines, each) for each in options.precisions if each != "f32"]
     return "\n\n".join(text)

@@ -9,7 +9,7 @@ import functools
 import statistics
 from pathlib import Path
 
-from compare import number
+from compare import number, rounds_of
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "precision.md"
 BEGIN, END = "<!-- precision variants: begin -->", "<!-- precision variants: end -->"
@@ -67,6 +67,6 @@ def measure(options, models, take_turns, encode_line, generate_line):
 
 
 def report(options, machine, rows):
-    return (f"Machine: {machine}. One thread, medians of {options.rounds} rounds; in brackets the "
+    return (f"Machine: {machine}. One thread, {rounds_of(options.rounds)}; in brackets the "
             f"speed beside the standard model in the same precision.\n\n"
             f"{table(rows, options.precisions)}")
