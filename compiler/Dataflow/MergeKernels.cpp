@@ -66,6 +66,12 @@ StringRef wordFor(KernelOp kernel, Operation &op) {
   if (isa<arith::MulFOp>(op)) {
     return readsRows(op) ? "multiply" : llvm::any_of(op.getOperands(), isConstant) ? "scale" : "";
   }
+  if (isa<arith::SubFOp>(op)) {
+    return readsRows(op) ? "subtract" : "";
+  }
+  if (isa<arith::DivFOp>(op)) {
+    return readsRows(op) ? "divide" : "";
+  }
   return "";
 }
 

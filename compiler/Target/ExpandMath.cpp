@@ -275,32 +275,51 @@ static Value emitTanh(const Arithmetic &a, Value x) {
   return a.select(a.less(magnitude, a.number(0.625f)), inner, outer);
 }
 
-static Value emitLog1p(const Arithmetic &a, Value x) {
+// log(sum) + rest, for a normal number above zero and a small rest.
+static Value emitLogOfNormal(const Arithmetic &a, Value sum, Value rest) {
   // log(1 + f) = f - f^2 / 2 + f^3 P(f) for f in [sqrt(1/2) - 1, sqrt(2) - 1].
   static const float coefficients[] = {
       0.3333333134651184f,  -0.250008225440979f,   0.20001225173473358f, -0.16623353958129883f,
       0.14201809465885162f, -0.13160263001918793f, 0.12761220335960388f, -0.07633829116821289f};
   constexpr int32_t bitsOfSquareRootOfHalf = 0x3f3504f3;
+  // sum = 2^e (1 + f)
+  Value exponent = a.shiftRight(a.subtractBits(a.bits(sum), a.integer(bitsOfSquareRootOfHalf)), 23);
+  Value f = a.subtract(a.fromBits(a.subtractBits(a.bits(sum), a.shiftLeft(exponent, 23))),
+                       a.number(1.0f));
+  Value e = arith::SIToFPOp::create(a.builder, a.location, a.type, exponent);
+  Value square = a.multiply(f, f);
+  // ln 2 in two parts: the first has so few bits that its products with e are exact.
+  rest = a.fma(a.multiply(f, square), a.polynomial(f, coefficients), rest);
+  rest = a.fma(e, a.number(-2.12194440e-4f), rest);
+  rest = a.fma(square, a.number(-0.5f), rest);
+  return a.fma(e, a.number(0.693359375f), a.add(rest, f));
+}
+
+// What a logarithm is where its argument is infinite, NaN, or at most `pole`.
+static Value selectLogEnds(const Arithmetic &a, Value result, Value x, float pole) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  result = a.select(a.less(x, a.number(infinity)), result, x);
+  result = a.select(a.equal(x, a.number(pole)), a.number(-infinity), result);
+  Value none = a.number(std::numeric_limits<double>::quiet_NaN());
+  return a.select(a.less(x, a.number(pole)), none, result);
+}
+
+static Value emitLog1p(const Arithmetic &a, Value x) {
   Value one = a.number(1.0f);
   Value sum = a.add(one, x);
   // What rounding the sum has lost, over the sum: log(1 + x) = log(sum) + lost / sum.
   Value lost = a.divide(a.subtract(x, a.subtract(sum, one)), sum);
-  // sum = 2^e (1 + f)
-  Value exponent = a.shiftRight(a.subtractBits(a.bits(sum), a.integer(bitsOfSquareRootOfHalf)), 23);
-  Value f = a.subtract(a.fromBits(a.subtractBits(a.bits(sum), a.shiftLeft(exponent, 23))), one);
-  Value e = arith::SIToFPOp::create(a.builder, a.location, a.type, exponent);
-  Value square = a.multiply(f, f);
-  // ln 2 in two parts: the first has so few bits that its products with e are exact.
-  Value rest = a.fma(a.multiply(f, square), a.polynomial(f, coefficients), lost);
-  rest = a.fma(e, a.number(-2.12194440e-4f), rest);
-  rest = a.fma(square, a.number(-0.5f), rest);
-  Value result = a.fma(e, a.number(0.693359375f), a.add(rest, f));
-  Value minusOne = a.number(-1.0f);
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  result = a.select(a.less(x, a.number(infinity)), result, x);
-  result = a.select(a.equal(x, minusOne), a.number(-infinity), result);
-  Value none = a.number(std::numeric_limits<double>::quiet_NaN());
-  return a.select(a.less(x, minusOne), none, result);
+  return selectLogEnds(a, emitLogOfNormal(a, sum, lost), x, -1.0f);
+}
+
+static Value emitLog(const Arithmetic &a, Value x) {
+  // Numbers below the normal ones are scaled to normal ones first.
+  constexpr double scale = 0x1p23, logOfScale = 15.942385152878742;
+  Value isSmall = a.less(x, a.number(0x1p-126));
+  Value normal = a.select(isSmall, a.multiply(x, a.number(scale)), x);
+  Value result = emitLogOfNormal(a, normal, a.number(0));
+  Value scaled = a.subtract(result, a.number(static_cast<float>(logOfScale)));
+  return selectLogEnds(a, a.select(isSmall, scaled, result), x, 0.0f);
 }
 
 namespace {
@@ -428,6 +447,7 @@ static EmitFunction arithmeticOf(Operation *op) {
       .Case([](math::ErfOp) { return emitErf; })
       .Case([](math::ExpOp) { return emitExp; })
       .Case([](math::Exp2Op) { return emitExp2; })
+      .Case([](math::LogOp) { return emitLog; })
       .Case([](math::Log1pOp) { return emitLog1p; })
       .Case([](math::SinOp) { return emitSin; })
       .Case([](math::TanhOp) { return emitTanh; })

@@ -24,7 +24,13 @@ def Transformer_Activation : Transformer_Enum<"Activation", "a scalar function o
   I32EnumAttrCase<"Sin", 9, "sin">,
   I32EnumAttrCase<"Cos", 10, "cos">,
   I32EnumAttrCase<"Floor", 11, "floor">,
-  I32EnumAttrCase<"Rsqrt", 12, "rsqrt">]>;
+  I32EnumAttrCase<"Rsqrt", 12, "rsqrt">,
+  I32EnumAttrCase<"Exp", 13, "exp">,
+  I32EnumAttrCase<"Log", 14, "log">,
+  I32EnumAttrCase<"Erf", 15, "erf">,
+  I32EnumAttrCase<"Sqrt", 16, "sqrt">,
+  I32EnumAttrCase<"Reciprocal", 17, "reciprocal">,
+  I32EnumAttrCase<"NanToZero", 18, "nan_to_zero">]>;
 /// Their formulas, for the documentation of `transformer.activate`.
 defvar activationFormulas = [{
     - `gelu`: x Phi(x) = x (1 + erf(x / sqrt 2)) / 2
@@ -38,6 +44,12 @@ defvar activationFormulas = [{
     - `abs`: |x|
     - `floor`: the largest integer of at most x
     - `rsqrt`: 1 / sqrt(x), which of a negative number is NaN
+    - `exp`: the exponential function
+    - `log`: the natural logarithm, which of a negative number is NaN
+    - `erf`: the error function
+    - `sqrt`: the square root, which of a negative number is NaN
+    - `reciprocal`: 1 / x
+    - `nan_to_zero`: x, or 0 if x is NaN
 }];
 def Transformer_ActivationAttr : EnumAttr<Transformer_Dialect, Transformer_Activation, "activation">;
 
@@ -47,6 +59,20 @@ def Transformer_Pooling : Transformer_Enum<"Pooling", "how the rows of a sequenc
   I32EnumAttrCase<"Max", 2, "max">,
   I32EnumAttrCase<"Sum", 3, "sum">]>;
 def Transformer_PoolingAttr : EnumAttr<Transformer_Dialect, Transformer_Pooling, "pooling">;
+
+def Transformer_Combination : Transformer_Enum<"Combination", "what two elements become", [
+  I32EnumAttrCase<"Subtract", 0, "subtract">,
+  I32EnumAttrCase<"Divide", 1, "divide">,
+  I32EnumAttrCase<"Minimum", 2, "minimum">,
+  I32EnumAttrCase<"Maximum", 3, "maximum">]>;
+def Transformer_CombinationAttr : EnumAttr<Transformer_Dialect, Transformer_Combination, "combination">;
+
+def Transformer_Reduction : Transformer_Enum<"Reduction", "how the columns of a row become one number", [
+  I32EnumAttrCase<"Mean", 0, "mean">,
+  I32EnumAttrCase<"Sum", 1, "sum">,
+  I32EnumAttrCase<"Max", 2, "max">,
+  I32EnumAttrCase<"Min", 3, "min">]>;
+def Transformer_ReductionAttr : EnumAttr<Transformer_Dialect, Transformer_Reduction, "reduction">;
 
 def Transformer_SlideKind : Transformer_Enum<"SlideKind", "what a row becomes of the rows in its window", [
   I32EnumAttrCase<"Patches", 0, "patches">,     // all of them, side by side

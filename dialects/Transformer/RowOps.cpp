@@ -233,13 +233,11 @@ static bool isScalarOf(RankedTensorType left, RankedTensorType right) {
 
 bool MultiplyOp::hasScalarRhs() { return isScalarOf(getLhs().getType(), getRhs().getType()); }
 
-LogicalResult MultiplyOp::verify() {
-  // C1 is a trait. C2
-  RankedTensorType left = getLhs().getType();
-  RankedTensorType right = getRhs().getType();
+/// C2 of products and combinations: an element of the left operand meets one of the right.
+static LogicalResult verifyMet(Operation *op, RankedTensorType left, RankedTensorType right) {
   if (left != right && !(right.hasStaticShape() && isRepeated(left, right)) &&
       !isScalarOf(left, right)) {
-    return emitOpError("expects a right operand of shape ")
+    return op->emitOpError("expects a right operand of shape ")
            << printShape(left.getShape())
            << ", of its trailing static axes, 1, or ?x1 for rows, got "
            << printShape(right.getShape());
@@ -247,10 +245,45 @@ LogicalResult MultiplyOp::verify() {
   return success();
 }
 
+LogicalResult MultiplyOp::verify() {
+  // C1 is a trait. C2
+  return verifyMet(*this, getLhs().getType(), getRhs().getType());
+}
+
+LogicalResult CombineOp::verify() {
+  // C1 is a trait. C2
+  return verifyMet(*this, getLhs().getType(), getRhs().getType());
+}
+
 LogicalResult ScaleOp::verify() {
   // C1
   if (!getFactor().isFinite()) {
     return emitOpError("expects a finite factor, got ") << getFactorAttr();
+  }
+  return success();
+}
+
+LogicalResult ShiftOp::verify() {
+  // C1
+  if (!getNumber().isFinite()) {
+    return emitOpError("expects a finite number, got ") << getNumberAttr();
+  }
+  return success();
+}
+
+LogicalResult ClampOp::verify() {
+  // C1. Of a NaN nothing is less or greater.
+  if (!(getLeast() <= getMost())) {
+    return emitOpError("expects a lower bound of at most the upper one, got ")
+           << getLeastAttr() << " and " << getMostAttr();
+  }
+  return success();
+}
+
+LogicalResult ReduceOp::verify() {
+  // C1
+  if (int64_t columns = getType().getDimSize(1); columns != 1) {
+    return emitOpError("expects a result of 1 column, got ") << columns;
   }
   return success();
 }
@@ -313,7 +346,11 @@ static OperationFlops flopsOfElements(RankedTensorType type) {
 OperationFlops AnglesOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops AddOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops MultiplyOp::getFlops() { return flopsOfElements(getType()); }
+OperationFlops CombineOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops ScaleOp::getFlops() { return flopsOfElements(getType()); }
+OperationFlops ShiftOp::getFlops() { return flopsOfElements(getType()); }
+OperationFlops ClampOp::getFlops() { return flopsOfElements(getType()); }
+OperationFlops ReduceOp::getFlops() { return flopsOfElements(getInput().getType()); }
 OperationFlops ActivateOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops LayerNormOp::getFlops() { return flopsOfElements(getType()); }
 OperationFlops RmsNormOp::getFlops() { return flopsOfElements(getType()); }

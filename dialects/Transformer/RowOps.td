@@ -218,6 +218,36 @@ def Transformer_MultiplyOp : Transformer_Op<"multiply", [Pure, DeclareOpInterfac
   }];
 }
 
+def Transformer_CombineOp : Transformer_Op<"combine", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>,
+    TypesMatchWith<"the result has the type of the left operand", "lhs", "result", "$_self">]> {
+  let summary = "element-wise difference, quotient, minimum or maximum";
+  let description = [{
+    - `subtract`: x - y
+    - `divide`: x / y
+    - `minimum`, `maximum`: the smaller, the larger; NaN if either is
+
+    where x is an element of the left operand and y the one of the right that it meets. What the
+    right operand may be is what that of `multiply` may. `x - y` of the same type is as well
+    `add` of `scale` by -1.
+
+    Constraints:
+    - C1: the result has the type of the left operand.
+    - C2: the right operand is of that type, of its trailing axes, one number, or one number a row.
+
+    ```mlir
+    %c = transformer.combine subtract %x, %mean : tensor<?x384xf32>, tensor<?x1xf32>
+    %q = transformer.combine divide %x, %y : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_CombinationAttr:$function, Transformer_Tensor:$lhs,
+                       Transformer_Tensor:$rhs);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = [{
+    `` $function $lhs `,` $rhs attr-dict `:` custom<OperandTypes>(type($lhs), type($rhs))
+  }];
+  let hasVerifier = 1;
+}
+
 def Transformer_ScaleOp : Transformer_Op<"scale", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType]> {
   let summary = "every element times a number";
   let description = [{
@@ -234,6 +264,40 @@ def Transformer_ScaleOp : Transformer_Op<"scale", [Pure, DeclareOpInterfaceMetho
   let hasVerifier = 1;
 }
 
+def Transformer_ShiftOp : Transformer_Op<"shift", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType]> {
+  let summary = "every element plus a number";
+  let description = [{
+    Constraints:
+    - C1: the number is finite.
+
+    ```mlir
+    %v = transformer.shift %variance, 9.99999996E-13 : tensor<?x1xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Tensor:$input, F32Attr:$number);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$input `,` $number attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def Transformer_ClampOp : Transformer_Op<"clamp", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType]> {
+  let summary = "of every element the nearest number within bounds";
+  let description = [{
+    `min(max(x, least), most)`; NaN stays NaN. Either bound may be infinite.
+
+    Constraints:
+    - C1: `least` is at most `most`, and neither is NaN.
+
+    ```mlir
+    %y = transformer.clamp %x from 0.0 to 6.0 : tensor<?x384xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_Tensor:$input, F32Attr:$least, F32Attr:$most);
+  let results = (outs Transformer_Tensor:$result);
+  let assemblyFormat = "$input `from` $least `to` $most attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
 def Transformer_ActivateOp : Transformer_Op<"activate", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>, SameOperandsAndResultType]> {
   let summary = "a scalar function of every element";
   let description = activationFormulas # [{
@@ -245,6 +309,24 @@ def Transformer_ActivateOp : Transformer_Op<"activate", [Pure, DeclareOpInterfac
   let arguments = (ins Transformer_ActivationAttr:$function, Transformer_Tensor:$input);
   let results = (outs Transformer_Tensor:$result);
   let assemblyFormat = "`` $function $input attr-dict `:` type($input)";
+}
+
+def Transformer_ReduceOp : Transformer_Op<"reduce", [Pure, DeclareOpInterfaceMethods<Transformer_CostInterface>]> {
+  let summary = "one number of each row: the mean, sum, largest or smallest of its columns";
+  let description = [{
+    A row with a NaN gives NaN. The numbers go where `multiply` and `combine` take one a row.
+
+    Constraints:
+    - C1: the result has one column.
+
+    ```mlir
+    %m = transformer.reduce mean %x : tensor<?x384xf32> -> tensor<?x1xf32>
+    ```
+  }];
+  let arguments = (ins Transformer_ReductionAttr:$method, Transformer_Rows:$input);
+  let results = (outs Transformer_Rows:$result);
+  let assemblyFormat = "`` $method $input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def Transformer_LayerNormOp : Transformer_Op<"layer_norm",

@@ -12,19 +12,6 @@ using namespace mlir;
 
 namespace heddle {
 
-/// Checks that a tensor is [t, w].
-static bool expectRows(OperationSite &site, const Tensor &tensor) {
-  if (!site.ok()) {
-    return false;
-  }
-  const RankedTensorType type = typeOf(tensor);
-  if (type.getRank() != 2 || !type.isDynamicDim(0) || type.isDynamicDim(1)) {
-    site.fail(fmt::format("the input has shape {}, expected rows [?, width]",
-                          printSizes(type.getShape())));
-  }
-  return site.ok();
-}
-
 /// How many choices each row has in segments; 0, with an error, if they are no choices.
 static int64_t countOf(OperationSite &site, const Segments &choices) {
   auto op = choices.value().getDefiningOp<transformer::ChoicesOp>();

@@ -238,8 +238,20 @@ public:
   /// Any shape: the element-wise product. The right side has the shape of the left, or is a weight
   /// with its trailing axes, a weight of one number [1], or one number for each row, [t, 1].
   Tensor operator*(const Tensor &right) const;
-  /// Any shape: every element times a number.
+  /// Any shape: every element times a number, or plus one.
   Tensor operator*(double factor) const;
+  Tensor operator+(double number) const;
+  /// Any shape: the element-wise difference, quotient, smaller or larger number. The right side may
+  /// be what that of a product may be.
+  Tensor combine(transformer::Combination function, const Tensor &right) const;
+  Tensor operator-(const Tensor &right) const;
+  Tensor operator/(const Tensor &right) const;
+  /// Any shape: of every element the nearest number within bounds, which may be infinite.
+  Tensor clamp(double least, double most) const;
+  /// Any shape: every element to a power, as products and roots where these are enough.
+  Tensor power(double exponent) const;
+  /// [t, w] to [t, 1]: the mean, sum, largest or smallest of the columns of each row.
+  Tensor reduce(transformer::Reduction method) const;
 };
 
 /// What Tensor::topK() gives: the columns, [c], and what is in them, [t, count].

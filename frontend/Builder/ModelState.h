@@ -136,6 +136,9 @@ inline mlir::RankedTensorType typeOf(const Tensor &tensor) {
   return llvm::cast<mlir::RankedTensorType>(tensor.value().getType());
 }
 
+/// Whether the operation can be made and a tensor is [t, w]; keeps an error if only that is not so.
+bool expectRows(OperationSite &site, const Tensor &tensor);
+
 /// A shape as messages show it, [?, 12, 32].
 std::string printSizes(llvm::ArrayRef<int64_t> shape);
 

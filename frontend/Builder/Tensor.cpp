@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operations without parameters. This file checks only what result types depend on; the dialect's
-/// verifiers check the rest when the model is finished.
+/// Operations without parameters that are not element-wise. This file checks only what result types
+/// depend on; the dialect's verifiers check the rest when the model is finished.
 #include "frontend/Builder/ModelState.h"
 
 #include <algorithm>
@@ -55,8 +55,7 @@ static bool expectHeads(OperationSite &site, const Tensor &tensor) {
   return site.ok();
 }
 
-/// Checks that a tensor is [t, w].
-static bool expectRows(OperationSite &site, const Tensor &tensor) {
+bool expectRows(OperationSite &site, const Tensor &tensor) {
   if (site.ok() && !isRows(tensor)) {
     site.fail(fmt::format("the input has shape {}, expected rows [?, width]",
                           printSizes(typeOf(tensor).getShape())));
@@ -154,14 +153,6 @@ Tensor Tensor::select(const Mask &mask, double hidden) const {
   return site.make<Tensor, transformer::SelectOp>(mask.value(), value(), site.f32(hidden));
 }
 
-Tensor Tensor::activate(transformer::Activation function) const {
-  OperationSite site({this});
-  if (!site.ok()) {
-    return {};
-  }
-  return site.make<Tensor, transformer::ActivateOp>(function, value());
-}
-
 Tensor Tensor::columns(int64_t first, int64_t count) const {
   OperationSite site({this});
   if (!expectRows(site, *this)) {
@@ -221,48 +212,6 @@ Tensor Tensor::normalize(double epsilon) const {
     return {};
   }
   return site.make<Tensor, transformer::NormalizeOp>(value(), site.f32(epsilon));
-}
-
-Tensor Tensor::operator+(const Tensor &right) const {
-  OperationSite site({this, &right});
-  if (!site.ok()) {
-    return {};
-  }
-  return site.make<Tensor, transformer::AddOp>(value(), right.value());
-}
-
-/// Whether a tensor can be the right side of a product: the same shape, trailing axes, one number,
-/// or one number for each row.
-static bool isFactor(RankedTensorType left, RankedTensorType right) {
-  const ArrayRef<int64_t> sizes = right.getShape();
-  const bool isTrailing = right.hasStaticShape() && right.getRank() <= left.getRank() &&
-                          left.getShape().take_back(right.getRank()) == sizes;
-  const bool isOneEach = left.getRank() > 0 && left.isDynamicDim(0) && right.getRank() == 2 &&
-                         right.isDynamicDim(0) && right.getDimSize(1) == 1;
-  return left == right || isTrailing || isOneEach || (right.getRank() == 1 && sizes[0] == 1);
-}
-
-Tensor Tensor::operator*(const Tensor &right) const {
-  OperationSite site({this, &right});
-  if (!site.ok()) {
-    return {};
-  }
-  if (!isFactor(typeOf(*this), typeOf(right))) {
-    site.fail(fmt::format("a product of shapes {} and {}, expected the same, trailing sizes of the "
-                          "first, [1] or [?, 1]",
-                          printSizes(typeOf(*this).getShape()),
-                          printSizes(typeOf(right).getShape())));
-    return {};
-  }
-  return site.make<Tensor, transformer::MultiplyOp>(value(), right.value());
-}
-
-Tensor Tensor::operator*(double factor) const {
-  OperationSite site({this});
-  if (!site.ok()) {
-    return {};
-  }
-  return site.make<Tensor, transformer::ScaleOp>(value(), site.f32(factor));
 }
 
 } // namespace heddle

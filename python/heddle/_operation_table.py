@@ -33,9 +33,15 @@ OPERATIONS = {
         (("input", "rows"), ("choice", "ids"), ("weight", "parameter"), ("bias", "parameter?"),
          ("maps", "whole")),
         "rule", None, False),
+    "clamp": (
+        (("input", "tensor"), ("least", "number"), ("most", "number")),
+        "like:input", None, False),
     "columns": (
         (("input", "rows"), ("first", "whole")),
         "rule", None, False),
+    "combine": (
+        (("function", "word:combination"), ("lhs", "tensor"), ("rhs", "tensor")),
+        "like:lhs", None, False),
     "concat": (
         (("inputs", "rows*"),),
         "rule", None, False),
@@ -105,6 +111,9 @@ OPERATIONS = {
     "prefix_mean": (
         (("input", "rows"), ("state", "state"), ("rows", "segments")),
         "rule", None, False),
+    "reduce": (
+        (("method", "word:reduction"), ("input", "rows")),
+        "rule", None, False),
     "relative_bias": (
         (("table", "parameter"), ("queries", "segments"), ("keys", "segments")),
         "rule", None, False),
@@ -126,6 +135,9 @@ OPERATIONS = {
     "select": (
         (("mask", "mask"), ("scores", "tensor"), ("hidden", "number")),
         "like:scores", None, False),
+    "shift": (
+        (("input", "tensor"), ("number", "number")),
+        "like:input", None, False),
     "slide": (
         (("kind", "word:slide_kind"), ("input", "rows"), ("rows", "segments"), ("to", "segments?"),
          ("state", "state?"), ("weight", "parameter?"), ("window", "window"), ("groups", "whole")),
@@ -162,7 +174,10 @@ OPERATIONS = {
 #: The words of enumerations.
 WORDS = {
     "activation": ("gelu", "gelu_new", "relu", "tanh", "silu", "sigmoid", "quick_gelu", "softplus",
-                  "abs", "sin", "cos", "floor", "rsqrt"),
+                  "abs", "sin", "cos", "floor", "rsqrt", "exp", "log", "erf", "sqrt", "reciprocal",
+                  "nan_to_zero"),
+    "combination": ("subtract", "divide", "minimum", "maximum"),
     "pooling": ("mean", "cls", "max", "sum"),
+    "reduction": ("mean", "sum", "max", "min"),
     "slide_kind": ("patches", "depthwise", "max"),
 }

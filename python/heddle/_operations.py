@@ -39,9 +39,15 @@ class Operations:
         * ``abs``: |x|
         * ``floor``: the largest integer of at most x
         * ``rsqrt``: 1 / sqrt(x), which of a negative number is NaN
+        * ``exp``: the exponential function
+        * ``log``: the natural logarithm, which of a negative number is NaN
+        * ``erf``: the error function
+        * ``sqrt``: the square root, which of a negative number is NaN
+        * ``reciprocal``: 1 / x
+        * ``nan_to_zero``: x, or 0 if x is NaN
 
         ``function`` is one of gelu, gelu_new, relu, tanh, silu, sigmoid, quick_gelu, softplus, abs,
-        sin, cos, floor, rsqrt."""
+        sin, cos, floor, rsqrt, exp, log, erf, sqrt, reciprocal, nan_to_zero."""
         return self._make("activate", {"function": function, "input": input})
 
     def add(self, lhs: Tensor, rhs: Tensor) -> Tensor:
@@ -106,9 +112,29 @@ class Operations:
         return self._make("chosen_linear", {"input": input, "choice": choice, "weight": weight,
             "bias": bias, "maps": maps})
 
+    def clamp(self, input: Tensor, least: float, most: float) -> Tensor:
+        """Of every element the nearest number within bounds.
+
+        ``min(max(x, least), most)``; NaN stays NaN. Either bound may be infinite."""
+        return self._make("clamp", {"input": input, "least": least, "most": most})
+
     def columns(self, input: Tensor, first: int, count: int) -> Tensor:
         """Columns first .. first + width of rows, without a copy."""
         return self._make("columns", {"input": input, "first": first, "count": count})
+
+    def combine(self, function: str, lhs: Tensor, rhs: Tensor) -> Tensor:
+        """Element-wise difference, quotient, minimum or maximum.
+
+        * ``subtract``: x - y
+        * ``divide``: x / y
+        * ``minimum``, ``maximum``: the smaller, the larger; NaN if either is
+
+        where x is an element of the left operand and y the one of the right that it meets. What the
+        right operand may be is what that of ``multiply`` may. ``x - y`` of the same type is as well
+        ``add`` of ``scale`` by -1.
+
+        ``function`` is one of subtract, divide, minimum, maximum."""
+        return self._make("combine", {"function": function, "lhs": lhs, "rhs": rhs})
 
     def concat(self, inputs: Sequence[Tensor]) -> Tensor:
         """Columns of several rows side by side."""
@@ -291,6 +317,15 @@ class Operations:
         an average attention network"."""
         return self._make("prefix_mean", {"input": input, "state": state, "rows": rows})
 
+    def reduce(self, method: str, input: Tensor) -> Tensor:
+        """One number of each row: the mean, sum, largest or smallest of its columns.
+
+        A row with a NaN gives NaN. The numbers go where ``multiply`` and ``combine`` take one a
+        row.
+
+        ``method`` is one of mean, sum, max, min."""
+        return self._make("reduce", {"method": method, "input": input})
+
     def relative_bias(self, table: Parameter, queries: Segments, keys: Segments) -> Tensor:
         """A bias to add to scores: one number for each head and distance of a key from its query.
 
@@ -333,6 +368,10 @@ class Operations:
     def select(self, mask: Mask, scores: Tensor, hidden: float) -> Tensor:
         """The score where the mask is true, ``hidden`` elsewhere."""
         return self._make("select", {"mask": mask, "scores": scores, "hidden": hidden})
+
+    def shift(self, input: Tensor, number: float) -> Tensor:
+        """Every element plus a number."""
+        return self._make("shift", {"input": input, "number": number})
 
     def slide(self, kind: str, input: Tensor, rows: Segments, window: Mapping[str, Any],
               to: Optional[Segments] = None, state: Optional[State] = None,

@@ -113,6 +113,10 @@ def prefix_mean(input: Any) -> tuple:
     return input.shape
 
 
+def reduce(input: Any) -> tuple:
+    return (None, 1)
+
+
 def relative_bias(table: Any) -> tuple:
     return (None, _rank("table", table, 2)[0], None)
 

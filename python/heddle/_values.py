@@ -86,7 +86,8 @@ class State(Value):
 class Tensor(Value):
     """f32 values of an entry under construction.
 
-    ``+`` and ``*`` take a tensor, a Parameter, or a number; ``-`` a tensor.
+    ``+`` and ``*`` take a tensor, a Parameter, or a number; ``-`` a tensor or a Parameter; ``/``
+    these or a number.
 
     Attributes:
         shape: its sizes; None for rows and for keys, whose number a batch decides.
@@ -96,8 +97,12 @@ class Tensor(Value):
         super().__init__(entry, text, tensor_type(shape), name)
         self.shape = shape
 
-    def __add__(self, other: Union[Tensor, Parameter]) -> Tensor:
-        return self._entry.add(self, other)
+    def __add__(self, other: Union[Tensor, Parameter, float]) -> Tensor:
+        if isinstance(other, (Tensor, Parameter)):
+            return self._entry.add(self, other)
+        return self._entry.shift(self, other)
+
+    __radd__ = __add__
 
     def __mul__(self, other: Union[Tensor, Parameter, float]) -> Tensor:
         if isinstance(other, (Tensor, Parameter)):
@@ -109,5 +114,12 @@ class Tensor(Value):
     def __neg__(self) -> Tensor:
         return self._entry.scale(self, -1.0)
 
-    def __sub__(self, other: Tensor) -> Tensor:
-        return self._entry.add(self, self._entry.scale(other, -1.0))
+    def __sub__(self, other: Union[Tensor, Parameter]) -> Tensor:
+        if isinstance(other, Tensor) and other.shape == self.shape:
+            return self._entry.add(self, self._entry.scale(other, -1.0))
+        return self._entry.combine("subtract", self, other)
+
+    def __truediv__(self, other: Union[Tensor, Parameter, float]) -> Tensor:
+        if isinstance(other, (Tensor, Parameter)):
+            return self._entry.combine("divide", self, other)
+        return self._entry.scale(self, 1.0 / other)

@@ -25,6 +25,10 @@ enum class TwinRounding {
   Jumps,
   /// As good as f32 is there. Of positive numbers: the slope falls, and is taken where they begin.
   OfResult,
+  /// As good as f32 is there, and never falls: what the input may be says what the result may be.
+  Rises,
+  /// The same, of positive numbers.
+  RisesFromZero,
 };
 
 struct ActivationTwin {
@@ -37,7 +41,9 @@ struct ActivationTwin {
   /// Results are about 1, however large the input is.
   bool isBounded;
 
-  bool isOfPositives() const { return rounding == TwinRounding::OfResult; }
+  bool isOfPositives() const {
+    return rounding == TwinRounding::OfResult || rounding == TwinRounding::RisesFromZero;
+  }
 };
 
 inline double twinOfSigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -45,6 +51,9 @@ inline double twinOfSigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 inline constexpr std::array activationTwins = {
     ActivationTwin{"abs", [](double x) { return std::abs(x); }, 1, TwinRounding::None, false},
     ActivationTwin{"cos", [](double x) { return std::cos(x); }, 1, TwinRounding::OfExponent, true},
+    ActivationTwin{"erf", [](double x) { return std::erf(x); }, 1.13, TwinRounding::Rises, true},
+    ActivationTwin{"exp", [](double x) { return std::exp(x); }, INFINITY, TwinRounding::Rises,
+                   false},
     ActivationTwin{"floor", [](double x) { return std::floor(x); }, 0, TwinRounding::Jumps, false},
     ActivationTwin{"gelu", [](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; }, 1.13,
                    TwinRounding::OfInput, false},
@@ -54,8 +63,14 @@ inline constexpr std::array activationTwins = {
                      return x * (1 + std::tanh(inner)) / 2;
                    },
                    1.13, TwinRounding::OfInput, false},
+    ActivationTwin{"log", [](double x) { return std::log(x); }, INFINITY,
+                   TwinRounding::RisesFromZero, false},
+    ActivationTwin{"nan_to_zero", [](double x) { return std::isnan(x) ? 0 : x; }, 1,
+                   TwinRounding::None, false},
     ActivationTwin{"quick_gelu", [](double x) { return x * twinOfSigmoid(1.702 * x); }, 1.13,
                    TwinRounding::OfExponent, false},
+    ActivationTwin{"reciprocal", [](double x) { return 1 / x; }, INFINITY, TwinRounding::OfResult,
+                   false},
     ActivationTwin{"relu", [](double x) { return std::max(x, 0.0); }, 1, TwinRounding::None, false},
     ActivationTwin{"rsqrt", [](double x) { return 1 / std::sqrt(x); }, INFINITY,
                    TwinRounding::OfResult, false},
@@ -66,6 +81,8 @@ inline constexpr std::array activationTwins = {
     ActivationTwin{"softplus",
                    [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
                    1, TwinRounding::OfExponent, false},
+    ActivationTwin{"sqrt", [](double x) { return std::sqrt(x); }, INFINITY,
+                   TwinRounding::RisesFromZero, false},
     ActivationTwin{"tanh", [](double x) { return std::tanh(x); }, 1, TwinRounding::OfExponent,
                    true},
 };

@@ -130,7 +130,8 @@ const std::vector<FolderCase> folderCases = {
      config("\"is_decoder\": false", "\"is_decoder\": true")},
     {"UnknownActivation",
      "{}/config.json: \"hidden_act\" is \"mish\", expected one of gelu, gelu_new, "
-     "relu, tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, floor, rsqrt, "
+     "relu, tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, floor, rsqrt, exp, log, erf, "
+     "sqrt, reciprocal, nan_to_zero, "
      "gelu_pytorch_tanh, "
      "swish; did you mean \"swish\"?",
      config("\"gelu\"", "\"mish\"")},

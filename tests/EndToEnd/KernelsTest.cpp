@@ -131,8 +131,10 @@ TEST_P(Activation, AgreesWithItsTwin) {
     for (size_t i = 0; i < out.size(); ++i) {
       double value = x.at(batch.ids[i / width], int64_t(i % width));
       double twin = GetParam().value(value);
-      if (std::isnan(twin) || std::isinf(twin)) {
+      if (std::isnan(twin) || std::isinf(static_cast<float>(twin))) {
         ASSERT_EQ(std::isnan(out[i]), std::isnan(twin)) << isa << " of " << value;
+        ASSERT_TRUE(std::isnan(twin) || out[i] == static_cast<float>(twin))
+            << isa << " of " << value;
         continue;
       }
       ASSERT_NEAR(out[i], twin, 2e-6 * std::max(1.0, std::abs(twin))) << isa << " of " << value;

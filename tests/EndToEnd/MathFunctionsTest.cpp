@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// exp, exp2, log1p, erf, tanh, sin and cos as compiled code computes them, over the whole range of
-/// f32: every 997th of the 2^32 bit patterns on each target, against the C library in double
-/// precision.
+/// exp, exp2, log, log1p, erf, tanh, sin and cos as compiled code computes them, over the whole
+/// range of f32: every 997th of the 2^32 bit patterns on each target, against the C library in
+/// double precision.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
@@ -139,6 +139,7 @@ TEST(MathFunctions, Exp) { expectFunction("exp", std::exp); }
 TEST(MathFunctions, Exp2) { expectFunction("exp2", std::exp2); }
 TEST(MathFunctions, Erf) { expectFunction("erf", std::erf); }
 TEST(MathFunctions, Tanh) { expectFunction("tanh", std::tanh); }
+TEST(MathFunctions, Log) { expectFunction("log", std::log); }
 TEST(MathFunctions, Log1p) { expectFunction("log1p", std::log1p); }
 TEST(MathFunctions, Sin) { expectFunction("sin", std::sin); }
 TEST(MathFunctions, Cos) { expectFunction("cos", std::cos); }

@@ -2,6 +2,7 @@
 """Models written in Python: what they compute is what numpy computes, and mistakes name their line."""
 
 import inspect
+import math
 import re
 
 import numpy as np
@@ -134,6 +135,10 @@ def test_many_operations(tmp_path):
     entry.output("angles", entry.activate("cos", angles))
     entry.output("patches", entry.slide("patches", embedded, rows, {"height": 2, "causal": True}))
     entry.output("unit", entry.normalize(entry.row_softmax(embedded), 1e-9))
+    centred = embedded - entry.reduce("mean", embedded)
+    root = entry.activate("sqrt", entry.reduce("mean", centred * centred) + 1e-5)
+    entry.output("standard", centred / root)
+    entry.output("bounded", 0.25 + entry.clamp(embedded / 2, -0.5, math.inf))
     entry.output("joined", entry.join_rows(entry.split_rows(embedded, two), two))
     compiled = heddle.load(model.compile(tmp_path / "many.so"))
     batch = [[1, 5, 3], [10], [2, 2, 7, 0, 9]]
@@ -152,6 +157,9 @@ def test_many_operations(tmp_path):
             "swapped": np.roll(rows_, 3, axis=1), "joined": rows_,
             "angles": np.cos(np.arange(len(each))[:, None] * [1.0, 0.5]),
             "patches": np.hstack([np.vstack([np.zeros(6), rows_[:-1]]), rows_]),
+            "standard": (rows_ - rows_.mean(axis=1, keepdims=True))
+            / np.sqrt(rows_.var(axis=1, keepdims=True) + 1e-5),
+            "bounded": 0.25 + np.maximum(rows_ / 2, -0.5),
             "unit": powers / np.linalg.norm(powers, axis=1, keepdims=True)}
         for name, wanted in expected.items():
             np.testing.assert_allclose(found[name][n], wanted, atol=3e-5, err_msg=name)

@@ -67,10 +67,19 @@ Value createSoftplus(OpBuilder &builder, Location location, Value x) {
   return createSum(builder, location, positive, rest);
 }
 
+Value createReciprocal(OpBuilder &builder, Location location, Value x) {
+  return arith::DivFOp::create(builder, location, createNumber(builder, location, 1.0), x);
+}
+
 /// 1 / sqrt(x)
 Value createRsqrt(OpBuilder &builder, Location location, Value x) {
-  Value root = math::SqrtOp::create(builder, location, x);
-  return arith::DivFOp::create(builder, location, createNumber(builder, location, 1.0), root);
+  return createReciprocal(builder, location, math::SqrtOp::create(builder, location, x));
+}
+
+/// Nothing but a NaN is unordered with itself.
+Value createNanToZero(OpBuilder &builder, Location location, Value x) {
+  Value isNan = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, x, x);
+  return arith::SelectOp::create(builder, location, isNan, createNumber(builder, location, 0.0), x);
 }
 
 } // namespace
@@ -121,8 +130,35 @@ Value createActivation(OpBuilder &builder, Location location, transformer::Activ
     return math::FloorOp::create(builder, location, input);
   case transformer::Activation::Rsqrt:
     return createRsqrt(builder, location, input);
+  case transformer::Activation::Exp:
+    return math::ExpOp::create(builder, location, input);
+  case transformer::Activation::Log:
+    return math::LogOp::create(builder, location, input);
+  case transformer::Activation::Erf:
+    return math::ErfOp::create(builder, location, input);
+  case transformer::Activation::Sqrt:
+    return math::SqrtOp::create(builder, location, input);
+  case transformer::Activation::Reciprocal:
+    return createReciprocal(builder, location, input);
+  case transformer::Activation::NanToZero:
+    return createNanToZero(builder, location, input);
   }
   llvm_unreachable("every activation has its maths");
+}
+
+Value createCombination(OpBuilder &builder, Location location, transformer::Combination combination,
+                        Value left, Value right) {
+  switch (combination) {
+  case transformer::Combination::Subtract:
+    return arith::SubFOp::create(builder, location, left, right, arith::FastMathFlags::contract);
+  case transformer::Combination::Divide:
+    return arith::DivFOp::create(builder, location, left, right);
+  case transformer::Combination::Minimum:
+    return arith::MinimumFOp::create(builder, location, left, right);
+  case transformer::Combination::Maximum:
+    return arith::MaximumFOp::create(builder, location, left, right);
+  }
+  llvm_unreachable("every combination has its maths");
 }
 
 // --- Finding it again ------------------------------------------------------------------------

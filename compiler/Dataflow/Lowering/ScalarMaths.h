@@ -26,6 +26,11 @@ mlir::Value createProduct(mlir::OpBuilder &builder, mlir::Location location, mli
 mlir::Value createActivation(mlir::OpBuilder &builder, mlir::Location location,
                              transformer::Activation activation, mlir::Value input);
 
+/// The value of what two elements become.
+mlir::Value createCombination(mlir::OpBuilder &builder, mlir::Location location,
+                              transformer::Combination combination, mlir::Value left,
+                              mlir::Value right);
+
 /// Finds activations in scalar maths by comparing it with what createActivation() writes.
 class ActivationMatcher {
 public:

@@ -65,6 +65,12 @@ void emitRows(VectorCode &code, const KernelBody &body, int64_t width,
                   std::function<mlir::Value(mlir::Value column, int64_t valid)>(mlir::Value row)>
                   elementsOf);
 
+/// The sum over the `width` elements at `row` of `term(vector)`, of which `valid` lanes count: the
+/// others add what the term makes of zero. Four accumulators let additions overlap; the order
+/// depends on the width alone.
+mlir::Value sumOverRow(VectorCode &code, mlir::Value row, int64_t width,
+                       llvm::function_ref<mlir::Value(mlir::Value vector, int64_t valid)> term);
+
 /// Number `row` of a list of integers that another kernel wrote, at most `limit` - 1 whatever is
 /// there.
 mlir::Value chosenNumber(VectorCode &code, mlir::Value numbers, mlir::Value row, int64_t limit);

@@ -73,10 +73,8 @@ Value cloneScalarMaths(VectorCode &code, Block &block, ValueRange arguments, Typ
   return mapping.lookup(block.getTerminator()->getOperand(0));
 }
 
-// The sum over a row of `term(vector)`, with four accumulators so that additions overlap. The order
-// depends on the width alone.
-static Value sumOverRow(VectorCode &code, Value row, int64_t width,
-                        llvm::function_ref<Value(Value vector, int64_t valid)> term) {
+Value sumOverRow(VectorCode &code, Value row, int64_t width,
+                 llvm::function_ref<Value(Value vector, int64_t valid)> term) {
   constexpr int64_t unroll = 4;
   int64_t group = unroll * code.lanes, whole = width / group * group;
   SmallVector<Value> sums(unroll, code.splat(0));

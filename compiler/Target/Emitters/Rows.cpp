@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels that go over rows once: element-wise maths, table look-ups, pooling of sequences.
+/// Kernels that go over rows once: element-wise maths, reductions, table look-ups, pooling of
+/// sequences.
 #include "compiler/Target/Emitters/Emitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,6 +45,57 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAt
     Value from = code.at(input, code.multiply(row, stride));
     return [&code, from](Value column, int64_t valid) {
       return code.loadVector(code.at(from, column), valid);
+    };
+  });
+}
+
+// The largest of a row's elements, each times `sign`; NaN if one is.
+static Value largestOfRow(VectorCode &code, Value row, int64_t width, float sign) {
+  Value lowest = code.splat(-std::numeric_limits<float>::infinity());
+  auto load = [&](Value column, int64_t valid) {
+    Value x = code.loadVector(code.at(row, column), valid);
+    x = sign == 1 ? x : code.multiplyFloat(x, code.splat(sign));
+    return valid == code.lanes ? x
+                               : code.keepBelow(x, code.integer(0), code.integer(valid),
+                                                -std::numeric_limits<float>::infinity());
+  };
+  int64_t whole = width / code.lanes * code.lanes;
+  Value most = code.loop(code.integer(0), code.integer(whole), code.lanes, {lowest},
+                         [&](Value column, ValueRange carried) {
+                           return SmallVector<Value>{
+                               code.maximumOrNan(load(column, code.lanes), carried[0])};
+                         })[0];
+  if (whole < width) {
+    most = code.maximumOrNan(load(code.integer(whole), width - whole), most);
+  }
+  return code.maximumOfLanesOrNan(most);
+}
+
+// The number that the `width` columns of a row become.
+static Value reduceRow(VectorCode &code, dataflow::ReduceKind kind, Value row, int64_t width) {
+  auto sum = [&] { return sumOverRow(code, row, width, [](Value x, int64_t) { return x; }); };
+  switch (kind) {
+  case dataflow::ReduceKind::Mean:
+    return code.divideFloat(sum(), code.number(static_cast<float>(width)));
+  case dataflow::ReduceKind::Sum:
+    return sum();
+  case dataflow::ReduceKind::Max:
+    return largestOfRow(code, row, width, 1);
+  case dataflow::ReduceKind::Min:
+    return code.multiplyFloat(largestOfRow(code, row, width, -1), code.number(-1));
+  }
+  llvm_unreachable("every reduction has its code");
+}
+
+template <> KernelScratch scratchOf(dataflow::ReduceAttr) { return {}; }
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::ReduceAttr computes) {
+  Value input = body.operand(code, 0);
+  int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
+  emitRows(code, body, /*width=*/1, [&](Value row) {
+    Value from = code.at(input, code.multiply(row, stride));
+    return [&code, computes, from](Value, int64_t) {
+      return code.broadcast(reduceRow(code, computes.getKind(), from, computes.getWidth()));
     };
   });
 }

@@ -48,6 +48,62 @@ std::optional<double> RowsAttr::evaluate(const KernelRun &run, unsigned, int64_t
   return run.at(0, row, column);
 }
 
+// --- reduce ----------------------------------------------------------------------------------
+
+StringRef ReduceAttr::getNoun() const { return "a number of each row"; }
+
+std::string ReduceAttr::getSizes(FunctionType) const {
+  return llvm::formatv("{0}_{1}", stringifyReduceKind(getKind()), getWidth());
+}
+
+LogicalResult ReduceAttr::verifyNumbers(EmitError emitError) const {
+  return verifyPositive(*this, emitError, getWidth());
+}
+
+int64_t ReduceAttr::getNumInputs() const { return 1; }
+
+SmallVector<KernelInput> ReduceAttr::getInputs(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getWidth()}}};
+}
+
+SmallVector<KernelResult> ReduceAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), 1}}};
+}
+
+LogicalResult ReduceAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division ReduceAttr::getDivision(FunctionType) const { return {}; }
+
+Flops ReduceAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport ReduceAttr::getEpilogueSupport() const { return EpilogueSupport::Maths; }
+
+std::optional<unsigned> ReduceAttr::getEpilogueResult() const { return 0; }
+
+bool ReduceAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> ReduceAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                           int64_t) const {
+  double sum = 0, most = run.at(0, row, 0), least = most;
+  for (int64_t column = 0; column < getWidth(); ++column) {
+    double value = run.at(0, row, column);
+    sum += value;
+    most = value > most || std::isnan(value) ? value : most;
+    least = value < least || std::isnan(value) ? value : least;
+  }
+  switch (getKind()) {
+  case ReduceKind::Mean:
+    return sum / static_cast<double>(getWidth());
+  case ReduceKind::Sum:
+    return sum;
+  case ReduceKind::Max:
+    return most;
+  case ReduceKind::Min:
+    return least;
+  }
+  llvm_unreachable("every reduction has a formula");
+}
+
 // --- convolve --------------------------------------------------------------------------------
 
 StringRef ConvolveAttr::getNoun() const { return "a convolution"; }

@@ -12,10 +12,25 @@ def Dataflow_PoolKind : Dataflow_Enum<"PoolKind", "how several rows become one",
   I32EnumAttrCase<"Max", 2, "max">,
   I32EnumAttrCase<"Sum", 3, "sum">]>;
 
+def Dataflow_ReduceKind : Dataflow_Enum<"ReduceKind", "how the columns of a row become one number", [
+  I32EnumAttrCase<"Mean", 0, "mean">,
+  I32EnumAttrCase<"Sum", 1, "sum">,
+  I32EnumAttrCase<"Max", 2, "max">,
+  I32EnumAttrCase<"Min", 3, "min">]>;
+
 def Dataflow_RowsAttr : Dataflow_Family<"Rows", "rows"> {
   let summary = "inputs[0] [rows, width], element by element";
   let parameters = (ins "int64_t":$width);
   let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Dataflow_ReduceAttr : Dataflow_Family<"Reduce", "reduce"> {
+  let summary = "the columns of inputs[0] [rows, width] to one number: [rows, 1]";
+  let description = [{
+    A row with a NaN gives NaN. Terms are added in an order that the width alone fixes.
+  }];
+  let parameters = (ins EnumParameter<Dataflow_ReduceKind>:$kind, "int64_t":$width);
+  let assemblyFormat = "`<` $kind `,` `width` `=` $width `>`";
 }
 
 def Dataflow_ConvolveAttr : Dataflow_Family<"Convolve", "convolve"> {

@@ -114,6 +114,10 @@ void ProgramGenerator::step() {
       [](Self &self, const Written &x) { self.onHeads(x); },
       [](Self &self, const Written &x) { self.dice.once(3) ? self.rowSoftmax(x) : self.norm(x); },
       [](Self &self, const Written &x) { self.write<transformer::SlideOp>(x); },
+      [](Self &self, const Written &x) { self.elementwise(x); },
+      [](Self &self, const Written &x) {
+        self.dice.once(2) ? self.spelledNorm(x) : self.spelledActivation(x);
+      },
       // Attention has more forms than the others.
       [](Self &self, const Written &x) { self.attention(x); },
       [](Self &self, const Written &x) { self.attention(x); },
@@ -281,6 +285,10 @@ Written ProgramGenerator::activate(const Written &x) {
     // At least log 2.
     const Written positive = apply("softplus", apply("abs", x, x.exponent), x.exponent);
     return apply(twin.name, positive, 0);
+  }
+  if (twin.rounding == TwinRounding::Rises && !twin.isBounded) {
+    // Exponentials of what is large leave the range of f32.
+    return apply(twin.name, apply("tanh", x, 0), 0);
   }
   return apply(twin.name, x, twin.isBounded ? 0 : x.exponent);
 }

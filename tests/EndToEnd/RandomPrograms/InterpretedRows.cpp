@@ -2,12 +2,10 @@
 ///
 /// Rules of mathematics on rows. Linear operations are sums of products; for the others the bound
 /// comes from the smallest and the largest that the formula can be.
-#include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 using namespace mlir;
 
@@ -105,100 +103,6 @@ template <> void Interpreter::evaluate(ColumnsOp op) {
     for (int64_t column = 0; column < result.width(); ++column) {
       result.at(row, column) = input.at(row, static_cast<int64_t>(op.getFirst()) + column);
     }
-  }
-  define(op, std::move(result));
-}
-
-/// The element of the right operand that meets element `i` of the left: the same, or, where the
-/// right operand is repeated, by its type: one number, one for each row, one for each row and key
-/// of scores, or one for each place in the trailing axes.
-static std::function<int64_t(int64_t)> repetition(RankedTensorType leftType, RankedTensorType type,
-                                                  const BoundedTensor &left,
-                                                  const BoundedTensor &right) {
-  const auto elements = static_cast<int64_t>(left.elements.size());
-  const auto others = static_cast<int64_t>(right.elements.size());
-  if (type == leftType) {
-    return [](int64_t i) { return i; };
-  }
-  if (type.hasStaticShape()) {
-    return [others](int64_t i) { return i % others; };
-  }
-  if (type.getNumDynamicDims() == 1) {
-    return [each = std::max<int64_t>(elements / left.shape[0], 1)](int64_t i) { return i / each; };
-  }
-  return [heads = left.shape[1], keys = left.width()](int64_t i) {
-    return i / (heads * keys) * keys + i % keys;
-  };
-}
-
-template <typename Op>
-static BoundedTensor combine(Op op, const BoundedTensor &left, const BoundedTensor &right,
-                             Bounded (*combineElements)(const Bounded &, const Bounded &)) {
-  BoundedTensor result(left.shape);
-  const auto other = repetition(op.getLhs().getType(), op.getRhs().getType(), left, right);
-  for (size_t i = 0; i < result.elements.size(); ++i) {
-    result.elements[i] = combineElements(
-        left.elements[i], right.elements[static_cast<size_t>(other(static_cast<int64_t>(i)))]);
-  }
-  return result;
-}
-
-template <> void Interpreter::evaluate(AddOp op) {
-  define(op, combine(op, of(op.getLhs()), of(op.getRhs()), sum));
-}
-
-template <> void Interpreter::evaluate(MultiplyOp op) {
-  define(op, combine(op, of(op.getLhs()), of(op.getRhs()), product));
-}
-
-template <> void Interpreter::evaluate(ScaleOp op) {
-  BoundedTensor result = of(op.getInput());
-  for (Bounded &element : result.elements) {
-    element = scaled(element, op.getFactor().convertToDouble());
-  }
-  define(op, std::move(result));
-}
-
-// --- Functions of one number -----------------------------------------------------------------
-
-Bounded activated(Activation function, const Bounded &x) {
-  // InterpreterTest asks for a twin of each.
-  const ActivationTwin &twin = *findActivationTwin(stringifyActivation(function));
-  if (x.hidden && function == Activation::Sigmoid) {
-    return Bounded::exact(0);
-  }
-  if (!x.isKnown() || x.hidden) {
-    return Bounded::anything();
-  }
-  if (twin.isOfPositives() && x.low() <= 0) {
-    return Bounded::anything();
-  }
-  const double value = twin.value(x.value);
-  double rounding = 0;
-  switch (twin.rounding) {
-  case TwinRounding::None:
-    return roundResult(value, twin.slope * x.error);
-  case TwinRounding::Jumps:
-    return roundResult(value, std::max(twin.value(x.high()) - value, value - twin.value(x.low())));
-  case TwinRounding::OfResult:
-    // Convex and falling: it is furthest off where the number is least.
-    return roundResult(value, twin.value(x.low()) - value + 4 * unitRoundoff * std::abs(value));
-  case TwinRounding::OfInput:
-    rounding = 8 * std::abs(x.value);
-    break;
-  case TwinRounding::OfExponent:
-    rounding = (12 + 4 * std::abs(x.value)) * std::abs(value);
-    break;
-  }
-  // What is so small that its exponential overflows is zero.
-  const double vanished = 1e-37 * (1 + std::abs(x.value));
-  return roundResult(value, twin.slope * x.error + rounding * unitRoundoff + vanished);
-}
-
-template <> void Interpreter::evaluate(ActivateOp op) {
-  BoundedTensor result = of(op.getInput());
-  for (Bounded &element : result.elements) {
-    element = activated(op.getFunction(), element);
   }
   define(op, std::move(result));
 }

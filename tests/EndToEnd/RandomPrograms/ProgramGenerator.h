@@ -144,6 +144,20 @@ private:
   Written scale(const Written &x);
   Written activate(const Written &x);
   Written norm(const Written &x);
+  // --- Element by element
+  Written combine(const std::string &function, const Written &x, const Written &other);
+  Written shift(const Written &x, double number);
+  Written multiply(const Written &x, const Written &factor);
+  Written scaleBy(const Written &x, double factor);
+  Written apply(std::string_view function, const Written &x);
+  Written reduce(const std::string &method, const Written &x);
+  /// One of these, of operands that it is defined for.
+  Written elementwise(const Written &x);
+  /// The mean of squares and epsilon of rows, centred or not, and what follows; norms, or almost
+  /// so.
+  Written spelledNorm(const Written &x);
+  /// An activation as its formula.
+  Written spelledActivation(const Written &x);
   Written branches(const Written &x);
   Written feedForward(const Written &x);
   Written contractWeights(const Written &x);

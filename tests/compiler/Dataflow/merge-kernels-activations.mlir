@@ -27,13 +27,31 @@ func.func @each(%x: tensor<?x64xf32> {transformer.name = "x"}) -> (tensor<?x64xf
   %10 = transformer.activate tanh %9 : tensor<?x64xf32>
   // CHECK-DAG: dataflow.kernel @rows_64_floor :
   %11 = transformer.activate floor %10 : tensor<?x64xf32>
-  return %11 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_erf :
+  %12 = transformer.activate erf %11 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_exp :
+  %13 = transformer.activate exp %12 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_log :
+  %14 = transformer.activate log %13 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_nan_to_zero :
+  %15 = transformer.activate nan_to_zero %14 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_reciprocal :
+  %16 = transformer.activate reciprocal %15 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_sqrt :
+  %17 = transformer.activate sqrt %16 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_rsqrt :
+  %18 = transformer.activate rsqrt %17 : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_subtract :
+  %19 = transformer.combine subtract %18, %x : tensor<?x64xf32>
+  // CHECK-DAG: dataflow.kernel @rows_64_divide :
+  %20 = transformer.combine divide %19, %x : tensor<?x64xf32>
+  return %20 : tensor<?x64xf32>
 }
 
 // What passes make of the maths may have operands of a sum or product the other way round; maths that
 // only looks like an activation is not one.
 // CHECK-DAG: dataflow.kernel @rows_48_sigmoid :
-// CHECK-DAG: dataflow.kernel @rows_48 :
+// CHECK-DAG: dataflow.kernel @rows_48_exp :
 dataflow.kernel @swapped : (!dataflow.buffer<[tokens, 48], f32>) -> !dataflow.buffer<[tokens, 48], f32>
     computes #dataflow.rows<width = 48> {
 ^bb0(%x: f32):

@@ -77,6 +77,15 @@ module @"x86-64-v4" {
     %0 = math.cos %x : f32
     return %0 : f32
   }
+  // Numbers below the normal ones are scaled first.
+  // CHECK-LABEL: func.func @log(
+  // CHECK-NOT: math.log
+  // CHECK: arith.select
+  // CHECK: math.fma
+  func.func @log(%x: vector<16xf32>) -> vector<16xf32> {
+    %0 = math.log %x : vector<16xf32>
+    return %0 : vector<16xf32>
+  }
   // CHECK-LABEL: func.func @log1p
   // CHECK-NOT: math.log1p
   // CHECK: arith.sitofp

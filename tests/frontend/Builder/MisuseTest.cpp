@@ -79,6 +79,24 @@ static const MisuseCase misuseCases[] = {
      "\"layer.words\": a product of shapes [?, 24] and [?, 4, 6], expected the same, trailing "
      "sizes of the first, [1] or [?, 1]",
      [](Draft &d) { d.x *d.heads; }},
+    {"DifferenceOfOtherShapes",
+     "\"layer.words\": a difference of shapes [?, 24] and [?, 4, 6], expected the same, trailing "
+     "sizes of the first, [1] or [?, 1]",
+     [](Draft &d) { d.x - d.heads; }},
+    {"QuotientOfOtherShapes",
+     "\"layer.words\": a quotient of shapes [?, 24] and [?, 4, 6], expected the same, trailing "
+     "sizes of the first, [1] or [?, 1]",
+     [](Draft &d) { d.x / d.heads; }},
+    {"LargerOfOtherShapes",
+     "\"layer.words\": a maximum of shapes [?, 24] and [?, 4, 6], expected the same, trailing "
+     "sizes of the first, [1] or [?, 1]",
+     [](Draft &d) { d.x.combine(transformer::Combination::Maximum, d.heads); }},
+    {"SmallerOfOtherShapes",
+     "\"layer.words\": a minimum of shapes [?, 24] and [?, 4, 6], expected the same, trailing "
+     "sizes of the first, [1] or [?, 1]",
+     [](Draft &d) { d.x.combine(transformer::Combination::Minimum, d.heads); }},
+    {"NumberOfHeads", "\"layer.words\": the input has shape [?, 4, 6], expected rows [?, width]",
+     [](Draft &d) { d.heads.reduce(transformer::Reduction::Mean); }},
     {"ColumnsBeyondTheWidth",
      "\"layer.words\": 20 columns from 5 of rows of width 24, expected columns within the width",
      [](Draft &d) { d.x.columns(5, 20); }},

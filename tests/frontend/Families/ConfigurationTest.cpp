@@ -68,7 +68,8 @@ static const ConfigurationCase refused[] = {
      "config.json: \"n_inner\" is 0, expected an integer from 1 to 262144"},
     {"Gpt2Activation", "gpt2-tiny", R"({"activation_function": 3})",
      "config.json: \"activation_function\" is 3, expected one of gelu, gelu_new, relu, tanh, silu, "
-     "sigmoid, quick_gelu, softplus, abs, sin, cos, floor, rsqrt, gelu_pytorch_tanh, swish"},
+     "sigmoid, quick_gelu, softplus, abs, sin, cos, floor, rsqrt, exp, log, erf, sqrt, reciprocal, "
+     "nan_to_zero, gelu_pytorch_tanh, swish"},
     {"Branches", "transformer-post", R"({"branches": 4})",
      "config.json: \"branches\" is 4, expected an object"},
     {"NoBranches", "transformer-post", R"({"branches": {"count": 0, "ffn": "shared"}})",
@@ -192,10 +193,11 @@ static const ConfigurationCase refused[] = {
      "config.json: \"relative_attention_max_distance\" is 4, expected an integer from 5 to 65536"},
     {"FeedForward", "t5-tiny", R"({"feed_forward_proj": "gated-selu"})",
      "config.json: \"feed_forward_proj\" is \"gated-selu\", expected one of gelu, gelu_new, relu, "
-     "tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, floor, rsqrt, "
-     "gelu_pytorch_tanh, swish, gated-gelu, "
+     "tanh, silu, sigmoid, quick_gelu, softplus, abs, sin, cos, floor, rsqrt, exp, log, erf, sqrt, "
+     "reciprocal, nan_to_zero, gelu_pytorch_tanh, swish, gated-gelu, "
      "gated-gelu_new, gated-relu, gated-tanh, gated-silu, gated-sigmoid, gated-quick_gelu, "
-     "gated-softplus, gated-abs, gated-sin, gated-cos, gated-floor, gated-rsqrt, "
+     "gated-softplus, gated-abs, gated-sin, gated-cos, gated-floor, gated-rsqrt, gated-exp, "
+     "gated-log, gated-erf, gated-sqrt, gated-reciprocal, gated-nan_to_zero, "
      "gated-gelu_pytorch_tanh, "
      "gated-swish; did you mean \"gated-gelu\"?"},
     {"UnknownModelType", "bert-tiny", R"({"model_type": "rwkv"})",

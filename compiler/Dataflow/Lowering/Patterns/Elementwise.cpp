@@ -97,6 +97,35 @@ LogicalResult lowerMultiply(transformer::MultiplyOp op, EntryContext &entry) {
                           });
 }
 
+LogicalResult lowerCombine(transformer::CombineOp op, EntryContext &entry) {
+  return lowerElementwise(op, entry, stringifyCombination(op.getFunction()),
+                          {entry.bufferOf(op.getLhs()), entry.bufferOf(op.getRhs())},
+                          [&](OpBuilder &region, Location location, ValueRange arguments) {
+                            return createCombination(region, location, op.getFunction(),
+                                                     arguments[0], arguments[1]);
+                          });
+}
+
+LogicalResult lowerShift(transformer::ShiftOp op, EntryContext &entry) {
+  return lowerElementwise(op, entry, "shift", {entry.bufferOf(op.getInput())},
+                          [&](OpBuilder &region, Location location, ValueRange arguments) {
+                            return createSum(region, location, arguments.front(),
+                                             createNumber(region, location, op.getNumberAttr()));
+                          });
+}
+
+LogicalResult lowerClamp(transformer::ClampOp op, EntryContext &entry) {
+  return lowerElementwise(
+      op, entry, "clamp", {entry.bufferOf(op.getInput())},
+      [&](OpBuilder &region, Location location, ValueRange arguments) {
+        Value least = createNumber(region, location, op.getLeastAttr());
+        Value most = createNumber(region, location, op.getMostAttr());
+        Value above = createCombination(region, location, transformer::Combination::Maximum,
+                                        arguments.front(), least);
+        return createCombination(region, location, transformer::Combination::Minimum, above, most);
+      });
+}
+
 LogicalResult lowerScale(transformer::ScaleOp op, EntryContext &entry) {
   return lowerElementwise(op, entry, "scale", {entry.bufferOf(op.getInput())},
                           [&](OpBuilder &region, Location location, ValueRange arguments) {
@@ -120,8 +149,20 @@ template <> Pattern patternOf<transformer::MultiplyOp>() {
   return rowPattern<transformer::MultiplyOp, lowerMultiply>();
 }
 
+template <> Pattern patternOf<transformer::CombineOp>() {
+  return rowPattern<transformer::CombineOp, lowerCombine>();
+}
+
 template <> Pattern patternOf<transformer::ScaleOp>() {
   return rowPattern<transformer::ScaleOp, lowerScale>();
+}
+
+template <> Pattern patternOf<transformer::ShiftOp>() {
+  return rowPattern<transformer::ShiftOp, lowerShift>();
+}
+
+template <> Pattern patternOf<transformer::ClampOp>() {
+  return rowPattern<transformer::ClampOp, lowerClamp>();
 }
 
 } // namespace heddle

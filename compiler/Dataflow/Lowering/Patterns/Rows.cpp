@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Patterns of operations on whole rows: linear maps, convolutions, norms, pooling, and views of
-/// columns.
+/// Patterns of operations on whole rows: linear maps, convolutions, norms, reductions, pooling, and
+/// views of columns.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
 
@@ -175,6 +175,30 @@ LogicalResult lowerRowSoftmax(transformer::RowSoftmaxOp op, EntryContext &entry)
   return lowerNorm(op, entry, NormKind::Softmax, entry.builder.getF32FloatAttr(0), {});
 }
 
+ReduceKind toReduceKind(transformer::Reduction method) {
+  switch (method) {
+  case transformer::Reduction::Mean:
+    return ReduceKind::Mean;
+  case transformer::Reduction::Sum:
+    return ReduceKind::Sum;
+  case transformer::Reduction::Max:
+    return ReduceKind::Max;
+  case transformer::Reduction::Min:
+    return ReduceKind::Min;
+  }
+  llvm_unreachable("every reduction has its kernel");
+}
+
+LogicalResult lowerReduce(transformer::ReduceOp op, EntryContext &entry) {
+  BufferType input = entry.typeOf(op.getInput());
+  KernelParts parts;
+  parts.stem = "reduce";
+  parts.computes = ReduceAttr::get(op.getContext(), toReduceKind(op.getMethod()), input.getWidth());
+  parts.inputs = {entry.bufferOf(op.getInput())};
+  parts.results = {entry.denseBuffer({input.getShape().front(), 1})};
+  return entry.dispatch(op, parts);
+}
+
 PoolKind toPoolKind(transformer::Pooling method) {
   switch (method) {
   case transformer::Pooling::Mean:
@@ -259,6 +283,10 @@ template <> Pattern patternOf<transformer::NormalizeOp>() {
 template <> Pattern patternOf<transformer::PoolOp>() {
   return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
           lowerAs<transformer::PoolOp, lowerPool>};
+}
+
+template <> Pattern patternOf<transformer::ReduceOp>() {
+  return rowPattern<transformer::ReduceOp, lowerReduce>();
 }
 
 template <> Pattern patternOf<transformer::RmsNormOp>() {

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rules of element-wise mathematics and of the numbers that rows are reduced to. Sums and products
+/// are linear; of functions that rise or fall the bound is where the ends of the input's go.
+#include "tests/EndToEnd/ActivationTwins.h"
+#include "tests/EndToEnd/RandomPrograms/Interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+using namespace mlir;
+
+namespace heddle {
+
+using namespace transformer;
+
+/// The element of the right operand that meets element `i` of the left: the same, or, where the
+/// right operand is repeated, by its type: one number, one for each row, one for each row and key
+/// of scores, or one for each place in the trailing axes.
+static std::function<int64_t(int64_t)> repetition(RankedTensorType leftType, RankedTensorType type,
+                                                  const BoundedTensor &left,
+                                                  const BoundedTensor &right) {
+  const auto elements = static_cast<int64_t>(left.elements.size());
+  const auto others = static_cast<int64_t>(right.elements.size());
+  if (type == leftType) {
+    return [](int64_t i) { return i; };
+  }
+  if (type.hasStaticShape()) {
+    return [others](int64_t i) { return i % others; };
+  }
+  if (type.getNumDynamicDims() == 1) {
+    return [each = std::max<int64_t>(elements / left.shape[0], 1)](int64_t i) { return i / each; };
+  }
+  return [heads = left.shape[1], keys = left.width()](int64_t i) {
+    return i / (heads * keys) * keys + i % keys;
+  };
+}
+
+template <typename Op>
+static BoundedTensor combine(Op op, const BoundedTensor &left, const BoundedTensor &right,
+                             Bounded (*combineElements)(const Bounded &, const Bounded &)) {
+  BoundedTensor result(left.shape);
+  const auto other = repetition(op.getLhs().getType(), op.getRhs().getType(), left, right);
+  for (size_t i = 0; i < result.elements.size(); ++i) {
+    result.elements[i] = combineElements(
+        left.elements[i], right.elements[static_cast<size_t>(other(static_cast<int64_t>(i)))]);
+  }
+  return result;
+}
+
+template <> void Interpreter::evaluate(AddOp op) {
+  define(op, combine(op, of(op.getLhs()), of(op.getRhs()), sum));
+}
+
+template <> void Interpreter::evaluate(MultiplyOp op) {
+  define(op, combine(op, of(op.getLhs()), of(op.getRhs()), product));
+}
+
+/// a / b, for a b that cannot be zero: then it is furthest off where both are.
+static Bounded quotient(const Bounded &a, const Bounded &b) {
+  if (!a.isKnown() || !b.isKnown() || a.hidden || b.hidden || (b.low() <= 0 && b.high() >= 0)) {
+    return Bounded::anything();
+  }
+  const double value = a.value / b.value;
+  double error = 0;
+  for (const double top : {a.low(), a.high()}) {
+    for (const double bottom : {b.low(), b.high()}) {
+      error = std::max(error, std::abs(top / bottom - value));
+    }
+  }
+  // A pass may multiply with one over b.
+  return roundResult(value, error + 8 * unitRoundoff * (std::abs(value) + error) + underflow);
+}
+
+static Bounded difference(const Bounded &a, const Bounded &b) { return sum(a, scaled(b, -1)); }
+
+/// The one of two numbers that is chosen: neither is rounded.
+static Bounded chosen(const Bounded &a, const Bounded &b, double value) {
+  if (!a.isKnown() || !b.isKnown() || a.hidden || b.hidden) {
+    return Bounded::anything();
+  }
+  return {value, std::max(a.error, b.error), std::max(a.magnitude, b.magnitude), false};
+}
+
+static Bounded smaller(const Bounded &a, const Bounded &b) {
+  return chosen(a, b, std::min(a.value, b.value));
+}
+
+static Bounded larger(const Bounded &a, const Bounded &b) {
+  return chosen(a, b, std::max(a.value, b.value));
+}
+
+template <> void Interpreter::evaluate(CombineOp op) {
+  const BoundedTensor &left = of(op.getLhs()), &right = of(op.getRhs());
+  switch (op.getFunction()) {
+  case Combination::Subtract:
+    return define(op, combine(op, left, right, difference));
+  case Combination::Divide:
+    return define(op, combine(op, left, right, quotient));
+  case Combination::Minimum:
+    return define(op, combine(op, left, right, smaller));
+  case Combination::Maximum:
+    return define(op, combine(op, left, right, larger));
+  }
+}
+
+template <> void Interpreter::evaluate(ShiftOp op) {
+  BoundedTensor result = of(op.getInput());
+  for (Bounded &element : result.elements) {
+    element = sum(element, Bounded::exact(op.getNumber().convertToDouble()));
+  }
+  define(op, std::move(result));
+}
+
+template <> void Interpreter::evaluate(ClampOp op) {
+  BoundedTensor result = of(op.getInput());
+  for (Bounded &element : result.elements) {
+    const double value = std::min(std::max(element.value, op.getLeast().convertToDouble()),
+                                  op.getMost().convertToDouble());
+    element = chosen(element, element, value);
+    element.magnitude = element.most();
+  }
+  define(op, std::move(result));
+}
+
+template <> void Interpreter::evaluate(ScaleOp op) {
+  BoundedTensor result = of(op.getInput());
+  for (Bounded &element : result.elements) {
+    element = scaled(element, op.getFactor().convertToDouble());
+  }
+  define(op, std::move(result));
+}
+
+// --- Functions of one number -----------------------------------------------------------------
+
+Bounded activated(Activation function, const Bounded &x) {
+  // InterpreterTest asks for a twin of each.
+  const ActivationTwin &twin = *findActivationTwin(stringifyActivation(function));
+  if (x.hidden && function == Activation::Sigmoid) {
+    return Bounded::exact(0);
+  }
+  if (!x.isKnown() || x.hidden) {
+    return Bounded::anything();
+  }
+  if (twin.isOfPositives() && x.low() <= 0) {
+    return Bounded::anything();
+  }
+  const double value = twin.value(x.value);
+  double rounding = 0;
+  switch (twin.rounding) {
+  case TwinRounding::None:
+    return roundResult(value, twin.slope * x.error);
+  case TwinRounding::Jumps:
+    return roundResult(value, std::max(twin.value(x.high()) - value, value - twin.value(x.low())));
+  case TwinRounding::OfResult:
+    // Convex and falling: it is furthest off where the number is least.
+    return roundResult(value, twin.value(x.low()) - value + 4 * unitRoundoff * std::abs(value));
+  case TwinRounding::Rises:
+  case TwinRounding::RisesFromZero:
+    return roundResult(value, std::max(twin.value(x.high()) - value, value - twin.value(x.low())) +
+                                  8 * unitRoundoff * std::abs(value) + underflow);
+  case TwinRounding::OfInput:
+    rounding = 8 * std::abs(x.value);
+    break;
+  case TwinRounding::OfExponent:
+    rounding = (12 + 4 * std::abs(x.value)) * std::abs(value);
+    break;
+  }
+  // What is so small that its exponential overflows is zero: those of 1.702 x do from 52 on.
+  constexpr double mostExponent = 50;
+  const double vanished = x.most() > mostExponent ? 1e-37 * (1 + std::abs(x.value)) : underflow;
+  return roundResult(value, twin.slope * x.error + rounding * unitRoundoff + vanished);
+}
+
+template <> void Interpreter::evaluate(ActivateOp op) {
+  BoundedTensor result = of(op.getInput());
+  for (Bounded &element : result.elements) {
+    element = activated(op.getFunction(), element);
+  }
+  define(op, std::move(result));
+}
+
+// --- Numbers of rows ---------------------------------------------------------------------------
+
+template <> void Interpreter::evaluate(ReduceOp op) {
+  const BoundedTensor &input = of(op.getInput());
+  BoundedTensor result({input.rows(), 1});
+  for (int64_t row = 0; row < input.rows(); ++row) {
+    ProductSum total;
+    Bounded least = input.at(row, 0), most = least;
+    for (int64_t column = 0; column < input.width(); ++column) {
+      total.add(input.at(row, column), Bounded::exact(1));
+      least = smaller(least, input.at(row, column));
+      most = larger(most, input.at(row, column));
+    }
+    const Bounded mean =
+        product(total.finish(), Bounded::exact(1 / static_cast<double>(input.width())));
+    result.at(row, 0) = op.getMethod() == Reduction::Mean  ? mean
+                        : op.getMethod() == Reduction::Sum ? total.finish()
+                        : op.getMethod() == Reduction::Max ? most
+                                                           : least;
+  }
+  define(op, std::move(result));
+}
+
+} // namespace heddle
