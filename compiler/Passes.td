@@ -25,6 +25,10 @@ def EliminateDeadPass : Pass<"transformer-eliminate-dead", "::mlir::ModuleOp"> {
   let summary = "Drop operations, caches and parameters that no result needs";
 }
 
+def FuseActivationPass : Pass<"transformer-fuse-activation", "::mlir::ModuleOp"> {
+  let summary = "Recognise gelu, silu and other activations in primitive maths, however they are spelt";
+}
+
 def FuseAttentionPass : Pass<"transformer-fuse-attention", "::mlir::ModuleOp"> {
   let summary = "Recognise softmax(scale * Q K^T + mask) V in primitive maths, however it is spelt";
 }
@@ -35,6 +39,10 @@ def FuseBranchesPass : Pass<"transformer-fuse-branches", "::mlir::ModuleOp"> {
 
 def FuseEmbeddingPass : Pass<"transformer-fuse-embedding", "::mlir::ModuleOp"> {
   let summary = "Sum table look-ups, and their layer norm, in one operation";
+}
+
+def FuseNormPass : Pass<"transformer-fuse-norm", "::mlir::ModuleOp"> {
+  let summary = "Recognise layer norms and RMS norms in primitive maths, however they are spelt";
 }
 
 def FuseProjectionsPass : Pass<"transformer-fuse-projections", "::mlir::ModuleOp"> {

@@ -91,6 +91,8 @@ static void buildFused(PhaseBuilder &builder) {
   builder.addOptional(createObserveAttentionPass());
   builder.addOptional(createDeduplicateParametersPass());
   builder.addOptional(createEliminateCommonPass());
+  builder.addOptional(createFuseActivationPass());
+  builder.addOptional(createFuseNormPass());
   builder.addOptional(createNormalizeHeadsPass());
   builder.addOptional(createFuseRotaryPass());
   builder.addOptional(createFuseAttentionPass(options.reader));

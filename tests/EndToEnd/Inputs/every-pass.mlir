@@ -166,3 +166,19 @@ func.func @turn(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !transf
   %mirrored = transformer.join_rows %other in(%heads) : tensor<?x8xf32> -> tensor<?x24xf32>
   return %turned, %mirrored : tensor<?x24xf32>, tensor<?x24xf32>
 }
+
+// A norm and an activation as their formulas, and what looks like these.
+func.func @spell(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !transformer.segments) -> (tensor<?x24xf32> {transformer.name = "spelt"}, tensor<?x24xf32> {transformer.name = "others"}) {
+  %square = transformer.multiply %x, %x : tensor<?x24xf32>
+  %mean = transformer.reduce mean %square : tensor<?x24xf32> -> tensor<?x1xf32>
+  %shifted = transformer.shift %mean, 1.0e-5 : tensor<?x1xf32>
+  %root = transformer.activate rsqrt %shifted : tensor<?x1xf32>
+  %unit = transformer.multiply %x, %root : tensor<?x24xf32>, tensor<?x1xf32>
+  %gate = transformer.activate sigmoid %unit : tensor<?x24xf32>
+  %spelt = transformer.multiply %unit, %gate : tensor<?x24xf32>
+  %sum = transformer.reduce sum %square : tensor<?x24xf32> -> tensor<?x1xf32>
+  %length = transformer.activate rsqrt %sum : tensor<?x1xf32>
+  %short = transformer.multiply %x, %length : tensor<?x24xf32>, tensor<?x1xf32>
+  %others = transformer.activate erf %short : tensor<?x24xf32>
+  return %spelt, %others : tensor<?x24xf32>, tensor<?x24xf32>
+}
