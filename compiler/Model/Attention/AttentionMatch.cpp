@@ -414,10 +414,10 @@ void AttentionMatcher::matchUsers() {
       continue;
     }
     LogicalResult matched = success();
-    if (auto scale = dyn_cast<ScaleOp>(user)) {
+    if (auto scale = dyn_cast<ScaleOp>(user); scale || isNanGuard(user)) {
       match.views.push_back(user);
-      double constant = scale.getFactor().convertToFloat();
-      addUsers(scale.getResult(), order, factor * constant, spread * Factor::of(constant).spread);
+      double constant = scale ? scale.getFactor().convertToFloat() : 1.0;
+      addUsers(user->getResult(0), order, factor * constant, spread * Factor::of(constant).spread);
     } else if (auto transpose = dyn_cast<TransposeOp>(user)) {
       ArrayRef<int64_t> permutation = transpose.getPermutation();
       match.views.push_back(user);

@@ -40,7 +40,7 @@ std::optional<float> constantOf(Value value) {
 
 /// Whether an operation computes every score from those of its operands at the same place.
 bool isElementwise(Operation *op) {
-  if (isa_and_nonnull<ScaleOp, ActivateOp>(op) ||
+  if (isa_and_nonnull<ScaleOp, ShiftOp, ActivateOp>(op) ||
       (isa_and_nonnull<AddOp>(op) && constantOf(op->getOperand(1)))) {
     return true;
   }
@@ -71,6 +71,9 @@ SmallVector<ScoreStep> stepsOf(ArrayRef<Operation *> backwards, Value input) {
     if (auto scale = dyn_cast<ScaleOp>(op)) {
       ScoreTerm factor = ScoreTerm::ofConstant(scale.getFactor().convertToFloat());
       steps.push_back(ScoreStep::multiply(numberOf(0), factor));
+    } else if (auto shift = dyn_cast<ShiftOp>(op)) {
+      ScoreTerm summand = ScoreTerm::ofConstant(shift.getNumber().convertToFloat());
+      steps.push_back(ScoreStep::add(numberOf(0), summand));
     } else if (auto activate = dyn_cast<ActivateOp>(op)) {
       steps.push_back(ScoreStep::activate(activate.getFunction(), numberOf(0)));
     } else if (isa<AddOp>(op)) {
@@ -112,11 +115,16 @@ static std::optional<MathsPiece> pieceBefore(Value value, bool takesLinear) {
     }
   }
   backwards.truncate(count);
-  auto isLinear = [](Operation *op) { return isa<ScaleOp, AddOp>(op); };
+  auto isLinear = [](Operation *op) { return isa<ScaleOp, ShiftOp, AddOp>(op); };
   if (backwards.empty() || (!takesLinear && llvm::all_of(backwards, isLinear))) {
     return std::nullopt;
   }
   return MathsPiece{input, stepsOf(backwards, input)};
+}
+
+bool isNanGuard(Operation *op) {
+  auto activate = dyn_cast<ActivateOp>(op);
+  return activate && activate.getFunction() == Activation::NanToZero;
 }
 
 std::optional<MathsPiece> elementwiseBefore(Value value) {

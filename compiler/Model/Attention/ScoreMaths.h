@@ -26,6 +26,10 @@ std::optional<MathsPiece> elementwiseBefore(mlir::Value value);
 /// in.
 std::optional<MathsPiece> mathsBefore(mlir::Value value);
 
+/// Whether an operation makes zeros of what is no number among probabilities. Every row sees a key,
+/// so that there is nothing to do where scores are numbers.
+bool isNanGuard(mlir::Operation *op);
+
 /// All steps so far, the last ones first known.
 class ScoreMaths {
 public:
