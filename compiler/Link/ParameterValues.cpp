@@ -8,9 +8,13 @@
 #include "compiler/Link/CompensatedValues.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cassert>
+#include <fmt/format.h>
+#include <utility>
 
 using namespace mlir;
 
@@ -29,6 +33,9 @@ struct ParameterEvaluator::Step {
   Window window;
   /// Operands before this one are consumed.
   size_t next = 0;
+  /// What was needed of the last of them, and for joined tensors the elements before the next.
+  Window needed = {0, 0};
+  int64_t joined = 0;
   /// What is made of them so far.
   Values values;
   /// For a scale: the product of its numbers.
@@ -44,19 +51,43 @@ struct ParameterEvaluator::Step {
   }
 };
 
-/// Whether rows of an expression follow from as many elements of its operands, in their order.
-static bool keepsOrder(ExpressionKind kind) {
+namespace {
+/// Which elements of its operands some elements of an expression follow from.
+enum class Needs {
+  Same,    // those at the same places, of every operand
+  Shifted, // those of some rows
+  Joined,  // those of the operands that they come from
+  Scaled,  // those at the same places of the first operand, and numbers
+  All
+};
+} // namespace
+
+static Needs needsOf(ExpressionKind kind) {
   switch (kind) {
-  case ExpressionKind::Concat:
   case ExpressionKind::Reshape:
-  case ExpressionKind::Rows:
-  case ExpressionKind::Scale:
   case ExpressionKind::Sum:
   case ExpressionKind::Convert:
-    return true;
-  default:
-    return false;
+    return Needs::Same;
+  case ExpressionKind::Rows:
+    return Needs::Shifted;
+  case ExpressionKind::Concat:
+    return Needs::Joined;
+  case ExpressionKind::Scale:
+    return Needs::Scaled;
+  case ExpressionKind::Transpose:
+  case ExpressionKind::Pack:
+  case ExpressionKind::Zeros:
+  case ExpressionKind::SinusoidInterleaved:
+  case ExpressionKind::SinusoidSplit:
+  case ExpressionKind::RelativeBuckets:
+  case ExpressionKind::OnesFrom:
+  case ExpressionKind::Product:
+  case ExpressionKind::ConcatColumns:
+  case ExpressionKind::Columns:
+  case ExpressionKind::Compensate:
+    return Needs::All;
   }
+  llvm_unreachable("the switch has every kind");
 }
 
 static int64_t elementsOf(transformer::ParameterOp parameter) {
@@ -84,32 +115,56 @@ transformer::ParameterOp ParameterEvaluator::lookUp(FlatSymbolRefAttr symbol) {
   return symbols->lookup<transformer::ParameterOp>(symbol.getAttr());
 }
 
-ParameterEvaluator::Window ParameterEvaluator::windowOfOperand(const Step &step, size_t index) {
-  transformer::ParameterOp operand = lookUp(step.operands()[index]);
-  switch (step.parameter.getExpression()->getKind()) {
-  case ExpressionKind::Rows: {
+/// What a step needs of an operand, the next one that it takes.
+ParameterEvaluator::Window ParameterEvaluator::neededOf(Step &step, size_t index,
+                                                        transformer::ParameterOp operand) {
+  switch (needsOf(step.parameter.getExpression()->getKind())) {
+  case Needs::Shifted: {
     const int64_t skipped = step.parameter.getExpression()->getNumbers()[0];
     return {step.window.first + skipped * rowOf(operand.getTensorType()), step.window.count};
   }
-  case ExpressionKind::Concat: {
-    int64_t before = 0;
-    for (FlatSymbolRefAttr each : step.operands().take_front(index)) {
-      before += elementsOf(lookUp(each));
-    }
+  case Needs::Joined: {
+    const int64_t before = std::exchange(step.joined, step.joined + elementsOf(operand));
     const int64_t first = std::max<int64_t>(step.window.first - before, 0);
     const int64_t end =
         std::min(step.window.first + step.window.count - before, elementsOf(operand));
     return {first, std::max<int64_t>(end - first, 0)};
   }
-  case ExpressionKind::Scale:
+  case Needs::Scaled:
     return index == 0 ? step.window : wholeOf(operand);
-  case ExpressionKind::Reshape:
-  case ExpressionKind::Sum:
-  case ExpressionKind::Convert:
+  case Needs::Same:
     return step.window;
-  default:
+  case Needs::All:
     return wholeOf(operand);
   }
+  llvm_unreachable("the switch has every need");
+}
+
+/// What is evaluated for that: whole rows of codes.
+ParameterEvaluator::Window ParameterEvaluator::givenOf(transformer::ParameterOp parameter,
+                                                       Window needed) {
+  if (!isa<transformer::QuantizedType>(parameter.getTensorType().getElementType())) {
+    return needed;
+  }
+  const int64_t columns = columnsOf(parameter);
+  const int64_t first = needed.first / columns * columns;
+  return {first, static_cast<int64_t>(llvm::alignTo(needed.first + needed.count, columns)) - first};
+}
+
+/// How many elements there are: none of what is laid out, which is only stored.
+static int64_t countOf(const Values &values) {
+  struct Count {
+    int64_t operator()(const Stored &stored) const { return static_cast<int64_t>(stored.size()); }
+    int64_t operator()(const Exact &exact) const { return static_cast<int64_t>(exact.size()); }
+    int64_t operator()(const NarrowValues &narrow) const {
+      return static_cast<int64_t>(narrow.bits.size());
+    }
+    int64_t operator()(const QuantizedValues &quantized) const {
+      return quantized.rowCount() * quantized.columnCount();
+    }
+    int64_t operator()(const std::vector<std::byte> & /*bytes*/) const { return 0; }
+  };
+  return std::visit(Count(), values);
 }
 
 void ParameterEvaluator::take(Step &step, Values operand) {
@@ -141,9 +196,16 @@ void ParameterEvaluator::take(Step &step, Values operand) {
       return;
     }
     break;
-  case ExpressionKind::Convert:
+  case ExpressionKind::Convert: {
+    // Rows of codes may be longer than what is needed of them.
+    const int64_t given = countOf(operand);
     operand = convertTo(type, std::move(operand));
+    if (given != step.needed.count) {
+      const int64_t first = givenOf(lookUp(step.operands()[index]), step.needed).first;
+      operand = cutValues(std::move(operand), step.needed.first - first, step.needed.count);
+    }
     break;
+  }
   case ExpressionKind::Compensate:
     operand = convertValues(std::move(operand), ElementType::F32);
     if (index == 1) {
@@ -157,8 +219,16 @@ void ParameterEvaluator::take(Step &step, Values operand) {
   case ExpressionKind::Pack:
     operand = packValues(expression, expression.getGroups(), shape[1], std::move(operand));
     break;
-  default:
+  case ExpressionKind::Transpose:
+  case ExpressionKind::RelativeBuckets:
+  case ExpressionKind::Columns:
     operand = moveValues(step.parameter, shape, std::move(operand));
+    break;
+  case ExpressionKind::Zeros:
+  case ExpressionKind::SinusoidInterleaved:
+  case ExpressionKind::SinusoidSplit:
+  case ExpressionKind::OnesFrom:
+    llvm_unreachable("it has no operands");
   }
   step.values = std::move(operand);
 }
@@ -226,19 +296,6 @@ bool ParameterEvaluator::isKnown(transformer::ParameterOp parameter) const {
   return source.compensated() != nullptr && source.compensated()->contains(parameter.getSymName());
 }
 
-static int64_t countOf(const Values &values) {
-  if (const auto *narrow = std::get_if<NarrowValues>(&values)) {
-    return static_cast<int64_t>(narrow->bits.size());
-  }
-  if (const auto *quantized = std::get_if<QuantizedValues>(&values)) {
-    return quantized->rowCount() * quantized->columnCount();
-  }
-  if (const auto *exact = std::get_if<Exact>(&values)) {
-    return static_cast<int64_t>(exact->size());
-  }
-  return static_cast<int64_t>(std::get<Stored>(values).size());
-}
-
 /// Those of a parameter whose operands are taken in.
 Result<Values> ParameterEvaluator::valuesOf(Step &step) {
   const auto all = [&]() -> Result<Values> {
@@ -250,11 +307,20 @@ Result<Values> ParameterEvaluator::valuesOf(Step &step) {
     return step.parameter.getExpression() ? finish(step) : read(step.parameter, step.window);
   };
   HEDDLE_ASSIGN(Values values, all());
-  const bool isWhole = step.window.count == elementsOf(step.parameter);
-  if (isWhole || countOf(values) == step.window.count) {
+  const int64_t whole = elementsOf(step.parameter);
+  if (step.window.count == whole) {
     return values;
   }
-  return cutValues(std::move(values), step.window.first, step.window.count);
+  const int64_t count = countOf(values);
+  if (count == whole) {
+    return cutValues(std::move(values), step.window.first, step.window.count);
+  }
+  if (count != step.window.count) {
+    return HEDDLE_ERROR(Internal, fmt::format("parameter @{}: {} elements from {} on are {}",
+                                              step.parameter.getSymName().str(), step.window.count,
+                                              step.window.first, count));
+  }
+  return values;
 }
 
 Result<Values> ParameterEvaluator::evaluateWindow(transformer::ParameterOp parameter,
@@ -265,10 +331,11 @@ Result<Values> ParameterEvaluator::evaluateWindow(transformer::ParameterOp param
     Step &step = steps.back();
     if (step.next < step.operands().size() && !isKnown(step.parameter)) {
       const size_t index = step.next++;
-      const Window part = windowOfOperand(step, index);
+      transformer::ParameterOp operand = lookUp(step.operands()[index]);
+      step.needed = neededOf(step, index, operand);
       // Of joined tensors, those without rows in the window are not needed.
-      if (part.count > 0 || step.window.count == 0) {
-        steps.emplace_back(lookUp(step.operands()[index]), part);
+      if (step.needed.count > 0 || step.window.count == 0) {
+        steps.emplace_back(operand, givenOf(operand, step.needed));
       }
       continue;
     }
@@ -308,13 +375,12 @@ bool ParameterEvaluator::hasSlices(transformer::ParameterOp parameter) {
       }
       continue;
     }
-    if (!keepsOrder(expression->getKind()) || expression->getOperands().empty()) {
+    const Needs needs = needsOf(expression->getKind());
+    if (needs == Needs::All) {
       return false;
     }
-    // The other operands of a scale are single numbers.
-    const bool isScale = expression->getKind() == ExpressionKind::Scale;
-    for (FlatSymbolRefAttr operand :
-         expression->getOperands().take_front(isScale ? 1 : expression->getOperands().size())) {
+    ArrayRef<FlatSymbolRefAttr> operands = expression->getOperands();
+    for (FlatSymbolRefAttr operand : needs == Needs::Scaled ? operands.take_front() : operands) {
       open.push_back(lookUp(operand));
     }
   }
@@ -375,6 +441,7 @@ ParameterEvaluator::evaluateCompensated(transformer::ParameterOp parameter) {
     transformer::ParameterOp operand = lookUp(symbol);
     HEDDLE_ASSIGN(Values values, evaluateWindow(operand, wholeOf(operand)));
     ++step.next;
+    step.needed = wholeOf(operand);
     take(step, std::move(values));
   }
   return finishCompensated(step);

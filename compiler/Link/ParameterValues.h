@@ -59,7 +59,8 @@ private:
 
   static Window wholeOf(transformer::ParameterOp parameter);
   Result<ParameterValues> evaluateWindow(transformer::ParameterOp parameter, Window window);
-  Window windowOfOperand(const Step &step, size_t index);
+  Window neededOf(Step &step, size_t index, transformer::ParameterOp operand);
+  static Window givenOf(transformer::ParameterOp parameter, Window needed);
   bool hasSlices(transformer::ParameterOp parameter);
   int64_t elementsOfSlice(transformer::ParameterOp parameter);
   Result<ParameterValues> read(transformer::ParameterOp parameter, Window window);

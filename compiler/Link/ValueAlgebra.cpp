@@ -316,9 +316,23 @@ static std::vector<T> movedValues(transformer::ParameterOp parameter, ArrayRef<i
   case ExpressionKind::Columns:
     return cutColumns(values, shape[1], expression.getNumbers()[0],
                       parameter.getTensorType().getDimSize(1));
-  default:
-    llvm_unreachable("all others keep the order of the rows");
+  case ExpressionKind::Concat:
+  case ExpressionKind::Reshape:
+  case ExpressionKind::Pack:
+  case ExpressionKind::Zeros:
+  case ExpressionKind::Rows:
+  case ExpressionKind::SinusoidInterleaved:
+  case ExpressionKind::SinusoidSplit:
+  case ExpressionKind::OnesFrom:
+  case ExpressionKind::Product:
+  case ExpressionKind::Scale:
+  case ExpressionKind::Sum:
+  case ExpressionKind::ConcatColumns:
+  case ExpressionKind::Convert:
+  case ExpressionKind::Compensate:
+    break;
   }
+  llvm_unreachable("all others do not move values across rows");
 }
 
 Values moveValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape, Values values) {

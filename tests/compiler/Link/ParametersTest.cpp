@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <random>
+#include <string>
 
 using namespace mlir;
 
@@ -481,6 +482,18 @@ TEST(ParametersTest, SlicesOfCodesAndPanelsAreThoseOfTheWhole) {
                       values, size_t(6) * 576);
   storedOf<float>(codes + "transformer.parameter @p : tensor<8x64x6xf32> = pack(@joined, 6, 2)",
                   values, size_t(8) * 64 * 6);
+  // Rows of codes are longer than some of the rows that are made of them.
+  const std::string wide = "transformer.parameter @wide : tensor<40x64xf32> = convert(@codes)\n";
+  const std::vector<float> all = storedOf<float>(
+      codes + wide + "transformer.parameter @p : tensor<40x64xf32> = scale(@wide, 1.0)", values);
+  for (const int64_t first : {0, 3, 8, 300}) {
+    const std::vector<float> some = storedOf<float>(
+        codes + wide + "transformer.parameter @narrow : tensor<320x8xf32> = reshape(@wide)\n" +
+            "transformer.parameter @p : tensor<17x8xf32> = rows(@narrow, " + std::to_string(first) +
+            ")",
+        values, size_t(17) * 8);
+    EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin() + 8 * first)) << first;
+  }
   // What does not keep the order of rows is evaluated whole, and cut.
   storedOf<float>(codes + R"mlir(
     transformer.parameter @turned : tensor<64x40xf32> = transpose(@joined)
