@@ -551,7 +551,7 @@ void emitIntegerTile(const TileColumns &tile) {
                      tile.rows.slice(first, std::min(most, tile.rows.size() - first)),
                      tile.first,
                      tile.vectors,
-                     tile.linesAsked > 0 && first == 0};
+                     first == 0 ? tile.linesAsked : 0};
     SmallVector<Value> ofPart = multiplyRows(part);
     for (size_t i = 0; i < ofPart.size(); ++i) {
       const auto vector = static_cast<int64_t>(i) % tile.vectors;
