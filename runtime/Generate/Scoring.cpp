@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Teacher forcing: the input is the target shifted by the start token. For each row only the
-/// normaliser and the logit of the next token are kept.
+/// Teacher forcing: the input is the target shifted by the start token, in pieces, so that memory
+/// does not grow with a text. For each row only the normaliser and the logit of the next token are
+/// kept.
 #include "runtime/Generate/Scoring.h"
 
 #include "runtime/Generate/Candidates.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace heddle {
 
@@ -20,6 +22,8 @@ struct Target {
   /// Those before the target.
   size_t starts = 0;
   std::vector<float> scores = {};
+  /// How many tokens the decoder has.
+  size_t done = 0;
 
   int64_t cost() const { return static_cast<int64_t>(source.size() + tokens.size()); }
   /// The decoder's input: all tokens but the last.
@@ -44,6 +48,7 @@ public:
 
 private:
   Status begin(std::span<Target> targets);
+  Status step(std::span<Target> targets);
 
   Decoder &decoder;
   std::vector<SourceId> sources;
@@ -66,14 +71,20 @@ Status Pass::begin(std::span<Target> targets) {
   return {};
 }
 
-Status Pass::run(std::span<Target> targets) {
-  HEDDLE_TRY(begin(targets));
+/// Feeds the next piece, of as many targets as begin in it.
+Status Pass::step(std::span<Target> targets) {
   std::vector<Extension> extensions;
   std::vector<RowQuery> queries;
-  for (size_t i = 0; i < targets.size(); ++i) {
+  size_t left = static_cast<size_t>(GeneratorOptions().promptTokens);
+  for (size_t i = 0; i < targets.size() && left > 0; ++i) {
     const Target &target = targets[i];
-    extensions.push_back({hypotheses[i], target.fed()});
-    for (size_t token = 1; token < target.tokens.size(); ++token) {
+    const size_t count = std::min(left, target.fed().size() - target.done);
+    if (count == 0) {
+      continue;
+    }
+    left -= count;
+    extensions.push_back({hypotheses[i], target.fed().subspan(target.done, count)});
+    for (size_t token = target.done + 1; token <= target.done + count; ++token) {
       RowQuery query;
       query.watched = token < target.starts ? -1 : target.tokens[token];
       queries.push_back(query);
@@ -83,12 +94,30 @@ Status Pass::run(std::span<Target> targets) {
   candidates.prepare(queries);
   HEDDLE_TRY(decoder.decode(extensions, candidates));
   int64_t row = 0;
-  for (Target &target : targets) {
-    row += static_cast<int64_t>(target.starts) - 1;
-    for (size_t token = target.starts; token < target.tokens.size(); ++token) {
-      HEDDLE_ASSIGN(const double score, candidates.watched(row++));
-      target.scores.push_back(static_cast<float>(score));
+  for (size_t i = 0; std::cmp_less(row, queries.size()); ++i) {
+    Target &target = targets[i];
+    const size_t count = std::min(target.fed().size() - target.done, queries.size() - row);
+    for (size_t token = target.done + 1; token <= target.done + count; ++token, ++row) {
+      if (token >= target.starts) {
+        HEDDLE_ASSIGN(const double score, candidates.watched(row));
+        target.scores.push_back(static_cast<float>(score));
+      }
     }
+    target.done += count;
+  }
+  return {};
+}
+
+Status Pass::run(std::span<Target> targets) {
+  // An earlier pass may have stopped in the middle for want of memory.
+  for (Target &target : targets) {
+    target.scores.clear();
+    target.done = 0;
+  }
+  HEDDLE_TRY(begin(targets));
+  while (std::any_of(targets.begin(), targets.end(),
+                     [](const Target &target) { return target.done < target.fed().size(); })) {
+    HEDDLE_TRY(step(targets));
   }
   return {};
 }
