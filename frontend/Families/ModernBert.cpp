@@ -152,15 +152,18 @@ static Result<ModernBert> readModernBert(const Config &config) {
   HEDDLE_ASSIGN(bert.normBias, readBias(config, "norm_bias"));
   HEDDLE_ASSIGN(bert.windows, readLocalLayers(config, bert.layers));
   const int64_t size = bert.width / bert.heads;
-  HEDDLE_ASSIGN(bert.global, readRotary(config, size,
-                                        {.base = "global_rope_theta",
-                                         .absentBase = 160000,
-                                         .fraction = {},
-                                         .layers = "full_attention"}));
-  HEDDLE_ASSIGN(
-      bert.local,
-      readRotary(config, size,
-                 {.base = "local_rope_theta", .fraction = {}, .layers = "sliding_attention"}));
+  RotarySpelling spelling = {.base = "global_rope_theta",
+                             .absentBase = 160000,
+                             .fraction = {},
+                             .layers = "full_attention"};
+  HEDDLE_ASSIGN(bert.global, readRotary(config, size, spelling));
+  spelling.layers = "sliding_attention";
+  // Null means the base of the other layers.
+  if (!config.isPresent("local_rope_theta") || config.has("local_rope_theta")) {
+    spelling.base = "local_rope_theta";
+    spelling.absentBase = RotarySpelling().absentBase;
+  }
+  HEDDLE_ASSIGN(bert.local, readRotary(config, size, spelling));
   HEDDLE_TRY(readClassifier(config, bert));
   return bert;
 }

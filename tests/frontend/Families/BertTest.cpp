@@ -125,6 +125,17 @@ TEST(BertTest, ModernBertHasWindowsBetweenGlobalLayers) {
   EXPECT_TRUE(contains(text, "transformer.model_type = \"modernbert\""));
 }
 
+// Transformers takes the base of the global layers.
+TEST(BertTest, ModernBertTakesOneBaseForNull) {
+  const auto withLocal = [](const nlohmann::json &base) {
+    return program("modernbert-tiny", false, std::nullopt,
+                   [&](nlohmann::json &config) { config["local_rope_theta"] = base; });
+  };
+  const std::string text = withLocal(nullptr);
+  EXPECT_EQ(text, withLocal(5000.0));
+  EXPECT_NE(text, program("modernbert-tiny"));
+}
+
 TEST(BertTest, DistilBertHasNeitherTypesNorPooler) {
   const std::string text = program("distilbert-tiny");
   EXPECT_TRUE(contains(text, "func.func @encode(%arg0: tensor<?xi32> {transformer.name = "

@@ -11,17 +11,26 @@
 
 #include "mlir/IR/MLIRContext.h"
 
+#include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 namespace heddle {
 
-/// The program of a folder under tests/oracles.
+/// The program of a folder under tests/oracles, of whose config.json some keys are others.
 inline std::string program(const std::string &name, bool locations = false,
-                           std::optional<SentenceTransformers> sentence = std::nullopt) {
+                           std::optional<SentenceTransformers> sentence = std::nullopt,
+                           const std::function<void(nlohmann::json &)> &change = nullptr) {
   const std::string folder = HEDDLE_TEST_DATA "/oracles/" + name;
-  const Result<Config> config = Config::open(folder + "/config.json");
+  std::ifstream file(folder + "/config.json");
+  nlohmann::json values = nlohmann::json::parse(file, nullptr, false);
+  if (change) {
+    change(values);
+  }
+  const Result<Config> config = Config::fromJson(values, folder + "/config.json");
   const Result<Checkpoint> checkpoint = Checkpoint::open(folder);
   if (!config.ok() || !checkpoint.ok()) {
     ADD_FAILURE() << folder;
