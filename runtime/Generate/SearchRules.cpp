@@ -91,10 +91,11 @@ std::string_view finishName(FinishReason reason) {
   case FinishReason::Failed:
     return "failed";
   case FinishReason::Length:
+    return "length";
   case FinishReason::No:
-    break;
+    return "no";
   }
-  return "length";
+  return "no";
 }
 
 } // namespace heddle

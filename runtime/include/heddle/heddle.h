@@ -278,7 +278,7 @@ typedef struct heddle_generator_options {
   int64_t share_prefixes;
 } heddle_generator_options;
 #define HEDDLE_GENERATOR_OPTIONS_INIT                                                              \
-  {sizeof(heddle_generator_options), 1, 4096, (uint64_t)1 << 30, 512, 32, 1}
+  {sizeof(heddle_generator_options), 1, 4096, (uint64_t)1 << 30, 512, 16, 1}
 
 /* Mark numbers of heddle_generation_options as unset. */
 #define HEDDLE_UNSET INT32_MIN
