@@ -52,16 +52,63 @@ static std::optional<StringPlace> escaped(uint8_t byte, bool isStrict) {
              : std::nullopt;
 }
 
-std::optional<StringPlace> stepInString(StringPlace place, uint8_t byte, bool isStrict) {
-  const auto to = [](bool allowed, StringPlace next) {
-    return allowed ? std::optional(next) : std::nullopt;
-  };
-  const auto within = [&](uint8_t least, uint8_t greatest, StringPlace next) {
-    return to(byte >= least && byte <= greatest, next);
-  };
+/// The place, if the byte is allowed.
+static std::optional<StringPlace> placeIf(bool allowed, StringPlace next) {
+  return allowed ? std::optional(next) : std::nullopt;
+}
+
+static bool isAnyOf(std::string_view bytes, uint8_t byte) {
+  return bytes.find(static_cast<char>(byte)) != std::string_view::npos;
+}
+
+/// stepInString() after the `\u` of an escape, and in the second one of a pair.
+static std::optional<StringPlace> stepInEscape(StringPlace place, uint8_t byte) {
   const bool isD = byte == 'd' || byte == 'D';
-  const auto isAny = [&](std::string_view bytes) {
-    return bytes.find(static_cast<char>(byte)) != std::string_view::npos;
+  switch (place) {
+  case StringPlace::Digit1:
+    return placeIf(isHex(byte), isD ? StringPlace::Digit2OfD : StringPlace::Digit2);
+  case StringPlace::Digit2:
+    return placeIf(isHex(byte), StringPlace::Digit3);
+  case StringPlace::Digit2OfD:
+    // From D8 to DB a pair begins; its second half does not come alone.
+    return byte >= '0' && byte <= '7' ? StringPlace::Digit3
+                                      : placeIf(isAnyOf("89abAB", byte), StringPlace::High3);
+  case StringPlace::Digit3:
+    return placeIf(isHex(byte), StringPlace::Digit4);
+  case StringPlace::Digit4:
+    return placeIf(isHex(byte), StringPlace::Between);
+  case StringPlace::High3:
+    return placeIf(isHex(byte), StringPlace::High4);
+  case StringPlace::High4:
+    return placeIf(isHex(byte), StringPlace::LowBackslash);
+  case StringPlace::LowBackslash:
+    return placeIf(byte == '\\', StringPlace::LowU);
+  case StringPlace::LowU:
+    return placeIf(byte == 'u', StringPlace::LowDigit1);
+  case StringPlace::LowDigit1:
+    return placeIf(isD, StringPlace::LowDigit2);
+  case StringPlace::LowDigit2:
+    return placeIf(isAnyOf("cdefCDEF", byte), StringPlace::Digit3);
+  case StringPlace::OwnDigit1:
+    return placeIf(byte == '0', StringPlace::OwnDigit2);
+  case StringPlace::OwnDigit2:
+    return placeIf(byte == '0', StringPlace::OwnDigit3);
+  case StringPlace::OwnDigit3:
+    return byte == '0' ? StringPlace::OwnDigit4Of0
+                       : placeIf(byte == '1', StringPlace::OwnDigit4Of1);
+  case StringPlace::OwnDigit4Of0:
+    // The others have a letter.
+    return placeIf(isAnyOf("01234567bef", byte), StringPlace::Between);
+  case StringPlace::OwnDigit4Of1:
+    return placeIf(isDigit(byte) || (byte >= 'a' && byte <= 'f'), StringPlace::Between);
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<StringPlace> stepInString(StringPlace place, uint8_t byte, bool isStrict) {
+  const auto within = [&](uint8_t least, uint8_t greatest, StringPlace next) {
+    return placeIf(byte >= least && byte <= greatest, next);
   };
   switch (place) {
   case StringPlace::Between:
@@ -83,40 +130,22 @@ std::optional<StringPlace> stepInString(StringPlace place, uint8_t byte, bool is
   case StringPlace::Escape:
     return escaped(byte, isStrict);
   case StringPlace::Digit1:
-    return to(isHex(byte), isD ? StringPlace::Digit2OfD : StringPlace::Digit2);
   case StringPlace::Digit2:
-    return to(isHex(byte), StringPlace::Digit3);
   case StringPlace::Digit2OfD:
-    // From D8 to DB a pair begins; its second half does not come alone.
-    return byte >= '0' && byte <= '7' ? StringPlace::Digit3
-                                      : to(isAny("89abAB"), StringPlace::High3);
   case StringPlace::Digit3:
-    return to(isHex(byte), StringPlace::Digit4);
   case StringPlace::Digit4:
-    return to(isHex(byte), StringPlace::Between);
   case StringPlace::High3:
-    return to(isHex(byte), StringPlace::High4);
   case StringPlace::High4:
-    return to(isHex(byte), StringPlace::LowBackslash);
   case StringPlace::LowBackslash:
-    return to(byte == '\\', StringPlace::LowU);
   case StringPlace::LowU:
-    return to(byte == 'u', StringPlace::LowDigit1);
   case StringPlace::LowDigit1:
-    return to(isD, StringPlace::LowDigit2);
   case StringPlace::LowDigit2:
-    return to(isAny("cdefCDEF"), StringPlace::Digit3);
   case StringPlace::OwnDigit1:
-    return to(byte == '0', StringPlace::OwnDigit2);
   case StringPlace::OwnDigit2:
-    return to(byte == '0', StringPlace::OwnDigit3);
   case StringPlace::OwnDigit3:
-    return byte == '0' ? StringPlace::OwnDigit4Of0 : to(byte == '1', StringPlace::OwnDigit4Of1);
   case StringPlace::OwnDigit4Of0:
-    // The others have a letter.
-    return to(isAny("01234567bef"), StringPlace::Between);
   case StringPlace::OwnDigit4Of1:
-    return to(isDigit(byte) || (byte >= 'a' && byte <= 'f'), StringPlace::Between);
+    return stepInEscape(place, byte);
   }
   return std::nullopt;
 }

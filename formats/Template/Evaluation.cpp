@@ -213,6 +213,22 @@ Result<Value> Renderer::callValue(const Expression &expression, Scope &scope, co
                       std::move(arguments));
 }
 
+Status Renderer::bindAbsent(const MacroDefinition &macro, const std::vector<bool> &given,
+                            Scope &scope) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    const MacroParameter &parameter = macro.parameters[i];
+    HEDDLE_TRY(budget.charge(given[i] ? 1 : stepsOfValue));
+    if (!given[i] && parameter.absent) {
+      HEDDLE_ASSIGN(Value value, evaluate(*parameter.absent, scope));
+      scope.set(parameter.name, std::move(value));
+    } else if (!given[i]) {
+      scope.set(parameter.name,
+                Value::undefined(fmt::format("parameter {} was not given", quote(parameter.name))));
+    }
+  }
+  return {};
+}
+
 /// Puts arguments into the scope of a macro.
 Status Renderer::bindMacro(const MacroDefinition &macro, GivenArguments arguments, Scope &scope) {
   const std::string title =
@@ -266,18 +282,7 @@ Status Renderer::bindMacro(const MacroDefinition &macro, GivenArguments argument
     HEDDLE_ASSIGN(Value dict, budget.dict(std::move(namedRest)));
     scope.set("kwargs", std::move(dict));
   }
-  for (size_t i = 0; i < given.size(); ++i) {
-    const MacroParameter &parameter = macro.parameters[i];
-    HEDDLE_TRY(budget.charge(given[i] ? 1 : stepsOfValue));
-    if (!given[i] && parameter.absent) {
-      HEDDLE_ASSIGN(Value value, evaluate(*parameter.absent, scope));
-      scope.set(parameter.name, std::move(value));
-    } else if (!given[i]) {
-      scope.set(parameter.name,
-                Value::undefined(fmt::format("parameter {} was not given", quote(parameter.name))));
-    }
-  }
-  return {};
+  return bindAbsent(macro, given, scope);
 }
 
 Result<Value> Renderer::callMacro(const FunctionObject &function, GivenArguments arguments) {

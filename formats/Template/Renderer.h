@@ -80,6 +80,8 @@ private:
   Result<GivenArguments> argumentsOf(const ArgumentList &list, Scope &scope);
   Result<Value> callMacro(const FunctionObject &function, GivenArguments arguments);
   Status bindMacro(const MacroDefinition &macro, GivenArguments arguments, Scope &scope);
+  /// What the parameters that no argument was given for are: what they say, or undefined.
+  Status bindAbsent(const MacroDefinition &macro, const std::vector<bool> &given, Scope &scope);
   /// Counts a level, which a Nesting takes back.
   Status enter(Place place);
   struct Nesting {

@@ -203,7 +203,7 @@ template <bool fromEnd> static Result<Value> partition(const BoundCall &call) {
   HEDDLE_TRY(call.budget.chargeBytes(text.size()));
   HEDDLE_TRY(fromEnd ? chargeBackwards(call, separator) : Status());
   const size_t found = fromEnd ? text.rfind(separator) : findText(text, separator);
-  const Value whole = call[0];
+  const Value &whole = call[0];
   const Value nothing{std::string()};
   if (found == std::string::npos) {
     return fromEnd ? call.budget.tuple({nothing, nothing, whole})

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace heddle {
 
@@ -145,14 +146,26 @@ static std::vector<CacheShape> writtenShapes(const EntryInfo *entry) {
   return shapes;
 }
 
-/// The states of a hypothesis: all that "decode" has, those with or without keys.
-static std::vector<CacheShape> stateShapes(const EntryInfo &decode, bool keyed) {
-  std::vector<CacheShape> shapes;
-  for (const CacheInfo &cache : decode.caches) {
-    if (cache.state && cache.keyed == keyed) {
-      shapes.push_back(shapeOf(cache));
+/// The states of a hypothesis, those with or without keys: all that "decode" has, then those that
+/// "encode" alone changes. Nothing reads the latter, but the kernels of "encode" write them.
+static std::vector<CacheInfo> statesOf(const EntryInfo *encode, const EntryInfo &decode,
+                                       bool keyed) {
+  std::vector<CacheInfo> found;
+  for (const EntryInfo *const entry : {&decode, encode}) {
+    for (const CacheInfo &cache : cachesOf(entry)) {
+      const bool isNew = std::ranges::none_of(
+          found, [&](const CacheInfo &other) { return other.name == cache.name; });
+      if (cache.state && cache.keyed == keyed && isNew && (entry == &decode || cache.written)) {
+        found.push_back(cache);
+      }
     }
   }
+  return found;
+}
+
+static std::vector<CacheShape> shapesOf(const std::vector<CacheInfo> &caches) {
+  std::vector<CacheShape> shapes;
+  std::ranges::transform(caches, std::back_inserter(shapes), shapeOf);
   return shapes;
 }
 
@@ -165,9 +178,10 @@ Status PagedDecoder::createPools() {
   HEDDLE_ASSIGN(history,
                 create("history of hypotheses", writtenShapes(decoder.info), HEDDLE_BLOCK));
   prefixes.use(history);
-  HEDDLE_ASSIGN(states, create("states of hypotheses", stateShapes(*decoder.info, false), 1));
-  HEDDLE_ASSIGN(keyed, create("states with keys of hypotheses", stateShapes(*decoder.info, true),
-                              HEDDLE_BLOCK));
+  HEDDLE_ASSIGN(states, create("states of hypotheses",
+                               shapesOf(statesOf(encoder.info, *decoder.info, false)), 1));
+  HEDDLE_ASSIGN(keyed, create("states with keys of hypotheses",
+                              shapesOf(statesOf(encoder.info, *decoder.info, true)), HEDDLE_BLOCK));
   HEDDLE_ASSIGN(memory, create("memory of sources", writtenShapes(encoder.info), HEDDLE_BLOCK));
   return {};
 }
@@ -187,18 +201,10 @@ static int64_t writtenIndex(const EntryInfo *entry, const CacheInfo &wanted) {
   return -1;
 }
 
-/// The place of a state among those of an entry, with or without keys as it is; -1 if it has none
-/// of that name and width.
-static int64_t stateIndex(const EntryInfo &entry, const CacheInfo &wanted) {
-  int64_t index = 0;
-  for (const CacheInfo &cache : entry.caches) {
-    const bool isAlike = cache.state && cache.keyed == wanted.keyed;
-    if (isAlike && cache.name == wanted.name) {
-      return cache.width == wanted.width ? index : -1;
-    }
-    index += isAlike ? 1 : 0;
-  }
-  return -1;
+/// The place of a state among these; -1 if there is none of that name and width.
+static int64_t stateIndex(const std::vector<CacheInfo> &all, const CacheInfo &wanted) {
+  const auto found = std::ranges::find(all, wanted.name, &CacheInfo::name);
+  return found == all.end() || found->width != wanted.width ? -1 : found - all.begin();
 }
 
 /// Where rows begin to read the caches that an entry appends to; none if one is read from its
@@ -220,10 +226,11 @@ static std::vector<manifest::PositionBound> readsOf(const manifest::Entry &entry
   return reads;
 }
 
-/// A state of "decode" is changed by it, or given by "encode", or both; "encode" has no others.
+/// A state of "decode" is changed by it, or given by "encode", or both; those of "encode" are
+/// given, whether anything reads them or not.
 Status PagedDecoder::bindState(Entry &entry, const CacheInfo &state) {
   const bool decodes = &entry == &decoder;
-  const int64_t index = stateIndex(*decoder.info, state);
+  const int64_t index = stateIndex(statesOf(encoder.info, *decoder.info, state.keyed), state);
   const auto isIt = [&](const CacheInfo &other) {
     return other.state && other.written && other.name == state.name;
   };

@@ -13,7 +13,8 @@
 namespace heddle {
 
 BertNormalizer::BertNormalizer(Options options) : options(options) {
-  for (unsigned char byte = 0; byte < ascii.size(); ++byte) {
+  for (size_t i = 0; i < ascii.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(i);
     unsigned char result = byte;
     if (options.cleanText && isRemovedByCleaning(byte)) {
       result = removed;
@@ -22,7 +23,7 @@ BertNormalizer::BertNormalizer(Options options) : options(options) {
     } else if (options.lowercase && byte >= 'A' && byte <= 'Z') {
       result = static_cast<unsigned char>(byte - 'A' + 'a');
     }
-    ascii[byte] = result;
+    ascii[i] = result;
   }
 }
 

@@ -450,7 +450,7 @@ Result<std::string> Tokenizer::decode(std::span<const int32_t> ids, bool skipSpe
   if (const auto *const pieces = std::get_if<SentencePieceText>(&model)) {
     return decodePieces(kept, *pieces);
   }
-  return decoder.decode(std::move(texts));
+  return decoder.decode(texts);
 }
 
 Result<std::vector<std::string>> Tokenizer::tokens(std::span<const int32_t> ids) const {

@@ -65,12 +65,13 @@ static uint64_t readStreams(const uint64_t *values, size_t count, size_t ahead) 
   const size_t lanes = hn::Lanes(d);
   constexpr size_t line = 64 / sizeof(uint64_t);
   const size_t part = count / streams / (4 * line) * (4 * line);
+  const size_t valuesAhead = ahead / sizeof(uint64_t);
   auto s0 = hn::Zero(d), s1 = hn::Zero(d);
   for (size_t i = 0; i < part; i += line) {
     for (size_t stream = 0; stream < streams; ++stream) {
       const uint64_t *const from = values + stream * part + i;
       // Past the end this prefetches the next part or an unmapped address; both are harmless.
-      hwy::Prefetch(from + ahead / sizeof(uint64_t));
+      hwy::Prefetch(from + valuesAhead);
       for (size_t lane = 0; lane < line; lane += 2 * lanes) {
         s0 = hn::Add(s0, hn::Load(d, from + lane));
         if (lane + lanes < line) {

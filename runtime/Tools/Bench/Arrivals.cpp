@@ -26,7 +26,7 @@ public:
   Arriving(CaseWork &work, const BenchOptions &options) : work(work), options(options) {}
 
   /// Adds the answers that run, and waits until each of them has tokens.
-  Status start(GenerationOptions search);
+  Status start(const GenerationOptions &search);
   /// The median of a few steps.
   Result<double> timePlainSteps();
   /// Adds the case. The seconds of each step until its sentences are finished.
@@ -57,7 +57,7 @@ Result<double> Arriving::step(int64_t &finished) {
   return seconds;
 }
 
-Status Arriving::start(GenerationOptions search) {
+Status Arriving::start(const GenerationOptions &search) {
   const std::vector<std::vector<int32_t>> sources =
       randomSources(work.random, options.beside, std::min(runningSource, options.sourceLength), 0,
                     work.vocabulary);

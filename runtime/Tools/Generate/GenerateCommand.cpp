@@ -395,7 +395,7 @@ static Status checkSearch(const Generator &generator, const GenerationRequest &s
     request.options.sourceLanguage.clear();
     return generator.check(request);
   };
-  const Status status = check(given);
+  Status status = check(given);
   if (status.ok()) {
     return status;
   }

@@ -323,6 +323,34 @@ static Json describeImages(const manifest::Manifest &manifest) {
   return images;
 }
 
+/// What the model does with texts: its tokenizers, its search and languages, its labels.
+static void describeUse(const Model &model, const manifest::Manifest &manifest, Json &described) {
+  described["tokenizer"] = describeTokenizer(manifest.tokenizer());
+  if (manifest.target_tokenizer() != nullptr) {
+    described["target_tokenizer"] = describeTokenizer(manifest.target_tokenizer());
+  }
+  if (manifest.generation() != nullptr) {
+    described["generation"] = describeGeneration(manifest.generation());
+    described["defaults"] = describeDefaults();
+  }
+  if (const std::optional<LanguagesInfo> &languages = model.languages()) {
+    const auto nameOrNull = [](const std::string &name) {
+      return name.empty() ? Json() : Json(name);
+    };
+    described["languages"] = {{"source", nameOrNull(languages->source)},
+                              {"target", nameOrNull(languages->target)},
+                              {"names", languages->names},
+                              {"tokens", languages->tokens}};
+  }
+  if (const std::optional<ClassifierInfo> &classifier = model.classifier()) {
+    described["classification"] = {{"problem", infoOf(classifier->problem).label},
+                                   {"labels", classifier->labels}};
+  }
+  if (const manifest::Chat *const chat = manifest.chat()) {
+    described["chat"] = describeChat(*chat);
+  }
+}
+
 static Json describeModel(const Model &model, const manifest::Manifest &manifest) {
   int64_t values = 0;
   for (const ParameterInfo &parameter : model.parameters()) {
@@ -356,30 +384,7 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   described["parameters"] = model.parameters().size();
   described["parameter_values"] = values;
   described["weights_bytes"] = model.weightsSize();
-  described["tokenizer"] = describeTokenizer(manifest.tokenizer());
-  if (manifest.target_tokenizer() != nullptr) {
-    described["target_tokenizer"] = describeTokenizer(manifest.target_tokenizer());
-  }
-  if (manifest.generation() != nullptr) {
-    described["generation"] = describeGeneration(manifest.generation());
-    described["defaults"] = describeDefaults();
-  }
-  if (const std::optional<LanguagesInfo> &languages = model.languages()) {
-    const auto nameOrNull = [](const std::string &name) {
-      return name.empty() ? Json() : Json(name);
-    };
-    described["languages"] = {{"source", nameOrNull(languages->source)},
-                              {"target", nameOrNull(languages->target)},
-                              {"names", languages->names},
-                              {"tokens", languages->tokens}};
-  }
-  if (const std::optional<ClassifierInfo> &classifier = model.classifier()) {
-    described["classification"] = {{"problem", infoOf(classifier->problem).label},
-                                   {"labels", classifier->labels}};
-  }
-  if (const manifest::Chat *const chat = manifest.chat()) {
-    described["chat"] = describeChat(*chat);
-  }
+  describeUse(model, manifest, described);
   if (const manifest::Codes *const codes = manifest.codes()) {
     described["codes"] = describeCodes(*codes);
   }

@@ -164,7 +164,7 @@ public:
   /// the field, or answers what is wrong as a message that begins with the option's name continues.
   template <typename Field, typename Parse>
   DeclaredOption &value(const char *name, Field &field, const char *type, const char *help,
-                        Parse parse) {
+                        const Parse &parse) {
     return add(name, type, help,
                [&field, parse](const std::string &text) { return parse(text, field); });
   }
@@ -175,7 +175,9 @@ public:
                         typename ValueOf<Field>::Type most, const char *type, const char *help) {
     const auto parse = [least, most](const std::string &text, Field &to) {
       const auto value = parseWhole(text, least, most);
-      to = value ? *value : to;
+      if (value) {
+        to = *value;
+      }
       return value ? std::string()
                    : fmt::format(" is {}, expected a whole number from {} to {}", quote(text),
                                  least, most);
@@ -191,7 +193,9 @@ public:
     const auto parse = [range](const std::string &text, Field &to) {
       const auto value = parseNumber<typename ValueOf<Field>::Type>(text);
       const bool valid = value && range.contains(*value);
-      to = valid ? *value : to;
+      if (valid) {
+        to = *value;
+      }
       return valid ? std::string()
                    : fmt::format(" is {}, expected {}", quote(text), range.expected);
     };

@@ -179,6 +179,33 @@ static Result<std::vector<int32_t>> countsBeside(std::span<const SafetensorsTens
   return onePerSequence(*tensor, sequences, 1, most, where);
 }
 
+/// Images of `shape`, [B,height,width,channels], of which heights and widths beside them say which
+/// parts are used.
+static Result<PaddedBatch> paddedImages(const SafetensorsTensor &tensor,
+                                        std::span<const int64_t> shape,
+                                        std::span<const SafetensorsTensor> tensors,
+                                        std::string_view where) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} has shape {}, expected at least one pixel in at least "
+                                    "one example",
+                                    tensorWhere(where, tensor.name), formatShape(tensor.shape)));
+  }
+  if (shape[1] > std::numeric_limits<int32_t>::max() || shape[2] > GridSize::mostAcross ||
+      shape[1] > std::numeric_limits<int32_t>::max() / shape[2]) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} has shape {}, expected rows of at most {} pixels and "
+                                    "fewer than 2^31 in all",
+                                    tensorWhere(where, tensor.name), formatShape(tensor.shape),
+                                    GridSize::mostAcross));
+  }
+  HEDDLE_ASSIGN(const std::vector<int32_t> heights,
+                countsBeside(tensors, lengthName(tensor.name), shape[0], shape[1], where));
+  HEDDLE_ASSIGN(const std::vector<int32_t> widths,
+                countsBeside(tensors, widthName(tensor.name), shape[0], shape[2], where));
+  return batchOfImages(shape, heights, widths);
+}
+
 /// The images of any width of an input: [B,height,width,channels], all or parts of it, or
 /// [tokens,channels] with lengths and widths beside them. Also the shape of such a tensor as the
 /// rows that an input has, [B,length,channels].
@@ -218,25 +245,7 @@ static Result<PaddedBatch> imagesOf(const SafetensorsTensor &tensor, const PortI
                     quote(areImages ? lengthName(tensor.name) : std::string(lengthsName))));
   }
   if (areImages) {
-    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{} has shape {}, expected at least one pixel in at least "
-                                      "one example",
-                                      tensorWhere(where, tensor.name), formatShape(tensor.shape)));
-    }
-    if (shape[1] > std::numeric_limits<int32_t>::max() || shape[2] > GridSize::mostAcross ||
-        shape[1] > std::numeric_limits<int32_t>::max() / shape[2]) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{} has shape {}, expected rows of at most {} pixels and "
-                                      "fewer than 2^31 in all",
-                                      tensorWhere(where, tensor.name), formatShape(tensor.shape),
-                                      GridSize::mostAcross));
-    }
-    HEDDLE_ASSIGN(const std::vector<int32_t> heights,
-                  countsBeside(tensors, lengthName(tensor.name), shape[0], shape[1], where));
-    HEDDLE_ASSIGN(const std::vector<int32_t> widths,
-                  countsBeside(tensors, widthName(tensor.name), shape[0], shape[2], where));
-    return batchOfImages(shape, heights, widths);
+    return paddedImages(tensor, shape, tensors, where);
   }
   const SafetensorsTensor *const lengths = findTensor(tensors, lengthsName);
   if (lengths == nullptr || lengths->shape.size() != 1 ||

@@ -133,7 +133,7 @@ std::vector<Written> ProgramGenerator::writeStep(const Carried &carried,
 
 /// What the steps give of the first carried value.
 Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
-  const bool isGiven = inDecoder && givenWidth > 0;
+  const bool isGiven = inDecoder && givenWidth > 0 && dice.once(2);
   Carried carried = {
       .count = 0, .hidden = isGiven ? givenWidth : width(), .isGiven = isGiven, .looks = false};
   carried.count = dice.between(1, 2);

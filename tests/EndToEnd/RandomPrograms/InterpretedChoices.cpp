@@ -38,6 +38,9 @@ static bool isBefore(const BoundedTensor &x, int64_t row, int64_t left, int64_t 
 template <> void Interpreter::evaluate(TopKOp op) {
   const BoundedTensor &input = of(op.getInput());
   const int64_t count = countOf(op.getChoices());
+  if (!fits(op, input.rows() * count, segments.at(op.getChoices()))) {
+    return;
+  }
   BoundedTensor values({input.rows(), count});
   std::vector<int64_t> &chosen = ids[op.getChoice()];
   chosen.assign(static_cast<size_t>(input.rows() * count), anyChoice);
@@ -67,6 +70,9 @@ template <> void Interpreter::evaluate(TopKOp op) {
 template <> void Interpreter::evaluate(RepeatOp op) {
   const BoundedTensor &input = of(op.getInput());
   const int64_t count = countOf(op.getChoices());
+  if (!fits(op, input.rows() * count, segments.at(op.getChoices()))) {
+    return;
+  }
   BoundedTensor result({input.rows() * count, input.width()});
   for (int64_t row = 0; row < result.rows(); ++row) {
     for (int64_t column = 0; column < result.width(); ++column) {
@@ -78,11 +84,17 @@ template <> void Interpreter::evaluate(RepeatOp op) {
 
 template <> void Interpreter::evaluate(SplitRowsOp op) {
   BoundedTensor result = of(op.getInput());
+  if (!fits(op, result.rows() * countOf(op.getChoices()), segments.at(op.getChoices()))) {
+    return;
+  }
   result.shape = {segments.at(op.getChoices()), op.getType().getDimSize(1)};
   define(op, std::move(result));
 }
 
 template <> void Interpreter::evaluate(JoinRowsOp op) {
+  if (!fitsIn(op, op.getInput(), op.getChoices())) {
+    return;
+  }
   BoundedTensor result = of(op.getInput());
   result.shape = {result.rows() / countOf(op.getChoices()), op.getType().getDimSize(1)};
   define(op, std::move(result));
@@ -91,6 +103,9 @@ template <> void Interpreter::evaluate(JoinRowsOp op) {
 template <> void Interpreter::evaluate(PlaceColumnsOp op) {
   const BoundedTensor &input = of(op.getValue());
   const std::vector<int64_t> &chosen = ids.at(op.getChoice());
+  if (!fits(op, input.rows() * input.width(), static_cast<int64_t>(chosen.size()))) {
+    return;
+  }
   BoundedTensor result({input.rows(), op.getType().getDimSize(1)});
   std::fill(result.elements.begin(), result.elements.end(), Bounded::exact(0));
   for (int64_t row = 0; row < input.rows(); ++row) {
@@ -111,6 +126,9 @@ template <> void Interpreter::evaluate(ChosenLinearOp op) {
   const BoundedTensor &weight = parameter(op.getWeight());
   const BoundedTensor bias = op.getBias() ? parameter(*op.getBias()) : BoundedTensor();
   const std::vector<int64_t> &chosen = ids.at(op.getChoice());
+  if (!fits(op, input.rows(), static_cast<int64_t>(chosen.size()))) {
+    return;
+  }
   BoundedTensor result({input.rows(), op.getType().getDimSize(1)});
   for (int64_t row = 0; row < result.rows(); ++row) {
     const int64_t map = chosen[static_cast<size_t>(row)];

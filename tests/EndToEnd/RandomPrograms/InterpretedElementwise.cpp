@@ -37,25 +37,47 @@ static std::function<int64_t(int64_t)> repetition(RankedTensorType leftType, Ran
   };
 }
 
+/// How long an axis of the right operand is whose length its type does not know, and that of the
+/// left one which it meets. Weights have none.
+static std::vector<std::pair<int64_t, int64_t>> axesThatMeet(RankedTensorType leftType,
+                                                             RankedTensorType type,
+                                                             const BoundedTensor &left,
+                                                             const BoundedTensor &right) {
+  std::vector<std::pair<int64_t, int64_t>> axes;
+  if (type == leftType) {
+    for (size_t axis = 0; axis < left.shape.size(); ++axis) {
+      axes.emplace_back(right.shape[axis], left.shape[axis]);
+    }
+  } else if (!type.hasStaticShape()) {
+    axes.emplace_back(right.shape.front(), left.shape.front());
+    if (type.getNumDynamicDims() > 1) {
+      axes.emplace_back(right.width(), left.width());
+    }
+  }
+  return axes;
+}
+
 template <typename Op>
-static BoundedTensor combine(Op op, const BoundedTensor &left, const BoundedTensor &right,
-                             Bounded (*combineElements)(const Bounded &, const Bounded &)) {
+void Interpreter::combine(Op op, Bounded (*combineElements)(const Bounded &, const Bounded &)) {
+  const BoundedTensor &left = of(op.getLhs()), &right = of(op.getRhs());
+  const RankedTensorType leftType = op.getLhs().getType(), rightType = op.getRhs().getType();
+  for (auto [found, expected] : axesThatMeet(leftType, rightType, left, right)) {
+    if (!fits(op, found, expected)) {
+      return;
+    }
+  }
   BoundedTensor result(left.shape);
-  const auto other = repetition(op.getLhs().getType(), op.getRhs().getType(), left, right);
+  const auto other = repetition(leftType, rightType, left, right);
   for (size_t i = 0; i < result.elements.size(); ++i) {
     result.elements[i] = combineElements(
         left.elements[i], right.elements[static_cast<size_t>(other(static_cast<int64_t>(i)))]);
   }
-  return result;
+  define(op, std::move(result));
 }
 
-template <> void Interpreter::evaluate(AddOp op) {
-  define(op, combine(op, of(op.getLhs()), of(op.getRhs()), sum));
-}
+template <> void Interpreter::evaluate(AddOp op) { combine(op, sum); }
 
-template <> void Interpreter::evaluate(MultiplyOp op) {
-  define(op, combine(op, of(op.getLhs()), of(op.getRhs()), product));
-}
+template <> void Interpreter::evaluate(MultiplyOp op) { combine(op, product); }
 
 /// a / b, for a b that cannot be zero: then it is furthest off where both are.
 static Bounded quotient(const Bounded &a, const Bounded &b) {
@@ -92,16 +114,15 @@ static Bounded larger(const Bounded &a, const Bounded &b) {
 }
 
 template <> void Interpreter::evaluate(CombineOp op) {
-  const BoundedTensor &left = of(op.getLhs()), &right = of(op.getRhs());
   switch (op.getFunction()) {
   case Combination::Subtract:
-    return define(op, combine(op, left, right, difference));
+    return combine(op, difference);
   case Combination::Divide:
-    return define(op, combine(op, left, right, quotient));
+    return combine(op, quotient);
   case Combination::Minimum:
-    return define(op, combine(op, left, right, smaller));
+    return combine(op, smaller);
   case Combination::Maximum:
-    return define(op, combine(op, left, right, larger));
+    return combine(op, larger);
   }
 }
 

@@ -79,6 +79,14 @@ std::vector<Bounded> Interpreter::linesAt(Op op, int64_t row, int64_t key, int64
   return lines;
 }
 
+template <typename Op> bool Interpreter::fitsAttention(Op op) {
+  const int64_t keys = segments.at(op.getKeys());
+  return fitsIn(op, op.getQuery(), op.getQueries()) && fitsIn(op, op.getKey(), op.getKeys()) &&
+         llvm::all_of(op.getLocations(), [&](Value locations) {
+           return fitsScores(op, of(locations), of(op.getQuery()).rows(), keys);
+         });
+}
+
 template <typename Op> BoundedTensor Interpreter::weightsOf(Op op, bool isRaw) {
   const BoundedTensor &query = of(op.getQuery());
   const BoundedTensor &key = of(op.getKey());
@@ -155,6 +163,9 @@ static BoundedTensor attend(const BoundedTensor &weights, const BoundedTensor &v
 }
 
 template <> void Interpreter::evaluate(AttentionOp op) {
+  if (!fitsAttention(op) || !fitsIn(op, op.getValue(), op.getKeys())) {
+    return;
+  }
   // With a finite mask the keys after the row have weights too.
   const Mask mask{op.getHidden() ? Visibility::all() : op.getVisibility().getValue(), 0, 0};
   define(op, attend(weightsOf(op, /*isRaw=*/false), of(op.getValue()),
@@ -163,10 +174,17 @@ template <> void Interpreter::evaluate(AttentionOp op) {
 }
 
 template <> void Interpreter::evaluate(AttentionWeightsOp op) {
-  define(op, weightsOf(op, op.getRaw()));
+  if (fitsAttention(op)) {
+    define(op, weightsOf(op, op.getRaw()));
+  }
 }
 
 template <> void Interpreter::evaluate(AttendOp op) {
+  if (!fitsIn(op, op.getValue(), op.getKeys()) ||
+      !fitsScores(op, of(op.getWeights()), segments.at(op.getQueries()),
+                  of(op.getValue()).rows())) {
+    return;
+  }
   const Mask mask{op.getVisibility().getValue(), 0, 0};
   define(op,
          attend(of(op.getWeights()), of(op.getValue()), static_cast<int64_t>(op.getValueShare()),
@@ -174,6 +192,9 @@ template <> void Interpreter::evaluate(AttendOp op) {
 }
 
 template <> void Interpreter::evaluate(RotateOp op) {
+  if (!fitTogether(op, {op.getInput(), op.getCosine(), op.getSine()})) {
+    return;
+  }
   BoundedTensor result = of(op.getInput());
   const BoundedTensor input = result;
   const BoundedTensor &cosine = of(op.getCosine()), &sine = of(op.getSine());
@@ -201,6 +222,11 @@ template <> void Interpreter::evaluate(EmbedOp op) {
   const int64_t rows = op.getIds().empty()
                            ? segments.at(op.getRows())
                            : static_cast<int64_t>(ids.at(op.getIds().front()).size());
+  for (Value each : op.getIds()) {
+    if (!fits(op, static_cast<int64_t>(ids.at(each).size()), rows)) {
+      return;
+    }
+  }
   BoundedTensor result({rows, op.getType().getDimSize(1)});
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t column = 0; column < result.width(); ++column) {

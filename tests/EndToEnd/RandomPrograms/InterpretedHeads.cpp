@@ -90,15 +90,18 @@ template <> void Interpreter::evaluate(ContractOp op) {
   const BoundedTensor &right = of(op.getRhs());
   // Letters of the result first, then those that are summed over.
   std::string letters = op.getResultAxes().str();
-  std::vector<int64_t> sizes(letters.size(), 0);
+  constexpr int64_t unknown = -1;
+  std::vector<int64_t> sizes(letters.size(), unknown);
   for (auto [axes, operand] : {std::pair(op.getLhsAxes(), &left), {op.getRhsAxes(), &right}}) {
     for (auto [axis, size] : llvm::zip_equal(axes, operand->shape)) {
       const size_t place = letters.find(axis);
       if (place == std::string::npos) {
         letters.push_back(axis);
         sizes.push_back(size);
-      } else {
+      } else if (sizes[place] == unknown) {
         sizes[place] = size;
+      } else if (!fits(op, size, sizes[place])) {
+        return;
       }
     }
   }
@@ -125,6 +128,9 @@ template <> void Interpreter::evaluate(ContractOp op) {
 // --- Scores ----------------------------------------------------------------------------------
 
 template <> void Interpreter::evaluate(PairSumOp op) {
+  if (!fitsIn(op, op.getQuery(), op.getQueries()) || !fitsIn(op, op.getKey(), op.getKeys())) {
+    return;
+  }
   const BoundedTensor &query = of(op.getQuery()), &key = of(op.getKey());
   BoundedTensor result({query.rows(), key.rows(), query.width()});
   size_t next = 0;
@@ -174,6 +180,9 @@ template <> void Interpreter::evaluate(RelativeBiasOp op) {
 template <> void Interpreter::evaluate(SelectOp op) {
   const Mask mask = masks.at(op.getMask());
   BoundedTensor result = of(op.getScores());
+  if (!fitsScores(op, result, mask.rows, mask.keys)) {
+    return;
+  }
   const Bounded hidden = hiddenScore(op.getHidden().convertToDouble());
   size_t next = 0;
   overIndices(result.shape, [&](llvm::ArrayRef<int64_t> index) {
@@ -276,6 +285,9 @@ void divideRowBySum(Bounded *numbers, size_t count) {
 
 template <> void Interpreter::evaluate(DivideBySumOp op) {
   BoundedTensor result = of(op.getInput());
+  if (!fits(op, result.width(), segments.at(op.getKeys()))) {
+    return;
+  }
   for (int64_t row = 0; row < result.rows(); ++row) {
     divideRowBySum(&result.at(row, 0), static_cast<size_t>(result.width()));
   }
@@ -284,6 +296,9 @@ template <> void Interpreter::evaluate(DivideBySumOp op) {
 
 template <> void Interpreter::evaluate(ConvolveKeysOp op) {
   const BoundedTensor &input = of(op.getInput()), &weight = parameter(op.getWeight());
+  if (!fitsScores(op, input, segments.at(op.getQueries()), segments.at(op.getKeys()))) {
+    return;
+  }
   const int64_t heads = input.shape[1], keys = input.shape[2], elements = weight.shape[2];
   BoundedTensor result({input.shape[0], keys, weight.shape[0]});
   size_t next = 0;
@@ -304,6 +319,9 @@ template <> void Interpreter::evaluate(ConvolveKeysOp op) {
 
 template <> void Interpreter::evaluate(SoftmaxOp op) {
   BoundedTensor result = of(op.getInput());
+  if (!fits(op, result.width(), segments.at(op.getKeys()))) {
+    return;
+  }
   for (int64_t row = 0; row < result.rows(); ++row) {
     softmaxRow(&result.at(row, 0), static_cast<size_t>(result.width()));
   }

@@ -72,6 +72,9 @@ template <> void Interpreter::evaluate(LinearOp op) {
 }
 
 template <> void Interpreter::evaluate(ConvolveOp op) {
+  if (!fitsIn(op, op.getInput(), op.getRows())) {
+    return;
+  }
   const BoundedTensor &input = of(op.getInput());
   const BoundedTensor &weight = parameter(op.getWeight());
   const BoundedTensor bias = op.getBias() ? parameter(*op.getBias()) : BoundedTensor();
@@ -287,6 +290,9 @@ static void poolInto(BoundedTensor &result, int64_t row, Pooling method, const B
 }
 
 template <> void Interpreter::evaluate(PoolOp op) {
+  if (!fitsIn(op, op.getInput(), op.getRows())) {
+    return;
+  }
   const BoundedTensor &input = of(op.getInput());
   // How many rows become one: blocks, of blocks, of the rows.
   int64_t count = op.getBlocks() ? 1 : input.rows();

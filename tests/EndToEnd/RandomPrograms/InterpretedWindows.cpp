@@ -50,6 +50,9 @@ Bounded largerOf(const Bounded &a, const Bounded &b) {
 } // namespace
 
 template <> void Interpreter::evaluate(SlideOp op) {
+  if (!fitsIn(op, op.getInput(), op.getRows())) {
+    return;
+  }
   const BoundedTensor &input = of(op.getInput());
   const BoundedTensor *weight = op.getWeight() ? &parameter(*op.getWeight()) : nullptr;
   const WindowAttr window = op.getWindow();

@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -91,6 +93,22 @@ EntryValues Interpreter::results() {
   return found;
 }
 
+// --- Rows that fit ---------------------------------------------------------------------------
+
+bool Interpreter::fits(Operation *op, int64_t found, int64_t expected) {
+  if (found != expected && problem.empty()) {
+    problem = fmt::format("{} meets {}, expected {}", op->getName().getStringRef().str(), found,
+                          expected);
+  }
+  return found == expected;
+}
+
+bool Interpreter::fitTogether(Operation *op, ValueRange rows) {
+  return llvm::all_of(rows, [&](Value each) {
+    return fits(op, of(each).shape.front(), of(rows.front()).shape.front());
+  });
+}
+
 // --- Parameters ------------------------------------------------------------------------------
 
 /// A number of f64 that is stored as f32.
@@ -168,7 +186,13 @@ static int64_t bucketOf(int64_t distance, int64_t buckets, bool isBidirectional,
 BoundedTensor Interpreter::evaluateParameter(ParameterOp op) {
   BoundedTensor result(op.getTensorType().getShape().vec());
   if (op.getSource()) {
-    const std::vector<float> &stored = tensors.at(op.getSource()->str());
+    const auto found = tensors.find(op.getSource()->str());
+    const std::vector<float> none;
+    const std::vector<float> &stored = found == tensors.end() ? none : found->second;
+    if (!fits(op, static_cast<int64_t>(stored.size()),
+              static_cast<int64_t>(result.elements.size()))) {
+      return result;
+    }
     for (auto [element, value] : llvm::zip_equal(result.elements, stored)) {
       element = Bounded::exact(value);
     }
@@ -224,6 +248,9 @@ template <> void Interpreter::evaluate(WeightOp op) { define(op, parameter(op.ge
 // --- Caches and states -----------------------------------------------------------------------
 
 template <> void Interpreter::evaluate(AppendOp op) {
+  if (!fitsIn(op, op.getInput(), op.getRows())) {
+    return;
+  }
   BoundedTensor rows = of(op.getCache());
   const BoundedTensor &added = of(op.getInput());
   rows.shape[0] += added.shape[0];
@@ -231,7 +258,11 @@ template <> void Interpreter::evaluate(AppendOp op) {
   define(op, std::move(rows));
 }
 
-template <> void Interpreter::evaluate(CachedOp op) { define(op, of(op.getCache())); }
+template <> void Interpreter::evaluate(CachedOp op) {
+  if (fitsIn(op, op.getCache(), op.getRows())) {
+    define(op, of(op.getCache()));
+  }
+}
 
 // Nothing is before the run.
 template <> void Interpreter::evaluate(HistoryOp op) {
@@ -240,6 +271,9 @@ template <> void Interpreter::evaluate(HistoryOp op) {
 }
 
 template <> void Interpreter::evaluate(PrefixMeanOp op) {
+  if (!fitsIn(op, op.getInput(), op.getRows())) {
+    return;
+  }
   const BoundedTensor &input = of(op.getInput());
   BoundedTensor result(input.shape);
   for (int64_t column = 0; column < input.width(); ++column) {
@@ -254,6 +288,9 @@ template <> void Interpreter::evaluate(PrefixMeanOp op) {
 }
 
 template <> void Interpreter::evaluate(AccumulateOp op) {
+  if (!fitsIn(op, op.getInput(), op.getRows())) {
+    return;
+  }
   const BoundedTensor &input = of(op.getInput());
   BoundedTensor result({1, input.width()});
   for (int64_t column = 0; column < input.width(); ++column) {
@@ -269,6 +306,9 @@ template <> void Interpreter::evaluate(AccumulateOp op) {
 /// The last rows, each at its position modulo their number; places that no row has reached are
 /// zero.
 template <> void Interpreter::evaluate(KeepOp op) {
+  if (!fitsIn(op, op.getInput(), op.getRows())) {
+    return;
+  }
   const BoundedTensor &input = of(op.getInput());
   const int64_t places = op.getState().getType().getWidth() / input.width();
   BoundedTensor result({places, input.width()});
@@ -280,9 +320,20 @@ template <> void Interpreter::evaluate(KeepOp op) {
   define(op, std::move(result));
 }
 
-template <> void Interpreter::evaluate(LoadOp op) { define(op, of(op.getState())); }
+template <> void Interpreter::evaluate(LoadOp op) {
+  const BoundedTensor &state = of(op.getState());
+  // A row, of numbers for each key where it has keys.
+  if (fits(op, state.shape.front(), 1) &&
+      (!op.getKeys() || fits(op, state.width(), segments.at(op.getKeys())))) {
+    define(op, state);
+  }
+}
 
-template <> void Interpreter::evaluate(StoreOp op) { define(op, of(op.getInput())); }
+template <> void Interpreter::evaluate(StoreOp op) {
+  if (fits(op, of(op.getInput()).shape.front(), 1)) {
+    define(op, of(op.getInput()));
+  }
+}
 
 // --- Recurrences ---------------------------------------------------------------------------------
 
@@ -296,6 +347,11 @@ static BoundedTensor rowOf(const BoundedTensor &rows, int64_t row) {
 }
 
 template <> void Interpreter::evaluate(RecurrenceOp op) {
+  if (!fitTogether(op, op.getInputs()) || !fitsIn(op, op.getInputs().front(), op.getRows()) ||
+      !llvm::all_of(op.getInitial(),
+                    [&](Value each) { return fits(op, of(each).shape.front(), 1); })) {
+    return;
+  }
   Block &step = op.getBody().front();
   const auto inputs = static_cast<unsigned>(op.getInputs().size());
   const int64_t rows = of(op.getInputs().front()).rows();
@@ -315,6 +371,9 @@ template <> void Interpreter::evaluate(RecurrenceOp op) {
     evaluateBlock(step);
     std::vector<BoundedTensor> left;
     for (Value value : step.getTerminator()->getOperands()) {
+      if (!problem.empty() || !fits(op, of(value).shape.front(), 1)) {
+        return;
+      }
       left.push_back(of(value));
     }
     for (OpResult result : op->getResults()) {
@@ -338,6 +397,9 @@ template <> void Interpreter::evaluate(RecurrenceOp op) {
 }
 
 template <> void Interpreter::evaluate(SpreadOp op) {
+  if (!fits(op, of(op.getInput()).rows(), 1)) {
+    return;
+  }
   const BoundedTensor row = of(op.getInput());
   BoundedTensor result({segments.at(op.getRows()), row.width()});
   for (int64_t at = 0; at < result.rows(); ++at) {
@@ -352,6 +414,9 @@ template <> void Interpreter::evaluate(SpreadOp op) {
 template <> void Interpreter::evaluate(NextOp) {}
 
 template <> void Interpreter::evaluate(ConcatOp op) {
+  if (!fitTogether(op, op.getInputs())) {
+    return;
+  }
   BoundedTensor result({of(op.getInputs().front()).rows(), op.getType().getDimSize(1)});
   int64_t first = 0;
   for (Value input : op.getInputs()) {
@@ -404,12 +469,18 @@ void Interpreter::evaluateBlock(Block &block) {
       llvm::report_fatal_error("the interpreter has no rule for " + op.getName().getStringRef());
     }
     rule->second(*this, &op);
+    if (!problem.empty()) {
+      return;
+    }
   }
 }
 
-EntryValues Interpreter::run(const EntryInputs &inputs) {
+Result<EntryValues> Interpreter::run(const EntryInputs &inputs) {
   bindArguments(inputs);
   evaluateBlock(entry.getBody().front());
+  if (!problem.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("@{}: {}", entry.getSymName().str(), problem));
+  }
   return results();
 }
 

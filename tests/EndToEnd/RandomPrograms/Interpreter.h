@@ -8,6 +8,7 @@
 #define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_INTERPRETER_H
 
 #include "dialects/Transformer/Transformer.h"
+#include "heddle/Status.h"
 #include "tests/EndToEnd/RandomPrograms/BoundedTensor.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -70,8 +71,10 @@ class Interpreter {
 public:
   Interpreter(mlir::func::FuncOp entry, const Tensors &tensors) : entry(entry), tensors(tensors) {}
 
-  /// The whole sequence at once, with nothing before it.
-  EntryValues run(const EntryInputs &inputs);
+  /// The whole sequence at once, with nothing before it. InvalidArgument where an operation meets
+  /// other rows than it takes: types say neither whose rows they are nor how many, so that no
+  /// verifier sees it.
+  Result<EntryValues> run(const EntryInputs &inputs);
 
   /// The operations that have a rule.
   static std::vector<std::string> operations();
@@ -93,6 +96,20 @@ private:
   /// By the name of the operation: one for each of the dialect.
   static const Rules &rules();
 
+  /// Whether there are as many rows, keys or heads as the operation takes. The run ends if there
+  /// are not: a rule must return, and defines nothing.
+  [[nodiscard]] bool fits(mlir::Operation *op, int64_t found, int64_t expected);
+  /// The same of a value that has a row for each of these segments.
+  [[nodiscard]] bool fitsIn(mlir::Operation *op, mlir::Value rows, mlir::Value itsSegments) {
+    return fits(op, of(rows).shape.front(), segments.at(itsSegments));
+  }
+  /// The same of values that have equally many rows.
+  [[nodiscard]] bool fitTogether(mlir::Operation *op, mlir::ValueRange rows);
+  /// The same of scores, with a column for each key.
+  [[nodiscard]] bool fitsScores(mlir::Operation *op, const BoundedTensor &scores, int64_t rows,
+                                int64_t keys) {
+    return fits(op, scores.shape.front(), rows) && fits(op, scores.width(), keys);
+  }
   /// Evaluates all operations of a block but the last.
   void evaluateBlock(mlir::Block &block);
   void bindArguments(const EntryInputs &inputs);
@@ -100,8 +117,13 @@ private:
 
   /// The rule of an operation: a specialization for each, in Interpreted*.cpp or beside the run.
   template <typename Op> void evaluate(Op op);
+  /// A function of each element and the one of the right operand that meets it.
+  template <typename Op>
+  void combine(Op op, Bounded (*combineElements)(const Bounded &, const Bounded &));
   /// softmax(scale * Q K^T + bias) of every head, over the keys that each row sees.
   template <typename Op> BoundedTensor weightsOf(Op op, bool isRaw);
+  /// Whether the operands of an attention meet the rows and keys that it names.
+  template <typename Op> bool fitsAttention(Op op);
   template <typename Op>
   std::vector<Bounded> linesAt(Op op, int64_t row, int64_t key, int64_t keys);
   /// The pixels of segments side by side, for an operation that says how many there are or, by `?`,
@@ -134,6 +156,8 @@ private:
   /// entry's what strides leave.
   llvm::DenseMap<mlir::Value, int64_t> widths;
   int64_t imageWidth = 1;
+  /// Why the run has ended early; empty if it has not.
+  std::string problem;
   std::map<std::string, BoundedTensor> parameters;
   std::map<std::string, BoundedTensor> composedParameters;
 };

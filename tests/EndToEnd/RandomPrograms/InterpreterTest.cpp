@@ -13,10 +13,11 @@
 namespace heddle {
 namespace {
 
-/// The output of a program that looks rows of two columns up as %x and returns %out; `expressions`
-/// are parameters made of the others.
-BoundedTensor outputOf(const std::string &body, Tensors tensors, std::vector<int32_t> ids,
-                       const std::string &expressions = "") {
+/// What is expected of a program that looks rows of two columns up as %x and returns %out;
+/// `expressions` are parameters made of the others.
+Result<std::vector<SequenceBounds>> valuesOf(const std::string &body, Tensors tensors,
+                                             std::vector<int32_t> ids,
+                                             const std::string &expressions = "") {
   std::string parameters;
   for (const auto &[name, values] : tensors) {
     const std::string shape = name == "b" ? "2" : std::to_string(values.size() / 2) + "x2";
@@ -30,13 +31,17 @@ BoundedTensor outputOf(const std::string &body, Tensors tensors, std::vector<int
       "  %x = transformer.gather @x[%ids] : tensor<?x2xf32>\n" +
       body + "  return %out : tensor<?x2xf32>\n}\n";
   auto context = createContext();
-  Result<TestProgram> program = parseProgram(*context, text, std::move(tensors));
-  EXPECT_EQ(program.status().message(), "");
-  if (!program.ok()) {
-    return {};
-  }
-  program->sequences.push_back({std::move(ids), {}, {}});
-  return expectedValues(*program).front().at("encode.out");
+  HEDDLE_ASSIGN(TestProgram program, parseProgram(*context, text, std::move(tensors)));
+  program.sequences.push_back({std::move(ids), {}, {}});
+  return expectedValues(program);
+}
+
+BoundedTensor outputOf(const std::string &body, Tensors tensors, std::vector<int32_t> ids,
+                       const std::string &expressions = "") {
+  Result<std::vector<SequenceBounds>> values =
+      valuesOf(body, std::move(tensors), std::move(ids), expressions);
+  EXPECT_EQ(values.status().message(), "");
+  return values.ok() ? values->front().at("encode.out") : BoundedTensor();
 }
 
 TEST(Interpreter, LinearMapsAreSumsOfProducts) {
@@ -175,6 +180,49 @@ TEST(Interpreter, NormsKnowHowMuchTheyAmplify) {
   const BoundedTensor narrow = outputOf(body, {{"x", {1e4F, 10000.001F}}, {"b", {1, 1}}}, {0});
   EXPECT_GT(narrow.at(0, 1).error, 1e-2);
   EXPECT_TRUE(narrow.at(0, 1).isKnown());
+}
+
+/// A type says neither whose rows they are nor how many there are.
+TEST(Interpreter, RefusesRowsThatDoNotFitTogether) {
+  const std::string pooled = "  %p = transformer.pool mean %x in(%rows) : tensor<?x2xf32>\n";
+  const std::string heads =
+      pooled + "  %h = transformer.split_heads %x : tensor<?x2xf32> -> tensor<?x1x2xf32>\n"
+               "  %g = transformer.split_heads %p : tensor<?x2xf32> -> tensor<?x1x2xf32>\n"
+               "  %s = transformer.contract \"thd,khd->thk\" %h, %g in(%rows, %rows) : "
+               "tensor<?x1x2xf32>, tensor<?x1x2xf32> -> tensor<?x1x?xf32>\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {pooled + "  %out = transformer.add %x, %p : tensor<?x2xf32>, tensor<?x2xf32>\n",
+       "transformer.add meets 1, expected 3"},
+      {pooled + "  %out = transformer.add %p, %x : tensor<?x2xf32>, tensor<?x2xf32>\n",
+       "transformer.add meets 3, expected 1"},
+      {pooled + "  %out = transformer.pool sum %p in(%rows) : tensor<?x2xf32>\n",
+       "transformer.pool meets 1, expected 3"},
+      {"  %out = transformer.spread %x to(%rows) : tensor<?x2xf32>\n",
+       "transformer.spread meets 3, expected 1"},
+      {heads + "  %m = transformer.softmax %s in(%rows) : tensor<?x1x?xf32>\n"
+               "  %c = transformer.contract \"thk,khd->thd\" %m, %h in(%rows, %rows) : "
+               "tensor<?x1x?xf32>, tensor<?x1x2xf32> -> tensor<?x1x2xf32>\n"
+               "  %out = transformer.merge_heads %c : tensor<?x1x2xf32> -> tensor<?x2xf32>\n",
+       "transformer.softmax meets 1, expected 3"},
+      {heads + "  %c = transformer.contract \"thk,khd->thd\" %s, %h in(%rows, %rows) : "
+               "tensor<?x1x?xf32>, tensor<?x1x2xf32> -> tensor<?x1x2xf32>\n"
+               "  %out = transformer.merge_heads %c : tensor<?x1x2xf32> -> tensor<?x2xf32>\n",
+       "transformer.contract meets 3, expected 1"},
+      // A recurrence begins with one row.
+      {"  %out, %y = transformer.recurrence(%x : tensor<?x2xf32>) from(%x : tensor<?x2xf32>) "
+       "in(%rows) -> tensor<?x2xf32>, tensor<?x2xf32> {\n"
+       "  ^bb0(%now: tensor<?x2xf32>, %before: tensor<?x2xf32>):\n"
+       "    transformer.next %now, %before : tensor<?x2xf32>, tensor<?x2xf32>\n  }\n",
+       "transformer.recurrence meets 3, expected 1"},
+      {"  %out = transformer.linear %x, @long : tensor<?x2xf32> -> tensor<?x2xf32>\n",
+       "transformer.parameter meets 6, expected 4"},
+  };
+  for (const auto &[body, message] : cases) {
+    const Result<std::vector<SequenceBounds>> values =
+        valuesOf(body, {{"x", {1, 2, 3, 4, 5, 6}}}, {0, 1, 2},
+                 "transformer.parameter @long : tensor<2x2xf32> from \"x\"\n");
+    EXPECT_EQ(values.status().message(), "@encode: " + message) << body;
+  }
 }
 
 } // namespace

@@ -40,34 +40,50 @@ static void addOutputs(func::FuncOp entry, const EntryValues &values, SequenceBo
   }
 }
 
-std::vector<SequenceBounds> expectedValues(const TestProgram &program) {
+/// What both entries of a decoder give for a sequence.
+static Status addDecoded(const TestProgram &program, const Sequence &sequence,
+                         SequenceBounds &bounds) {
+  func::FuncOp encode = program.entry("encode"), decode = program.entry("decode");
+  HEDDLE_ASSIGN(const EntryValues source,
+                Interpreter(encode, program.tensors).run(inputsOf(sequence, false)));
+  EntryInputs inputs = inputsOf(sequence, true);
+  inputs.memory = source.caches;
+  // A position for each row that was appended.
+  inputs.memoryRows = static_cast<int64_t>(sequence.ids.size());
+  for (auto argument : encode.getArguments()) {
+    const auto name =
+        encode.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "transformer.name");
+    const auto filled = source.caches.find(name ? name.str() : "");
+    if (isa<transformer::CacheType>(argument.getType()) && filled != source.caches.end()) {
+      inputs.memoryRows = filled->second.shape.front();
+    }
+  }
+  addOutputs(encode, source, bounds);
+  HEDDLE_ASSIGN(const EntryValues target, Interpreter(decode, program.tensors).run(inputs));
+  addOutputs(decode, target, bounds);
+  return {};
+}
+
+Result<std::vector<SequenceBounds>> expectedValues(const TestProgram &program) {
   std::vector<SequenceBounds> all;
   for (const Sequence &sequence : program.sequences) {
     SequenceBounds &bounds = all.emplace_back();
     if (program.decodes()) {
-      func::FuncOp encode = program.entry("encode"), decode = program.entry("decode");
-      const EntryValues source =
-          Interpreter(encode, program.tensors).run(inputsOf(sequence, false));
-      EntryInputs inputs = inputsOf(sequence, true);
-      inputs.memory = source.caches;
-      // A position for each row that was appended.
-      inputs.memoryRows = static_cast<int64_t>(sequence.ids.size());
-      for (auto argument : encode.getArguments()) {
-        const auto name =
-            encode.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "transformer.name");
-        if (isa<transformer::CacheType>(argument.getType())) {
-          inputs.memoryRows = source.caches.at(name.str()).shape.front();
-        }
-      }
-      addOutputs(encode, source, bounds);
-      addOutputs(decode, Interpreter(decode, program.tensors).run(inputs), bounds);
+      HEDDLE_TRY(addDecoded(program, sequence, bounds));
       continue;
     }
     for (auto entry : (*program.module).getOps<func::FuncOp>()) {
-      addOutputs(entry, Interpreter(entry, program.tensors).run(inputsOf(sequence, false)), bounds);
+      HEDDLE_ASSIGN(const EntryValues values,
+                    Interpreter(entry, program.tensors).run(inputsOf(sequence, false)));
+      addOutputs(entry, values, bounds);
     }
   }
   return all;
+}
+
+/// Why the interpreter cannot run it.
+static Failure meansNothing(const Status &status, const PassChoice &choice) {
+  return {Failure::Kind::Meaning, choice, "", std::string(status.message())};
 }
 
 /// The first element out of its bounds; empty if there is none.
@@ -230,7 +246,10 @@ std::optional<Failure> ProgramCheck::run(const TestProgram &program,
                                          const std::vector<std::string> &onTargets,
                                          const Corruption &corruption) {
   compiler.clear();
-  const std::vector<SequenceBounds> expected = expectedValues(program);
+  const Result<std::vector<SequenceBounds>> expected = expectedValues(program);
+  if (!expected.ok()) {
+    return meansNothing(expected.status(), choices.front());
+  }
   for (const PassChoice &choice : choices) {
     Result<std::optional<ProgramCompiler::Binary>> binary =
         compiler.compile(program, choice, corruption);
@@ -243,7 +262,7 @@ std::optional<Failure> ProgramCheck::run(const TestProgram &program,
     ++counted.binaries;
     results.clear();
     for (const std::string &target : onTargets.empty() ? targets : onTargets) {
-      std::optional<Failure> failure = checkTarget(**binary, program, expected, target);
+      std::optional<Failure> failure = checkTarget(**binary, program, *expected, target);
       if (failure) {
         failure->passes = choice;
         failure->target = target;
@@ -292,8 +311,11 @@ static std::string findChange(const SequenceBounds &before, const SequenceBounds
 std::optional<Failure> ProgramCheck::runFused(const TestProgram &program,
                                               const std::vector<PassChoice> &choices,
                                               const Corruption &corruption) {
-  const std::vector<SequenceBounds> before = expectedValues(program);
-  const std::vector<SequenceBounds> coarse = [&] {
+  const Result<std::vector<SequenceBounds>> before = expectedValues(program);
+  if (!before.ok()) {
+    return meansNothing(before.status(), choices.front());
+  }
+  const Result<std::vector<SequenceBounds>> coarse = [&] {
     const CoarserRounding rounding(mostLoss);
     return expectedValues(program);
   }();
@@ -307,9 +329,12 @@ std::optional<Failure> ProgramCheck::runFused(const TestProgram &program,
       continue;
     }
     const TestProgram after{*std::move(fused), program.tensors, program.sequences, {}};
-    const std::vector<SequenceBounds> values = expectedValues(after);
-    for (size_t i = 0; i < before.size(); ++i) {
-      const std::string change = findChange(before[i], coarse[i], values[i]);
+    const Result<std::vector<SequenceBounds>> values = expectedValues(after);
+    if (!values.ok()) {
+      return meansNothing(values.status(), choice);
+    }
+    for (size_t i = 0; i < before->size(); ++i) {
+      const std::string change = findChange((*before)[i], (*coarse)[i], (*values)[i]);
       if (!change.empty()) {
         return Failure{Failure::Kind::Value, choice, "", fmt::format("sequence {}: {}", i, change)};
       }

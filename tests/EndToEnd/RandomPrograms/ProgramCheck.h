@@ -18,6 +18,8 @@ namespace heddle {
 /// What does not hold.
 struct Failure {
   enum class Kind : uint8_t {
+    /// The interpreter meets rows that do not fit together: it is no program.
+    Meaning,
     /// It does not compile.
     Compile,
     /// The runtime refuses it.
@@ -42,8 +44,9 @@ using SequenceValues = std::map<std::string, std::vector<float>>;
 /// What is expected of one sequence, by the same names.
 using SequenceBounds = std::map<std::string, BoundedTensor>;
 
-/// What the interpreter says of every sequence of a program.
-std::vector<SequenceBounds> expectedValues(const TestProgram &program);
+/// What the interpreter says of every sequence of a program. InvalidArgument where rows do not fit
+/// together.
+Result<std::vector<SequenceBounds>> expectedValues(const TestProgram &program);
 
 class ProgramCheck {
 public:

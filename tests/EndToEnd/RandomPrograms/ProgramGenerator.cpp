@@ -264,8 +264,7 @@ void ProgramGenerator::writeSourceEntry() {
     keptHere.push_back({name, type, ""});
     changed.emplace_back(name, Written{Kind::Rows, "%" + name + ".after", type, 0, 0});
   }
-  // The decoder takes what is given: the runtime refuses a state of the encoder alone.
-  if (recurs && dice.once(2)) {
+  if (recurs) {
     givenWidth = width();
     const Written x = pickRows();
     const Written row = linear(

@@ -9,6 +9,7 @@
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Iterators.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -29,12 +30,11 @@ using namespace transformer;
 /// Removes what nothing reads: operations, arguments that are caches or states, parameters.
 static void removeUnused(ModuleOp module) {
   for (auto entry : module.getOps<func::FuncOp>()) {
-    Block &block = entry.getBody().front();
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-      if (isOpTriviallyDead(&op)) {
-        op.erase();
+    entry.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+      if (isOpTriviallyDead(op)) {
+        op->erase();
       }
-    }
+    });
     for (unsigned i = entry.getNumArguments(); i-- > 0;) {
       if (isa<CacheType, StateType>(entry.getArgumentTypes()[i]) &&
           entry.getArgument(i).use_empty()) {
@@ -71,6 +71,9 @@ static void limitIds(TestProgram &program) {
   }
 }
 
+/// What a result becomes when its operation goes; null where there is nothing of its type.
+using Replacement = llvm::function_ref<Value(OpResult, TestProgram &)>;
+
 namespace {
 class Reducer {
 public:
@@ -100,7 +103,7 @@ private:
   bool dropResults();
   bool dropOperations();
   bool dropOperation(size_t number);
-  bool replaceOperation(size_t number, llvm::function_ref<Value(Operation *, TestProgram &)> by);
+  bool replaceOperation(size_t number, Replacement by);
   bool shrinkSizes();
   bool shrinkSize(int64_t from, int64_t to);
   bool simplifyTensors();
@@ -205,33 +208,40 @@ bool Reducer::dropResults() {
 
 // --- Operations ------------------------------------------------------------------------------
 
-/// All operations of all entries but for what returns.
+/// All operations of all entries and of the steps in them, but for what ends these.
 static std::vector<Operation *> operationsOf(const TestProgram &program) {
   std::vector<Operation *> operations;
   for (auto entry : (*program.module).getOps<func::FuncOp>()) {
-    for (Operation &op : entry.getBody().front().without_terminator()) {
-      operations.push_back(&op);
-    }
+    entry.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (!op->hasTrait<OpTrait::IsTerminator>()) {
+        operations.push_back(op);
+      }
+    });
   }
   return operations;
 }
 
-bool Reducer::replaceOperation(size_t number,
-                               llvm::function_ref<Value(Operation *, TestProgram &)> by) {
+bool Reducer::replaceOperation(size_t number, Replacement by) {
   TestProgram candidate = best.clone();
   Operation *op = operationsOf(candidate)[number];
-  Value other = by(op, candidate);
-  if (!other) {
-    return false;
+  for (OpResult result : op->getResults()) {
+    if (result.use_empty() && op->getNumResults() > 1) {
+      continue;
+    }
+    Value other = by(result, candidate);
+    if (!other) {
+      return false;
+    }
+    result.replaceAllUsesWith(other);
   }
-  op->getResult(0).replaceAllUsesWith(other);
   op->erase();
   return attempt(std::move(candidate));
 }
 
 /// Rows that are looked up, in place of what is computed; null for other values.
-static Value lookUpInstead(Operation *op, TestProgram &program) {
-  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+static Value lookUpInstead(OpResult result, TestProgram &program) {
+  Operation *const op = result.getOwner();
+  auto type = dyn_cast<RankedTensorType>(result.getType());
   auto entry = op->getParentOfType<func::FuncOp>();
   if (isa<GatherOp, WeightOp, CachedOp>(op) || !type || type.getRank() != 2 ||
       type.getNumDynamicDims() != 1 || !type.getElementType().isF32()) {
@@ -259,21 +269,21 @@ static Value lookUpInstead(Operation *op, TestProgram &program) {
 bool Reducer::dropOperation(size_t number) {
   const unsigned operands = operationsOf(best)[number]->getNumOperands();
   for (unsigned i = 0; i < operands; ++i) {
-    const auto bypass = [&](Operation *op, TestProgram &) {
-      Value operand = op->getOperand(i);
-      return operand.getType() == op->getResult(0).getType() ? operand : Value();
+    // What a recurrence carries becomes what it begins with, operand by operand.
+    const auto bypass = [&](OpResult result, TestProgram &) {
+      Value operand = result.getOwner()->getOperand((i + result.getResultNumber()) % operands);
+      return operand.getType() == result.getType() ? operand : Value();
     };
     if (replaceOperation(number, bypass)) {
       return true;
     }
   }
-  const auto earlier = [](Operation *op, TestProgram &) -> Value {
-    for (Operation &other : *op->getBlock()) {
-      if (&other == op) {
+  const auto earlier = [](OpResult result, TestProgram &) -> Value {
+    for (Operation &other : *result.getOwner()->getBlock()) {
+      if (&other == result.getOwner()) {
         break;
       }
-      if (other.getNumResults() == 1 &&
-          other.getResult(0).getType() == op->getResult(0).getType()) {
+      if (other.getNumResults() == 1 && other.getResult(0).getType() == result.getType()) {
         return other.getResult(0);
       }
     }

@@ -112,6 +112,67 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !
       << small.text();
 }
 
+// Rows of one kind take the place of rows of another on the way: such a candidate is no program.
+TEST(Reducer, RemovesRecurrencesAndWhatTheyKeep) {
+  auto context = createContext();
+  const auto hasRecurrence = [](const TestProgram &candidate) {
+    return candidate.decodes() && candidate.text().find(" {given}") != std::string::npos;
+  };
+  uint64_t seed = 5;
+  Result<TestProgram> whole = generateProgram(*context, seed);
+  // Every eighth has recurrences.
+  while (whole.ok() && !hasRecurrence(*whole)) {
+    whole = generateProgram(*context, seed += 8);
+  }
+  ASSERT_EQ(whole.status().message(), "");
+  int64_t refused = 0;
+  const TestProgram small = reduceProgram(
+      *whole,
+      [&](const TestProgram &candidate) {
+        const bool isProgram = expectedValues(candidate).ok();
+        refused += isProgram ? 0 : 1;
+        return isProgram && candidate.decodes();
+      },
+      std::chrono::seconds(60));
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(small.text().find("transformer.recurrence"), std::string::npos) << small.text();
+  EXPECT_LE(small.operations(), 4) << small.text();
+  EXPECT_EQ(expectedValues(small).status().message(), "");
+}
+
+// The operations of a step go one by one too.
+TEST(Reducer, ReducesTheStepsOfARecurrence) {
+  auto context = createContext();
+  Result<TestProgram> whole = parseProgram(*context, R"(// sequence: 1 2 3 | |
+transformer.parameter @table : tensor<5x6xf32> from "table"
+transformer.parameter @map : tensor<6x6xf32> from "map"
+func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !transformer.segments)
+    -> (tensor<?x6xf32> {transformer.name = "a"}) {
+  %x = transformer.gather @table[%ids] : tensor<?x6xf32>
+  %last, %y = transformer.recurrence(%x : tensor<?x6xf32>) in(%rows) -> tensor<?x6xf32>, tensor<?x6xf32> {
+  ^bb0(%now: tensor<?x6xf32>, %before: tensor<?x6xf32>):
+    %m = transformer.linear %before, @map : tensor<?x6xf32> -> tensor<?x6xf32>
+    %s = transformer.add %m, %now : tensor<?x6xf32>, tensor<?x6xf32>
+    %g = transformer.activate gelu %s : tensor<?x6xf32>
+    %t = transformer.activate tanh %g : tensor<?x6xf32>
+    transformer.next %t, %t : tensor<?x6xf32>, tensor<?x6xf32>
+  }
+  return %y : tensor<?x6xf32>
+}
+)",
+                                           {{"table", spread(30)}, {"map", spread(36)}});
+  ASSERT_EQ(whole.status().message(), "");
+  const auto hasGelu = [](const TestProgram &candidate) {
+    return candidate.text().find("transformer.recurrence") != std::string::npos &&
+           candidate.text().find("activate gelu") != std::string::npos &&
+           expectedValues(candidate).ok();
+  };
+  const TestProgram small = reduceProgram(*whole, hasGelu, std::chrono::seconds(60));
+  EXPECT_EQ(small.text().find("tanh"), std::string::npos) << small.text();
+  EXPECT_EQ(small.text().find("transformer.linear"), std::string::npos) << small.text();
+  EXPECT_EQ(small.text().find("transformer.add"), std::string::npos) << small.text();
+}
+
 TEST(Reducer, KeepsAProgramOfWhichNothingCanGo) {
   auto context = createContext();
   Result<TestProgram> whole = parseProgram(
