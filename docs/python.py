@@ -19,17 +19,23 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "heddle"
 PAGE = ROOT / "docs" / "python.md"
 # Where each part of the page comes from, in its order.
-PARTS = [("_model.py", ["load", "info", "Model"]), ("_compile.py", ["compile"]),
+PARTS = [("_model.py", ["load", "shared", "info", "Model"]), ("_compile.py", ["compile", "explain"]),
          ("_builder.py", ["ModelBuilder"]), ("_entry.py", ["EntryBuilder"]),
          ("_values.py", ["Tensor", "Parameter"]), ("torch.py", ["save"]),
+         ("integrations/sentence_transformers.py", ["SentenceTransformer"]),
+         ("integrations/langchain.py", ["HeddleEmbeddings"]),
+         ("integrations/llama_index.py", ["HeddleEmbedding"]),
+         ("integrations/onnxruntime.py", ["InferenceSession", "NodeArg"]),
          ("__init__.py", ["machine_targets"]),
          ("_results.py", ["Hypothesis", "Piece", "TokenScore", "Score", "CacheUse", "Classification",
-                          "TokenLabel", "Ranked", "Info", "Entry", "Port"]),
+                          "TokenLabel", "Ranked", "Info", "Languages", "Entry", "Port"]),
+         ("_reports.py", ["Profile", "ProfiledWork", "Analysis", "AttentionKind", "Alignment", "Report"]),
          ("_errors.py", ["Error", "InvalidArgument", "WrongType", "NotFound", "DataLoss", "OutOfRange",
                          "Unsupported", "ResourceExhausted", "InputOutput", "Internal",
                          "CompileError"])]
 # Classes that a class is made of, whose methods are its own for whoever reads the page.
-PARTS_OF = {"Operations": "_operations.py", "Classifying": "_classification.py", "Generation": "_generation.py"}
+PARTS_OF = {"Operations": "_operations.py", "Classifying": "_classification.py", "Generation": "_generation.py",
+            "Measuring": "_measuring.py"}
 NOTE = "<!-- Written by docs/python.py from the docstrings in python/heddle; change those. -->"
 SECTIONS = {"Args:": "Arguments", "Returns:": "Returns", "Raises:": "Raises",
             "Attributes:": "Attributes"}
@@ -107,6 +113,10 @@ def is_property(node):
     return any(isinstance(each, ast.Name) and each.id == "property" for each in node.decorator_list)
 
 
+def is_setter(node):
+    return any(isinstance(each, ast.Attribute) and each.attr == "setter" for each in node.decorator_list)
+
+
 def described(node, prefix="", module=""):
     """A function or a class with its methods."""
     name = module + prefix + node.name
@@ -124,7 +134,7 @@ def described(node, prefix="", module=""):
         bodies = [node.body] + [classes(PARTS_OF[part])[part].body for part in reversed(parts)]
         text += [described(method, f"{node.name}.") for body in bodies for method in body
                  if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef))
-                 and not method.name.startswith("_")]
+                 and not method.name.startswith("_") and not is_setter(method)]
     return "\n\n".join(text)
 
 
@@ -132,12 +142,12 @@ def page():
     intro = ast.get_docstring(ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8")))
     text = [NOTE, "# The Python package",
             "`pip install .` in a clone installs it, on a machine that `./dev setup` has prepared. `./dev wheel` "
-            "builds a\nwheel for other machines. `help(heddle)` says what this page says.", paragraphs(intro)]
+            "builds\nwheels for other machines: heddle, which runs models, and heddle-compiler, with which `heddle.compile` works. `help(heddle)` says what this page says.", paragraphs(intro)]
     for file, names in PARTS:
         nodes = classes(file)
         if lacking := [name for name in names if not ast.get_docstring(nodes[name])]:
             sys.exit(f"python/heddle/{file}: {lacking[0]} has no docstring, expected one")
-        module = "" if file.startswith("_") else file.removesuffix(".py") + "."
+        module = "" if file.startswith("_") else file.removesuffix(".py").replace("/", ".") + "."
         text += [described(nodes[name], module=module) for name in names]
     return "\n\n".join(text) + "\n"
 

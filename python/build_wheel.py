@@ -75,20 +75,27 @@ def build(folder):
     run("pip wheel", tools / "pip", "wheel", "--no-deps", "--no-build-isolation", "-q",
         "--disable-pip-version-check", "-w", raw, "-C", f"build-dir={folder / 'cmake'}", ROOT,
         env={**os.environ, **paths, **launcher()})
-    repair = ["auditwheel", tools / "auditwheel", "repair", "-w", ready, only_wheel(raw)]
-    run(*repair, env={**os.environ, **paths})
+    return repair(only_wheel(raw), folder / "tools", ready)
+
+
+def repair(raw, tools, ready):
+    """The wheel with the libraries that it needs, and their terms, in the folder `ready`."""
+    programs = environment(tools, *REQUIRES, *TOOLS)
+    command = ["auditwheel", programs / "auditwheel", "repair", "-w", ready, raw]
+    paths = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    run(*command, env=paths)
     # Which libraries came in is known now; their licences go in where auditwheel makes the list of
     # all files.
-    add_licences(only_wheel(raw), libraries_in(only_wheel(ready)))
+    add_licences(raw, libraries_in(only_wheel(ready)))
     shutil.rmtree(ready)
-    run(*repair, env={**os.environ, **paths})
+    run(*command, env=paths)
     return only_wheel(ready)
 
 
 def libraries_in(wheel):
     """Names of the libraries that auditwheel put in, without the hashes that it gives them."""
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if re.match(r"heddle\.libs/.", name)]
+        names = [name for name in archive.namelist() if re.match(r"heddle\w*\.libs/.", name)]
     return sorted(re.sub(r"-[0-9a-f]{8}(?=\.so)", "", Path(name).name) for name in names)
 
 
@@ -121,12 +128,18 @@ def check(wheel):
         names = set(archive.namelist())
     if missing := NEEDED - names:
         fail(f"{wheel.name} lacks {', '.join(sorted(missing))}")
-    libraries = libraries_in(wheel)
-    terms = [name for name in names if "/licenses/" in name and name.endswith(".txt")]
-    if libraries and len(terms) < len({package_of(library) for library in libraries}):
-        fail(f"{wheel.name} has {len(libraries)} libraries and {len(terms)} files of terms")
+    check_terms(wheel)
     if foreign := [name for name in names if "LLVM" in name or "MLIR" in name]:
         fail(f"{wheel.name} has {foreign[0]}, expected nothing of LLVM")
+
+
+def check_terms(wheel):
+    """Every library in a wheel has the terms of its package there."""
+    with zipfile.ZipFile(wheel) as archive:
+        terms = {Path(name).stem for name in archive.namelist() if "/licenses/" in name}
+    for library in libraries_in(wheel):
+        if package_of(library) not in terms:
+            fail(f"{wheel.name} has {library} and no terms of {package_of(library)}")
 
 
 def main():

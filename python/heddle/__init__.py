@@ -10,14 +10,16 @@ Loading a binary means running its code: trust a compiled model as you would any
 """
 
 from ._builder import ModelBuilder
-from ._compile import compile
+from ._compile import compile, explain
 from ._core import machine_targets as _machine_targets
+from ._core import version as __version__
 from ._entry import EntryBuilder
 from ._errors import (CompileError, DataLoss, Error, InputOutput, Internal, InvalidArgument, NotFound,
                       OutOfRange, ResourceExhausted, Unsupported, WrongType)
-from ._model import Model, info, load
-from ._results import (CacheUse, Classification, Entry, Hypothesis, Info, Piece, Port, Ranked, Score,
-                       TokenLabel, TokenScore)
+from ._model import Model, info, load, shared
+from ._reports import Alignment, Analysis, AttentionKind, Profile, ProfiledWork, Report
+from ._results import (CacheUse, Classification, Entry, Hypothesis, Info, Languages, Piece, Port,
+                       Ranked, Score, TokenLabel, TokenScore)
 from ._values import Parameter, Tensor
 
 
@@ -26,8 +28,10 @@ def machine_targets() -> list:
     return _machine_targets()
 
 
-__all__ = ["CacheUse", "Classification", "CompileError", "DataLoss", "Entry", "EntryBuilder",
-           "Error", "Hypothesis", "Info", "InputOutput", "Internal", "InvalidArgument", "Model",
-           "ModelBuilder", "NotFound", "OutOfRange", "Parameter", "Piece", "Port", "Ranked",
-           "ResourceExhausted", "Score", "Tensor", "TokenLabel", "TokenScore", "Unsupported",
-           "WrongType", "compile", "info", "load", "machine_targets"]
+__all__ = ["Alignment", "Analysis", "AttentionKind", "CacheUse", "Classification", "CompileError",
+           "DataLoss", "Entry", "EntryBuilder", "Error", "Hypothesis", "Info", "InputOutput",
+           "Internal", "InvalidArgument", "Languages", "Model", "ModelBuilder", "NotFound",
+           "OutOfRange", "Parameter", "Piece", "Port", "Profile", "ProfiledWork", "Ranked",
+           "Report", "ResourceExhausted", "Score", "Tensor", "TokenLabel", "TokenScore",
+           "Unsupported", "WrongType", "compile", "explain", "info", "load", "machine_targets",
+           "shared"]

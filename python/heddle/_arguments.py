@@ -122,9 +122,9 @@ def beside(name: str, values: Any, single: bool, count: int) -> list:
     """What goes with each source: as many as these, or an empty list for none."""
     if values is None:
         return []
-    given = [values] if single else list(values) if not isinstance(values, str) else None
-    if given is None:
-        raise WrongType(f"{name} is str, expected a list with one for each source")
+    if not single and (isinstance(values, str) or not isinstance(values, Iterable)):
+        raise WrongType(f"{name} is {type(values).__name__}, expected a list with one for each source")
+    given = [values] if single else list(values)
     if len(given) != count:
         raise InvalidArgument(f"{name} has {len(given)} elements, expected {count}, one for each "
                               "source")
@@ -155,15 +155,7 @@ def is_conversation(values: Any) -> bool:
 
 def conversation(name: str, values: Any, variables: Mapping) -> str:
     """The JSON of a conversation, as templates read it."""
-    try:
-        return json.dumps({"messages": messages(name, values), **variables}, ensure_ascii=False,
-                          allow_nan=False)
-    except TypeError as problem:
-        raise WrongType(f"{name}: {problem}, expected what JSON has") from None
-    except (ValueError, RecursionError) as problem:
-        if isinstance(problem, InvalidArgument):
-            raise
-        raise InvalidArgument(f"{name}: {problem}, expected what JSON has") from None
+    return to_json(name, {"messages": messages(name, values), **variables})
 
 
 def stops(name: str, values: Any) -> list:
@@ -172,12 +164,59 @@ def stops(name: str, values: Any) -> list:
     for i, each in enumerate(listed, 1):
         if not isinstance(each, str):
             raise WrongType(f"{name} {i} is {type(each).__name__}, expected str")
-        try:
-            each.encode()
-        except UnicodeEncodeError:
-            raise InvalidArgument(f"{name} {i} has a surrogate, which is no character, expected "
-                                  "Unicode text") from None
+        unicode(f"{name} {i}", each)
     return listed
+
+
+def unicode(name: str, text: str) -> str:
+    """A str that is Unicode text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"{name} has a surrogate, which is no character, expected Unicode "
+                              "text") from None
+    return text
+
+
+def schema(name: str, value: Any) -> str:
+    """The text of a JSON schema: str is one, and what json.loads() gives becomes one."""
+    if isinstance(value, str):
+        if not value:
+            raise InvalidArgument(f"{name} has no text, expected a JSON schema")
+        return unicode(name, value)
+    if not isinstance(value, (bool, Mapping)):
+        raise WrongType(f"{name} is {type(value).__name__}, expected a dict, a bool or the text of a "
+                        "JSON schema")
+    return to_json(name, value if isinstance(value, bool) else dict(value))
+
+
+def to_json(name: str, value: Any) -> str:
+    """The JSON text of a value."""
+    try:
+        return unicode(name, json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except TypeError as problem:
+        raise WrongType(f"{name}: {problem}, expected what JSON has") from None
+    except (ValueError, RecursionError) as problem:
+        if isinstance(problem, InvalidArgument):
+            raise
+        raise InvalidArgument(f"{name}: {problem}, expected what JSON has") from None
+
+
+def languages(source: Any, target: Any, count: int) -> _core.Languages:
+    """The languages of sources and of answers: None, a name for all, or a list with one for each."""
+    both = []
+    for name, value in (("source_language", source), ("target_language", target)):
+        single = isinstance(value, str)
+        listed = [value] * count if single else beside(name, value, False, count)
+        for i, each in enumerate(listed, 1):
+            if not isinstance(each, str):
+                raise WrongType(f"{name} {i} is {type(each).__name__}, expected str")
+            if not each:
+                raise InvalidArgument(f"{name if single else f'{name} {i}'} is '', expected the name of "
+                                      "a language")
+            unicode(name if single else f"{name} {i}", each)
+        both.append(listed)
+    return _core.Languages(*both)
 
 
 RULES = ("paper", "transformers", "ctranslate2")
@@ -212,6 +251,8 @@ def search_options(given: dict) -> _core.Options:
             options.suppressed = ids(name, value).tolist()
         elif name == "stop":
             options.stop = stops(name, value)
+        elif name == "json_schema":
+            options.json_schema = schema(name, value)
     return options
 
 

@@ -5,9 +5,7 @@ compiles like any other."""
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
@@ -15,9 +13,10 @@ import numpy as np
 
 from . import _arguments as arguments
 from . import _safetensors
-from ._compile import Path, compile
+from ._compile import Path, compile, temporary_folder
 from ._entry import EntryBuilder, checked_shape, declaration, place, quoted, real, text
 from ._errors import InvalidArgument, WrongType
+from ._reports import Report
 from ._values import Parameter
 
 _PROGRAM = "program.mlir"
@@ -206,7 +205,7 @@ class ModelBuilder:
         lacking = [name for name in self._parameters if name not in self._values]
         if weights is None and lacking:
             raise InvalidArgument(f"parameter {lacking[0]!r} has no values, expected weights= with them")
-        with tempfile.TemporaryDirectory(prefix="heddle-") as folder:
+        with temporary_folder() as folder:
             program = self.save(folder)
             if weights is None and self._values:
                 weights = os.path.join(folder, _WEIGHTS)
@@ -215,20 +214,19 @@ class ModelBuilder:
     def lowered(self, phase: str = "fused", **options: Any) -> str:
         """The program after a phase of the compiler: "model", "fused", "dataflow", "kernels", "llvm" or
         "asm". Takes the options of ``compile``."""
-        with tempfile.TemporaryDirectory(prefix="heddle-") as folder:
+        with temporary_folder() as folder:
             path = os.path.join(folder, "lowered")
             self.compile(path, stop_after=text("phase", phase), **options)
             with open(path, encoding="utf-8") as file:
                 return file.read()
 
-    def report(self, **options: Any) -> dict:
-        """What the compiler's passes found, each candidate, taken or not, and why: what
-        ``heddlec --report=FILE.json`` writes. Takes the options of ``compile``."""
-        with tempfile.TemporaryDirectory(prefix="heddle-") as folder:
+    def report(self, **options: Any) -> Report:
+        """What the compiler's passes found, each candidate, taken or not, and why. Takes the options of
+        ``compile``."""
+        with temporary_folder() as folder:
             path = os.path.join(folder, "report.json")
             self.compile(os.path.join(folder, "model.so"), report=path, **options)
-            with open(path, encoding="utf-8") as file:
-                return json.load(file)
+            return Report.read(path)
 
     def _join(self, name: str) -> str:
         return f"{self._scope}.{name}" if self._scope else name

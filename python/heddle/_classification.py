@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
@@ -13,6 +12,7 @@ from . import _arguments as arguments
 from . import _core
 from ._errors import Internal, OutOfRange, WrongType
 from ._results import Classification, Info, Ranked, TokenLabel
+from ._streams import in_thread
 
 #: A text, or two as one sequence, as cross-encoders read them.
 TextOrPair = Union[str, tuple]
@@ -55,7 +55,7 @@ class Classifying:
     async def aclassify(self, texts: Union[TextOrPair, Sequence[TextOrPair]],
                         **options: Any) -> Any:
         """As ``classify``, in a thread, so that other coroutines go on."""
-        return await asyncio.to_thread(self.classify, texts, **options)
+        return await in_thread(self.classify, texts, **options)
 
     def rerank(self, query: str, texts: Sequence[str], *, top: Optional[int] = None,
                batch_size: int = 32) -> list:
@@ -90,7 +90,7 @@ class Classifying:
 
     async def arerank(self, query: str, texts: Sequence[str], **options: Any) -> list:
         """As ``rerank``, in a thread, so that other coroutines go on."""
-        return await asyncio.to_thread(self.rerank, query, texts, **options)
+        return await in_thread(self.rerank, query, texts, **options)
 
     def _labelled(self, found: Any) -> list:
         described = self.info.details["classification"]

@@ -1,28 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling, by the program heddlec: the compiler and its LLVM are no part of this package."""
+"""Compiling, by the program heddlec: the compiler and its LLVM are a package of their own."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Sequence
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
-from ._errors import CompileError, InvalidArgument, NotFound, WrongType
+from . import _core
+from ._errors import CompileError, InvalidArgument, NotFound, Unsupported, WrongType
+from ._reports import Report
 
 Path = Union[str, "os.PathLike[str]"]
 Words = Union[str, Sequence[str]]
 
 
+def temporary_folder() -> Any:
+    """A folder that goes with its block. What only compiling needs is imported by it: it is a third of the
+    time that importing heddle takes."""
+    import tempfile
+    return tempfile.TemporaryDirectory(prefix="heddle-")
+
+
 def _program() -> str:
+    """The compiler that HEDDLEC names, else that of the package heddle-compiler, else one on PATH."""
+    import shutil
     named = os.environ.get("HEDDLEC")
-    found = shutil.which(named or "heddlec")
+    packed = None if named else _packed()
+    found = packed or shutil.which(named or "heddlec")
     if found is None:
-        what = f"HEDDLEC names {named!r}, which is no program" if named else "heddlec is not on PATH"
-        raise NotFound(f"{what}, expected the compiler of Heddle: build it with ./dev build, then "
-                       "put build/bin on PATH or its path into HEDDLEC")
+        what = (f"HEDDLEC names {named!r}, which is no program" if named
+                else "heddle-compiler is not installed and heddlec is not on PATH")
+        raise NotFound(f"{what}, expected the compiler of Heddle: pip install heddle-compiler, or "
+                       "./dev build, then put build/bin on PATH or its path into HEDDLEC")
     return found
+
+
+def _packed() -> Optional[str]:
+    """The compiler of the package heddle-compiler, if that is installed."""
+    import importlib.util
+    if importlib.util.find_spec("heddle_compiler") is None:
+        return None
+    package = importlib.import_module("heddle_compiler")
+    if package.__version__ != _core.version:
+        raise Unsupported(f"heddle-compiler is {package.__version__} and heddle {_core.version}, "
+                          f"expected the same: pip install heddle-compiler=={_core.version}")
+    return package.program()
 
 
 def _words(option: str, value: Words) -> list:
@@ -51,8 +74,9 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
             progress: bool = False) -> str:
     """Compiles a model to one binary, with the program ``heddlec``.
 
-    The program is the one that the environment variable HEDDLEC names, or ``heddlec`` on PATH. The
-    keywords are its options; ``heddlec --help`` explains their values.
+    The program is the one that the environment variable HEDDLEC names, else that of the package
+    heddle-compiler, else ``heddlec`` on PATH. The keywords are its options; ``heddlec --help`` explains
+    their values.
 
     Args:
         model: a model's folder, a GGUF file or a program in IR text.
@@ -98,9 +122,28 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
         command.append("--no-chat-template")
     if command[1].startswith("-"):
         raise InvalidArgument(f"model is {command[1]!r}, expected a path that is no option")
+    import subprocess
     done = subprocess.run(command, stdout=subprocess.DEVNULL,
                           stderr=None if progress else subprocess.PIPE, check=False)
     if done.returncode != 0:
         said = (done.stderr or b"").decode("utf-8", "replace").strip()
         raise CompileError(said or f"heddlec ended with {done.returncode}, expected 0")
     return os.fspath(output)
+
+
+def explain(model: Path, **options: Any) -> Report:
+    """Compiles a model for its report alone: what each pass took or declined, and why.
+
+    Args:
+        model: as for ``compile``.
+        options: those of ``compile``, but for ``report``.
+
+    Returns:
+        The Report, which a notebook shows as tables.
+    """
+    if "report" in options:
+        raise InvalidArgument("report is given, expected none: the report is what is returned")
+    with temporary_folder() as folder:
+        path = os.path.join(folder, "report.json")
+        compile(model, os.path.join(folder, "model.so"), report=path, **options)
+        return Report.read(path)

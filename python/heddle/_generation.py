@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
@@ -14,7 +13,7 @@ from . import _core
 from ._arguments import Ids, Source
 from ._errors import InvalidArgument, WrongType
 from ._results import Piece, Score
-from ._streams import AsyncWaits, hypotheses_of, pieces
+from ._streams import AsyncWaits, hypotheses_of, in_thread, pieces
 
 #: A conversation: dicts such as {"role": "user", "content": "..."}, as the model's template reads them.
 Messages = Sequence[Mapping[str, Any]]
@@ -35,6 +34,9 @@ class Generation:
                  temperature: Optional[float] = None, top_k: Optional[int] = None,
                  top_p: Optional[float] = None, min_p: Optional[float] = None,
                  seed: Optional[int] = None, stop: Union[str, Sequence[str], None] = None,
+                 json_schema: Union[str, bool, Mapping[str, Any], None] = None,
+                 source_language: Union[str, Sequence[str], None] = None,
+                 target_language: Union[str, Sequence[str], None] = None,
                  alternatives: bool = False, suppressed: Optional[Ids] = None,
                  forced_first: Optional[int] = None, forced_last: Optional[int] = None,
                  command: Union[int, Sequence[int], None] = None, token_scores: bool = False,
@@ -68,6 +70,10 @@ class Generation:
             seed: of random numbers; the same seed gives the same text in any batch.
             stop: a text or several that end an answer before the first of them, wherever tokens
                 begin; of a greedy search or samples.
+            json_schema: what texts follow (docs/json-schema.md): a dict, or the text of a JSON schema.
+            source_language: the language of the sources, one of ``info.languages.names``: one for all
+                sources, or a list with one for each; by default the model's.
+            target_language: that of the answers.
             alternatives: the ``nbest`` best first tokens after the prefix, each with its best end.
             suppressed: token ids that are never generated.
             forced_first: the id of the first token.
@@ -190,6 +196,8 @@ class Generation:
     def score(self, sources: Union[Source, Sequence[Source]],
               targets: Union[Source, Sequence[Source], None] = None, *,
               stride: Optional[int] = None, add_end: bool = True,
+              source_language: Union[str, Sequence[str], None] = None,
+              target_language: Union[str, Sequence[str], None] = None,
               truncate: bool = False) -> Union[Score, list]:
         """The log-probabilities of given targets, or of texts alone.
 
@@ -204,6 +212,9 @@ class Generation:
                 windows that begin so many tokens apart, each token in the first window that has it;
                 by default half of the positions.
             add_end: whether the model's end is added to a target that lacks it.
+            source_language: as for ``generate``.
+            target_language: as for ``generate``; its token is not scored, unless the target begins
+                with one.
             truncate: cut sources that are longer than the model's positions.
 
         Returns:
@@ -215,7 +226,9 @@ class Generation:
         cut = arguments.flag("truncate", truncate)
         step = 0 if stride is None else arguments.whole("stride", stride, 1, 2**31 - 1)
         if targets is None:
-            for name, isset in (("add_end", not ends), ("truncate", cut)):
+            for name, isset in (("add_end", not ends), ("truncate", cut),
+                                ("source_language", source_language is not None),
+                                ("target_language", target_language is not None)):
                 if isset:
                     raise InvalidArgument(f"{name} is given without targets, to which it belongs")
             rows = self._core.score_texts(given, step)
@@ -225,14 +238,15 @@ class Generation:
                                       "texts alone are scored in windows")
             wanted = arguments.sources("targets",
                                        arguments.beside("targets", targets, single, len(given)))
-            rows = self._core.score(given, wanted, cut, ends)
+            spoken = arguments.languages(source_language, target_language, len(given))
+            rows = self._core.score(given, wanted, spoken, cut, ends)
         scores = [Score(float(each.sum(dtype=np.float64)), each) for each in rows]
         return scores[0] if single else scores
 
     async def ascore(self, sources: Union[Source, Sequence[Source]], *given: Any,
                      **options: Any) -> Union[Score, list]:
         """As ``score``, in a thread, so that other coroutines go on."""
-        return await asyncio.to_thread(self.score, sources, *given, **options)
+        return await in_thread(self.score, sources, *given, **options)
 
     # --- requests -----------------------------------------------------------------------------
 
@@ -285,13 +299,15 @@ class Generation:
         if isinstance(given.get("command"), (list, tuple, np.ndarray)):
             commands = arguments.ids("command", arguments.beside(
                 "command", given.pop("command"), False, count)).tolist()
+        spoken = arguments.languages(given.pop("source_language", None),
+                                     given.pop("target_language", None), count)
         options = arguments.search_options(given)
         arguments.check_sampling(given, self._core.samples(options))
         options.events = follows
         return self._core.add(
             list_of, [arguments.source(f"prefix {i}", each) for i, each in enumerate(prefixes, 1)],
             [arguments.ids(f"shortlist {i}", each) for i, each in enumerate(shortlists, 1)],
-            commands, options, truncate, template), single
+            commands, spoken, options, truncate, template), single
 
 
 # The keywords of generate().

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Union
@@ -19,13 +19,17 @@ from ._arguments import Ids
 from ._classification import Classifying
 from ._errors import InvalidArgument, Unsupported, WrongType
 from ._generation import Generation
+from ._measuring import Measuring
 from ._results import CacheUse, Info, info_of
 from ._run import run_decoder, run_entry
-from ._streams import AsyncWaits
+from ._streams import AsyncWaits, in_thread
 
 Path = Union[str, "os.PathLike[str]"]
 _open: "weakref.WeakSet[Model]" = weakref.WeakSet()
 _MOST_THREADS = 1024
+# What ``shared`` has loaded: the file as it was, and the model.
+_shared: dict[tuple, tuple] = {}
+_shared_lock = threading.Lock()
 
 
 def _path(path: Any) -> bytes:
@@ -46,7 +50,8 @@ def load(path: Path, threads: int = 1, device: Optional[str] = None, *, isa: Opt
     Args:
         path: the binary that heddlec wrote.
         threads: threads that compute a call, the calling one included.
-        device: None or "cpu"; there are no others yet.
+        device: where it runs: "cpu", as without it; "cuda", the first GPU; "cuda:1", the second; "auto",
+            the first GPU if there is one and the file has code for it, else the CPU.
         isa: the target to run, one of the file's; by default the best that the processor has.
         verify: also compare the weights with their checksums, which reads the whole file.
         cache_bytes: the most memory for keys and values of generation, in bytes.
@@ -70,12 +75,38 @@ def load(path: Path, threads: int = 1, device: Optional[str] = None, *, isa: Opt
                  prompt_tokens_beside=prompt_tokens_beside, share_prefixes=share_prefixes)
 
 
+def shared(path: Path, **options: Any) -> "Model":
+    """The model of a file that all of this process share: the first caller loads it, and it stays. For
+    functions that engines such as Spark and Dask call again and again in their workers.
+
+    Args:
+        path: the binary that heddlec wrote. One that was replaced, or closed, is loaded again.
+        options: those of ``load``. Callers with other options get a model of their own.
+
+    Returns:
+        The model.
+    """
+    name = os.path.realpath(os.fsdecode(_path(path)))
+    try:
+        about = os.stat(name)
+    except OSError:
+        # Loading says what is wrong.
+        return load(path, **options)
+    key = (name, tuple(sorted(options.items())))
+    file = (about.st_dev, about.st_ino, about.st_mtime_ns, about.st_size)
+    with _shared_lock:
+        kept = _shared.get(key)
+        if kept is None or kept[0] != file or kept[1].closed:
+            kept = _shared[key] = (file, load(name, **options))
+        return kept[1]
+
+
 def info(path: Path) -> Info:
     """Describes a compiled model without running any of its code."""
     return info_of(json.loads(_core.describe(_path(path))))
 
 
-class Model(Classifying, Generation):
+class Model(Classifying, Generation, Measuring):
     """A compiled model, made by ``heddle.load``.
 
     Any number of threads and coroutines may use it at once: what they generate runs in one batch,
@@ -86,11 +117,12 @@ class Model(Classifying, Generation):
                  isa: Optional[str] = None, verify: bool = False, cache_bytes: int = 1 << 30,
                  batch_tokens: int = 4096, prompt_tokens: int = 512,
                  prompt_tokens_beside: int = 16, share_prefixes: bool = True):
-        if device is not None:
-            arguments.word("device", device, ("cpu",))
+        if device is not None and not isinstance(device, str):
+            raise WrongType(f"device is {device!r}, expected str")
         if isa is not None and not isinstance(isa, str):
             raise WrongType(f"isa is {isa!r}, expected str")
         self._options = {"threads": arguments.whole("threads", threads, 1, _MOST_THREADS),
+                         "device": arguments.unicode("device", device or ""),
                          "isa": isa or "", "verify": arguments.flag("verify", verify),
                          "cache_bytes": arguments.whole("cache_bytes", cache_bytes, 1, 2**63 - 1),
                          "batch_tokens": arguments.whole("batch_tokens", batch_tokens, 1, 2**40),
@@ -125,6 +157,11 @@ class Model(Classifying, Generation):
     def isa(self) -> str:
         """The target that runs, for example "x86-64-v4"."""
         return self._core.isa
+
+    @property
+    def device(self) -> str:
+        """Where it runs: "cpu", "cuda:0"."""
+        return self._core.device
 
     @property
     def closed(self) -> bool:
@@ -181,7 +218,7 @@ class Model(Classifying, Generation):
             precision: only "float32".
             convert_to_numpy: False gives a list with an array for each text.
             convert_to_tensor: True gives a tensor of PyTorch, which must be installed.
-            device: None or "cpu".
+            device: None, or the model's.
             normalize_embeddings: divide each embedding by its Euclidean norm.
 
         Returns:
@@ -197,7 +234,7 @@ class Model(Classifying, Generation):
         arguments.word("output_value", output_value, ("sentence_embedding",))
         arguments.word("precision", precision, ("float32",))
         if device is not None:
-            arguments.word("device", device, ("cpu",))
+            arguments.word("device", device, (self.device,))
         if prompt_name is not None:
             raise Unsupported(f"prompt_name is {prompt_name!r}, expected None: a compiled model has "
                               "no named prompts, prompt= takes the text of one")
@@ -217,7 +254,7 @@ class Model(Classifying, Generation):
 
     async def aencode(self, sentences: Union[str, Sequence[str]], **options: Any) -> Any:
         """As ``encode``, in a thread, so that other coroutines go on."""
-        return await asyncio.to_thread(self.encode, sentences, **options)
+        return await in_thread(self.encode, sentences, **options)
 
     def tokenize(self, texts: Union[str, Sequence[str]]) -> list:
         """The token ids of texts, special tokens included: a list of int for each, or for one text."""
@@ -282,6 +319,9 @@ def _progress(total: int) -> Any:
 
 
 def _after_fork() -> None:
+    global _shared_lock
+    # A thread that is not here may have had it.
+    _shared_lock = threading.Lock()
     for model in list(_open):
         model._waits = AsyncWaits(model._core)
         if not model.closed:

@@ -217,6 +217,21 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Languages:
+    """The languages that a model translates between.
+
+    Attributes:
+        names: their names, in ascending order.
+        source: that of sources of which nothing is said.
+        target: that of answers; None: every call must say it.
+    """
+
+    names: tuple
+    source: Optional[str]
+    target: Optional[str]
+
+
+@dataclass(frozen=True)
 class Info:
     """What is known about a compiled model without running it.
 
@@ -233,6 +248,7 @@ class Info:
         entries: its functions by name.
         generates: whether ``generate`` works.
         has_tokenizer: whether texts can be given.
+        languages: the Languages of a model that has tokens for them, else None.
         producer: the compiler that wrote it.
         source_hash: XXH3 128 of the model's files, in hexadecimal.
         details: everything that ``heddle info --json`` prints.
@@ -250,9 +266,17 @@ class Info:
     entries: dict
     generates: bool
     has_tokenizer: bool
+    languages: Optional[Languages]
     producer: str
     source_hash: str
     details: dict = field(repr=False, compare=False)
+
+    def rows(self) -> list:
+        """A dict for each entry, with what Entry has: ``pandas.DataFrame(info.rows())``."""
+        names = ("name", "max_length", "caches", "flops_per_token", "arena_bytes_per_token")
+        return [{**{name: getattr(entry, name) for name in names},
+                 "inputs": [port.name for port in entry.inputs],
+                 "outputs": [port.name for port in entry.outputs]} for entry in self.entries.values()]
 
 
 def _port(described: dict) -> Port:
@@ -267,6 +291,10 @@ def _entry(described: dict) -> Entry:
                  described["arena_bytes_per_token"])
 
 
+def _languages(described: Optional[dict]) -> Optional[Languages]:
+    return described and Languages(tuple(described["names"]), described["source"], described["target"])
+
+
 def info_of(described: dict) -> Info:
     """The description in the words of ``heddle info --json``, as an object."""
     same: dict[str, Any] = {name: described[name] for name in (
@@ -275,6 +303,7 @@ def info_of(described: dict) -> Info:
     return Info(targets=tuple(described["targets"]),
                 entries={each["name"]: _entry(each) for each in described["entries"]},
                 generates="generation" in described,
-                has_tokenizer=described["tokenizer"] is not None, details=described, **same)
+                has_tokenizer=described["tokenizer"] is not None,
+                languages=_languages(described.get("languages")), details=described, **same)
 
 

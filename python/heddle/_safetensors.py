@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,6 +65,7 @@ def write(path: Any, tensors: Mapping[str, Any]) -> None:
 def whole_file(path: Any, fill: Any) -> None:
     """Writes a file that appears under its name once it is complete, or not at all."""
     folder = os.path.dirname(os.path.abspath(path))
+    import tempfile
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".heddle-")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
@@ -18,6 +17,13 @@ _BETWEEN_SIGNALS = 0.05
 _IDLE = 5.0
 # What decoders write for bytes that are not yet a character.
 _INCOMPLETE = "\ufffd"
+
+
+async def in_thread(function: Callable, *given: Any, **options: Any) -> Any:
+    """What a function returns, in a thread, so that other coroutines go on."""
+    # It takes as long to import as the rest of heddle: only those who have coroutines wait for it.
+    import asyncio
+    return await asyncio.to_thread(function, *given, **options)
 
 
 def _top_scores(places: Optional[list]) -> Optional[list]:
@@ -111,6 +117,7 @@ class AsyncWaits:
 
     async def results(self, waiting: _core.Waiting) -> list:
         """The results of a request."""
+        import asyncio
         loop = asyncio.get_running_loop()
         done: asyncio.Event = asyncio.Event()
         self._begin(waiting, lambda: loop.call_soon_threadsafe(done.set))
@@ -125,6 +132,7 @@ class AsyncWaits:
 
     async def pieces(self, waiting: _core.Waiting) -> AsyncIterator[Piece]:
         """The pieces of a request that follows one source."""
+        import asyncio
         loop = asyncio.get_running_loop()
         news: asyncio.Event = asyncio.Event()
         told = _Told(self._core, waiting)

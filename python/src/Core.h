@@ -6,7 +6,9 @@
 #define HEDDLE_PYTHON_CORE_H
 
 #include "python/src/Arrays.h"
+#include "python/src/Given.h"
 #include "python/src/Loaded.h"
+#include "runtime/Tools/Commands.h"
 
 #include <nanobind/nanobind.h>
 
@@ -15,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace heddle::python {
@@ -54,6 +57,18 @@ private:
   uint64_t seen = 0;
 };
 
+/// Work to profile beside texts, as tools::ProfileOptions has it.
+struct ProfileRequest {
+  std::vector<std::pair<int32_t, int32_t>> shapes;
+  std::vector<std::pair<int32_t, int32_t>> cases;
+  std::string entry;
+  int32_t sourceLength = 24;
+  int32_t targetLength = 24;
+  std::optional<int32_t> beam;
+  tools::ProfileBy by = tools::ProfileBy::Name;
+  int64_t runs = 5;
+};
+
 class Core {
 public:
   Core(const nanobind::bytes &path, LoadOptions options);
@@ -66,6 +81,7 @@ public:
   void afterFork();
 
   std::string isa() const { return std::string(loaded()->model().isa()); }
+  std::string device() const { return std::string(loaded()->model().device()); }
   int64_t embeddingWidth() const;
   /// The embeddings of texts into `out`, [texts, width]; looks for Ctrl-C and calls `progress` with
   /// the number of texts that are done after every `batch` texts.
@@ -88,7 +104,7 @@ public:
   /// chat template, which may be "", sources are conversations in JSON.
   Waiting add(const nanobind::list &sources, const nanobind::list &prefixes,
               const nanobind::list &shortlists, const std::vector<int32_t> &commands,
-              const GenerationOptions &options, bool truncate,
+              const Languages &languages, const GenerationOptions &options, bool truncate,
               const std::optional<std::string> &chatTemplate) const;
   /// Whether a request with these options draws tokens.
   bool samples(const GenerationOptions &options) const;
@@ -97,10 +113,18 @@ public:
   std::vector<std::string> chatTemplates() const { return loaded()->model().chatTemplates(); }
   /// The text of tokens, or None without a tokenizer.
   nanobind::object decode(const std::vector<int32_t> &tokens) const;
-  nanobind::list score(const nanobind::list &sources, const nanobind::list &targets, bool truncate,
-                       bool addsEnd) const;
+  nanobind::list score(const nanobind::list &sources, const nanobind::list &targets,
+                       const Languages &languages, bool truncate, bool addsEnd) const;
   /// The log-probabilities of texts alone, in windows.
   nanobind::list scoreTexts(const nanobind::list &texts, int64_t stride) const;
+  /// What `heddle profile --json` prints of such work.
+  std::string profile(const nanobind::list &texts, const ProfileRequest &request) const;
+  /// The file of `heddle analyze`, and its picture.
+  nanobind::tuple analyze(const nanobind::list &texts, std::optional<int32_t> beam,
+                          std::optional<double> theta, BlockRule blocks) const;
+  /// What each attention makes of a text: (name, words of rows, words of columns, weights,
+  /// picture).
+  nanobind::list alignments(const nanobind::object &text, std::optional<int32_t> beam) const;
   /// Bytes of caches (used, kept, limit), and how many tokens of prompts were taken over.
   nanobind::tuple use() const;
 

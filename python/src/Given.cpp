@@ -78,4 +78,24 @@ Result<std::vector<int32_t>> targetIds(const Generator &generator, const Given &
   return std::vector<int32_t>(given.ids.begin(), given.ids.end());
 }
 
+void Languages::of(size_t index, std::string &source, std::string &target) const {
+  if (!sources.empty()) {
+    source = sources[index];
+  }
+  if (!targets.empty()) {
+    target = targets[index];
+  }
+}
+
+Status checkTarget(const Model &model, std::string_view language, bool isText) {
+  const std::optional<LanguagesInfo> &languages = model.languages();
+  if (isText && languages && languages->target.empty() && language.empty()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("target_language is missing: the model has {} languages and no "
+                                    "default, see info.languages",
+                                    languages->names.size()));
+  }
+  return {};
+}
+
 } // namespace heddle::python

@@ -10,6 +10,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,18 @@ Result<std::vector<int32_t>> sourceIds(const Generator &generator, const Given &
                                        bool truncate);
 /// The ids of a target, or of a prefix.
 Result<std::vector<int32_t>> targetIds(const Generator &generator, const Given &given);
+
+/// The languages of some sources and of their answers: as many names as sources, or none.
+struct Languages {
+  std::vector<std::string> sources;
+  std::vector<std::string> targets;
+
+  /// Sets those of one source; "": the model's default.
+  void of(size_t index, std::string &source, std::string &target) const;
+};
+
+/// Refuses a text whose answer would be in no language, as the programs do. Ids may have one.
+Status checkTarget(const Model &model, std::string_view language, bool isText);
 
 } // namespace heddle::python
 

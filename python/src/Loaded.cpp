@@ -8,8 +8,9 @@
 namespace heddle::python {
 
 Result<std::shared_ptr<Loaded>> Loaded::load(const std::string &path, const LoadOptions &options) {
-  HEDDLE_ASSIGN(Model model,
-                Model::load(path, {.isa = options.isa, .verifyWeights = options.verify}));
+  HEDDLE_ASSIGN(Model model, Model::load(path, {.isa = options.isa,
+                                                .verifyWeights = options.verify,
+                                                .device = options.device}));
   return std::shared_ptr<Loaded>(new Loaded(std::move(model), options));
 }
 

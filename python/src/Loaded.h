@@ -20,6 +20,8 @@ namespace heddle::python {
 /// As heddle.load() takes them.
 struct LoadOptions {
   std::string isa;
+  /// ModelOptions::device.
+  std::string device;
   int threads = 1;
   bool verify = false;
   uint64_t cacheBytes = uint64_t(1) << 30;

@@ -7,6 +7,7 @@
 #include "runtime/Tools/Info/ModelDescription.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -64,16 +65,45 @@ static void bindOptions(nb::module_ &module) {
       .def_rw("forced_last", &GenerationOptions::forcedLast)
       .def_rw("command", &GenerationOptions::command)
       .def_rw("stop", &GenerationOptions::stop)
+      .def_rw("json_schema", &GenerationOptions::jsonSchema)
       .def_rw("token_scores", &GenerationOptions::tokenScores)
       .def_rw("top_scores", &GenerationOptions::topScores)
       .def_rw("events", &GenerationOptions::events)
       .def_rw("attention", &GenerationOptions::attention);
 }
 
+static void bindLanguages(nb::module_ &module) {
+  nb::class_<Languages>(module, "Languages")
+      .def(nb::init<std::vector<std::string>, std::vector<std::string>>(), "sources"_a,
+           "targets"_a);
+}
+
+static void bindMeasures(nb::module_ &module) {
+  nb::enum_<tools::ProfileBy>(module, "ProfileBy")
+      .value("name", tools::ProfileBy::Name)
+      .value("dispatch", tools::ProfileBy::Dispatch)
+      .value("layer", tools::ProfileBy::Layer)
+      .value("kind", tools::ProfileBy::Kind);
+  nb::enum_<BlockRule>(module, "BlockRule")
+      .value("largest", BlockRule::Largest)
+      .value("extend", BlockRule::Extend);
+  nb::class_<ProfileRequest>(module, "ProfileRequest")
+      .def(nb::init<>())
+      .def_rw("shapes", &ProfileRequest::shapes)
+      .def_rw("cases", &ProfileRequest::cases)
+      .def_rw("entry", &ProfileRequest::entry)
+      .def_rw("source_length", &ProfileRequest::sourceLength)
+      .def_rw("target_length", &ProfileRequest::targetLength)
+      .def_rw("beam", &ProfileRequest::beam)
+      .def_rw("by", &ProfileRequest::by)
+      .def_rw("runs", &ProfileRequest::runs);
+}
+
 static void bindLoadOptions(nb::module_ &module) {
   nb::class_<LoadOptions>(module, "LoadOptions")
       .def(nb::init<>())
       .def_rw("isa", &LoadOptions::isa)
+      .def_rw("device", &LoadOptions::device)
       .def_rw("threads", &LoadOptions::threads)
       .def_rw("verify", &LoadOptions::verify)
       .def_rw("cache_bytes", &LoadOptions::cacheBytes)
@@ -98,6 +128,7 @@ static void bindModel(nb::module_ &module) {
       .def_prop_ro("closed", &Core::closed)
       .def("after_fork", &Core::afterFork)
       .def_prop_ro("isa", &Core::isa)
+      .def_prop_ro("device", &Core::device)
       .def("embedding_width", &Core::embeddingWidth)
       .def("embed", &Core::embed, "texts"_a, "out"_a.noconvert(), "batch"_a, "normalize"_a,
            "progress"_a.none())
@@ -106,14 +137,18 @@ static void bindModel(nb::module_ &module) {
       .def("run", &Core::run, "entry"_a, "lengths"_a, "inputs"_a, "outputs"_a)
       .def("run_decoder", &Core::runDecoder, "sources"_a, "targets"_a)
       .def("samples", &Core::samples, "options"_a)
-      .def("add", &Core::add, "sources"_a, "prefixes"_a, "shortlists"_a, "commands"_a, "options"_a,
-           "truncate"_a, "chat_template"_a.none())
+      .def("add", &Core::add, "sources"_a, "prefixes"_a, "shortlists"_a, "commands"_a,
+           "languages"_a, "options"_a, "truncate"_a, "chat_template"_a.none())
       .def("chat_prompt", &Core::chatPrompt, "conversation"_a, "name"_a)
       .def_prop_ro("chat_templates", &Core::chatTemplates)
       .def("decode", &Core::decode, "tokens"_a)
-      .def("score", &Core::score, "sources"_a, "targets"_a, "truncate"_a, "adds_end"_a)
+      .def("score", &Core::score, "sources"_a, "targets"_a, "languages"_a, "truncate"_a,
+           "adds_end"_a)
       .def("score_texts", &Core::scoreTexts, "texts"_a, "stride"_a)
-      .def("use", &Core::use);
+      .def("use", &Core::use)
+      .def("profile", &Core::profile, "texts"_a, "request"_a)
+      .def("analyze", &Core::analyze, "texts"_a, "beam"_a.none(), "theta"_a.none(), "blocks"_a)
+      .def("alignments", &Core::alignments, "text"_a, "beam"_a.none());
 }
 
 } // namespace heddle::python
@@ -124,9 +159,12 @@ NB_MODULE(_core, module) {
   nb::set_leak_warnings(false);
   heddle::python::translateFailures();
   heddle::python::bindOptions(module);
+  heddle::python::bindLanguages(module);
+  heddle::python::bindMeasures(module);
   heddle::python::bindLoadOptions(module);
   heddle::python::bindModel(module);
   module.def("describe", &heddle::python::describe, "path"_a);
   module.def("status_codes", &heddle::python::statusCodes);
+  module.attr("version") = HEDDLE_VERSION;
   module.def("machine_targets", &heddle::machineTargets);
 }

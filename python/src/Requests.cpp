@@ -24,6 +24,7 @@ struct Call {
   std::vector<Given> prefixes;
   std::vector<Given> shortlists;
   const std::vector<int32_t> &commands;
+  const Languages &languages;
   const GenerationOptions &options;
   bool truncate;
   const std::optional<std::string> &chatTemplate;
@@ -61,14 +62,16 @@ static Status setSource(const Generator &generator, const Call &call, size_t ind
 }
 
 /// The request for one source; every failure is that of the request, and says what is to blame.
-static Result<GenerationRequest> requestOf(const Generator &generator, const Call &call,
-                                           size_t index) {
+static Result<GenerationRequest> requestOf(const Model &model, const Generator &generator,
+                                           const Call &call, size_t index) {
   GenerationRequest request;
   request.options = call.options;
   request.options.tokenScores = call.options.tokenScores || call.options.attention;
   if (!call.commands.empty()) {
     request.options.command = call.commands[index];
   }
+  call.languages.of(index, request.options.sourceLanguage, request.options.targetLanguage);
+  HEDDLE_TRY(checkTarget(model, request.options.targetLanguage, call.given[index].isText));
   HEDDLE_TRY(setSource(generator, call, index, request));
   if (!call.prefixes.empty()) {
     if (!generator.hasSources()) {
@@ -86,15 +89,18 @@ static Result<GenerationRequest> requestOf(const Generator &generator, const Cal
 }
 
 Waiting Core::add(const nb::list &sources, const nb::list &prefixes, const nb::list &shortlists,
-                  const std::vector<int32_t> &commands, const GenerationOptions &options,
-                  bool truncate, const std::optional<std::string> &chatTemplate) const {
-  const std::shared_ptr<RunningBatch> batch = loaded()->batch();
+                  const std::vector<int32_t> &commands, const Languages &languages,
+                  const GenerationOptions &options, bool truncate,
+                  const std::optional<std::string> &chatTemplate) const {
+  const std::shared_ptr<Loaded> model = loaded();
+  const std::shared_ptr<RunningBatch> batch = model->batch();
   const Generator &generator = batch->generator();
   const std::string_view what = chatTemplate ? "conversation" : nameOfSources(generator);
   const Call call{allGiven(sources, what),
                   allGiven(prefixes, "prefix"),
                   allGiven(shortlists, "shortlist"),
                   commands,
+                  languages,
                   options,
                   truncate,
                   chatTemplate};
@@ -107,7 +113,7 @@ Waiting Core::add(const nb::list &sources, const nb::list &prefixes, const nb::l
       blank.push_back(i);
       continue;
     }
-    Result<GenerationRequest> request = requestOf(generator, call, i);
+    Result<GenerationRequest> request = requestOf(model->model(), generator, call, i);
     check(request.status().annotate(numbered(what, i)));
     requests.push_back(*std::move(request));
   }

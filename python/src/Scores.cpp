@@ -28,8 +28,8 @@ static void append(std::vector<std::vector<float>> &all, std::vector<std::vector
   std::move(block.begin(), block.end(), std::back_inserter(all));
 }
 
-nb::list Core::score(const nb::list &sources, const nb::list &targets, bool truncate,
-                     bool addsEnd) const {
+nb::list Core::score(const nb::list &sources, const nb::list &targets, const Languages &languages,
+                     bool truncate, bool addsEnd) const {
   const std::shared_ptr<Loaded> model = loaded();
   const std::shared_ptr<RunningBatch> batch = model->batch();
   const Generator &generator = batch->generator();
@@ -48,6 +48,9 @@ nb::list Core::score(const nb::list &sources, const nb::list &targets, bool trun
       ScoringRequest &request = requests.emplace_back();
       request.target = *std::move(target);
       request.addsEnd = addsEnd;
+      languages.of(i, request.sourceLanguage, request.targetLanguage);
+      check(checkTarget(model->model(), request.targetLanguage, to[i].isText)
+                .annotate(numbered(what, i)));
       (generator.hasSources() ? request.source : request.prefix) = *std::move(source);
       check(generator.check(request).annotate(numbered(what, i)));
     }

@@ -23,7 +23,10 @@ Constraint::Constraint(JsonGrammar read, std::shared_ptr<const TokenTexts> token
       end(end.begin(), end.end()), bounds(bounds),
       automaton(std::make_shared<JsonAutomaton>(grammar)) {}
 
-ConstraintState Constraint::start() { return {automaton, automaton->start()}; }
+ConstraintState Constraint::start() {
+  const std::lock_guard lock(mutex);
+  return {automaton, automaton->start()};
+}
 
 void Constraint::forget() {
   automaton = std::make_shared<JsonAutomaton>(grammar);
@@ -40,6 +43,7 @@ JsonAutomaton::State Constraint::current(const ConstraintState &state) {
 }
 
 std::optional<ConstraintState> Constraint::follow(const ConstraintState &state, int32_t token) {
+  const std::lock_guard lock(mutex);
   JsonAutomaton::State next = current(state);
   for (const char byte : tokens->of(token)) {
     next = automaton->next(next, static_cast<uint8_t>(byte));
@@ -51,7 +55,10 @@ std::optional<ConstraintState> Constraint::follow(const ConstraintState &state, 
 }
 
 bool Constraint::isWhole(const ConstraintState &state) {
-  return automaton->isWhole(current(state));
+  const std::lock_guard lock(mutex);
+  // First the state: finding it may replace the automaton.
+  const JsonAutomaton::State now = current(state);
+  return automaton->isWhole(now);
 }
 
 TokenMask Constraint::compute(JsonAutomaton::State state) {
@@ -90,6 +97,7 @@ TokenMask Constraint::compute(JsonAutomaton::State state) {
 }
 
 std::shared_ptr<const TokenMask> Constraint::mask(const ConstraintState &state) {
+  const std::lock_guard lock(mutex);
   const JsonAutomaton::State now = current(state);
   if (const auto known = masks.find(now); known != masks.end()) {
     return known->second;

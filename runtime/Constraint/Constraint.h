@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -41,7 +42,7 @@ struct ConstraintBounds {
   size_t maskBytes = size_t(32) << 20;
 };
 
-/// One schema for one vocabulary, which any number of texts share. Belongs to one thread at a time.
+/// One schema for one vocabulary, which any number of texts and threads share.
 class Constraint {
 public:
   /// `end` are the tokens that may end a whole text, and nothing else.
@@ -69,6 +70,8 @@ private:
   std::shared_ptr<const TokenTexts> tokens;
   std::vector<int32_t> end;
   ConstraintBounds bounds;
+  /// Guards what grows as texts are looked at; whoever calls a private method has it.
+  std::mutex mutex;
   std::shared_ptr<JsonAutomaton> automaton;
   std::unordered_map<JsonAutomaton::State, std::shared_ptr<const TokenMask>> masks;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The constraints of a generator. Requests with the same schema share one, and with it all that
-/// was computed for it; the last few are kept.
+/// was computed for it; the last few are kept. Requests are checked while others run, so both
+/// classes may be used by any number of threads at once.
 #ifndef HEDDLE_RUNTIME_CONSTRAINT_CONSTRAINTS_H
 #define HEDDLE_RUNTIME_CONSTRAINT_CONSTRAINTS_H
 
@@ -9,11 +10,11 @@
 
 #include <functional>
 #include <list>
+#include <mutex>
 #include <string>
 
 namespace heddle {
 
-/// Belongs to one thread at a time.
 class Constraints {
 public:
   /// The texts of all ids that can be generated, in their order, or why there are none. Called
@@ -32,6 +33,8 @@ private:
   };
   Texts texts;
   std::vector<int32_t> end;
+  /// Guards what is below.
+  std::mutex mutex;
   std::shared_ptr<const TokenTexts> tokens;
   // The last one used first.
   std::list<Kept> kept;

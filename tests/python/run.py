@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of the Python package: builds its wheel, installs that into a fresh virtual environment
+"""The tests of the Python packages: builds their wheels, installs them into a fresh virtual environment
 and runs pytest there.
 
   tests/python/run.py BUILD [ARGUMENTS of pytest]
@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "python"))
+import build_compiler_wheel  # noqa: E402
 import build_wheel  # noqa: E402
 
 
@@ -24,8 +25,11 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     wheel = build_wheel.build(folder)
     build_wheel.check(wheel)
+    (folder / "compiler").mkdir(exist_ok=True)
+    compiler = build_compiler_wheel.build(folder / "compiler", build)
+    build_compiler_wheel.check(compiler, wheel)
     shutil.rmtree(folder / "test-env", ignore_errors=True)
-    programs = build_wheel.environment(folder / "test-env", wheel, "pytest==9.2.0")
+    programs = build_wheel.environment(folder / "test-env", wheel, compiler, "pytest==9.2.0")
     environment = dict(os.environ, HEDDLE_BUILD=str(build), PYTHONDONTWRITEBYTECODE="1")
     # Not in the repository, where the folder python/heddle is no installed package.
     done = subprocess.run([programs / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider",

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """heddle.compile runs heddlec: its options are the keywords, its messages the exceptions."""
 
+import importlib.machinery
 import inspect
 import os
 import re
 import subprocess
+import sys
+import types
 
 import heddle
 import pytest
@@ -55,5 +58,54 @@ def test_without_a_compiler(tmp_path, monkeypatch):
         heddle.compile(MODEL, tmp_path / "model.so")
     monkeypatch.delenv("HEDDLEC")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(heddle.NotFound, match="heddlec is not on PATH, expected the compiler"):
+    monkeypatch.setitem(sys.modules, "heddle_compiler", None)
+    with pytest.raises(heddle.NotFound, match="heddle-compiler is not installed and heddlec is not on "
+                       "PATH, expected the compiler of Heddle: pip install heddle-compiler"):
         heddle.compile(MODEL, tmp_path / "model.so")
+
+
+def test_the_compiler_of_the_package(tmp_path, monkeypatch):
+    """Without a build, a clone or anything on PATH: the same bytes as from the build's own compiler."""
+    expected = heddle.compile(MODEL, tmp_path / "expected.so", code_cache=tmp_path / "cache")
+    monkeypatch.delenv("HEDDLEC")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = heddle.compile(MODEL, tmp_path / "model.so")
+    with open(path, "rb") as one, open(expected, "rb") as other:
+        assert one.read() == other.read()
+    assert heddle.load(path).run(input_ids=[[1, 2, 3]])
+    # pip puts the program beside python.
+    program = os.path.join(os.path.dirname(sys.executable), "heddlec")
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    assert heddle.__version__ in done.stdout
+
+
+def test_a_compiler_of_another_version(tmp_path, monkeypatch):
+    other = types.ModuleType("heddle_compiler")
+    other.__spec__ = importlib.machinery.ModuleSpec("heddle_compiler", None)
+    other.__version__ = "0.0.1"
+    monkeypatch.setitem(sys.modules, "heddle_compiler", other)
+    monkeypatch.delenv("HEDDLEC")
+    with pytest.raises(heddle.Unsupported, match=f"heddle-compiler is 0.0.1 and heddle "
+                       f"{heddle.__version__}, expected the same"):
+        heddle.compile(MODEL, tmp_path / "model.so")
+
+
+def test_explain(tmp_path):
+    model = ROOT / "examples/dates/model"
+    report = heddle.explain(model, target="x86-64-v3", disable_pass="fuse-projections")
+    assert isinstance(report, heddle.Report) and len(report) > 3
+    assert {each["pass"] for each in report.gains} == {"predicted-gain"}
+    assert len(report.taken) + len(report.declined) + len(report.gains) == len(report)
+    fused = [row for row in report.rows() if row["pass"] == "fuse-attention"]
+    assert fused and all(row["taken"] and "flops_per_token" in row for row in fused)
+    assert report.declined and all(each["reason"] for each in report.declined)
+    assert {row["reason"] for row in report.rows() if not row["taken"]} == {
+        each["reason"] for each in report.declined}
+    html = report._repr_html_()
+    assert fused[0]["where"] in html and f"{len(report.taken)} taken" in html
+    path = tmp_path / "report.json"
+    heddle.compile(model, tmp_path / "model.so", target="x86-64-v3", disable_pass="fuse-projections",
+                   report=path)
+    assert heddle.Report.read(path) == report
+    with pytest.raises(heddle.InvalidArgument, match="report is given, expected none"):
+        heddle.explain(MODEL, report=path)

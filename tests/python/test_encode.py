@@ -13,6 +13,13 @@ def embedded(path, texts, folder):
     return np.load(folder / "rows.npy")
 
 
+def test_devices(encoder_path):
+    # A model that has code for processors alone runs on one, whatever else there is.
+    with heddle.load(encoder_path, device="auto") as model:
+        assert model.device == "cpu"
+        assert np.array_equal(model.encode("a", device="cpu"), heddle.load(encoder_path).encode("a"))
+
+
 def test_bits_are_those_of_the_program(encoder, encoder_path, tmp_path):
     expected = embedded(encoder_path, TEXTS, tmp_path)
     for size in (1, 5, 32, 1000):

@@ -2,6 +2,8 @@
 """Wrong uses are exceptions with a message that says what is wrong; none of them ends the process."""
 
 import asyncio
+import subprocess
+import sys
 
 import numpy as np
 import heddle
@@ -154,7 +156,10 @@ def test_wrong_uses(request, model, call, kind, message):
     (lambda p: heddle.load("a\0b"), heddle.InvalidArgument, "without a zero byte"),
     (lambda p: heddle.load(p, threads=0), heddle.OutOfRange, "threads is 0, expected 1 to"),
     (lambda p: heddle.load(p, threads="2"), heddle.WrongType, "threads is '2'"),
-    (lambda p: heddle.load(p, device="cuda"), heddle.InvalidArgument, "device is 'cuda'"),
+    (lambda p: heddle.load(p, device="gpu"), heddle.InvalidArgument,
+     'device "gpu", expected cpu, cuda, cuda:N or auto'),
+    (lambda p: heddle.load(p, device="cuda:9"), heddle.NotFound, 'device "cuda:9"'),
+    (lambda p: heddle.load(p, device=0), heddle.WrongType, "device is 0, expected str"),
     (lambda p: heddle.load(p, isa="arm"), heddle.Error, "arm"),
     (lambda p: heddle.load(p, cache_bytes=0), heddle.OutOfRange, "cache_bytes is 0"),
     (lambda p: heddle.load(p, batch_tokens=0), heddle.OutOfRange, "batch_tokens is 0"),
@@ -214,3 +219,12 @@ def test_a_sentence_that_does_not_fit(dates_path):
     model = heddle.load(dates_path, cache_bytes=4096)
     with pytest.raises(heddle.ResourceExhausted, match="source 1: the sentence does not fit"):
         model.generate(["3. Mai 1984"] * 3)
+
+
+def test_importing_takes_little():
+    """Modules of Python that take long to import come with the calls that need them."""
+    late = ["asyncio", "subprocess", "tempfile", "importlib.metadata", "torch"]
+    code = f"import numpy, sys; before = set(sys.modules); import heddle; print([m for m in {late} " \
+           "if m in sys.modules and m not in before])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

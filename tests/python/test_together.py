@@ -169,6 +169,25 @@ def test_another_process_has_the_model(encoder):
     assert np.array_equal(again.encode(TEXTS), encoder.encode(TEXTS))
 
 
+def test_a_process_shares_a_model(encoder_path, tmp_path):
+    path = tmp_path / "m.so"
+    path.write_bytes(open(encoder_path, "rb").read())
+    with ThreadPoolExecutor(8) as threads:
+        models = list(threads.map(lambda _: heddle.shared(path), range(16)))
+    assert len(set(map(id, models))) == 1
+    assert heddle.shared(str(path)) is models[0]
+    assert heddle.shared(path, threads=2) is heddle.shared(path, threads=2) is not models[0]
+    models[0].close()
+    again = heddle.shared(path)
+    assert again is not models[0] and not again.closed
+    other = tmp_path / "other.so"
+    other.write_bytes(path.read_bytes())
+    os.replace(other, path)
+    assert heddle.shared(path) is not again
+    with pytest.raises(heddle.Error, match="none.so"):
+        heddle.shared(tmp_path / "none.so")
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_after_a_fork(encoder, dates):
     rows, answers = encoder.encode(TEXTS), dates.generate(LINES[:5])

@@ -4,7 +4,6 @@
 /// model once more and looks at the attention.
 #include "runtime/Tools/Commands.h"
 
-#include "base/Utf8.h"
 #include "formats/Analysis/HeatMap.h"
 #include "runtime/Generate/Settings.h"
 #include "runtime/Tools/Analyze/AttentionObserver.h"
@@ -13,7 +12,6 @@
 #include "runtime/Tools/Lines/Progress.h"
 #include "runtime/Tools/Models/ModelEntries.h"
 
-#include <cmath>
 #include <fmt/format.h>
 
 namespace heddle::tools {
@@ -145,24 +143,6 @@ static Result<AttentionAnalysis> analyze(Analyzer &analyzer, const AnalyzeOption
   return analysis;
 }
 
-/// The failure of an analysis in which some similarity is no number.
-static Status checkNumbers(const AttentionAnalysis &analysis, const std::string &model) {
-  for (const KindAnalysis &kind : analysis.kinds) {
-    for (size_t row = 0; row < kind.layers.size(); ++row) {
-      for (size_t column = 0; column < row; ++column) {
-        if (std::isnan(kind.similarity[row][column])) {
-          return HEDDLE_ERROR(InvalidArgument,
-                              fmt::format("{}: attention {} or {} has probabilities that are no "
-                                          "numbers",
-                                          model, quote(kind.layers[column]),
-                                          quote(kind.layers[row])));
-        }
-      }
-    }
-  }
-  return {};
-}
-
 static Status drawAlignments(Analyzer &analyzer, const AnalyzeOptions &options) {
   if (!analyzer.drawn) {
     return optionError(fmt::format("--line is {}, and {} has no text there that can be used",
@@ -199,12 +179,9 @@ Status execute(const AnalyzeOptions &options) {
   analyzer.search.beam = options.beam;
   analyzer.search.sample = false;
   HEDDLE_ASSIGN(AttentionAnalysis analysis, analyze(analyzer, options));
-  HEDDLE_TRY(checkNumbers(analysis, options.model));
+  HEDDLE_TRY(checkSimilarities(analysis, options.model));
   if (options.theta) {
-    analysis.theta = options.theta;
-    for (KindAnalysis &kind : analysis.kinds) {
-      kind.policy = sharingPolicy(kind.similarity, *options.theta, options.blocks);
-    }
+    choosePolicies(analysis, *options.theta, options.blocks);
   }
   if (!options.alignments.empty()) {
     HEDDLE_TRY(drawAlignments(analyzer, options));

@@ -412,4 +412,28 @@ Result<std::vector<AlignmentMap>> AttentionObserver::alignments(const Sentence &
   return maps;
 }
 
+Status checkSimilarities(const AttentionAnalysis &analysis, const std::string &model) {
+  for (const KindAnalysis &kind : analysis.kinds) {
+    for (size_t row = 0; row < kind.layers.size(); ++row) {
+      for (size_t column = 0; column < row; ++column) {
+        if (std::isnan(kind.similarity[row][column])) {
+          return HEDDLE_ERROR(InvalidArgument,
+                              fmt::format("{}: attention {} or {} has probabilities that are no "
+                                          "numbers",
+                                          model, quote(kind.layers[column]),
+                                          quote(kind.layers[row])));
+        }
+      }
+    }
+  }
+  return {};
+}
+
+void choosePolicies(AttentionAnalysis &analysis, double theta, BlockRule rule) {
+  analysis.theta = theta;
+  for (KindAnalysis &kind : analysis.kinds) {
+    kind.policy = sharingPolicy(kind.similarity, theta, rule);
+  }
+}
+
 } // namespace heddle::tools

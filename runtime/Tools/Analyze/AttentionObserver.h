@@ -108,6 +108,11 @@ private:
   int64_t positionCount = 0;
 };
 
+/// The failure of an analysis in which some similarity is no number.
+Status checkSimilarities(const AttentionAnalysis &analysis, const std::string &model);
+/// Lets layers of each kind share whose mean similarity is above `theta`.
+void choosePolicies(AttentionAnalysis &analysis, double theta, BlockRule rule);
+
 } // namespace heddle::tools
 
 #endif // HEDDLE_RUNTIME_TOOLS_ANALYZE_ATTENTIONOBSERVER_H

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs work with a clock on every dispatch, and shows where the time went: as a table, as JSON and
-/// as a trace.
+/// Shows where the time of work went: as a table, as JSON and as a trace.
 #include "runtime/Tools/Commands.h"
 
 #include "heddle/Limits.h"
@@ -11,8 +10,7 @@
 #include "runtime/Tools/Measure/MachineRoof.h"
 #include "runtime/Tools/Measure/Workload.h"
 #include "runtime/Tools/Models/ModelEntries.h"
-#include "runtime/Tools/Profile/ProfileRows.h"
-#include "runtime/Tools/Profile/ProfileWork.h"
+#include "runtime/Tools/Profile/MeasuredWork.h"
 
 #include <algorithm>
 #include <chrono>
@@ -26,69 +24,8 @@ namespace heddle::tools {
 
 using Json = nlohmann::ordered_json;
 
-namespace {
-/// The measurements of one piece of work.
-struct Measured {
-  std::string title;
-  int64_t tokens = 0;
-  /// Wall time of a run, and its median.
-  RunTimes times;
-  double seconds = times.median;
-  int64_t runs = 1;
-  /// The peak before the runs and after them; the roof has the higher one.
-  double peaks[2] = {};
-  MachineRoof roof = {};
-  /// One run, each dispatch with its median time.
-  std::vector<ProfileRow> rows = {};
-
-  /// Wall time outside all dispatches: the search, waiting for other threads, copies.
-  double outside() const {
-    double sum = 0;
-    for (const ProfileRow &row : rows) {
-      sum += row.seconds;
-    }
-    return std::max(0.0, seconds - sum);
-  }
-};
-} // namespace
-
 static std::string dump(const Json &json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
-/// The limits of the machine for what a profile has done.
-static Result<MachineRoof> measureRoof(const std::vector<DispatchProfile> &profile, double peak,
-                                       MeasuredDevice &device) {
-  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs({&profile, 1}, peak, device));
-  return std::move(roofs.front());
-}
-
-/// The work with a profile of each run. `peak` is that of the machine before it.
-static Result<Measured> measure(ProfileWork &work, const ProfileOptions &options, double peak,
-                                MeasuredDevice &device) {
-  work.resetProfile();
-  HEDDLE_TRY(work.run());
-  HEDDLE_ASSIGN(const MachineRoof before, measureRoof(work.profile(), peak, device));
-  std::vector<double> seconds;
-  std::vector<std::vector<DispatchProfile>> profiles;
-  for (int64_t run = 0; run < options.runs; ++run) {
-    work.resetProfile();
-    const auto begin = std::chrono::steady_clock::now();
-    HEDDLE_TRY(work.run());
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    seconds.push_back(time.count());
-    profiles.push_back(work.profile());
-  }
-  const std::vector<DispatchProfile> profile = medianProfile(profiles);
-  HEDDLE_ASSIGN(const double peakAfter, device.peak());
-  HEDDLE_ASSIGN(const MachineRoof after, measureRoof(profile, peakAfter, device));
-  Measured measured = {.title = work.title(), .tokens = work.tokens(), .times = RunTimes(seconds)};
-  measured.runs = options.runs;
-  measured.peaks[0] = peak;
-  measured.peaks[1] = peakAfter;
-  measured.roof = higherOf(before, after);
-  measured.rows = profileRows(profile, options.by, options.threads, measured.roof);
-  return measured;
 }
 
 /// "contract_512x512", or how many functions a row adds up.
@@ -105,7 +42,7 @@ static std::string roofText(const ProfileRow &row) {
   return fmt::format("{} {}", share, row.boundByMemory() ? "memory" : "compute");
 }
 
-static std::string tableRow(const ProfileRow &row, const Measured &measured, bool withEntry) {
+static std::string tableRow(const ProfileRow &row, const MeasuredWork &measured, bool withEntry) {
   const auto rate = [](double value) {
     return value >= 0.05 ? fmt::format("{:.1f}", value) : std::string();
   };
@@ -126,7 +63,7 @@ static std::string groupsText(const ProfileRow &row) {
 }
 
 /// What makes shares of the roof doubtful, a line each.
-static std::string doubts(const Measured &measured) {
+static std::string doubts(const MeasuredWork &measured) {
   std::string text;
   if (isDisturbed(measured.peaks[0], measured.peaks[1])) {
     text += fmt::format("The peak was {:.1f} GFLOP/s before the runs and {:.1f} after them: other "
@@ -143,7 +80,7 @@ static std::string doubts(const Measured &measured) {
   return text;
 }
 
-static std::string table(const Measured &measured) {
+static std::string table(const MeasuredWork &measured) {
   std::set<std::string_view> entries;
   for (const ProfileRow &row : measured.rows) {
     entries.insert(row.entry);
@@ -177,44 +114,6 @@ static std::string table(const Measured &measured) {
     text += groupsText(row);
   }
   return text + doubts(measured);
-}
-
-static Json recordOf(const Measured &measured) {
-  Json rows = Json::array();
-  for (const ProfileRow &row : measured.rows) {
-    rows.push_back({{"entry", row.entry},
-                    {"name", row.name},
-                    {"kernel", row.kernel},
-                    {"kernels", row.kernels},
-                    {"calls", row.calls},
-                    {"ms", rounded(row.seconds * 1e3, 6)},
-                    {"share", rounded(row.seconds / measured.seconds, 6)},
-                    {"flops", row.flops},
-                    {"weight_bytes", row.weightBytes},
-                    {"cache_bytes", row.cacheBytes},
-                    {"gflops", rounded(row.rate(), 3)},
-                    {"gb_per_s", rounded(row.traffic(), 3)},
-                    {"fraction_of_roof", rounded(row.ofRoof(), 4)},
-                    {"bound", row.boundByMemory() ? "memory" : "compute"}});
-    if (!row.groupRows.empty()) {
-      rows.back()["group_rows"] = row.groupRows;
-    }
-  }
-  return {{"work", measured.title},
-          {"tokens", measured.tokens},
-          {"runs", measured.runs},
-          {"times", "median"},
-          {"ms", rounded(measured.seconds * 1e3, 6)},
-          {"least_ms", rounded(measured.times.least * 1e3, 6)},
-          {"most_ms", rounded(measured.times.most * 1e3, 6)},
-          {"spread", rounded(measured.times.spread(), 3)},
-          {"outside_ms", rounded(measured.outside() * 1e3, 6)},
-          {"peak_gflops_before", rounded(measured.peaks[0], 1)},
-          {"peak_gflops_after", rounded(measured.peaks[1], 1)},
-          {"narrow_peaks_gflops", narrowPeaksRecord(measured.roof)},
-          {"disturbed", isDisturbed(measured.peaks[0], measured.peaks[1])},
-          {"entries", entriesRecord(measured.roof)},
-          {"rows", std::move(rows)}};
 }
 
 /// A row of a trace that says what a process or thread is.
@@ -273,19 +172,6 @@ static Status writeTrace(std::vector<std::unique_ptr<ProfileWork>> &works,
   }
   HEDDLE_TRY(file.write("\n]}\n"));
   return file.finish();
-}
-
-static Json machineRecord(const Model &model, const ProfileOptions &options, double peak,
-                          double bandwidth) {
-  Json record = {{"model", options.model}, {"isa", model.isa()}, {"precision", model.precision()}};
-  if (const std::vector<std::string> kept = keptLayersOf(model); !kept.empty()) {
-    record["kept"] = kept;
-  }
-  record["cache_precision"] = model.cachePrecision();
-  record["threads"] = options.threads;
-  record["peak_gflops"] = rounded(peak, 1);
-  record["bandwidth_gb_per_s"] = rounded(bandwidth, 2);
-  return record;
 }
 
 /// Opens a file before anything is measured, so that a bad name is reported at once.
@@ -357,7 +243,7 @@ Status execute(const ProfileOptions &given) {
   }
   SpreadNote note;
   for (const std::unique_ptr<ProfileWork> &work : works) {
-    HEDDLE_ASSIGN(const Measured measured, measure(*work, options, peak, device));
+    HEDDLE_ASSIGN(const MeasuredWork measured, measureWork(*work, options, peak, device));
     note.add(measured.title, measured.times);
     // Before the next work it is as it was after this one, or higher.
     peak = std::max(measured.peaks[0], measured.peaks[1]);

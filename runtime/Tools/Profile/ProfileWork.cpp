@@ -138,90 +138,114 @@ static Result<std::unique_ptr<ProfileWork>> caseWork(const Model &model, const G
                          std::move(work.generator), std::move(work.sources), work.search));
 }
 
-/// The ids of every text or line of ids that has some; `encode` gives those of a text.
-using Encode = std::function<Result<std::vector<int32_t>>(std::string_view)>;
-static Result<std::vector<std::vector<int32_t>>> readIds(const ProfileOptions &options,
-                                                         const Encode &encode) {
-  std::vector<std::vector<int32_t>> all;
-  const auto add = [&](Result<std::vector<int32_t>> ids, const std::string &where) -> Status {
-    HEDDLE_TRY_WITH(ids.status(), where);
-    all.push_back(std::move(*ids));
-    return {};
-  };
+/// Texts to embed or generate from: a file's, or those of a caller.
+namespace {
+struct Texts {
+  const ProfileOptions &options;
+  std::span<const std::string> given;
+
+  bool areGiven() const { return !given.empty(); }
+  /// The ids of every text or line of ids that has some; `encode` gives those of a text.
+  using Encode = std::function<Result<std::vector<int32_t>>(std::string_view)>;
+  Result<std::vector<std::vector<int32_t>>> ids(const Encode &encode) const;
+  Status readFile(const Encode &encode, std::vector<std::vector<int32_t>> &all) const;
+  /// What titles and messages call them.
+  std::string title() const;
+  std::string name() const { return areGiven() ? title() : options.input; }
+};
+} // namespace
+
+std::string Texts::title() const {
+  if (areGiven()) {
+    return fmt::format("{} {}", given.size(), given.size() == 1 ? "text" : "texts");
+  }
+  return options.input == "-" ? "standard input"
+                              : std::filesystem::path(options.input).filename().string();
+}
+
+Status Texts::readFile(const Encode &encode, std::vector<std::vector<int32_t>> &all) const {
   HEDDLE_ASSIGN(LineReader reader, openSources(options.input, options.tokens));
   while (true) {
     // An empty line is an empty text, but no ids.
     HEDDLE_ASSIGN(const std::optional<Line> line,
                   options.tokens ? reader.nextText() : reader.next());
     if (!line) {
-      break;
+      return {};
     }
     // Other work would be measured than was asked for, were a line left out.
     HEDDLE_TRY(line->status);
-    HEDDLE_TRY(
-        add(options.tokens ? parseTokenLine(line->text) : encode(line->text), reader.where()));
+    Result<std::vector<int32_t>> ids =
+        options.tokens ? parseTokenLine(line->text) : encode(line->text);
+    HEDDLE_TRY_WITH(ids.status(), reader.where());
+    all.push_back(*std::move(ids));
+  }
+}
+
+Result<std::vector<std::vector<int32_t>>> Texts::ids(const Encode &encode) const {
+  std::vector<std::vector<int32_t>> all;
+  for (size_t i = 0; i < given.size(); ++i) {
+    Result<std::vector<int32_t>> ids = encode(given[i]);
+    HEDDLE_TRY_WITH(ids.status(), fmt::format("text {}", i + 1));
+    all.push_back(*std::move(ids));
+  }
+  if (!areGiven()) {
+    HEDDLE_TRY(readFile(encode, all));
   }
   std::erase_if(all, [](const std::vector<int32_t> &ids) { return ids.empty(); });
   if (all.empty()) {
     return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("{}: no tokens, expected a text a line", options.input));
+                        fmt::format("{}: no tokens, expected {}", name(),
+                                    areGiven() ? "some in one of them" : "a text a line"));
   }
   return all;
 }
 
-/// The name of an input in titles.
-static std::string titleOf(const std::string &input) {
-  return input == "-" ? "standard input" : std::filesystem::path(input).filename().string();
-}
-
-static Result<std::unique_ptr<ProfileWork>> generateInput(const Model &model,
-                                                          const ProfileOptions &options) {
+static Result<std::unique_ptr<ProfileWork>> generateTexts(const Model &model, const Texts &texts) {
   // Every run does all of its work.
-  SessionOptions session = sessionOptions(options);
+  SessionOptions session = sessionOptions(texts.options);
   session.sharePrefixes = false;
   HEDDLE_ASSIGN(Generator generator, Generator::create(model, {.session = session}));
-  HEDDLE_ASSIGN(auto sources, readIds(options, [&](std::string_view text) {
-                  return generator.hasSources() ? generator.encodeSource(text)
-                                                : generator.encodePrompt(text);
-                }));
-  const GenerationOptions search = {.beam = options.beam, .sample = false};
+  HEDDLE_ASSIGN(auto sources, texts.ids([&](std::string_view text) {
+    return generator.hasSources() ? generator.encodeSource(text) : generator.encodePrompt(text);
+  }));
+  const GenerationOptions search = {.beam = texts.options.beam, .sample = false};
   for (const std::vector<int32_t> &source : sources) {
-    HEDDLE_TRY(generator.check(requestFor(generator, source, search)).annotate(options.input));
+    HEDDLE_TRY(generator.check(requestFor(generator, source, search)).annotate(texts.name()));
   }
   // Sentences that run together then end together.
   std::sort(sources.begin(), sources.end(), [](const auto &a, const auto &b) {
     return a.size() != b.size() ? a.size() > b.size() : a < b;
   });
   return std::unique_ptr<ProfileWork>(
-      new GenerationWork(titleOf(options.input), std::move(generator), std::move(sources), search));
+      new GenerationWork(texts.title(), std::move(generator), std::move(sources), search));
 }
 
-static Result<std::unique_ptr<ProfileWork>> encodeInput(const Model &model,
-                                                        const ProfileOptions &options) {
-  std::string_view entry = options.entry;
+static Result<std::unique_ptr<ProfileWork>> encodeTexts(const Model &model, const Texts &texts) {
+  std::string_view entry = texts.options.entry;
   if (entry.empty() && model.findEntry("embed") != nullptr) {
     entry = "embed";
   }
   HEDDLE_ASSIGN(const EntryInfo *reader, chooseEntry(model, entry));
   HEDDLE_TRY(chooseIds(model, *reader).status());
   HEDDLE_ASSIGN(std::unique_ptr<EntryWork> work,
-                entryWork(model, titleOf(options.input), entry, options));
-  HEDDLE_ASSIGN(const auto texts,
-                readIds(options, [&](std::string_view text) { return model.tokenize(text); }));
-  for (size_t begin = 0; begin < texts.size(); begin += blockTexts) {
+                entryWork(model, texts.title(), entry, texts.options));
+  HEDDLE_ASSIGN(const auto all,
+                texts.ids([&](std::string_view text) { return model.tokenize(text); }));
+  for (size_t begin = 0; begin < all.size(); begin += blockTexts) {
     std::vector<int32_t> lengths;
     std::vector<int32_t> ids;
-    for (size_t i = begin; i < std::min(texts.size(), begin + blockTexts); ++i) {
-      lengths.push_back(static_cast<int32_t>(texts[i].size()));
-      ids.insert(ids.end(), texts[i].begin(), texts[i].end());
+    for (size_t i = begin; i < std::min(all.size(), begin + blockTexts); ++i) {
+      lengths.push_back(static_cast<int32_t>(all[i].size()));
+      ids.insert(ids.end(), all[i].begin(), all[i].end());
     }
     work->add(std::move(lengths), {std::move(ids), {}});
   }
   return std::unique_ptr<ProfileWork>(std::move(work));
 }
 
-Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &model,
-                                                                  const ProfileOptions &options) {
+Result<std::vector<std::unique_ptr<ProfileWork>>>
+makeProfileWork(const Model &model, const ProfileOptions &options,
+                std::span<const std::string> texts) {
   std::vector<std::unique_ptr<ProfileWork>> list;
   HEDDLE_TRY(chooseNamedEntry(model, options.entry).status());
   for (const Shape &shape : options.shapes) {
@@ -237,7 +261,7 @@ Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &m
     HEDDLE_ASSIGN(std::unique_ptr<ProfileWork> work, caseWork(model, each, options));
     list.push_back(std::move(work));
   }
-  if (!options.input.empty()) {
+  if (!options.input.empty() || !texts.empty()) {
     if (!options.tokens) {
       HEDDLE_TRY(checkTokenizer(model));
     }
@@ -245,8 +269,9 @@ Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &m
     if (options.beam && !generates) {
       return optionError("--beam is given, and nothing is generated: leave it out");
     }
-    HEDDLE_ASSIGN(std::unique_ptr<ProfileWork> work,
-                  generates ? generateInput(model, options) : encodeInput(model, options));
+    HEDDLE_ASSIGN(std::unique_ptr<ProfileWork> work, generates
+                                                         ? generateTexts(model, {options, texts})
+                                                         : encodeTexts(model, {options, texts}));
     list.push_back(std::move(work));
   }
   return list;

@@ -10,6 +10,7 @@
 #include "runtime/Tools/Commands.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,11 @@ public:
 /// Runs of dispatches that a trace keeps of each thread.
 inline constexpr int64_t tracedRuns = int64_t(1) << 20;
 
-/// The work that the options ask for, in their order.
-Result<std::vector<std::unique_ptr<ProfileWork>>> makeProfileWork(const Model &model,
-                                                                  const ProfileOptions &options);
+/// The work that the options ask for, in their order. `texts`, if there are any, are those of a
+/// caller, after what the options name.
+Result<std::vector<std::unique_ptr<ProfileWork>>>
+makeProfileWork(const Model &model, const ProfileOptions &options,
+                std::span<const std::string> texts = {});
 
 } // namespace heddle::tools
 

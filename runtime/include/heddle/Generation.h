@@ -267,7 +267,7 @@ public:
   /// Queues a request, which joins the batch as soon as there is room. Returns its id, which is
   /// never reused.
   Result<int64_t> add(GenerationRequest request);
-  /// Checks a request as add() does, without adding it.
+  /// Checks a request as add() does, without adding it. Any thread may, also during a step().
   Status check(const GenerationRequest &request) const;
 
   /// Generates one token for every sentence of the batch whose prompt is computed, computes pieces

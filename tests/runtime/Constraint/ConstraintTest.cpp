@@ -5,6 +5,7 @@
 #include "tests/formats/JsonSchema/SchemaSamples.h"
 
 #include <gtest/gtest.h>
+#include <thread>
 
 using namespace heddle;
 
@@ -144,4 +145,62 @@ TEST(Constraints, KeepTheLastFew) {
             "schema: #: no text satisfies the schema: the schema is false");
   Constraints none([] { return HEDDLE_ERROR(Unsupported, "no texts"); }, {2});
   EXPECT_EQ(none.find("true").status().message(), "no texts");
+}
+
+/// Walks along an answer in a constraint that other threads use as well; whether its masks are
+/// those of one that is its own.
+static bool walksAsAlone(Constraint &shared, std::string_view schema,
+                         const std::shared_ptr<const TokenTexts> &all, uint64_t seed) {
+  const int32_t end[] = {2};
+  const auto own = *Constraint::create(schema, all, end);
+  ConstraintState state = shared.start(), other = own->start();
+  std::mt19937_64 random(seed);
+  for (int step = 0; step < 30; ++step) {
+    const auto mask = own->mask(other);
+    if (*shared.mask(state) != *mask || shared.isWhole(state) != own->isWhole(other)) {
+      return false;
+    }
+    std::vector<int32_t> allowed;
+    for (int32_t token = 3; token < static_cast<int32_t>(all->size()); ++token) {
+      if (passes(*mask, token)) {
+        allowed.push_back(token);
+      }
+    }
+    if (allowed.empty()) {
+      break;
+    }
+    const int32_t token = allowed[random() % allowed.size()];
+    state = *shared.follow(state, token);
+    other = *own->follow(other, token);
+  }
+  return true;
+}
+
+TEST(Constraints, AreForAllThreads) {
+  const auto all = tokens();
+  const int32_t end[] = {2};
+  Constraints constraints(
+      []() -> Result<std::vector<std::optional<std::string>>> { return vocabulary(); }, {2});
+  // It begins again all the time, under the states of the others.
+  const std::string any = "{}";
+  const auto forgetful = *Constraint::create(any, all, end, {.states = 40, .maskBytes = 300});
+  std::array<bool, 4> good = {};
+  std::vector<std::thread> threads;
+  for (size_t number = 0; number < good.size(); ++number) {
+    threads.emplace_back([&, number] {
+      bool same = true;
+      for (uint64_t i = 0; i < 40; ++i) {
+        // More schemas than are kept.
+        const std::string schema =
+            "{\"type\": \"array\", \"minItems\": " + std::to_string((i + number) % 11) + "}";
+        same = same && walksAsAlone(**constraints.find(schema), schema, all, i * 4 + number) &&
+               walksAsAlone(*forgetful, any, all, i * 4 + number);
+      }
+      good[number] = same;
+    });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(good, (std::array<bool, 4>{true, true, true, true}));
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Runs work with a clock on every dispatch: what `heddle profile` shows, and the Python package
+/// gives as objects.
+#ifndef HEDDLE_RUNTIME_TOOLS_PROFILE_MEASUREDWORK_H
+#define HEDDLE_RUNTIME_TOOLS_PROFILE_MEASUREDWORK_H
+
+#include "runtime/Tools/Profile/ProfileRows.h"
+#include "runtime/Tools/Profile/ProfileWork.h"
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace heddle::tools {
+
+/// The measurements of one piece of work.
+struct MeasuredWork {
+  std::string title;
+  int64_t tokens = 0;
+  /// Wall time of a run, and its median.
+  RunTimes times;
+  double seconds = times.median;
+  int64_t runs = 1;
+  /// The peak before the runs and after them; the roof has the higher one.
+  double peaks[2] = {};
+  MachineRoof roof = {};
+  /// One run, each dispatch with its median time.
+  std::vector<ProfileRow> rows = {};
+
+  /// Wall time outside all dispatches: the search, waiting for other threads, copies.
+  double outside() const;
+};
+
+/// The work with a profile of each run. `peak` is that of the machine before it. `goOn` is asked
+/// between two runs; its failure ends the work.
+Result<MeasuredWork> measureWork(
+    ProfileWork &work, const ProfileOptions &options, double peak, MeasuredDevice &device,
+    const std::function<Status()> &goOn = [] { return Status(); });
+
+/// As --json has it.
+nlohmann::ordered_json recordOf(const MeasuredWork &measured);
+
+/// What a profile says of the model and the machine, without its works.
+nlohmann::ordered_json machineRecord(const Model &model, const ProfileOptions &options, double peak,
+                                     double bandwidth);
+
+} // namespace heddle::tools
+
+#endif // HEDDLE_RUNTIME_TOOLS_PROFILE_MEASUREDWORK_H
