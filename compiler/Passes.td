@@ -167,7 +167,8 @@ def ConvertDataflowToKernelsPass : Pass<"convert-dataflow-to-kernels", "::mlir::
                             "targets, x86-64-v3 or with the columns of panels x86-64-v3:24">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
+                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect"];
 }
 
 def ExpandMathPass : Pass<"kernels-expand-math", "::mlir::ModuleOp"> {

@@ -185,12 +185,6 @@ namespace {
 struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<ConvertDataflowToKernels> {
   using Base::Base;
 
-  void getDependentDialects(DialectRegistry &registry) const override {
-    ConvertDataflowToKernelsPassBase::getDependentDialects(registry);
-    // What emitters of a kind of machine write beside that.
-    registry.insert<NVVM::NVVMDialect>();
-  }
-
   void runOnOperation() override {
     FailureOr<std::vector<TargetDescription>> chosen =
         findTargets(targets, getOperation().getLoc());

@@ -45,13 +45,23 @@ const ProductShape kShapes[] = {{1, 1, 1},
                                 {50, 160, 16, 163},
                                 {96, 64, 66, 0, true},
                                 {49, 37, 20, 40, true},
-                                {145, 17, 140, 0, true}};
+                                {145, 17, 140, 0, true},
+                                {1, 1, 1, 0, true, true},
+                                {48, 64, 16, 0, true, true},
+                                {49, 31, 17, 0, true, true},
+                                {96, 32, 128, 0, true, true},
+                                {97, 100, 129, 0, true, true},
+                                {200, 78, 70, 81, true, true},
+                                {60, 130, 65, 132, true, true},
+                                {144, 515, 20, 516, true, true},
+                                {145, 160, 150, 0, true, true}};
 
 TEST(BlockProduct, IsRightForAllSizes) {
   uint32_t seed = 0;
   for (const ProductShape &shape : kShapes) {
-    SCOPED_TRACE(testing::Message() << shape.n << " x " << shape.k << ", " << shape.rows << " rows"
-                                    << (shape.isBf16 ? ", bf16" : ""));
+    SCOPED_TRACE(testing::Message()
+                 << shape.n << " x " << shape.k << ", " << shape.rows << " rows"
+                 << (shape.isBf16 ? ", bf16" : "") << (shape.roundsRows ? " times bf16" : ""));
     CompiledProduct product(shape);
     const ProductOperands operands(shape, ++seed);
     const ProductLaunch launch = product.launchOfAll();
@@ -59,8 +69,8 @@ TEST(BlockProduct, IsRightForAllSizes) {
   }
 }
 
-TEST(BlockProduct, AnyDivisionGivesTheSameBits) {
-  const ProductShape shape = {160, 45, 150};
+/// Expects the same bits from launches of parts of the rows and columns.
+void expectAnyDivision(const ProductShape &shape) {
   CompiledProduct product(shape);
   const ProductOperands operands(shape, 7);
   for (ProductLaunch launch : {ProductLaunch{0, 150, 0, 4, 1}, ProductLaunch{0, 150, 0, 4, 16},
@@ -72,8 +82,13 @@ TEST(BlockProduct, AnyDivisionGivesTheSameBits) {
   }
 }
 
-TEST(BlockProduct, NothingDependsOnTheOrderOfThreads) {
-  const ProductShape shape = {100, 40, 70};
+TEST(BlockProduct, AnyDivisionGivesTheSameBits) { expectAnyDivision({160, 45, 150}); }
+TEST(BlockProduct, AnyDivisionGivesTheSameBitsOfRoundedRows) {
+  expectAnyDivision({160, 92, 150, 0, true, true});
+}
+
+/// Expects the same bits in any order of threads.
+void expectAnyOrder(const ProductShape &shape) {
   CompiledProduct product(shape, "sm_90a");
   const ProductOperands operands(shape, 8);
   for (const char *const seed : {"1000", "2000", "3000"}) {
@@ -81,6 +96,48 @@ TEST(BlockProduct, NothingDependsOnTheOrderOfThreads) {
     expectRight(operands, product.launchOfAll(), product.run(operands, product.launchOfAll()));
   }
   ::unsetenv("HEDDLE_EMULATOR_SEED");
+}
+
+TEST(BlockProduct, NothingDependsOnTheOrderOfThreads) {
+  expectAnyOrder({100, 40, 70});
+  expectAnyOrder({100, 72, 70, 0, true, true});
+}
+
+TEST(BlockProduct, NumbersThatAreNoneStay) {
+  const ProductShape shape = {48, 64, 2, 0, true, true};
+  CompiledProduct product(shape);
+  ProductOperands operands(shape, 9);
+  operands.rows[5] = std::numeric_limits<float>::quiet_NaN();
+  operands.rows[size_t(shape.k) + 40] = std::numeric_limits<float>::infinity();
+  const ProductResult result = product.run(operands, product.launchOfAll());
+  ASSERT_EQ(result.report, "");
+  for (int64_t column = 0; column < shape.n; ++column) {
+    const float weight = operands.weights[size_t(column * shape.k + 40)];
+    EXPECT_TRUE(std::isnan(result.values[size_t(column)])) << "column " << column;
+    EXPECT_EQ(result.values[size_t(shape.n + column)],
+              std::copysign(std::numeric_limits<float>::infinity(), weight))
+        << "column " << column;
+  }
+}
+
+/// How often banks are used beyond what the accesses of a product take.
+double extraPasses(const ProductShape &shape) {
+  CompiledProduct product(shape);
+  const ProductResult result = product.run(ProductOperands(shape, 3), product.launchOfAll());
+  EXPECT_EQ(result.report, "");
+  EXPECT_GT(result.banks.least, 0U);
+  return double(result.banks.passes) / double(result.banks.least) - 1;
+}
+
+TEST(BlockProduct, LanesWantDifferentBanks) {
+  // Matrices and weights are read without further passes. Some of the sums are stored, once, with
+  // two lanes to a bank; and of few rows every third copy of weights goes to two steps.
+  constexpr double most = 0.15;
+  for (const ProductShape &shape :
+       {ProductShape{96, 64, 128, 0, true, true}, ProductShape{48, 128, 16, 0, true, true},
+        ProductShape{96, 64, 128}, ProductShape{48, 64, 16}}) {
+    EXPECT_LE(extraPasses(shape), most) << shape.rows << " rows" << (shape.isBf16 ? ", bf16" : "");
+  }
 }
 
 } // namespace

@@ -35,6 +35,35 @@ static void initializeCodeGenerator() {
   LLVMInitializeX86AsmPrinter();
 }
 
+/// Calls `emulated` instead of an operation of the device. What gives several elements writes them
+/// to memory that its first argument says: in which registers they come is nobody's to rely on.
+static void replaceCalls(llvm::Function &operation, llvm::StringRef emulated) {
+  llvm::Module &module = *operation.getParent();
+  llvm::Type *const result = operation.getReturnType();
+  if (!result->isStructTy() && !result->isVectorTy()) {
+    operation.replaceAllUsesWith(
+        module.getOrInsertFunction(emulated, operation.getFunctionType()).getCallee());
+    return;
+  }
+  for (llvm::User *user : llvm::make_early_inc_range(operation.users())) {
+    auto *const call = llvm::cast<llvm::CallInst>(user);
+    llvm::Function &caller = *call->getFunction();
+    llvm::IRBuilder<> frame(&*caller.getEntryBlock().getFirstInsertionPt());
+    llvm::SmallVector<llvm::Value *> arguments = {frame.CreateAlloca(result)};
+    llvm::append_range(arguments, call->args());
+    llvm::SmallVector<llvm::Type *> types;
+    for (llvm::Value *each : arguments) {
+      types.push_back(each->getType());
+    }
+    auto *const type =
+        llvm::FunctionType::get(llvm::Type::getVoidTy(module.getContext()), types, false);
+    llvm::IRBuilder<> builder(call);
+    builder.CreateCall(module.getOrInsertFunction(emulated, type), arguments);
+    call->replaceAllUsesWith(builder.CreateLoad(result, arguments.front()));
+    call->eraseFromParent();
+  }
+}
+
 /// Makes functions of a GPU functions of the host.
 static void moveToHost(llvm::Module &module) {
   for (llvm::Function &function : llvm::make_early_inc_range(module)) {
@@ -47,13 +76,25 @@ static void moveToHost(llvm::Module &module) {
     }
     std::string name = kEmulated.str() + operation.str();
     llvm::replace(name, '.', '_');
-    llvm::FunctionCallee emulated = module.getOrInsertFunction(name, function.getFunctionType());
-    function.replaceAllUsesWith(emulated.getCallee());
+    replaceCalls(function, name);
     function.eraseFromParent();
   }
   for (llvm::GlobalVariable &variable : module.globals()) {
     if (variable.isDeclaration() && variable.getAddressSpace() == kSharedSpace) {
       variable.setName(kShared);
+    }
+  }
+}
+
+/// Keeps what a GPU loads from shared memory at once in one piece: how banks are used follows from
+/// it, and a CPU loads elements as well one by one.
+static void keepWhole(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    for (llvm::Instruction &instruction : llvm::instructions(function)) {
+      auto *const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+      if (load && load->getPointerAddressSpace() == kSharedSpace && load->getType()->isVectorTy()) {
+        load->setVolatile(true);
+      }
     }
   }
 }
@@ -85,11 +126,12 @@ static void announceAccesses(llvm::Module &module) {
     llvm::Value *const address = llvm::getLoadStorePointerOperand(access);
     const uint64_t bytes =
         module.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
-    llvm::FunctionCallee touch =
-        module.getOrInsertFunction(kTouch, builder.getVoidTy(), builder.getPtrTy(),
-                                   builder.getInt64Ty(), builder.getInt32Ty());
+    llvm::FunctionCallee touch = module.getOrInsertFunction(
+        kTouch, builder.getVoidTy(), builder.getPtrTy(), builder.getInt64Ty(), builder.getInt64Ty(),
+        builder.getInt32Ty());
     builder.CreateCall(touch, {builder.CreateAddrSpaceCast(address, builder.getPtrTy()),
                                builder.getInt64(bytes),
+                               builder.getInt64(llvm::getLoadStoreAlignment(access).value()),
                                builder.getInt32(llvm::isa<llvm::StoreInst>(access))});
   }
 }
@@ -124,6 +166,7 @@ Result<Code> HostCode::compileTo(const CodeUnit &unit, llvm::CodeGenFileType typ
   HEDDLE_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, createMachine(hostTarget()));
   HEDDLE_ASSIGN(std::unique_ptr<llvm::Module> module, parseUnit(unit, context));
   moveToHost(*module);
+  keepWhole(*module);
   optimizeUnit(*module, *machine);
   announceAccesses(*module);
   HEDDLE_TRY(finishUnit(*module, unit, kEmulated));

@@ -7,7 +7,6 @@
 #include "compiler/CompileOptions.h"
 #include "compiler/Link/LinkModel.h"
 #include "compiler/Pipeline.h"
-#include "tests/Emulator/Emulator.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -51,25 +50,48 @@ ProductOperands::ProductOperands(const ProductShape &shape, uint32_t seed) : sha
   }
 }
 
-float ProductOperands::expected(int64_t row, int64_t column) const {
+/// Rounded to bf16, ties to even.
+static float rounded(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  return truncated(std::bit_cast<float>(bits + 0x7FFFU + (bits >> 16 & 1)));
+}
+
+float ProductOperands::sumOf(int64_t row, int64_t column) const {
+  const float *const factors = rows.data() + row * shape.rowElements();
+  const float *const own = weights.data() + column * shape.k;
   float sum = 0;
-  for (int64_t k = 0; k < shape.k; ++k) {
-    sum = std::fma(rows[size_t(row * shape.rowElements() + k)],
-                   weights[size_t(column * shape.k + k)], sum);
+  for (int64_t k = 0; !shape.roundsRows && k < shape.k; ++k) {
+    sum = std::fma(factors[k], own[k], sum);
   }
+  constexpr int64_t together = 16;
+  for (int64_t first = 0; shape.roundsRows && first < shape.k; first += together) {
+    double all = sum;
+    for (int64_t k = first; k < std::min(first + together, shape.k); ++k) {
+      all += double(rounded(factors[k])) * double(own[k]);
+    }
+    sum = float(all);
+  }
+  return sum;
+}
+
+float ProductOperands::expected(int64_t row, int64_t column) const {
   // The compiler of this file must not make an FMA of it.
-  volatile float biased = sum + bias[size_t(column)];
+  volatile float biased = sumOf(row, column) + bias[size_t(column)];
   return biased + residual[size_t(row * shape.n + column)];
 }
 
 std::vector<std::byte> ProductOperands::panels() const {
   const size_t bytes = shape.isBf16 ? 2 : 4;
   constexpr int64_t columns = ProductShape::panelColumns;
-  std::vector<std::byte> packed(size_t(shape.panels() * shape.k * columns) * bytes);
+  // Elements of a column that lie together, where rows are rounded.
+  const int64_t together = shape.roundsRows ? 2 : 1;
+  const int64_t steps = (shape.k + together - 1) / together;
+  std::vector<std::byte> packed(size_t(shape.panels() * steps * columns * together) * bytes);
   for (int64_t column = 0; column < shape.n; ++column) {
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t panel = column / columns;
-      const auto place = size_t((panel * shape.k + k) * columns + column % columns);
+      const int64_t inColumns = (panel * steps + k / together) * columns + column % columns;
+      const auto place = size_t(inColumns * together + k % together);
       const auto bits = std::bit_cast<uint32_t>(weights[size_t(column * shape.k + k)]);
       const uint32_t stored = shape.isBf16 ? bits >> 16 : bits;
       std::memcpy(packed.data() + place * bytes, &stored, bytes);
@@ -92,6 +114,11 @@ template <typename... Arguments> int call(const char *name, Arguments... argumen
 }
 template <typename... Arguments> void mustCall(const char *name, Arguments... arguments) {
   EXPECT_EQ(call(name, arguments...), 0) << name;
+}
+
+HeddleBankUses takeBankUses() {
+  static void *const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  return reinterpret_cast<HeddleEmulatorBanks *>(::dlsym(library, "heddle_emulator_banks"))();
 }
 
 /// A context, what is allocated in it, and what becomes of it.
@@ -205,14 +232,15 @@ static std::string programOf(const ProductShape &shape) {
   return llvm::formatv(R"(
 !y = !dataflow.buffer<[tokens, {0}], f32>
 dataflow.kernel @product : (!dataflow.buffer<{2}, f32>, !dataflow.buffer<[{0}, {1}], {3}>, !dataflow.buffer<[{0}], f32>, !y) -> !y
-    computes #dataflow.contract<n = {0}, k = {1}> {{
+    computes #dataflow.contract<n = {0}, k = {1}{4}> {{
 ^bb0(%sum: f32, %bias: f32, %residual: f32):
   %0 = arith.addf %sum, %bias : f32
   %1 = arith.addf %0, %residual : f32
   dataflow.yield %1
 }
 )",
-                       shape.n, shape.k, rows, shape.isBf16 ? "bf16" : "f32");
+                       shape.n, shape.k, rows, shape.isBf16 ? "bf16" : "f32",
+                       shape.roundsRows ? ", arithmetic = bf16" : "");
 }
 
 CompiledProduct::CompiledProduct(const ProductShape &shape, const std::string &target)
@@ -258,11 +286,13 @@ ProductResult CompiledProduct::run(const ProductOperands &operands, const Produc
   void *parameters[] = {&record};
   mustCall("cuStreamSynchronize", static_cast<void *>(nullptr));
   call("heddle_emulator_record");
+  takeBankUses();
   mustCall("cuLaunchKernel", function, launch.blocks, 1U, 1U, launch.threads, 1U, 1U, launch.shared,
            static_cast<void *>(nullptr), static_cast<void **>(parameters),
            static_cast<void **>(nullptr));
   const std::string report = gpu.wait();
-  return {report.empty() ? gpu.fetch(result, nothing.size()) : std::vector<float>(), report};
+  return {report.empty() ? gpu.fetch(result, nothing.size()) : std::vector<float>(), report,
+          takeBankUses()};
 }
 
 } // namespace heddle

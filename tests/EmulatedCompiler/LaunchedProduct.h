@@ -7,6 +7,7 @@
 
 #include "compiler/Target/Target.h"
 #include "heddle/Abi.h"
+#include "tests/Emulator/Emulator.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -22,7 +23,9 @@ namespace heddle {
 struct ProductShape {
   int64_t n, k, rows;
   int64_t stride = 0;
+  /// Weights of bf16; then rows may be rounded to bf16 too.
   bool isBf16 = false;
+  bool roundsRows = false;
 
   int64_t rowElements() const { return stride == 0 ? k : stride; }
   int64_t panels() const { return (n + panelColumns - 1) / panelColumns; }
@@ -30,7 +33,8 @@ struct ProductShape {
 };
 
 /// Random operands of a product, and what it must give: the sum goes over k step by step, each an
-/// FMA, then bias and residual.
+/// FMA, and of rounded rows over 16 steps at a time as the emulated tensor cores add them; then
+/// bias and residual.
 struct ProductOperands {
   ProductShape shape;
   std::vector<float> rows, weights, bias, residual;
@@ -39,6 +43,9 @@ struct ProductOperands {
   float expected(int64_t row, int64_t column) const;
   /// The weights as they lie in panels.
   std::vector<std::byte> panels() const;
+
+private:
+  float sumOf(int64_t row, int64_t column) const;
 };
 
 /// The work of a launch, and its shape.
@@ -49,10 +56,11 @@ struct ProductLaunch {
   unsigned shared = 0;
 };
 
-/// A result, or what the emulated GPU says of the kernel.
+/// A result, or what the emulated GPU says of the kernel; and how it has used banks.
 struct ProductResult {
   std::vector<float> values;
   std::string report;
+  HeddleBankUses banks;
 };
 
 /// The code of a product for a GPU, in the llvm dialect.

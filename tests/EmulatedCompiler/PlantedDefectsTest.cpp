@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// What the emulated GPU says of a product in which one thing is wrong. Defects are planted in the
-/// code between emitter and code generator, in the tile for many rows, which is written last.
+/// code between emitter and code generator, in the tile for many rows, which is written last. What
+/// is wrong with matrices in registers no device can know: it shows in the numbers, and what is
+/// slow in the counts.
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -38,10 +40,10 @@ void barrierAfterRefill(LLVM::LLVMFuncOp function) {
   barrierOfLoop(function)->moveAfter(all<NVVM::CpAsyncCommitGroupOp>(function).back());
 }
 
-void noBarrierBeforeSums(LLVM::LLVMFuncOp function) {
-  // Before and after the sums of both parts are stored.
+/// Sums leave in so many parts; before and after each is stored there is a barrier.
+template <size_t parts> void noBarrierBeforeSums(LLVM::LLVMFuncOp function) {
   auto barriers = all<NVVM::Barrier0Op>(function);
-  barriers[barriers.size() - 4]->erase();
+  barriers[barriers.size() - 2 * parts]->erase();
 }
 
 void noBarrierAfterSums(LLVM::LLVMFuncOp function) {
@@ -82,6 +84,15 @@ void wrongLanes(LLVM::LLVMFuncOp function) {
   lane.replaceAllUsesWith(first);
 }
 
+/// Whether the number of the thread compares so with another one.
+Value threadIs(OpBuilder &builder, LLVM::LLVMFuncOp function, LLVM::ICmpPredicate predicate,
+               int32_t number) {
+  Value thread = all<NVVM::ThreadIdXOp>(function).front();
+  Value other = LLVM::ConstantOp::create(builder, function.getLoc(), thread.getType(),
+                                         builder.getI32IntegerAttr(number));
+  return LLVM::ICmpOp::create(builder, function.getLoc(), predicate, thread, other);
+}
+
 void halfLeavesEarly(LLVM::LLVMFuncOp function) {
   auto thread = all<NVVM::ThreadIdXOp>(function).front();
   Block *const entry = thread->getBlock();
@@ -90,11 +101,96 @@ void halfLeavesEarly(LLVM::LLVMFuncOp function) {
   Block *const end = builder.createBlock(&function.getBody());
   LLVM::ReturnOp::create(builder, function.getLoc(), ValueRange());
   builder.setInsertionPointToEnd(entry);
-  Value half = LLVM::ConstantOp::create(builder, function.getLoc(), thread.getType(),
-                                        builder.getI32IntegerAttr(64));
-  Value isFirst = LLVM::ICmpOp::create(builder, function.getLoc(), LLVM::ICmpPredicate::ult,
-                                       thread.getResult(), half);
+  Value isFirst = threadIs(builder, function, LLVM::ICmpPredicate::ult, 64);
   LLVM::CondBrOp::create(builder, function.getLoc(), isFirst, rest, end);
+}
+
+void oneLaneElsewhere(LLVM::LLVMFuncOp function) {
+  // Before a matrix is loaded, lane 8 of warp 1 waits at a barrier.
+  NVVM::LdMatrixOp load = all<NVVM::LdMatrixOp>(function).back();
+  Block *const before = load->getBlock();
+  Block *const rest = before->splitBlock(load);
+  OpBuilder builder(function.getContext());
+  Block *const aside = builder.createBlock(rest);
+  NVVM::Barrier0Op::create(builder, function.getLoc());
+  LLVM::BrOp::create(builder, function.getLoc(), rest);
+  builder.setInsertionPointToEnd(before);
+  Value isAside = threadIs(builder, function, LLVM::ICmpPredicate::eq, 40);
+  LLVM::CondBrOp::create(builder, function.getLoc(), isAside, aside, rest);
+}
+
+void oneBufferOfRows(LLVM::LLVMFuncOp function) {
+  // The only difference from a constant: the other one of two places.
+  LLVM::SubOp other;
+  for (LLVM::SubOp each : all<LLVM::SubOp>(function)) {
+    if (each.getLhs().getDefiningOp<LLVM::ConstantOp>()) {
+      other = each;
+    }
+  }
+  other.replaceAllUsesWith(other.getRhs());
+}
+
+void oneLaneAhead(LLVM::LLVMFuncOp function) {
+  // Lane 8 of warp 1 loads no matrix, and multiplies what is anything.
+  NVVM::LdMatrixOp load = all<NVVM::LdMatrixOp>(function).back();
+  Block *const before = load->getBlock();
+  Block *const rest = before->splitBlock(load->getNextNode());
+  Block *const loading = before->splitBlock(load);
+  Value words = rest->addArgument(load.getType(), load.getLoc());
+  load.getRes().replaceAllUsesWith(words);
+  OpBuilder builder = OpBuilder::atBlockEnd(loading);
+  LLVM::BrOp::create(builder, function.getLoc(), ValueRange{load.getRes()}, rest);
+  builder.setInsertionPointToEnd(before);
+  Value anything = LLVM::UndefOp::create(builder, function.getLoc(), load.getType());
+  Value isAhead = threadIs(builder, function, LLVM::ICmpPredicate::eq, 40);
+  LLVM::CondBrOp::create(builder, function.getLoc(), isAhead, rest, ValueRange{anything}, loading,
+                         ValueRange());
+}
+
+/// The address so many bytes further on.
+Value moved(Operation *use, Value address, int32_t bytes) {
+  OpBuilder builder(use);
+  return LLVM::GEPOp::create(builder, use->getLoc(), address.getType(), builder.getI8Type(),
+                             address, ArrayRef<LLVM::GEPArg>{bytes});
+}
+
+template <int32_t bytes> void matrixElsewhere(LLVM::LLVMFuncOp function) {
+  NVVM::LdMatrixOp load = all<NVVM::LdMatrixOp>(function).back();
+  load.getPtrMutable().assign(moved(load, load.getPtr(), bytes));
+}
+
+void wordsBetweenMultiples(LLVM::LLVMFuncOp function) {
+  LLVM::LoadOp load;
+  for (LLVM::LoadOp each : all<LLVM::LoadOp>(function)) {
+    auto type = dyn_cast<VectorType>(each.getType());
+    if (type && type.getNumElements() == 4 && type.getElementType().isInteger(32)) {
+      load = each;
+    }
+  }
+  load.getAddrMutable().assign(moved(load, load.getAddr(), 4));
+}
+
+void otherOrderOfParts(LLVM::LLVMFuncOp function) {
+  LLVM::XOrOp order = all<LLVM::XOrOp>(function).back();
+  order.replaceAllUsesWith(order.getLhs());
+}
+
+void noOrderOfParts(LLVM::LLVMFuncOp function) {
+  for (LLVM::XOrOp order : all<LLVM::XOrOp>(function)) {
+    order.replaceAllUsesWith(order.getLhs());
+  }
+}
+
+void transposedMatrix(LLVM::LLVMFuncOp function) {
+  all<NVVM::LdMatrixOp>(function).back().setLayout(NVVM::MMALayout::col);
+}
+
+/// Exchanges two operands of the last product of matrices.
+template <unsigned first, unsigned second> void exchanged(LLVM::LLVMFuncOp function) {
+  NVVM::MmaOp product = all<NVVM::MmaOp>(function).back();
+  Value kept = product->getOperand(first);
+  product->setOperand(first, product->getOperand(second));
+  product->setOperand(second, kept);
 }
 
 /// Which of two threads comes first is chance.
@@ -108,52 +204,140 @@ struct Defect {
   const char *report;
   unsigned sharedLess = 0;
 };
+constexpr char kNotWritten[] = "reads byte [0-9]+ of shared memory, which nobody has written";
+constexpr char kRefilled[] =
+    "race: (begins to copy to byte [0-9]+ of shared memory, which threads? .*(have|has) read since "
+    "the last barrier|reads byte [0-9]+ of shared memory while a copy of thread [0-9]+ to it is "
+    "under way)";
+constexpr char kNotAwaited[] =
+    "race: reads byte [0-9]+ of shared memory while a copy of thread [0-9]+ to it is under way, "
+    "which is not awaited";
+constexpr char kNotCommitted[] =
+    "race: reads byte [0-9]+ of shared memory while a copy of thread [0-9]+ to it is under way, "
+    "which was never committed";
+constexpr char kOutside[] = "(copies|reads) [0-9]+ bytes that are in no allocation of the GPU";
+constexpr char kHalfWaits[] = "deadlock: 64 threads wait at a barrier, which 64 never reach";
+constexpr char kTooLittle[] =
+    "uses [0-9]+ bytes from byte [0-9]+ of shared memory on, of which the block has [0-9]+";
+
+/// Products on FMA units.
 const Defect kDefects[] = {
-    {"noBarrierInLoop", noBarrierInLoop,
-     "reads byte [0-9]+ of shared memory, which nobody has written"},
-    {"barrierAfterRefill", barrierAfterRefill,
-     "race: (begins to copy to byte [0-9]+ of shared memory, which threads? .*(have|has) read "
-     "since "
-     "the last barrier|reads byte [0-9]+ of shared memory while a copy of thread [0-9]+ to it is "
-     "under way)"},
-    {"noBarrierBeforeSums", noBarrierBeforeSums, kRaceOfTwoThreads},
+    {"noBarrierInLoop", noBarrierInLoop, kNotWritten},
+    {"barrierAfterRefill", barrierAfterRefill, kRefilled},
+    {"noBarrierBeforeSums", noBarrierBeforeSums<2>, kRaceOfTwoThreads},
     {"noBarrierAfterSums", noBarrierAfterSums, kRaceOfTwoThreads},
-    {"oneGroupTooFew", oneGroupTooFew,
-     "race: reads byte [0-9]+ of shared memory while a copy of thread [0-9]+ to it is under way, "
-     "which is not awaited"},
-    {"nothingCommitted", nothingCommitted,
-     "race: reads byte [0-9]+ of shared memory while a copy of thread [0-9]+ to it is under way, "
-     "which was never committed"},
-    {"oneCopyMissing", oneCopyMissing,
-     "reads byte [0-9]+ of shared memory, which nobody has written"},
-    {"noEdges", noEdges, "(copies|reads) [0-9]+ bytes that are in no allocation of the GPU"},
+    {"oneGroupTooFew", oneGroupTooFew, kNotAwaited},
+    {"nothingCommitted", nothingCommitted, kNotCommitted},
+    {"oneCopyMissing", oneCopyMissing, kNotWritten},
+    {"noEdges", noEdges, kOutside},
     {"wrongLanes", wrongLanes,
      "race: writes byte [0-9]+ of shared memory, which thread [0-9]+ has written since the last "
      "barrier"},
-    {"halfLeavesEarly", halfLeavesEarly,
-     "deadlock: 64 threads wait at a barrier, which 64 never reach"},
-    {"tooLittleShared", nothing,
-     "uses [0-9]+ bytes from byte [0-9]+ of shared memory on, of which the block has [0-9]+",
-     4096}};
+    {"halfLeavesEarly", halfLeavesEarly, kHalfWaits},
+    {"tooLittleShared", nothing, kTooLittle, 4096}};
 
-class PlantedDefects : public testing::TestWithParam<Defect> {};
+/// Products on tensor cores.
+const Defect kTensorDefects[] = {
+    {"noBarrierInLoop", noBarrierInLoop,
+     "reads byte [0-9]+ of shared memory, which (nobody has written|thread [0-9]+ has written "
+     "since "
+     "the last barrier)"},
+    {"barrierAfterRefill", barrierAfterRefill, kRefilled},
+    {"noBarrierBeforeSums", noBarrierBeforeSums<4>, kRaceOfTwoThreads},
+    {"noBarrierAfterSums", noBarrierAfterSums, kRaceOfTwoThreads},
+    {"oneGroupTooFew", oneGroupTooFew, kNotAwaited},
+    {"nothingCommitted", nothingCommitted, kNotCommitted},
+    {"oneCopyMissing", oneCopyMissing, kNotWritten},
+    {"noEdges", noEdges, kOutside},
+    {"oneBufferOfRows", oneBufferOfRows, kRaceOfTwoThreads},
+    {"oneLaneElsewhere", oneLaneElsewhere,
+     "deadlock: 31 threads of warp 1 wait at ldmatrix, which 1 never reach"},
+    {"oneLaneAhead", oneLaneAhead,
+     "comes to (mma.m16n8k16 while lanes of its warp wait at ldmatrix|ldmatrix while lanes of its "
+     "warp wait at mma.m16n8k16)"},
+    {"rowBetweenMultiples", matrixElsewhere<8>,
+     "loads a row of a matrix at an address that is no multiple of 16"},
+    {"rowElsewhere", matrixElsewhere<1 << 20>,
+     "loads a row of a matrix that is not in shared memory"},
+    {"wordsBetweenMultiples", wordsBetweenMultiples,
+     "reads [0-9]+ bytes at an address that is no multiple of 16"},
+    {"halfLeavesEarly", halfLeavesEarly, kHalfWaits},
+    {"tooLittleShared", nothing, kTooLittle, 4096}};
 
-TEST_P(PlantedDefects, IsFound) {
-  const ProductShape shape = {97, 77, 70};
+/// What the GPU says of a product with a defect.
+void expectFound(const ProductShape &shape, const Defect &defect) {
   CompiledProduct product(shape);
-  GetParam().plant(product.body());
+  defect.plant(product.body());
   ProductLaunch launch = product.launchOfAll();
-  launch.shared -= GetParam().sharedLess;
+  launch.shared -= defect.sharedLess;
   // The kernel and the place, then what is wrong.
   const ProductResult result = product.run(ProductOperands(shape, 1), launch);
   EXPECT_TRUE(result.values.empty());
   EXPECT_TRUE(llvm::Regex("^product: block [01](, thread [0-9]+)?: ").match(result.report))
       << result.report;
-  EXPECT_TRUE(llvm::Regex(GetParam().report).match(result.report)) << result.report;
+  EXPECT_TRUE(llvm::Regex(defect.report).match(result.report)) << result.report;
 }
 
-INSTANTIATE_TEST_SUITE_P(Product, PlantedDefects, testing::ValuesIn(kDefects),
-                         [](const auto &info) { return std::string(info.param.name); });
+class PlantedDefects : public testing::TestWithParam<Defect> {};
+TEST_P(PlantedDefects, IsFound) { expectFound({97, 77, 70}, GetParam()); }
+
+/// More slabs than there are stages, and all rows of a tile.
+constexpr ProductShape kTensorShape = {97, 200, 128, 0, true, true};
+class PlantedTensorDefects : public testing::TestWithParam<Defect> {};
+TEST_P(PlantedTensorDefects, IsFound) { expectFound(kTensorShape, GetParam()); }
+
+const auto kName = [](const auto &info) { return std::string(info.param.name); };
+INSTANTIATE_TEST_SUITE_P(Product, PlantedDefects, testing::ValuesIn(kDefects), kName);
+INSTANTIATE_TEST_SUITE_P(Product, PlantedTensorDefects, testing::ValuesIn(kTensorDefects), kName);
+
+/// Defects of which the GPU says nothing.
+struct WrongNumbers {
+  const char *name;
+  std::function<void(LLVM::LLVMFuncOp)> plant;
+};
+const WrongNumbers kWrongNumbers[] = {{"otherOrderOfParts", otherOrderOfParts},
+                                      {"transposedMatrix", transposedMatrix},
+                                      {"exchangedRows", exchanged<1, 2>},
+                                      {"exchangedColumns", exchanged<4, 5>},
+                                      {"exchangedSums", exchanged<7, 8>}};
+class PlantedWrongNumbers : public testing::TestWithParam<WrongNumbers> {};
+
+TEST_P(PlantedWrongNumbers, Differ) {
+  const ProductShape shape = {96, 32, 128, 0, true, true};
+  CompiledProduct product(shape);
+  GetParam().plant(product.body());
+  const ProductOperands operands(shape, 1);
+  const ProductResult result = product.run(operands, product.launchOfAll());
+  ASSERT_EQ(result.report, "");
+  int64_t different = 0;
+  for (int64_t row = 0; row < shape.rows; ++row) {
+    for (int64_t column = 0; column < shape.n; ++column) {
+      different +=
+          result.values[size_t(row * shape.n + column)] != operands.expected(row, column) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(different, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Product, PlantedWrongNumbers, testing::ValuesIn(kWrongNumbers), kName);
+
+TEST(PlantedSlowness, PartsInOneOrderCostPasses) {
+  const ProductShape shape = {96, 32, 70, 0, true, true};
+  HeddleBankUses uses[2] = {};
+  for (const bool isPlanted : {false, true}) {
+    CompiledProduct product(shape);
+    if (isPlanted) {
+      noOrderOfParts(product.body());
+    }
+    const ProductResult result = product.run(ProductOperands(shape, 1), product.launchOfAll());
+    ASSERT_EQ(result.report, "");
+    uses[isPlanted ? 1 : 0] = result.banks;
+  }
+  // Each of the four matrices that a warp loads at once takes four passes: 4 warps, 2 steps, and 4
+  // times 16 rows.
+  EXPECT_EQ(uses[0].least, uses[1].least);
+  EXPECT_GE(uses[1].passes - uses[0].passes, 4U * 2 * 4 * 4 * 3);
+}
 
 } // namespace
 } // namespace heddle

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Fibers, barriers and copies. Threads between two barriers run in random order; a copy lands when
-/// its group is awaited and not before, the copies that land together in random order. So nothing
-/// is right by chance, and what is wrong is found by the marks of shared memory, whatever the
-/// order.
+/// Fibers, barriers, warps and copies. Threads between two barriers run in random order; a copy
+/// lands when its group is awaited and not before, the copies that land together in random order.
+/// So nothing is right by chance, and what is wrong is found by the marks of shared memory,
+/// whatever the order.
 #include "tests/Emulator/Blocks.h"
 
+#include "tests/Emulator/Banks.h"
 #include "tests/Emulator/Calls.h"
+#include "tests/Emulator/Fibers.h"
 #include "tests/Emulator/Memory.h"
 #include "tests/Emulator/SharedMemory.h"
 
@@ -18,7 +20,6 @@
 #include <memory>
 #include <random>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <vector>
 
 namespace heddle::emulator {
@@ -37,11 +38,11 @@ struct Copy {
 using Copies = std::vector<Copy>;
 
 struct Thread {
-  enum class State { Ready, AtBarrier, Ended };
+  enum class State { Ready, AtBarrier, AtInstruction, Ended };
 
   int number = 0;
   State state = State::Ready;
-  ucontext_t context = {};
+  Fiber fiber;
   sigjmp_buf beginning = {};
   /// Copies of no group yet, and groups, the oldest first.
   Copies open;
@@ -53,6 +54,13 @@ struct Thread {
   }
 };
 
+/// Where lanes of a warp meet.
+struct Warp {
+  const char *instruction = nullptr;
+  int arrived = 0;
+  void *lanes[warpLanes] = {};
+};
+
 /// A launch, and the block of it that runs.
 struct Block {
   Entry *entry;
@@ -60,8 +68,9 @@ struct Block {
   ThreadPlace place;
   std::mt19937_64 random;
   std::vector<Thread> threads;
+  std::vector<Warp> warps;
   Thread *running = nullptr;
-  ucontext_t scheduler = {};
+  Fiber scheduler;
   KernelFailure failure;
 };
 Block *block = nullptr;
@@ -80,10 +89,7 @@ char *stacksFor(int threads) {
 }
 
 /// Whether an address is of the frames of the thread that runs.
-bool isOnStack(uint64_t address) {
-  const auto start = reinterpret_cast<uint64_t>(block->running->context.uc_stack.ss_sp);
-  return address - start < stackBytes;
-}
+bool isOnStack(uint64_t address) { return block->running->fiber.hasOnStack(address); }
 
 /// Keeps what a thread did wrong, for leave().
 void note(int code, const std::string &what) {
@@ -103,7 +109,7 @@ void needBlock(const char *what) {
   }
 }
 
-void toScheduler() { ::swapcontext(&block->running->context, &block->scheduler); }
+void toScheduler() { block->running->fiber.switchTo(block->scheduler); }
 
 void runThread() {
   if (sigsetjmp(block->running->beginning, 0) == 0) {
@@ -116,14 +122,11 @@ void runThread() {
 void createThreads(int count) {
   char *const stacks = stacksFor(count);
   block->threads = std::vector<Thread>(size_t(count));
+  block->warps = std::vector<Warp>(size_t(count + warpLanes - 1) / warpLanes);
   for (int i = 0; i < count; ++i) {
     Thread &thread = block->threads[size_t(i)];
     thread.number = i;
-    ::getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = stacks + size_t(i) * stackBytes;
-    thread.context.uc_stack.ss_size = stackBytes;
-    thread.context.uc_link = nullptr;
-    ::makecontext(&thread.context, runThread, 0);
+    thread.fiber.prepare(stacks + size_t(i) * stackBytes, stackBytes, runThread);
   }
 }
 
@@ -138,7 +141,7 @@ bool runReady(std::vector<size_t> &order) {
     block->running = &thread;
     threadPlace() = block->place;
     threadPlace().thread = thread.number;
-    ::swapcontext(&block->scheduler, &thread.context);
+    block->scheduler.switchTo(thread.fiber);
     if (thread.state == Thread::State::Ended && block->failure.code == Success &&
         thread.isCopying()) {
       note(LaunchFailed, "ends while copies of it are under way that it has not awaited");
@@ -148,6 +151,27 @@ bool runReady(std::vector<size_t> &order) {
     }
   }
   return true;
+}
+
+/// How many threads are in a state.
+int64_t threadsThat(Thread::State state) {
+  return std::count_if(block->threads.begin(), block->threads.end(),
+                       [=](const Thread &each) { return each.state == state; });
+}
+
+/// Says who waits for whom, where nobody can go on.
+std::string describeDeadlock() {
+  for (size_t number = 0; number < block->warps.size(); ++number) {
+    const Warp &warp = block->warps[number];
+    if (warp.arrived != 0) {
+      return "deadlock: " + std::to_string(warp.arrived) + " threads of warp " +
+             std::to_string(number) + " wait at " + warp.instruction + ", which " +
+             std::to_string(warpLanes - warp.arrived) + " never reach";
+    }
+  }
+  const int64_t waiting = threadsThat(Thread::State::AtBarrier);
+  return "deadlock: " + std::to_string(waiting) + " threads wait at a barrier, which " +
+         std::to_string(int64_t(block->threads.size()) - waiting) + " never reach";
 }
 
 /// Runs a block to its end.
@@ -160,17 +184,16 @@ void runBlock(int number, int threads, size_t shared) {
     order[i] = i;
   }
   while (runReady(order)) {
-    const auto waiting =
-        std::count_if(block->threads.begin(), block->threads.end(),
-                      [](auto &each) { return each.state == Thread::State::AtBarrier; });
-    if (waiting == 0) {
+    if (threadsThat(Thread::State::Ready) != 0) {
+      continue;
+    }
+    bankCounter().settle();
+    if (threadsThat(Thread::State::Ended) == threads) {
       return;
     }
-    if (waiting != threads) {
-      block->failure = {LaunchFailed, "block " + std::to_string(number) +
-                                          ": deadlock: " + std::to_string(waiting) +
-                                          " threads wait at a barrier, which " +
-                                          std::to_string(threads - waiting) + " never reach"};
+    if (threadsThat(Thread::State::AtBarrier) != threads) {
+      block->failure = {LaunchFailed,
+                        "block " + std::to_string(number) + ": " + describeDeadlock()};
       return;
     }
     sharedMemory().passBarrier();
@@ -233,8 +256,14 @@ std::string describeCopy(uint64_t address, size_t bytes) {
 }
 
 /// Judges a load or store. Whether it may be.
-bool touch(uint64_t address, size_t bytes, bool isWrite) {
+bool touch(uint64_t address, size_t bytes, size_t alignment, bool isWrite) {
   const int thread = block->running->number;
+  if (address % alignment != 0) {
+    note(MisalignedAddress, (isWrite ? "writes " : "reads ") + std::to_string(bytes) +
+                                " bytes at an address that is no multiple of " +
+                                std::to_string(alignment));
+    return false;
+  }
   if (!SharedMemory::contains(address)) {
     const std::string what = isOnStack(address) ? "" : describeOutside(address, bytes);
     if (!what.empty()) {
@@ -250,8 +279,10 @@ bool touch(uint64_t address, size_t bytes, bool isWrite) {
   return what.empty();
 }
 
-void copy(void *to, const void *from, uint32_t bytes, uint32_t valid) {
+/// `site` is where the kernel calls: lanes of a warp that are there together write together.
+void copy(const void *site, void *to, const void *from, uint32_t bytes, uint32_t valid) {
   needBlock("a copy to shared memory");
+  bankCounter().use(block->running->number, site, reinterpret_cast<uint64_t>(to), bytes);
   if (!begin({reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(from), bytes, valid})) {
     leave();
   }
@@ -288,16 +319,65 @@ void leaveThread(const char *why, int code) {
   }
 }
 
+/// Notes the thread's arrival. Whether its warp runs nothing else.
+static bool arrive(Warp &warp, const char *instruction, void *own) {
+  if (warp.arrived != 0 && std::strcmp(warp.instruction, instruction) != 0) {
+    note(LaunchFailed, std::string("comes to ") + instruction +
+                           " while lanes of its warp wait at " + warp.instruction);
+    return false;
+  }
+  warp.instruction = instruction;
+  warp.lanes[block->running->number % warpLanes] = own;
+  ++warp.arrived;
+  return true;
+}
+
+/// Runs the instruction of a warp whose lanes are all there. Whether nothing is wrong.
+static bool runTogether(Warp &warp, WarpInstruction *together) {
+  warp.arrived = 0;
+  const std::string what = together(warp.lanes);
+  if (!what.empty()) {
+    note(LaunchFailed, what);
+  }
+  return what.empty();
+}
+
+void meetLanes(const char *instruction, void *own, WarpInstruction *together) {
+  needBlock(instruction);
+  const int number = block->running->number / warpLanes;
+  Warp &warp = block->warps[size_t(number)];
+  if (!arrive(warp, instruction, own)) {
+    leave();
+  }
+  if (warp.arrived < warpLanes) {
+    block->running->state = Thread::State::AtInstruction;
+    toScheduler();
+    return;
+  }
+  if (!runTogether(warp, together)) {
+    leave();
+  }
+  const size_t first = size_t(number) * warpLanes;
+  for (size_t lane = first; lane < first + warpLanes; ++lane) {
+    block->threads[lane].state = Thread::State::Ready;
+  }
+}
+
 } // namespace heddle::emulator
 
 using namespace heddle::emulator;
 
 // --- What kernels call -------------------------------------------------------------------------
 
-HEDDLE_EMULATED void heddle_emulated_touch(const void *address, uint64_t bytes, int32_t isWrite) {
+HEDDLE_EMULATED void heddle_emulated_touch(const void *address, uint64_t bytes, uint64_t alignment,
+                                           int32_t isWrite) {
   needBlock("shared memory");
-  if (!touch(reinterpret_cast<uint64_t>(address), bytes, isWrite != 0)) {
+  const auto place = reinterpret_cast<uint64_t>(address);
+  if (!touch(place, bytes, alignment, isWrite != 0)) {
     leave();
+  }
+  if (SharedMemory::contains(place)) {
+    bankCounter().use(block->running->number, __builtin_return_address(0), place, bytes);
   }
 }
 
@@ -312,18 +392,18 @@ HEDDLE_EMULATED void heddle_emulated_barrier_cta_sync_aligned_all(int32_t number
 }
 
 HEDDLE_EMULATED void heddle_emulated_cp_async_ca_shared_global_4(void *to, const void *from) {
-  copy(to, from, 4, 4);
+  copy(__builtin_return_address(0), to, from, 4, 4);
 }
 HEDDLE_EMULATED void heddle_emulated_cp_async_ca_shared_global_4_s(void *to, const void *from,
                                                                    uint32_t valid) {
-  copy(to, from, 4, valid);
+  copy(__builtin_return_address(0), to, from, 4, valid);
 }
 HEDDLE_EMULATED void heddle_emulated_cp_async_cg_shared_global_16(void *to, const void *from) {
-  copy(to, from, 16, 16);
+  copy(__builtin_return_address(0), to, from, 16, 16);
 }
 HEDDLE_EMULATED void heddle_emulated_cp_async_cg_shared_global_16_s(void *to, const void *from,
                                                                     uint32_t valid) {
-  copy(to, from, 16, valid);
+  copy(__builtin_return_address(0), to, from, 16, valid);
 }
 
 HEDDLE_EMULATED void heddle_emulated_cp_async_commit_group(void) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Launches whose blocks have shared memory: the threads of a block are fibers, of which one runs
-/// until it waits for the others. Blocks run one after the other.
+/// until it waits for the others of its block or its warp. Blocks run one after the other.
 #ifndef HEDDLE_TESTS_EMULATOR_BLOCKS_H
 #define HEDDLE_TESTS_EMULATOR_BLOCKS_H
 
@@ -37,6 +37,17 @@ KernelFailure runBlocks(Entry *entry, const void *parameter, int blocks, int thr
 /// Ends the launch of the thread that runs, if it is one of a block with shared memory: it does not
 /// return then.
 void leaveThread(const char *why, int code);
+
+// --- for instructions of warps, Warps.cpp --------------------------------------------------------
+
+/// Threads of a warp.
+inline constexpr int warpLanes = 32;
+
+/// Waits until every lane of the warp of the thread that runs has come to the same instruction, and
+/// brought what is its own. The last one calls `together` with all of that, by lane: what is wrong,
+/// in words, or nothing.
+using WarpInstruction = std::string(void *const *lanes);
+void meetLanes(const char *instruction, void *own, WarpInstruction *together);
 
 } // namespace heddle::emulator
 

@@ -30,6 +30,7 @@ enum Code : int {
   NotFound = 500,
   NotReady = 600,
   IllegalAddress = 700,
+  MisalignedAddress = 716,
   LaunchFailed = 719,
   Unknown = 999
 };

@@ -39,6 +39,16 @@ HeddleEmulatorJournal heddle_emulator_journal;
 typedef size_t HeddleEmulatorLeaks(char *text, size_t size);
 HeddleEmulatorLeaks heddle_emulator_leaks;
 
+/* How often warps have used the banks of shared memory since the last call, the first of which
+ * begins to count; and how often they had to if no two lanes of an access wanted different words of
+ * one bank. */
+typedef struct HeddleBankUses {
+  unsigned long long passes;
+  unsigned long long least;
+} HeddleBankUses;
+typedef HeddleBankUses HeddleEmulatorBanks(void);
+HeddleEmulatorBanks heddle_emulator_banks;
+
 #ifdef __cplusplus
 }
 #endif

@@ -23,6 +23,8 @@ public:
 
   /// Whether an address is one of shared memory, perhaps of more than the block has.
   static bool contains(uint64_t address);
+  /// `several`: lanes read together what one of them has asked for.
+  static constexpr int several = -2;
   std::string read(int thread, uint64_t address, size_t bytes);
   std::string write(int thread, uint64_t address, size_t bytes);
   /// A copy of a thread may write from now on, until it lands.
@@ -35,7 +37,7 @@ public:
 private:
   /// The smallest part of which something is known: no element is smaller.
   static constexpr size_t cellBytes = 2;
-  static constexpr int nobody = -1, several = -2;
+  static constexpr int nobody = -1;
   struct Cell {
     /// The barriers before the last write and the last read, from 1 on; 0: none was.
     uint32_t written = 0;

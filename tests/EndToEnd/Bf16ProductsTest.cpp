@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products of bf16: --precision bf16. Every target gives the bits that follow from the description
-/// of #dataflow.contract: rows rounded to bf16, sums in f32 over pairs of k. Tables are stored in
-/// bf16: a row is the sum of two of them, which needs more bits.
+/// Products of bf16: --precision bf16. Every processor gives the bits that follow from the
+/// description of #dataflow.contract: rows rounded to bf16, sums in f32 over pairs of k. Tables are
+/// stored in bf16: a row is the sum of two of them, which needs more bits.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
 

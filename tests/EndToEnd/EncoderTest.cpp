@@ -80,18 +80,20 @@ Expected readExpected(const std::string &name) {
   return expected;
 }
 
-void expectOracle(const std::string &name) {
-  std::string binary = compileModel(oracles + name);
+void expectOracle(const std::string &name, const std::vector<std::string> &arguments = {},
+                  float bound = 2e-5F) {
+  std::string binary = compileModel(oracles + name, arguments);
   ASSERT_FALSE(binary.empty());
   Expected expected = readExpected(name);
   for (const std::string &isa : runnableTargets(binary)) {
     auto outputs = runBinary(binary, expected.batch, isa);
     for (const auto &[output, values] : expected.outputs) {
-      EXPECT_LE(largestDifference(outputs[output], values), 2e-5f) << isa << " " << output;
+      EXPECT_LE(largestDifference(outputs[output], values), bound) << isa << " " << output;
     }
   }
 }
 
+TEST(Encoder, AgreesWithBertTinyInBf16) { expectOracle("bert-tiny", {"--precision=bf16"}, 5e-2F); }
 TEST(Encoder, AgreesWithBertTiny) { expectOracle("bert-tiny"); }
 TEST(Encoder, AgreesWithDistilbertTiny) { expectOracle("distilbert-tiny"); }
 TEST(Encoder, AgreesWithRobertaTiny) { expectOracle("roberta-tiny"); }
@@ -168,8 +170,9 @@ TEST(Encoder, EveryPassMayBeLeftOut) {
   }
 }
 
-void expectSameBits(const std::string &name, int vocabulary) {
-  std::string binary = compileModel(oracles + name);
+void expectSameBits(const std::string &name, int vocabulary,
+                    const std::vector<std::string> &arguments = {}) {
+  std::string binary = compileModel(oracles + name, arguments);
   ASSERT_FALSE(binary.empty());
   Ragged sentences = randomSentences(50, 40, vocabulary, 2);
   for (const std::string &isa : runnableTargets(binary)) {
@@ -200,6 +203,9 @@ void expectSameBits(const std::string &name, int vocabulary) {
 }
 
 TEST(Encoder, SameSentenceSameBits) { expectSameBits("bert-tiny", 211); }
+TEST(Encoder, SameSentenceSameBitsInBf16) {
+  expectSameBits("bert-tiny", 211, {"--precision=bf16"});
+}
 TEST(Encoder, SameSentenceSameBitsInWindows) { expectSameBits("modernbert-tiny", 101); }
 
 TEST(Encoder, TwoCompilationsGiveTheSameBytes) {

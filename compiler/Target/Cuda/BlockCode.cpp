@@ -9,6 +9,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <array>
+
 using namespace mlir;
 
 namespace heddle {
@@ -68,16 +70,27 @@ Value BlockCode::sharedAt(Value offset) {
 
 void BlockCode::barrier() { NVVM::Barrier0Op::create(code.builder, code.location); }
 
+/// An address known to be one of the GPU's memory.
+static Value farAddress(VectorCode &code, Value address) {
+  auto global = LLVM::LLVMPointerType::get(code.builder.getContext(), kGlobalSpace);
+  return LLVM::AddrSpaceCastOp::create(code.builder, code.location, global, address);
+}
+
+Value BlockCode::loadFar(Value address, Type type) {
+  const auto vector = dyn_cast<VectorType>(type);
+  const auto count = static_cast<unsigned>(vector ? vector.getNumElements() : 1);
+  return LLVM::LoadOp::create(code.builder, code.location, type, farAddress(code, address),
+                              count * static_cast<unsigned>(sizeof(float)));
+}
+
 void BlockCode::copy(Value to, Value from, int64_t bytes, Value valid) {
   assert((bytes == 4 || bytes == 16) && "what a copy can have here");
   // Weights pass by the first level, as no other thread of the block reads them there; elements of
   // rows come one at a time, of lines that the next copies want too.
   const auto cache =
       bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
-  auto global = LLVM::LLVMPointerType::get(code.builder.getContext(), kGlobalSpace);
-  Value source = LLVM::AddrSpaceCastOp::create(code.builder, code.location, global, from);
-  NVVM::CpAsyncOp::create(code.builder, code.location, to, source, static_cast<uint32_t>(bytes),
-                          cache, valid);
+  NVVM::CpAsyncOp::create(code.builder, code.location, to, farAddress(code, from),
+                          static_cast<uint32_t>(bytes), cache, valid);
 }
 
 void BlockCode::commit() { NVVM::CpAsyncCommitGroupOp::create(code.builder, code.location); }
@@ -100,26 +113,86 @@ Value BlockCode::keptHere(Value number) {
       ->getResult(0);
 }
 
-SmallVector<Value> BlockCode::load(Value address, int64_t count, Type element) {
-  const unsigned bytes = element.getIntOrFloatBitWidth() / 8;
-  Type stored = element.isF32() ? element : code.builder.getIntegerType(bytes * 8);
-  auto type = VectorType::get({count}, stored);
+/// A vector at an address that is a multiple of its bytes, element by element.
+static SmallVector<Value> loadTogether(VectorCode &code, Value address, VectorType type,
+                                       llvm::function_ref<Value(Value)> widen) {
+  const unsigned bytes = type.getElementTypeBitWidth() / 8;
   Value loaded = LLVM::LoadOp::create(code.builder, code.location, type, address,
-                                      bytes * static_cast<unsigned>(count));
-  Value numbers = element.isF32() ? loaded : code.widenStored(loaded, element);
+                                      bytes * static_cast<unsigned>(type.getNumElements()));
+  Value numbers = widen(loaded);
   SmallVector<Value> values;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
     values.push_back(vector::ExtractOp::create(code.builder, code.location, numbers, i));
   }
   return values;
 }
 
-void BlockCode::store(ValueRange values, Value address) {
-  auto count = static_cast<int64_t>(values.size());
-  auto type = VectorType::get({count}, code.f32);
+SmallVector<Value> BlockCode::load(Value address, int64_t count, Type element) {
+  Type stored =
+      element.isF32() ? element : code.builder.getIntegerType(element.getIntOrFloatBitWidth());
+  return loadTogether(code, address, VectorType::get({count}, stored), [&](Value loaded) {
+    return element.isF32() ? loaded : code.widenStored(loaded, element);
+  });
+}
+
+SmallVector<Value> BlockCode::loadWords(Value address, int64_t count) {
+  return loadTogether(code, address, VectorType::get({count}, code.i32),
+                      [](Value loaded) { return loaded; });
+}
+
+static void storeTogether(VectorCode &code, ValueRange values, Value address) {
+  auto type = VectorType::get({static_cast<int64_t>(values.size())}, values.front().getType());
   Value vector = vector::FromElementsOp::create(code.builder, code.location, type, values);
   LLVM::StoreOp::create(code.builder, code.location, vector, address,
-                        sizeof(float) * static_cast<unsigned>(count));
+                        type.getElementTypeBitWidth() / 8 * static_cast<unsigned>(values.size()));
+}
+
+void BlockCode::store(ValueRange values, Value address) { storeTogether(code, values, address); }
+
+void BlockCode::storeWords(ValueRange words, Value address) { storeTogether(code, words, address); }
+
+// --- products by warps ---------------------------------------------------------------------------
+
+/// The fields of a structure of equal ones.
+static SmallVector<Value> fieldsOf(VectorCode &code, Value structure) {
+  const auto type = cast<LLVM::LLVMStructType>(structure.getType());
+  SmallVector<Value> fields;
+  for (size_t i = 0; i < type.getBody().size(); ++i) {
+    fields.push_back(LLVM::ExtractValueOp::create(code.builder, code.location, structure,
+                                                  static_cast<int64_t>(i)));
+  }
+  return fields;
+}
+
+static LLVM::LLVMStructType fourOf(Type type) {
+  return LLVM::LLVMStructType::getLiteral(type.getContext(), {type, type, type, type});
+}
+
+SmallVector<Value> BlockCode::loadMatrix(Value address) {
+  MLIRContext *const context = code.builder.getContext();
+  Value words = NVVM::LdMatrixOp::create(
+      code.builder, code.location, fourOf(code.i32), address, /*num=*/4, NVVM::MMALayout::row,
+      NVVM::LdStMatrixShapeAttr::get(context, /*m=*/8, /*n=*/8), NVVM::LdStMatrixEltType::B16);
+  return fieldsOf(code, words);
+}
+
+SmallVector<Value> BlockCode::multiply(ValueRange rows, ValueRange columns, ValueRange sums) {
+  using Types = std::array<NVVM::MMATypes, 2>;
+  using Layouts = std::array<NVVM::MMALayout, 2>;
+  Value product = NVVM::MmaOp::create(
+      code.builder, code.location, fourOf(code.f32), rows, columns, sums,
+      {kMatrixRows, kMatrixColumns, kMatrixSteps}, /*b1Op=*/std::nullopt,
+      /*intOverflow=*/std::nullopt, Types{NVVM::MMATypes::bf16, NVVM::MMATypes::bf16},
+      Layouts{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  return fieldsOf(code, product);
+}
+
+Value BlockCode::roundedPair(Value first, Value second) {
+  auto pair = VectorType::get({2}, code.builder.getBF16Type());
+  Value rounded =
+      NVVM::ConvertF32x2ToBF16x2Op::create(code.builder, code.location, pair, second, first,
+                                           /*random_bits=*/Value(), NVVM::FPRoundingMode::RN);
+  return LLVM::BitcastOp::create(code.builder, code.location, code.i32, rounded);
 }
 
 } // namespace heddle

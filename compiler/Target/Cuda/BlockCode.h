@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// A vocabulary for kernels whose blocks work together: the threads of a block, the memory that
-/// they share, barriers, and copies into that memory which run beside the threads. It stands on
-/// VectorCode, as emitters do; nothing outside this folder knows of it.
+/// they share, barriers, copies into that memory which run beside the threads, and products of
+/// matrices by the threads of a warp. It stands on VectorCode, as emitters do; nothing outside this
+/// folder knows of it.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_BLOCKCODE_H
 #define HEDDLE_COMPILER_TARGET_CUDA_BLOCKCODE_H
 
@@ -37,6 +38,14 @@ struct BlockWork {
 /// What every array in shared memory begins at a multiple of: the largest copy.
 inline constexpr int64_t kSharedAlignment = 16;
 
+/// Threads of a warp, the lanes of its instructions.
+inline constexpr int64_t kWarpLanes = 32;
+/// The product of matrices that a warp computes at once: so many rows of the first, columns of the
+/// second, and steps of k; two of k are a word of 32 bits.
+inline constexpr int64_t kMatrixRows = 16, kMatrixColumns = 8, kMatrixSteps = 16;
+/// Lanes that share a row of the first matrix and of the result, and a column of the second.
+inline constexpr int64_t kLanesOfRow = 4;
+
 /// Writes code of a block at the insertion point of a VectorCode.
 class BlockCode {
 public:
@@ -51,6 +60,9 @@ public:
   /// Waits until all threads of the block are here. What any of them has written to shared memory
   /// before, and what was copied and awaited, all may read after.
   void barrier();
+
+  /// A number of f32, or a vector of them, in the GPU's memory, at a multiple of its bytes.
+  mlir::Value loadFar(mlir::Value address, mlir::Type type);
 
   /// Copies 4 or 16 bytes, both addresses multiples of that, to shared memory while the thread goes
   /// on. With `valid`, an i32, only so many are read, and the rest of them are zero.
@@ -70,6 +82,24 @@ public:
   /// `element`.
   llvm::SmallVector<mlir::Value> load(mlir::Value address, int64_t count, mlir::Type element);
   void store(mlir::ValueRange values, mlir::Value address);
+  /// The same for words, which are i32.
+  llvm::SmallVector<mlir::Value> loadWords(mlir::Value address, int64_t count);
+  void storeWords(mlir::ValueRange words, mlir::Value address);
+
+  // --- products by warps: all lanes of a warp call these together. `g` is lane / 4, `t` is lane
+  // % 4.
+  /// A matrix of 16 rows and 16 columns of 16-bit numbers in shared memory, as multiply() takes it.
+  /// Lane l says where the 16 bytes are that row l % 16 has from column l / 16 * 8 on. Word 0 of a
+  /// lane is columns 2 t and 2 t + 1 of row g, word 1 of row g + 8; words 2 and 3 are 8 columns
+  /// further on.
+  llvm::SmallVector<mlir::Value> loadMatrix(mlir::Value address);
+  /// Adds the product of a matrix of bf16, [16][16], with another one, transposed [8][16], to sums
+  /// in f32, [16][8]. Words of the second: steps 2 t and 2 t + 1 of column g, and 8 steps further
+  /// on. Sums of a lane: columns 2 t and 2 t + 1 of row g, then of row g + 8.
+  llvm::SmallVector<mlir::Value> multiply(mlir::ValueRange rows, mlir::ValueRange columns,
+                                          mlir::ValueRange sums);
+  /// Two numbers rounded to bf16, ties to even, the first in the lower half of the word.
+  mlir::Value roundedPair(mlir::Value first, mlir::Value second);
 
 private:
   mlir::Type sharedPointer;

@@ -1,361 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A product as tiles of the result: a block brings slabs of both operands, some steps of k of all
-/// its rows and columns, into shared memory by copies that run ahead of it, and every thread keeps
-/// the sums of its part of the tile in registers. FMA units alone: f32 is f32
-/// (docs/decisions/0049).
-///
-///   stage 0   [slab][rows + 4] elements of rows, transposed on the way, [slab][columns] weights
-///   stage 1   ...
-///   for each slab: wait for its copies; barrier; begin to copy a later slab into the stage that
-///   was read last; multiply
-///
-/// One barrier a slab is enough: it says that the slab is there, and that nobody reads the stage
-/// any more which is filled next.
+/// Which products blocks compute, and the tiles of a call. What a tile is computed with follows
+/// from what the product promises of its sums: FMA units where f32 is f32 (docs/decisions/0049),
+/// tensor cores where rows are rounded to bf16 (docs/decisions/0056).
 #include "compiler/Target/Cuda/BlockProduct.h"
 
-#include "compiler/Target/Panels.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "compiler/Target/Cuda/ProductTile.h"
 
 using namespace mlir;
 
 namespace heddle {
 
-/// Threads of a block, 8 side by side along columns and 16 along rows: a warp reads 32 columns and
-/// 4 runs of rows at a time, each bank of shared memory once.
-static constexpr int64_t kThreads = 128, kColumnLanes = 8, kRowLanes = kThreads / kColumnLanes;
-/// Rows of a slab lie so much further apart than there are rows, for writes of neighbouring steps
-/// to be in different banks, and reads of 4 rows at multiples of 16 bytes.
-static constexpr int64_t kPadding = 4;
-static constexpr int64_t kFloatBytes = sizeof(float);
-/// Steps of k that are written out in the inner loop.
-static constexpr int64_t kUnroll = 4;
-
-namespace {
-/// The shape of a tile.
-struct Tile {
-  int64_t rows, panels;
-  /// Steps of k of a slab, and how many slabs there is room for.
-  int64_t slab, stages;
-  /// Rows, and columns, side by side that a thread reads at once.
-  int64_t rowRun, columnRun;
-
-  int64_t columns() const { return panels * sharedPanelColumns; }
-  int64_t threadRows() const { return rows / kRowLanes; }
-  int64_t threadColumns() const { return columns() / kColumnLanes; }
-  /// Rows that all threads have a run of, and how many such parts there are.
-  int64_t partRows() const { return kRowLanes * rowRun; }
-  int64_t rowParts() const { return threadRows() / rowRun; }
-  int64_t columnParts() const { return threadColumns() / columnRun; }
-  /// Bytes of the rows of a slab, which come first in a stage, and of all of it.
-  int64_t slabRowBytes() const { return slab * (rows + kPadding) * kFloatBytes; }
-  int64_t stageBytes(int64_t elementBytes) const {
-    return slabRowBytes() + slab * columns() * elementBytes;
-  }
-  /// The stages, and afterwards the sums of a part.
-  int64_t bytes(int64_t elementBytes) const {
-    return std::max(stages * stageBytes(elementBytes), partRows() * columns() * kFloatBytes);
-  }
-};
-
-/// The numbers of a product, what it reads, and the part of the result that is computed.
-struct Product {
-  const dataflow::ContractAttr computes;
-  const Type element;
-  Value rows, weights;
-  int64_t rowElements;
-  const KernelResult &result;
-  const Epilogue &epilogue;
-  Value firstRow = {}, endRow = {}, firstPanel = {}, endPanel = {};
-
-  int64_t k() const { return computes.getK(); }
-  int64_t elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
-  int64_t panelRowBytes() const { return sharedPanelColumns * elementBytes(); }
-};
-
-/// A tile while its code is written.
-class TileCode {
-public:
-  TileCode(BlockCode &block, const Tile &tile, const Product &product)
-      : block(block), code(block.code), tile(tile), product(product),
-        columnLane(code.remainder(block.thread, kColumnLanes)),
-        rowLane(code.divide(block.thread, kColumnLanes)) {}
-
-  void emit();
-
-private:
-  int64_t slabs() const { return llvm::divideCeilSigned(product.k(), tile.slab); }
-  int64_t stageBytes() const { return tile.stageBytes(product.elementBytes()); }
-  Value stepAt(Value first, Value step, Value &valid, int64_t bytes);
-  void copyRows(Value stage, Value first);
-  void copyWeights(Value stage, Value first);
-  void copySlab(Value stage, Value number);
-  SmallVector<Value> multiply(Value stage, ValueRange sums);
-  SmallVector<Value> sums();
-  void storePart(ValueRange sums, int64_t part);
-  void finish(Value place, int64_t part);
-
-  BlockCode &block;
-  VectorCode &code;
-  const Tile &tile;
-  const Product &product;
-  Value columnLane, rowLane;
-};
-} // namespace
-
-/// Tiles for many rows: 96 sums a thread, each element of a slab read from shared memory by 8 or 12
-/// FMA. Three stages of 14,592 bytes are less than the 48 KB that every GPU gives without being
-/// asked.
-static constexpr Tile kMany = {128, 2, 16, 3, 4, 4};
-/// And for few, whose time is that of the weights: longer slabs, of which four are on their way.
-static constexpr Tile kFew = {16, 1, 32, 5, 1, 2};
-/// Below half a tile of rows there are too few tiles of the first kind for the multiprocessors.
-static constexpr int64_t kFewRows = kMany.rows / 2;
-
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target) {
   auto computes = dyn_cast<dataflow::ContractAttr>(kernel.getComputes());
-  if (!computes || computes.getArithmetic() != dataflow::Arithmetic::F32 ||
-      computes.getGroups() != 1 || target.panelColumns != sharedPanelColumns) {
+  if (!computes || computes.getGroups() != 1 || target.panelColumns != sharedPanelColumns) {
     return std::nullopt;
   }
   Type weights = kernel.getOperandBuffer(1).getElementType();
-  if (!weights.isF32() && !weights.isBF16()) {
+  switch (computes.getArithmetic()) {
+  case dataflow::Arithmetic::F32:
+    if (weights.isF32() || weights.isBF16()) {
+      return fmaWork(weights);
+    }
+    return std::nullopt;
+  case dataflow::Arithmetic::Bf16:
+    return tensorWork();
+  case dataflow::Arithmetic::Integers:
     return std::nullopt;
   }
-  const int64_t bytes = weights.getIntOrFloatBitWidth() / 8;
-  return BlockWork{kThreads,
-                   std::max(kMany.bytes(bytes), kFew.bytes(bytes)),
-                   {kMany.rows, kMany.panels},
-                   {kFew.rows, kFew.panels},
-                   kFewRows};
-}
-
-// --- copies ------------------------------------------------------------------------------------
-
-/// Step `first` + `step` of k, at most the last one; with the bytes of a copy that are there if a
-/// slab may have steps beyond it.
-Value TileCode::stepAt(Value first, Value step, Value &valid, int64_t bytes) {
-  Value k = code.add(first, step);
-  if (product.k() % tile.slab == 0) {
-    return k;
-  }
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(code.builder, code.location, code.i32, value);
-  };
-  valid = code.select(code.less(k, code.integer(product.k())), constant(bytes), constant(0));
-  return code.smaller(k, code.integer(product.k() - 1));
-}
-
-/// The elements of all rows at the steps of a slab, transposed. Beyond the last row it is copied
-/// again: nobody reads what comes of it.
-void TileCode::copyRows(Value stage, Value first) {
-  Value step = code.remainder(block.thread, tile.slab), valid;
-  Value k = stepAt(first, step, valid, kFloatBytes);
-  Value row = code.divide(block.thread, tile.slab);
-  Value count =
-      code.smaller(code.subtract(product.endRow, product.firstRow), code.integer(tile.rows));
-  Value lastRow = block.keptHere(code.subtract(count, 1));
-  Value narrow = arith::TruncIOp::create(code.builder, code.location, code.i32, row);
-  Value from =
-      code.at(product.rows, code.add(code.multiply(product.firstRow, product.rowElements), k));
-  Value to = code.add(code.multiply(step, tile.rows + kPadding), row);
-  for (int64_t begin = 0; begin < tile.rows; begin += kThreads / tile.slab) {
-    Value offset = arith::ConstantIntOp::create(code.builder, code.location, code.i32, begin);
-    Value near = code.smaller(code.add(narrow, offset), lastRow);
-    Value inTile = arith::ExtSIOp::create(code.builder, code.location, code.i64, near);
-    block.copy(block.sharedAt(code.add(stage, code.multiply(code.add(to, begin), kFloatBytes))),
-               code.at(from, code.multiply(inTile, product.rowElements)), kFloatBytes, valid);
-  }
-}
-
-/// The weights of all columns at the steps of a slab. Beyond the last panel it is copied again.
-void TileCode::copyWeights(Value stage, Value first) {
-  const int64_t ofPanel = product.panelRowBytes() / kSharedAlignment;
-  const int64_t ofStep = ofPanel * tile.panels, all = ofStep * tile.slab;
-  Value to = code.add(stage, tile.slabRowBytes());
-  Value lastPanel = code.subtract(product.endPanel, 1);
-  for (int64_t begin = 0; begin < all; begin += kThreads) {
-    Value number = code.add(block.thread, begin);
-    auto copy = [&] {
-      Value step = code.divide(number, ofStep), inStep = code.remainder(number, ofStep), valid;
-      Value panel =
-          code.smaller(code.add(product.firstPanel, code.divide(inStep, ofPanel)), lastPanel);
-      Value row =
-          code.add(code.multiply(panel, product.k()), stepAt(first, step, valid, kSharedAlignment));
-      Value inRow = code.multiply(code.remainder(inStep, ofPanel), kSharedAlignment);
-      Value from = code.add(code.multiply(row, product.panelRowBytes()), inRow);
-      // Steps of a slab lie one after the other, their panels side by side.
-      block.copy(block.sharedAt(code.add(to, code.multiply(number, kSharedAlignment))),
-                 code.bytesAt(product.weights, from), kSharedAlignment, valid);
-    };
-    if (begin + kThreads <= all) {
-      copy();
-    } else {
-      code.when(code.less(number, code.integer(all)), copy);
-    }
-  }
-}
-
-/// Asks for a slab.
-void TileCode::copySlab(Value stage, Value number) {
-  Value first = code.multiply(number, tile.slab);
-  copyRows(stage, first);
-  copyWeights(stage, first);
-}
-
-// --- sums --------------------------------------------------------------------------------------
-
-/// The thread's sums after the steps of a slab: those of row r and column c of it are number
-/// r * threadColumns + c.
-SmallVector<Value> TileCode::multiply(Value stage, ValueRange sums) {
-  Value ownRows = code.multiply(rowLane, tile.rowRun * kFloatBytes);
-  Value ownColumns = code.multiply(columnLane, tile.columnRun * product.elementBytes());
-  Value rows = code.add(stage, ownRows);
-  Value columns = code.add(code.add(stage, tile.slabRowBytes()), ownColumns);
-  return code.loop(
-      code.integer(0), code.integer(tile.slab), kUnroll, sums,
-      [&](Value first, ValueRange carried) {
-        SmallVector<Value> next(carried);
-        for (int64_t u = 0; u < kUnroll; ++u) {
-          Value k = code.add(first, u);
-          Value rowsAt = code.add(rows, code.multiply(k, (tile.rows + kPadding) * kFloatBytes));
-          Value columnsAt =
-              code.add(columns, code.multiply(k, tile.columns() * product.elementBytes()));
-          SmallVector<Value> factors, weights;
-          for (int64_t part = 0; part < tile.rowParts(); ++part) {
-            Value at = code.add(rowsAt, part * tile.partRows() * kFloatBytes);
-            llvm::append_range(factors, block.load(block.sharedAt(at), tile.rowRun, code.f32));
-          }
-          for (int64_t part = 0; part < tile.columnParts(); ++part) {
-            const int64_t before = part * kColumnLanes * tile.columnRun;
-            Value at = code.add(columnsAt, before * product.elementBytes());
-            llvm::append_range(weights,
-                               block.load(block.sharedAt(at), tile.columnRun, product.element));
-          }
-          for (size_t i = 0; i < next.size(); ++i) {
-            next[i] = code.fma(factors[i / weights.size()], weights[i % weights.size()], next[i]);
-          }
-        }
-        return next;
-      });
-}
-
-/// The sums over all of k.
-SmallVector<Value> TileCode::sums() {
-  const int64_t ahead = tile.stages - 1;
-  for (int64_t slab = 0; slab < ahead; ++slab) {
-    if (slab < slabs()) {
-      copySlab(code.integer(slab * stageBytes()), code.integer(slab));
-    }
-    block.commit();
-  }
-  // The place of the slab that is read, and of the one that is copied; then the sums.
-  SmallVector<Value> initial = {code.integer(0), code.integer(ahead * stageBytes())};
-  initial.append(tile.threadRows() * tile.threadColumns(), code.number(0));
-  auto after = [&](Value stage) {
-    Value next = code.add(stage, stageBytes());
-    Value end = code.integer(tile.stages * stageBytes());
-    return code.select(code.less(next, end), next, code.integer(0));
-  };
-  auto last = code.loop(
-      code.integer(0), code.integer(slabs()), 1, initial, [&](Value slab, ValueRange carried) {
-        Value read = carried[0], written = carried[1];
-        block.await(ahead - 1);
-        block.barrier();
-        Value next = code.add(slab, ahead);
-        code.when(code.less(next, code.integer(slabs())), [&] { copySlab(written, next); });
-        // Empty groups too, for the number of those that may be running to be the same.
-        block.commit();
-        SmallVector<Value> results = {after(read), after(written)};
-        llvm::append_range(results, multiply(read, carried.drop_front(2)));
-        return results;
-      });
-  return SmallVector<Value>(llvm::drop_begin(last, 2));
-}
-
-// --- the result --------------------------------------------------------------------------------
-
-/// Takes the element of a part whose number is `place` through the epilogue.
-void TileCode::finish(Value place, int64_t part) {
-  Value row = code.divide(place, tile.columns()), column = code.remainder(place, tile.columns());
-  row = code.add(code.add(product.firstRow, part * tile.partRows()), row);
-  column = code.add(code.multiply(product.firstPanel, sharedPanelColumns), column);
-  Value end = code.smaller(code.multiply(product.endPanel, sharedPanelColumns),
-                           code.integer(product.computes.getN()));
-  code.when(code.both(code.less(row, product.endRow), code.less(column, end)), [&] {
-    Value at = block.sharedAt(code.multiply(place, kFloatBytes));
-    Value sum = block.load(at, 1, code.f32).front();
-    Value value = product.epilogue.apply(code, code.broadcast(sum), row, column, 1);
-    code.storeVector(value, product.result.at(code, row, column));
-  });
-}
-
-/// Brings the sums of a part of the rows to shared memory, from where neighbouring threads take
-/// neighbouring columns: what epilogues read and write is then side by side, and their code is
-/// there once.
-void TileCode::storePart(ValueRange sums, int64_t part) {
-  block.barrier();
-  for (int64_t r = 0; r < tile.rowRun; ++r) {
-    Value row = code.add(code.multiply(rowLane, tile.rowRun), r);
-    for (int64_t c = 0; c < tile.columnParts(); ++c) {
-      Value column =
-          code.add(code.multiply(columnLane, tile.columnRun), c * kColumnLanes * tile.columnRun);
-      Value place = code.add(code.multiply(row, tile.columns()), column);
-      const int64_t first = (part * tile.rowRun + r) * tile.threadColumns() + c * tile.columnRun;
-      block.store(sums.slice(first, tile.columnRun),
-                  block.sharedAt(code.multiply(place, kFloatBytes)));
-    }
-  }
-  block.barrier();
-  code.loop(block.thread, code.integer(tile.partRows() * tile.columns()), kThreads,
-            [&](Value place) { finish(place, part); });
-}
-
-void TileCode::emit() {
-  // The sums of the tile before may still be read.
-  block.barrier();
-  SmallVector<Value> all = sums();
-  for (int64_t part = 0; part < tile.rowParts(); ++part) {
-    storePart(all, part);
-  }
+  llvm_unreachable("every arithmetic is handled");
 }
 
 /// All tiles of a call.
-static void emitTiles(BlockCode &block, const KernelArguments &arguments, const Tile &tile,
-                      Product product) {
+static void emitTiles(BlockCode &block, const KernelArguments &arguments, const BlockPiece &tile,
+                      Product product, bool isFew) {
   VectorCode &code = block.code;
-  code.loop(arguments.columnBegin, arguments.columnEnd, tile.panels, [&](Value panel) {
+  code.loop(arguments.columnBegin, arguments.columnEnd, tile.columns, [&](Value panel) {
     code.loop(arguments.rowBegin, arguments.rowEnd, tile.rows, [&](Value row) {
       product.firstRow = row;
       product.endRow = arguments.rowEnd;
       product.firstPanel = panel;
       product.endPanel = arguments.columnEnd;
-      TileCode(block, tile, product).emit();
+      switch (product.computes.getArithmetic()) {
+      case dataflow::Arithmetic::F32:
+        return emitFmaTile(block, product, isFew);
+      case dataflow::Arithmetic::Bf16:
+        return emitTensorTile(block, product, isFew);
+      case dataflow::Arithmetic::Integers:
+        llvm_unreachable("blockProduct() leaves these to callers");
+      }
     });
   });
 }
 
 void emitBlockProduct(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes) {
-  blockProduct(body.kernel, code.target)->note(body.function);
+  const BlockWork work = *blockProduct(body.kernel, code.target);
+  work.note(body.function);
   BlockCode block(code, body.function);
   const Epilogue epilogue(code, body);
   const KernelResult result = KernelResult::load(code, body.arguments);
+  const dataflow::BufferType rowsType = body.kernel.getOperandBuffer(0);
+  // A buffer begins at a multiple of HEDDLE_ALIGNMENT, columns of a wider one anywhere.
+  constexpr int64_t together = kSharedAlignment / sizeof(float);
+  const bool hasAlignedRows =
+      rowsType.getRowStride() == 0 && rowsType.getRowElements() % together == 0;
   const Product product{computes,
                         body.kernel.getOperandBuffer(1).getElementType(),
                         body.operand(code, 0),
                         body.operand(code, 1),
-                        body.kernel.getOperandBuffer(0).getRowElements(),
+                        rowsType.getRowElements(),
+                        hasAlignedRows,
                         result,
                         epilogue};
   const KernelArguments &arguments = body.arguments;
   Value rows = code.subtract(arguments.rowEnd, arguments.rowBegin);
   Value columns = code.subtract(arguments.columnEnd, arguments.columnBegin);
-  Value isFew = code.both(code.less(rows, code.integer(kFew.rows + 1)),
-                          code.less(columns, code.integer(kFew.panels + 1)));
+  Value isFew = code.both(code.less(rows, code.integer(work.few.rows + 1)),
+                          code.less(columns, code.integer(work.few.columns + 1)));
   code.when(
-      isFew, [&] { emitTiles(block, arguments, kFew, product); },
-      [&] { emitTiles(block, arguments, kMany, product); });
+      isFew, [&] { emitTiles(block, arguments, work.few, product, /*isFew=*/true); },
+      [&] { emitTiles(block, arguments, work.many, product, /*isFew=*/false); });
 }
 
 } // namespace heddle

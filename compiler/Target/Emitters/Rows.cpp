@@ -259,9 +259,14 @@ private:
     return LLVM::MaskedLoadOp::create(code.builder, code.location, bytes, address, mask, zeros,
                                       /*alignment=*/1);
   }
-  /// The element `lane` after a column, which is a multiple of those together, from the row's
-  /// first.
+  /// The element `lane` after a column, from the row's first. A column is a multiple of those
+  /// together, unless vectors have fewer lanes than that.
   Value placeOf(VectorCode &code, Value column, int64_t lane) const {
+    if (code.lanes % together != 0) {
+      Value place = code.add(column, lane);
+      return code.add(code.multiply(code.divide(place, together), together * stride),
+                      code.remainder(place, together));
+    }
     return code.add(code.multiply(column, stride),
                     lane / together * together * stride + lane % together);
   }

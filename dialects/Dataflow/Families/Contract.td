@@ -26,10 +26,14 @@ def Dataflow_ContractAttr : Dataflow_Family<"Contract", "contract"> {
     the row's codes is taken.
 
     With `arithmetic = bf16`, the weights are bf16, and every element of the input is rounded to bf16,
-    ties to even. The sum of their products is in f32 and goes over pairs of k, of each pair the second
-    product first; each addition is rounded once. Infinities and NaN stay what they are. What is below
-    the least normal number of f32, an element, a product or a sum, may count as zero: targets give
-    the same bits where there is none of it.
+    ties to even. Their products are added up in f32, in an order that follows from the kernel and the
+    target alone: a row has the same bits whatever other rows, how many of them, and which columns are
+    computed with it. Steps of k that one instruction takes are added from the first to the last; how
+    an instruction adds and rounds what it takes is the target's. Processors take pairs of k, of each
+    pair the second product first, and round each addition once, with an instruction for it or without.
+    Tensor cores take 16 of k, in an order that nobody documents. Infinities and NaN stay what they
+    are. What is below the least normal number of f32, an element, a product or a sum, may count as
+    zero: targets of processors give the same bits where there is none of it.
   }];
   let parameters = (ins "int64_t":$n, "int64_t":$k, DefaultValuedParameter<"int64_t", "1">:$groups,
                         DefaultValuedParameter<"Arithmetic", "Arithmetic::F32">:$arithmetic);

@@ -99,11 +99,11 @@ typedef void HeddleKernel(const HeddleKernelContext *context, int64_t row_begin,
 
 /* The only parameter of a kernel's entry in an image is the address of one of these, and all that
  * changes from one launch to the next lies in the device's memory, so that a recorded launch can be
- * repeated for other rows. Every thread is a caller of the kernel (launch unit Caller): caller
- * c = block * threads + thread of a grid of any number of blocks takes the pieces c, c + callers,
- * ..., where a piece is up to row_step rows of one column and rows vary fastest. A caller's context
- * is a copy of `context` with scratch memory of its own: context->scratch + c * scratch_stride.
- * Field order is the layout compiled code reads: eight bytes each. */
+ * repeated for other rows. Callers take every n-th piece of the work, n of them in a grid of any
+ * number of blocks; rows vary fastest. A caller is a thread, c = block * threads + thread; its
+ * context is a copy of `context` with scratch at context->scratch + c * scratch_stride, a piece up
+ * to row_step rows of one column. Where blocks have shared memory each is a caller, and its kernel
+ * says what a piece is. Field order is the layout compiled code reads: eight bytes each. */
 typedef struct HeddleDeviceLaunch {
   const HeddleKernelContext *context; /* its scratch is that of caller 0 */
   int64_t row_begin;

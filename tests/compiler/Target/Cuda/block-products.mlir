@@ -57,6 +57,47 @@ dataflow.kernel @whole : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<
 // CHECK: arith.shli
 // CHECK: math.fma
 
+// Products of bf16: tensor cores. Weights are copied as they lie, a word for two steps of a column.
+dataflow.kernel @rounded : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[72, 40], bf16>) -> !dataflow.buffer<[tokens, 72], f32>
+    computes #dataflow.contract<n = 72, k = 40, arithmetic = bf16> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+// CHECK: func.func @rounded.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43008, 128, 2, 16, 1, 64>}
+// Rows are loaded four elements at a time, and rounded and stored when the next ones are loaded.
+// CHECK-COUNT-4: nvvm.cp.async.commit.group
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: nvvm.convert.f32x2.to.bf16x2 %{{.*}}, %{{.*}} {rnd = #nvvm.fp_rnd_mode<rn>} : vector<2xbf16>
+// CHECK: llvm.store {{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: nvvm.cp.async.wait.group 3
+// CHECK-NEXT: nvvm.barrier0
+// CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<row>, num = 4 : i32
+// Two loads of two words serve two instructions.
+// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK-COUNT-2: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}}shape = #nvvm.shape<m = 16, n = 8, k = 16>
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: nvvm.ldmatrix
+// Of many rows four matrices, each for six of columns.
+// CHECK: nvvm.cp.async.wait.group 2
+// CHECK-NEXT: nvvm.barrier0
+// CHECK-COUNT-4: nvvm.ldmatrix
+// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-COUNT-16: nvvm.mma.sync
+// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK-COUNT-8: nvvm.mma.sync
+// CHECK: nvvm.ldmatrix
+
+// Columns of a wider buffer may begin anywhere: element by element.
+dataflow.kernel @anywhere : (!dataflow.buffer<[tokens, 64] in 128, f32>, !dataflow.buffer<[48, 64], bf16>) -> !dataflow.buffer<[tokens, 48], f32>
+    computes #dataflow.contract<n = 48, k = 64, arithmetic = bf16> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+// CHECK: func.func @anywhere.sm_80(
+// CHECK-NOT: !llvm.ptr<1> -> vector<4xf32>
+// CHECK: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+
 // CHECK-NOT: block_work
 dataflow.kernel @groups : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer<[96, 40], f32>) -> !dataflow.buffer<[tokens, 96], f32>
     computes #dataflow.contract<n = 48, k = 40, groups = 2> {

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A product as tiles of the result: a block brings slabs of both operands, some steps of k of all
+/// its rows and columns, into shared memory by copies that run ahead of it, and every thread keeps
+/// the sums of its part of the tile in registers. FMA units alone: f32 is f32
+/// (docs/decisions/0049).
+///
+///   stage 0   [slab][rows + 4] elements of rows, transposed on the way, [slab][columns] weights
+///   stage 1   ...
+///   for each slab: wait for its copies; barrier; begin to copy a later slab into the stage that
+///   was read last; multiply
+///
+/// One barrier a slab is enough: it says that the slab is there, and that nobody reads the stage
+/// any more which is filled next.
+#include "compiler/Target/Cuda/ProductTile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+/// Threads of a block, 8 side by side along columns and 16 along rows: a warp reads 32 columns and
+/// 4 runs of rows at a time, each bank of shared memory once.
+static constexpr int64_t kColumnLanes = 8, kRowLanes = kProductThreads / kColumnLanes;
+/// Rows of a slab lie so much further apart than there are rows, for writes of neighbouring steps
+/// to be in different banks, and reads of 4 rows at multiples of 16 bytes.
+static constexpr int64_t kPadding = 4;
+static constexpr int64_t kFloatBytes = sizeof(float);
+/// Steps of k that are written out in the inner loop.
+static constexpr int64_t kUnroll = 4;
+
+namespace {
+/// The shape of a tile.
+struct Tile {
+  int64_t rows, panels;
+  /// Steps of k of a slab, and how many slabs there is room for.
+  int64_t slab, stages;
+  /// Rows, and columns, side by side that a thread reads at once.
+  int64_t rowRun, columnRun;
+
+  int64_t columns() const { return panels * sharedPanelColumns; }
+  int64_t threadRows() const { return rows / kRowLanes; }
+  int64_t threadColumns() const { return columns() / kColumnLanes; }
+  /// Rows that all threads have a run of, and how many such parts there are.
+  int64_t partRows() const { return kRowLanes * rowRun; }
+  int64_t rowParts() const { return threadRows() / rowRun; }
+  int64_t columnParts() const { return threadColumns() / columnRun; }
+  /// Bytes of the rows of a slab, which come first in a stage, and of all of it.
+  int64_t slabRowBytes() const { return slab * (rows + kPadding) * kFloatBytes; }
+  int64_t stageBytes(int64_t elementBytes) const {
+    return slabRowBytes() + slab * columns() * elementBytes;
+  }
+  /// The stages, and afterwards the sums of a part.
+  int64_t bytes(int64_t elementBytes) const {
+    return std::max(stages * stageBytes(elementBytes), partRows() * columns() * kFloatBytes);
+  }
+};
+
+/// A tile while its code is written.
+class TileCode {
+public:
+  TileCode(BlockCode &block, const Tile &tile, const Product &product)
+      : block(block), code(block.code), tile(tile), product(product),
+        weights{product.k(), tile.slab, tile.panels, sharedPanelColumns * product.elementBytes(),
+                tile.columns() * product.elementBytes()},
+        columnLane(code.remainder(block.thread, kColumnLanes)),
+        rowLane(code.divide(block.thread, kColumnLanes)) {}
+
+  void emit();
+
+private:
+  int64_t slabs() const { return llvm::divideCeilSigned(product.k(), tile.slab); }
+  int64_t stageBytes() const { return tile.stageBytes(product.elementBytes()); }
+  void copyRows(Value stage, Value first);
+  void copySlab(Value stage, Value number);
+  SmallVector<Value> multiply(Value stage, ValueRange sums);
+  SmallVector<Value> sums();
+  void storePart(ValueRange sums, int64_t part);
+
+  BlockCode &block;
+  VectorCode &code;
+  const Tile &tile;
+  const Product &product;
+  const WeightSlab weights;
+  Value columnLane, rowLane;
+};
+} // namespace
+
+/// Tiles for many rows: 96 sums a thread, each element of a slab read from shared memory by 8 or 12
+/// FMA. Three stages of 14,592 bytes are less than the 48 KB that every GPU gives without being
+/// asked.
+static constexpr Tile kMany = {128, 2, 16, 3, 4, 4};
+/// And for few, whose time is that of the weights: longer slabs, of which four are on their way.
+static constexpr Tile kFew = {16, 1, 32, 5, 1, 2};
+/// Below half a tile of rows there are too few tiles of the first kind for the multiprocessors.
+static constexpr int64_t kFewRows = kMany.rows / 2;
+
+BlockWork fmaWork(Type element) {
+  const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  return {kProductThreads,
+          std::max(kMany.bytes(bytes), kFew.bytes(bytes)),
+          {kMany.rows, kMany.panels},
+          {kFew.rows, kFew.panels},
+          kFewRows};
+}
+
+// --- copies ------------------------------------------------------------------------------------
+
+/// The elements of all rows at the steps of a slab, transposed. Beyond the last row it is copied
+/// again: nobody reads what comes of it.
+void TileCode::copyRows(Value stage, Value first) {
+  Value step = code.remainder(block.thread, tile.slab), valid;
+  Value k = stepAt(block, product.k(), tile.slab, first, step, valid, kFloatBytes);
+  Value row = code.divide(block.thread, tile.slab);
+  Value lastRow = product.lastRow(block, tile.rows);
+  Value narrow = arith::TruncIOp::create(code.builder, code.location, code.i32, row);
+  Value from =
+      code.at(product.rows, code.add(code.multiply(product.firstRow, product.rowElements), k));
+  Value to = code.add(code.multiply(step, tile.rows + kPadding), row);
+  for (int64_t begin = 0; begin < tile.rows; begin += kProductThreads / tile.slab) {
+    Value offset = arith::ConstantIntOp::create(code.builder, code.location, code.i32, begin);
+    Value inTile = Product::nearRow(block, code.add(narrow, offset), lastRow);
+    block.copy(block.sharedAt(code.add(stage, code.multiply(code.add(to, begin), kFloatBytes))),
+               code.at(from, code.multiply(inTile, product.rowElements)), kFloatBytes, valid);
+  }
+}
+
+/// Asks for a slab.
+void TileCode::copySlab(Value stage, Value number) {
+  Value first = code.multiply(number, tile.slab);
+  copyRows(stage, first);
+  copyWeights(block, product, weights, code.add(stage, tile.slabRowBytes()), first);
+}
+
+// --- sums --------------------------------------------------------------------------------------
+
+/// The thread's sums after the steps of a slab: those of row r and column c of it are number
+/// r * threadColumns + c.
+SmallVector<Value> TileCode::multiply(Value stage, ValueRange sums) {
+  Value ownRows = code.multiply(rowLane, tile.rowRun * kFloatBytes);
+  Value ownColumns = code.multiply(columnLane, tile.columnRun * product.elementBytes());
+  Value rows = code.add(stage, ownRows);
+  Value columns = code.add(code.add(stage, tile.slabRowBytes()), ownColumns);
+  return code.loop(
+      code.integer(0), code.integer(tile.slab), kUnroll, sums,
+      [&](Value first, ValueRange carried) {
+        SmallVector<Value> next(carried);
+        for (int64_t u = 0; u < kUnroll; ++u) {
+          Value k = code.add(first, u);
+          Value rowsAt = code.add(rows, code.multiply(k, (tile.rows + kPadding) * kFloatBytes));
+          Value columnsAt =
+              code.add(columns, code.multiply(k, tile.columns() * product.elementBytes()));
+          SmallVector<Value> factors, weights;
+          for (int64_t part = 0; part < tile.rowParts(); ++part) {
+            Value at = code.add(rowsAt, part * tile.partRows() * kFloatBytes);
+            llvm::append_range(factors, block.load(block.sharedAt(at), tile.rowRun, code.f32));
+          }
+          for (int64_t part = 0; part < tile.columnParts(); ++part) {
+            const int64_t before = part * kColumnLanes * tile.columnRun;
+            Value at = code.add(columnsAt, before * product.elementBytes());
+            llvm::append_range(weights,
+                               block.load(block.sharedAt(at), tile.columnRun, product.element));
+          }
+          for (size_t i = 0; i < next.size(); ++i) {
+            next[i] = code.fma(factors[i / weights.size()], weights[i % weights.size()], next[i]);
+          }
+        }
+        return next;
+      });
+}
+
+/// The sums over all of k.
+SmallVector<Value> TileCode::sums() {
+  const int64_t ahead = tile.stages - 1;
+  for (int64_t slab = 0; slab < ahead; ++slab) {
+    if (slab < slabs()) {
+      copySlab(code.integer(slab * stageBytes()), code.integer(slab));
+    }
+    block.commit();
+  }
+  // The place of the slab that is read, and of the one that is copied; then the sums.
+  SmallVector<Value> initial = {code.integer(0), code.integer(ahead * stageBytes())};
+  initial.append(tile.threadRows() * tile.threadColumns(), code.number(0));
+  auto after = [&](Value stage) {
+    return stageAfter(block, stage, /*begin=*/0, stageBytes(), tile.stages);
+  };
+  auto last = code.loop(
+      code.integer(0), code.integer(slabs()), 1, initial, [&](Value slab, ValueRange carried) {
+        Value read = carried[0], written = carried[1];
+        block.await(ahead - 1);
+        block.barrier();
+        Value next = code.add(slab, ahead);
+        code.when(code.less(next, code.integer(slabs())), [&] { copySlab(written, next); });
+        // Empty groups too, for the number of those that may be running to be the same.
+        block.commit();
+        SmallVector<Value> results = {after(read), after(written)};
+        llvm::append_range(results, multiply(read, carried.drop_front(2)));
+        return results;
+      });
+  return SmallVector<Value>(llvm::drop_begin(last, 2));
+}
+
+// --- the result --------------------------------------------------------------------------------
+
+/// Brings the sums of a part of the rows to shared memory, and from there to the result.
+void TileCode::storePart(ValueRange sums, int64_t part) {
+  block.barrier();
+  for (int64_t r = 0; r < tile.rowRun; ++r) {
+    Value row = code.add(code.multiply(rowLane, tile.rowRun), r);
+    for (int64_t c = 0; c < tile.columnParts(); ++c) {
+      Value column =
+          code.add(code.multiply(columnLane, tile.columnRun), c * kColumnLanes * tile.columnRun);
+      Value place = code.add(code.multiply(row, tile.columns()), column);
+      const int64_t first = (part * tile.rowRun + r) * tile.threadColumns() + c * tile.columnRun;
+      block.store(sums.slice(first, tile.columnRun),
+                  block.sharedAt(code.multiply(place, kFloatBytes)));
+    }
+  }
+  block.barrier();
+  finishSums(
+      block, product,
+      {part * tile.partRows(), tile.partRows(), tile.columns(), tile.columns() * kFloatBytes});
+}
+
+void TileCode::emit() {
+  // The sums of the tile before may still be read.
+  block.barrier();
+  SmallVector<Value> all = sums();
+  for (int64_t part = 0; part < tile.rowParts(); ++part) {
+    storePart(all, part);
+  }
+}
+
+void emitFmaTile(BlockCode &block, const Product &product, bool isFew) {
+  TileCode(block, isFew ? kFew : kMany, product).emit();
+}
+
+} // namespace heddle

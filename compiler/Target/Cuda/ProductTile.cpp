@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Copies of weights, and the way of sums through the epilogue: what no tile has of its own.
+#include "compiler/Target/Cuda/ProductTile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+static constexpr int64_t kFloatBytes = sizeof(float);
+
+Value Product::lastRow(BlockCode &block, int64_t tileRows) const {
+  VectorCode &code = block.code;
+  Value count = code.smaller(code.subtract(endRow, firstRow), code.integer(tileRows));
+  return block.keptHere(code.subtract(count, 1));
+}
+
+Value Product::nearRow(BlockCode &block, Value row, Value last) {
+  VectorCode &code = block.code;
+  return arith::ExtSIOp::create(code.builder, code.location, code.i64, code.smaller(row, last));
+}
+
+Value stepAt(BlockCode &block, int64_t steps, int64_t slabSteps, Value first, Value step,
+             Value &valid, int64_t bytes) {
+  VectorCode &code = block.code;
+  Value place = code.add(first, step);
+  if (steps % slabSteps == 0) {
+    return place;
+  }
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(code.builder, code.location, code.i32, value);
+  };
+  valid = code.select(code.less(place, code.integer(steps)), constant(bytes), constant(0));
+  return code.smaller(place, code.integer(steps - 1));
+}
+
+void copyWeights(BlockCode &block, const Product &product, const WeightSlab &slab, Value to,
+                 Value first) {
+  VectorCode &code = block.code;
+  const int64_t ofPanel = slab.stepBytes / kSharedAlignment;
+  const int64_t ofStep = ofPanel * slab.panels, all = ofStep * slab.slabSteps;
+  Value lastPanel = code.subtract(product.endPanel, 1);
+  // Which copies are a thread's is worked out again for every slab.
+  Value thread =
+      arith::ExtUIOp::create(code.builder, code.location, code.i64, block.keptHere(block.thread));
+  for (int64_t begin = 0; begin < all; begin += kProductThreads) {
+    Value number = code.add(thread, begin);
+    auto copy = [&] {
+      Value step = code.divide(number, ofStep), inStep = code.remainder(number, ofStep), valid;
+      Value panel =
+          code.smaller(code.add(product.firstPanel, code.divide(inStep, ofPanel)), lastPanel);
+      Value place = stepAt(block, slab.steps, slab.slabSteps, first, step, valid, kSharedAlignment);
+      Value row = code.add(code.multiply(panel, slab.steps), place);
+      Value inRow = code.multiply(code.remainder(inStep, ofPanel), kSharedAlignment);
+      Value from = code.add(code.multiply(row, slab.stepBytes), inRow);
+      Value toStep = code.add(to, code.multiply(step, slab.pitch));
+      block.copy(block.sharedAt(code.add(toStep, code.multiply(inStep, kSharedAlignment))),
+                 code.bytesAt(product.weights, from), kSharedAlignment, valid);
+    };
+    if (begin + kProductThreads <= all) {
+      copy();
+    } else {
+      code.when(code.less(number, code.integer(all)), copy);
+    }
+  }
+}
+
+/// Takes one of the sums through the epilogue.
+static void finish(BlockCode &block, const Product &product, const SumsInMemory &sums,
+                   Value place) {
+  VectorCode &code = block.code;
+  Value inPart = code.divide(place, sums.columns), inRow = code.remainder(place, sums.columns);
+  Value row = code.add(code.add(product.firstRow, sums.first), inPart);
+  Value column = code.add(code.multiply(product.firstPanel, sharedPanelColumns), inRow);
+  Value end = code.smaller(code.multiply(product.endPanel, sharedPanelColumns),
+                           code.integer(product.computes.getN()));
+  code.when(code.both(code.less(row, product.endRow), code.less(column, end)), [&] {
+    Value at = code.add(code.multiply(inPart, sums.pitch), code.multiply(inRow, kFloatBytes));
+    Value sum = block.load(block.sharedAt(at), 1, code.f32).front();
+    Value value = product.epilogue.apply(code, code.broadcast(sum), row, column, 1);
+    code.storeVector(value, product.result.at(code, row, column));
+  });
+}
+
+void finishSums(BlockCode &block, const Product &product, const SumsInMemory &sums) {
+  VectorCode &code = block.code;
+  code.loop(block.thread, code.integer(sums.rows * sums.columns), kProductThreads,
+            [&](Value place) { finish(block, product, sums, place); });
+}
+
+Value stageAfter(BlockCode &block, Value stage, int64_t begin, int64_t bytes, int64_t stages) {
+  VectorCode &code = block.code;
+  Value next = code.add(stage, bytes);
+  Value end = code.integer(begin + stages * bytes);
+  return code.select(code.less(next, end), next, code.integer(begin));
+}
+
+} // namespace heddle

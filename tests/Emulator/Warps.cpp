@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Instructions that a warp executes together, as the manual of PTX gives them: which lane has
+/// which elements of a matrix. In what order a tensor core adds up is its own; here it adds 16
+/// products to a sum without loss but for that of f64, and rounds once.
+#include "tests/Emulator/Banks.h"
+#include "tests/Emulator/Blocks.h"
+#include "tests/Emulator/Calls.h"
+#include "tests/Emulator/SharedMemory.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace heddle::emulator {
+namespace {
+/// Rows of a matrix of ldmatrix, each of as many elements of 16 bits.
+constexpr int matrixSide = 8;
+constexpr size_t matrixRowBytes = matrixSide * sizeof(uint16_t);
+/// Lanes that have the elements of a row.
+constexpr int lanesOfRow = 4;
+
+// --- ldmatrix ------------------------------------------------------------------------------------
+
+struct Loading {
+  uint64_t address;
+  std::array<uint32_t, 4> words;
+};
+
+/// Loads one matrix: its rows are where lanes say from `matrix` * 8 on, and all lanes get a word.
+template <bool isTransposed> std::string loadMatrix(void *const *lanes, int matrix) {
+  std::array<uint64_t, matrixSide> rows;
+  uint16_t elements[matrixSide][matrixSide];
+  for (int row = 0; row < matrixSide; ++row) {
+    const uint64_t address = static_cast<Loading *>(lanes[matrix * matrixSide + row])->address;
+    if (address % matrixRowBytes != 0) {
+      return "loads a row of a matrix at an address that is no multiple of 16";
+    }
+    if (!SharedMemory::contains(address)) {
+      return "loads a row of a matrix that is not in shared memory";
+    }
+    if (std::string what = sharedMemory().read(SharedMemory::several, address, matrixRowBytes);
+        !what.empty()) {
+      return what;
+    }
+    rows[size_t(row)] = address;
+    std::memcpy(elements[row], reinterpret_cast<const void *>(address), matrixRowBytes);
+  }
+  bankCounter().useRows(rows);
+  for (int lane = 0; lane < warpLanes; ++lane) {
+    const int outer = lane / lanesOfRow, inner = lane % lanesOfRow * 2;
+    const uint16_t lower = isTransposed ? elements[inner][outer] : elements[outer][inner];
+    const uint16_t upper = isTransposed ? elements[inner + 1][outer] : elements[outer][inner + 1];
+    static_cast<Loading *>(lanes[lane])->words[size_t(matrix)] = uint32_t(lower) | uint32_t(upper)
+                                                                                       << 16;
+  }
+  return "";
+}
+
+/// Loads the four of ldmatrix.x4.
+template <bool isTransposed> std::string loadMatrices(void *const *lanes) {
+  std::string what;
+  for (int matrix = 0; matrix < 4 && what.empty(); ++matrix) {
+    what = loadMatrix<isTransposed>(lanes, matrix);
+  }
+  return what;
+}
+
+template <bool isTransposed> void load(uint32_t *words, const void *from) {
+  Loading own = {reinterpret_cast<uint64_t>(from), {}};
+  meetLanes("ldmatrix", &own, loadMatrices<isTransposed>);
+  std::memcpy(words, own.words.data(), sizeof own.words);
+}
+
+// --- mma -----------------------------------------------------------------------------------------
+
+struct Multiplying {
+  std::array<uint32_t, 4> a;
+  std::array<uint32_t, 2> b;
+  std::array<float, 4> sums;
+};
+
+/// The elements of a word of bf16, the lower half first.
+void widen(uint32_t word, double *elements) {
+  elements[0] = std::bit_cast<float>(word << 16);
+  elements[1] = std::bit_cast<float>(word & 0xFFFF0000U);
+}
+
+/// Matrices of m16n8k16: [16][16], and [8][16] of the second, whose columns these are.
+struct Factors {
+  double a[16][16];
+  double b[8][16];
+
+  explicit Factors(void *const *lanes) {
+    for (int lane = 0; lane < warpLanes; ++lane) {
+      const auto &own = *static_cast<const Multiplying *>(lanes[lane]);
+      const int group = lane / lanesOfRow, first = lane % lanesOfRow * 2;
+      widen(own.a[0], &a[group][first]);
+      widen(own.a[1], &a[group + 8][first]);
+      widen(own.a[2], &a[group][first + 8]);
+      widen(own.a[3], &a[group + 8][first + 8]);
+      widen(own.b[0], &b[group][first]);
+      widen(own.b[1], &b[group][first + 8]);
+    }
+  }
+  float addTo(float sum, int row, int column) const {
+    double all = sum;
+    for (int k = 0; k < 16; ++k) {
+      all += a[row][k] * b[column][k];
+    }
+    return static_cast<float>(all);
+  }
+};
+
+std::string multiplyAll(void *const *lanes) {
+  const Factors factors(lanes);
+  for (int lane = 0; lane < warpLanes; ++lane) {
+    auto &own = *static_cast<Multiplying *>(lanes[lane]);
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / lanesOfRow + i / 2 * 8, column = lane % lanesOfRow * 2 + i % 2;
+      own.sums[size_t(i)] = factors.addTo(own.sums[size_t(i)], row, column);
+    }
+  }
+  return "";
+}
+
+/// A number rounded to bf16, ties to even.
+uint32_t rounded(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  return std::isnan(value) ? 0x7FFFU : (bits + 0x7FFFU + (bits >> 16 & 1)) >> 16;
+}
+} // namespace
+} // namespace heddle::emulator
+
+using namespace heddle::emulator;
+
+// --- What kernels call: results of several elements are written to where the first argument says
+// --
+
+HEDDLE_EMULATED void heddle_emulated_ldmatrix_sync_aligned_m8n8_x4_b16_p3(uint32_t *words,
+                                                                          const void *from) {
+  load</*isTransposed=*/false>(words, from);
+}
+HEDDLE_EMULATED void heddle_emulated_ldmatrix_sync_aligned_m8n8_x4_trans_b16_p3(uint32_t *words,
+                                                                                const void *from) {
+  load</*isTransposed=*/true>(words, from);
+}
+
+HEDDLE_EMULATED void heddle_emulated_mma_m16n8k16_row_col_bf16(float *sums, uint32_t a0,
+                                                               uint32_t a1, uint32_t a2,
+                                                               uint32_t a3, uint32_t b0,
+                                                               uint32_t b1, float c0, float c1,
+                                                               float c2, float c3) {
+  Multiplying own = {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}};
+  meetLanes("mma.m16n8k16", &own, multiplyAll);
+  std::memcpy(sums, own.sums.data(), sizeof own.sums);
+}
+
+HEDDLE_EMULATED void heddle_emulated_ff2bf16x2_rn(uint32_t *pair, float upper, float lower) {
+  *pair = rounded(upper) << 16 | rounded(lower);
+}
