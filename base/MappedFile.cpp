@@ -33,6 +33,10 @@ Result<MappedFile> MappedFile::open(const std::string &path) {
                                                : HEDDLE_ERROR(InputOutput, message);
   }
   const Descriptor descriptor{number};
+  return ofDescriptor(number, path);
+}
+
+Result<MappedFile> MappedFile::ofDescriptor(int number, const std::string &path) {
   struct stat information;
   if (::fstat(number, &information) != 0) {
     return HEDDLE_ERROR(InputOutput, fmt::format("{}: cannot examine: {}", path, reason(errno)));

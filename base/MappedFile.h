@@ -23,6 +23,8 @@ public:
   /// Maps a regular file of at least one byte. NotFound if it does not exist; InvalidArgument for a
   /// directory, a device, a pipe or an empty file; InputOutput if the system refuses.
   static Result<MappedFile> open(const std::string &path);
+  /// The same for a file that is open already, which stays open; `path` stands for it in messages.
+  static Result<MappedFile> ofDescriptor(int descriptor, const std::string &path);
 
   MappedFile(MappedFile &&other) noexcept;
   MappedFile &operator=(MappedFile &&other) noexcept;

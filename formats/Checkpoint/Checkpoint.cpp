@@ -178,6 +178,15 @@ Result<Checkpoint> Checkpoint::ofTensors(std::span<const SafetensorsTensor> tens
   return checkpoint;
 }
 
+Result<Checkpoint> Checkpoint::ofFiles(std::span<const SafetensorsTensor> tensors, std::string path,
+                                       std::vector<std::shared_ptr<const MappedFile>> files,
+                                       std::shared_ptr<const void> owner) {
+  HEDDLE_ASSIGN(Checkpoint checkpoint, ofTensors(tensors, std::move(path)));
+  checkpoint.mapped = std::move(files);
+  checkpoint.owner = std::move(owner);
+  return checkpoint;
+}
+
 bool Checkpoint::add(StoredTensor tensor, size_t file, std::vector<Entry> parts) {
   const auto [entry, isNew] = places.try_emplace(tensor.name, entries.size());
   if (isNew) {
@@ -305,6 +314,9 @@ std::vector<std::string> Checkpoint::filePaths() const {
   }
   if (blocks) {
     paths.push_back(blocks->path());
+  }
+  for (const auto &file : mapped) {
+    paths.push_back(file->path());
   }
   return paths;
 }
@@ -461,6 +473,15 @@ void Checkpoint::releasePages(const Entry &entry) const {
     blocks->releasePages(entry.tensor.bytes);
   } else if (!shards.empty()) {
     shards[entry.file].releasePages(entry.tensor);
+  }
+  const std::span<const std::byte> bytes = entry.tensor.bytes;
+  for (const auto &file : mapped) {
+    const std::span<const std::byte> all = file->bytes();
+    // Bytes of no file, which the owner has, stay.
+    if (std::less_equal<>()(all.data(), bytes.data()) &&
+        std::less_equal<>()(bytes.data() + bytes.size(), all.data() + all.size())) {
+      file->releasePages(bytes);
+    }
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The tensors of a model by name, in one safetensors file, in several with an index, in
-/// CTranslate2's model.bin, in a GGUF file, or in memory. Files stay mapped. A tensor is converted
-/// on request and its pages can be released afterwards, so that memory does not grow with the
-/// model.
+/// CTranslate2's model.bin, in a GGUF file, in files that are mapped already, or in memory. Files
+/// stay mapped. A tensor is converted on request and its pages can be released afterwards, so that
+/// memory does not grow with the model.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
 #define HEDDLE_FORMATS_CHECKPOINT_CHECKPOINT_H
 
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,6 +56,12 @@ public:
   /// InvalidArgument if two have one name, or the bytes of one do not fit its shape.
   static Result<Checkpoint> ofTensors(std::span<const SafetensorsTensor> tensors,
                                       std::string where);
+
+  /// Tensors in files that are mapped already, which may be of any format. `owner` keeps alive what
+  /// of their bytes is in no file. InvalidArgument as above.
+  static Result<Checkpoint> ofFiles(std::span<const SafetensorsTensor> tensors, std::string path,
+                                    std::vector<std::shared_ptr<const MappedFile>> files,
+                                    std::shared_ptr<const void> owner);
 
   /// The same files, showing only the tensors of `views`, in that order.
   Result<Checkpoint> withViews(std::span<const TensorView> views) &&;
@@ -137,6 +144,8 @@ private:
   std::vector<SafetensorsFile> shards;
   std::optional<CTranslate2File> binary;
   std::optional<GgufFile> blocks;
+  std::vector<std::shared_ptr<const MappedFile>> mapped;
+  std::shared_ptr<const void> owner;
   std::optional<Quantization> coded;
   std::vector<std::string> order;
   std::vector<Entry> entries;
