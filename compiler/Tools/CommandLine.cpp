@@ -135,7 +135,8 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   request.names = optionNames;
   app.name("heddlec");
   app.description("Compiles Transformer variants to one binary");
-  addText(app, "INPUT", request.path, "", "a model folder, a GGUF file, or a program FILE.mlir");
+  addText(app, "INPUT", request.path, "",
+          "a model folder, a GGUF or ONNX file, or a program FILE.mlir");
   addText(app, "-o", line.output, "FILE", "the binary OUT.so, or the program after --stop-after");
   addTargets(app, request);
   addText(app, optionNames.precision, request.precision, "NAME", "of weights and products")
@@ -311,7 +312,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
     return unexpected(app, rest.front());
   }
   if (line.request.path.empty()) {
-    return usage("no INPUT, expected a model folder, a GGUF file or a program FILE.mlir");
+    return usage("no INPUT, expected a model folder, a GGUF or ONNX file, or a program FILE.mlir");
   }
   if (!line.problem.empty()) {
     return usage(line.problem);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec: a model folder, a GGUF file or a program of the IR, to a binary or to the program after
-/// any phase. The work is done by compiler/Compile.h; here are messages, files and exit codes.
+/// heddlec: a model folder, a GGUF or ONNX file, or a program of the IR, to a binary or to the
+/// program after any phase. The work is done by compiler/Compile.h; here are messages, files and
+/// exit codes.
 #include "base/AtomicFile.h"
 #include "base/Signals.h"
 #include "compiler/Tools/CommandLine.h"

@@ -51,11 +51,11 @@ static std::optional<std::string> describeForeign(const fs::path &path) {
   }
   if (start.starts_with("\x7f"
                         "ELF")) {
-    return "is compiled already, expected a model's folder, a GGUF file or a .mlir file; 'heddle "
+    return "is compiled already, expected a model's folder, a GGUF, ONNX or .mlir file; 'heddle "
            "info' shows what is in it";
   }
   if (extension == ".onnx") {
-    return fmt::format("is an ONNX graph, which is not supported, {}", downloads);
+    return fmt::format("is an ONNX graph, expected it by itself: heddlec {}", path.string());
   }
   if (extension == ".safetensors" || path.filename() == "model.bin" ||
       path.filename() == "config.json") {
@@ -88,8 +88,8 @@ Status refuseFile(const std::string &path) {
                   known.value_or(isPickle(fs::path(path).filename().string())
                                      ? "holds pickled tensors of PyTorch, which "
                                        "are not supported, expected a model's folder"
-                                     : "is neither a model's folder nor a GGUF "
-                                       "or .mlir file")));
+                                     : "is neither a model's folder nor a GGUF, "
+                                       "ONNX or .mlir file")));
 }
 
 /// The names of a folder's files, sorted, so that messages do not depend on the file system.
@@ -104,6 +104,10 @@ static std::vector<std::string> fileNames(const std::string &folder) {
   return names;
 }
 
+Status checkNoPointer(const std::string &path) {
+  return firstBytes(path).starts_with(pointerStart) ? refuseFile(path) : Status();
+}
+
 Status checkNoPointers(const std::string &folder) {
   for (const std::string &name : fileNames(folder)) {
     const fs::path path = fs::path(folder) / name;
@@ -111,8 +115,8 @@ Status checkNoPointers(const std::string &folder) {
     const bool isRead = extension == ".safetensors" || extension == ".json" ||
                         extension == ".model" || extension == ".spm" || name == "vocab.txt" ||
                         name == "model.bin";
-    if (isRead && firstBytes(path).starts_with(pointerStart)) {
-      return refuseFile(path.string());
+    if (isRead) {
+      HEDDLE_TRY(checkNoPointer(path.string()));
     }
   }
   return {};

@@ -14,6 +14,9 @@ namespace heddle {
 /// The error for a file that is not a program: what it is, and what to do about it.
 Status refuseFile(const std::string &path);
 
+/// Fails if a file is only a Git LFS pointer.
+Status checkNoPointer(const std::string &path);
+
 /// Fails if a file that the importer would read from a model's folder is only a Git LFS pointer.
 Status checkNoPointers(const std::string &folder);
 

@@ -19,6 +19,7 @@
 #include "frontend/Import/ProgramCheck.h"
 #include "frontend/Import/SharedFunctions.h"
 #include "frontend/Import/TextCheck.h"
+#include "frontend/Onnx/OnnxProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -372,6 +373,27 @@ static Result<ImportedModel> importGguf(MLIRContext &context, const std::string 
   return model;
 }
 
+/// A graph, with the tokenizer of its folder.
+static Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path) {
+  HEDDLE_ASSIGN(OnnxProgram read, readOnnxProgram(context, path));
+  ImportedModel model;
+  model.module = std::move(read.module);
+  model.notes = std::move(read.notes);
+  HEDDLE_TRY(checkParameters(*model.module, read.checkpoint));
+  keepStoredTypes(*model.module, read.checkpoint);
+  describeProgram(model);
+  const std::string folder = fs::path(path).parent_path().string();
+  HEDDLE_ASSIGN(FolderTokenizers tokenizers, findTokenizers(folder.empty() ? "." : folder));
+  describeTexts(*model.module, SentenceTransformers(), tokenizers);
+  HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), SentenceTransformers()));
+  SourceHash hash;
+  HEDDLE_TRY(addTokenizers(hash, model));
+  HEDDLE_TRY(addFiles(hash, read.checkpoint));
+  model.sourceHash = hash.digits();
+  model.checkpoint = std::make_shared<const Checkpoint>(std::move(read.checkpoint));
+  return model;
+}
+
 static bool hasStoredParameters(ModuleOp module) {
   return llvm::any_of(module.getOps<transformer::ParameterOp>(),
                       [](transformer::ParameterOp op) { return op.getSource().has_value(); });
@@ -488,6 +510,10 @@ Result<ImportedModel> importModel(MLIRContext &context, const std::string &path,
   }
   if (isGgufFile(path)) {
     return importGguf(context, path);
+  }
+  if (fs::path(path).extension() == ".onnx") {
+    HEDDLE_TRY(checkNoPointer(path));
+    return importOnnx(context, path);
   }
   return refuseFile(path);
 }

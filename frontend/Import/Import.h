@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Turns the user's input (a model's folder, a GGUF file, or a program in text and its weights)
+/// Turns the user's input (a model's folder, a GGUF or ONNX file, or a program in text and its
+/// weights)
 /// into a verified program and an open checkpoint that fit together. It reads no weights.
 #ifndef HEDDLE_FRONTEND_IMPORT_IMPORT_H
 #define HEDDLE_FRONTEND_IMPORT_IMPORT_H

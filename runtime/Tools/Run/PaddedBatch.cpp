@@ -113,6 +113,42 @@ Result<PaddedBatch> batchWithMask(std::span<const int64_t> shape, std::span<cons
   return batch;
 }
 
+Result<PaddedBatch> batchWithHoles(std::span<const int64_t> shape,
+                                   const std::vector<bool> &present) {
+  HEDDLE_ASSIGN(PaddedBatch batch, emptyBatch(shape));
+  const int64_t columns = shape.back();
+  for (int64_t row = 0; row < shape.front(); ++row) {
+    int32_t length = 0;
+    for (int64_t column = 0; column < columns; ++column) {
+      const int64_t position = row * columns + column;
+      if (present[static_cast<size_t>(position)]) {
+        batch.positions.push_back(position);
+        ++length;
+      }
+    }
+    if (length == 0) {
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("row {} is all padding, expected at least one token", row + 1));
+    }
+    batch.lengths.push_back(length);
+  }
+  return batch;
+}
+
+bool PaddedBatch::areFirstColumns() const {
+  size_t token = 0;
+  for (size_t sequence = 0; sequence < lengths.size(); ++sequence) {
+    for (int32_t column = 0; column < lengths[sequence]; ++column, ++token) {
+      if (rectangular &&
+          positions[token] != static_cast<int64_t>(sequence) * shape.back() + column) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 /// Adds a sequence: so many positions from the first of a row on.
 static void addBeginning(PaddedBatch &batch, int64_t first, int64_t length) {
   batch.lengths.push_back(static_cast<int32_t>(length));

@@ -32,6 +32,9 @@ struct PaddedBatch {
   int64_t sequences() const { return static_cast<int64_t>(lengths.size()); }
   SequenceSizes sizes() const { return {lengths, widths}; }
 
+  /// Whether the tokens of every sequence are the first columns of its row.
+  bool areFirstColumns() const;
+
   /// The values of the tokens of a tensor of ids.
   std::vector<int32_t> gather(std::span<const int32_t> values) const;
   /// The rows of the tokens of a tensor [shape..., width].
@@ -48,6 +51,10 @@ Result<PaddedBatch> batchWithoutPadding(std::span<const int64_t> shape);
 /// [B,S] with a mask of ones and zeros, [B,S] too. The ones of a row stand together, at its
 /// beginning, at its end or between padding.
 Result<PaddedBatch> batchWithMask(std::span<const int64_t> shape, std::span<const int32_t> mask);
+
+/// [B,S] with a mark for each token, false for padding, which may be anywhere.
+Result<PaddedBatch> batchWithHoles(std::span<const int64_t> shape,
+                                   const std::vector<bool> &present);
 
 /// [B,S], where every row ends in padding: the token `pad`, from the last other token on.
 Result<PaddedBatch> batchWithPadding(std::span<const int64_t> shape, std::span<const int32_t> ids,

@@ -11,6 +11,7 @@
 #include "runtime/Session/PagedDecoder.h"
 #include "runtime/Tools/Models/ModelEntries.h"
 #include "runtime/Tools/Models/TeacherForcing.h"
+#include "runtime/Tools/Run/RunRectangle.h"
 #include "runtime/Tools/Run/RunTensors.h"
 
 #include <algorithm>
@@ -361,7 +362,16 @@ static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &opti
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
   HEDDLE_TRY_WITH(checkLengthsNames(entry->outputs), options.model);
   HEDDLE_ASSIGN(const PortInfo *shaping, chooseInput(model, *entry));
-  HEDDLE_ASSIGN(const RunInputs inputs, readRunInputs(*entry, *shaping, tensors, options.inputs));
+  const bool overRectangles = isOverRectangles(model, *entry);
+  RunInputs inputs;
+  if (overRectangles) {
+    HEDDLE_ASSIGN(RectangleInputs read,
+                  readRectangle(model, *entry, *shaping, tensors, options.inputs));
+    inputs = std::move(read.inputs);
+    entry = read.entry;
+  } else {
+    HEDDLE_ASSIGN(inputs, readRunInputs(*entry, *shaping, tensors, options.inputs));
+  }
   noteConversions(inputs);
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   HEDDLE_ASSIGN(std::vector<std::vector<float>> values,
@@ -370,6 +380,9 @@ static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &opti
   result.ignored = inputs.ignored;
   for (size_t output = 0; output < values.size(); ++output) {
     const PortInfo &port = entry->outputs[output];
+    if (overRectangles) {
+      clearHiddenSequences(port, inputs.batch, values[output]);
+    }
     result.outputs.push_back({port.name, outputShape(port, inputs.batch), std::move(values[output]),
                               derivedLengths(port, inputs.batch)});
   }

@@ -32,8 +32,8 @@ static bool readsPixels(const EntryInfo &entry) {
   return entry.hasWidths || entry.lengthMultiple > 1;
 }
 
-static const SafetensorsTensor *findTensor(std::span<const SafetensorsTensor> tensors,
-                                           std::string_view name) {
+const SafetensorsTensor *findTensor(std::span<const SafetensorsTensor> tensors,
+                                    std::string_view name) {
   const auto found =
       std::find_if(tensors.begin(), tensors.end(),
                    [&](const SafetensorsTensor &tensor) { return tensor.name == name; });
@@ -434,6 +434,33 @@ static Status checkLimit(const PortInfo &input, const PaddedBatch &batch,
   return {};
 }
 
+Result<RunInputs> gatherInputs(const EntryInfo &entry, PaddedBatch batch, std::string_view shaping,
+                               std::span<const SafetensorsTensor> tensors, std::string_view where) {
+  RunInputs inputs;
+  inputs.batch = std::move(batch);
+  inputs.ignored = namesIgnored(entry, tensors);
+  for (const PortInfo &input : entry.inputs) {
+    const SafetensorsTensor *tensor = findTensor(tensors, input.name);
+    if (tensor == nullptr) {
+      continue;
+    }
+    RunInput &given = inputs.inputs.emplace_back(RunInput{input.name, {}, {}, tensor->dtype});
+    std::vector<int64_t> shape = inputs.batch.shape;
+    if (const std::optional<int64_t> width = widthOf(input)) {
+      shape.push_back(*width);
+      HEDDLE_TRY(checkShape(*tensor, shape, shaping, where));
+      HEDDLE_ASSIGN(const std::vector<float> padded, floatsOf(*tensor, where));
+      given.rows = inputs.batch.gather(padded, *width);
+      continue;
+    }
+    HEDDLE_TRY(checkShape(*tensor, shape, shaping, where));
+    HEDDLE_ASSIGN(const std::vector<int32_t> padded, integersOf(*tensor, where));
+    given.ids = inputs.batch.gather(padded);
+    HEDDLE_TRY(checkLimit(input, inputs.batch, given.ids, where));
+  }
+  return inputs;
+}
+
 Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> given, std::string_view where,
                                 int32_t pad) {
@@ -450,28 +477,7 @@ Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                           tensors, where, shaping.pad.value_or(pad)));
     HEDDLE_TRY(checkOneWidth(entry, shaping, given, where, inputs.batch.lengths.size()));
   }
-  const SafetensorsTensor &first = *findTensor(tensors, shaping.name);
-  inputs.ignored = namesIgnored(entry, tensors);
-  for (const PortInfo &input : entry.inputs) {
-    const SafetensorsTensor *tensor = findTensor(tensors, input.name);
-    if (tensor == nullptr) {
-      continue;
-    }
-    RunInput &given = inputs.inputs.emplace_back(RunInput{input.name, {}, {}, tensor->dtype});
-    std::vector<int64_t> shape = inputs.batch.shape;
-    if (const std::optional<int64_t> width = widthOf(input)) {
-      shape.push_back(*width);
-      HEDDLE_TRY(checkShape(*tensor, shape, first.name, where));
-      HEDDLE_ASSIGN(const std::vector<float> padded, floatsOf(*tensor, where));
-      given.rows = inputs.batch.gather(padded, *width);
-      continue;
-    }
-    HEDDLE_TRY(checkShape(*tensor, shape, first.name, where));
-    HEDDLE_ASSIGN(const std::vector<int32_t> padded, integersOf(*tensor, where));
-    given.ids = inputs.batch.gather(padded);
-    HEDDLE_TRY(checkLimit(input, inputs.batch, given.ids, where));
-  }
-  return inputs;
+  return gatherInputs(entry, std::move(inputs.batch), shaping.name, tensors, where);
 }
 
 int64_t commandsOf(const EntryInfo &decode) {

@@ -50,6 +50,15 @@ Result<RunInputs> readRunInputs(const EntryInfo &entry, const PortInfo &shaping,
                                 std::span<const SafetensorsTensor> tensors, std::string_view where,
                                 int32_t pad = -1);
 
+/// The tensor of that name, or null.
+const SafetensorsTensor *findTensor(std::span<const SafetensorsTensor> tensors,
+                                    std::string_view name);
+
+/// The rows of a batch of all tensors that are inputs of the entry, which must have the shape of
+/// the input `shaping`.
+Result<RunInputs> gatherInputs(const EntryInfo &entry, PaddedBatch batch, std::string_view shaping,
+                               std::span<const SafetensorsTensor> tensors, std::string_view where);
+
 /// Which task each sequence is for, [sequences].
 inline constexpr std::string_view commandTensor = "command";
 

@@ -430,7 +430,7 @@ TEST(SpoiledFolders, OtherPathsAreRefused) {
   TemporaryFolder folder;
   EXPECT_EQ(importStatus(folder / "absent").message(), folder / "absent: no such file or folder");
   EXPECT_EQ(importStatus(folder.write("model.txt", "x")).message(),
-            folder / "model.txt: is neither a model's folder nor a GGUF or .mlir file");
+            folder / "model.txt: is neither a model's folder nor a GGUF, ONNX or .mlir file");
 }
 
 } // namespace heddle

@@ -44,17 +44,17 @@ TEST_P(ForeignFile, IsNamed) {
 }
 
 static const FileCase fileCases[] = {
-    {"Onnx", "tiny.onnx", "\x08\x08",
-     "is an ONNX graph, which is not supported, expected a model's folder in Hugging Face's "
-     "format, as "
-     "'hf download OWNER/NAME --local-dir NAME' fetches it"},
+    {"PointerToOnnx", "tiny.onnx", pointer,
+     "is a Git LFS pointer, not the file it stands for, expected the file: run 'git lfs pull' in "
+     "{}"},
     {"Pointer", "model.safetensors", pointer,
      "is a Git LFS pointer, not the file it stands for, expected the file: run 'git lfs pull' in "
      "{}"},
     {"PointerToGguf", "model.gguf", pointer,
      "is a Git LFS pointer, not the file it stands for, expected the file: run 'git lfs pull' in "
      "{}"},
-    {"GgufInName", "model.gguf", "hello", "is neither a model's folder nor a GGUF or .mlir file"},
+    {"GgufInName", "model.gguf", "hello",
+     "is neither a model's folder nor a GGUF, ONNX or .mlir file"},
     {"Tensors", "model.safetensors", "\x02",
      "is one file of a model, expected the folder: heddlec {}"},
     {"Pickle", "pytorch_model.bin", "PK\x03\x04",
@@ -62,10 +62,11 @@ static const FileCase fileCases[] = {
     {"Compiled", "tiny.so",
      "\x7f"
      "ELF\x02",
-     "is compiled already, expected a model's folder, a GGUF file or a .mlir file; 'heddle info' "
+     "is compiled already, expected a model's folder, a GGUF, ONNX or .mlir file; 'heddle info' "
      "shows what is in it"},
-    {"Anything", "notes.txt", "hello", "is neither a model's folder nor a GGUF or .mlir file"},
-    {"Empty", "nothing", "", "is neither a model's folder nor a GGUF or .mlir file"},
+    {"Anything", "notes.txt", "hello",
+     "is neither a model's folder nor a GGUF, ONNX or .mlir file"},
+    {"Empty", "nothing", "", "is neither a model's folder nor a GGUF, ONNX or .mlir file"},
 };
 INSTANTIATE_TEST_SUITE_P(All, ForeignFile, testing::ValuesIn(fileCases),
                          [](const auto &info) { return info.param.name; });
@@ -102,7 +103,7 @@ TEST(ForeignFolder, WeightsOfOtherProgramsAreNamed) {
       {"model.gguf", "is a GGUF file, expected it by itself: heddlec "},
       {"tf_model.h5", "holds tensors of TensorFlow, which are not supported, expected"},
       {"flax_model.msgpack", "holds tensors of Flax, which are not supported, expected"},
-      {"model.onnx", "is an ONNX graph, which is not supported, expected"}};
+      {"model.onnx", "is an ONNX graph, expected it by itself: heddlec "}};
   for (const auto &[name, message] : cases) {
     ModelFolder folder;
     std::filesystem::remove(folder / "model.safetensors");

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the table of docs/onnx.md: which files of tests/oracles/onnx are read, by architecture and
+exporter, and how many attentions are fused.
+
+  docs/onnx.py BUILD_FOLDER
+"""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "onnx.md"
+ORACLES = ROOT / "tests" / "oracles" / "onnx"
+EXPORTERS = {"ts": "TorchScript", "dynamo": "torch.export", "ort": "onnxruntime's optimizer"}
+
+
+def outcome(heddlec, model):
+    """What becomes of a file: its attentions, or the operators that are missing."""
+    done = subprocess.run([heddlec, ORACLES / model["file"], "--emit=fused"], capture_output=True,
+                          text=True)
+    if done.returncode == 0:
+        # What entries have in common is printed once.
+        shared = "func.func private @" in done.stdout
+        entries = 1 if shared else done.stdout.count("func.func @")
+        fused = done.stdout.count("transformer.attention ") // entries
+        return f"{fused} of {model['attentions']}"
+    missing = re.findall(r'"([\w.]+)" \(\d+ nodes?, first', done.stderr)
+    return "no: " + (", ".join(name.removeprefix("com.microsoft.") for name in missing)
+                     or done.stderr.strip().split("): ")[-1].split(",")[0])
+
+
+def main():
+    heddlec = Path(sys.argv[1]) / "bin" / "heddlec"
+    rows = {}
+    for model in json.loads((ORACLES / "models.json").read_text())["models"]:
+        if (ORACLES / model["file"]).exists():
+            name = model["file"].split("/")[0]
+            text = f"{model['attention']}, opset {model['opset']}: {outcome(heddlec, model)}"
+            rows.setdefault(name, {}).setdefault(model["exporter"], []).append(text)
+    table = ["| model | " + " | ".join(EXPORTERS.values()) + " |", "|---" * (len(EXPORTERS) + 1) + "|"]
+    for name, by_exporter in rows.items():
+        cells = ["<br>".join(by_exporter.get(exporter, [])) for exporter in EXPORTERS]
+        table.append(f"| {name} | " + " | ".join(cells) + " |")
+    page = PAGE.read_text()
+    begin, end = "<!-- table: begin -->\n", "<!-- table: end -->"
+    head, rest = page.split(begin)
+    PAGE.write_text(head + begin + "\n".join(table) + "\n" + end + rest.split(end)[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Inputs, outputs and the way through the nodes.
+#include "frontend/Onnx/Evaluation.h"
+
+#include "base/Utf8.h"
+#include "heddle/RectangleEntries.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle::onnx {
+
+/// More elements than this are no constant that a formula should walk through.
+static constexpr int64_t mostIndices = int64_t{1} << 20;
+/// The largest tensor that a graph may make of constants alone, in elements.
+static constexpr int64_t mostConstantElements = int64_t{1} << 31;
+
+Evaluation::Evaluation(const Graph &graph, MLIRContext &context, ModelBuilder &builder,
+                       EntryPlan plan)
+    : graph(graph), builder(builder), plan(std::move(plan)), entry(builder.entry(this->plan.name)),
+      context(&context), location(UnknownLoc::get(&context)) {
+  for (const GraphNode &each : graph.nodes) {
+    for (const std::string &input : each.inputs) {
+      ++readersOf[input];
+    }
+  }
+  for (const OnnxPort &output : graph.outputs) {
+    ++readersOf[std::string(output.name)];
+  }
+}
+
+Status Evaluation::failure(StatusCode code, const std::string &message) const {
+  return Status(code, node == nullptr ? message : fmt::format("{}: {}", node->describe(), message),
+                __FILE_NAME__, __LINE__);
+}
+
+size_t Evaluation::readers(const std::string &name) const {
+  const auto found = readersOf.find(name);
+  return found == readersOf.end() ? 0 : found->second;
+}
+
+static Element elementOf(ElementType type) {
+  const ElementTypeInfo &info = infoOf(type);
+  return info.isFloat() ? Element::Real : info.isInteger() ? Element::Integer : Element::Boolean;
+}
+
+// --- constants and shapes --------------------------------------------------------------------
+
+/// The first value and the step along each axis, if a table of integers is linear in them.
+static std::optional<std::vector<int64_t>> linearForm(const OnnxTensor &table) {
+  const std::vector<int64_t> &shape = table.shape;
+  std::vector<int64_t> form(shape.size() + 1, 0);
+  form[0] = integerAt(table, 0);
+  uint64_t stride = 1;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    if (shape[axis] > 1 &&
+        __builtin_sub_overflow(integerAt(table, stride), form[0], &form[axis + 1])) {
+      return std::nullopt;
+    }
+    stride *= static_cast<uint64_t>(shape[axis]);
+  }
+  std::vector<int64_t> index(shape.size(), 0);
+  for (uint64_t number = 0; number < stride; ++number) {
+    int64_t expected = form[0];
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      int64_t step = 0;
+      if (__builtin_mul_overflow(form[axis + 1], index[axis], &step) ||
+          __builtin_add_overflow(expected, step, &expected)) {
+        return std::nullopt;
+      }
+    }
+    if (integerAt(table, number) != expected) {
+      return std::nullopt;
+    }
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      if (++index[axis] < shape[axis]) {
+        break;
+      }
+      index[axis] = 0;
+    }
+  }
+  return form;
+}
+
+Symbolic Evaluation::constant(const std::string &name, const OnnxTensor &tensor) {
+  Symbolic value;
+  value.element = elementOf(tensor.dtype);
+  for (const int64_t size : tensor.shape) {
+    value.shape.push_back(integer(size));
+  }
+  const size_t source = expressions.addSource({name, value.element, &tensor, value.shape});
+  const int64_t count = tensor.elements();
+  std::vector<Expr> coordinates;
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    coordinates.push_back(count == 1 ? integer(0) : expressions.axis(axis));
+  }
+  if (count == 0) {
+    value.body = integer(0);
+    return value;
+  }
+  if (value.element == Element::Integer && count > 1 && count <= mostIndices) {
+    if (const auto form = linearForm(tensor)) {
+      value.body = integer(form->front());
+      for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+        value.body = expressions.add(
+            value.body, expressions.multiply(integer((*form)[axis + 1]), expressions.axis(axis)));
+      }
+      return value;
+    }
+  }
+  value.body = expressions.read(source, std::move(coordinates));
+  return value;
+}
+
+std::vector<Expr> Evaluation::shapeOf(const Rows &rows) {
+  std::vector<Expr> shape;
+  for (const Atoms &axis : rows.axes) {
+    Expr size = integer(1);
+    for (const Atom &atom : axis) {
+      size = expressions.multiply(size, atom.kind == Atom::Kind::Batch ? batch()
+                                        : atom.kind == Atom::Kind::Inner
+                                            ? integer(atom.size)
+                                            : expressions.size(atom.size));
+    }
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+std::vector<Expr> Evaluation::shapeOf(const Value &value) {
+  return value.symbolic ? value.symbolic->shape : shapeOf(*value.rows);
+}
+
+Result<std::vector<Expr>> Evaluation::vectorOf(const Value &value, std::string_view what) {
+  if (!value.symbolic || value.symbolic->shape.size() > 1 ||
+      (value.symbolic->shape.size() == 1 && !value.symbolic->shape[0]->isConstant())) {
+    return failure(StatusCode::Unsupported,
+                   fmt::format("its {} depend on data, expected numbers or sizes", what));
+  }
+  const int64_t count = value.symbolic->shape.empty() ? 1 : value.symbolic->shape[0]->integer;
+  if (count > 64) {
+    return failure(StatusCode::Unsupported,
+                   fmt::format("has {} {}, expected at most 64", count, what));
+  }
+  std::vector<Expr> elements;
+  for (int64_t i = 0; i < count; ++i) {
+    const Expr coordinate = integer(i);
+    elements.push_back(expressions.substitute(value.symbolic->body, {&coordinate, 1}));
+    if (elements.back()->element == Element::Real) {
+      return failure(StatusCode::InvalidArgument, fmt::format("its {} are no integers", what));
+    }
+  }
+  return elements;
+}
+
+Result<std::vector<int64_t>> Evaluation::constantsOf(const Value &value, std::string_view what) {
+  HEDDLE_ASSIGN(const std::vector<Expr> elements, vectorOf(value, what));
+  std::vector<int64_t> numbers;
+  for (const Expr element : elements) {
+    if (!element->isConstant()) {
+      return failure(StatusCode::Unsupported,
+                     fmt::format("its {} depend on the batch, expected constants", what));
+    }
+    numbers.push_back(element->integer);
+  }
+  return numbers;
+}
+
+std::optional<double> Evaluation::numberOf(const Value &value) {
+  return value.symbolic && value.symbolic->body->isConstant()
+             ? std::optional(value.symbolic->body->value())
+             : std::nullopt;
+}
+
+Expr Evaluation::broadcast(const Symbolic &value, size_t rank) {
+  std::vector<Expr> coordinates;
+  const size_t offset = rank - value.shape.size();
+  for (size_t axis = 0; axis < value.shape.size(); ++axis) {
+    coordinates.push_back(value.shape[axis]->isConstant(1) ? integer(0)
+                                                           : expressions.axis(axis + offset));
+  }
+  return expressions.substitute(value.body, coordinates);
+}
+
+// --- parameters ------------------------------------------------------------------------------
+
+Parameter Evaluation::parameter(size_t source) {
+  const auto known = parameters.find(source);
+  if (known != parameters.end()) {
+    return known->second;
+  }
+  const Source &from = expressions.source(source);
+  return parameters.emplace(source, root().parameter(from.name, from.constant->shape))
+      .first->second;
+}
+
+std::vector<SafetensorsTensor> Evaluation::tensors() const {
+  std::vector<SafetensorsTensor> list;
+  for (const auto &[source, parameter] : parameters) {
+    const OnnxTensor &tensor = *expressions.source(source).constant;
+    list.push_back({parameter.symbol(), tensor.dtype, tensor.shape, tensor.bytes});
+  }
+  return list;
+}
+
+mlir::Value Evaluation::weight(const Parameter &parameter) {
+  return make<transformer::WeightOp>(tensorType(parameter.shape()), StringRef(parameter.symbol()));
+}
+
+std::optional<Evaluation::StoredParameter> Evaluation::parameterOf(const Symbolic &value) {
+  const Expr body = value.body;
+  if (body->formula != Formula::Read || body->element != Element::Real ||
+      expressions.source(static_cast<size_t>(body->integer)).constant == nullptr ||
+      body->operands.size() != value.shape.size()) {
+    return std::nullopt;
+  }
+  const Source &source = expressions.source(static_cast<size_t>(body->integer));
+  bool isSame = true, isTransposed = body->operands.size() == 2;
+  for (size_t axis = 0; axis < body->operands.size(); ++axis) {
+    const Expr coordinate = body->operands[axis];
+    const bool isOne = source.shape[axis]->isConstant(1);
+    isSame &= coordinate == expressions.axis(axis) || (isOne && coordinate->isConstant(0));
+    isTransposed &= coordinate == expressions.axis(1 - std::min<size_t>(axis, 1));
+  }
+  for (size_t axis = 0; axis < value.shape.size(); ++axis) {
+    isSame &= value.shape[axis] == source.shape[axis];
+    isTransposed &=
+        value.shape[axis] ==
+        source.shape[std::min<size_t>(1, source.shape.size() - 1) - std::min<size_t>(axis, 1)];
+  }
+  if (!isSame && !isTransposed) {
+    return std::nullopt;
+  }
+  return StoredParameter{parameter(static_cast<size_t>(body->integer)), !isSame};
+}
+
+std::optional<Parameter> Evaluation::vectorParameter(const Symbolic &value) {
+  const Expr body = value.body;
+  if (value.shape.empty() || !value.shape.back()->isConstant() || body->formula != Formula::Read ||
+      body->element != Element::Real) {
+    return std::nullopt;
+  }
+  const auto number = static_cast<size_t>(body->integer);
+  const Source &source = expressions.source(number);
+  if (source.constant == nullptr || body->operands.empty() ||
+      body->operands.back() != expressions.axis(value.shape.size() - 1) ||
+      source.shape.back() != value.shape.back()) {
+    return std::nullopt;
+  }
+  // The other coordinates are constants: one row of a table.
+  int64_t row = 0;
+  for (size_t axis = 0; axis + 1 < body->operands.size(); ++axis) {
+    if (!body->operands[axis]->isConstant()) {
+      return std::nullopt;
+    }
+    row = row * source.shape[axis]->integer + body->operands[axis]->integer;
+  }
+  const int64_t width = value.shape.back()->integer;
+  const Parameter whole = parameter(number);
+  if (source.shape.size() == 1) {
+    return whole;
+  }
+  const int64_t count = source.constant->elements() / width;
+  const Parameter table =
+      source.shape.size() == 2
+          ? whole
+          : root().reshape(fmt::format("{}.table", source.name), whole, {count, width});
+  const Parameter one =
+      count == 1 ? table : root().rows(fmt::format("{}.row {}", source.name, row), table, row, 1);
+  return root().reshape(fmt::format("{}.row {} as vector", source.name, row), one, {width});
+}
+
+// --- inputs and outputs ----------------------------------------------------------------------
+
+Status Evaluation::addInputs() {
+  for (const OnnxPort &port : graph.inputs) {
+    const std::string name(port.name);
+    const auto refuse = [&](std::string_view what) {
+      return HEDDLE_ERROR(Unsupported,
+                          fmt::format("input {} {}, expected ids [batch, sequence] or rows of "
+                                      "floats [batch, sequence, width]",
+                                      quote(name), what));
+    };
+    if (!port.dtype || !port.shape) {
+      return refuse(port.dtype ? "has no shape" : "is no tensor of numbers");
+    }
+    const Element element = elementOf(*port.dtype);
+    const size_t rank = port.shape->size();
+    const size_t least = element == Element::Real ? 3 : 2;
+    const bool isFlat = element == Element::Real && rank == 2;
+    if (rank != least && !isFlat) {
+      return refuse(fmt::format("has {} axes", rank));
+    }
+    const OnnxSize &length = (*port.shape)[isFlat ? 0 : 1];
+    if ((!isFlat && port.shape->front().number) || length.number) {
+      return refuse("has a fixed batch or length");
+    }
+    const auto known =
+        sizes.try_emplace(std::string(length.name), static_cast<int64_t>(sizes.size()) + 1).first;
+    if (sequenceSize.value_or(known->second) != known->second) {
+      return HEDDLE_ERROR(Unsupported,
+                          fmt::format("input {} has rows of another length than the inputs before "
+                                      "it, expected one length for all",
+                                      quote(name)));
+    }
+    sequenceSize = known->second;
+    const Expr rowsSize = expressions.size(known->second);
+    if (element == Element::Real) {
+      const std::optional<int64_t> width = port.shape->back().number;
+      if (!width || *width < 1) {
+        return refuse("has no constant width");
+      }
+      Rows value;
+      value.value = entry.input(name, *width).value();
+      const Atom whole = newAtom(*width);
+      value.physical = {{whole}};
+      value.axes = {{{Atom::Kind::Row, known->second, 0}}, {whole}};
+      if (!isFlat) {
+        value.axes.insert(value.axes.begin(), Atoms{{Atom::Kind::Batch, 0, 0}});
+      }
+      values[name] = {std::nullopt, std::move(value)};
+      continue;
+    }
+    const bool isPadding =
+        plan.known != nullptr && plan.known->padding && plan.known->padding->input == name;
+    const bool isRead = plan.known == nullptr || plan.known->read.contains(name);
+    ids[name] = isRead ? entry.input(name) : entry.optionalInput(name);
+    if (isPadding) {
+      entry.pad(name, static_cast<int32_t>(plan.known->padding->value));
+    } else if (plan.known != nullptr && plan.known->ending && plan.known->ending->input == name) {
+      entry.pad(name, static_cast<int32_t>(plan.known->ending->value));
+    }
+    Symbolic value{element, {batch(), rowsSize}, nullptr};
+    const size_t source = expressions.addSource({name, element, nullptr, value.shape});
+    value.body = expressions.read(source, {expressions.axis(0), expressions.axis(1)});
+    values[name] = {std::move(value), std::nullopt};
+  }
+  if (plan.hasColumns) {
+    columns = entry.input(columnsInput);
+  }
+  return {};
+}
+
+Status Evaluation::addOutput(const OnnxPort &port) {
+  const std::string name(port.name);
+  const auto value = values.find(name);
+  HEDDLE_ASSIGN(Rows result, rowsOf(value->second));
+  const auto refuse = [&] {
+    return HEDDLE_ERROR(
+        Unsupported, fmt::format("output {} has other axes than rows, expected [batch, sequence, "
+                                 "width] or [batch, width]",
+                                 quote(name)));
+  };
+  Atoms width;
+  for (size_t axis = 0; axis < result.axes.size(); ++axis) {
+    const Atoms &atoms = result.axes[axis];
+    const bool isLast = axis + 1 == result.axes.size();
+    const bool isOfRows = axis + 2 == result.axes.size();
+    if (isLast ? std::any_of(atoms.begin(), atoms.end(),
+                             [](const Atom &atom) { return atom.kind != Atom::Kind::Inner; })
+               : !(isAxisOf(atoms, Atom::Kind::Batch) ||
+                   (isOfRows && isAxisOf(atoms, Atom::Kind::Row)))) {
+      return refuse();
+    }
+    width = atoms;
+  }
+  if (result.axes.empty() || result.hasKeys()) {
+    return refuse();
+  }
+  HEDDLE_ASSIGN(result, arranged(std::move(result), {width}));
+  entry.output(name, Tensor(rows.model(), result.value));
+  return {};
+}
+
+Status Evaluation::addOutputs() {
+  node = nullptr;
+  for (const OnnxPort &port : graph.outputs) {
+    location =
+        NameLoc::get(StringAttr::get(context, StringRef(port.name.data(), port.name.size())));
+    HEDDLE_TRY(addOutput(port));
+  }
+  return {};
+}
+
+// --- nodes -----------------------------------------------------------------------------------
+
+/// Refuses what constants alone would make large.
+static Status checkSize(const Evaluation &evaluation, const std::vector<Expr> &shape) {
+  int64_t count = 1;
+  for (const Expr size : shape) {
+    if (size->isConstant() && size->integer < 0) {
+      return evaluation.failure(StatusCode::InvalidArgument,
+                                fmt::format("makes an axis of {} elements", size->integer));
+    }
+    if (size->isConstant() &&
+        (__builtin_mul_overflow(count, std::max<int64_t>(size->integer, 1), &count) ||
+         count > mostConstantElements)) {
+      return evaluation.failure(
+          StatusCode::Unsupported,
+          fmt::format("makes more than {} elements of constants", mostConstantElements));
+    }
+  }
+  return {};
+}
+
+Status Evaluation::evaluate(const GraphNode &next) {
+  node = &next;
+  location = NameLoc::get(StringAttr::get(context, next.name));
+  const OperatorInfo *const info = findOperator(next);
+  if (next.inputs.size() < info->leastInputs || next.inputs.size() > info->mostInputs) {
+    return failure(StatusCode::InvalidArgument,
+                   fmt::format("has {} inputs, expected {} to {}", next.inputs.size(),
+                               info->leastInputs, info->mostInputs));
+  }
+  Call call{next, {}};
+  for (size_t i = 0; i < next.inputs.size(); ++i) {
+    const auto value = values.find(next.inputs[i]);
+    if (value == values.end() && (!next.inputs[i].empty() || i < info->leastInputs)) {
+      return failure(StatusCode::InvalidArgument,
+                     fmt::format("input {} is {}, expected a value", i + 1,
+                                 next.inputs[i].empty() ? "left out" : "not made"));
+    }
+    call.inputs.push_back(value == values.end() ? nullptr : &value->second);
+  }
+  expressions.clearProblem();
+  HEDDLE_TRY(info->evaluate(*this, call));
+  if (!expressions.problem().empty()) {
+    return failure(StatusCode::InvalidArgument, expressions.problem());
+  }
+  for (size_t i = 0; i < next.outputs.size(); ++i) {
+    if (i >= call.results.size()) {
+      // An optional result that nothing reads is none.
+      if (!next.outputs[i].empty() && readers(next.outputs[i]) > 0) {
+        return failure(StatusCode::Unsupported,
+                       fmt::format("gives {}, which is not computed", quote(next.outputs[i])));
+      }
+      continue;
+    }
+    HEDDLE_TRY(checkSize(*this, shapeOf(call.results[i])));
+    if (call.results[i].symbolic) {
+      call.results[i].symbolic->maker = next.name;
+    }
+    values[next.outputs[i]] = std::move(call.results[i]);
+  }
+  return {};
+}
+
+Status Evaluation::run() {
+  HEDDLE_TRY(builder.status());
+  rows = entry.segments();
+  block = rows.value().getParentBlock();
+  location = NameLoc::get(StringAttr::get(context, plan.name));
+  HEDDLE_TRY(addInputs());
+  HEDDLE_TRY(builder.status());
+  for (const auto &[name, tensor] : graph.constants) {
+    values[name] = {constant(name, *tensor), std::nullopt};
+  }
+  for (const GraphNode &next : graph.nodes) {
+    HEDDLE_TRY(evaluate(next));
+  }
+  HEDDLE_TRY(addOutputs());
+  return builder.status();
+}
+
+} // namespace heddle::onnx

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Goes through the nodes of a graph once, in order, and writes the program. Each operator is a
+/// function here; Operators.cpp has the table of them.
+#ifndef HEDDLE_FRONTEND_ONNX_EVALUATION_H
+#define HEDDLE_FRONTEND_ONNX_EVALUATION_H
+
+#include "formats/Checkpoint/Safetensors.h"
+#include "frontend/Builder/ModelBuilder.h"
+#include "frontend/Onnx/Graph.h"
+#include "frontend/Onnx/Values.h"
+
+#include "dialects/Transformer/Transformer.h"
+
+#include "mlir/IR/Builders.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+#include <map>
+
+namespace heddle::onnx {
+
+/// What hides rows of a batch: those where an input has this value.
+struct Padding {
+  std::string input;
+  int64_t value = 0;
+  /// The input must be 0 or 1: other values would mean something else.
+  bool isBit = false;
+  /// The first node that hides keys by it.
+  std::string node;
+
+  bool isSame(const Padding &other) const { return input == other.input && value == other.value; }
+};
+
+/// What a graph does with rows, found by evaluating it.
+struct Uses {
+  std::optional<Padding> padding;
+  /// The token that positions are counted without, which must only end sequences.
+  std::optional<Padding> ending;
+  /// The first attention that no mask keeps from rows of padding.
+  std::string unmasked;
+  /// The inputs whose values are looked at beyond the padding, with the first node.
+  std::map<std::string, std::string> read;
+  /// Whether positions of rows matter, and the rows of the shortest table of them.
+  bool usesPositions = false;
+  std::optional<int64_t> positions;
+  /// The longest sequence that the graph's own tables allow.
+  std::optional<int64_t> longest;
+};
+
+/// How an entry is written.
+struct EntryPlan {
+  std::string name;
+  /// Where the column of each row is an input, instead of its position among the sequence's rows.
+  bool hasColumns = false;
+  /// What an evaluation before found; null in that one.
+  const Uses *known = nullptr;
+};
+
+class Evaluation;
+
+/// A node under evaluation.
+struct Call {
+  const GraphNode &node;
+  /// Null: left out.
+  std::vector<const Value *> inputs;
+  std::vector<Value> results = {};
+
+  bool has(size_t index) const { return index < inputs.size() && inputs[index] != nullptr; }
+  void give(Symbolic value) { results.push_back({std::move(value), std::nullopt}); }
+  void give(Rows value) { results.push_back({std::nullopt, std::move(value)}); }
+
+  /// Attributes, each with the type that it must have; nothing if there is none.
+  Result<std::optional<int64_t>> integer(std::string_view name) const;
+  Result<std::optional<double>> real(std::string_view name) const;
+  Result<std::optional<std::string_view>> text(std::string_view name) const;
+  Result<std::optional<std::vector<int64_t>>> integers(std::string_view name) const;
+  Result<int64_t> integerOr(std::string_view name, int64_t otherwise) const;
+  /// An axis, counted from the end if negative.
+  Result<size_t> axisOr(std::string_view name, int64_t otherwise, size_t rank) const;
+};
+
+using Operator = Status (*)(Evaluation &, Call &);
+
+struct OperatorInfo {
+  std::string_view domain;
+  std::string_view type;
+  /// The first version of the domain's operators that it holds for.
+  int64_t since;
+  size_t leastInputs;
+  size_t mostInputs;
+  Operator evaluate;
+};
+
+/// The operator of a node; null if there is none.
+const OperatorInfo *findOperator(const GraphNode &node);
+
+/// One entry under evaluation.
+class Evaluation {
+public:
+  Evaluation(const Graph &graph, mlir::MLIRContext &context, ModelBuilder &builder, EntryPlan plan);
+
+  /// Writes the entry.
+  Status run();
+  const Uses &uses() const { return found; }
+  /// The tensors of the file that the program has as parameters.
+  std::vector<SafetensorsTensor> tensors() const;
+
+  // --- for operators -------------------------------------------------------------------------
+
+  Expressions expressions;
+  /// The batch's size is number 0.
+  Expr batch() { return expressions.size(0); }
+  Expr integer(int64_t value) { return expressions.integer(value); }
+
+  std::vector<Expr> shapeOf(const Value &value);
+  std::vector<Expr> shapeOf(const Rows &rows);
+  /// The integers of a vector that is known; a failure names what is not.
+  Result<std::vector<Expr>> vectorOf(const Value &value, std::string_view what);
+  Result<std::vector<int64_t>> constantsOf(const Value &value, std::string_view what);
+  /// The one number of a constant.
+  std::optional<double> numberOf(const Value &value);
+  /// Adds a tensor that formulas read.
+  Symbolic constant(const std::string &name, const OnnxTensor &tensor);
+  /// A formula whose axes are those of a larger shape.
+  Expr broadcast(const Symbolic &value, size_t rank);
+  Status failure(StatusCode code, const std::string &message) const;
+
+  /// A look-up by rows as a value of the program; others fail.
+  Result<Rows> rowsOf(const Value &value);
+  /// The parameter that a formula reads, and the order of its axes.
+  struct StoredParameter {
+    Parameter parameter;
+    bool transposed = false;
+  };
+  std::optional<StoredParameter> parameterOf(const Symbolic &value);
+  /// A weight [width] of a formula: a vector constant along the last axis.
+  std::optional<Parameter> vectorParameter(const Symbolic &value);
+  Parameter parameter(size_t source);
+  Scope root() { return builder.scope(); }
+
+  // --- rows: RowLayout.cpp -------------------------------------------------------------------
+
+  Atom newAtom(int64_t size) { return {Atom::Kind::Inner, size, nextAtom++}; }
+  Result<Rows> reshaped(Rows rows, std::vector<Expr> shape);
+  /// The same value with its scalar function written.
+  Result<Rows> written(Rows rows);
+  /// The same value with these axes after the rows.
+  Result<Rows> arranged(Rows rows, const std::vector<Atoms> &physical);
+  /// The axis' elements from `first` on, as one atom.
+  Result<Rows> sliced(Rows rows, size_t axis, int64_t first, int64_t count);
+  /// The first row of each sequence; `index` is the one that the graph reads.
+  Result<Rows> firstRow(Rows rows, size_t axis, int64_t index);
+  /// Makes the atoms of both the same, which have one shape where neither has size 1.
+  Status align(Rows &left, Rows &right);
+
+  // --- masks: Masks.cpp ----------------------------------------------------------------------
+
+  /// Scores and a bias that must hide keys of padding and nothing else; `bias` is a formula of the
+  /// coordinates of the scores.
+  Result<Rows> hidden(Rows scores, Expr bias);
+
+  /// An operation of the program at the present node.
+  template <typename Op, typename... Arguments> mlir::Value make(Arguments &&...arguments) {
+    mlir::OpBuilder code(context);
+    code.setInsertionPointToEnd(block);
+    return Op::create(code, location, std::forward<Arguments>(arguments)...);
+  }
+  mlir::RankedTensorType tensorType(llvm::ArrayRef<int64_t> shape) const;
+  mlir::FloatAttr f32(double value) const;
+  mlir::Value segments() const { return rows.value(); }
+  mlir::Value weight(const Parameter &parameter);
+  /// How many nodes and outputs read a result.
+  size_t readers(const std::string &name) const;
+  void noteMixing(const std::string &node) {
+    if (found.unmasked.empty()) {
+      found.unmasked = node;
+    }
+  }
+  void noteLongest(int64_t count) {
+    found.longest = std::min(found.longest.value_or(count), count);
+  }
+  bool isMasked(mlir::Value scores) const { return masked.contains(scores); }
+  void setMasked(mlir::Value scores) { masked.insert(scores); }
+  const GraphNode &present() const { return *node; }
+  mlir::MLIRContext *getContext() const { return context; }
+
+private:
+  Status addInputs();
+  Status addOutputs();
+  Status addOutput(const OnnxPort &port);
+  Status evaluate(const GraphNode &next);
+  Result<mlir::Value> idsOf(Expr index, size_t batchAxis, size_t rowAxis, Parameter &table);
+  Result<Rows> lookUp(const Symbolic &value);
+  Result<mlir::Value> applied(mlir::Value value, Expr function);
+
+  const Graph &graph;
+  ModelBuilder &builder;
+  EntryPlan plan;
+  Entry entry;
+  Segments rows;
+  Ids columns;
+  mlir::MLIRContext *context;
+  mlir::Block *block = nullptr;
+  mlir::Location location;
+  const GraphNode *node = nullptr;
+  std::map<std::string, Value, std::less<>> values;
+  std::map<std::string, size_t, std::less<>> readersOf;
+  std::map<std::string, Ids, std::less<>> ids;
+  std::map<std::string, int64_t, std::less<>> sizes;
+  /// The number of the size of a sequence.
+  std::optional<int64_t> sequenceSize;
+  std::map<size_t, Parameter> parameters;
+  llvm::DenseSet<mlir::Value> masked;
+  /// Look-ups by their formula and shape: each is written once.
+  std::map<std::pair<Expr, std::vector<Expr>>, Rows> looked;
+  Uses found;
+  int nextAtom = 1;
+};
+
+} // namespace heddle::onnx
+
+#endif // HEDDLE_FRONTEND_ONNX_EVALUATION_H

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Operators that make constants, shapes and indices, or read by indices.
+#include "frontend/Onnx/Operators.h"
+
+#include "base/Utf8.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle::onnx {
+
+/// A vector of integers as a formula of its one coordinate.
+static Symbolic vectorFormula(Evaluation &evaluation, const std::vector<Expr> &elements) {
+  Expressions &expressions = evaluation.expressions;
+  Symbolic result{
+      Element::Integer, {evaluation.integer(static_cast<int64_t>(elements.size()))}, nullptr};
+  expressions.within(result.shape);
+  result.body = elements.empty() ? evaluation.integer(0) : elements.back();
+  for (size_t i = elements.size(); i-- > 1;) {
+    result.body = expressions.select(
+        expressions.less(expressions.axis(0), evaluation.integer(static_cast<int64_t>(i))),
+        elements[i - 1], result.body);
+  }
+  return result;
+}
+
+static Status shape(Evaluation &evaluation, Call &call) {
+  std::vector<Expr> sizes = evaluation.shapeOf(*call.inputs[0]);
+  const auto rank = static_cast<int64_t>(sizes.size());
+  HEDDLE_ASSIGN(int64_t start, call.integerOr("start", 0));
+  HEDDLE_ASSIGN(int64_t end, call.integerOr("end", rank));
+  const auto clamp = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  start = clamp(start);
+  end = std::max(clamp(end), start);
+  call.give(vectorFormula(evaluation, {sizes.begin() + start, sizes.begin() + end}));
+  return {};
+}
+
+static Status constantNode(Evaluation &evaluation, Call &call) {
+  const GraphNode &node = call.node;
+  if (const OnnxAttribute *const value = node.find("value"); value != nullptr && value->tensor) {
+    call.give(evaluation.constant(node.outputs.front(), *value->tensor));
+    return {};
+  }
+  HEDDLE_ASSIGN(const auto number, call.integer("value_int"));
+  HEDDLE_ASSIGN(const auto numbers, call.integers("value_ints"));
+  HEDDLE_ASSIGN(const auto real, call.real("value_float"));
+  if (number || real) {
+    call.give(Symbolic{number ? Element::Integer : Element::Real,
+                       {},
+                       number ? evaluation.integer(*number) : evaluation.expressions.real(*real)});
+    return {};
+  }
+  if (numbers) {
+    std::vector<Expr> elements;
+    for (const int64_t each : *numbers) {
+      elements.push_back(evaluation.integer(each));
+    }
+    call.give(vectorFormula(evaluation, elements));
+    return {};
+  }
+  return evaluation.failure(StatusCode::Unsupported,
+                            "has no value, value_int, value_ints or value_float");
+}
+
+static Status constantOfShape(Evaluation &evaluation, Call &call) {
+  Symbolic result{Element::Real, {}, evaluation.expressions.real(0)};
+  HEDDLE_ASSIGN(result.shape, evaluation.vectorOf(*call.inputs[0], "sizes"));
+  if (call.inputs[0]->symbolic->shape.empty()) {
+    return evaluation.failure(StatusCode::InvalidArgument, "its sizes are no vector");
+  }
+  if (const OnnxAttribute *const value = call.node.find("value");
+      value != nullptr && value->tensor) {
+    if (value->tensor->elements() != 1) {
+      return evaluation.failure(
+          StatusCode::InvalidArgument,
+          fmt::format("its value has {} elements, expected one", value->tensor->elements()));
+    }
+    const Symbolic one = evaluation.constant(call.node.outputs.front(), *value->tensor);
+    result.element = one.element;
+    result.body = one.body;
+  }
+  call.give(std::move(result));
+  return {};
+}
+
+static Status range(Evaluation &evaluation, Call &call) {
+  std::vector<Expr> ends;
+  for (const Value *const input : call.inputs) {
+    HEDDLE_ASSIGN(const std::vector<Expr> end, evaluation.vectorOf(*input, "ends"));
+    ends.push_back(end.front());
+  }
+  Expressions &expressions = evaluation.expressions;
+  const Expr step = ends[2];
+  if (!step->isConstant() || step->integer < 1) {
+    return evaluation.failure(StatusCode::Unsupported, "its step is no positive constant");
+  }
+  Expr count = expressions.subtract(ends[1], ends[0]);
+  if (step->integer != 1) {
+    count = expressions.divide(expressions.add(count, evaluation.integer(step->integer - 1)), step);
+  }
+  call.give(Symbolic{Element::Integer,
+                     {count},
+                     expressions.add(ends[0], expressions.multiply(step, expressions.axis(0)))});
+  return {};
+}
+
+/// An index that counts from the end if it is negative.
+static Expr fromStart(Evaluation &evaluation, Expr index, Expr size) {
+  return index->isConstant() && index->integer < 0 ? evaluation.expressions.add(index, size)
+                                                   : index;
+}
+
+/// Part of the width, or the first row of each sequence.
+static Status gatherOfRows(Evaluation &evaluation, Call &call, Rows rows, size_t axis) {
+  const std::optional<double> number = evaluation.numberOf(*call.inputs[1]);
+  if (!number) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "reads activations by indices that are no constant");
+  }
+  auto index = static_cast<int64_t>(*number);
+  const size_t indexRank = call.inputs[1]->symbolic->shape.size();
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  if (isAxisOf(rows.axes[axis], Atom::Kind::Row)) {
+    HEDDLE_ASSIGN(rows, evaluation.firstRow(std::move(rows), axis, index));
+  } else {
+    const int64_t size = widthOf(rows.axes[axis]);
+    index = index < 0 ? index + size : index;
+    const Atoms &atoms = rows.axes[axis];
+    const bool isInner = std::all_of(atoms.begin(), atoms.end(), [](const Atom &atom) {
+      return atom.kind == Atom::Kind::Inner;
+    });
+    if (!isInner || index < 0 || index >= size) {
+      return evaluation.failure(
+          StatusCode::Unsupported,
+          fmt::format("reads element {} of an axis, expected one of a part of "
+                      "the width or the first row",
+                      index));
+    }
+    HEDDLE_ASSIGN(rows, evaluation.sliced(std::move(rows), axis, index, 1));
+  }
+  rows.axes[axis].clear();
+  rows.axes.erase(rows.axes.begin() + static_cast<int64_t>(axis));
+  rows.axes.insert(rows.axes.begin() + static_cast<int64_t>(axis), indexRank, {});
+  call.give(std::move(rows));
+  return {};
+}
+
+static Status gather(Evaluation &evaluation, Call &call) {
+  const Value &data = *call.inputs[0];
+  const std::vector<Expr> sizes = evaluation.shapeOf(data);
+  HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", 0, sizes.size()));
+  if (!call.inputs[1]->symbolic) {
+    return evaluation.failure(StatusCode::Unsupported, "reads by indices that are activations");
+  }
+  if (data.rows) {
+    return gatherOfRows(evaluation, call, *data.rows, axis);
+  }
+  const Symbolic &indices = *call.inputs[1]->symbolic;
+  Symbolic result{
+      data.symbolic->element, {sizes.begin(), sizes.begin() + static_cast<int64_t>(axis)}, nullptr};
+  result.shape.insert(result.shape.end(), indices.shape.begin(), indices.shape.end());
+  result.shape.insert(result.shape.end(), sizes.begin() + static_cast<int64_t>(axis) + 1,
+                      sizes.end());
+  Expressions &expressions = evaluation.expressions;
+  expressions.within(result.shape);
+  std::vector<Expr> own;
+  for (size_t i = 0; i < indices.shape.size(); ++i) {
+    own.push_back(expressions.axis(axis + i));
+  }
+  const Expr index = fromStart(evaluation, expressions.substitute(indices.body, own), sizes[axis]);
+  std::vector<Expr> coordinates;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    coordinates.push_back(i < axis    ? expressions.axis(i)
+                          : i == axis ? index
+                                      : expressions.axis(i - 1 + indices.shape.size()));
+  }
+  result.body = expressions.substitute(data.symbolic->body, coordinates);
+  call.give(std::move(result));
+  return {};
+}
+
+static Status gatherNd(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const int64_t batches, call.integerOr("batch_dims", 0));
+  if (!call.inputs[0]->symbolic || !call.inputs[1]->symbolic || batches != 0) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "reads activations by indices, or has batch_dims");
+  }
+  const Symbolic &data = *call.inputs[0]->symbolic, &indices = *call.inputs[1]->symbolic;
+  if (indices.shape.empty() || !indices.shape.back()->isConstant() ||
+      indices.shape.back()->integer > static_cast<int64_t>(data.shape.size())) {
+    return evaluation.failure(StatusCode::InvalidArgument, "its indices do not fit its data");
+  }
+  const auto count = static_cast<size_t>(indices.shape.back()->integer);
+  const size_t rank = indices.shape.size() - 1;
+  Symbolic result{data.element, {indices.shape.begin(), indices.shape.end() - 1}, nullptr};
+  result.shape.insert(result.shape.end(), data.shape.begin() + static_cast<int64_t>(count),
+                      data.shape.end());
+  Expressions &expressions = evaluation.expressions;
+  expressions.within(result.shape);
+  std::vector<Expr> coordinates;
+  for (size_t i = 0; i < data.shape.size(); ++i) {
+    if (i >= count) {
+      coordinates.push_back(expressions.axis(rank + i - count));
+      continue;
+    }
+    std::vector<Expr> own;
+    for (size_t axis = 0; axis < rank; ++axis) {
+      own.push_back(expressions.axis(axis));
+    }
+    own.push_back(evaluation.integer(static_cast<int64_t>(i)));
+    coordinates.push_back(
+        fromStart(evaluation, expressions.substitute(indices.body, own), data.shape[i]));
+  }
+  result.body = expressions.substitute(data.body, coordinates);
+  call.give(std::move(result));
+  return {};
+}
+
+static Status gatherElements(Evaluation &evaluation, Call &call) {
+  if (!call.inputs[0]->symbolic || !call.inputs[1]->symbolic) {
+    return evaluation.failure(StatusCode::Unsupported, "reads activations by indices");
+  }
+  const Symbolic &data = *call.inputs[0]->symbolic, &indices = *call.inputs[1]->symbolic;
+  HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", 0, data.shape.size()));
+  if (data.shape.size() != indices.shape.size()) {
+    return evaluation.failure(StatusCode::InvalidArgument,
+                              "its indices have other axes than its data");
+  }
+  Symbolic result{data.element, indices.shape, nullptr};
+  Expressions &expressions = evaluation.expressions;
+  expressions.within(result.shape);
+  std::vector<Expr> coordinates;
+  for (size_t i = 0; i < data.shape.size(); ++i) {
+    coordinates.push_back(i == axis ? fromStart(evaluation, indices.body, data.shape[i])
+                                    : expressions.axis(i));
+  }
+  result.body = expressions.substitute(data.body, coordinates);
+  call.give(std::move(result));
+  return {};
+}
+
+static Status cumSum(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const int64_t exclusive, call.integerOr("exclusive", 0));
+  HEDDLE_ASSIGN(const int64_t reverse, call.integerOr("reverse", 0));
+  HEDDLE_ASSIGN(const std::vector<int64_t> axes, evaluation.constantsOf(*call.inputs[1], "axis"));
+  const Value &input = *call.inputs[0];
+  if (!input.symbolic || input.symbolic->element == Element::Real || exclusive != 0 ||
+      reverse != 0) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "sums activations, exclusively or backwards, expected integers");
+  }
+  const auto rank = static_cast<int64_t>(input.symbolic->shape.size());
+  if (axes.size() != 1 || axes[0] < -rank || axes[0] >= rank) {
+    return evaluation.failure(StatusCode::InvalidArgument, "its axis is none of its input");
+  }
+  const auto axis = static_cast<size_t>(axes[0] < 0 ? axes[0] + rank : axes[0]);
+  Expressions &expressions = evaluation.expressions;
+  expressions.within({});
+  std::vector<Expr> coordinates;
+  for (size_t i = 0; i < static_cast<size_t>(rank); ++i) {
+    coordinates.push_back(i == axis ? expressions.bound() : expressions.axis(i));
+  }
+  const Expr body = expressions.substitute(input.symbolic->body, coordinates);
+  call.give(Symbolic{Element::Integer, input.symbolic->shape,
+                     expressions.runningSum(expressions.axis(axis), body)});
+  return {};
+}
+
+/// The largest or least element along axes, of a formula that does not depend on them.
+static Status extreme(Evaluation &evaluation, Call &call) {
+  const Value &input = *call.inputs[0];
+  HEDDLE_ASSIGN(const int64_t keeps, call.integerOr("keepdims", 1));
+  std::optional<std::vector<int64_t>> axes;
+  if (call.has(1)) {
+    HEDDLE_ASSIGN(axes, evaluation.constantsOf(*call.inputs[1], "axes"));
+  } else {
+    HEDDLE_ASSIGN(axes, call.integers("axes"));
+  }
+  if (!input.symbolic) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "reduces activations, expected sizes or indices");
+  }
+  const auto rank = static_cast<int64_t>(input.symbolic->shape.size());
+  std::vector<bool> isReduced(static_cast<size_t>(rank), !axes || axes->empty());
+  for (const int64_t axis : axes.value_or(std::vector<int64_t>())) {
+    if (axis < -rank || axis >= rank) {
+      return evaluation.failure(StatusCode::InvalidArgument,
+                                fmt::format("names axis {} of {}", axis, rank));
+    }
+    isReduced[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = true;
+  }
+  bool depends = false;
+  Expressions::walk(input.symbolic->body, [&](Expr part) {
+    depends |= part->formula == Formula::Axis &&
+               static_cast<size_t>(part->integer) < isReduced.size() &&
+               isReduced[static_cast<size_t>(part->integer)];
+  });
+  if (depends) {
+    return evaluation.failure(StatusCode::Unsupported, "reduces elements that differ");
+  }
+  Symbolic result{input.symbolic->element, {}, nullptr};
+  std::vector<Expr> coordinates;
+  for (size_t axis = 0; axis < isReduced.size(); ++axis) {
+    if (!isReduced[axis] || keeps != 0) {
+      result.shape.push_back(isReduced[axis] ? evaluation.integer(1) : input.symbolic->shape[axis]);
+    }
+    coordinates.push_back(isReduced[axis] ? evaluation.integer(0)
+                                          : evaluation.expressions.axis(result.shape.size() - 1));
+  }
+  evaluation.expressions.within(result.shape);
+  result.body = evaluation.expressions.substitute(input.symbolic->body, coordinates);
+  call.give(std::move(result));
+  return {};
+}
+
+std::vector<OperatorInfo> indexOperators() {
+  return {
+      {"", "Constant", 1, 0, 0, constantNode}, {"", "ConstantOfShape", 9, 1, 1, constantOfShape},
+      {"", "Shape", 1, 1, 1, shape},           {"", "Range", 11, 3, 3, range},
+      {"", "ReduceMax", 1, 1, 1, extreme},     {"", "ReduceMax", 18, 1, 2, extreme},
+      {"", "ReduceMin", 1, 1, 1, extreme},     {"", "ReduceMin", 18, 1, 2, extreme},
+      {"", "CumSum", 11, 2, 2, cumSum},        {"", "Gather", 1, 2, 2, gather},
+      {"", "GatherND", 11, 2, 2, gatherNd},    {"", "GatherElements", 11, 2, 2, gatherElements},
+  };
+}
+
+} // namespace heddle::onnx

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Operators that move no number: reshapes, transposes, slices, joins.
+#include "frontend/Onnx/Operators.h"
+
+#include "base/Utf8.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+#include <tuple>
+
+using namespace mlir;
+
+namespace heddle::onnx {
+
+/// A formula of coordinates in another shape of as many elements.
+static Expr reshapedFormula(Evaluation &evaluation, const Symbolic &value,
+                            const std::vector<Expr> &shape) {
+  Expressions &expressions = evaluation.expressions;
+  expressions.within(shape);
+  std::vector<size_t> from, to;
+  for (size_t axis = 0; axis < std::max(value.shape.size(), shape.size()); ++axis) {
+    if (axis < value.shape.size() && !value.shape[axis]->isConstant(1)) {
+      from.push_back(axis);
+    }
+    if (axis < shape.size() && !shape[axis]->isConstant(1)) {
+      to.push_back(axis);
+    }
+  }
+  bool isSame = from.size() == to.size();
+  for (size_t i = 0; i < from.size() && isSame; ++i) {
+    isSame = value.shape[from[i]] == shape[to[i]];
+  }
+  std::vector<Expr> coordinates(value.shape.size(), evaluation.integer(0));
+  if (isSame) {
+    for (size_t i = 0; i < from.size(); ++i) {
+      coordinates[from[i]] = expressions.axis(to[i]);
+    }
+    return expressions.substitute(value.body, coordinates);
+  }
+  // By the number of the element, row by row.
+  Expr number = evaluation.integer(0);
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (!shape[axis]->isConstant(1)) {
+      number = expressions.add(expressions.multiply(number, shape[axis]), expressions.axis(axis));
+    }
+  }
+  for (size_t axis = value.shape.size(); axis-- > 0;) {
+    const Expr size = value.shape[axis];
+    const bool isFirst = axis == 0;
+    coordinates[axis] = isFirst               ? number
+                        : size->isConstant(1) ? evaluation.integer(0)
+                                              : expressions.modulo(number, size);
+    number = isFirst || size->isConstant(1) ? number : expressions.divide(number, size);
+  }
+  return expressions.substitute(value.body, coordinates);
+}
+
+static Expr countOf(Evaluation &evaluation, const std::vector<Expr> &shape) {
+  Expr count = evaluation.integer(1);
+  for (const Expr size : shape) {
+    count = evaluation.expressions.multiply(count, size);
+  }
+  return count;
+}
+
+/// Gives a value another shape.
+static Status giveReshaped(Evaluation &evaluation, Call &call, const std::vector<Expr> &shape) {
+  const Value &input = *call.inputs[0];
+  const Expr before = countOf(evaluation, evaluation.shapeOf(input));
+  const Expr after = countOf(evaluation, shape);
+  if (before != after) {
+    return evaluation.failure(StatusCode::InvalidArgument,
+                              fmt::format("reshapes {} elements to {}, expected as many",
+                                          evaluation.expressions.print(before),
+                                          evaluation.expressions.print(after)));
+  }
+  if (input.rows) {
+    HEDDLE_ASSIGN(Rows result, evaluation.reshaped(*input.rows, shape));
+    call.give(std::move(result));
+    return {};
+  }
+  call.give(Symbolic{input.symbolic->element, shape,
+                     reshapedFormula(evaluation, *input.symbolic, shape)});
+  return {};
+}
+
+static Status reshape(Evaluation &evaluation, Call &call) {
+  const std::vector<Expr> before = evaluation.shapeOf(*call.inputs[0]);
+  HEDDLE_ASSIGN(std::vector<Expr> shape, evaluation.vectorOf(*call.inputs[1], "sizes"));
+  HEDDLE_ASSIGN(const int64_t allowsZero, call.integerOr("allowzero", 0));
+  std::optional<size_t> unknown;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis]->isConstant(0) && allowsZero == 0) {
+      if (axis >= before.size()) {
+        return evaluation.failure(StatusCode::InvalidArgument,
+                                  "keeps the size of an axis that is not there");
+      }
+      shape[axis] = before[axis];
+    } else if (shape[axis]->isConstant(-1)) {
+      if (unknown) {
+        return evaluation.failure(StatusCode::InvalidArgument, "leaves two sizes open");
+      }
+      unknown = axis;
+      shape[axis] = evaluation.integer(1);
+    }
+  }
+  if (unknown) {
+    const Expr rest = countOf(evaluation, shape);
+    shape[*unknown] = rest->isConstant(0)
+                          ? rest
+                          : evaluation.expressions.divide(countOf(evaluation, before), rest);
+  }
+  return giveReshaped(evaluation, call, shape);
+}
+
+static Status flattenNode(Evaluation &evaluation, Call &call) {
+  const std::vector<Expr> shape = evaluation.shapeOf(*call.inputs[0]);
+  HEDDLE_ASSIGN(int64_t axis, call.integerOr("axis", 1));
+  const auto rank = static_cast<int64_t>(shape.size());
+  axis = axis < 0 ? axis + rank : axis;
+  if (axis < 0 || axis > rank) {
+    return evaluation.failure(StatusCode::InvalidArgument,
+                              fmt::format("its axis is {}, expected 0 to {}", axis, rank));
+  }
+  return giveReshaped(evaluation, call,
+                      {countOf(evaluation, {shape.begin(), shape.begin() + axis}),
+                       countOf(evaluation, {shape.begin() + axis, shape.end()})});
+}
+
+static Status identity(Evaluation &, Call &call) {
+  call.results.push_back(*call.inputs[0]);
+  return {};
+}
+
+static Status transpose(Evaluation &evaluation, Call &call) {
+  const Value &input = *call.inputs[0];
+  const std::vector<Expr> shape = evaluation.shapeOf(input);
+  HEDDLE_ASSIGN(const auto given, call.integers("perm"));
+  std::vector<int64_t> order;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    order.push_back(static_cast<int64_t>(axis));
+  }
+  std::vector<int64_t> sorted = given.value_or(order), all = order;
+  std::sort(sorted.begin(), sorted.end());
+  std::reverse(all.begin(), all.end());
+  if (sorted != all) {
+    return evaluation.failure(
+        StatusCode::InvalidArgument,
+        fmt::format("its permutation does not name each of {} axes once", shape.size()));
+  }
+  order = given.value_or(order);
+  if (input.rows) {
+    Rows result = *input.rows;
+    for (size_t axis = 0; axis < order.size(); ++axis) {
+      result.axes[axis] = input.rows->axes[static_cast<size_t>(order[axis])];
+    }
+    call.give(std::move(result));
+    return {};
+  }
+  Expressions &expressions = evaluation.expressions;
+  Symbolic result{input.symbolic->element, {}, nullptr};
+  std::vector<Expr> coordinates(shape.size());
+  for (size_t axis = 0; axis < order.size(); ++axis) {
+    result.shape.push_back(shape[static_cast<size_t>(order[axis])]);
+    coordinates[static_cast<size_t>(order[axis])] = expressions.axis(axis);
+  }
+  expressions.within(result.shape);
+  result.body = expressions.substitute(input.symbolic->body, coordinates);
+  call.give(std::move(result));
+  return {};
+}
+
+/// Axes that an attribute of older versions, or an operand of newer ones, names; nothing if none
+/// are named.
+static Result<std::optional<std::vector<int64_t>>> namedAxes(Evaluation &evaluation, Call &call,
+                                                             size_t rank) {
+  std::optional<std::vector<int64_t>> axes;
+  if (call.has(1)) {
+    HEDDLE_ASSIGN(axes, evaluation.constantsOf(*call.inputs[1], "axes"));
+  } else {
+    HEDDLE_ASSIGN(axes, call.integers("axes"));
+  }
+  if (axes) {
+    for (int64_t &axis : *axes) {
+      axis = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
+      if (axis < 0 || axis >= static_cast<int64_t>(rank)) {
+        return evaluation.failure(StatusCode::InvalidArgument,
+                                  fmt::format("names axis {} of {}", axis, rank));
+      }
+    }
+    std::sort(axes->begin(), axes->end());
+  }
+  return axes;
+}
+
+static Status unsqueeze(Evaluation &evaluation, Call &call) {
+  std::vector<Expr> shape = evaluation.shapeOf(*call.inputs[0]);
+  size_t count = 0;
+  if (call.has(1)) {
+    HEDDLE_ASSIGN(const auto axes, evaluation.constantsOf(*call.inputs[1], "axes"));
+    count = axes.size();
+  } else {
+    HEDDLE_ASSIGN(const auto axes, call.integers("axes"));
+    count = axes ? axes->size() : 0;
+  }
+  HEDDLE_ASSIGN(const auto axes, namedAxes(evaluation, call, shape.size() + count));
+  if (!axes || shape.size() + count > onnxRankLimit) {
+    return evaluation.failure(StatusCode::InvalidArgument, "names no axes, or too many");
+  }
+  for (const int64_t axis : *axes) {
+    shape.insert(shape.begin() + std::min<int64_t>(axis, static_cast<int64_t>(shape.size())),
+                 evaluation.integer(1));
+  }
+  return giveReshaped(evaluation, call, shape);
+}
+
+static Status squeeze(Evaluation &evaluation, Call &call) {
+  const std::vector<Expr> before = evaluation.shapeOf(*call.inputs[0]);
+  HEDDLE_ASSIGN(const auto axes, namedAxes(evaluation, call, before.size()));
+  std::vector<Expr> shape;
+  for (size_t axis = 0; axis < before.size(); ++axis) {
+    const bool isOne = before[axis]->isConstant(1);
+    const bool isNamed =
+        axes && std::find(axes->begin(), axes->end(), static_cast<int64_t>(axis)) != axes->end();
+    if (isNamed && !isOne) {
+      return evaluation.failure(StatusCode::InvalidArgument,
+                                fmt::format("leaves out axis {} of size {}, expected size 1", axis,
+                                            evaluation.expressions.print(before[axis])));
+    }
+    if (!isNamed && (axes || !isOne)) {
+      shape.push_back(before[axis]);
+    }
+  }
+  return giveReshaped(evaluation, call, shape);
+}
+
+static Status expand(Evaluation &evaluation, Call &call) {
+  const Value &input = *call.inputs[0];
+  std::vector<Expr> before = evaluation.shapeOf(input);
+  HEDDLE_ASSIGN(std::vector<Expr> shape, evaluation.vectorOf(*call.inputs[1], "sizes"));
+  const size_t rank = std::max(before.size(), shape.size());
+  before.insert(before.begin(), rank - before.size(), evaluation.integer(1));
+  shape.insert(shape.begin(), rank - shape.size(), evaluation.integer(1));
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (shape[axis]->isConstant(1)) {
+      shape[axis] = before[axis];
+    } else if (before[axis] != shape[axis] && !before[axis]->isConstant(1)) {
+      return evaluation.failure(
+          StatusCode::InvalidArgument,
+          fmt::format("the sizes of axis {} are {} and {}, expected the same or 1", axis,
+                      evaluation.expressions.print(before[axis]),
+                      evaluation.expressions.print(shape[axis])));
+    }
+  }
+  if (input.rows) {
+    if (shape != evaluation.shapeOf(*input.rows)) {
+      return evaluation.failure(StatusCode::Unsupported, "repeats activations");
+    }
+    call.results.push_back(input);
+    return {};
+  }
+  Symbolic result{input.symbolic->element, shape, nullptr};
+  evaluation.expressions.within(shape);
+  result.body = evaluation.broadcast(*input.symbolic, rank);
+  call.give(std::move(result));
+  return {};
+}
+
+/// Rows side by side.
+static Status concatRows(Evaluation &evaluation, Call &call, size_t axis) {
+  std::vector<Rows> parts;
+  std::vector<mlir::Value> inputs;
+  int64_t width = 0;
+  for (const Value *const input : call.inputs) {
+    HEDDLE_ASSIGN(Rows part, evaluation.rowsOf(*input));
+    const bool isLast = axis + 1 == part.axes.size();
+    const Atoms atoms = isLast ? part.axes.back() : Atoms();
+    if (!isLast || part.hasKeys() || widthOf(flatten(part.physical)) != widthOf(atoms)) {
+      return evaluation.failure(StatusCode::Unsupported,
+                                "joins activations along another axis than the width of rows");
+    }
+    HEDDLE_ASSIGN(part, evaluation.arranged(std::move(part), {atoms}));
+    width += widthOf(atoms);
+    inputs.push_back(part.value);
+    parts.push_back(std::move(part));
+  }
+  Rows result = parts.front();
+  const Atom whole = evaluation.newAtom(width);
+  result.axes.back() = {whole};
+  result.physical = {{whole}};
+  result.value = evaluation.make<transformer::ConcatOp>(
+      evaluation.tensorType({ShapedType::kDynamic, width}), inputs);
+  call.give(std::move(result));
+  return {};
+}
+
+static Status concat(Evaluation &evaluation, Call &call) {
+  const std::vector<Expr> first = evaluation.shapeOf(*call.inputs[0]);
+  HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", 0, first.size()));
+  bool hasRows = false;
+  Expressions &expressions = evaluation.expressions;
+  Expr total = evaluation.integer(0);
+  for (const Value *const input : call.inputs) {
+    const std::vector<Expr> shape = evaluation.shapeOf(*input);
+    for (size_t i = 0; i < std::max(shape.size(), first.size()); ++i) {
+      if (shape.size() != first.size() || (i != axis && shape[i] != first[i])) {
+        return evaluation.failure(StatusCode::InvalidArgument,
+                                  fmt::format("joins tensors that differ in axis {}", i));
+      }
+    }
+    total = expressions.add(total, shape[axis]);
+    hasRows |= input->rows.has_value();
+  }
+  if (hasRows) {
+    return concatRows(evaluation, call, axis);
+  }
+  Symbolic result{call.inputs[0]->symbolic->element, first, nullptr};
+  result.shape[axis] = total;
+  expressions.within(result.shape);
+  Expr end = total;
+  for (size_t i = call.inputs.size(); i-- > 0;) {
+    const Symbolic &part = *call.inputs[i]->symbolic;
+    const Expr begin = expressions.subtract(end, part.shape[axis]);
+    std::vector<Expr> coordinates;
+    for (size_t each = 0; each < first.size(); ++each) {
+      coordinates.push_back(each == axis && !part.shape[axis]->isConstant(1)
+                                ? expressions.subtract(expressions.axis(each), begin)
+                            : each == axis ? evaluation.integer(0)
+                                           : expressions.axis(each));
+    }
+    const Expr body = expressions.substitute(part.body, coordinates);
+    result.body =
+        result.body == nullptr
+            ? body
+            : expressions.select(expressions.less(expressions.axis(axis), end), body, result.body);
+    end = begin;
+  }
+  call.give(std::move(result));
+  return {};
+}
+
+namespace {
+/// A slice along one axis: the coordinates from `begin` on, `count` of them, each `step`th.
+struct Cut {
+  size_t axis;
+  Expr begin;
+  Expr count;
+  int64_t step;
+};
+} // namespace
+
+/// Gives part of a value.
+static Result<Value> cutOf(Evaluation &evaluation, const Value &value, const Cut &cut) {
+  Expressions &expressions = evaluation.expressions;
+  if (value.rows) {
+    Rows rows = *value.rows;
+    const bool isWhole =
+        cut.begin->isConstant(0) && cut.count == evaluation.shapeOf(rows)[cut.axis];
+    if (isWhole && cut.step == 1) {
+      return value;
+    }
+    HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+    if (isAxisOf(rows.axes[cut.axis], Atom::Kind::Row) && cut.count->isConstant(1)) {
+      HEDDLE_ASSIGN(rows, evaluation.firstRow(std::move(rows), cut.axis,
+                                              cut.begin->isConstant() ? cut.begin->integer : -1));
+      return Value{std::nullopt, std::move(rows)};
+    }
+    const Atoms &atoms = rows.axes[cut.axis];
+    const bool isInner = std::all_of(atoms.begin(), atoms.end(), [](const Atom &atom) {
+      return atom.kind == Atom::Kind::Inner;
+    });
+    if (!isInner || cut.step != 1 || !cut.begin->isConstant() || !cut.count->isConstant()) {
+      return evaluation.failure(
+          StatusCode::Unsupported,
+          "takes some of the rows, expected part of the width or the first row");
+    }
+    HEDDLE_ASSIGN(
+        rows, evaluation.sliced(std::move(rows), cut.axis, cut.begin->integer, cut.count->integer));
+    return Value{std::nullopt, std::move(rows)};
+  }
+  Symbolic result = *value.symbolic;
+  result.shape[cut.axis] = cut.count;
+  expressions.within(result.shape);
+  std::vector<Expr> coordinates;
+  for (size_t axis = 0; axis < result.shape.size(); ++axis) {
+    coordinates.push_back(expressions.axis(axis));
+  }
+  coordinates[cut.axis] =
+      cut.count->isConstant(1)
+          ? cut.begin
+          : expressions.add(cut.begin, expressions.multiply(evaluation.integer(cut.step),
+                                                            expressions.axis(cut.axis)));
+  result.body = expressions.substitute(result.body, coordinates);
+  return Value{std::move(result), std::nullopt};
+}
+
+/// A bound of a slice as a coordinate of 0 to `size`.
+static Result<Expr> boundOf(Evaluation &evaluation, Expr bound, Expr size) {
+  Expressions &expressions = evaluation.expressions;
+  const int64_t far = std::numeric_limits<int32_t>::max();
+  if (bound->isConstant() && bound->integer >= far) {
+    return size;
+  }
+  if (bound->isConstant() && bound->integer < 0) {
+    bound = bound->integer <= -far ? evaluation.integer(0) : expressions.add(bound, size);
+    bound = bound->isConstant() ? evaluation.integer(std::max<int64_t>(bound->integer, 0)) : bound;
+  }
+  const Expr least = expressions.least(bound, size);
+  if (least == bound || least == size) {
+    return least;
+  }
+  if (!size->isConstant()) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              fmt::format("ends at {} of {}, which may be fewer",
+                                          expressions.print(bound), expressions.print(size)));
+  }
+  // A table of so many rows: longer sequences do not fit the graph.
+  evaluation.noteLongest(size->integer);
+  return bound;
+}
+
+/// What a slice says: operands of newer versions, attributes of older ones.
+static Result<std::vector<std::vector<Expr>>> sliceLists(Evaluation &evaluation, Call &call) {
+  std::vector<std::vector<Expr>> lists(4);
+  static constexpr std::string_view names[] = {"starts", "ends", "axes", "steps"};
+  for (size_t i = 0; i < 4; ++i) {
+    if (call.has(i + 1)) {
+      HEDDLE_ASSIGN(lists[i], evaluation.vectorOf(*call.inputs[i + 1], names[i]));
+      continue;
+    }
+    HEDDLE_ASSIGN(const auto given, call.integers(names[i]));
+    for (const int64_t each : given.value_or(std::vector<int64_t>())) {
+      lists[i].push_back(evaluation.integer(each));
+    }
+  }
+  return lists;
+}
+
+static Status slice(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const auto lists, sliceLists(evaluation, call));
+  const auto &[starts, ends, axes, steps] = std::tie(lists[0], lists[1], lists[2], lists[3]);
+  Value result = *call.inputs[0];
+  const auto rank = static_cast<int64_t>(evaluation.shapeOf(result).size());
+  if (starts.size() != ends.size() || (!axes.empty() && axes.size() != starts.size()) ||
+      (!steps.empty() && steps.size() != starts.size())) {
+    return evaluation.failure(StatusCode::InvalidArgument,
+                              "has different numbers of starts, ends, axes and steps");
+  }
+  Expressions &expressions = evaluation.expressions;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const Expr named = axes.empty() ? evaluation.integer(static_cast<int64_t>(i)) : axes[i];
+    const Expr step = steps.empty() ? evaluation.integer(1) : steps[i];
+    if (!named->isConstant() || !step->isConstant() || step->integer < 1 ||
+        named->integer < -rank || named->integer >= rank) {
+      return evaluation.failure(
+          StatusCode::Unsupported,
+          "has axes or steps that are no constants of its range, or steps backwards");
+    }
+    const auto axis =
+        static_cast<size_t>(named->integer < 0 ? named->integer + rank : named->integer);
+    const Expr size = evaluation.shapeOf(result)[axis];
+    HEDDLE_ASSIGN(const Expr begin, boundOf(evaluation, starts[i], size));
+    HEDDLE_ASSIGN(const Expr end, boundOf(evaluation, ends[i], size));
+    Expr count = expressions.largest(expressions.subtract(end, begin), evaluation.integer(0));
+    if (step->integer != 1) {
+      count =
+          expressions.divide(expressions.add(count, evaluation.integer(step->integer - 1)), step);
+    }
+    HEDDLE_ASSIGN(result, cutOf(evaluation, result, {axis, begin, count, step->integer}));
+  }
+  call.results.push_back(std::move(result));
+  return {};
+}
+
+static Status split(Evaluation &evaluation, Call &call) {
+  const Value &input = *call.inputs[0];
+  const std::vector<Expr> shape = evaluation.shapeOf(input);
+  HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", 0, shape.size()));
+  std::optional<std::vector<int64_t>> parts;
+  if (call.has(1)) {
+    HEDDLE_ASSIGN(parts, evaluation.constantsOf(*call.inputs[1], "parts"));
+  } else {
+    HEDDLE_ASSIGN(parts, call.integers("split"));
+  }
+  const auto count = static_cast<int64_t>(call.node.outputs.size());
+  if (!shape[axis]->isConstant()) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "splits an axis whose size depends on the batch");
+  }
+  const int64_t size = shape[axis]->integer;
+  if (!parts) {
+    // Equal parts; the last may be smaller.
+    const int64_t each = (size + count - 1) / count;
+    parts.emplace();
+    for (int64_t i = 0; i < count; ++i) {
+      parts->push_back(std::clamp<int64_t>(size - i * each, 0, each));
+    }
+  }
+  int64_t begin = 0;
+  for (const int64_t part : *parts) {
+    if (part < 1 || part > size - begin) {
+      return evaluation.failure(StatusCode::InvalidArgument,
+                                fmt::format("takes {} elements from {} of {}", part, begin, size));
+    }
+    HEDDLE_ASSIGN(
+        Value result,
+        cutOf(evaluation, input, {axis, evaluation.integer(begin), evaluation.integer(part), 1}));
+    call.results.push_back(std::move(result));
+    begin += part;
+  }
+  if (begin != size || parts->size() != call.node.outputs.size()) {
+    return evaluation.failure(StatusCode::InvalidArgument,
+                              fmt::format("takes {} of {} elements in {} parts, expected all in {}",
+                                          begin, size, parts->size(), count));
+  }
+  return {};
+}
+
+std::vector<OperatorInfo> layoutOperators() {
+  constexpr size_t any = SIZE_MAX;
+  return {
+      {"", "Identity", 1, 1, 1, identity},    {"", "Dropout", 7, 1, 3, identity},
+      {"", "Reshape", 5, 2, 2, reshape},      {"", "Flatten", 1, 1, 1, flattenNode},
+      {"", "Transpose", 1, 1, 1, transpose},  {"", "Unsqueeze", 1, 1, 1, unsqueeze},
+      {"", "Unsqueeze", 13, 2, 2, unsqueeze}, {"", "Squeeze", 1, 1, 1, squeeze},
+      {"", "Squeeze", 13, 1, 2, squeeze},     {"", "Expand", 8, 2, 2, expand},
+      {"", "Concat", 4, 1, any, concat},      {"", "Slice", 1, 1, 1, slice},
+      {"", "Slice", 10, 3, 5, slice},         {"", "Split", 2, 1, 1, split},
+      {"", "Split", 13, 1, 2, split},
+  };
+}
+
+} // namespace heddle::onnx

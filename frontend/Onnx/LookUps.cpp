@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rows of tables: where mathematics on floats begins. A formula that reads a table at an index of
+/// the row is a look-up: by ids that the caller gives, or by the row's position.
+#include "frontend/Onnx/Evaluation.h"
+
+#include "base/Utf8.h"
+
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle::onnx {
+
+namespace {
+
+/// Positions as RoBERTa has them: the number of tokens so far that are no padding, times whether
+/// this one is none, plus a number. Where tokens of padding only end sequences, a row that is none
+/// has its column and one more.
+struct CountedPosition {
+  std::string input;
+  int64_t pad = 0;
+  int64_t offset = 0;
+};
+
+} // namespace
+
+/// The input and number where `truth` says that an element of it is not that number.
+static std::optional<std::pair<Expr, int64_t>> notEqual(Expr truth) {
+  if (truth->formula != Formula::Cast || truth->operands[0]->formula != Formula::Not) {
+    return std::nullopt;
+  }
+  const Expr equal = truth->operands[0]->operands[0];
+  if (equal->formula != Formula::Equal || equal->operands[0]->formula != Formula::Read ||
+      !equal->operands[1]->isConstant()) {
+    return std::nullopt;
+  }
+  return std::pair(equal->operands[0], equal->operands[1]->integer);
+}
+
+static std::optional<CountedPosition> countedPosition(Expressions &expressions, Expr index,
+                                                      size_t batchAxis, size_t rowAxis) {
+  const Term *product = nullptr;
+  CountedPosition result;
+  if (index->formula != Formula::Sum) {
+    return std::nullopt;
+  }
+  for (const Term &term : index->terms) {
+    if (term.factors.empty()) {
+      result.offset = term.coefficient;
+    } else if (product == nullptr && term.coefficient == 1 && term.factors.size() == 2) {
+      product = &term;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (product == nullptr) {
+    return std::nullopt;
+  }
+  const bool isFirst = product->factors[0]->formula == Formula::RunningSum;
+  const Expr sum = product->factors[isFirst ? 0 : 1], own = product->factors[isFirst ? 1 : 0];
+  if (sum->formula != Formula::RunningSum || sum->operands[0] != expressions.axis(rowAxis)) {
+    return std::nullopt;
+  }
+  const auto counted = notEqual(sum->operands[1]), mine = notEqual(own);
+  const std::vector<Expr> before{expressions.axis(batchAxis), expressions.bound()};
+  const std::vector<Expr> here{expressions.axis(batchAxis), expressions.axis(rowAxis)};
+  if (!counted || !mine || counted->second != mine->second ||
+      counted->first->integer != mine->first->integer || counted->first->operands != before ||
+      mine->first->operands != here) {
+    return std::nullopt;
+  }
+  const Source &source = expressions.source(static_cast<size_t>(counted->first->integer));
+  if (source.constant != nullptr) {
+    return std::nullopt;
+  }
+  result.input = source.name;
+  result.pad = counted->second;
+  // The row itself is counted.
+  ++result.offset;
+  return result;
+}
+
+/// The ids by which rows of the table are taken. Where they count from, rows before are cut from
+/// the table.
+Result<mlir::Value> Evaluation::idsOf(Expr index, size_t batchAxis, size_t rowAxis,
+                                      Parameter &table) {
+  if (index->formula == Formula::Read) {
+    const Source &source = expressions.source(static_cast<size_t>(index->integer));
+    const auto input = ids.find(source.name);
+    const std::vector<Expr> own{expressions.axis(batchAxis), expressions.axis(rowAxis)};
+    if (source.constant == nullptr && input != ids.end() && index->operands == own) {
+      found.read.try_emplace(source.name, node == nullptr ? plan.name : node->describe());
+      return input->second.value();
+    }
+  }
+  Expr offset = expressions.subtract(index, expressions.axis(rowAxis));
+  if (const auto counted = countedPosition(expressions, index, batchAxis, rowAxis)) {
+    const Padding ending{counted->input, counted->pad, false,
+                         node == nullptr ? "" : node->describe()};
+    if (found.ending && !found.ending->isSame(ending)) {
+      return failure(StatusCode::Unsupported, "counts other tokens than the positions before");
+    }
+    found.ending = ending;
+    offset = integer(counted->offset);
+  }
+  if (!offset->isConstant() || offset->integer < 0 || offset->integer >= table.shape()[0]) {
+    return failure(StatusCode::Unsupported,
+                   fmt::format("reads rows of {} that are neither those of an input nor of "
+                               "positions",
+                               quote(table.symbol())));
+  }
+  const int64_t first = offset->integer, count = table.shape()[0] - first;
+  found.usesPositions = true;
+  found.positions = std::min(found.positions.value_or(count), count);
+  if (!plan.hasColumns) {
+    return make<transformer::PositionsOp>(rows.value(), static_cast<uint64_t>(first));
+  }
+  if (first > 0) {
+    table = root().rows(fmt::format("{}.from {}", table.symbol(), first), table, first, count);
+  }
+  return columns.value();
+}
+
+Result<Rows> Evaluation::lookUp(const Symbolic &value) {
+  const auto refuse = [&](std::string_view what) {
+    return failure(StatusCode::Unsupported,
+                   fmt::format("reads {}, expected rows of activations or of a table", what));
+  };
+  const Expr body = value.body;
+  const size_t rank = value.shape.size();
+  if (body->element != Element::Real || rank < 2 || !sequenceSize) {
+    return refuse(body->element == Element::Real ? "numbers that are no rows" : "integers");
+  }
+  Rows result;
+  std::optional<size_t> batchAxis, rowAxis;
+  for (size_t axis = 0; axis + 1 < rank; ++axis) {
+    Atoms &atoms = result.axes.emplace_back();
+    if (value.shape[axis] == batch()) {
+      batchAxis = axis;
+      atoms = {{Atom::Kind::Batch, 0, 0}};
+    } else if (value.shape[axis] == expressions.size(*sequenceSize) && !rowAxis) {
+      rowAxis = axis;
+      atoms = {{Atom::Kind::Row, *sequenceSize, 0}};
+    } else if (!value.shape[axis]->isConstant(1)) {
+      return refuse("a tensor with axes other than batch, rows and width");
+    }
+  }
+  const bool isTable = body->formula == Formula::Read && body->operands.size() == 2 &&
+                       body->operands[1] == expressions.axis(rank - 1) &&
+                       expressions.source(static_cast<size_t>(body->integer)).constant != nullptr;
+  if (!isTable || !rowAxis || !value.shape.back()->isConstant()) {
+    return refuse("values that are no rows of a table");
+  }
+  Parameter table = parameter(static_cast<size_t>(body->integer));
+  if (table.shape()[1] != value.shape.back()->integer) {
+    return refuse("parts of rows of a table");
+  }
+  // Without a batch any row of it would do: the look-up is by position then.
+  expressions.within(value.shape);
+  HEDDLE_ASSIGN(const mlir::Value index,
+                idsOf(body->operands[0], batchAxis.value_or(rank), *rowAxis, table));
+  const int64_t width = table.shape()[1];
+  const Atom whole = newAtom(width);
+  result.axes.push_back({whole});
+  result.physical = {{whole}};
+  result.value = make<transformer::GatherOp>(StringRef(table.symbol()), index, width);
+  return result;
+}
+
+Result<Rows> Evaluation::rowsOf(const Value &value) {
+  if (value.rows) {
+    return *value.rows;
+  }
+  const std::pair key(value.symbolic->body, value.symbolic->shape);
+  const auto known = looked.find(key);
+  if (known != looked.end()) {
+    return known->second;
+  }
+  // Named after the node that says what is looked up, not the first that computes with it.
+  const mlir::Location present = location;
+  if (!value.symbolic->maker.empty()) {
+    location = NameLoc::get(StringAttr::get(context, value.symbolic->maker));
+  }
+  Result<Rows> result = lookUp(*value.symbolic);
+  location = present;
+  if (result.ok()) {
+    looked.emplace(key, *result);
+  }
+  return result;
+}
+
+} // namespace heddle::onnx

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Products, attention's parts, and norms.
+#include "frontend/Onnx/Operators.h"
+
+#include "base/Utf8.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle::onnx {
+
+static bool isInner(const Atoms &atoms) {
+  return std::all_of(atoms.begin(), atoms.end(),
+                     [](const Atom &atom) { return atom.kind == Atom::Kind::Inner; });
+}
+
+/// Refuses a product of axes of different sizes.
+static Status checkSizes(Evaluation &evaluation, Expr left, Expr right) {
+  return left == right
+             ? Status()
+             : evaluation.failure(StatusCode::InvalidArgument,
+                                  fmt::format("multiplies an axis of {} with one of {}, expected "
+                                              "equal sizes",
+                                              evaluation.expressions.print(left),
+                                              evaluation.expressions.print(right)));
+}
+
+/// Rows times a matrix [inputs, outputs] of the file, or [outputs, inputs] if `isTurned`.
+static Result<Rows> linear(Evaluation &evaluation, Rows rows, const Symbolic &weight,
+                           bool isTurned) {
+  const std::vector<Expr> shape = evaluation.shapeOf(rows);
+  if (shape.empty() || weight.shape.size() != 2) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "multiplies rows with a constant that is no matrix");
+  }
+  HEDDLE_TRY(checkSizes(evaluation, shape.back(), weight.shape[isTurned ? 1 : 0]));
+  const auto stored = evaluation.parameterOf(weight);
+  const Atoms width = rows.axes.back();
+  if (!stored || !isInner(width) || rows.hasKeys()) {
+    return evaluation.failure(
+        StatusCode::Unsupported,
+        stored ? "multiplies scores with a constant"
+               : "multiplies rows with a matrix that is computed, expected one of the file");
+  }
+  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
+  // The program's products read [outputs, inputs].
+  const bool isStoredTurned = isTurned != stored->transposed;
+  const Parameter matrix =
+      isStoredTurned
+          ? stored->parameter
+          : evaluation.root().transposed(fmt::format("{}.transposed", stored->parameter.symbol()),
+                                         stored->parameter);
+  const int64_t outputs = matrix.shape()[0];
+  rows.value = evaluation.make<transformer::LinearOp>(
+      evaluation.tensorType({ShapedType::kDynamic, outputs}), rows.value,
+      FlatSymbolRefAttr::get(evaluation.getContext(), matrix.symbol()), FlatSymbolRefAttr());
+  const Atom whole = evaluation.newAtom(outputs);
+  rows.axes.back() = {whole};
+  rows.physical = {{whole}};
+  rows.maker = evaluation.present().outputs.front();
+  return rows;
+}
+
+/// The axes but the last two: the heads among them.
+static Atoms headsOf(const Rows &rows) {
+  Atoms heads;
+  for (size_t axis = 0; axis + 2 < rows.axes.size(); ++axis) {
+    for (const Atom &atom : rows.axes[axis]) {
+      if (atom.kind == Atom::Kind::Inner) {
+        heads.push_back(atom);
+      }
+    }
+  }
+  return heads;
+}
+
+static bool hasAtom(const Rows &rows, size_t fromEnd, Atom::Kind kind) {
+  return isAxisOf(rows.axes[rows.axes.size() - fromEnd], kind);
+}
+
+/// Queries times keys: [.., rows, d] and [.., d, rows].
+static Result<Rows> scores(Evaluation &evaluation, Rows query, Rows key) {
+  const Atoms size = query.axes.back(), heads = headsOf(query);
+  HEDDLE_ASSIGN(query, evaluation.arranged(std::move(query), {heads, size}));
+  // The keys' atoms are those of the queries by now, but for the places of their axes.
+  HEDDLE_ASSIGN(key, evaluation.arranged(std::move(key), {heads, size}));
+  const mlir::Value segments[] = {evaluation.segments(), evaluation.segments()};
+  Rows result;
+  result.value = evaluation.make<transformer::ContractOp>(
+      evaluation.tensorType({ShapedType::kDynamic, widthOf(heads), ShapedType::kDynamic}),
+      "thd,khd->thk", query.value, key.value, ValueRange(segments));
+  const Atom row = query.axes[query.axes.size() - 2].front();
+  const Atom keys{Atom::Kind::Key, row.size, 0};
+  result.axes = query.axes;
+  result.axes.back() = {keys};
+  result.physical = {heads, {keys}};
+  return result;
+}
+
+/// Weights times values: [.., rows, keys] and [.., rows, d].
+static Result<Rows> mixed(Evaluation &evaluation, Rows weights, Rows value) {
+  HEDDLE_ASSIGN(weights, evaluation.written(std::move(weights)));
+  const Atoms heads = weights.physical.front(), size = value.axes.back();
+  HEDDLE_ASSIGN(value, evaluation.arranged(std::move(value), {heads, size}));
+  const mlir::Value segments[] = {evaluation.segments(), evaluation.segments()};
+  if (!evaluation.isMasked(weights.value)) {
+    evaluation.noteMixing(evaluation.present().describe());
+  }
+  Rows result;
+  result.value = evaluation.make<transformer::ContractOp>(
+      evaluation.tensorType({ShapedType::kDynamic, widthOf(heads), widthOf(size)}), "thk,khd->thd",
+      weights.value, value.value, ValueRange(segments));
+  result.axes = weights.axes;
+  result.axes.back() = size;
+  result.physical = {heads, size};
+  return result;
+}
+
+/// Makes the atoms of the right side's batch and heads those of the left, and where both share it
+/// those of a head.
+static Status alignHeads(Evaluation &evaluation, Rows &left, Rows &right, bool sharesSize) {
+  // Only what both have: the axes before the last two, and with scores the size of a head.
+  Rows a = left, b = right;
+  const auto keep = [](Rows &rows, bool last) {
+    Atoms size = last ? rows.axes[rows.axes.size() - 1] : rows.axes[rows.axes.size() - 2];
+    rows.axes.resize(rows.axes.size() - 2);
+    return size;
+  };
+  const Atoms leftSize = keep(a, true), rightSize = keep(b, false);
+  if (sharesSize) {
+    a.axes.push_back(leftSize);
+    b.axes.push_back(rightSize);
+  }
+  HEDDLE_TRY(evaluation.align(a, b));
+  const auto restore = [&](Rows &whole, Rows &part, bool last) {
+    whole.physical = part.physical;
+    if (sharesSize) {
+      whole.axes[whole.axes.size() - (last ? 1 : 2)] = part.axes.back();
+      part.axes.pop_back();
+    }
+    std::copy(part.axes.begin(), part.axes.end(), whole.axes.begin());
+  };
+  restore(left, a, true);
+  restore(right, b, false);
+  return {};
+}
+
+static Result<Rows> product(Evaluation &evaluation, Rows left, Rows right) {
+  const std::vector<Expr> leftShape = evaluation.shapeOf(left),
+                          rightShape = evaluation.shapeOf(right);
+  if (leftShape.size() < 2 || leftShape.size() != rightShape.size() || left.pooled ||
+      right.pooled) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "multiplies activations that are not rows of one form");
+  }
+  HEDDLE_TRY(checkSizes(evaluation, leftShape.back(), rightShape[rightShape.size() - 2]));
+  HEDDLE_ASSIGN(left, evaluation.written(std::move(left)));
+  HEDDLE_ASSIGN(right, evaluation.written(std::move(right)));
+  const bool areScores = hasAtom(left, 2, Atom::Kind::Row) && hasAtom(right, 1, Atom::Kind::Row) &&
+                         isInner(left.axes.back()) && !left.hasKeys() && !right.hasKeys();
+  const bool areValues = hasAtom(left, 2, Atom::Kind::Row) && hasAtom(left, 1, Atom::Kind::Key) &&
+                         hasAtom(right, 2, Atom::Kind::Row) && isInner(right.axes.back()) &&
+                         !right.hasKeys();
+  if (!areScores && !areValues) {
+    return evaluation.failure(
+        StatusCode::Unsupported,
+        "multiplies activations, expected queries and keys, or weights and values");
+  }
+  HEDDLE_TRY(alignHeads(evaluation, left, right, areScores));
+  return areScores ? scores(evaluation, std::move(left), std::move(right))
+                   : mixed(evaluation, std::move(left), std::move(right));
+}
+
+static Status matMul(Evaluation &evaluation, Call &call) {
+  const Value &left = *call.inputs[0], &right = *call.inputs[1];
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(left));
+  const bool isWeight = right.symbolic && right.symbolic->shape.size() == 2;
+  if (isWeight) {
+    HEDDLE_ASSIGN(Rows result, linear(evaluation, std::move(rows), *right.symbolic, false));
+    call.give(std::move(result));
+    return {};
+  }
+  HEDDLE_ASSIGN(Rows other, evaluation.rowsOf(right));
+  HEDDLE_ASSIGN(Rows result, product(evaluation, std::move(rows), std::move(other)));
+  call.give(std::move(result));
+  return {};
+}
+
+static Status gemm(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const int64_t turnsLeft, call.integerOr("transA", 0));
+  HEDDLE_ASSIGN(const int64_t turnsRight, call.integerOr("transB", 0));
+  HEDDLE_ASSIGN(const std::optional<double> alpha, call.real("alpha"));
+  HEDDLE_ASSIGN(const std::optional<double> beta, call.real("beta"));
+  if (turnsLeft != 0 || !call.inputs[1]->symbolic || alpha.value_or(1) != 1 ||
+      beta.value_or(1) != 1) {
+    return evaluation.failure(
+        StatusCode::Unsupported,
+        "has transA, alpha, beta or two activations, expected rows times a matrix");
+  }
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  HEDDLE_ASSIGN(Rows result,
+                linear(evaluation, std::move(rows), *call.inputs[1]->symbolic, turnsRight != 0));
+  if (call.has(2)) {
+    const auto bias = call.inputs[2]->symbolic
+                          ? evaluation.vectorParameter(*call.inputs[2]->symbolic)
+                          : std::nullopt;
+    auto plain = result.value.getDefiningOp<transformer::LinearOp>();
+    if (!bias || bias->shape()[0] != widthOf(result.axes.back())) {
+      return evaluation.failure(StatusCode::Unsupported,
+                                "has a bias that is no vector as wide as its result");
+    }
+    result.value = evaluation.make<transformer::LinearOp>(
+        plain.getType(), plain.getInput(), plain.getWeightAttr(),
+        FlatSymbolRefAttr::get(evaluation.getContext(), bias->symbol()));
+    plain.erase();
+  }
+  call.give(std::move(result));
+  return {};
+}
+
+static Status softmax(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  const size_t rank = rows.axes.size();
+  HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", call.node.opset < 13 ? 1 : -1, rank));
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  const bool isLast = axis + 1 == rank;
+  if (isLast && isAxisOf(rows.axes[axis], Atom::Kind::Key)) {
+    const bool isMasked = evaluation.isMasked(rows.value);
+    rows.value = evaluation.make<transformer::SoftmaxOp>(rows.value, evaluation.segments());
+    if (isMasked) {
+      evaluation.setMasked(rows.value);
+    }
+    call.give(std::move(rows));
+    return {};
+  }
+  const Atoms width = rows.axes[axis];
+  if (!isLast || rows.hasKeys() || flatten(rows.physical).size() != width.size()) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "is a softmax over another axis than keys or the width of rows");
+  }
+  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
+  rows.value = evaluation.make<transformer::RowSoftmaxOp>(rows.value);
+  call.give(std::move(rows));
+  return {};
+}
+
+static Status layerNormalization(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  const size_t rank = rows.axes.size();
+  HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", -1, rank));
+  HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
+  const Atoms width = rows.axes.empty() ? Atoms() : rows.axes.back();
+  if (axis + 1 != rank || !isInner(width) || flatten(rows.physical).size() != width.size()) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "normalizes other axes than the width of rows");
+  }
+  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
+  const int64_t size = widthOf(width);
+  std::vector<Parameter> affine;
+  for (const size_t input : {size_t{1}, size_t{2}}) {
+    if (input == 2 && !call.has(2)) {
+      affine.push_back(evaluation.root().zeros(fmt::format("zeros {}", size), {size}));
+      continue;
+    }
+    const auto vector = call.inputs[input]->symbolic
+                            ? evaluation.vectorParameter(*call.inputs[input]->symbolic)
+                            : std::nullopt;
+    if (!vector || vector->shape()[0] != size) {
+      return evaluation.failure(
+          StatusCode::Unsupported,
+          fmt::format("has a scale or bias that is no vector of {} elements of the file", size));
+    }
+    affine.push_back(*vector);
+  }
+  rows.value = evaluation.make<transformer::LayerNormOp>(
+      rows.value.getType(), rows.value,
+      FlatSymbolRefAttr::get(evaluation.getContext(), affine[0].symbol()),
+      FlatSymbolRefAttr::get(evaluation.getContext(), affine[1].symbol()),
+      evaluation.f32(epsilon.value_or(1e-5)));
+  call.give(std::move(rows));
+  return {};
+}
+
+std::vector<OperatorInfo> productOperators() {
+  return {
+      {"", "MatMul", 1, 2, 2, matMul},
+      {"", "Gemm", 7, 2, 3, gemm},
+      {"", "Softmax", 1, 1, 1, softmax},
+      {"", "LayerNormalization", 17, 2, 3, layerNormalization},
+  };
+}
+
+} // namespace heddle::onnx

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What reshapes, transposes and slices make of the axes of rows, and the views that bring a value
+/// into the form that an operation of the program reads.
+#include "frontend/Onnx/Evaluation.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle::onnx {
+
+bool Rows::hasKeys() const {
+  const Atoms all = flatten(axes);
+  return std::any_of(all.begin(), all.end(),
+                     [](const Atom &atom) { return atom.kind == Atom::Kind::Key; });
+}
+
+bool isAxisOf(const Atoms &axis, Atom::Kind kind) {
+  return axis.size() == 1 && axis.front().kind == kind;
+}
+
+Atoms flatten(const std::vector<Atoms> &groups) {
+  Atoms all;
+  for (const Atoms &group : groups) {
+    all.insert(all.end(), group.begin(), group.end());
+  }
+  return all;
+}
+
+int64_t widthOf(const Atoms &atoms) {
+  int64_t width = 1;
+  for (const Atom &atom : atoms) {
+    width *= atom.kind == Atom::Kind::Inner ? atom.size : 1;
+  }
+  return width;
+}
+
+/// Replaces an atom by two wherever it is.
+static void splitAtom(std::vector<Atoms> &groups, const Atom &whole, const Atom &first,
+                      const Atom &second) {
+  for (Atoms &group : groups) {
+    const auto found = std::find(group.begin(), group.end(), whole);
+    if (found != group.end()) {
+      *found = first;
+      group.insert(found + 1, second);
+    }
+  }
+}
+
+static void splitAtom(Rows &rows, const Atom &whole, const Atom &first, const Atom &second) {
+  splitAtom(rows.axes, whole, first, second);
+  splitAtom(rows.physical, whole, first, second);
+}
+
+/// The sizes that a dimension is the product of, and a number; nothing if it is no product.
+struct Product {
+  int64_t number = 1;
+  std::vector<int64_t> sizes;
+
+  /// Takes a size out; false if it is not there.
+  bool remove(int64_t size) {
+    const auto found = std::find(sizes.begin(), sizes.end(), size);
+    if (found == sizes.end()) {
+      return false;
+    }
+    sizes.erase(found);
+    return true;
+  }
+};
+
+static std::optional<Product> productOf(Expr size) {
+  if (size->isConstant()) {
+    return Product{size->integer, {}};
+  }
+  if (size->formula == Formula::Size) {
+    return Product{1, {size->integer}};
+  }
+  if (size->formula != Formula::Sum || size->terms.size() != 1) {
+    return std::nullopt;
+  }
+  Product product{size->terms.front().coefficient, {}};
+  for (const Expr factor : size->terms.front().factors) {
+    if (factor->formula != Formula::Size) {
+      return std::nullopt;
+    }
+    product.sizes.push_back(factor->integer);
+  }
+  return product;
+}
+
+/// Reshaping regroups the atoms, in their order; a part of the width may be divided.
+Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
+  Atoms left = onnx::flatten(rows.axes);
+  std::reverse(left.begin(), left.end());
+  std::vector<Atoms> axes;
+  const auto refuse = [&] {
+    return failure(StatusCode::Unsupported,
+                   "the reshape mixes the batch, rows or keys with other axes, expected one that "
+                   "divides or joins neighbouring axes");
+  };
+  for (const Expr size : shape) {
+    std::optional<Product> wanted = productOf(size);
+    if (!wanted || wanted->number < 1) {
+      return refuse();
+    }
+    Atoms &axis = axes.emplace_back();
+    while (wanted->number > 1 || !wanted->sizes.empty()) {
+      if (left.empty()) {
+        return refuse();
+      }
+      const Atom next = left.back();
+      left.pop_back();
+      if (next.kind != Atom::Kind::Inner) {
+        if (!wanted->remove(next.kind == Atom::Kind::Batch ? 0 : next.size)) {
+          return refuse();
+        }
+        axis.push_back(next);
+      } else if (wanted->number % next.size == 0) {
+        wanted->number /= next.size;
+        axis.push_back(next);
+      } else if (next.size % wanted->number == 0) {
+        const Atom first = newAtom(wanted->number), second = newAtom(next.size / wanted->number);
+        splitAtom(rows, next, first, second);
+        // Axes that are done keep their atoms: only this one is divided.
+        axis.push_back(first);
+        left.push_back(second);
+        wanted->number = 1;
+      } else {
+        return refuse();
+      }
+    }
+  }
+  // Parts of size 1 belong to any axis.
+  while (!left.empty() && left.back().kind == Atom::Kind::Inner && left.back().size == 1 &&
+         !axes.empty()) {
+    axes.back().push_back(left.back());
+    left.pop_back();
+  }
+  if (!left.empty()) {
+    return refuse();
+  }
+  rows.axes = std::move(axes);
+  return rows;
+}
+
+RankedTensorType Evaluation::tensorType(llvm::ArrayRef<int64_t> shape) const {
+  return RankedTensorType::get(shape, Float32Type::get(context));
+}
+
+FloatAttr Evaluation::f32(double value) const {
+  return FloatAttr::get(Float32Type::get(context), static_cast<float>(value));
+}
+
+Result<Rows> Evaluation::arranged(Rows rows, const std::vector<Atoms> &physical) {
+  HEDDLE_ASSIGN(rows, written(std::move(rows)));
+  if (rows.physical == physical) {
+    return rows;
+  }
+  const auto refuse = [&] {
+    return failure(StatusCode::Unsupported,
+                   "needs an order of axes that the program has no operation for");
+  };
+  const Atoms from = onnx::flatten(rows.physical), to = onnx::flatten(physical);
+  if (rows.hasKeys() || physical.size() > 2 || rows.physical.size() > 2 ||
+      from.size() != to.size()) {
+    return refuse();
+  }
+  const auto setGroups = [&](std::vector<Atoms> groups) {
+    // Through rows [t, w], the one form that all others come from.
+    const int64_t width = widthOf(from);
+    if (rows.physical.size() == 2) {
+      rows.value =
+          make<transformer::MergeHeadsOp>(tensorType({ShapedType::kDynamic, width}), rows.value);
+    }
+    if (groups.size() == 2) {
+      rows.value = make<transformer::SplitHeadsOp>(
+          tensorType({ShapedType::kDynamic, widthOf(groups[0]), widthOf(groups[1])}), rows.value);
+    }
+    rows.physical = std::move(groups);
+  };
+  const auto cut = [](const Atoms &atoms, size_t count) {
+    return std::vector<Atoms>{{atoms.begin(), atoms.begin() + static_cast<int64_t>(count)},
+                              {atoms.begin() + static_cast<int64_t>(count), atoms.end()}};
+  };
+  if (from != to) {
+    // Two neighbouring parts change places.
+    const auto start = std::find(to.begin(), to.end(), from.front());
+    const size_t second = static_cast<size_t>(to.end() - start);
+    Atoms swapped(from.begin() + static_cast<int64_t>(second), from.end());
+    swapped.insert(swapped.end(), from.begin(), from.begin() + static_cast<int64_t>(second));
+    if (start == to.end() || swapped != to) {
+      return refuse();
+    }
+    const std::vector<Atoms> groups = cut(from, second);
+    if (rows.physical != groups) {
+      setGroups(groups);
+    }
+    static constexpr int64_t swap[] = {0, 2, 1};
+    rows.value = make<transformer::TransposeOp>(
+        tensorType({ShapedType::kDynamic, widthOf(groups[1]), widthOf(groups[0])}), rows.value,
+        ArrayRef<int64_t>(swap));
+    rows.physical = {groups[1], groups[0]};
+  }
+  if (rows.physical != physical) {
+    setGroups(physical);
+  }
+  return rows;
+}
+
+Result<Rows> Evaluation::sliced(Rows rows, size_t axis, int64_t first, int64_t count) {
+  const Atoms whole = rows.axes[axis];
+  const int64_t size = widthOf(whole);
+  if (first == 0 && count == size) {
+    return rows;
+  }
+  Atoms rest;
+  for (const Atom &atom : onnx::flatten(rows.physical)) {
+    if (std::find(whole.begin(), whole.end(), atom) == whole.end()) {
+      rest.push_back(atom);
+    }
+  }
+  Atoms order = whole;
+  order.insert(order.end(), rest.begin(), rest.end());
+  HEDDLE_ASSIGN(rows, arranged(std::move(rows), {order}));
+  const int64_t step = widthOf(rest);
+  rows.value = make<transformer::ColumnsOp>(tensorType({ShapedType::kDynamic, count * step}),
+                                            rows.value, static_cast<uint64_t>(first * step));
+  // One element is no axis any more.
+  rows.axes[axis].clear();
+  if (count > 1) {
+    const Atom part = newAtom(count);
+    rows.axes[axis] = {part};
+    rest.insert(rest.begin(), part);
+  }
+  rows.physical = {rest};
+  return rows;
+}
+
+Result<Rows> Evaluation::firstRow(Rows rows, size_t axis, int64_t index) {
+  if (index != 0 || rows.pooled || rows.hasKeys()) {
+    return failure(StatusCode::Unsupported,
+                   fmt::format("reads row {} of each sequence, expected the first one", index));
+  }
+  const std::vector<Atoms> flat{onnx::flatten(rows.physical)};
+  HEDDLE_ASSIGN(rows, arranged(std::move(rows), flat));
+  rows.value = make<transformer::PoolOp>(transformer::Pooling::Cls, rows.value, segments(),
+                                         /*blocks=*/mlir::Value());
+  rows.axes[axis].clear();
+  rows.pooled = true;
+  return rows;
+}
+
+Status Evaluation::align(Rows &left, Rows &right) {
+  const size_t rank = std::max(left.axes.size(), right.axes.size());
+  left.axes.insert(left.axes.begin(), rank - left.axes.size(), {});
+  right.axes.insert(right.axes.begin(), rank - right.axes.size(), {});
+  for (size_t axis = 0; axis < rank; ++axis) {
+    for (size_t i = 0; i < std::min(left.axes[axis].size(), right.axes[axis].size()); ++i) {
+      const Atom a = left.axes[axis][i], b = right.axes[axis][i];
+      if (a.kind != Atom::Kind::Inner || b.kind != Atom::Kind::Inner) {
+        if (a.kind != b.kind || a.size != b.size) {
+          return failure(StatusCode::Unsupported,
+                         "its operands have different axes, expected rows of one form");
+        }
+        continue;
+      }
+      Rows &larger = a.size > b.size ? left : right;
+      const int64_t least = std::min(a.size, b.size);
+      if (std::max(a.size, b.size) % least != 0) {
+        return failure(StatusCode::Unsupported, "its operands divide an axis in different parts");
+      }
+      if (a.size != b.size) {
+        const Atom whole = larger.axes[axis][i];
+        splitAtom(larger, whole, newAtom(least), newAtom(whole.size / least));
+      }
+      // From here on the right's atom is the left's.
+      const Atom mine = left.axes[axis][i], theirs = right.axes[axis][i];
+      for (std::vector<Atoms> *groups : {&right.axes, &right.physical}) {
+        for (Atoms &group : *groups) {
+          std::replace(group.begin(), group.end(), theirs, mine);
+        }
+      }
+    }
+    if (!left.axes[axis].empty() && !right.axes[axis].empty() &&
+        left.axes[axis].size() != right.axes[axis].size()) {
+      return failure(StatusCode::Unsupported, "its operands have axes of different sizes");
+    }
+  }
+  return {};
+}
+
+} // namespace heddle::onnx

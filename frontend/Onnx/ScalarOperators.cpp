@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Operators of each element: arithmetic, comparisons, functions, Where, Cast.
+#include "frontend/Onnx/Operators.h"
+
+#include "base/Utf8.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle::onnx {
+
+/// Whether a formula reads floats of a table: then it is no mask or index, but data.
+static bool isData(const Evaluation &evaluation, const Symbolic &value) {
+  bool reads = false;
+  Expressions::walk(value.body, [&](Expr part) {
+    reads |= part->formula == Formula::Read && part->element == Element::Real &&
+             evaluation.expressions.source(static_cast<size_t>(part->integer)).constant != nullptr;
+  });
+  return reads;
+}
+
+/// The shape of both, where axes of size 1 are repeated.
+static Result<std::vector<Expr>> broadcastShapes(Evaluation &evaluation, std::vector<Expr> left,
+                                                 std::vector<Expr> right) {
+  const size_t rank = std::max(left.size(), right.size());
+  left.insert(left.begin(), rank - left.size(), evaluation.integer(1));
+  right.insert(right.begin(), rank - right.size(), evaluation.integer(1));
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (left[axis] == right[axis] || right[axis]->isConstant(1)) {
+      continue;
+    }
+    if (!left[axis]->isConstant(1)) {
+      return evaluation.failure(
+          StatusCode::InvalidArgument,
+          fmt::format("the sizes of axis {} are {} and {}, expected the same or 1", axis,
+                      evaluation.expressions.print(left[axis]),
+                      evaluation.expressions.print(right[axis])));
+    }
+    left[axis] = right[axis];
+  }
+  return left;
+}
+
+/// The formula of an operator on two formulas.
+static Expr combine(Expressions &expressions, Formula formula, Expr left, Expr right) {
+  switch (formula) {
+  case Formula::Add:
+    return expressions.add(left, right);
+  case Formula::Sum: // a difference
+    return expressions.subtract(left, right);
+  case Formula::Multiply:
+    return expressions.multiply(left, right);
+  case Formula::Divide:
+    return expressions.divide(left, right);
+  case Formula::Modulo:
+    return expressions.modulo(left, right);
+  case Formula::Least:
+    return expressions.least(left, right);
+  case Formula::Largest:
+    return expressions.largest(left, right);
+  case Formula::Equal:
+    return expressions.equal(left, right);
+  case Formula::Less:
+    return expressions.less(left, right);
+  case Formula::And:
+    return expressions.conjunction(left, right);
+  case Formula::Or:
+    return expressions.disjunction(left, right);
+  default:
+    return expressions.apply(formula, {left, right});
+  }
+}
+
+static bool isComparison(Formula formula) {
+  return formula == Formula::Equal || formula == Formula::Less || formula == Formula::And ||
+         formula == Formula::Or;
+}
+
+static Result<Value> combineFormulas(Evaluation &evaluation, Formula formula, const Symbolic &left,
+                                     const Symbolic &right) {
+  Symbolic result;
+  HEDDLE_ASSIGN(result.shape, broadcastShapes(evaluation, left.shape, right.shape));
+  evaluation.expressions.within(result.shape);
+  const size_t rank = result.shape.size();
+  result.body = combine(evaluation.expressions, formula, evaluation.broadcast(left, rank),
+                        evaluation.broadcast(right, rank));
+  result.element = isComparison(formula) ? Element::Boolean : left.element;
+  return Value{std::move(result), std::nullopt};
+}
+
+/// A number times, plus or otherwise combined with each element of rows: part of their function.
+static Rows withNumber(Evaluation &evaluation, Formula formula, Rows rows, double number,
+                       bool isLeft) {
+  Expressions &expressions = evaluation.expressions;
+  const Expr mine = rows.function != nullptr ? rows.function : expressions.operand();
+  const Expr other = expressions.real(number);
+  rows.function = combine(expressions, formula, isLeft ? other : mine, isLeft ? mine : other);
+  return rows;
+}
+
+/// Rows and a weight [width]. A bias of a product that nothing else reads is part of it: ONNX has
+/// no product of three axes that takes one.
+static Result<Rows> withVector(Evaluation &evaluation, Formula formula, Rows rows,
+                               const Parameter &vector, bool fromNode) {
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  Atoms width = rows.axes.empty() ? Atoms() : rows.axes.back();
+  if (widthOf(width) != vector.shape()[0] || rows.hasKeys()) {
+    return evaluation.failure(StatusCode::InvalidArgument,
+                              fmt::format("the weight {} has {} elements, expected {}",
+                                          quote(vector.symbol()), vector.shape()[0],
+                                          widthOf(width)));
+  }
+  if (formula != Formula::Add && formula != Formula::Multiply) {
+    return evaluation.failure(
+        StatusCode::Unsupported,
+        fmt::format("divides by, or subtracts, the weight {}, expected a sum or a product",
+                    quote(vector.symbol())));
+  }
+  auto linear = rows.value.getDefiningOp<transformer::LinearOp>();
+  if (formula == Formula::Add && fromNode && linear && !linear.getBiasAttr() &&
+      rows.physical == std::vector<Atoms>{width}) {
+    rows.value = evaluation.make<transformer::LinearOp>(
+        linear.getType(), linear.getInput(), linear.getWeightAttr(),
+        FlatSymbolRefAttr::get(evaluation.getContext(), vector.symbol()));
+    linear.erase();
+    return rows;
+  }
+  // The weight lies along the last axis of the value, which is that of the graph.
+  Atoms others;
+  for (const Atom &atom : flatten(rows.physical)) {
+    if (std::find(width.begin(), width.end(), atom) == width.end()) {
+      others.push_back(atom);
+    }
+  }
+  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows),
+                                          others.empty() ? std::vector<Atoms>{width}
+                                                         : std::vector<Atoms>{others, width}));
+  const mlir::Value weight = evaluation.weight(vector);
+  rows.value = formula == Formula::Add
+                   ? evaluation.make<transformer::AddOp>(rows.value, weight)
+                   : evaluation.make<transformer::MultiplyOp>(rows.value, weight);
+  return rows;
+}
+
+static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows left, Rows right) {
+  HEDDLE_TRY(
+      broadcastShapes(evaluation, evaluation.shapeOf(left), evaluation.shapeOf(right)).status());
+  HEDDLE_TRY(evaluation.align(left, right));
+  if (left.pooled != right.pooled) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "combines rows with one row for each sequence, expected one kind");
+  }
+  Expressions &expressions = evaluation.expressions;
+  if (left.value == right.value && left.physical == right.physical && left.axes == right.axes) {
+    const auto functionOf = [&](const Rows &rows) {
+      return rows.function != nullptr ? rows.function : expressions.operand();
+    };
+    left.function = combine(expressions, formula, functionOf(left), functionOf(right));
+    return left;
+  }
+  if (formula == Formula::Sum) {
+    right = withNumber(evaluation, Formula::Multiply, std::move(right), -1, false);
+    formula = Formula::Add;
+  }
+  if (formula != Formula::Add && formula != Formula::Multiply) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "combines rows, expected a sum, a difference or a product");
+  }
+  // What is repeated along an axis is on the right.
+  if (flatten(left.physical).size() < flatten(right.physical).size()) {
+    std::swap(left, right);
+  }
+  HEDDLE_ASSIGN(left, evaluation.written(std::move(left)));
+  for (size_t axis = 0; axis < left.axes.size(); ++axis) {
+    const auto isInner = [](const Atom &atom) { return atom.kind == Atom::Kind::Inner; };
+    if (right.axes[axis].empty() &&
+        std::any_of(left.axes[axis].begin(), left.axes[axis].end(), isInner)) {
+      return evaluation.failure(StatusCode::Unsupported,
+                                "repeats a value along a part of the width, expected rows as wide");
+    }
+    if (left.axes[axis].empty()) {
+      left.axes[axis] = right.axes[axis];
+    }
+  }
+  HEDDLE_ASSIGN(right, evaluation.arranged(std::move(right), left.physical));
+  left.value = formula == Formula::Add
+                   ? evaluation.make<transformer::AddOp>(left.value, right.value)
+                   : evaluation.make<transformer::MultiplyOp>(left.value, right.value);
+  return left;
+}
+
+/// Scores plus a mask.
+static Result<Rows> withMask(Evaluation &evaluation, Rows scores, const Symbolic &mask) {
+  HEDDLE_ASSIGN(scores, evaluation.written(std::move(scores)));
+  const std::vector<Expr> shape = evaluation.shapeOf(scores);
+  HEDDLE_ASSIGN(const std::vector<Expr> both, broadcastShapes(evaluation, shape, mask.shape));
+  if (both != shape) {
+    return evaluation.failure(StatusCode::Unsupported, "the mask has more axes than the scores");
+  }
+  evaluation.expressions.within(shape);
+  return evaluation.hidden(std::move(scores), evaluation.broadcast(mask, shape.size()));
+}
+
+/// One operand is rows, the other a formula.
+static Result<Rows> combineMixed(Evaluation &evaluation, Call &call, Formula formula, Rows rows,
+                                 const Value &other, bool isLeft, size_t rowsInput) {
+  if (const std::optional<double> number = evaluation.numberOf(other)) {
+    HEDDLE_TRY(
+        broadcastShapes(evaluation, evaluation.shapeOf(rows), other.symbolic->shape).status());
+    if (other.symbolic->shape.size() > rows.axes.size()) {
+      return evaluation.failure(StatusCode::Unsupported, "a constant has more axes than the rows");
+    }
+    return withNumber(evaluation, formula, std::move(rows), *number, isLeft);
+  }
+  if (!isData(evaluation, *other.symbolic)) {
+    if (formula == Formula::Add && rows.hasKeys()) {
+      return withMask(evaluation, std::move(rows), *other.symbolic);
+    }
+    return evaluation.failure(StatusCode::Unsupported,
+                              "combines rows with sizes, indices or masks, expected a mask to be "
+                              "added to scores");
+  }
+  if (const std::optional<Parameter> vector = evaluation.vectorParameter(*other.symbolic)) {
+    HEDDLE_TRY(
+        broadcastShapes(evaluation, evaluation.shapeOf(rows), other.symbolic->shape).status());
+    const std::string &name = call.node.inputs[rowsInput];
+    const bool isOwn = rows.maker == name && evaluation.readers(name) == 1;
+    return withVector(evaluation, formula, std::move(rows), *vector, isOwn);
+  }
+  HEDDLE_ASSIGN(Rows looked, evaluation.rowsOf(other));
+  return isLeft ? combineRows(evaluation, formula, std::move(looked), std::move(rows))
+                : combineRows(evaluation, formula, std::move(rows), std::move(looked));
+}
+
+/// Data by a formula becomes rows first, so that the others know what they combine with.
+static Result<Value> combineValues(Evaluation &evaluation, Call &call, Formula formula,
+                                   const Value &left, const Value &right, size_t leftInput = 0,
+                                   size_t rightInput = 1) {
+  const auto isRows = [&](const Value &value) {
+    return value.rows ||
+           (isData(evaluation, *value.symbolic) && !evaluation.vectorParameter(*value.symbolic));
+  };
+  if (!isRows(left) && !isRows(right)) {
+    return combineFormulas(evaluation, formula, *left.symbolic, *right.symbolic);
+  }
+  if (isRows(left) && isRows(right)) {
+    HEDDLE_ASSIGN(Rows a, evaluation.rowsOf(left));
+    HEDDLE_ASSIGN(Rows b, evaluation.rowsOf(right));
+    HEDDLE_ASSIGN(Rows result, combineRows(evaluation, formula, std::move(a), std::move(b)));
+    return Value{std::nullopt, std::move(result)};
+  }
+  const bool isLeft = isRows(right);
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(isLeft ? right : left));
+  HEDDLE_ASSIGN(Rows result,
+                combineMixed(evaluation, call, formula, std::move(rows), isLeft ? left : right,
+                             isLeft, isLeft ? rightInput : leftInput));
+  return Value{std::nullopt, std::move(result)};
+}
+
+template <Formula formula> static Status binary(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(Value result,
+                combineValues(evaluation, call, formula, *call.inputs[0], *call.inputs[1]));
+  call.results.push_back(std::move(result));
+  return {};
+}
+
+/// Any number of operands, combined from the left.
+template <Formula formula> static Status variadic(Evaluation &evaluation, Call &call) {
+  Value result = *call.inputs[0];
+  for (size_t i = 1; i < call.inputs.size(); ++i) {
+    HEDDLE_ASSIGN(result, combineValues(evaluation, call, formula, result, *call.inputs[i], 0, i));
+  }
+  call.results.push_back(std::move(result));
+  return {};
+}
+
+/// A comparison written by less(), whose operands may change places and whose result may be
+/// negated.
+template <bool swaps, bool negates> static Status ordered(Evaluation &evaluation, Call &call) {
+  const Value &left = *call.inputs[swaps ? 1 : 0], &right = *call.inputs[swaps ? 0 : 1];
+  if (!left.symbolic || !right.symbolic) {
+    return evaluation.failure(StatusCode::Unsupported, "compares activations, expected integers");
+  }
+  HEDDLE_ASSIGN(Value result,
+                combineFormulas(evaluation, Formula::Less, *left.symbolic, *right.symbolic));
+  if (negates) {
+    result.symbolic->body = evaluation.expressions.negation(result.symbolic->body);
+  }
+  call.results.push_back(std::move(result));
+  return {};
+}
+
+template <Formula formula> static Status unary(Evaluation &evaluation, Call &call) {
+  Expressions &expressions = evaluation.expressions;
+  const Value &input = *call.inputs[0];
+  if (input.symbolic && !isData(evaluation, *input.symbolic)) {
+    Symbolic result = *input.symbolic;
+    expressions.within(result.shape);
+    result.body = formula == Formula::Not ? expressions.negation(result.body)
+                                          : expressions.apply(formula, {result.body});
+    call.give(std::move(result));
+    return {};
+  }
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(input));
+  const Expr mine = rows.function != nullptr ? rows.function : expressions.operand();
+  rows.function = expressions.apply(formula, {mine});
+  call.give(std::move(rows));
+  return {};
+}
+
+static Status reciprocal(Evaluation &evaluation, Call &call) {
+  Symbolic one{Element::Real, {}, evaluation.expressions.real(1)};
+  HEDDLE_ASSIGN(Value result,
+                combineValues(evaluation, call, Formula::Divide,
+                              Value{std::move(one), std::nullopt}, *call.inputs[0], 0, 0));
+  call.results.push_back(std::move(result));
+  return {};
+}
+
+static Status gelu(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const auto approximate, call.text("approximate"));
+  if (approximate && *approximate != "none" && *approximate != "tanh") {
+    return evaluation.failure(
+        StatusCode::InvalidArgument,
+        fmt::format("\"approximate\" is {}, expected \"none\" or \"tanh\"", quote(*approximate)));
+  }
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  rows.value = evaluation.make<transformer::ActivateOp>(
+      approximate == "tanh" ? transformer::Activation::GeluNew : transformer::Activation::Gelu,
+      rows.value);
+  call.give(std::move(rows));
+  return {};
+}
+
+static Status isNan(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  rows.isNan = true;
+  call.give(std::move(rows));
+  return {};
+}
+
+static Status cast(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const int64_t to, call.integerOr("to", 0));
+  const std::optional<ElementType> type = onnxElementType(static_cast<int32_t>(to));
+  if (!type) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              fmt::format("casts to type {}, expected numbers", to));
+  }
+  const ElementTypeInfo &info = infoOf(*type);
+  const Element element = info.isFloat()     ? Element::Real
+                          : info.isInteger() ? Element::Integer
+                                             : Element::Boolean;
+  const Value &input = *call.inputs[0];
+  if (input.rows || isData(evaluation, *input.symbolic)) {
+    if (*type != ElementType::F32) {
+      return evaluation.failure(StatusCode::Unsupported,
+                                fmt::format("casts activations to {}, expected f32", info.name));
+    }
+    call.results.push_back(input);
+    return {};
+  }
+  Symbolic result = *input.symbolic;
+  evaluation.expressions.within(result.shape);
+  result.body = evaluation.expressions.cast(result.body, element);
+  result.element = element;
+  call.give(std::move(result));
+  return {};
+}
+
+/// Where: of formulas a formula; the NaN of a row that sees no key becomes 0; a score or what hides
+/// it.
+static Status where(Evaluation &evaluation, Call &call) {
+  const Value &condition = *call.inputs[0], &then = *call.inputs[1], &otherwise = *call.inputs[2];
+  Expressions &expressions = evaluation.expressions;
+  if (condition.rows && condition.rows->isNan && evaluation.numberOf(then) == 0 && otherwise.rows &&
+      otherwise.rows->value == condition.rows->value && otherwise.rows->function == nullptr) {
+    // Every row sees a key: sequences have at least one row, and their own padding is left out.
+    call.results.push_back(otherwise);
+    return {};
+  }
+  if (!condition.symbolic) {
+    return evaluation.failure(StatusCode::Unsupported, "chooses by activations, expected a mask");
+  }
+  if (then.symbolic && otherwise.symbolic && !isData(evaluation, *then.symbolic) &&
+      !isData(evaluation, *otherwise.symbolic)) {
+    Symbolic result;
+    HEDDLE_ASSIGN(const auto both,
+                  broadcastShapes(evaluation, then.symbolic->shape, otherwise.symbolic->shape));
+    HEDDLE_ASSIGN(result.shape, broadcastShapes(evaluation, condition.symbolic->shape, both));
+    expressions.within(result.shape);
+    const size_t rank = result.shape.size();
+    result.element = then.symbolic->element;
+    result.body = expressions.select(evaluation.broadcast(*condition.symbolic, rank),
+                                     evaluation.broadcast(*then.symbolic, rank),
+                                     evaluation.broadcast(*otherwise.symbolic, rank));
+    call.give(std::move(result));
+    return {};
+  }
+  const Value &scores = then.rows ? then : otherwise;
+  const std::optional<double> hidden = evaluation.numberOf(then.rows ? otherwise : then);
+  if (!scores.rows || !hidden || !scores.rows->hasKeys()) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "chooses between activations, expected scores or a number that hides "
+                              "them");
+  }
+  Symbolic bias = *condition.symbolic;
+  const Expr hide = expressions.real(*hidden), keep = expressions.real(0);
+  expressions.within(bias.shape);
+  bias.body = expressions.select(bias.body, then.rows ? keep : hide, then.rows ? hide : keep);
+  bias.element = Element::Real;
+  HEDDLE_ASSIGN(Rows result, withMask(evaluation, *scores.rows, bias));
+  call.give(std::move(result));
+  return {};
+}
+
+/// Two operands of one version on.
+static OperatorInfo binaryInfo(std::string_view type, int64_t since, Operator evaluate) {
+  return {"", type, since, 2, 2, evaluate};
+}
+
+std::vector<OperatorInfo> scalarOperators() {
+  constexpr size_t any = SIZE_MAX;
+  return {
+      binaryInfo("Add", 7, binary<Formula::Add>),
+      binaryInfo("Sub", 7, binary<Formula::Sum>),
+      binaryInfo("Mul", 7, binary<Formula::Multiply>),
+      binaryInfo("Div", 7, binary<Formula::Divide>),
+      binaryInfo("Mod", 10, binary<Formula::Modulo>),
+      binaryInfo("Pow", 7, binary<Formula::Power>),
+      binaryInfo("And", 7, binary<Formula::And>),
+      binaryInfo("Or", 7, binary<Formula::Or>),
+      binaryInfo("Equal", 7, binary<Formula::Equal>),
+      binaryInfo("Less", 7, ordered<false, false>),
+      binaryInfo("Greater", 7, ordered<true, false>),
+      binaryInfo("LessOrEqual", 12, ordered<true, true>),
+      binaryInfo("GreaterOrEqual", 12, ordered<false, true>),
+      {"", "Min", 8, 1, any, variadic<Formula::Least>},
+      {"", "Max", 8, 1, any, variadic<Formula::Largest>},
+      {"", "Sum", 8, 1, any, variadic<Formula::Add>},
+      {"", "Not", 1, 1, 1, unary<Formula::Not>},
+      {"", "Neg", 6, 1, 1, unary<Formula::Negate>},
+      {"", "Abs", 6, 1, 1, unary<Formula::Absolute>},
+      {"", "Sqrt", 6, 1, 1, unary<Formula::Root>},
+      {"", "Exp", 6, 1, 1, unary<Formula::Exponential>},
+      {"", "Log", 6, 1, 1, unary<Formula::Logarithm>},
+      {"", "Erf", 9, 1, 1, unary<Formula::Erf>},
+      {"", "Tanh", 6, 1, 1, unary<Formula::Tanh>},
+      {"", "Sigmoid", 6, 1, 1, unary<Formula::Sigmoid>},
+      {"", "Relu", 6, 1, 1, unary<Formula::Relu>},
+      {"", "Sin", 7, 1, 1, unary<Formula::Sine>},
+      {"", "Cos", 7, 1, 1, unary<Formula::Cosine>},
+      {"", "Floor", 6, 1, 1, unary<Formula::Floor>},
+      {"", "Reciprocal", 6, 1, 1, reciprocal},
+      {"", "Gelu", 20, 1, 1, gelu},
+      {"", "IsNaN", 9, 1, 1, isNan},
+      {"", "Cast", 6, 1, 1, cast},
+      {"", "Where", 9, 3, 3, where},
+  };
+}
+
+} // namespace heddle::onnx

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The values of a graph while it is read. A tensor is a formula of its coordinates (sizes,
+/// indices, masks, constants, look-ups) as long as it can be; once mathematics on floats begins it
+/// is rows: a value of the program and what became of its axes.
+///
+/// Axes are made of atoms: the batch, the rows of a sequence, the keys of a row, and parts of the
+/// width. [B, S, 24] seen as [B, S, 3, 8] is the same value with an atom less; transposed to
+/// [B, 3, S, 8] its axes change places, and nothing is moved. Rows of the program are those of all
+/// sequences end to end: there is no axis for them, so a reshape to [B * 3, S, 8] is no work
+/// either.
+#ifndef HEDDLE_FRONTEND_ONNX_VALUES_H
+#define HEDDLE_FRONTEND_ONNX_VALUES_H
+
+#include "frontend/Onnx/Expression.h"
+
+#include "mlir/IR/Value.h"
+
+#include <optional>
+#include <vector>
+
+namespace heddle::onnx {
+
+/// A tensor by a formula of its coordinates.
+struct Symbolic {
+  Element element = Element::Real;
+  std::vector<Expr> shape;
+  Expr body = nullptr;
+  /// The node that made it.
+  std::string maker = {};
+};
+
+/// Part of an axis.
+struct Atom {
+  enum class Kind { Batch, Row, Key, Inner };
+  Kind kind = Kind::Inner;
+  /// Inner: its size; others: the number of the size that they have.
+  int64_t size = 0;
+  /// Inner: which one of the value it is.
+  int id = 0;
+
+  friend bool operator==(const Atom &, const Atom &) = default;
+};
+
+using Atoms = std::vector<Atom>;
+
+/// A value of the program, and a scalar function of it that is still to be written.
+struct Rows {
+  mlir::Value value;
+  /// The axes of `value` after its rows.
+  std::vector<Atoms> physical;
+  /// The axes of the graph's tensor; no atoms: an axis of size 1.
+  std::vector<Atoms> axes;
+  /// A formula of operand(); null: the value itself.
+  Expr function = nullptr;
+  /// A row for each sequence.
+  bool pooled = false;
+  /// Not the value but whether it is no number.
+  bool isNan = false;
+  /// The result whose node made the value, if that is a product with a matrix.
+  std::string maker;
+
+  bool hasKeys() const;
+};
+
+struct Value {
+  std::optional<Symbolic> symbolic;
+  std::optional<Rows> rows;
+};
+
+/// An axis that is one atom of a kind.
+bool isAxisOf(const Atoms &axis, Atom::Kind kind);
+
+/// All atoms of groups, in order.
+Atoms flatten(const std::vector<Atoms> &groups);
+
+/// The elements of inner atoms.
+int64_t widthOf(const Atoms &atoms);
+
+} // namespace heddle::onnx
+
+#endif // HEDDLE_FRONTEND_ONNX_VALUES_H

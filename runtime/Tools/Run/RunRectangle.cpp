@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Finds padding by the inputs that say it.
+#include "runtime/Tools/Run/RunRectangle.h"
+
+#include "base/Utf8.h"
+#include "formats/Checkpoint/Convert.h"
+#include "heddle/RectangleEntries.h"
+#include "runtime/Tools/Models/ModelEntries.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace heddle::tools {
+
+bool isOverRectangles(const Model &model, const EntryInfo &entry) {
+  return model.findEntry(columnsEntry) != nullptr &&
+         (entry.name == rectangleEntry || entry.name == columnsEntry);
+}
+
+/// The values of a tensor of ids, which must have the shape of the rectangle.
+static Result<std::vector<int32_t>> idsOf(const SafetensorsTensor &tensor,
+                                          std::span<const int64_t> shape, std::string_view where) {
+  const std::string name = fmt::format("{}: tensor {}", where, quote(tensor.name));
+  if (!std::equal(shape.begin(), shape.end(), tensor.shape.begin(), tensor.shape.end())) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("{} has shape {}, expected {}", name, formatShape(tensor.shape),
+                                    formatShape(shape)));
+  }
+  std::vector<int32_t> values(tensor.bytes.size() / infoOf(tensor.dtype).bytes());
+  if (tensor.dtype == ElementType::Bool) {
+    // A mask of truth values.
+    std::transform(tensor.bytes.begin(), tensor.bytes.end(), values.begin(),
+                   [](std::byte value) { return std::to_integer<int32_t>(value); });
+    return values;
+  }
+  HEDDLE_TRY_WITH(convertToI32(tensor.dtype, tensor.bytes, values), name);
+  return values;
+}
+
+/// "in.safetensors: tensor "x": row 2, column 5"
+static std::string placeOf(std::string_view where, std::string_view tensor, size_t index,
+                           std::span<const int64_t> shape) {
+  const auto columns = static_cast<size_t>(shape.back());
+  return fmt::format("{}: tensor {}: row {}, column {}", where, quote(tensor), index / columns + 1,
+                     index % columns + 1);
+}
+
+/// Marks the rows that an input says are padding. An input that nothing else reads is a mask, of
+/// zeros and ones.
+static Status markPadding(const PortInfo &input, const SafetensorsTensor &tensor,
+                          std::span<const int64_t> shape, std::string_view where,
+                          std::vector<bool> &present) {
+  HEDDLE_ASSIGN(const std::vector<int32_t> values, idsOf(tensor, shape, where));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (input.optional && values[i] != 0 && values[i] != 1) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{} is {}, expected 0 or 1",
+                                      placeOf(where, tensor.name, i, shape), values[i]));
+    }
+    present[i] = values[i] != *input.pad;
+  }
+  return {};
+}
+
+/// Checks that a token of padding, which positions are counted without, only ends rows.
+static Status checkEnding(const PortInfo &input, const SafetensorsTensor &tensor,
+                          std::span<const int64_t> shape, std::string_view where,
+                          const std::vector<bool> &present) {
+  HEDDLE_ASSIGN(const std::vector<int32_t> values, idsOf(tensor, shape, where));
+  const auto columns = static_cast<size_t>(shape.back());
+  bool isAfter = false;
+  for (size_t i = values.size(); i-- > 0;) {
+    isAfter = (i + 1) % columns == 0 ? present[i] : isAfter || present[i];
+    if (isAfter && values[i] == *input.pad) {
+      return HEDDLE_ERROR(
+          InvalidArgument,
+          fmt::format("{} is {}, which the model counts positions without, expected "
+                      "it only where the rest of a row is padding",
+                      placeOf(where, tensor.name, i, shape), values[i]));
+    }
+  }
+  return {};
+}
+
+/// Where the tokens of a rectangle are.
+static Result<PaddedBatch> findTokens(const EntryInfo &entry, std::span<const int64_t> shape,
+                                      std::span<const SafetensorsTensor> tensors,
+                                      std::string_view where) {
+  int64_t places = 0;
+  if (__builtin_mul_overflow(shape[0], shape[1], &places)) {
+    places = 0;
+  }
+  std::vector<bool> present(static_cast<size_t>(places), true);
+  const auto isPadded = [](const PortInfo &input) {
+    return input.pad && input.element == ElementType::I32;
+  };
+  const bool hasMask =
+      std::any_of(entry.inputs.begin(), entry.inputs.end(),
+                  [&](const auto &input) { return isPadded(input) && input.optional; });
+  // The mask first, or without one the ids themselves.
+  for (const bool marks : {true, false}) {
+    for (const PortInfo &input : entry.inputs) {
+      const SafetensorsTensor *const tensor = findTensor(tensors, input.name);
+      if (tensor != nullptr && isPadded(input) && marks == (input.optional || !hasMask)) {
+        HEDDLE_TRY(marks ? markPadding(input, *tensor, shape, where, present)
+                         : checkEnding(input, *tensor, shape, where, present));
+      }
+    }
+  }
+  Result<PaddedBatch> batch = batchWithHoles(shape, present);
+  HEDDLE_TRY_WITH(batch.status(), where);
+  return batch;
+}
+
+Result<RectangleInputs> readRectangle(const Model &model, const EntryInfo &entry,
+                                      const PortInfo &shaping,
+                                      std::span<const SafetensorsTensor> tensors,
+                                      std::string_view where) {
+  const EntryInfo &simple = *model.findEntry(rectangleEntry);
+  const SafetensorsTensor *const first = findTensor(tensors, shaping.name);
+  const size_t rank = shaping.shape.size() + 1;
+  if (first == nullptr || first->shape.size() != rank) {
+    HEDDLE_ASSIGN(RunInputs inputs, readRunInputs(entry, shaping, tensors, where));
+    return RectangleInputs{std::move(inputs), &entry};
+  }
+  HEDDLE_ASSIGN(PaddedBatch batch,
+                findTokens(simple, std::span(first->shape).first(2), tensors, where));
+  const bool isSimple = entry.name == rectangleEntry && batch.areFirstColumns();
+  const EntryInfo &chosen = isSimple ? simple : *model.findEntry(columnsEntry);
+  for (const PortInfo &input : chosen.inputs) {
+    if (!input.optional && input.name != columnsInput &&
+        findTensor(tensors, input.name) == nullptr) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: no tensor {}, which entry {} needs", where,
+                                      quote(input.name), quote(chosen.name)));
+    }
+  }
+  std::vector<SafetensorsTensor> given(tensors.begin(), tensors.end());
+  // The mask has done its work: nothing else reads it. The columns are made here.
+  std::erase_if(given, [&](const SafetensorsTensor &tensor) {
+    const auto port =
+        std::find_if(chosen.inputs.begin(), chosen.inputs.end(),
+                     [&](const PortInfo &input) { return input.name == tensor.name; });
+    return tensor.name == columnsInput ||
+           (port != chosen.inputs.end() && port->optional && port->pad);
+  });
+  HEDDLE_ASSIGN(RunInputs inputs,
+                gatherInputs(chosen, std::move(batch), shaping.name, given, where));
+  if (!isSimple) {
+    RunInput &columns =
+        inputs.inputs.emplace_back(RunInput{std::string(columnsInput), {}, {}, ElementType::I32});
+    for (const int64_t position : inputs.batch.positions) {
+      columns.ids.push_back(static_cast<int32_t>(position % inputs.batch.shape.back()));
+    }
+  }
+  return RectangleInputs{std::move(inputs), &chosen};
+}
+
+void clearHiddenSequences(const PortInfo &output, const PaddedBatch &batch,
+                          std::vector<float> &rows) {
+  if (output.shape.front() != sequencesDimension || !batch.rectangular) {
+    return;
+  }
+  const auto width = static_cast<size_t>(rowWidth(output));
+  size_t token = 0;
+  for (size_t sequence = 0; sequence < batch.lengths.size(); ++sequence) {
+    if (batch.positions[token] % batch.shape.back() != 0) {
+      std::fill_n(rows.begin() + static_cast<int64_t>(sequence * width), width, 0.0F);
+    }
+    token += static_cast<size_t>(batch.lengths[sequence]);
+  }
+}
+
+} // namespace heddle::tools

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What compiler and tools agree on for models whose graph is over rectangles [batch, sequence]:
+/// entries over ragged rows, in which rows of padding do not exist.
+///
+/// A row is one of padding where a mask has its `pad`: an optional input that names one. Without
+/// such an input it is where the ids that name a pad have it; beside a mask these ids may have it
+/// only after the last row of a sequence, because positions are counted without it. In
+/// `rectangleEntry` the rows of a sequence are its first columns. A model that also has
+/// `columnsEntry` takes padding anywhere: there the input `columnsInput` says which column each row
+/// had. Outputs of rows of padding are zero, and so are outputs of a sequence whose first column is
+/// one.
+#ifndef HEDDLE_RECTANGLEENTRIES_H
+#define HEDDLE_RECTANGLEENTRIES_H
+
+#include <string_view>
+
+namespace heddle {
+
+inline constexpr std::string_view rectangleEntry = "run";
+inline constexpr std::string_view columnsEntry = "run_columns";
+inline constexpr std::string_view columnsInput = "columns";
+
+} // namespace heddle
+
+#endif // HEDDLE_RECTANGLEENTRIES_H

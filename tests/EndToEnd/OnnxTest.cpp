@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// ONNX files that other exporters wrote, compiled and run by `heddle run` on every target of the
+/// machine: padded batches, full ones, and masks with holes. tests/oracles/onnx/models.json lists
+/// the files; those that are refused are refused for the reason that is given here.
+#include "formats/Checkpoint/Checkpoint.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/base/TemporaryFolder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace heddle {
+namespace {
+
+const std::string oracles = HEDDLE_TEST_DATA "/oracles/onnx/";
+const std::string programs = HEDDLE_BINARY_DIR "/bin/";
+
+/// A line of models.json.
+struct OnnxModelCase {
+  std::string file;
+  int attentions = 0;
+  double tolerance = 0;
+  std::vector<std::string> cases;
+
+  std::string folder() const { return file.substr(0, file.find('/')); }
+};
+
+void PrintTo(const OnnxModelCase &model, std::ostream *stream) { *stream << model.file; }
+
+/// What the messages about files that are not read name.
+const std::map<std::string, std::vector<std::string>> refused = {
+    {"albert/ts-eager-op13.onnx", {"\"ReduceMean\" (14 nodes, first "}},
+    {"bert/dynamo-sdpa-op23.onnx", {"\"Attention\" (2 nodes, first "}},
+    {"bert/ort-eager-op17.onnx",
+     {"\"com.microsoft.Attention\" (2 nodes", "\"com.microsoft.EmbedLayerNormalization\" (1 node,",
+      "\"com.microsoft.SkipLayerNormalization\" (4 nodes", "\"com.microsoft.BiasGelu\" (2 nodes"}},
+    {"bert/ts-eager-op13.onnx", {"\"ReduceMean\" (10 nodes, first "}},
+    {"distilbert/ts-eager-op13.onnx", {"\"ReduceMean\" (10 nodes, first "}},
+    {"marian-encoder/ts-eager-op13.onnx", {"\"ReduceMean\" (8 nodes, first "}},
+    {"mpnet/dynamo-eager-op18.onnx", {"reads a tensor with axes other than batch, rows and width"}},
+    {"mpnet/ts-eager-op14.onnx", {"\"ReduceMean\" (10 nodes, first "}},
+    {"t5-encoder/dynamo-eager-op18.onnx", {"\"ReduceMean\" (5 nodes, first "}},
+    {"t5-encoder/ts-eager-op13.onnx", {"\"ReduceMean\" (5 nodes, first "}},
+    {"torch-encoder/ts-torch-op17.onnx", {"expected as many"}},
+};
+
+std::vector<OnnxModelCase> readCases(bool areRefused) {
+  std::ifstream file(oracles + "models.json");
+  std::vector<OnnxModelCase> cases;
+  const nlohmann::json list = nlohmann::json::parse(file);
+  for (const auto &line : list["models"]) {
+    const std::string name = line["file"];
+    if (std::ifstream(oracles + name).good() && refused.contains(name) == areRefused) {
+      cases.push_back({name, line["attentions"], line["tolerance"], line["cases"]});
+    }
+  }
+  return cases;
+}
+
+std::string testName(const testing::TestParamInfo<OnnxModelCase> &info) {
+  std::string name = info.param.file.substr(0, info.param.file.rfind('.'));
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+std::vector<float> valuesOf(const Checkpoint &tensors, const std::string &name) {
+  size_t count = 1;
+  for (const int64_t size : tensors.find(name)->shape) {
+    count *= static_cast<size_t>(size);
+  }
+  std::vector<float> values(count);
+  EXPECT_TRUE(tensors.readF32(name, values).ok());
+  return values;
+}
+
+/// Which rows of a rectangle are no padding: a mask says it, of ones or of truth values that are
+/// false there, or tokens 0.
+std::vector<bool> visibleRows(const Checkpoint &inputs) {
+  std::vector<bool> visible;
+  if (const SafetensorsTensor *const padding = inputs.find("padding")) {
+    for (const std::byte value : padding->bytes) {
+      visible.push_back(value == std::byte(0));
+    }
+    return visible;
+  }
+  const bool hasMask = inputs.find("attention_mask") != nullptr;
+  const std::string name = hasMask ? "attention_mask" : inputs.names().front();
+  const std::vector<int64_t> shape = inputs.find(name)->shape;
+  std::vector<int32_t> values(static_cast<size_t>(shape[0] * shape[1]));
+  EXPECT_TRUE(inputs.readI32(name, values).ok());
+  for (const int32_t value : values) {
+    visible.push_back(value != 0);
+  }
+  return visible;
+}
+
+/// Compares what was computed with what is expected; rows of padding are zero.
+void compare(const Checkpoint &inputs, const Checkpoint &expected, const Checkpoint &found,
+             double tolerance, const std::string &what) {
+  const std::vector<bool> visible = visibleRows(inputs);
+  for (const std::string &name : expected.names()) {
+    ASSERT_NE(found.find(name), nullptr) << what << " " << name;
+    const std::vector<int64_t> &shape = expected.find(name)->shape;
+    ASSERT_EQ(found.find(name)->shape, shape) << what << " " << name;
+    const std::vector<float> wanted = valuesOf(expected, name), values = valuesOf(found, name);
+    const auto width = static_cast<size_t>(shape.back());
+    // One row for each token, or for each sequence, which its first column stands for.
+    const size_t step = visible.size() / (wanted.size() / width);
+    double largest = 1, difference = 0;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const bool isVisible = visible[i / width * step];
+      largest = std::max(largest, std::abs(double(wanted[i])));
+      difference = std::max(difference, std::abs(double(values[i]) - (isVisible ? wanted[i] : 0)));
+    }
+    EXPECT_LE(difference / largest, tolerance) << what << " " << name;
+  }
+}
+
+class OnnxModels : public testing::TestWithParam<OnnxModelCase> {};
+
+TEST_P(OnnxModels, AgreeWithTheirExporters) {
+  const OnnxModelCase &model = GetParam();
+  const std::string binary = compileModel(oracles + model.file);
+  ASSERT_FALSE(binary.empty());
+  const TemporaryFolder folder;
+  for (const std::string &isa : runnableTargets(binary)) {
+    for (const std::string &name : model.cases) {
+      const std::string base = oracles + model.folder() + "/" + name;
+      std::string text;
+      ASSERT_EQ(runCommand(programs + "heddle run " + binary + " --isa " + isa + " --inputs " +
+                               base + ".inputs.safetensors --outputs " +
+                               (folder / "out.safetensors"),
+                           text),
+                0)
+          << text;
+      const auto inputs = Checkpoint::open(base + ".inputs.safetensors");
+      const auto expected = Checkpoint::open(base + ".outputs.safetensors");
+      const auto found = Checkpoint::open(folder / "out.safetensors");
+      ASSERT_TRUE(inputs.ok() && expected.ok() && found.ok());
+      compare(*inputs, *expected, *found, model.tolerance, isa + " " + name);
+    }
+  }
+}
+
+/// How often a text occurs in another.
+int countOf(const std::string &text, const std::string &part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + part.size())) {
+    ++count;
+  }
+  return count;
+}
+
+TEST_P(OnnxModels, HaveTheirAttentionsFused) {
+  const OnnxModelCase &model = GetParam();
+  std::string text;
+  ASSERT_EQ(
+      runCommand("(" + programs + "heddlec " + oracles + model.file + " --emit=fused 2>/dev/null)",
+                 text),
+      0);
+  // What entries have in common is printed once.
+  const int entries = countOf(text, "func.func private @") > 0 ? 1 : countOf(text, "func.func @");
+  EXPECT_EQ(countOf(text, "transformer.attention "), entries * model.attentions);
+  EXPECT_EQ(countOf(text, "transformer.softmax"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OnnxModels, testing::ValuesIn(readCases(false)), testName);
+
+/// What `heddle run` says about ids and a mask of RoBERTa, [2, 3].
+std::string runMessage(const std::vector<int32_t> &ids, const std::vector<int32_t> &mask) {
+  const std::string binary = compileModel(oracles + "roberta/dynamo-eager-op20.onnx");
+  const TemporaryFolder folder;
+  const std::vector<SafetensorsTensor> tensors = {
+      {"input_ids", ElementType::I32, {2, 3}, std::as_bytes(std::span(ids))},
+      {"attention_mask", ElementType::I32, {2, 3}, std::as_bytes(std::span(mask))}};
+  EXPECT_TRUE(writeSafetensors(folder / "in.safetensors", tensors).ok());
+  std::string text;
+  runCommand("(cd " + folder.path() + " && " + programs + "heddle run " + binary +
+                 " --inputs in.safetensors --outputs out.safetensors)",
+             text);
+  return text;
+}
+
+TEST(OnnxRectangles, SayWhatIsNoMask) {
+  EXPECT_EQ(runMessage({5, 6, 7, 8, 9, 10}, {1, 1, 0, 0, 1, 1}), "");
+  EXPECT_EQ(runMessage({5, 6, 1, 8, 9, 10}, {1, 1, 0, 1, 1, 1}), "");
+  EXPECT_EQ(
+      runMessage({5, 6, 7, 8, 9, 10}, {1, 1, 1, 1, 2, 1}),
+      "heddle: in.safetensors: tensor \"attention_mask\": row 2, column 2 is 2, expected 0 or "
+      "1\n");
+  EXPECT_EQ(runMessage({5, 6, 7, 8, 9, 10}, {1, 1, 1, 0, 0, 0}),
+            "heddle: in.safetensors: row 2 is all padding, expected at least one token\n");
+  EXPECT_EQ(runMessage({5, 6, 7, 1, 9, 10}, {1, 1, 1, 0, 1, 1}),
+            "heddle: in.safetensors: tensor \"input_ids\": row 2, column 1 is 1, which the model "
+            "counts positions without, expected it only where the rest of a row is padding\n");
+}
+
+class OnnxRefusals : public testing::TestWithParam<OnnxModelCase> {};
+
+TEST_P(OnnxRefusals, NameWhatIsNotRead) {
+  std::string text;
+  EXPECT_EQ(runCommand(programs + "heddlec " + oracles + GetParam().file + " --emit=model", text),
+            1);
+  for (const std::string &part : refused.at(GetParam().file)) {
+    EXPECT_NE(text.find(part), std::string::npos) << text << "expected " << part;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OnnxRefusals, testing::ValuesIn(readCases(true)), testName);
+
+} // namespace
+} // namespace heddle
