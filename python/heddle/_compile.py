@@ -79,7 +79,7 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
     their values.
 
     Args:
-        model: a model's folder, a GGUF file or a program in IR text.
+        model: a model's folder, a GGUF or ONNX file, or a program in IR text.
         output: the binary to write.
         target: processors, for example "x86-64-v3" or ["x86-64-v3", "x86-64-v4"]; by default both.
         precision: of weights and products, for example "int8"; by default as the files say, or f32.

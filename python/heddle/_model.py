@@ -295,7 +295,8 @@ class Model(Classifying, Generation, Measuring):
             entry: the entry's name; by default the first.
             outputs: the names of the outputs to compute; by default all.
             lengths: int [sequences], the tokens of each sequence of flat inputs.
-            attention_mask: [sequences, tokens]; the ones of a row stand together.
+            attention_mask: [sequences, tokens]; the ones of a row stand together, but for models of
+                ONNX graphs, which take them anywhere.
             named: inputs by name.
 
         Returns:

@@ -184,6 +184,7 @@ class Port:
         shape: its dimensions: numbers, or names such as "tokens" and "sequences".
         optional: whether an input may be left out, which means zeros.
         limit: ids lie in [0, limit); 0 for floats and outputs.
+        pad: what says that a row of a rectangle is padding, of inputs that say it.
     """
 
     name: str
@@ -191,6 +192,7 @@ class Port:
     shape: tuple
     optional: bool = False
     limit: int = 0
+    pad: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -281,7 +283,7 @@ class Info:
 
 def _port(described: dict) -> Port:
     return Port(described["name"], described["element"], tuple(described["shape"]),
-                described.get("optional", False), described.get("limit", 0))
+                described.get("optional", False), described.get("limit", 0), described.get("pad"))
 
 
 def _entry(described: dict) -> Entry:

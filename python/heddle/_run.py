@@ -11,6 +11,7 @@ import numpy as np
 from . import _arguments as arguments
 from . import _core
 from ._errors import InvalidArgument, NotFound, WrongType
+from ._rectangles import choose_entry, clear_hidden, is_over_rectangles, rows_kept
 from ._results import Entry, Info
 
 
@@ -49,8 +50,10 @@ def _ragged(name: str, values: Sequence, width: bool) -> _Batch:
     return _Batch(lengths, flatten, shape)
 
 
-def _rectangular(array: np.ndarray, mask: Optional[Any], width: bool) -> _Batch:
-    """One array for all sequences, the shorter ones padded where the mask has zeros."""
+def _rectangular(array: np.ndarray, mask: Optional[Any], width: bool,
+                 holes: bool = False) -> _Batch:
+    """One array for all sequences, the shorter ones padded where the mask has zeros: at both ends of
+    a row or, with ``holes``, anywhere."""
     size = array.shape[:2]
     if mask is None:
         keep = None
@@ -65,7 +68,8 @@ def _rectangular(array: np.ndarray, mask: Optional[Any], width: bool) -> _Batch:
         keep = keep.astype(bool)
         lengths = keep.sum(axis=1)
         # A row that begins twice has a hole.
-        begins = keep[:, :1].sum(axis=1) + (keep[:, 1:] & ~keep[:, :-1]).sum(axis=1)
+        begins = (keep.any(axis=1) if holes else
+                  keep[:, :1].sum(axis=1) + (keep[:, 1:] & ~keep[:, :-1]).sum(axis=1))
         if (wrong := np.flatnonzero(begins != 1)).size:
             raise InvalidArgument(f"row {wrong[0] + 1} of attention_mask has "
                                   f"{'no ones' if begins[wrong[0]] == 0 else 'a hole'}, expected "
@@ -142,10 +146,20 @@ def run_entry(core: _core.Model, info: Info, name: Optional[str], given: Mapping
     for key in names:
         if key not in shapes:
             raise NotFound(f"no output {key!r}, there are {', '.join(shapes)}")
-    batch = _batch_of(first.name, given[first.name], first.element == "f32", lengths, mask)
+    over = is_over_rectangles(info, entry, given[first.name], lengths, mask)
+    if over:
+        keep = rows_kept(entry, given, mask)
+        entry, given = choose_entry(info, entry, given, keep)
+        ports = {port.name: port for port in entry.inputs}
+        batch = _rectangular(np.asarray(given[first.name]), keep.astype(np.int32),
+                             first.element == "f32", holes=True)
+    else:
+        batch = _batch_of(first.name, given[first.name], first.element == "f32", lengths, mask)
     flat = {key: batch.flatten(key, values, ports[key].element == "f32")
             for key, values in given.items()}
     results = core.run(entry.name, batch.lengths, flat, names)
+    if over:
+        clear_hidden(results, shapes, keep)
     return {key: batch.shape(value) if shapes[key][0] == "tokens" else value
             for key, value in results.items()}
 

@@ -114,6 +114,9 @@ static Json describePort(const PortInfo &port, bool input) {
       described["limit"] = port.limit;
     }
     described["optional"] = port.optional;
+    if (port.pad) {
+      described["pad"] = *port.pad;
+    }
   }
   return described;
 }

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of ONNX graphs take rectangles with padding anywhere, as their graphs do."""
+
+import json
+import struct
+
+import heddle
+import numpy as np
+import pytest
+from conftest import ROOT
+
+FOLDER = ROOT / "tests/oracles/onnx/bert"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    file = FOLDER / "dynamo-eager-op18.onnx"
+    return heddle.load(heddle.compile(file, tmp_path_factory.mktemp("onnx") / "model.so"))
+
+
+def tensors(name):
+    """The arrays of a safetensors file."""
+    data = (FOLDER / f"{name}.safetensors").read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    types = {"I64": np.int64, "F32": np.float32}
+    found = {}
+    for key, about in json.loads(data[8:8 + size]).items():
+        if key != "__metadata__":
+            begin, end = about["data_offsets"]
+            flat = np.frombuffer(data[8 + size + begin:8 + size + end], types[about["dtype"]])
+            found[key] = flat.reshape(about["shape"])
+    return found
+
+
+@pytest.mark.parametrize("case", ["padded", "full", "holes"])
+def test_rectangles(model, case):
+    given, expected = tensors(f"{case}.inputs"), tensors(f"{case}.outputs")
+    visible = given["attention_mask"] == 1
+    results = model.run(given)
+    rows = results["last_hidden_state"]
+    assert np.abs(rows[visible] - expected["last_hidden_state"][visible]).max() < 1e-4
+    assert not rows[~visible].any()
+    # The summary of a sequence is that of its first column, which may be padding.
+    pooled = results["pooler_output"]
+    assert np.abs(pooled - expected["pooler_output"])[visible[:, 0]].max() < 1e-4
+    assert not pooled[~visible[:, 0]].any()
+
+
+def test_the_mask_is_a_keyword_too(model):
+    given = tensors("holes.inputs")
+    mask = given.pop("attention_mask")
+    by_keyword = model.run(given, attention_mask=mask)["last_hidden_state"]
+    assert (by_keyword == model.run(tensors("holes.inputs"))["last_hidden_state"]).all()
+
+
+def test_what_no_mask_is(model):
+    given = dict(tensors("full.inputs"))
+    given["attention_mask"] = given["attention_mask"] * 2
+    with pytest.raises(heddle.InvalidArgument, match="expected ones and zeros"):
+        model.run(given)
+    port = {each.name: each for each in model.info.entries["run"].inputs}["attention_mask"]
+    assert (port.optional, port.pad) == (True, 0)
