@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Runs an encoder by a session, and a model that generates by its decoder: each source with the
-/// answer that the model gives to it, in one pass.
+/// answer that the model gives to it, or each text alone, in one pass.
 #include "compiler/Calibration/TextRun.h"
 
 #include "formats/Binary/GenerationCheck.h"
@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace heddle {
 
@@ -49,6 +50,7 @@ struct TextRun::State {
   explicit State(Model model) : model(std::move(model)) {}
 
   Status tokenize(const CalibrationTexts &texts);
+  void feedTexts();
   Status answer(const CalibrationTexts &texts, int threads);
   std::span<const Item> batchFrom(size_t begin, int64_t width) const;
   Status runBatch(std::span<const Item> batch, std::vector<Wanted> &first,
@@ -58,7 +60,7 @@ struct TextRun::State {
                     std::vector<Wanted> &decoded);
 
   Model model;
-  /// The entry that reads texts, and the one that is fed answers.
+  /// The entry that reads texts, and the one that is fed answers; or texts, if there is no other.
   const EntryInfo *entry = nullptr, *decoder = nullptr;
   std::optional<Session> session;
   std::unique_ptr<PagedDecoder> paged;
@@ -86,16 +88,24 @@ static const EntryInfo *findObserved(const Model &model, std::span<const std::st
 }
 
 Status TextRun::State::tokenize(const CalibrationTexts &texts) {
+  const int64_t longest = (entry != nullptr ? entry : decoder)->maxLength;
   for (const std::string &text : texts.texts) {
-    HEDDLE_ASSIGN(Tokens source, model.tokenize(text, entry->maxLength));
+    HEDDLE_ASSIGN(Tokens source, model.tokenize(text, longest));
     if (source.empty()) {
       continue;
     }
-    cut += static_cast<int64_t>(source.size()) == entry->maxLength ? 1 : 0;
+    cut += static_cast<int64_t>(source.size()) == longest ? 1 : 0;
     tokens += static_cast<int64_t>(source.size());
     items.push_back({std::move(source), {}});
   }
   return {};
+}
+
+/// Lets the model read every text as it reads a prompt.
+void TextRun::State::feedTexts() {
+  for (Item &item : items) {
+    item.fed = std::exchange(item.source, {});
+  }
 }
 
 /// Lets the model answer every text.
@@ -138,18 +148,18 @@ Result<TextRun> TextRun::create(const std::string &binary, std::span<const std::
   HEDDLE_ASSIGN(Model model, Model::load(binary));
   auto state = std::make_unique<State>(std::move(model));
   const bool generates = PagedDecoder::supports(state->model);
-  if (generates && !PagedDecoder::hasSources(state->model)) {
-    return HEDDLE_ERROR(Unsupported, "the model continues prompts, expected one with an encoder or "
-                                     "that embeds: without texts the precision is available");
-  }
+  const bool continues = generates && !PagedDecoder::hasSources(state->model);
   state->entry =
       generates ? state->model.findEntry(encodeEntry) : findObserved(state->model, outputs);
   state->decoder = generates ? state->model.findEntry(decodeEntry) : nullptr;
-  if (state->entry == nullptr) {
+  if (state->entry == nullptr && !continues) {
     return HEDDLE_ERROR(Internal, "no entry has the output " + outputs.front());
   }
   HEDDLE_TRY_WITH(state->tokenize(texts), texts.path);
-  if (generates) {
+  if (continues) {
+    HEDDLE_ASSIGN(state->paged, PagedDecoder::create(state->model, {.threads = threads}));
+    state->feedTexts();
+  } else if (generates) {
     HEDDLE_TRY(state->answer(texts, threads));
   } else {
     HEDDLE_ASSIGN(Session session, Session::create(state->model, {.threads = threads}));

@@ -71,6 +71,10 @@ SmallVector<GraphOp> graphsOfTexts(ModuleOp module) {
     return ids && ids.getElementType().isInteger(32) ? SmallVector<GraphOp>{encode, decode}
                                                      : SmallVector<GraphOp>();
   }
+  // A model that continues prompts.
+  if (!encode && decode && takesCaches(decode)) {
+    return {decode};
+  }
   GraphOp best;
   for (auto graph : module.getOps<GraphOp>()) {
     if (takesTexts(graph) &&

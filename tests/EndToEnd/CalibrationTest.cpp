@@ -132,6 +132,36 @@ TEST_F(CalibrationTest, BringsResultsNearerToThoseOfF32) {
   }
 }
 
+// A model that continues prompts reads the texts as it reads these.
+TEST_F(CalibrationTest, BringsScoresOfPromptsNearerToThoseOfF32) {
+  const std::string chat = HEDDLE_TEST_DATA "/../examples/chat/model";
+  const auto scores = [&](const std::string &binary) {
+    const Result<Model> model = Model::load(binary);
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    Result<Generator> generator = Generator::create(*model);
+    std::vector<ScoringRequest> requests;
+    for (const std::string &line : linesOf(readBytes(textFile))) {
+      ScoringRequest request{.target = *model->tokenize(line), .addsEnd = false};
+      if (request.target.size() > 1) {
+        request.prefix = {request.target.front()};
+        request.target.erase(request.target.begin());
+        requests.push_back(std::move(request));
+      }
+    }
+    std::vector<float> all;
+    for (const std::vector<float> &each : *generator->score(requests)) {
+      all.insert(all.end(), each.begin(), each.end());
+    }
+    return all;
+  };
+  const std::vector<float> exact = scores(compiled(requestFor(chat, "f32", "")));
+  const std::string rounded = compiled(requestFor(chat, "int4", ""));
+  const std::string calibrated = compiled(requestFor(chat, "int4", textFile));
+  EXPECT_GT(exact.size(), 1000U);
+  EXPECT_LT(squaredDifference(scores(calibrated), exact),
+            0.85 * squaredDifference(scores(rounded), exact));
+}
+
 // However many threads there are, and whether the moments fit into memory at once.
 TEST_F(CalibrationTest, GivesTheSameBytes) {
   CompileRequest request = requestFor(bert, "int4", textFile);
