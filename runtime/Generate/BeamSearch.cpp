@@ -267,7 +267,9 @@ void BeamSearch::record(const Beam &beam, double sum, int64_t length, FinishReas
 void BeamSearch::recordAsItIs(const Beam &beam) {
   const bool isWhole =
       settings.constraint != nullptr && settings.constraint->isWhole(beam.constraint);
-  record(beam, beam.sum, generated, isWhole ? FinishReason::End : FinishReason::Length);
+  // A least length may have hidden the end.
+  const bool isLong = generated >= settings.minLength;
+  record(beam, beam.sum, generated, isWhole && isLong ? FinishReason::End : FinishReason::Length);
 }
 
 void BeamSearch::finish(const Continuation &candidate) {

@@ -56,7 +56,12 @@ Result<std::string> ChatTemplates::render(std::string_view conversation,
   HEDDLE_ASSIGN(nlohmann::ordered_json variables,
                 parseOrderedJson(conversation, "conversation", LongIntegers::Refuse));
   const nlohmann::ordered_json &given = variables;
-  if (!given.is_object() || !given.contains("messages") || !given["messages"].is_array()) {
+  if (given.is_object() && given.contains("messages") && !given["messages"].is_array()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("conversation: \"messages\" is {}, expected a list",
+                                    describeJson(given["messages"])));
+  }
+  if (!given.is_object() || !given.contains("messages")) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("conversation: {}, expected an object with a list of "
                                     "\"messages\"",

@@ -171,7 +171,11 @@ TEST_F(ChatTest, LinesOfConversationsAreAnswered) {
   arguments = chat;
   arguments.insert(arguments.end(), {"--prompt", "ab"});
   const tools::Outcome prompt = tools::runHeddle(arguments);
-  EXPECT_EQ(hypothesesOf(prompt)[0][0]["tokens"].get<Tokens>(), expected) << prompt.error;
+  const Json answer = hypothesesOf(prompt)[0][0];
+  EXPECT_EQ(answer["tokens"].get<Tokens>(), expected) << prompt.error;
+  const tools::Outcome streamed =
+      tools::runHeddle({"generate", binary, "--chat", "--max-length", "12", "--prompt", "ab"});
+  EXPECT_EQ(streamed.output, answer["text"].get<std::string>() + "\n") << streamed.error;
 }
 
 TEST_F(ChatTest, BadLinesAreSaid) {
@@ -184,6 +188,11 @@ TEST_F(ChatTest, BadLinesAreSaid) {
                              "with a list of \"messages\""),
             std::string::npos)
       << lines.error;
+  const tools::Outcome text = tools::runHeddle({"generate", binary, "--chat", "--input", "-"},
+                                               {.input = "{\"messages\": \"a\"}\n"});
+  EXPECT_NE(text.error.find("conversation: \"messages\" is \"a\", expected a list"),
+            std::string::npos)
+      << text.error;
   const tools::Outcome other =
       tools::runHeddle({"generate", binary, "--chat", "--chat-template", "no", "--prompt", "a"});
   EXPECT_EQ(other.code, 2);

@@ -6,6 +6,7 @@
 
 #include "base/Utf8.h"
 #include "formats/Binary/GenerationCheck.h"
+#include "runtime/Generate/SearchRules.h"
 #include "runtime/Tools/Chat/Conversation.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/LineReader.h"
@@ -50,6 +51,8 @@ struct Answer {
   int64_t tokens = 0;
   /// Whether it was ended by a signal.
   bool isStopped = false;
+  /// Why it ended.
+  FinishReason finish = FinishReason::No;
 };
 
 /// The whole of one run.
@@ -206,12 +209,14 @@ Status ChatRun::advance(int64_t id, Answer &answer) {
       HEDDLE_TRY(say(event.text));
       // Also of a token without a text, without which the answer is not what the model said.
       HEDDLE_TRY(event.status);
+      answer.finish = event.finish == FinishReason::No ? answer.finish : event.finish;
     }
     if (const std::optional<Status> end = endOf(id, events, results)) {
       return *end;
     }
     if (interrupted()) {
       answer.isStopped = true;
+      answer.finish = FinishReason::Removed;
       return generator.remove(id);
     }
   }
@@ -252,7 +257,8 @@ Status ChatRun::reply(std::string_view question) {
                                   {"content", made->text},
                                   {"prompt_tokens", made->promptTokens},
                                   {"tokens", made->tokens},
-                                  {"stopped", made->isStopped}}) +
+                                  {"stopped", made->isStopped},
+                                  {"finish", finishName(made->finish)}}) +
                         "\n");
   }
   HEDDLE_TRY(output.write("\n"));

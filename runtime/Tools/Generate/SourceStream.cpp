@@ -146,11 +146,9 @@ Result<GenerationRequest> SourceStream::request(const Generator &generator,
   if (examples) {
     return examples->requestOf(taken - 1, options.generation);
   }
-  if (options.chat) {
-    HEDDLE_ASSIGN(std::vector<int32_t> ids, generator.encodeChat(line, options.chatTemplate));
-    return requestFor(generator, std::move(ids), options.generation);
-  }
-  HEDDLE_ASSIGN(std::vector<int32_t> ids, sourceTokens(generator, options, line));
+  HEDDLE_ASSIGN(std::vector<int32_t> ids, options.chat
+                                              ? generator.encodeChat(line, options.chatTemplate)
+                                              : sourceTokens(generator, options, line));
   GenerationOptions asked = options.generation;
   asked.events = options.streams();
   return requestFor(generator, std::move(ids), asked);

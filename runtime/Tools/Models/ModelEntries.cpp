@@ -170,6 +170,9 @@ Status checkSampling(const Generator &generator, const GenerationOptions &option
                                                  {"--min-p", options.minP.has_value()},
                                                  {"--seed", options.seed.has_value()}};
   for (const auto &[name, isGiven] : given) {
+    if (isGiven && options.sample) {
+      return optionError(fmt::format("{} and --no-sample are both given, expected one", name));
+    }
     if (isGiven) {
       return optionError(fmt::format("{} is given without --sample, expected both", name));
     }
