@@ -224,6 +224,12 @@ static Status scaleByList(const RotarySource &source, Rotary &rotary) {
 /// Finds the parameters of either spelling.
 static Status findParameters(RotarySource &source, const RotarySpelling &spelling) {
   const Config &config = source.config;
+  if (config.has("rope_parameters") && config.has("rope_scaling")) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{}: \"rope_scaling\" is given beside \"rope_parameters\", "
+                                    "expected one of them",
+                                    config.where()));
+  }
   if (config.has("rope_parameters")) {
     HEDDLE_ASSIGN(source.parameters, config.object("rope_parameters"));
     if (!spelling.layers.empty()) {
