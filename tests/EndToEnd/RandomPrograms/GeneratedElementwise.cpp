@@ -67,11 +67,14 @@ Written ProgramGenerator::elementwise(const Written &x) {
   }
 }
 
-/// Squares of extreme numbers leave the range of f32, and a row of one column has no variance.
-Written ProgramGenerator::spelledNorm(const Written &x) {
-  if (x.exponent != 0 || x.width == 1) {
-    return norm(x);
+/// The numbers are small: the bounds of a mean of large squares may be wider than epsilon, so that
+/// nothing is known of its root. A row of one column has no variance.
+Written ProgramGenerator::spelledNorm(const Written &given) {
+  if (given.width == 1) {
+    return norm(given);
   }
+  Written x = apply("tanh", given);
+  x.exponent = 0;
   const bool isCentred = dice.once(2);
   const Written c = isCentred ? combine("subtract", x, reduce("mean", x)) : x;
   const Written square = multiply(c, c);
@@ -103,10 +106,10 @@ Written ProgramGenerator::spelledNorm(const Written &x) {
   return dice.once(2) ? add(unit, weight({x.width}, 0)) : unit;
 }
 
-Written ProgramGenerator::spelledActivation(const Written &x) {
-  if (x.exponent != 0) {
-    return activate(x);
-  }
+/// The numbers are small, so that their cubes and exponentials stay in the range of f32.
+Written ProgramGenerator::spelledActivation(const Written &given) {
+  Written x = scaleBy(apply("tanh", given), 4);
+  x.exponent = 0;
   // A half is anywhere: with the number, with the sum, or after both.
   const int64_t place = dice.below(3);
   const auto halfOf = [&](const Written &one, const Written &sum) {

@@ -282,9 +282,7 @@ Written ProgramGenerator::activate(const Written &x) {
                   fmt::format("activate {} {} : {}", name, given.name, given.type));
   };
   if (twin.isOfPositives()) {
-    // At least log 2.
-    const Written positive = apply("softplus", apply("abs", x, x.exponent), x.exponent);
-    return apply(twin.name, positive, 0);
+    return apply(twin.name, shift(apply("abs", x, x.exponent), 1), 0);
   }
   if (twin.rounding == TwinRounding::Rises && !twin.isBounded) {
     // Exponentials of what is large leave the range of f32.

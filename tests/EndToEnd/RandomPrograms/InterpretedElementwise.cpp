@@ -191,7 +191,12 @@ Bounded activated(Activation function, const Bounded &x) {
   // What is so small that its exponential overflows is zero: those of 1.702 x do from 52 on.
   constexpr double mostExponent = 50;
   const double vanished = x.most() > mostExponent ? 1e-37 * (1 + std::abs(x.value)) : underflow;
-  return roundResult(value, twin.slope * x.error + rounding * unitRoundoff + vanished);
+  // No second derivative of these is above 2: within the input's bounds a function is at most so
+  // far beyond its values at their ends.
+  const double ends =
+      std::max(std::abs(twin.value(x.high()) - value), std::abs(twin.value(x.low()) - value));
+  const double carried = std::min(twin.slope * x.error, ends + x.error * x.error);
+  return roundResult(value, carried + rounding * unitRoundoff + vanished);
 }
 
 template <> void Interpreter::evaluate(ActivateOp op) {

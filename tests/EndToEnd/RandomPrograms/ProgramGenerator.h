@@ -155,9 +155,9 @@ private:
   Written elementwise(const Written &x);
   /// The mean of squares and epsilon of rows, centred or not, and what follows; norms, or almost
   /// so.
-  Written spelledNorm(const Written &x);
+  Written spelledNorm(const Written &given);
   /// An activation as its formula.
-  Written spelledActivation(const Written &x);
+  Written spelledActivation(const Written &given);
   Written branches(const Written &x);
   Written feedForward(const Written &x);
   Written contractWeights(const Written &x);
