@@ -2,7 +2,7 @@
 ///
 /// Which products blocks compute, and the tiles of a call. What a tile is computed with follows
 /// from what the product promises of its sums: FMA units where f32 is f32 (docs/decisions/0049),
-/// tensor cores where rows are rounded to bf16 (docs/decisions/0056).
+/// tensor cores where rows are rounded to bf16 (docs/decisions/0054).
 #include "compiler/Target/Cuda/BlockProduct.h"
 
 #include "compiler/Target/Cuda/ProductTile.h"

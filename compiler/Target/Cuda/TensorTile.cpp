@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// A product of bf16 as tiles whose sums tensor cores add up, 16 steps of k by an instruction
-/// (docs/decisions/0056). Panels of weights come to shared memory by copies that run ahead. Rows
+/// (docs/decisions/0054). Panels of weights come to shared memory by copies that run ahead. Rows
 /// are f32 in memory: a thread loads its elements of the next slab while this one is multiplied,
 /// rounds them, and writes them where ldmatrix reads them.
 ///

@@ -58,8 +58,12 @@ int64_t PanelLayout::linesRead() const { return unroll() * rowBytes / kLineBytes
 // Measured with f32 on rows that lie apart (docs/performance.md). Up to two rows a tile computes
 // less than the processor's own prefetching hides. Up to six that alone is the fastest, and
 // requests are in its way. From seven on a step takes as long as memory needs for its lines, and a
-// line that nobody asked for stalls it.
+// line that nobody asked for stalls it. Of integers one row of codes of 8 bits waits for memory
+// like that; more rows are better off with one line, and codes of 4 bits with none.
 int64_t PanelLayout::linesAskedAlone(int64_t rows) const {
+  if (arithmetic == dataflow::Arithmetic::Integers) {
+    return hasHalves() ? 0 : rows == 1 ? linesAsked() : 1;
+  }
   const bool isMeasured = arithmetic == dataflow::Arithmetic::Bf16 ||
                           (arithmetic == dataflow::Arithmetic::F32 && element.isF32());
   if (!isMeasured) {
@@ -311,12 +315,15 @@ static Value listed(VectorCode &code, Value list, Value number) {
   return LLVM::LoadOp::create(code.builder, code.location, code.pointer, place, sizeof(void *));
 }
 
-static int64_t linesAsked(const PanelLayout &layout, int64_t rows, TileAsks asks) {
+// Codes of 4 bits make tiles whose code is long: those that are not full have one form of it.
+static int64_t linesAsked(const VectorCode &code, const PanelLayout &layout, int64_t rows,
+                          TileAsks asks) {
+  const bool isFull = rows == code.target.tileRows;
   switch (asks) {
   case TileAsks::Nothing:
     return 0;
   case TileAsks::Share:
-    return layout.linesAsked();
+    return layout.hasHalves() && !isFull ? layout.linesAskedAlone(rows) : layout.linesAsked();
   case TileAsks::Alone:
     return layout.linesAskedAlone(rows);
   }
@@ -332,7 +339,7 @@ static StringRef askingName(const PanelLayout &layout, int64_t lines) {
 static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, func::FuncOp kernel,
                                  int64_t rowCount, int64_t width, TileKind kind) {
   auto module = kernel->getParentOfType<ModuleOp>();
-  const int64_t lines = linesAsked(layout, rowCount, kind.asks);
+  const int64_t lines = linesAsked(code, layout, rowCount, kind.asks);
   std::string name =
       ("tile/contract_" + Twine(kind.isListed ? "listed_" : "") + askingName(layout, lines) +
        Twine(rowCount) + "x" + Twine(width) + layout.suffix() + "." + code.target.name)
