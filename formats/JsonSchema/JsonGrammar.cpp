@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 #include <set>
 
 namespace heddle {
@@ -66,10 +67,32 @@ void JsonGrammar::narrow(JsonValue &value) const {
       });
 }
 
+/// For each value the end of its references: the value itself, unless it is one choice. References
+/// that come back are impossible.
+std::vector<JsonValueId> JsonGrammar::endsOfReferences() const {
+  std::vector<JsonValueId> ends(values.size(), ByteTrie::none);
+  std::vector<JsonValueId> way;
+  for (JsonValueId id = 0; id < values.size(); ++id) {
+    JsonValueId end = id;
+    way.clear();
+    while (ends[end] == ByteTrie::none && values[end].choices.size() == 1) {
+      ends[end] = end;
+      way.push_back(end);
+      end = values[end].choices.front();
+    }
+    end = ends[end] == ByteTrie::none ? end : ends[end];
+    ends[end] = end;
+    for (const JsonValueId each : way) {
+      ends[each] = end;
+    }
+  }
+  return ends;
+}
+
 /// What the choices of a value come down to, each once.
-Status JsonGrammar::findAlternatives(JsonValueId id) {
-  std::set<JsonValueId> seen = {id};
-  std::vector<JsonValueId> left = {id};
+Status JsonGrammar::findAlternatives(JsonValueId id, std::span<const JsonValueId> ends) {
+  std::set<JsonValueId> seen = {ends[id]};
+  std::vector<JsonValueId> left = {ends[id]};
   std::vector<JsonValueId> found;
   while (!left.empty()) {
     const JsonValueId next = left.back();
@@ -87,8 +110,8 @@ Status JsonGrammar::findAlternatives(JsonValueId id) {
     }
     for (auto choice = values[next].choices.rbegin(); choice != values[next].choices.rend();
          ++choice) {
-      if (seen.insert(*choice).second) {
-        left.push_back(*choice);
+      if (seen.insert(ends[*choice]).second) {
+        left.push_back(ends[*choice]);
       }
     }
   }
@@ -96,25 +119,49 @@ Status JsonGrammar::findAlternatives(JsonValueId id) {
   return {};
 }
 
-Status JsonGrammar::complete() {
-  // Values mostly come before those they refer to, so that the last are decided first.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (auto value = values.rbegin(); value != values.rend(); ++value) {
-      if (!value->isPossible && decide(*value)) {
-        value->isPossible = true;
-        changed = true;
-      }
+/// Finds the possible values: a value is looked at again when one that it depends on turns out to
+/// be possible.
+void JsonGrammar::findPossible() {
+  std::vector<std::vector<JsonValueId>> users(values.size());
+  for (JsonValueId id = 0; id < values.size(); ++id) {
+    const JsonValue &value = values[id];
+    for (const JsonValueId choice : value.choices) {
+      users[choice].push_back(id);
+    }
+    for (const JsonMember &member : value.members) {
+      users[member.value].push_back(id);
+    }
+    for (const JsonValueId item : value.firstItems) {
+      users[item].push_back(id);
+    }
+    if (value.isArray) {
+      users[value.otherItems].push_back(id);
     }
   }
+  // Values mostly come before those they refer to, so that the last are decided first.
+  std::vector<JsonValueId> left(values.size());
+  std::iota(left.begin(), left.end(), JsonValueId(0));
+  while (!left.empty()) {
+    const JsonValueId id = left.back();
+    left.pop_back();
+    if (!values[id].isPossible && decide(values[id])) {
+      values[id].isPossible = true;
+      left.insert(left.end(), users[id].begin(), users[id].end());
+    }
+  }
+}
+
+Status JsonGrammar::complete() {
+  findPossible();
   if (!values[root].isPossible) {
     return HEDDLE_ERROR(InvalidArgument, whyImpossible());
   }
   for (JsonValue &value : values) {
     narrow(value);
   }
+  const std::vector<JsonValueId> ends = endsOfReferences();
   for (JsonValueId id = 0; id < values.size(); ++id) {
-    HEDDLE_TRY(findAlternatives(id));
+    HEDDLE_TRY(findAlternatives(id, ends));
   }
   return {};
 }

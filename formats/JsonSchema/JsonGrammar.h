@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -105,7 +106,9 @@ private:
   bool allPossible(const JsonValue &value) const;
   bool arrayIsPossible(const JsonValue &value) const;
   void narrow(JsonValue &value) const;
-  Status findAlternatives(JsonValueId id);
+  void findPossible();
+  std::vector<JsonValueId> endsOfReferences() const;
+  Status findAlternatives(JsonValueId id, std::span<const JsonValueId> ends);
   std::string whyImpossible() const;
   JsonValueId blameFor(const JsonValue &value) const;
 

@@ -110,12 +110,16 @@ static std::string withoutTildes(std::string_view token) {
   return result;
 }
 
-/// What one step of a pointer leads to, or null.
-static const SchemaReader::Json *stepInto(const SchemaReader::Json &json,
-                                          const std::string &token) {
+/// What one step of a pointer leads to, or null. The members of an object are indexed once: looking
+/// one up takes time with their number.
+const SchemaReader::Json *SchemaReader::stepInto(const Json &json, const std::string &token) {
   if (json.is_object()) {
-    const auto member = json.find(token);
-    return member == json.end() ? nullptr : &*member;
+    const auto [index, isNew] = indexes.try_emplace(&json);
+    for (auto member = json.begin(); isNew && member != json.end(); ++member) {
+      index->second.emplace(member.key(), &*member);
+    }
+    const auto member = index->second.find(token);
+    return member == index->second.end() ? nullptr : member->second;
   }
   size_t index = 0;
   const char *const end = token.data() + token.size();

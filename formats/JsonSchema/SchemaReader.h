@@ -10,6 +10,9 @@
 #include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 
 namespace heddle {
 
@@ -40,6 +43,7 @@ private:
   Status checkKeywords(const JsonValue &value, const Json &json) const;
   Status readChoices(JsonValue &value, const std::string &key, const Json &list);
   Status readReference(JsonValue &value, const Json &target);
+  const Json *stepInto(const Json &json, const std::string &token);
   Status readTypes(JsonValue &value, const Json &json) const;
   Status readConstants(JsonValue &value, const Json &json);
   Status readConstant(JsonValue &value, const Json &json);
@@ -56,6 +60,8 @@ private:
   std::vector<JsonValue> values;
   std::map<std::string, JsonValueId> numbers;
   std::deque<Waiting> waiting;
+  /// The members of the objects that references lead through.
+  std::map<const Json *, std::unordered_map<std::string_view, const Json *>> indexes;
 };
 
 /// A pointer to what a key or an index leads to.

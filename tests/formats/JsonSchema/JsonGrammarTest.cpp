@@ -167,6 +167,30 @@ TEST_P(BadSchemas, AreRefused) {
 INSTANTIATE_TEST_SUITE_P(All, BadSchemas, testing::ValuesIn(badSchemas),
                          [](const auto &info) { return info.param.name; });
 
+/// A server reads a schema while answers run, so time must not grow with the square of its length:
+/// the limit of a test's time would show it. References lead forwards and backwards.
+TEST(JsonGrammar, FollowsLongChainsOfReferences) {
+  constexpr int links = 9000;
+  for (const int step : {-1, 1}) {
+    std::string members;
+    for (int i = 0; i < links; ++i) {
+      const int next = i + step;
+      const bool isLast = next < 0 || next == links;
+      members += fmt::format("{}\"a{}\": {}", i == 0 ? "" : ", ", i,
+                             isLast ? R"({"type": "string"})"
+                                    : fmt::format(R"({{"$ref": "#/properties/a{}"}})", next));
+    }
+    const Result<JsonGrammar> grammar =
+        JsonGrammar::read(R"({"type": "object", "properties": {)" + members + "}}");
+    ASSERT_TRUE(grammar.ok()) << grammar.status().message();
+    const JsonValue &root = grammar->value(JsonGrammar::root);
+    const JsonValueId end = root.members[step < 0 ? 0 : links - 1].value;
+    for (const JsonMember &member : root.members) {
+      ASSERT_EQ(grammar->value(member.value).alternatives, std::vector<JsonValueId>{end});
+    }
+  }
+}
+
 /// What is not used is not read, and what nothing satisfies may be left out.
 TEST(JsonGrammar, TakesWhatCanBeSatisfied) {
   for (const char *schema :
