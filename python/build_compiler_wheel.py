@@ -6,7 +6,7 @@
 
 BUILD has the program heddlec, compiled by Ninja. It is linked once more, with the archives of LLVM in the
 place of its shared libraries, so that the wheel carries what heddlec uses and no more (decision
-docs/decisions/0051-a-wheel-of-the-compiler.md). While nothing has changed, the wheel that is there stays.
+docs/decisions/0053-a-wheel-of-the-compiler.md). While nothing has changed, the wheel that is there stays.
 """
 
 import base64
