@@ -155,7 +155,7 @@ const std::vector<BadCase> modelCases = {
     {"MinPWithoutSample", ids("@ok.txt", {"--min-p", "0.5"}),
      "--min-p is given without --sample, expected both"},
     {"SeedWithoutSample", ids("@ok.txt", {"--seed", "2", "--no-sample"}),
-     "--seed is given without --sample, expected both"},
+     "--seed and --no-sample are both given, expected one of them"},
     {"MaximumAboveThePositions", ids("@ok.txt", {"--max-length", "65"}),
      "--max-length 65: maximum length is 65, expected at most 64: the positions of the model"},
     {"MoreTextsThanTheModelsBeam", ids("@ok.txt", {"--nbest", "9"}),
@@ -172,8 +172,8 @@ const std::vector<BadCase> modelCases = {
      "--shared-length is 7, expected at most 6, the --source-length"},
     {"CasesBesideLongerAnswersThanThePositions",
      {"bench", "${post}", "--cases", "1x1", "--source-length", "6", "--beside", "900"},
-     "--beside 900: 1359 steps are needed until all first tokens are there: maximum length is "
-     "1359, expected at most 64: the positions of the model"},
+     "--beside 900: 1809 steps are needed until all first tokens are there: maximum length is "
+     "1809, expected at most 64: the positions of the model"},
     {"CasesWithTargetsAboveThePositions",
      {"bench", "${post}", "--cases", "1x1", "--target-length", "65"},
      "--target-length 65: maximum length is 65, expected at most 64: the positions of the model"},

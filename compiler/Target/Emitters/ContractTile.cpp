@@ -315,7 +315,7 @@ static Value listed(VectorCode &code, Value list, Value number) {
   return LLVM::LoadOp::create(code.builder, code.location, code.pointer, place, sizeof(void *));
 }
 
-// Codes of 4 bits make tiles whose code is long: those that are not full have one form of it.
+// Tiles of integers have long code: those that are not full have one form of it.
 static int64_t linesAsked(const VectorCode &code, const PanelLayout &layout, int64_t rows,
                           TileAsks asks) {
   const bool isFull = rows == code.target.tileRows;
@@ -323,7 +323,9 @@ static int64_t linesAsked(const VectorCode &code, const PanelLayout &layout, int
   case TileAsks::Nothing:
     return 0;
   case TileAsks::Share:
-    return layout.hasHalves() && !isFull ? layout.linesAskedAlone(rows) : layout.linesAsked();
+    return layout.arithmetic == dataflow::Arithmetic::Integers && !isFull
+               ? layout.linesAskedAlone(rows)
+               : layout.linesAsked();
   case TileAsks::Alone:
     return layout.linesAskedAlone(rows);
   }

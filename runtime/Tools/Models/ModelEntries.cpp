@@ -171,7 +171,8 @@ Status checkSampling(const Generator &generator, const GenerationOptions &option
                                                  {"--seed", options.seed.has_value()}};
   for (const auto &[name, isGiven] : given) {
     if (isGiven && options.sample) {
-      return optionError(fmt::format("{} and --no-sample are both given, expected one", name));
+      return optionError(
+          fmt::format("{} and --no-sample are both given, expected one of them", name));
     }
     if (isGiven) {
       return optionError(fmt::format("{} is given without --sample, expected both", name));

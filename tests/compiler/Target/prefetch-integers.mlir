@@ -40,7 +40,6 @@ dataflow.graph @encode(%x: !x {dataflow.name = "x"}) -> (!y {dataflow.name = "y"
 // CHECK-LABEL: func.func private @"tile/contract_8x48_i8_by4.x86-64-v4-vnni"
 // CHECK-COUNT-3: llvm.intr.prefetch
 // CHECK-NOT: llvm.intr.prefetch
-// CHECK-LABEL: func.func private @"tile/contract_7x48_i8_by4.x86-64-v4-vnni"
 // A tile that is alone asks for one line, but for that of one row.
 // CHECK-LABEL: func.func private @"tile/contract_asking_8x48_i8_by4.x86-64-v4-vnni"
 // CHECK-COUNT-1: llvm.intr.prefetch
