@@ -141,15 +141,18 @@ TEST_F(CalibrationTest, BringsScoresOfPromptsNearerToThoseOfF32) {
     Result<Generator> generator = Generator::create(*model);
     std::vector<ScoringRequest> requests;
     for (const std::string &line : linesOf(readBytes(textFile))) {
-      ScoringRequest request{.target = *model->tokenize(line), .addsEnd = false};
+      constexpr int64_t most = 100;
+      ScoringRequest request{.target = *model->tokenize(line, most), .addsEnd = false};
       if (request.target.size() > 1) {
         request.prefix = {request.target.front()};
         request.target.erase(request.target.begin());
         requests.push_back(std::move(request));
       }
     }
+    const Result<std::vector<std::vector<float>>> scored = generator->score(requests);
+    EXPECT_TRUE(scored.ok()) << scored.status().message();
     std::vector<float> all;
-    for (const std::vector<float> &each : *generator->score(requests)) {
+    for (const std::vector<float> &each : *scored) {
       all.insert(all.end(), each.begin(), each.end());
     }
     return all;

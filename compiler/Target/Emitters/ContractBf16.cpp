@@ -2,7 +2,8 @@
 ///
 /// Rounding rows to bf16, and the inner loop over them. vdpbf16ps adds, for each lane, first the
 /// product of the second elements of a pair and then that of the first, and rounds each time as FMA
-/// does: products of bf16 are exact in f32.
+/// does: products of bf16 are exact in f32. It takes numbers below the normal range for zero, which
+/// code without it does not.
 #include "compiler/Target/Emitters/ContractBf16.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -191,7 +191,7 @@ TEST_F(RunDecoderTest, InfoShowsCachesAndGeneration) {
         "[3], beams 4, length_penalty 0.6, sample false, temperature 1, top_k 0, top_p 1, min_p "
         "0\n",
         "defaults    seed 0, nbest 1, "
-        "batch_tokens 4096, prompt_tokens 512, prompt_tokens_beside 32, share_prefixes true, "
+        "batch_tokens 4096, prompt_tokens 512, prompt_tokens_beside 16, share_prefixes true, "
         "cache_bytes 1073741824\n",
         "output      WordPiece", "attention: f32 [tokens, 2, longest]"}) {
     EXPECT_NE(text.output.find(part), std::string::npos) << part << "\nin\n" << text.output;
