@@ -5,6 +5,7 @@
 #include "compiler/Compile.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Generation.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 #include "tests/formats/Quantized/QuantizedFolder.h"
@@ -56,7 +57,7 @@ protected:
   /// A request for a binary of `model` at a path.
   CompileRequest requestFor(const std::string &model, const std::string &precision,
                             const std::string &calibration) const {
-    CompileRequest request;
+    CompileRequest request = cachedRequest();
     request.path = model;
     request.precision = precision;
     request.calibration = calibration;

@@ -57,10 +57,8 @@ struct BinaryFolder {
     std::filesystem::remove_all(path, ignored);
   }
 };
+} // namespace
 
-/// A folder for the code of functions that a compiler has compiled. Programs of tests share it:
-/// they compile the same models, and models have kernels in common. A compiler that is built anew
-/// has a folder of its own, so that no code outlives what made it, and those before it are removed.
 std::string codeFolder(const std::string &compiler) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -76,7 +74,6 @@ std::string codeFolder(const std::string &compiler) {
   }
   return own.string();
 }
-} // namespace
 
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments) {
   static BinaryFolder folder;

@@ -18,6 +18,12 @@ namespace heddle {
 /// emulated, that one.
 inline constexpr const char *anyDevice = "auto";
 
+/// A folder for the code of functions that a compiler, a program, has compiled. Programs of tests
+/// share that of heddlec: they compile the same models, and models have kernels in common. A
+/// compiler that is built anew has a folder of its own, so that no code outlives what made it, and
+/// those before it are removed.
+std::string codeFolder(const std::string &compiler);
+
 /// Runs heddlec and returns the path of the binary; the same arguments compile once in a process.
 /// A failed compilation fails the test and gives an empty path. With HEDDLE_TEST_DEVICE=cuda models
 /// are also compiled for the emulated GPU, by tests/EmulatedCompiler, unless they name targets.

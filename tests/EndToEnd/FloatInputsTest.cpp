@@ -6,6 +6,7 @@
 #include "formats/Checkpoint/Checkpoint.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "heddle/heddle.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
@@ -46,7 +47,7 @@ std::vector<float> randomValues(size_t count, uint32_t seed) {
 
 /// Compiles a model with random values for its parameters; those of a name are always the same.
 std::string compileBuilt(ModelBuilder &model, const std::string &path) {
-  CompileRequest request;
+  std::vector<TensorValues> tensors;
   std::vector<std::vector<float>> values;
   for (const Parameter &parameter : model.parameters()) {
     size_t count = 1;
@@ -58,13 +59,9 @@ std::string compileBuilt(ModelBuilder &model, const std::string &path) {
       seed = seed * 31 + static_cast<uint32_t>(c);
     }
     values.push_back(randomValues(count, seed));
-    request.tensors.emplace_back(parameter.symbol(), parameter.shape(), values.back());
+    tensors.emplace_back(parameter.symbol(), parameter.shape(), values.back());
   }
-  request.program = *model.text();
-  request.output = path;
-  const CompileResult result = compile(request);
-  EXPECT_TRUE(result.status.ok()) << result.status.message();
-  return path;
+  return compileText(path, model.text(), std::move(tensors));
 }
 
 class FloatInputsTest : public testing::Test {

@@ -5,6 +5,7 @@
 #include "compiler/Compile.h"
 
 #include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 
@@ -40,15 +41,12 @@ TEST(HeddlecLibraryTest, RunsWhatItCompiled) {
   const std::vector<float> words = {1, 2, 3, 4, 5, 6};
   const std::vector<float> map = {1, 1, 1, -2};
   TemporaryFolder folder;
-  CompileRequest request;
-  request.program = *model.text();
-  request.tensors = {{"words.weight", {3, 2}, words}, {"map.weight", {2, 2}, map}};
-  request.output = folder / "model.so";
-  const CompileResult result = compile(request);
-  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  const std::string path =
+      compileText(folder / "model.so", model.text(),
+                  {{"words.weight", {3, 2}, words}, {"map.weight", {2, 2}, map}});
   Ragged batch;
   batch.append(std::vector<int32_t>{2, 0});
-  EXPECT_EQ(runBinary(request.output, batch)["y"], (std::vector<float>{11, 0, 3, 0}));
+  EXPECT_EQ(runBinary(path, batch)["y"], (std::vector<float>{11, 0, 3, 0}));
 }
 
 /// The files of a folder and when they were written.

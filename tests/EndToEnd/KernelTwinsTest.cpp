@@ -7,6 +7,7 @@
 #include "compiler/Link/ParameterValues.h"
 #include "compiler/Passes.h"
 #include "formats/Binary/Manifest_generated.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelTrial.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
@@ -144,7 +145,7 @@ void expectTwins(const std::string &path, const std::vector<std::string> &disabl
   SCOPED_TRACE(path + (disabledPasses.empty() ? "" : ", without passes"));
   const TemporaryFolder folder;
   auto context = createContext();
-  CompileRequest request;
+  CompileRequest request = cachedRequest();
   request.path = path;
   request.precision = precision;
   request.cache = cache;
@@ -308,7 +309,7 @@ Result<bool> take(std::set<std::string> &missing, const std::string &path) {
   auto context = createContext();
   std::set<std::string> left = missing;
   for (const auto &disabledPasses : {std::vector<std::string>(), passesToDisable()}) {
-    CompileRequest request;
+    CompileRequest request = cachedRequest();
     request.path = path;
     request.disabledPasses = disabledPasses;
     HEDDLE_ASSIGN(const OwningOpRef<ModuleOp> program, compileTo(*context, request));

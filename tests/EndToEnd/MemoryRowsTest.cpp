@@ -6,6 +6,7 @@
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "heddle/Generation.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/OptionalPasses.h"
 #include "tests/base/TemporaryFolder.h"
@@ -67,7 +68,7 @@ void writeDecode(ModelBuilder &model) {
 /// Compiles a model with the same random values for the parameters of a name.
 std::string compileTo(const std::string &path, ModelBuilder &model,
                       const std::vector<std::string> &disabled) {
-  CompileRequest request;
+  std::vector<TensorValues> tensors;
   std::vector<std::vector<float>> values;
   for (const Parameter &parameter : model.parameters()) {
     size_t count = 1;
@@ -79,16 +80,9 @@ std::string compileTo(const std::string &path, ModelBuilder &model,
     std::normal_distribution<float> normal(0, 0.4F);
     values.emplace_back(count);
     std::generate(values.back().begin(), values.back().end(), [&] { return normal(random); });
-    request.tensors.emplace_back(parameter.symbol(), parameter.shape(), values.back());
+    tensors.emplace_back(parameter.symbol(), parameter.shape(), values.back());
   }
-  const Result<std::string> text = model.text();
-  EXPECT_EQ(text.status().message(), "");
-  request.program = *text;
-  request.output = path;
-  request.disabledPasses = disabled;
-  const CompileResult result = compile(request);
-  EXPECT_EQ(result.status.message(), "");
-  return path;
+  return compileText(path, model.text(), std::move(tensors), disabled);
 }
 
 /// Sources of tokens, remembered in blocks.

@@ -5,6 +5,7 @@
 /// batch, however many threads there are and in whatever pieces a decoder is given its rows.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
@@ -127,19 +128,6 @@ std::pair<Tensor, Tensor> experts(const Scope &scope, const Case &c, const Tenso
           x + y.pool(transformer::Pooling::Sum, choices, rows)};
 }
 
-void compileTo(const std::string &path, const Result<std::string> &text,
-               std::vector<TensorValues> tensors,
-               const std::vector<std::string> &disabledPasses = {}) {
-  ASSERT_EQ(text.status().message(), "");
-  CompileRequest request;
-  request.program = *text;
-  request.tensors = std::move(tensors);
-  request.output = path;
-  request.disabledPasses = disabledPasses;
-  const CompileResult result = compile(request);
-  ASSERT_EQ(result.status.message(), "");
-}
-
 /// One row by definition: what all experts weigh, and the result.
 std::pair<std::vector<double>, std::vector<double>> byDefinition(const Case &c, const Weights &w,
                                                                  int32_t id) {
@@ -197,8 +185,8 @@ TEST_P(Choices, AreThoseOfPlainLoopsInAnyBatch) {
   const TemporaryFolder folder;
   const std::string path = folder / "model.so", plain = folder / "plain.so";
   const Result<std::string> text = model.text();
-  compileTo(path, text, weights.tensors(c));
-  compileTo(plain, text, weights.tensors(c), optionalPasses());
+  compileText(path, text, weights.tensors(c));
+  compileText(plain, text, weights.tensors(c), optionalPasses());
   Ragged batch = randomSentences(5, 40, vocabulary, 3);
   batch.append(std::vector<int32_t>{5});
   for (const std::string &isa : runnableTargets(path)) {
@@ -245,7 +233,7 @@ TEST_P(Choices, AreTheSameInWhateverPiecesADecoderIsGivenItsRows) {
   sum.accumulate(x, rows);
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
-  compileTo(path, model.text(), weights.tensors(c));
+  compileText(path, model.text(), weights.tensors(c));
   std::mt19937 random(5);
   for (const std::string &isa : runnableTargets(path)) {
     const Result<Model> loaded = Model::load(path, {.isa = isa});
@@ -292,10 +280,10 @@ std::map<std::string, std::vector<float>> choose(const std::vector<float> &rows,
   entry.output("softmax", chosen.value.rowSoftmax());
   const TemporaryFolder folder;
   const std::vector<float> ones(static_cast<size_t>(words), 1.0F);
-  compileTo(folder / "model.so", model.text(),
-            {{"table.weight", {words, width}, rows},
-             {"one.weight", {words, 1}, ones},
-             {"number", {width, 1}, numbers}});
+  compileText(folder / "model.so", model.text(),
+              {{"table.weight", {words, width}, rows},
+               {"one.weight", {words, 1}, ones},
+               {"number", {width, 1}, numbers}});
   Ragged batch;
   std::vector<int32_t> all(static_cast<size_t>(words));
   std::iota(all.begin(), all.end(), 0);
@@ -345,7 +333,7 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transf
   const std::vector<float> words(2 * 255);
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
-  compileTo(path, program, {{"words", {2, 255}, words}});
+  compileText(path, program, {{"words", {2, 255}, words}});
   auto model = Model::load(path);
   ASSERT_TRUE(model.ok()) << model.status().message();
   auto session = Session::create(*model);

@@ -5,6 +5,7 @@
 /// and in whatever pieces a decoder is given its rows.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
@@ -48,19 +49,6 @@ struct Weights {
 
   std::vector<float> table, weight, bias;
 };
-
-/// Compiles a model into `path`.
-void compileTo(const std::string &path, ModelBuilder &model, const Case &c,
-               const Weights &weights) {
-  const Result<std::string> text = model.text();
-  ASSERT_EQ(text.status().message(), "");
-  CompileRequest request;
-  request.program = *text;
-  request.tensors = weights.tensors(c);
-  request.output = path;
-  const CompileResult result = compile(request);
-  ASSERT_EQ(result.status.message(), "");
-}
 
 /// The convolution of one sequence, element by element.
 std::vector<double> convolve(const Case &c, const Weights &weights, std::span<const int32_t> ids) {
@@ -133,7 +121,7 @@ TEST_P(Convolve, IsThatOfAPlainLoopInAnyBatch) {
   entry.output("y", model.scope().convolve("left", x, c.kernel, entry.segments(), c.options));
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
-  compileTo(path, model, c, weights);
+  compileText(path, model.text(), weights.tensors(c));
   // Shorter than the kernel reaches, and longer.
   Ragged batch = randomSentences(6, 40, vocabulary, 3);
   const Ragged longer = randomSentences(1, 200, vocabulary, 4);
@@ -176,7 +164,7 @@ TEST_P(Convolve, HasTheRowsBeforeARunInAState) {
   before.keep(x, rows);
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
-  compileTo(path, model, c, weights);
+  compileText(path, model.text(), weights.tensors(c));
   std::mt19937 random(5);
   for (const std::string &isa : runnableTargets(path)) {
     const Result<Model> loaded = Model::load(path, {.isa = isa});

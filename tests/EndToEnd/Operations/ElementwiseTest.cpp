@@ -5,6 +5,7 @@
 /// any batch.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 
@@ -156,15 +157,7 @@ std::string compileTo(const std::string &path, const Tables &tables,
       entry.output(outputOf(c, width), c.write(operands));
     }
   }
-  const Result<std::string> text = model.text();
-  EXPECT_EQ(text.status().message(), "");
-  CompileRequest request;
-  request.program = text.ok() ? *text : "";
-  request.tensors = tables.tensors();
-  request.output = path;
-  request.disabledPasses = disabledPasses;
-  EXPECT_EQ(compile(request).status.message(), "");
-  return path;
+  return compileText(path, model.text(), tables.tensors(), disabledPasses);
 }
 
 TEST(Elementwise, IsThatOfPlainLoopsInAnyBatch) {
@@ -223,18 +216,13 @@ TEST(Elementwise, KeepsWhatIsNoNumber) {
   entry.output("clamped", x.clamp(-1, 1));
   entry.output("guarded", x.activate(Activation::NanToZero));
   entry.output("larger", x.combine(Combination::Maximum, x.reduce(Reduction::Mean)));
-  const Result<std::string> text = model.text();
-  ASSERT_EQ(text.status().message(), "");
   const TemporaryFolder folder;
-  CompileRequest request;
-  request.program = *text;
-  request.tensors = {{"x.weight", {3, width}, table}};
-  request.output = folder / "model.so";
-  ASSERT_EQ(compile(request).status.message(), "");
+  const std::string path =
+      compileText(folder / "model.so", model.text(), {{"x.weight", {3, width}, table}});
   Ragged batch;
   batch.append(std::vector<int32_t>{0, 1, 2});
-  for (const std::string &isa : runnableTargets(request.output)) {
-    auto out = runBinary(request.output, batch, isa);
+  for (const std::string &isa : runnableTargets(path)) {
+    auto out = runBinary(path, batch, isa);
     for (const char *name : {"most", "least", "sum"}) {
       EXPECT_TRUE(std::isnan(out[name][0])) << name << isa;
     }

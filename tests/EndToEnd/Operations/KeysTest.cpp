@@ -2,8 +2,8 @@
 ///
 /// Numbers of keys that are no softmax: sigmoids divided by their sum, and convolutions over keys,
 /// with passes and without, on every target against plain loops; the same bits in every batch.
-#include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
@@ -44,15 +44,10 @@ std::string compileTo(const std::string &path, const std::vector<std::string> &w
   const Parameter filter = scope.parameter("filters", {columns, heads, elements});
   const Tensor beside = scope.convolveKeys(weights, filter, rows, rows);
   entry.output("y", scope.contract("thk,tkw->tw", weights, beside, rows));
-  const Result<std::string> text = model.text();
-  EXPECT_EQ(text.status().message(), "");
-  CompileRequest request;
-  request.program = *text;
-  request.tensors = {{"x.weight", {vocabulary, heads * size}, table},
-                     {"filters", {columns, heads, elements}, filters}};
-  request.output = path;
-  request.disabledPasses = withoutPasses;
-  return std::string(compile(request).status.message());
+  return compileText(path, model.text(),
+                     {{"x.weight", {vocabulary, heads * size}, table},
+                      {"filters", {columns, heads, elements}, filters}},
+                     withoutPasses);
 }
 
 /// One sequence, element by element.
@@ -109,7 +104,7 @@ TEST(Keys, AreDividedByTheirSumAndConvolvedAsInPlainLoops) {
        {std::vector<std::string>(),
         std::vector<std::string>{"fold-epilogues", "plan-memory", "merge-kernels"}}) {
     const std::string path = folder / "model.so";
-    ASSERT_EQ(compileTo(path, passes), "");
+    compileTo(path, passes);
     for (const std::string &isa : runnableTargets(path)) {
       const std::vector<float> all = runBinary(path, batch, isa)["y"];
       size_t first = 0;

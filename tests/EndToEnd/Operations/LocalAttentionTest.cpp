@@ -7,6 +7,7 @@
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "heddle/Abi.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
@@ -95,17 +96,13 @@ Tensor attend(const Scope &scope, const Case &c, const Tensor &query, const Segm
 }
 
 void compileTo(const std::string &path, ModelBuilder &model, const Case &c, const Tables &tables) {
-  const Result<std::string> text = model.text();
-  ASSERT_EQ(text.status().message(), "");
-  CompileRequest request;
-  request.program = *text;
+  CompileRequest request = requestFor(path, model.text());
   for (const auto &[name, values] : tables.of) {
     const auto width = static_cast<int64_t>(values.size()) / vocabulary;
     if (name != "u" || c.hasTwoSums) {
       request.tensors.push_back({name + ".weight", {vocabulary, width}, values});
     }
   }
-  request.output = path;
   ASSERT_EQ(compile(request).status.message(), "");
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/Compile.h"
 #include "formats/Checkpoint/Checkpoint.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 
@@ -215,15 +216,9 @@ TEST(Recurrence, CarriesWhatItsRegionSays) {
     entry.output("before" + suffix, result.given[2]);
   }
   const TemporaryFolder folder;
-  const std::string path = folder / "model.so";
-  const Result<std::string> text = model.text();
-  ASSERT_EQ(text.status().message(), "");
-  CompileRequest request;
-  request.program = *text;
-  request.tensors = {{"table.weight", {vocabulary, width}, table},
-                     {"hidden.weight", {width, width}, hidden}};
-  request.output = path;
-  ASSERT_EQ(compile(request).status.message(), "");
+  const std::string path = compileText(
+      folder / "model.so", model.text(),
+      {{"table.weight", {vocabulary, width}, table}, {"hidden.weight", {width, width}, hidden}});
 
   const Ragged batch = longerBatch(vocabulary);
   std::map<std::string, std::vector<float>> expected;
@@ -312,7 +307,7 @@ protected:
     std::vector<float> table(size_t(ids * size));
     std::vector<std::vector<float>> hidden(3, std::vector<float>(size_t(size * size)));
     std::generate(table.begin(), table.end(), [&] { return normal(random); });
-    CompileRequest request;
+    CompileRequest request = requestFor(folder / "model.so", model.text());
     request.tensors = {{"table.weight", {ids, size}, table}};
     for (size_t i = 0; i < hidden.size(); ++i) {
       std::generate(hidden[i].begin(), hidden[i].end(), [&] { return normal(random); });
@@ -321,9 +316,7 @@ protected:
            {size, size},
            hidden[i]});
     }
-    HEDDLE_ASSIGN(request.program, model.text());
     request.disabledPasses = disabled;
-    request.output = folder / "model.so";
     HEDDLE_TRY(compile(request).status);
     return Model::load(request.output);
   }

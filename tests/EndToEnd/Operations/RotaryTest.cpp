@@ -5,6 +5,7 @@
 /// by bit in any batch.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 
@@ -106,16 +107,7 @@ std::string compileTo(const std::string &path, const Tables &tables,
     const Tensor x = model.scope().gather(c.name(), ids, vocabulary, c.width());
     entry.output(c.name(), rotated(scope, c, x, entry.segments()));
   }
-  const Result<std::string> text = model.text();
-  EXPECT_EQ(text.status().message(), "");
-  CompileRequest request;
-  request.program = text.ok() ? *text : "";
-  request.tensors = tables.tensors();
-  request.output = path;
-  request.disabledPasses = disabledPasses;
-  const CompileResult result = compile(request);
-  EXPECT_EQ(result.status.message(), "");
-  return path;
+  return compileText(path, model.text(), tables.tensors(), disabledPasses);
 }
 
 TEST(Rotary, IsThatOfPlainLoopsInAnyBatch) {
@@ -165,14 +157,8 @@ TEST(Rotary, HoldsForSoManyRows) {
                              model.scope().gather("table", ids, vocabulary, 1));
   const TemporaryFolder folder;
   std::vector<float> table(vocabulary);
-  CompileRequest request;
-  const Result<std::string> text = model.text();
-  ASSERT_EQ(text.status().message(), "");
-  request.program = *text;
-  request.tensors = {{"table.weight", {vocabulary, 1}, table}};
-  request.output = folder / "model.so";
-  ASSERT_EQ(compile(request).status.message(), "");
-  const Result<Model> loaded = Model::load(request.output);
+  const Result<Model> loaded = Model::load(
+      compileText(folder / "model.so", model.text(), {{"table.weight", {vocabulary, 1}, table}}));
   ASSERT_EQ(loaded.status().message(), "");
   ASSERT_EQ(loaded->entries().size(), 1U);
   EXPECT_EQ(loaded->entries().front().maxLength, 6);

@@ -7,6 +7,7 @@
 /// whatever pieces a decoder is given its rows.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
@@ -258,10 +259,7 @@ Tensor attend(const Scope &scope, const Case &c, Entry &entry, const Tensor &que
 
 /// Compiles, and expects the scores in a kernel of attention.
 void compileTo(const std::string &path, ModelBuilder &model, const Case &c, const Tables &tables) {
-  const Result<std::string> text = model.text();
-  ASSERT_EQ(text.status().message(), "");
-  CompileRequest request;
-  request.program = *text;
+  CompileRequest request = requestFor(path, model.text());
   for (const auto &[name, values] : tables.of) {
     if (values.empty()) {
       continue;
@@ -276,7 +274,6 @@ void compileTo(const std::string &path, ModelBuilder &model, const Case &c, cons
       request.tensors.push_back({isTable ? name : name + ".weight", {rows, width}, values});
     }
   }
-  request.output = path;
   request.texts = {Phase::Fused};
   const CompileResult result = compile(request);
   ASSERT_EQ(result.status.message(), "");

@@ -5,6 +5,7 @@
 /// batch, with the pass that multiplies what they see in the cache and without.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
@@ -178,19 +179,6 @@ void expectNear(std::span<const float> found, std::span<const double> expected, 
   }
 }
 
-void compileTo(const std::string &path, ModelBuilder &model, const Case &c, const Weights &weights,
-               const std::vector<std::string> &disabled) {
-  const Result<std::string> text = model.text();
-  ASSERT_EQ(text.status().message(), "");
-  CompileRequest request;
-  request.program = *text;
-  request.tensors = weights.tensors(c);
-  request.output = path;
-  request.disabledPasses = disabled;
-  const CompileResult result = compile(request);
-  ASSERT_EQ(result.status.message(), "");
-}
-
 class Slide : public testing::TestWithParam<Case> {};
 
 /// Sequences of whole rows of pixels: one row, few, and many.
@@ -231,7 +219,7 @@ TEST_P(Slide, IsThatOfPlainLoopsInAnyBatch) {
     if (!isFused) {
       disabled = {"fuse-windows"};
     }
-    compileTo(path, model, c, weights, disabled);
+    compileText(path, model.text(), weights.tensors(c), disabled);
     Ragged batch;
     for (const auto &ids : images(c.window.across)) {
       batch.append(ids);
@@ -328,7 +316,7 @@ void compileImages(const std::string &path, const Case &c, const Weights &weight
   const Window next{
       .height = 3, .width = 3, .strideDown = 2, .strideRight = 3, .across = GridSize::anyWidth};
   entry.output("twice", outputs.largest.largest(next, to, fewer));
-  compileTo(path, model, c, weights, disabled);
+  compileText(path, model.text(), weights.tensors(c), disabled);
 }
 
 class SlideOverImages : public testing::TestWithParam<Case> {};
@@ -475,7 +463,7 @@ TEST(SlideState, HasTheRowsBeforeARunInAState) {
       if (!isFused) {
         disabled = {"fuse-windows"};
       }
-      compileTo(path, model, c, weights, disabled);
+      compileText(path, model.text(), weights.tensors(c), disabled);
       std::mt19937 random(5);
       const Tokens target = randomTokens(random, 50, vocabulary);
       Expected wanted = loops(c, weights, target);
@@ -509,7 +497,7 @@ TEST(SlideState, RefusesImagesThatAreNotWholeRowsOfPixels) {
   entry.output("separable", outputs.separable);
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
-  compileTo(path, model, c, weights, {});
+  compileText(path, model.text(), weights.tensors(c));
   const Result<Model> loaded = Model::load(path, {});
   ASSERT_EQ(loaded.status().message(), "");
   Result<Session> session = Session::create(*loaded);

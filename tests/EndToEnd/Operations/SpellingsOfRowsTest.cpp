@@ -5,6 +5,7 @@
 /// that within rounding.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "tests/EndToEnd/BuiltModel.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 
@@ -182,15 +183,7 @@ std::string compileTo(const std::string &path, const Tables &tables,
       }
     }
   }
-  const Result<std::string> text = model.text();
-  EXPECT_EQ(text.status().message(), "");
-  CompileRequest request;
-  request.program = text.ok() ? *text : "";
-  request.tensors = tables.tensors();
-  request.output = path;
-  request.disabledPasses = disabledPasses;
-  EXPECT_EQ(compile(request).status.message(), "");
-  return path;
+  return compileText(path, model.text(), tables.tensors(), disabledPasses);
 }
 
 TEST(SpellingsOfRows, AreWhatTheySpell) {
