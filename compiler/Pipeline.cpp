@@ -105,9 +105,8 @@ static void buildFused(PhaseBuilder &builder) {
   builder.addOptional(createEliminateDeadPass());
 }
 
-/// The precisions that weights of the program have: its own, and those that layers are kept in.
-static SmallVector<Precision> precisionsOf(const PipelineOptions &options) {
-  SmallVector<Precision> found = {options.chosenPrecision()};
+std::vector<Precision> precisionsOf(const PipelineOptions &options) {
+  std::vector<Precision> found = {options.chosenPrecision()};
   for (const std::string &kept : options.keep) {
     found.push_back(*findPrecision(StringRef(kept).rsplit('=').second));
   }
@@ -115,7 +114,7 @@ static SmallVector<Precision> precisionsOf(const PipelineOptions &options) {
 }
 
 std::vector<std::string> defaultTargets(const PipelineOptions &options) {
-  const SmallVector<Precision> precisions = precisionsOf(options);
+  const std::vector<Precision> precisions = precisionsOf(options);
   std::vector<std::string> targets;
   for (const TargetDescription &target : allTargets()) {
     const bool isUsed = llvm::any_of(precisions, [&](const Precision &precision) {
@@ -139,7 +138,7 @@ static void setTargets(TargetList &list, const PipelineOptions &options) {
 static void buildDataflow(PhaseBuilder &builder) {
   const PipelineOptions &options = builder.chosen();
   builder.add(createConvertTransformerToDataflowPass());
-  const SmallVector<Precision> precisions = precisionsOf(options);
+  const std::vector<Precision> precisions = precisionsOf(options);
   // The user or the model's files asked for it: it is never left out.
   if (options.precision != f32Precision || !options.keep.empty()) {
     NarrowWeightsPassOptions narrow;
@@ -162,7 +161,10 @@ static void buildDataflow(PhaseBuilder &builder) {
   builder.addOptional(createFuseWindowsPass());
   builder.addOptional(createFoldEpiloguesPass());
   // After products have become others: what is left multiplies nothing else.
-  if (llvm::any_of(precisions, [](const Precision &each) { return each.narrowsRows; })) {
+  const auto changesProducts = [](const Precision &each) {
+    return each.narrowsRows || each.products != FloatProducts::Exact;
+  };
+  if (llvm::any_of(precisions, changesProducts)) {
     NarrowRowsPassOptions narrow;
     narrow.precision = options.precision;
     narrow.keep.assign(options.keep.begin(), options.keep.end());

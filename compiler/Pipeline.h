@@ -35,6 +35,9 @@ struct PipelineOptions : CompileOptions {
   Precision chosenPrecision() const { return *findPrecision(precision, quantisesRows); }
 };
 
+/// The precisions that weights of the program have: its own, and those that layers are kept in.
+std::vector<Precision> precisionsOf(const PipelineOptions &options);
+
 /// What a binary has code for unless somebody chooses, the least capable first: what every one has,
 /// and what has instructions for the products of each precision that weights have.
 std::vector<std::string> defaultTargets(const PipelineOptions &options);

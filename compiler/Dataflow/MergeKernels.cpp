@@ -7,10 +7,12 @@
 /// dataflow.kernel @contract : ...   computes #dataflow.contract<n = 1536, k = 384>    // gelu
 /// dataflow.kernel @contract_7 : ... computes #dataflow.contract<n = 1536, k = 384>    // gelu
 /// ```
-/// becomes `@contract_1536x384_gelu`. Equal means: the same type, family, norm and regions.
+/// becomes `@contract_1536x384_gelu`. Equal means: the same type, family, norm and regions, and the
+/// same note on products of f32.
 /// Tests: tests/compiler/Dataflow/merge-kernels.mlir
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
+#include "compiler/Parameters/FloatProducts.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 
@@ -102,6 +104,9 @@ std::string wordsOf(KernelOp kernel, Block &block, ActivationMatcher &activation
 std::string describe(KernelOp kernel, ActivationMatcher &activations) {
   KernelFamily family = kernel.getComputes();
   std::string name = family.getFamilyName().str() + "_" + family.getSizes(kernel.getKernelType());
+  if (const FloatProducts products = floatProductsOf(kernel); products != FloatProducts::Exact) {
+    name += "_" + floatProductsName(products).str();
+  }
   for (Block &pairs : kernel.getPairs()) {
     name += wordsOf(kernel, pairs, activations);
   }
@@ -117,6 +122,7 @@ std::string describe(KernelOp kernel, ActivationMatcher &activations) {
 bool areEqual(KernelOp left, KernelOp right) {
   return left.getKernelType() == right.getKernelType() &&
          left.getComputes() == right.getComputes() && left.getNormAttr() == right.getNormAttr() &&
+         floatProductsOf(left) == floatProductsOf(right) &&
          llvm::all_of(llvm::zip_equal(left->getRegions(), right->getRegions()), [](auto regions) {
            auto [mine, other] = regions;
            return OperationEquivalence::isRegionEquivalentTo(&mine, &other,
@@ -128,7 +134,7 @@ bool areEqual(KernelOp left, KernelOp right) {
 /// operations.
 size_t hashOf(KernelOp kernel) {
   llvm::DenseMap<Value, size_t> numbers;
-  llvm::hash_code hash = hash_value(kernel.getNormAttr());
+  llvm::hash_code hash = llvm::hash_combine(kernel.getNormAttr(), floatProductsOf(kernel));
   for (Region &region : kernel->getRegions()) {
     for (BlockArgument argument : region.getArguments()) {
       numbers.try_emplace(argument, numbers.size());

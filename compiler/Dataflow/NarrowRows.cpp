@@ -6,6 +6,9 @@
 /// the same bits whatever is beside it. What follows a product, norms, softmax and sums among it,
 /// stays in f32.
 ///
+/// Where the precision is tf32 or tf32x3, products with weights in f32 get a note instead that
+/// targets may multiply so; what they compute stays f32, as processors do it.
+///
 /// Before:
 ///   dataflow.kernel @contract_72x40 : (!x, !dataflow.buffer<[72, 40],
 ///     !transformer.quantized<i8, row>>) -> !y computes #dataflow.contract<n = 72, k = 40>
@@ -14,9 +17,12 @@
 /// After:
 ///   ... computes #dataflow.contract<n = 72, k = 40, arithmetic = integers>
 ///   ... computes #dataflow.contract<n = 8, k = 40, arithmetic = bf16>
+/// And with tf32, of weights in f32:
+///   ... computes #dataflow.contract<n = 8, k = 40> attributes {dataflow.float_products = "tf32"}
 ///
 /// Pinned by tests/compiler/Dataflow/narrow-rows.mlir and keep-layers.mlir.
 #include "compiler/Dataflow/KernelBuilder.h"
+#include "compiler/Parameters/FloatProducts.h"
 #include "compiler/Parameters/LayerPrecisions.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -26,6 +32,9 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/DenseMap.h"
+
+#include <compare>
+#include <map>
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -37,14 +46,14 @@ namespace heddle {
 
 namespace {
 
-/// The type of the first matrix with elements in fewer bits that a kernel multiplies with; null if
-/// there is none.
-Type narrowMatrixOf(KernelOp kernel) {
+/// The elements of the first matrix that a kernel multiplies with and whose elements are such; null
+/// if there is none.
+Type matrixOf(KernelOp kernel, llvm::function_ref<bool(Type)> isSuch) {
   for (auto [index, input] :
        llvm::enumerate(kernel.getComputes().getInputs(kernel.getKernelType()))) {
     if (input.role == KernelInput::Role::Matrix) {
       Type element = kernel.getOperandBuffer(index).getElementType();
-      if (isa<transformer::QuantizedType>(element) || element.isBF16()) {
+      if (isSuch(element)) {
         return element;
       }
     }
@@ -65,7 +74,9 @@ std::string describe(Type weights, int64_t k) {
 }
 
 void narrowRows(KernelOp kernel) {
-  const Type weights = narrowMatrixOf(kernel);
+  const Type weights = matrixOf(kernel, [](Type element) {
+    return isa<transformer::QuantizedType>(element) || element.isBF16();
+  });
   if (!weights) {
     return;
   }
@@ -99,17 +110,59 @@ void narrowRows(KernelOp kernel) {
   reportTaken(kernel.getLoc(), passNames::narrowRows, describe(weights, contract.getK()));
 }
 
-/// Whether the precision of the matrices that a run multiplies with narrows rows as well.
-bool narrowsRows(KernelOp kernel, DispatchOp dispatch, const LayerPrecisions &precisions) {
+/// Notes on a product with weights in f32 what it may be computed with.
+void noteProducts(KernelOp kernel, FloatProducts products) {
+  if (!matrixOf(kernel, [](Type element) { return element.isF32(); })) {
+    return;
+  }
+  const StringRef name = floatProductsName(products);
+  auto contract = dyn_cast<ContractAttr>(kernel.getComputes());
+  if (!contract || contract.getGroups() != 1) {
+    reportDeclined(kernel.getLoc(), passNames::narrowRows,
+                   "computed in f32: " + kernel.getComputes().getNoun() +
+                       (contract ? " of groups of columns" : "") + " has no kernel for " + name);
+    return;
+  }
+  noteFloatProducts(kernel, products);
+  reportTaken(kernel.getLoc(), passNames::narrowRows,
+              products == FloatProducts::Tf32
+                  ? "factors rounded to tf32 on GPUs, sums in f32"
+                  : "each product of three of tf32 on GPUs, sums in f32");
+}
+
+/// What the precision of its weights makes of a product.
+struct Treatment {
+  bool narrowsRows;
+  FloatProducts products;
+
+  auto operator<=>(const Treatment &) const = default;
+};
+
+/// That of a run: narrow rows if all matrices that it multiplies with say so, and the most exact
+/// products that one of them asks for.
+Treatment treatmentOf(KernelOp kernel, DispatchOp dispatch, const LayerPrecisions &precisions) {
+  std::optional<Treatment> all;
   SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
   for (auto [input, value] : llvm::zip_first(inputs, dispatch.getInputs())) {
     auto parameter = value.getDefiningOp<ParameterOp>();
-    if (parameter && input.role == KernelInput::Role::Matrix &&
-        !precisions.of(parameter.getParameterAttr()).precision.narrowsRows) {
-      return false;
+    if (parameter && input.role == KernelInput::Role::Matrix) {
+      const Precision precision = precisions.of(parameter.getParameterAttr()).precision;
+      const Treatment own = {precision.narrowsRows, precision.products};
+      all = all ? Treatment{all->narrowsRows && own.narrowsRows,
+                            std::min(all->products, own.products)}
+                : own;
     }
   }
-  return true;
+  // Rows of what is no parameter are those that its type asks for.
+  return all.value_or(Treatment{/*narrowsRows=*/true, FloatProducts::Exact});
+}
+
+void treat(KernelOp kernel, const Treatment &treatment) {
+  if (treatment.narrowsRows) {
+    narrowRows(kernel);
+  } else if (treatment.products != FloatProducts::Exact) {
+    noteProducts(kernel, treatment.products);
+  }
 }
 
 struct NarrowRows : impl::NarrowRowsPassBase<NarrowRows> {
@@ -124,20 +177,26 @@ struct NarrowRows : impl::NarrowRowsPassBase<NarrowRows> {
     }
     SymbolTable symbols(module);
     const LayerPrecisions precisions(symbols, *findPrecision(precision, quantisesRows), *rules);
-    llvm::DenseMap<KernelOp, SmallVector<DispatchOp>> narrow, wide;
+    llvm::DenseMap<KernelOp, std::map<Treatment, SmallVector<DispatchOp>>> runs;
     for (auto graph : module.getOps<GraphOp>()) {
       for (auto dispatch : graph.getDispatches()) {
         auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
-        (narrowsRows(kernel, dispatch, precisions) ? narrow : wide)[kernel].push_back(dispatch);
+        runs[kernel][treatmentOf(kernel, dispatch, precisions)].push_back(dispatch);
       }
     }
     // Not the copies that are made on the way.
     for (KernelOp kernel : llvm::to_vector(module.getOps<KernelOp>())) {
-      if (!wide.contains(kernel)) {
+      auto found = runs.find(kernel);
+      if (found == runs.end()) {
         narrowRows(kernel);
-      } else if (auto found = narrow.find(kernel); found != narrow.end()) {
-        narrowRows(copyKernel(symbols, kernel, found->second));
+        continue;
       }
+      // The kernel stays that of the first treatment, whatever the others make of their copies.
+      const auto &treatments = found->second;
+      for (auto each = std::next(treatments.begin()); each != treatments.end(); ++each) {
+        treat(copyKernel(symbols, kernel, each->second), each->first);
+      }
+      treat(kernel, treatments.begin()->first);
     }
   }
 };

@@ -76,6 +76,30 @@ static Result<TargetDescription> resolveTarget(StringRef text, StringRef mostUse
   return *parsed;
 }
 
+/// Refuses what only targets of GPUs make use of, where there is none of them.
+static Status checkDevices(const CompileRequest &request, const PipelineOptions &options) {
+  const auto isDevice = [](const std::string &text) {
+    const StringRef name = StringRef(text).split(':').first;
+    return findTarget(name)->backend->launchShape().unit() != manifest::LaunchUnit::None;
+  };
+  if (llvm::any_of(options.targets, isDevice)) {
+    return {};
+  }
+  const std::string got = llvm::join(options.targets, ", ");
+  if (!request.ptxas.empty()) {
+    return wrong(llvm::Twine(request.names.ptxas) + " is for kernels of GPUs, got targets " + got);
+  }
+  for (const Precision &precision : precisionsOf(options)) {
+    if (precision.products != FloatProducts::Exact) {
+      return wrong("precision " + quote(precision.name) +
+                   " is of products on GPUs, expected a target of one among " +
+                   std::string(request.names.targets) + ", such as " +
+                   std::string(precision.target) + ", got " + got);
+    }
+  }
+  return {};
+}
+
 static Status resolveTargets(const CompileRequest &request, PipelineOptions &options) {
   const std::vector<std::string> defaults = defaultTargets(options);
   const std::vector<std::string> &texts = request.targets.empty() ? defaults : request.targets;
@@ -96,15 +120,7 @@ static Status resolveTargets(const CompileRequest &request, PipelineOptions &opt
       options.targets.push_back(targetText(found->second));
     }
   }
-  const auto isDevice = [&](const std::string &text) {
-    const StringRef name = StringRef(text).split(':').first;
-    return findTarget(name)->backend->launchShape().unit() != manifest::LaunchUnit::None;
-  };
-  if (!request.ptxas.empty() && llvm::none_of(options.targets, isDevice)) {
-    return wrong(llvm::Twine(request.names.ptxas) + " is for kernels of GPUs, got targets " +
-                 llvm::join(options.targets, ", "));
-  }
-  return {};
+  return checkDevices(request, options);
 }
 
 static Status checkCache(const CompileRequest &request) {

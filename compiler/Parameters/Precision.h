@@ -12,6 +12,17 @@
 
 namespace heddle {
 
+/// How exactly products of f32 are those of f32, the most exact first. Targets with units that
+/// multiply matrices of rounded numbers may use them where it says so; all others compute in f32.
+enum class FloatProducts : uint8_t {
+  /// Every product is one of f32.
+  Exact,
+  /// Each factor is the sum of two numbers of tf32, of 11 bits: three products.
+  Tf32x3,
+  /// Factors are rounded to tf32.
+  Tf32
+};
+
 /// How weights are stored, and what products compute with.
 struct Precision {
   std::string_view name;
@@ -29,6 +40,8 @@ struct Precision {
   /// Whether weights that the model's files have as codes stay what they are, and all others are
   /// stored as `bits` says.
   bool keepsCodes = false;
+  /// What products of weights that stay in f32 may be.
+  FloatProducts products = FloatProducts::Exact;
 };
 
 /// What every binary has code for unless somebody chooses.
@@ -39,6 +52,10 @@ inline constexpr std::string_view int4Precision = "int4";
 /// What CompileOptions::precision may be.
 inline constexpr Precision precisions[] = {
     {f32Precision, "weights and arithmetic in f32"},
+    {"tf32x3", "f32, products on tensor cores of GPUs: each of three of tf32, near to f32", 32, 0,
+     false, "sm_80", false, FloatProducts::Tf32x3},
+    {"tf32", "f32, products on tensor cores of GPUs: factors rounded to tf32, 11 bits", 32, 0,
+     false, "sm_80", false, FloatProducts::Tf32},
     {"bf16-weights", "weights stored in bf16, half of the file; arithmetic in f32", 16},
     {"int8-weights",
      "weights stored in 8 bits with scales, a quarter of the file; arithmetic in f32", 8, 64},
@@ -99,10 +116,13 @@ constexpr std::optional<Precision> findPrecision(std::string_view name,
 }
 
 /// Whether weights lose less in one precision than in another: it has more bits, or keeps rows as
-/// they are, or has a scale for fewer elements.
+/// they are, or multiplies more exactly, or has a scale for fewer elements.
 constexpr bool isFiner(const Precision &a, const Precision &b) {
   if (a.bits != b.bits || a.narrowsRows != b.narrowsRows) {
     return a.bits != b.bits ? a.bits > b.bits : b.narrowsRows;
+  }
+  if (a.products != b.products) {
+    return a.products < b.products;
   }
   return a.group != 0 && (b.group == 0 || a.group < b.group);
 }

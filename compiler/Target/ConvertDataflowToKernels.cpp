@@ -11,6 +11,7 @@
 ///   }
 ///
 /// Tested by tests/compiler/Target/dataflow-to-kernels.mlir.
+#include "compiler/Parameters/FloatProducts.h"
 #include "compiler/Passes.h"
 #include "compiler/Target/Emitters/Emitters.h"
 #include "heddle/Abi.h"
@@ -195,7 +196,7 @@ struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<Convert
       OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
       auto module = createTargetModule(builder, getOperation().getLoc(), target);
       for (auto kernel : getOperation().getOps<dataflow::KernelOp>()) {
-        if (failed(checkElements(kernel, target))) {
+        if (failed(checkElements(kernel, target)) || failed(checkFloatProducts(kernel))) {
           return signalPassFailure();
         }
         emitKernel(module, kernel, target);

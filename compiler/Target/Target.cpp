@@ -129,7 +129,10 @@ const TargetDescription *nativeTarget([[maybe_unused]] llvm::StringRef most) {
     if (name == "x86-64-v4-vnni") {
       return hasVnni;
     }
-    return name == "x86-64-v4" ? isWide : bool(__builtin_cpu_supports("x86-64-v3"));
+    if (name == "x86-64-v4") {
+      return isWide;
+    }
+    return name == "x86-64-v3" && bool(__builtin_cpu_supports("x86-64-v3"));
   };
   for (const llvm::StringRef name :
        {most, llvm::StringRef("x86-64-v4"), llvm::StringRef("x86-64-v3")}) {

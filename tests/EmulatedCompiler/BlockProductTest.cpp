@@ -2,11 +2,13 @@
 ///
 /// Products of blocks on the emulated GPU: every element has the bits of its sum in the order of k,
 /// whatever the sizes, the division of the work and the order of threads.
+#include "compiler/Parameters/FloatProducts.h"
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
 
 #include <cmath>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace heddle {
 namespace {
@@ -32,6 +34,15 @@ void expectRight(const ProductOperands &operands, const ProductLaunch &launch,
   }
 }
 
+ProductShape tf32(ProductShape shape) {
+  shape.products = FloatProducts::Tf32;
+  return shape;
+}
+ProductShape tf32x3(ProductShape shape) {
+  shape.products = FloatProducts::Tf32x3;
+  return shape;
+}
+
 /// Sizes around those of tiles, slabs and panels, and others.
 const ProductShape kShapes[] = {{1, 1, 1},
                                 {48, 16, 16},
@@ -54,14 +65,25 @@ const ProductShape kShapes[] = {{1, 1, 1},
                                 {200, 78, 70, 81, true, true},
                                 {60, 130, 65, 132, true, true},
                                 {144, 515, 20, 516, true, true},
-                                {145, 160, 150, 0, true, true}};
+                                {145, 160, 150, 0, true, true},
+                                tf32({1, 1, 1}),
+                                tf32({48, 32, 16}),
+                                tf32({49, 31, 17}),
+                                tf32({96, 16, 128}),
+                                tf32({97, 50, 129}),
+                                tf32({200, 39, 70, 41}),
+                                tf32({144, 260, 20}),
+                                tf32x3({49, 31, 17}),
+                                tf32x3({97, 50, 129}),
+                                tf32x3({60, 130, 65, 132})};
 
 TEST(BlockProduct, IsRightForAllSizes) {
   uint32_t seed = 0;
   for (const ProductShape &shape : kShapes) {
     SCOPED_TRACE(testing::Message()
                  << shape.n << " x " << shape.k << ", " << shape.rows << " rows"
-                 << (shape.isBf16 ? ", bf16" : "") << (shape.roundsRows ? " times bf16" : ""));
+                 << (shape.isBf16 ? ", bf16" : "") << (shape.roundsRows ? " times bf16" : "") << " "
+                 << floatProductsName(shape.products).str());
     CompiledProduct product(shape);
     const ProductOperands operands(shape, ++seed);
     const ProductLaunch launch = product.launchOfAll();
@@ -86,6 +108,10 @@ TEST(BlockProduct, AnyDivisionGivesTheSameBits) { expectAnyDivision({160, 45, 15
 TEST(BlockProduct, AnyDivisionGivesTheSameBitsOfRoundedRows) {
   expectAnyDivision({160, 92, 150, 0, true, true});
 }
+TEST(BlockProduct, AnyDivisionGivesTheSameBitsOfTf32) { expectAnyDivision(tf32({160, 45, 150})); }
+TEST(BlockProduct, AnyDivisionGivesTheSameBitsOfThreeOfTf32) {
+  expectAnyDivision(tf32x3({160, 30, 150}));
+}
 
 /// Expects the same bits in any order of threads.
 void expectAnyOrder(const ProductShape &shape) {
@@ -101,6 +127,65 @@ void expectAnyOrder(const ProductShape &shape) {
 TEST(BlockProduct, NothingDependsOnTheOrderOfThreads) {
   expectAnyOrder({100, 40, 70});
   expectAnyOrder({100, 72, 70, 0, true, true});
+  expectAnyOrder(tf32({100, 40, 70}));
+}
+
+/// The largest error of a sum, in parts of the sum of its products' magnitudes.
+double largestError(const ProductShape &shape) {
+  CompiledProduct product(shape);
+  ProductOperands operands(shape, 11);
+  operands.bias.assign(operands.bias.size(), 0);
+  operands.residual.assign(operands.residual.size(), 0);
+  const ProductResult result = product.run(operands, product.launchOfAll());
+  EXPECT_EQ(result.report, "");
+  double largest = 0;
+  for (int64_t row = 0; row < shape.rows && result.report.empty(); ++row) {
+    for (int64_t column = 0; column < shape.n; ++column) {
+      const double error =
+          double(result.values[size_t(row * shape.n + column)]) - operands.exactSum(row, column);
+      largest = std::max(largest, std::abs(error) / operands.sumOfMagnitudes(row, column));
+    }
+  }
+  return largest;
+}
+
+TEST(BlockProduct, ErrorsAreThoseOfThePrecision) {
+  // Factors are rounded to 11 bits, or to 22, in which three times the last one is lost; then each
+  // instruction rounds the sum.
+  constexpr int64_t k = 256;
+  const ProductShape shape = {96, k, 32};
+  const double ofSums = k / 8 * std::ldexp(1, -24);
+  const double tf32Error = largestError(tf32(shape)), threeError = largestError(tf32x3(shape));
+  EXPECT_LE(tf32Error, 2 * std::ldexp(1, -11) + std::ldexp(1, -22) + ofSums);
+  EXPECT_LE(threeError, 3 * std::ldexp(1, -22) + 3 * ofSums);
+  // They are no bounds of something more exact, and the second is near to f32.
+  EXPECT_GE(tf32Error, std::ldexp(1, -17));
+  EXPECT_LE(threeError, 2 * largestError(shape));
+  EXPECT_GE(tf32Error, 64 * threeError);
+}
+
+TEST(BlockProduct, NumbersThatAreNoneStayInTf32) {
+  for (const FloatProducts products : {FloatProducts::Tf32, FloatProducts::Tf32x3}) {
+    ProductShape shape = {48, 32, 3};
+    shape.products = products;
+    CompiledProduct product(shape);
+    ProductOperands operands(shape, 9);
+    operands.rows[5] = std::numeric_limits<float>::quiet_NaN();
+    operands.rows[size_t(shape.k) + 20] = std::numeric_limits<float>::infinity();
+    const ProductResult result = product.run(operands, product.launchOfAll());
+    ASSERT_EQ(result.report, "");
+    for (int64_t column = 0; column < shape.n; ++column) {
+      const float weight = operands.weights[size_t(column * shape.k + 20)];
+      const float infinite = result.values[size_t(shape.n + column)];
+      EXPECT_TRUE(std::isnan(result.values[size_t(column)])) << "column " << column;
+      // The rest of what is infinite is no number.
+      EXPECT_TRUE(products == FloatProducts::Tf32x3
+                      ? std::isnan(infinite)
+                      : infinite == std::copysign(std::numeric_limits<float>::infinity(), weight))
+          << "column " << column;
+      EXPECT_EQ(result.values[size_t(2 * shape.n + column)], operands.expected(2, column));
+    }
+  }
 }
 
 TEST(BlockProduct, NumbersThatAreNoneStay) {
@@ -135,7 +220,8 @@ TEST(BlockProduct, LanesWantDifferentBanks) {
   constexpr double most = 0.15;
   for (const ProductShape &shape :
        {ProductShape{96, 64, 128, 0, true, true}, ProductShape{48, 128, 16, 0, true, true},
-        ProductShape{96, 64, 128}, ProductShape{48, 64, 16}}) {
+        ProductShape{96, 64, 128}, ProductShape{48, 64, 16}, tf32({96, 32, 128}),
+        tf32x3({48, 64, 16})}) {
     EXPECT_LE(extraPasses(shape), most) << shape.rows << " rows" << (shape.isBf16 ? ", bf16" : "");
   }
 }

@@ -6,6 +6,7 @@
 
 #include "compiler/CompileOptions.h"
 #include "compiler/Link/LinkModel.h"
+#include "compiler/Parameters/FloatProducts.h"
 #include "compiler/Pipeline.h"
 
 #include "mlir/Parser/Parser.h"
@@ -56,20 +57,79 @@ static float rounded(float value) {
   return truncated(std::bit_cast<float>(bits + 0x7FFFU + (bits >> 16 & 1)));
 }
 
+/// Rounded to tf32, ties away from zero.
+static float roundedToTf32(float value) {
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(value) + 0x1000U) & ~0x1FFFU);
+}
+
+namespace {
+/// A number of f32 as the sum of two of tf32.
+struct Halves {
+  float high, low;
+
+  explicit Halves(float value)
+      : high(roundedToTf32(value)), low(roundedToTf32(value - roundedToTf32(value))) {}
+};
+} // namespace
+
+/// A sum over k of `product(k)`, as tensor cores add so many steps without loss.
+template <typename Function>
+static float addTogether(float sum, int64_t first, int64_t end, Function product) {
+  double all = sum;
+  for (int64_t k = first; k < end; ++k) {
+    all += product(k);
+  }
+  return static_cast<float>(all);
+}
+
 float ProductOperands::sumOf(int64_t row, int64_t column) const {
   const float *const factors = rows.data() + row * shape.rowElements();
   const float *const own = weights.data() + column * shape.k;
   float sum = 0;
-  for (int64_t k = 0; !shape.roundsRows && k < shape.k; ++k) {
-    sum = std::fma(factors[k], own[k], sum);
-  }
-  constexpr int64_t together = 16;
-  for (int64_t first = 0; shape.roundsRows && first < shape.k; first += together) {
-    double all = sum;
-    for (int64_t k = first; k < std::min(first + together, shape.k); ++k) {
-      all += double(rounded(factors[k])) * double(own[k]);
+  const bool isExact = shape.products == FloatProducts::Exact;
+  if (!shape.roundsRows && isExact) {
+    for (int64_t k = 0; k < shape.k; ++k) {
+      sum = std::fma(factors[k], own[k], sum);
     }
-    sum = float(all);
+    return sum;
+  }
+  const int64_t together = isExact ? 16 : 8;
+  for (int64_t first = 0; first < shape.k; first += together) {
+    const int64_t end = std::min(first + together, shape.k);
+    const auto add = [&](auto product) { sum = addTogether(sum, first, end, product); };
+    switch (shape.products) {
+    case FloatProducts::Exact:
+      add([&](int64_t k) { return double(rounded(factors[k])) * double(own[k]); });
+      break;
+    case FloatProducts::Tf32:
+      add([&](int64_t k) {
+        return double(roundedToTf32(factors[k])) * double(roundedToTf32(own[k]));
+      });
+      break;
+    case FloatProducts::Tf32x3:
+      add([&](int64_t k) { return double(Halves(factors[k]).low) * double(Halves(own[k]).high); });
+      add([&](int64_t k) { return double(Halves(factors[k]).high) * double(Halves(own[k]).low); });
+      add([&](int64_t k) { return double(Halves(factors[k]).high) * double(Halves(own[k]).high); });
+      break;
+    }
+  }
+  return sum;
+}
+
+double ProductOperands::exactSum(int64_t row, int64_t column) const {
+  double sum = 0;
+  for (int64_t k = 0; k < shape.k; ++k) {
+    sum += double(rows[size_t(row * shape.rowElements() + k)]) *
+           double(weights[size_t(column * shape.k + k)]);
+  }
+  return sum;
+}
+
+double ProductOperands::sumOfMagnitudes(int64_t row, int64_t column) const {
+  double sum = 0;
+  for (int64_t k = 0; k < shape.k; ++k) {
+    sum += std::abs(double(rows[size_t(row * shape.rowElements() + k)]) *
+                    double(weights[size_t(column * shape.k + k)]));
   }
   return sum;
 }
@@ -226,13 +286,18 @@ uint64_t sendLaunch(Gpu &gpu, const ProductOperands &operands, const ProductLaun
 
 // --- the product -------------------------------------------------------------------------------
 
+static std::string noteOf(FloatProducts products) {
+  const std::string name = floatProductsName(products).str();
+  return name.empty() ? name : " attributes {dataflow.float_products = \"" + name + "\"}";
+}
+
 static std::string programOf(const ProductShape &shape) {
   const std::string rows = llvm::formatv(
       "[tokens, {0}]{1}", shape.k, shape.stride == 0 ? "" : " in " + std::to_string(shape.stride));
   return llvm::formatv(R"(
 !y = !dataflow.buffer<[tokens, {0}], f32>
 dataflow.kernel @product : (!dataflow.buffer<{2}, f32>, !dataflow.buffer<[{0}, {1}], {3}>, !dataflow.buffer<[{0}], f32>, !y) -> !y
-    computes #dataflow.contract<n = {0}, k = {1}{4}> {{
+    computes #dataflow.contract<n = {0}, k = {1}{4}>{5} {{
 ^bb0(%sum: f32, %bias: f32, %residual: f32):
   %0 = arith.addf %sum, %bias : f32
   %1 = arith.addf %0, %residual : f32
@@ -240,7 +305,7 @@ dataflow.kernel @product : (!dataflow.buffer<{2}, f32>, !dataflow.buffer<[{0}, {
 }
 )",
                        shape.n, shape.k, rows, shape.isBf16 ? "bf16" : "f32",
-                       shape.roundsRows ? ", arithmetic = bf16" : "");
+                       shape.roundsRows ? ", arithmetic = bf16" : "", noteOf(shape.products));
 }
 
 CompiledProduct::CompiledProduct(const ProductShape &shape, const std::string &target)

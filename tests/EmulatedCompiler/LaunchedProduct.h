@@ -5,6 +5,7 @@
 #ifndef HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDPRODUCT_H
 #define HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDPRODUCT_H
 
+#include "compiler/Parameters/Precision.h"
 #include "compiler/Target/Target.h"
 #include "heddle/Abi.h"
 #include "tests/Emulator/Emulator.h"
@@ -26,6 +27,8 @@ struct ProductShape {
   /// Weights of bf16; then rows may be rounded to bf16 too.
   bool isBf16 = false;
   bool roundsRows = false;
+  /// What products with weights of f32 may be.
+  FloatProducts products = FloatProducts::Exact;
 
   int64_t rowElements() const { return stride == 0 ? k : stride; }
   int64_t panels() const { return (n + panelColumns - 1) / panelColumns; }
@@ -33,14 +36,17 @@ struct ProductShape {
 };
 
 /// Random operands of a product, and what it must give: the sum goes over k step by step, each an
-/// FMA, and of rounded rows over 16 steps at a time as the emulated tensor cores add them; then
-/// bias and residual.
+/// FMA, and where tensor cores add over as many steps at a time as the emulated ones do; then bias
+/// and residual.
 struct ProductOperands {
   ProductShape shape;
   std::vector<float> rows, weights, bias, residual;
 
   ProductOperands(const ProductShape &shape, uint32_t seed);
   float expected(int64_t row, int64_t column) const;
+  /// The sum without loss, and that of the magnitudes of its products.
+  double exactSum(int64_t row, int64_t column) const;
+  double sumOfMagnitudes(int64_t row, int64_t column) const;
   /// The weights as they lie in panels.
   std::vector<std::byte> panels() const;
 

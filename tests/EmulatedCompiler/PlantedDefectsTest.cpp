@@ -193,6 +193,30 @@ template <unsigned first, unsigned second> void exchanged(LLVM::LLVMFuncOp funct
   product->setOperand(second, kept);
 }
 
+/// Takes the last number of rows, or of weights, for one of tf32 as it is.
+template <bool isOfRows> void notRounded(LLVM::LLVMFuncOp function) {
+  NVVM::ConvertFloatToTF32Op rounding;
+  for (NVVM::ConvertFloatToTF32Op each : all<NVVM::ConvertFloatToTF32Op>(function)) {
+    // Weights are rounded where they are multiplied, rows before.
+    if (isOfRows == llvm::none_of(each->getUsers(), llvm::IsaPred<NVVM::MmaOp>)) {
+      rounding = each;
+    }
+  }
+  OpBuilder builder(rounding);
+  rounding.replaceAllUsesWith(
+      LLVM::BitcastOp::create(builder, rounding.getLoc(), rounding.getType(), rounding.getSrc())
+          .getResult());
+}
+
+/// Leaves out the second of the last three products.
+void restForgotten(LLVM::LLVMFuncOp function) {
+  NVVM::MmaOp last = all<NVVM::MmaOp>(function).back();
+  constexpr unsigned firstSum = 6, sums = 4;
+  auto sum = last->getOperand(firstSum).getDefiningOp<LLVM::ExtractValueOp>();
+  auto second = sum.getContainer().getDefiningOp<NVVM::MmaOp>();
+  last->setOperands(firstSum, sums, second->getOperands().slice(firstSum, sums));
+}
+
 /// Which of two threads comes first is chance.
 constexpr char kRaceOfTwoThreads[] =
     "race: (writes byte [0-9]+ of shared memory, which thread.* read|reads byte [0-9]+ of shared "
@@ -286,24 +310,47 @@ constexpr ProductShape kTensorShape = {97, 200, 128, 0, true, true};
 class PlantedTensorDefects : public testing::TestWithParam<Defect> {};
 TEST_P(PlantedTensorDefects, IsFound) { expectFound(kTensorShape, GetParam()); }
 
+/// What is wrong with numbers of tf32 alone.
+const Defect kTf32Defects[] = {
+    {"rowsNotRounded", notRounded</*isOfRows=*/true>,
+     "multiplies a number that is not rounded to tf32, in the first matrix"},
+    {"weightsNotRounded", notRounded</*isOfRows=*/false>,
+     "multiplies a number that is not rounded to tf32, in the second matrix"},
+    {"oneLaneAhead", oneLaneAhead,
+     "comes to (mma.m16n8k8 while lanes of its warp wait at ldmatrix|ldmatrix while lanes of its "
+     "warp wait at mma.m16n8k8)"},
+    {"oneBufferOfRows", oneBufferOfRows, kRaceOfTwoThreads},
+    {"barrierAfterRefill", barrierAfterRefill, kRefilled}};
+constexpr ProductShape kTf32Shape = {97, 100, 128, 0, false, false, FloatProducts::Tf32};
+class PlantedTf32Defects : public testing::TestWithParam<Defect> {};
+TEST_P(PlantedTf32Defects, IsFound) { expectFound(kTf32Shape, GetParam()); }
+
 const auto kName = [](const auto &info) { return std::string(info.param.name); };
 INSTANTIATE_TEST_SUITE_P(Product, PlantedDefects, testing::ValuesIn(kDefects), kName);
 INSTANTIATE_TEST_SUITE_P(Product, PlantedTensorDefects, testing::ValuesIn(kTensorDefects), kName);
+INSTANTIATE_TEST_SUITE_P(Product, PlantedTf32Defects, testing::ValuesIn(kTf32Defects), kName);
 
 /// Defects of which the GPU says nothing.
 struct WrongNumbers {
   const char *name;
   std::function<void(LLVM::LLVMFuncOp)> plant;
+  /// How numbers of tf32 are multiplied; exact ones stand for those of bf16.
+  FloatProducts products = FloatProducts::Exact;
 };
-const WrongNumbers kWrongNumbers[] = {{"otherOrderOfParts", otherOrderOfParts},
-                                      {"transposedMatrix", transposedMatrix},
-                                      {"exchangedRows", exchanged<1, 2>},
-                                      {"exchangedColumns", exchanged<4, 5>},
-                                      {"exchangedSums", exchanged<7, 8>}};
+const WrongNumbers kWrongNumbers[] = {
+    {"otherOrderOfParts", otherOrderOfParts},
+    {"transposedMatrix", transposedMatrix},
+    {"exchangedRows", exchanged<1, 2>},
+    {"exchangedColumns", exchanged<4, 5>},
+    {"exchangedSums", exchanged<7, 8>},
+    {"exchangedRowsOfTf32", exchanged<1, 2>, FloatProducts::Tf32},
+    {"exchangedColumnsOfTf32", exchanged<4, 5>, FloatProducts::Tf32},
+    {"restForgotten", restForgotten, FloatProducts::Tf32x3}};
 class PlantedWrongNumbers : public testing::TestWithParam<WrongNumbers> {};
 
 TEST_P(PlantedWrongNumbers, Differ) {
-  const ProductShape shape = {96, 32, 128, 0, true, true};
+  const bool isBf16 = GetParam().products == FloatProducts::Exact;
+  const ProductShape shape = {96, 32, 128, 0, isBf16, isBf16, GetParam().products};
   CompiledProduct product(shape);
   GetParam().plant(product.body());
   const ProductOperands operands(shape, 1);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Instructions that a warp executes together, as the manual of PTX gives them: which lane has
-/// which elements of a matrix. In what order a tensor core adds up is its own; here it adds 16
-/// products to a sum without loss but for that of f64, and rounds once.
+/// which elements of a matrix. In what order a tensor core adds up is its own; here it adds the 16
+/// or 8 products of an instruction to a sum without loss but for that of f64, and rounds once.
 #include "tests/Emulator/Banks.h"
 #include "tests/Emulator/Blocks.h"
 #include "tests/Emulator/Calls.h"
 #include "tests/Emulator/SharedMemory.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -113,8 +114,40 @@ struct Factors {
   }
 };
 
-std::string multiplyAll(void *const *lanes) {
-  const Factors factors(lanes);
+/// Matrices of m16n8k8 of tf32: [16][8], and [8][8] of the second, whose columns these are.
+struct ShortFactors {
+  double a[16][8];
+  double b[8][8];
+
+  explicit ShortFactors(void *const *lanes) {
+    for (int lane = 0; lane < warpLanes; ++lane) {
+      const auto &own = *static_cast<const Multiplying *>(lanes[lane]);
+      const int group = lane / lanesOfRow, first = lane % lanesOfRow;
+      for (int i = 0; i < 4; ++i) {
+        a[group + i % 2 * 8][first + i / 2 * 4] = std::bit_cast<float>(own.a[size_t(i)]);
+      }
+      for (int i = 0; i < 2; ++i) {
+        b[group][first + i * 4] = std::bit_cast<float>(own.b[size_t(i)]);
+      }
+    }
+  }
+  float addTo(float sum, int row, int column) const {
+    double all = sum;
+    for (int k = 0; k < 8; ++k) {
+      all += a[row][k] * b[column][k];
+    }
+    return static_cast<float>(all);
+  }
+};
+
+/// What tf32 has no room for: the manual does not say what becomes of it.
+constexpr uint32_t beyondTf32 = 0x1FFF;
+bool isTf32(uint32_t word) {
+  return (word & beyondTf32) == 0 || std::isnan(std::bit_cast<float>(word));
+}
+
+template <typename Matrices> void addAll(void *const *lanes) {
+  const Matrices factors(lanes);
   for (int lane = 0; lane < warpLanes; ++lane) {
     auto &own = *static_cast<Multiplying *>(lanes[lane]);
     for (int i = 0; i < 4; ++i) {
@@ -122,7 +155,31 @@ std::string multiplyAll(void *const *lanes) {
       own.sums[size_t(i)] = factors.addTo(own.sums[size_t(i)], row, column);
     }
   }
+}
+
+std::string multiplyBf16(void *const *lanes) {
+  addAll<Factors>(lanes);
   return "";
+}
+
+std::string multiplyTf32(void *const *lanes) {
+  for (int lane = 0; lane < warpLanes; ++lane) {
+    const auto &own = *static_cast<const Multiplying *>(lanes[lane]);
+    for (const bool isFirst : {true, false}) {
+      if (isFirst ? !std::ranges::all_of(own.a, isTf32) : !std::ranges::all_of(own.b, isTf32)) {
+        return std::string("multiplies a number that is not rounded to tf32, in the ") +
+               (isFirst ? "first" : "second") + " matrix";
+      }
+    }
+  }
+  addAll<ShortFactors>(lanes);
+  return "";
+}
+
+/// The word of a number rounded to tf32, ties away from zero, as the bits of f32 that it is.
+uint32_t roundedToTf32(float value) {
+  return std::isnan(value) ? 0x7FFFFFFFU
+                           : (std::bit_cast<uint32_t>(value) + (beyondTf32 + 1) / 2) & ~beyondTf32;
 }
 
 /// A number rounded to bf16, ties to even.
@@ -153,9 +210,20 @@ HEDDLE_EMULATED void heddle_emulated_mma_m16n8k16_row_col_bf16(float *sums, uint
                                                                uint32_t b1, float c0, float c1,
                                                                float c2, float c3) {
   Multiplying own = {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}};
-  meetLanes("mma.m16n8k16", &own, multiplyAll);
+  meetLanes("mma.m16n8k16", &own, multiplyBf16);
   std::memcpy(sums, own.sums.data(), sizeof own.sums);
 }
+
+HEDDLE_EMULATED void heddle_emulated_mma_m16n8k8_row_col_tf32(float *sums, uint32_t a0, uint32_t a1,
+                                                              uint32_t a2, uint32_t a3, uint32_t b0,
+                                                              uint32_t b1, float c0, float c1,
+                                                              float c2, float c3) {
+  Multiplying own = {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}};
+  meetLanes("mma.m16n8k8", &own, multiplyTf32);
+  std::memcpy(sums, own.sums.data(), sizeof own.sums);
+}
+
+HEDDLE_EMULATED uint32_t heddle_emulated_f2tf32_rna(float value) { return roundedToTf32(value); }
 
 HEDDLE_EMULATED void heddle_emulated_ff2bf16x2_rn(uint32_t *pair, float upper, float lower) {
   *pair = rounded(upper) << 16 | rounded(lower);

@@ -94,6 +94,10 @@ void expectOracle(const std::string &name, const std::vector<std::string> &argum
 }
 
 TEST(Encoder, AgreesWithBertTinyInBf16) { expectOracle("bert-tiny", {"--precision=bf16"}, 5e-2F); }
+TEST(Encoder, AgreesWithBertTinyInTf32) { expectOracle("bert-tiny", {"--precision=tf32"}, 5e-3F); }
+TEST(Encoder, AgreesWithBertTinyInThreeOfTf32) {
+  expectOracle("bert-tiny", {"--precision=tf32x3"});
+}
 TEST(Encoder, AgreesWithBertTiny) { expectOracle("bert-tiny"); }
 TEST(Encoder, AgreesWithDistilbertTiny) { expectOracle("distilbert-tiny"); }
 TEST(Encoder, AgreesWithRobertaTiny) { expectOracle("roberta-tiny"); }
@@ -205,6 +209,33 @@ void expectSameBits(const std::string &name, int vocabulary,
 TEST(Encoder, SameSentenceSameBits) { expectSameBits("bert-tiny", 211); }
 TEST(Encoder, SameSentenceSameBitsInBf16) {
   expectSameBits("bert-tiny", 211, {"--precision=bf16"});
+}
+TEST(Encoder, SameSentenceSameBitsInTf32) {
+  expectSameBits("bert-tiny", 211, {"--precision=tf32"});
+}
+
+/// Processors compute in f32 what GPUs may multiply in tf32, and these do: not as in f32, and one
+/// layer as all others unless it is kept.
+TEST(Encoder, Tf32IsOfGpusAlone) {
+  const Ragged batch = randomSentences(9, 40, 211, 4);
+  const std::string exact = compileModel(oracles + "bert-tiny");
+  const std::string kept = compileModel(
+      oracles + "bert-tiny", {"--precision=tf32", "--keep=encoder=f32", "--keep=pooler=f32"});
+  ASSERT_FALSE(exact.empty() || kept.empty());
+  for (const char *const precision : {"tf32", "tf32x3"}) {
+    const std::string rounded =
+        compileModel(oracles + "bert-tiny", {std::string("--precision=") + precision});
+    ASSERT_FALSE(rounded.empty());
+    const Result<Model> model = Model::load(rounded, {.isa = {}, .describeOnly = true});
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    EXPECT_EQ(model->precision(), precision);
+    for (const std::string &isa : runnableTargets(rounded)) {
+      const bool isGpu = isa.starts_with("sm_");
+      const auto expected = runBinary(exact, batch, isa), found = runBinary(rounded, batch, isa);
+      EXPECT_EQ(found == expected, !isGpu) << isa << " in " << precision;
+      EXPECT_EQ(runBinary(kept, batch, isa), expected) << isa;
+    }
+  }
 }
 TEST(Encoder, SameSentenceSameBitsInWindows) { expectSameBits("modernbert-tiny", 101); }
 

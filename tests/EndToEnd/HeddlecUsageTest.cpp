@@ -88,6 +88,14 @@ const std::vector<UsageCase> usageCases = {
     {"AssemblerWithoutGpu",
      {"m", "-o", "x.so", "--target=x86-64-v3", "--ptxas=ptxas"},
      "--ptxas is for kernels of GPUs, got targets x86-64-v3"},
+    {"Tf32WithoutGpu",
+     {"m", "-o", "x.so", "--target=x86-64-v3,x86-64-v4", "--precision=tf32"},
+     "precision \"tf32\" is of products on GPUs, expected a target of one among --target, such as "
+     "sm_80, got x86-64-v3, x86-64-v4"},
+    {"LayersInTf32WithoutGpu",
+     {"m", "-o", "x.so", "--keep=layer.1=tf32x3", "--target=x86-64-v3"},
+     "precision \"tf32x3\" is of products on GPUs, expected a target of one among --target, such "
+     "as sm_80, got x86-64-v3"},
     {"PanelsOfATargetWithoutNumber",
      {"m", "-o", "x.so", "--target=x86-64-v4:"},
      "target \"x86-64-v4\" has panels of \"\" columns, expected a multiple of 16 up to 128"},
@@ -96,7 +104,8 @@ const std::vector<UsageCase> usageCases = {
      "target \"x86-64-v3\" is asked for with panels of 16 and of 48 columns, expected one width"},
     {"Precision",
      {"m", "-o", "x.so", "--precision=bf17"},
-     "--precision is \"bf17\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "--precision is \"bf17\", expected one of f32, tf32x3, tf32, bf16-weights, int8-weights, "
+     "bf16, int8, "
      "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean \"bf16\"?"},
     {"Cache",
      {"m", "-o", "x.so", "--cache=bf17"},

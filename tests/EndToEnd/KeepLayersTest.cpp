@@ -212,8 +212,9 @@ TEST_F(HeddlecKeep, KnowsNamesOfOnePrecision) {
 
 TEST_F(HeddlecKeep, RefusesWhatIsNoPattern) {
   const std::string out = work / "x.so";
-  const std::string names = "f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or "
-                            "int4-gN, N a multiple of 8 up to 65536";
+  const std::string names =
+      "f32, tf32x3, tf32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or "
+      "int4-gN, N a multiple of 8 up to 65536";
   expectUsage({"--keep"}, "--keep has no value, expected one after it");
   expectUsage({tiny, "-o", out, "--keep=layer.0"},
               "--keep is \"layer.0\", expected LAYERS=PRECISION, for example attention.self=int8");
@@ -308,8 +309,9 @@ TEST_F(HeddlecKeep, RefusesPrecisionsOfProgramsThatThereAreNone) {
     arguments.insert(arguments.end(), options.begin(), options.end());
     expectError(arguments, program + message);
   };
-  const std::string names = "f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or "
-                            "int4-gN, N a multiple of 8 up to 65536";
+  const std::string names =
+      "f32, tf32x3, tf32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or "
+      "int4-gN, N a multiple of 8 up to 65536";
   expectText("kept = [], name = \"foo\"", {},
              ": has weights in \"foo\", expected one of " + names + "; did you mean \"f32\"?");
   expectText(

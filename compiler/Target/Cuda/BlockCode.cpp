@@ -176,15 +176,25 @@ SmallVector<Value> BlockCode::loadMatrix(Value address) {
   return fieldsOf(code, words);
 }
 
-SmallVector<Value> BlockCode::multiply(ValueRange rows, ValueRange columns, ValueRange sums) {
+/// Adds a product of matrices with so many steps of k of a type.
+static SmallVector<Value> multiplyMatrices(VectorCode &code, ValueRange rows, ValueRange columns,
+                                           ValueRange sums, int64_t steps, NVVM::MMATypes type) {
   using Types = std::array<NVVM::MMATypes, 2>;
   using Layouts = std::array<NVVM::MMALayout, 2>;
-  Value product = NVVM::MmaOp::create(
-      code.builder, code.location, fourOf(code.f32), rows, columns, sums,
-      {kMatrixRows, kMatrixColumns, kMatrixSteps}, /*b1Op=*/std::nullopt,
-      /*intOverflow=*/std::nullopt, Types{NVVM::MMATypes::bf16, NVVM::MMATypes::bf16},
-      Layouts{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  Value product =
+      NVVM::MmaOp::create(code.builder, code.location, fourOf(code.f32), rows, columns, sums,
+                          {kMatrixRows, kMatrixColumns, steps}, /*b1Op=*/std::nullopt,
+                          /*intOverflow=*/std::nullopt, Types{type, type},
+                          Layouts{NVVM::MMALayout::row, NVVM::MMALayout::col});
   return fieldsOf(code, product);
+}
+
+SmallVector<Value> BlockCode::multiplyBf16(ValueRange rows, ValueRange columns, ValueRange sums) {
+  return multiplyMatrices(code, rows, columns, sums, 2 * kMatrixWords, NVVM::MMATypes::bf16);
+}
+
+SmallVector<Value> BlockCode::multiplyTf32(ValueRange rows, ValueRange columns, ValueRange sums) {
+  return multiplyMatrices(code, rows, columns, sums, kMatrixWords, NVVM::MMATypes::tf32);
 }
 
 Value BlockCode::roundedPair(Value first, Value second) {
@@ -193,6 +203,12 @@ Value BlockCode::roundedPair(Value first, Value second) {
       NVVM::ConvertF32x2ToBF16x2Op::create(code.builder, code.location, pair, second, first,
                                            /*random_bits=*/Value(), NVVM::FPRoundingMode::RN);
   return LLVM::BitcastOp::create(code.builder, code.location, code.i32, rounded);
+}
+
+Value BlockCode::roundedToTf32(Value number) {
+  return NVVM::ConvertFloatToTF32Op::create(code.builder, code.location, code.i32, number,
+                                            NVVM::FPRoundingMode::RNA, NVVM::SaturationMode::NONE,
+                                            /*relu=*/false);
 }
 
 } // namespace heddle

@@ -41,8 +41,8 @@ inline constexpr int64_t kSharedAlignment = 16;
 /// Threads of a warp, the lanes of its instructions.
 inline constexpr int64_t kWarpLanes = 32;
 /// The product of matrices that a warp computes at once: so many rows of the first, columns of the
-/// second, and steps of k; two of k are a word of 32 bits.
-inline constexpr int64_t kMatrixRows = 16, kMatrixColumns = 8, kMatrixSteps = 16;
+/// second, and words of 32 bits that the steps of k take, two of bf16 or one of tf32 each.
+inline constexpr int64_t kMatrixRows = 16, kMatrixColumns = 8, kMatrixWords = 8;
 /// Lanes that share a row of the first matrix and of the result, and a column of the second.
 inline constexpr int64_t kLanesOfRow = 4;
 
@@ -88,18 +88,22 @@ public:
 
   // --- products by warps: all lanes of a warp call these together. `g` is lane / 4, `t` is lane
   // % 4.
-  /// A matrix of 16 rows and 16 columns of 16-bit numbers in shared memory, as multiply() takes it.
-  /// Lane l says where the 16 bytes are that row l % 16 has from column l / 16 * 8 on. Word 0 of a
-  /// lane is columns 2 t and 2 t + 1 of row g, word 1 of row g + 8; words 2 and 3 are 8 columns
-  /// further on.
+  /// A matrix of 16 rows of 8 words in shared memory, as products take it. Lane l says where the 16
+  /// bytes are that row l % 16 has from word l / 16 * 4 on. Word 0 of a lane is word t of row g,
+  /// its word 1 that of row g + 8; words 2 and 3 are 4 words further on.
   llvm::SmallVector<mlir::Value> loadMatrix(mlir::Value address);
   /// Adds the product of a matrix of bf16, [16][16], with another one, transposed [8][16], to sums
-  /// in f32, [16][8]. Words of the second: steps 2 t and 2 t + 1 of column g, and 8 steps further
-  /// on. Sums of a lane: columns 2 t and 2 t + 1 of row g, then of row g + 8.
-  llvm::SmallVector<mlir::Value> multiply(mlir::ValueRange rows, mlir::ValueRange columns,
-                                          mlir::ValueRange sums);
+  /// in f32, [16][8]. Words of the second: word t of column g, and 4 words further on. Sums of a
+  /// lane: columns 2 t and 2 t + 1 of row g, then of row g + 8.
+  llvm::SmallVector<mlir::Value> multiplyBf16(mlir::ValueRange rows, mlir::ValueRange columns,
+                                              mlir::ValueRange sums);
+  /// The same of tf32, [16][8] and [8][8]. What is no number of tf32 gives anything.
+  llvm::SmallVector<mlir::Value> multiplyTf32(mlir::ValueRange rows, mlir::ValueRange columns,
+                                              mlir::ValueRange sums);
   /// Two numbers rounded to bf16, ties to even, the first in the lower half of the word.
   mlir::Value roundedPair(mlir::Value first, mlir::Value second);
+  /// The word of a number rounded to tf32, ties away from zero.
+  mlir::Value roundedToTf32(mlir::Value number);
 
 private:
   mlir::Type sharedPointer;

@@ -2,16 +2,31 @@
 ///
 /// Which products blocks compute, and the tiles of a call. What a tile is computed with follows
 /// from what the product promises of its sums: FMA units where f32 is f32 (docs/decisions/0049),
-/// tensor cores where rows are rounded to bf16 (docs/decisions/0054).
+/// tensor cores where rows are rounded to bf16 (docs/decisions/0054), or a note on the kernel lets
+/// them have numbers of tf32 (docs/decisions/0055).
 #include "compiler/Target/Cuda/BlockProduct.h"
 
+#include "compiler/Parameters/FloatProducts.h"
 #include "compiler/Target/Cuda/ProductTile.h"
 
 using namespace mlir;
 
 namespace heddle {
 
-std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target) {
+static Units unitsFor(FloatProducts products) {
+  switch (products) {
+  case FloatProducts::Exact:
+    return Units::Fma;
+  case FloatProducts::Tf32x3:
+    return Units::Tf32x3;
+  case FloatProducts::Tf32:
+    return Units::Tf32;
+  }
+  llvm_unreachable("every kind of products is handled");
+}
+
+/// What multiplies for a kernel; nothing where each thread is a caller of its own.
+static std::optional<Units> unitsOf(dataflow::KernelOp kernel, const TargetDescription &target) {
   auto computes = dyn_cast<dataflow::ContractAttr>(kernel.getComputes());
   if (!computes || computes.getGroups() != 1 || target.panelColumns != sharedPanelColumns) {
     return std::nullopt;
@@ -19,16 +34,24 @@ std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDes
   Type weights = kernel.getOperandBuffer(1).getElementType();
   switch (computes.getArithmetic()) {
   case dataflow::Arithmetic::F32:
-    if (weights.isF32() || weights.isBF16()) {
-      return fmaWork(weights);
+    if (weights.isF32()) {
+      return unitsFor(floatProductsOf(kernel));
     }
-    return std::nullopt;
+    return weights.isBF16() ? std::optional(Units::Fma) : std::nullopt;
   case dataflow::Arithmetic::Bf16:
-    return tensorWork();
+    return Units::Bf16;
   case dataflow::Arithmetic::Integers:
     return std::nullopt;
   }
   llvm_unreachable("every arithmetic is handled");
+}
+
+std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target) {
+  const std::optional<Units> units = unitsOf(kernel, target);
+  if (!units) {
+    return std::nullopt;
+  }
+  return *units == Units::Fma ? fmaWork(kernel.getOperandBuffer(1).getElementType()) : tensorWork();
 }
 
 /// All tiles of a call.
@@ -41,13 +64,10 @@ static void emitTiles(BlockCode &block, const KernelArguments &arguments, const 
       product.endRow = arguments.rowEnd;
       product.firstPanel = panel;
       product.endPanel = arguments.columnEnd;
-      switch (product.computes.getArithmetic()) {
-      case dataflow::Arithmetic::F32:
-        return emitFmaTile(block, product, isFew);
-      case dataflow::Arithmetic::Bf16:
-        return emitTensorTile(block, product, isFew);
-      case dataflow::Arithmetic::Integers:
-        llvm_unreachable("blockProduct() leaves these to callers");
+      if (product.units == Units::Fma) {
+        emitFmaTile(block, product, isFew);
+      } else {
+        emitTensorTile(block, product, isFew);
       }
     });
   });
@@ -65,6 +85,7 @@ void emitBlockProduct(VectorCode &code, const KernelBody &body, dataflow::Contra
   const bool hasAlignedRows =
       rowsType.getRowStride() == 0 && rowsType.getRowElements() % together == 0;
   const Product product{computes,
+                        *unitsOf(body.kernel, code.target),
                         body.kernel.getOperandBuffer(1).getElementType(),
                         body.operand(code, 0),
                         body.operand(code, 1),

@@ -15,9 +15,14 @@ namespace heddle {
 /// Threads of a block of every product.
 inline constexpr int64_t kProductThreads = 128;
 
+/// What multiplies: FMA units numbers of f32; tensor cores numbers of bf16, numbers rounded to
+/// tf32, or numbers of f32 as sums of two of tf32.
+enum class Units : uint8_t { Fma, Bf16, Tf32, Tf32x3 };
+
 /// The numbers of a product, what it reads, and the part of the result that is computed.
 struct Product {
   const dataflow::ContractAttr computes;
+  const Units units;
   /// The type of a weight.
   const mlir::Type element;
   mlir::Value rows, weights;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A product of bf16 as tiles whose sums tensor cores add up, 16 steps of k by an instruction
-/// (docs/decisions/0054). Panels of weights come to shared memory by copies that run ahead. Rows
+/// A product of bf16 or tf32 as tiles whose sums tensor cores add up (docs/decisions/0054, 0055).
+/// All that is in shared memory are words of 32 bits, two steps of k in bf16 or one in tf32, of
+/// which an instruction takes eight. Panels of weights come there by copies that run ahead. Rows
 /// are f32 in memory: a thread loads its elements of the next slab while this one is multiplied,
 /// rounds them, and writes them where ldmatrix reads them.
 ///
-///   rows 0, rows 1    [rows][slab] bf16, the 16-byte parts of a row in an order of its own
-///   stage 0           [slab / 2][columns] pairs of weights, as in their panels
+///   rows 0, rows 1    [rows][slab] words, the 16-byte parts of a row in an order of its own
+///   stage 0           [slab][columns] words of weights, as in their panels
 ///   stage 1           ...
 ///   for each slab: round and write its rows; begin to load the next ones; wait for its weights;
 ///   barrier; begin to copy a later slab into the stage that was read last; multiply
@@ -14,9 +15,13 @@
 /// One barrier a slab is enough: rows are written to the memory that was read a slab before the
 /// last barrier, copies begin after it.
 ///
-/// A word of a panel, two steps of a column, is what a lane gives the instruction, so that words
-/// are read as they lie. Which columns a lane multiplies is free: it takes up to four side by side,
-/// and its sums are then of twice as many.
+/// A word of a panel is what a lane gives the instruction, so that words are read as they lie, and
+/// those of tf32 rounded then. Which columns a lane multiplies is free: it takes up to four side by
+/// side, and its sums are then of twice as many.
+///
+/// With tf32x3 rows keep all their bits in shared memory. Of what is read from there each number
+/// becomes a rounded one and the rounded rest, and three products are added: the small ones first,
+/// that of both rests not at all.
 #include "compiler/Target/Cuda/ProductTile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -28,9 +33,8 @@ using heddle::transformer::bf16Together;
 namespace heddle {
 
 static constexpr int64_t kFloatBytes = sizeof(float), kWordBytes = sizeof(uint32_t);
-static constexpr int64_t kBf16Bytes = sizeof(uint16_t);
-/// Elements that a thread loads at once, and those of what ldmatrix reads at once.
-static constexpr int64_t kTogether = 4, kPartElements = kSharedAlignment / kBf16Bytes;
+/// Elements that a thread loads at once, and words of what ldmatrix reads at once.
+static constexpr int64_t kTogether = 4, kPartWords = kSharedAlignment / kWordBytes;
 /// Bytes of all banks of shared memory, one word each.
 static constexpr int64_t kBankBytes = 128;
 /// Between steps of weights, for the four of them that a warp reads at once to be in banks of their
@@ -47,7 +51,7 @@ struct Run {
 /// The shape of a tile.
 struct Tile {
   int64_t rows, panels;
-  /// Steps of k of a slab, and how many slabs of weights there is room for.
+  /// Words of a row or a column of a slab, and how many slabs of weights there is room for.
   int64_t slab, stages;
   /// Warps that divide its rows among them, 16 in turn, and its columns.
   int64_t warpRows, warpColumns;
@@ -58,11 +62,11 @@ struct Tile {
   int64_t partRows() const { return warpRows * kMatrixRows; }
   int64_t parts() const { return rows / partRows(); }
   /// 16-byte parts of a row of a slab.
-  int64_t rowParts() const { return slab / kPartElements; }
-  int64_t rowBytes() const { return slab * kBf16Bytes; }
+  int64_t rowParts() const { return slab / kPartWords; }
+  int64_t rowBytes() const { return slab * kWordBytes; }
   int64_t rowsBytes() const { return rows * rowBytes(); }
   int64_t stepPitch() const { return columns() * kWordBytes + kStepPadding; }
-  int64_t stageBytes() const { return slab / bf16Together * stepPitch(); }
+  int64_t stageBytes() const { return slab * stepPitch(); }
   int64_t stagesBegin() const { return 2 * rowsBytes(); }
   int64_t sumPitch() const { return columns() * kFloatBytes + kSumPadding; }
   /// Rows and stages, and afterwards the sums of a part.
@@ -91,6 +95,12 @@ struct State {
   SmallVector<Value> sums;
 };
 
+/// Words of a matrix as instructions take them, and of what rounding has left of its numbers where
+/// that counts.
+struct Words {
+  SmallVector<Value> high, low;
+};
+
 /// A tile while its code is written.
 class TileCode {
 public:
@@ -98,17 +108,24 @@ public:
   void emit();
 
 private:
-  int64_t slabs() const { return llvm::divideCeilSigned(product.k(), tile.slab); }
+  /// Steps of k of a word, and of a slab.
+  int64_t stepsOfWord() const { return product.units == Units::Bf16 ? bf16Together : 1; }
+  int64_t slabSteps() const { return tile.slab * stepsOfWord(); }
+  int64_t slabs() const { return llvm::divideCeilSigned(product.k(), slabSteps()); }
   /// A thread loads so many times, each time of a row so much further on.
-  int64_t rowsOfLoad() const { return kProductThreads / (tile.slab / kTogether); }
+  int64_t rowsOfLoad() const { return kProductThreads / (slabSteps() / kTogether); }
   int64_t loads() const { return tile.rows / rowsOfLoad(); }
   Value inOwnOrder(Value row, Value part);
   Value loadFour(Value from, Value k);
   SmallVector<Value> loadRows(Value number);
   Value zeroBehind(Value four, Value k);
+  SmallVector<Value> wordsOf(Value four);
   void storeRows(ValueRange loaded, Value number, Value to);
   void copySlab(Value stage, Value number);
-  void multiplyRun(const Run &run, ArrayRef<SmallVector<Value>> rows, Value weights,
+  Words split(ValueRange words);
+  Words rounded(ValueRange words, bool isRow);
+  SmallVector<Value> addProduct(const Words &rows, const Words &columns, ValueRange sums);
+  void multiplyRun(const Run &run, ArrayRef<Words> rows, Value weights,
                    MutableArrayRef<Value> sums);
   void multiply(const State &state, MutableArrayRef<Value> sums);
   State next(Value slab, const State &state);
@@ -130,10 +147,10 @@ private:
 
 /// Tiles for many rows: four warps with 64 x 48 sums each, so that a word of either operand is read
 /// from shared memory by two of them. Rows and four stages of weights take 43,008 bytes.
-static constexpr Tile kMany = {128, 2, 32, 4, 2, 2};
+static constexpr Tile kMany = {128, 2, 16, 4, 2, 2};
 /// And for few, whose time is that of the weights: longer slabs, of which four are on their way.
 /// Three warps have 16 columns each; the fourth brings its part of the operands.
-static constexpr Tile kFew = {16, 1, 64, 5, 1, 3};
+static constexpr Tile kFew = {16, 1, 32, 5, 1, 3};
 /// As for FMA units: below half a tile of rows there are too few tiles of the first kind.
 static constexpr int64_t kFewRows = kMany.rows / 2;
 
@@ -147,11 +164,11 @@ BlockWork tensorWork() {
 
 TileCode::TileCode(BlockCode &block, const Tile &tile, const Product &product)
     : block(block), code(block.code), tile(tile), product(product),
-      weights{llvm::divideCeilSigned(product.k(), bf16Together), tile.slab / bf16Together,
-              tile.panels, sharedPanelColumns * kWordBytes, tile.stepPitch()},
+      weights{llvm::divideCeilSigned(product.k(), stepsOfWord()), tile.slab, tile.panels,
+              sharedPanelColumns * kWordBytes, tile.stepPitch()},
       runs(tile.runs()),
-      ownFour(code.multiply(code.remainder(block.thread, tile.slab / kTogether), kTogether)),
-      ownRow(code.divide(block.thread, tile.slab / kTogether)),
+      ownFour(code.multiply(code.remainder(block.thread, slabSteps() / kTogether), kTogether)),
+      ownRow(code.divide(block.thread, slabSteps() / kTogether)),
       warp(code.divide(block.thread, kWarpLanes)), warpRow(code.remainder(warp, tile.warpRows)),
       lane(code.remainder(block.thread, kWarpLanes)), g(code.divide(lane, kLanesOfRow)),
       t(code.remainder(lane, kLanesOfRow)) {
@@ -193,7 +210,7 @@ Value TileCode::loadFour(Value from, Value k) {
 /// Begins to load the thread's elements of a slab. Beyond the last row it is loaded again: nobody
 /// reads what comes of it.
 SmallVector<Value> TileCode::loadRows(Value number) {
-  Value k = code.add(code.multiply(number, tile.slab), ownFour);
+  Value k = code.add(code.multiply(number, slabSteps()), ownFour);
   Value first = code.at(product.rows, code.multiply(product.firstRow, product.rowElements));
   Value lastRow = product.lastRow(block, tile.rows);
   Value row = arith::TruncIOp::create(code.builder, code.location, code.i32, ownRow);
@@ -208,7 +225,7 @@ SmallVector<Value> TileCode::loadRows(Value number) {
 
 /// Elements with zero for those beyond the last step of k.
 Value TileCode::zeroBehind(Value four, Value k) {
-  if (product.k() % tile.slab == 0) {
+  if (product.k() % slabSteps() == 0) {
     return four;
   }
   SmallVector<Value> elements;
@@ -220,25 +237,43 @@ Value TileCode::zeroBehind(Value four, Value k) {
   return vector::FromElementsOp::create(code.builder, code.location, four.getType(), elements);
 }
 
-/// Rounds what was loaded, and writes it to shared memory.
+/// The words of four elements in shared memory.
+SmallVector<Value> TileCode::wordsOf(Value four) {
+  auto element = [&](int64_t i) -> Value {
+    return vector::ExtractOp::create(code.builder, code.location, four, i);
+  };
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < kTogether; i += stepsOfWord()) {
+    switch (product.units) {
+    case Units::Bf16:
+      words.push_back(block.roundedPair(element(i), element(i + 1)));
+      break;
+    case Units::Tf32:
+      words.push_back(block.roundedToTf32(element(i)));
+      break;
+    case Units::Tf32x3:
+      words.push_back(arith::BitcastOp::create(code.builder, code.location, code.i32, element(i)));
+      break;
+    case Units::Fma:
+      llvm_unreachable("tensor cores do not multiply these");
+    }
+  }
+  return words;
+}
+
+/// Writes what was loaded to shared memory.
 void TileCode::storeRows(ValueRange loaded, Value number, Value to) {
-  Value k = code.add(code.multiply(number, tile.slab), ownFour);
-  Value part = inOwnOrder(ownRow, code.divide(ownFour, kPartElements));
-  Value inPart = code.multiply(code.remainder(ownFour, kPartElements), kBf16Bytes);
+  const int64_t partSteps = kPartWords * stepsOfWord();
+  Value k = code.add(code.multiply(number, slabSteps()), ownFour);
+  Value part = inOwnOrder(ownRow, code.divide(ownFour, partSteps));
+  Value inPart = code.multiply(code.remainder(ownFour, partSteps), kWordBytes / stepsOfWord());
   Value place = code.add(code.multiply(ownRow, tile.rowBytes()),
                          code.add(code.multiply(part, kSharedAlignment), inPart));
   Value begin = code.add(to, place);
   for (auto [i, four] : llvm::enumerate(loaded)) {
-    Value numbers = zeroBehind(four, k);
-    SmallVector<Value> words;
-    for (int64_t e = 0; e < kTogether; e += bf16Together) {
-      words.push_back(block.roundedPair(
-          vector::ExtractOp::create(code.builder, code.location, numbers, e),
-          vector::ExtractOp::create(code.builder, code.location, numbers, e + 1)));
-    }
     // Rows so far apart have the same order of parts.
     const int64_t before = static_cast<int64_t>(i) * rowsOfLoad() * tile.rowBytes();
-    block.storeWords(words, block.sharedAt(code.add(begin, before)));
+    block.storeWords(wordsOf(zeroBehind(four, k)), block.sharedAt(code.add(begin, before)));
   }
 }
 
@@ -249,9 +284,66 @@ void TileCode::copySlab(Value stage, Value number) {
 
 // --- sums ----------------------------------------------------------------------------------------
 
-/// The columns of a run times 16 steps of all rows of the warp, a matrix of them for each part.
-/// `weights` is where the lane's first word of the steps is.
-void TileCode::multiplyRun(const Run &run, ArrayRef<SmallVector<Value>> rows, Value weights,
+/// Numbers of f32, given by their bits, as sums of two of tf32 but for 2^-22 of each. The rest of a
+/// number that is not finite is none.
+Words TileCode::split(ValueRange words) {
+  Words parts;
+  auto number = [&](Value bits) -> Value {
+    return arith::BitcastOp::create(code.builder, code.location, code.f32, bits);
+  };
+  for (Value word : words) {
+    Value high = block.roundedToTf32(number(word));
+    // Without loss: both have the same first bits.
+    Value rest = arith::SubFOp::create(code.builder, code.location, number(word), number(high));
+    parts.high.push_back(high);
+    parts.low.push_back(block.roundedToTf32(rest));
+  }
+  return parts;
+}
+
+/// What instructions take of words that were read from shared memory.
+Words TileCode::rounded(ValueRange words, bool isRow) {
+  switch (product.units) {
+  case Units::Bf16:
+    return {SmallVector<Value>(words), {}};
+  case Units::Tf32: {
+    Words result;
+    for (Value word : words) {
+      // Rows are rounded on their way to shared memory.
+      result.high.push_back(isRow ? word
+                                  : block.roundedToTf32(arith::BitcastOp::create(
+                                        code.builder, code.location, code.f32, word)));
+    }
+    return result;
+  }
+  case Units::Tf32x3:
+    return split(words);
+  case Units::Fma:
+    break;
+  }
+  llvm_unreachable("tensor cores do not multiply these");
+}
+
+SmallVector<Value> TileCode::addProduct(const Words &rows, const Words &columns, ValueRange sums) {
+  switch (product.units) {
+  case Units::Bf16:
+    return block.multiplyBf16(rows.high, columns.high, sums);
+  case Units::Tf32:
+    return block.multiplyTf32(rows.high, columns.high, sums);
+  case Units::Tf32x3: {
+    const SmallVector<Value> low = block.multiplyTf32(rows.low, columns.high, sums);
+    return block.multiplyTf32(rows.high, columns.high,
+                              block.multiplyTf32(rows.high, columns.low, low));
+  }
+  case Units::Fma:
+    break;
+  }
+  llvm_unreachable("tensor cores do not multiply these");
+}
+
+/// The columns of a run times the words of an instruction of all rows of the warp, a matrix of them
+/// for each part. `weights` is where the lane's first word is.
+void TileCode::multiplyRun(const Run &run, ArrayRef<Words> rows, Value weights,
                            MutableArrayRef<Value> sums) {
   constexpr int64_t sumsOfLane = kMatrixRows * kMatrixColumns / kWarpLanes;
   const int64_t matrices = tile.columnsOfWarp() / kMatrixColumns;
@@ -259,15 +351,15 @@ void TileCode::multiplyRun(const Run &run, ArrayRef<SmallVector<Value>> rows, Va
       weights, code.multiply(code.add(code.multiply(g, run.width), run.first), kWordBytes));
   SmallVector<Value> words[2];
   for (int64_t half : {0, 1}) {
-    const int64_t steps = half * kMatrixSteps / bf16Together / 2;
-    words[half] =
-        block.loadWords(block.sharedAt(code.add(first, steps * tile.stepPitch())), run.width);
+    const int64_t before = half * kMatrixWords / 2 * tile.stepPitch();
+    words[half] = block.loadWords(block.sharedAt(code.add(first, before)), run.width);
   }
   for (int64_t j = 0; j < run.width; ++j) {
+    const Words columns = rounded({words[0][j], words[1][j]}, /*isRow=*/false);
     for (auto [part, matrix] : llvm::enumerate(rows)) {
       const auto number = static_cast<int64_t>(part) * matrices + run.first / kMatrixColumns + j;
       auto own = sums.slice(static_cast<size_t>(number * sumsOfLane), sumsOfLane);
-      llvm::copy(block.multiply(matrix, {words[0][j], words[1][j]}, own), own.begin());
+      llvm::copy(addProduct(matrix, columns, own), own.begin());
     }
   }
 }
@@ -280,16 +372,17 @@ void TileCode::multiply(const State &state, MutableArrayRef<Value> sums) {
   Value rowAt = code.add(state.rows, code.multiply(row, tile.rowBytes()));
   Value warpFirst = code.multiply(warpColumn, tile.columnsOfWarp() * kWordBytes);
   Value weights = code.add(code.add(state.read, warpFirst), code.multiply(t, tile.stepPitch()));
-  for (int64_t step = 0; step < tile.slab; step += kMatrixSteps) {
-    Value part = inOwnOrder(laneRow, code.add(half, step / kPartElements));
+  for (int64_t word = 0; word < tile.slab; word += kMatrixWords) {
+    Value part = inOwnOrder(laneRow, code.add(half, word / kPartWords));
     Value at = code.add(rowAt, code.multiply(part, kSharedAlignment));
-    SmallVector<SmallVector<Value>> rows;
+    SmallVector<Words> rows;
     for (int64_t i = 0; i < tile.parts(); ++i) {
       const int64_t before = i * tile.partRows() * tile.rowBytes();
-      rows.push_back(block.loadMatrix(block.sharedAt(code.add(at, before))));
+      rows.push_back(
+          rounded(block.loadMatrix(block.sharedAt(code.add(at, before))), /*isRow=*/true));
     }
     for (const Run &run : runs) {
-      multiplyRun(run, rows, code.add(weights, step / bf16Together * tile.stepPitch()), sums);
+      multiplyRun(run, rows, code.add(weights, word * tile.stepPitch()), sums);
     }
   }
 }

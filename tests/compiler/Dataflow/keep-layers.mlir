@@ -29,7 +29,7 @@
 // PART: error: keep: "c.value=int4" keeps nothing: "c" is stored as one matrix, and the precision of other parts of it is finer: bf16-weights
 // NOTHING: error: keep: "norm=int4" keeps nothing: no matrix of a product and no table that precisions differ in is made of what it matches
 // EQUALS: error: keep is "a", expected LAYERS=PRECISION, for example attention.self=int8
-// UNKNOWN: error: keep is "a=i8", whose precision is "i8", expected one of f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536
+// UNKNOWN: error: keep is "a=i8", whose precision is "i8", expected one of f32, tf32x3, tf32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536
 // EMPTY: error: keep is "a..b=int8", where the pattern "a..b" has an empty part, expected names of layers, for example layer.4,layer.5
 
 !x = !dataflow.buffer<[tokens, 40], f32>

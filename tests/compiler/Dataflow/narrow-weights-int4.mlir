@@ -12,7 +12,7 @@
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=table
 // REPORT-DAG: what="rows quantised by 32 elements, products of integers"
 // REPORT-DAG: what="rows quantised whole, products of integers"
-// GROUP: error: precision is "int4-g12", expected one of f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean "int8-g128"?
+// GROUP: error: precision is "int4-g12", expected one of f32, tf32x3, tf32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean "int8-g128"?
 // ROW: transformer.parameter @w.i4 : tensor<72x40x!transformer.quantized<i4, 40, bf16>>
 
 !x = !dataflow.buffer<[tokens, 40], f32>

@@ -11,7 +11,7 @@
 // REPORT-DAG: weight_bytes=8352, what="stored in i8, one scale for every 64 of a row", where=w
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=table
 // REPORT-DAG: weight_bytes=3480, what="stored in i8, one scale for each row", where=other
-// UNKNOWN: error: precision is "int2", expected one of f32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean "int8"?
+// UNKNOWN: error: precision is "int2", expected one of f32, tf32x3, tf32, bf16-weights, int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean "int8"?
 // ROW: transformer.parameter @w.i8 : tensor<72x40x!transformer.quantized<i8, row>>
 
 !x = !dataflow.buffer<[tokens, 40], f32>

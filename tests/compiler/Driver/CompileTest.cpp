@@ -301,26 +301,32 @@ const RequestCase requestCases[] = {
     {"WeightsAndTensors", [](auto &r) { r.weights = "w"; },
      "weights and tensors, expected one of them"},
     {"Precision", [](auto &r) { r.precision = "int3"; },
-     "precision is \"int3\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "precision is \"int3\", expected one of f32, tf32x3, tf32, bf16-weights, int8-weights, bf16, "
+     "int8, "
      "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean \"int8\"?"},
     {"GroupOfAPrecision", [](auto &r) { r.precision = "int4-g12"; },
-     "precision is \"int4-g12\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "precision is \"int4-g12\", expected one of f32, tf32x3, tf32, bf16-weights, int8-weights, "
+     "bf16, int8, "
      "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean \"int8-g128\"?"},
     {"LargestGroupOfAPrecision", [](auto &r) { r.precision = "int4-g65544"; },
-     "precision is \"int4-g65544\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "precision is \"int4-g65544\", expected one of f32, tf32x3, tf32, bf16-weights, int8-weights, "
+     "bf16, int8, "
      "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536"},
     {"PrecisionWithoutGroup", [](auto &r) { r.precision = "int4-g"; },
-     "precision is \"int4-g\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "precision is \"int4-g\", expected one of f32, tf32x3, tf32, bf16-weights, int8-weights, "
+     "bf16, int8, "
      "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you mean \"int4\"?"},
     {"PrecisionAndWord", [](auto &r) { r.precision = "int4-g3x"; },
-     "precision is \"int4-g3x\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "precision is \"int4-g3x\", expected one of f32, tf32x3, tf32, bf16-weights, int8-weights, "
+     "bf16, int8, "
      "int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536"},
     {"Cache", [](auto &r) { r.cache = "int3"; },
      "cache is \"int3\", expected one of f32, bf16, int8; did you mean \"int8\"?"},
     {"KeptWithoutPrecision", [](auto &r) { r.keep = {"layer.1=int8", "layer.2"}; },
      "keep is \"layer.2\", expected LAYERS=PRECISION, for example attention.self=int8"},
     {"KeptInAnUnknownPrecision", [](auto &r) { r.keep = {"a=b=int3"}; },
-     "keep is \"a=b=int3\", whose precision is \"int3\", expected one of f32, bf16-weights, "
+     "keep is \"a=b=int3\", whose precision is \"int3\", expected one of f32, tf32x3, tf32, "
+     "bf16-weights, "
      "int8-weights, bf16, int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536; did you "
      "mean \"int8\"?"},
     {"KeptWithoutLayers", [](auto &r) { r.keep = {"=int8"}; },

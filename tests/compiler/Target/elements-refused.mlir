@@ -43,3 +43,21 @@ dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30
 ^bb0(%x: f32):
   dataflow.yield %x
 }
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "bf16", expected "tf32x3" or "tf32"}}
+dataflow.kernel @note : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[48, 40], f32>) -> !dataflow.buffer<[tokens, 48], f32>
+    computes #dataflow.contract<n = 48, k = 40> attributes {dataflow.float_products = "bf16"} {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' and computes #dataflow.contract<n = 48, k = 20, groups = 2>, expected a product of f32 with weights of f32, in one group}}
+dataflow.kernel @groups : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[96, 20], f32>) -> !dataflow.buffer<[tokens, 96], f32>
+    computes #dataflow.contract<n = 48, k = 20, groups = 2> attributes {dataflow.float_products = "tf32"} {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}

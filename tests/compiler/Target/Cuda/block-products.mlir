@@ -88,6 +88,45 @@ dataflow.kernel @rounded : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffe
 // CHECK-COUNT-8: nvvm.mma.sync
 // CHECK: nvvm.ldmatrix
 
+// Products that may be of tf32: the same tile, a word for each step. Rows are rounded on their way to
+// shared memory, weights when they are multiplied; the slabs of few rows have 32 steps.
+dataflow.kernel @tf32 : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[72, 64], f32>) -> !dataflow.buffer<[tokens, 72], f32>
+    computes #dataflow.contract<n = 72, k = 64> attributes {dataflow.float_products = "tf32"} {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+// CHECK: func.func @tf32.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43008, 128, 2, 16, 1, 64>}
+// CHECK-COUNT-4: nvvm.cp.async.commit.group
+// CHECK-COUNT-4: nvvm.convert.float.to.tf32 {{.*}}rnd = #nvvm.fp_rnd_mode<rna>
+// CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+// CHECK: nvvm.cp.async.wait.group 3
+// CHECK-NEXT: nvvm.barrier0
+// CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<row>, num = 4 : i32
+// CHECK-NOT: nvvm.convert
+// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK-COUNT-2: nvvm.convert.float.to.tf32
+// CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>{{.*}}shape = #nvvm.shape<m = 16, n = 8, k = 8>
+// CHECK-COUNT-2: nvvm.convert.float.to.tf32
+// CHECK: nvvm.mma.sync
+// CHECK: nvvm.ldmatrix
+
+// Three products of tf32 for one: of each number of both matrices a rounded one, and the rounded rest.
+dataflow.kernel @tf32x3 : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[72, 64], f32>) -> !dataflow.buffer<[tokens, 72], f32>
+    computes #dataflow.contract<n = 72, k = 64> attributes {dataflow.float_products = "tf32x3"} {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+// CHECK: func.func @tf32x3.sm_80(
+// CHECK-NOT: nvvm.convert
+// CHECK: nvvm.ldmatrix
+// CHECK: nvvm.convert.float.to.tf32
+// CHECK: arith.subf
+// CHECK: nvvm.convert.float.to.tf32
+// CHECK: nvvm.mma.sync {{.*}}tf32
+// CHECK-NOT: nvvm.convert
+// CHECK-COUNT-2: nvvm.mma.sync
+// CHECK: nvvm.convert
+
 // Columns of a wider buffer may begin anywhere: element by element.
 dataflow.kernel @anywhere : (!dataflow.buffer<[tokens, 64] in 128, f32>, !dataflow.buffer<[48, 64], bf16>) -> !dataflow.buffer<[tokens, 48], f32>
     computes #dataflow.contract<n = 48, k = 64, arithmetic = bf16> {
