@@ -7,6 +7,7 @@
 #include "heddle/RectangleEntries.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -85,6 +86,52 @@ static std::optional<std::vector<int64_t>> linearForm(const OnnxTensor &table) {
   return form;
 }
 
+/// The two values of a square table, of which the first is up to the diagonal and the second above
+/// it, as exporters store causal masks; nothing if it is none.
+static std::optional<std::array<double, 2>> triangleOf(const OnnxTensor &table, Element element) {
+  const std::vector<int64_t> &shape = table.shape;
+  const int64_t size = shape.empty() ? 0 : shape.back();
+  if (shape.size() < 2 || size < 2 || shape[shape.size() - 2] != size ||
+      table.elements() != size * size) {
+    return std::nullopt;
+  }
+  const auto at = [&](int64_t row, int64_t column) {
+    const auto index = static_cast<uint64_t>(row * size + column);
+    return element == Element::Real ? realAt(table, index)
+                                    : std::optional<double>(integerAt(table, index));
+  };
+  const std::optional<double> below = at(0, 0), above = at(0, 1);
+  if (!below || !above || *below == *above) {
+    return std::nullopt;
+  }
+  for (int64_t row = 0; row < size; ++row) {
+    for (int64_t column = 0; column < size; ++column) {
+      if (at(row, column) != (column <= row ? below : above)) {
+        return std::nullopt;
+      }
+    }
+  }
+  return std::array{*below, *above};
+}
+
+/// Such a table as a formula. Numbers that are no bias are weights.
+Expr Evaluation::triangle(const Symbolic &value, const OnnxTensor &table) {
+  const auto values = triangleOf(table, value.element);
+  if (!values || (value.element == Element::Real && ((*values)[0] != 0 || (*values)[1] > -1e4))) {
+    return nullptr;
+  }
+  const auto number = [&](double each) {
+    return value.element == Element::Real      ? expressions.real(each)
+           : value.element == Element::Boolean ? expressions.boolean(each != 0)
+                                               : integer(static_cast<int64_t>(each));
+  };
+  expressions.within(value.shape);
+  const size_t rank = value.shape.size();
+  return expressions.select(
+      expressions.less(expressions.axis(rank - 2), expressions.axis(rank - 1)),
+      number((*values)[1]), number((*values)[0]));
+}
+
 Symbolic Evaluation::constant(const std::string &name, const OnnxTensor &tensor) {
   Symbolic value;
   value.element = elementOf(tensor.dtype);
@@ -111,7 +158,10 @@ Symbolic Evaluation::constant(const std::string &name, const OnnxTensor &tensor)
       return value;
     }
   }
-  value.body = expressions.read(source, std::move(coordinates));
+  value.body = count <= mostIndices ? triangle(value, tensor) : nullptr;
+  if (value.body == nullptr) {
+    value.body = expressions.read(source, std::move(coordinates));
+  }
   return value;
 }
 
@@ -340,6 +390,9 @@ Status Evaluation::addInputs() {
   }
   if (plan.hasColumns) {
     columns = entry.input(columnsInput);
+    if (plan.known->usesAngles) {
+      columnNumbers = entry.input(columnNumbersInput, 1).value();
+    }
   }
   return {};
 }

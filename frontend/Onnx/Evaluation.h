@@ -43,6 +43,8 @@ struct Uses {
   std::map<std::string, std::string> read;
   /// Whether positions of rows matter, and the rows of the shortest table of them.
   bool usesPositions = false;
+  /// Whether mathematics is done with positions, and not only rows of tables read by them.
+  bool usesAngles = false;
   std::optional<int64_t> positions;
   /// The longest sequence that the graph's own tables allow.
   std::optional<int64_t> longest;
@@ -139,6 +141,10 @@ public:
   Parameter parameter(size_t source);
   Scope root() { return builder.scope(); }
 
+  /// Each row's position times constants along the last axis; null if there are too many, or some
+  /// are not finite.
+  mlir::Value angles(const Symbolic &frequencies);
+
   // --- rows: RowLayout.cpp -------------------------------------------------------------------
 
   Atom newAtom(int64_t size) { return {Atom::Kind::Inner, size, nextAtom++}; }
@@ -147,6 +153,12 @@ public:
   Result<Rows> written(Rows rows);
   /// The same value with these axes after the rows.
   Result<Rows> arranged(Rows rows, const std::vector<Atoms> &physical);
+  /// The same value with these atoms, which must be the first, as rows of their own.
+  Result<Rows> spread(Rows rows, const Atoms &atoms);
+  /// A value of the same rows, with a row for each of these parts.
+  mlir::Value choices(const Atoms &atoms);
+  /// An axis of size 1 repeated, as heads of keys are for several heads of queries.
+  Result<Rows> repeated(Rows rows, size_t axis, int64_t times);
   /// The axis' elements from `first` on, as one atom.
   Result<Rows> sliced(Rows rows, size_t axis, int64_t first, int64_t count);
   /// The first row of each sequence; `index` is the one that the graph reads.
@@ -156,8 +168,8 @@ public:
 
   // --- masks: Masks.cpp ----------------------------------------------------------------------
 
-  /// Scores and a bias that must hide keys of padding and nothing else; `bias` is a formula of the
-  /// coordinates of the scores.
+  /// Scores and a bias that must hide keys of padding, those after their query, or both, and
+  /// nothing else; `bias` is a formula of the coordinates of the scores.
   Result<Rows> hidden(Rows scores, Expr bias);
 
   /// An operation of the program at the present node.
@@ -186,6 +198,9 @@ public:
   mlir::MLIRContext *getContext() const { return context; }
 
 private:
+  Status notePadding(Padding padding);
+  Expr triangle(const Symbolic &value, const OnnxTensor &table);
+  Rows joined(Rows rows);
   Status addInputs();
   Status addOutputs();
   Status addOutput(const OnnxPort &port);
@@ -193,6 +208,10 @@ private:
   Result<mlir::Value> idsOf(Expr index, size_t batchAxis, size_t rowAxis, Parameter &table);
   Result<Rows> lookUp(const Symbolic &value);
   Result<mlir::Value> applied(mlir::Value value, Expr function);
+  Result<mlir::Value> appliedToParts(transformer::ConcatOp parts, Expr function);
+  /// A formula of a row's position and of columns as a value; null if it is none that can be
+  /// written.
+  mlir::Value rowsOfPosition(const Symbolic &value, size_t rowAxis);
 
   const Graph &graph;
   ModelBuilder &builder;
@@ -200,6 +219,8 @@ private:
   Entry entry;
   Segments rows;
   Ids columns;
+  /// The same as numbers [rows, 1], where mathematics is done with them.
+  mlir::Value columnNumbers;
   mlir::MLIRContext *context;
   mlir::Block *block = nullptr;
   mlir::Location location;

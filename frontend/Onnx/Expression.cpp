@@ -84,8 +84,7 @@ size_t Expressions::addSource(Source source) {
   return sources.size() - 1;
 }
 
-/// One element of a constant.
-static std::optional<double> realAt(const OnnxTensor &tensor, uint64_t index) {
+std::optional<double> realAt(const OnnxTensor &tensor, uint64_t index) {
   const size_t bytes = infoOf(tensor.dtype).bytes();
   float value = 0;
   if (tensor.dtype == ElementType::F64) {

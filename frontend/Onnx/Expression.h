@@ -100,6 +100,8 @@ struct Source {
 
 /// An element of a constant of integers or truth values.
 int64_t integerAt(const OnnxTensor &tensor, uint64_t index);
+/// An element of a constant of floats; nothing if they cannot be read.
+std::optional<double> realAt(const OnnxTensor &tensor, uint64_t index);
 
 /// Makes formulas and owns them.
 class Expressions {

@@ -272,6 +272,36 @@ static Status cumSum(Evaluation &evaluation, Call &call) {
   return {};
 }
 
+/// The upper or lower triangle of matrices: zeros elsewhere.
+static Status trilu(Evaluation &evaluation, Call &call) {
+  const Value &input = *call.inputs[0];
+  HEDDLE_ASSIGN(const int64_t upper, call.integerOr("upper", 1));
+  if (!input.symbolic || input.symbolic->shape.size() < 2) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "takes a triangle of activations, expected a mask");
+  }
+  Expressions &expressions = evaluation.expressions;
+  Expr diagonal = evaluation.integer(0);
+  if (call.has(1)) {
+    HEDDLE_ASSIGN(const std::vector<Expr> given, evaluation.vectorOf(*call.inputs[1], "diagonal"));
+    diagonal = given.empty() ? diagonal : given.front();
+  }
+  Symbolic result = *input.symbolic;
+  expressions.within(result.shape);
+  const size_t rank = result.shape.size();
+  const Expr column = expressions.axis(rank - 1);
+  const Expr edge = expressions.add(expressions.axis(rank - 2), diagonal);
+  const Expr isKept = expressions.negation(upper != 0 ? expressions.less(column, edge)
+                                                      : expressions.less(edge, column));
+  result.body = result.element == Element::Boolean
+                    ? expressions.conjunction(isKept, result.body)
+                    : expressions.select(isKept, result.body,
+                                         result.element == Element::Real ? expressions.real(0)
+                                                                         : evaluation.integer(0));
+  call.give(std::move(result));
+  return {};
+}
+
 /// The largest or least element along axes, of a formula that does not depend on them.
 static Status extreme(Evaluation &evaluation, Call &call) {
   const Value &input = *call.inputs[0];
@@ -321,12 +351,19 @@ static Status extreme(Evaluation &evaluation, Call &call) {
 
 std::vector<OperatorInfo> indexOperators() {
   return {
-      {"", "Constant", 1, 0, 0, constantNode}, {"", "ConstantOfShape", 9, 1, 1, constantOfShape},
-      {"", "Shape", 1, 1, 1, shape},           {"", "Range", 11, 3, 3, range},
-      {"", "ReduceMax", 1, 1, 1, extreme},     {"", "ReduceMax", 18, 1, 2, extreme},
-      {"", "ReduceMin", 1, 1, 1, extreme},     {"", "ReduceMin", 18, 1, 2, extreme},
-      {"", "CumSum", 11, 2, 2, cumSum},        {"", "Gather", 1, 2, 2, gather},
-      {"", "GatherND", 11, 2, 2, gatherNd},    {"", "GatherElements", 11, 2, 2, gatherElements},
+      {"", "Constant", 1, 0, 0, constantNode},
+      {"", "ConstantOfShape", 9, 1, 1, constantOfShape},
+      {"", "Shape", 1, 1, 1, shape},
+      {"", "Range", 11, 3, 3, range},
+      {"", "ReduceMax", 1, 1, 1, extreme},
+      {"", "ReduceMax", 18, 1, 2, extreme},
+      {"", "ReduceMin", 1, 1, 1, extreme},
+      {"", "ReduceMin", 18, 1, 2, extreme},
+      {"", "Trilu", 14, 1, 2, trilu},
+      {"", "CumSum", 11, 2, 2, cumSum},
+      {"", "Gather", 1, 2, 2, gather},
+      {"", "GatherND", 11, 2, 2, gatherNd},
+      {"", "GatherElements", 11, 2, 2, gatherElements},
   };
 }
 

@@ -255,10 +255,20 @@ static Status expand(Evaluation &evaluation, Call &call) {
     }
   }
   if (input.rows) {
-    if (shape != evaluation.shapeOf(*input.rows)) {
-      return evaluation.failure(StatusCode::Unsupported, "repeats activations");
+    Rows rows = *input.rows;
+    rows.axes.insert(rows.axes.begin(), rank - rows.axes.size(), {});
+    for (size_t axis = 0; axis < rank; ++axis) {
+      if (shape[axis] == before[axis]) {
+        continue;
+      }
+      if (!shape[axis]->isConstant()) {
+        return evaluation.failure(
+            StatusCode::Unsupported,
+            "repeats activations along an axis whose size depends on the batch");
+      }
+      HEDDLE_ASSIGN(rows, evaluation.repeated(std::move(rows), axis, shape[axis]->integer));
     }
-    call.results.push_back(input);
+    call.give(std::move(rows));
     return {};
   }
   Symbolic result{input.symbolic->element, shape, nullptr};
@@ -268,25 +278,42 @@ static Status expand(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// Rows side by side.
+/// Rows side by side, or in each of them equal parts such as heads.
 static Status concatRows(Evaluation &evaluation, Call &call, size_t axis) {
-  std::vector<Rows> parts;
   std::vector<mlir::Value> inputs;
   int64_t width = 0;
+  Rows result;
   for (const Value *const input : call.inputs) {
     HEDDLE_ASSIGN(Rows part, evaluation.rowsOf(*input));
-    const bool isLast = axis + 1 == part.axes.size();
-    const Atoms atoms = isLast ? part.axes.back() : Atoms();
-    if (!isLast || part.hasKeys() || widthOf(flatten(part.physical)) != widthOf(atoms)) {
+    if (axis + 1 != part.axes.size() || part.hasKeys()) {
       return evaluation.failure(StatusCode::Unsupported,
                                 "joins activations along another axis than the width of rows");
     }
-    HEDDLE_ASSIGN(part, evaluation.arranged(std::move(part), {atoms}));
-    width += widthOf(atoms);
+    const Atoms own = part.axes.back();
+    if (!inputs.empty()) {
+      // The other axes have the atoms of those before.
+      part.axes.pop_back();
+      Rows others = result;
+      others.axes.pop_back();
+      HEDDLE_TRY(evaluation.align(others, part));
+      part.axes.push_back(own);
+    }
+    Atoms rest = part.order();
+    rest.resize(rest.size() - std::min(rest.size(), own.size()));
+    if (rest.empty()) {
+      HEDDLE_ASSIGN(part, evaluation.arranged(std::move(part), {own}));
+    } else {
+      HEDDLE_ASSIGN(part, evaluation.spread(std::move(part), rest));
+    }
+    if (part.physical != std::vector<Atoms>{own} ||
+        (!inputs.empty() && part.spread != result.spread)) {
+      return evaluation.failure(StatusCode::Unsupported,
+                                "joins activations whose width is in other parts");
+    }
+    width += widthOf(own);
     inputs.push_back(part.value);
-    parts.push_back(std::move(part));
+    result = std::move(part);
   }
-  Rows result = parts.front();
   const Atom whole = evaluation.newAtom(width);
   result.axes.back() = {whole};
   result.physical = {{whole}};

@@ -149,6 +149,15 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
   const bool isTable = body->formula == Formula::Read && body->operands.size() == 2 &&
                        body->operands[1] == expressions.axis(rank - 1) &&
                        expressions.source(static_cast<size_t>(body->integer)).constant != nullptr;
+  if (!isTable && rowAxis && value.shape.back()->isConstant()) {
+    if (const mlir::Value made = rowsOfPosition(value, *rowAxis)) {
+      const Atom whole = newAtom(value.shape.back()->integer);
+      result.axes.push_back({whole});
+      result.physical = {{whole}};
+      result.value = made;
+      return result;
+    }
+  }
   if (!isTable || !rowAxis || !value.shape.back()->isConstant()) {
     return refuse("values that are no rows of a table");
   }

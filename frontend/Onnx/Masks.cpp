@@ -4,11 +4,19 @@
 /// has no such rows. That they may be left out needs a proof: the bias of every attention, as a
 /// formula of the scores' coordinates, must be zero where the key's row is none of padding and hide
 /// the key where it is, whatever the query. What else a mask could depend on is in the formula.
+///
+/// A mask may hide the keys after the query as well, by itself or with those of padding. Rows that
+/// are left out do not change which of two others is the later one, so that it is the causal mask
+/// of the program.
 #include "frontend/Onnx/Evaluation.h"
 
 #include "base/Utf8.h"
 
 #include <fmt/format.h>
+#include <limits>
+#include <map>
+
+using namespace mlir;
 
 namespace heddle::onnx {
 
@@ -21,23 +29,67 @@ namespace {
 struct MaskProof {
   Expressions &expressions;
   Expr bias;
+  /// That of the keys that are not after their query, and that of those which are; null if it
+  /// compares no positions.
+  Expr shown = nullptr, after = nullptr;
   /// The one element of an input that it depends on; null if there is none.
   Expr read = nullptr;
   std::string problem = {};
 
+  void findOrder(size_t rowAxis, size_t keyAxis);
   void findRead(size_t batchAxis, size_t keyAxis);
+  bool isCausal() const { return after != nullptr; }
+  /// Whether the bias is that of the causal mask and depends on nothing else.
+  bool isCausalAlone() const { return isCausal() && isShown(shown) && isHidden(after); }
   std::optional<Padding> padding();
 
 private:
-  /// The bias where truth values of the read are replaced.
-  std::optional<double> biasWith(const std::function<Expr(Expr)> &replacement) {
-    const Expr result = expressions.replace(bias, replacement);
-    return result->isConstant() ? std::optional(result->value()) : std::nullopt;
-  }
-  static bool isPadding(std::optional<double> present, std::optional<double> absent) {
-    return present && absent && *present == 0 && *absent <= hides;
+  using Replacement = std::function<Expr(Expr)>;
+
+  static bool isShown(Expr bias) { return bias->isConstant() && bias->value() == 0; }
+  static bool isHidden(Expr bias) { return bias->isConstant() && bias->value() <= hides; }
+  /// Whether a key is seen where the input is `present`, and hidden where it is `absent` or after
+  /// the query.
+  bool hidesBy(const Replacement &present, const Replacement &absent) {
+    return isShown(expressions.replace(shown, present)) &&
+           isHidden(expressions.replace(shown, absent)) &&
+           (!isCausal() || (isHidden(expressions.replace(after, present)) &&
+                            isHidden(expressions.replace(after, absent))));
   }
 };
+
+/// Whether a comparison is true of keys that are after their query, or of the others; nothing if it
+/// is another.
+std::optional<bool> isTrueAfter(Expressions &expressions, Expr part, Expr row, Expr key) {
+  if (part->formula != Formula::Less || part->operands[0]->element != Element::Integer) {
+    return std::nullopt;
+  }
+  // left < right is right - left - 1 >= 0, and a key is after its query where key - row - 1 >= 0.
+  const Expr margin = expressions.subtract(
+      expressions.subtract(part->operands[1], part->operands[0]), expressions.integer(1));
+  return margin == expressions.subtract(row, key) ? std::optional(false)
+         : margin == expressions.subtract(expressions.subtract(key, row), expressions.integer(1))
+             ? std::optional(true)
+             : std::nullopt;
+}
+
+void MaskProof::findOrder(size_t rowAxis, size_t keyAxis) {
+  const Expr row = expressions.axis(rowAxis), key = expressions.axis(keyAxis);
+  std::map<Expr, bool> orders;
+  Expressions::walk(bias, [&](Expr part) {
+    if (const std::optional<bool> order = isTrueAfter(expressions, part, row, key)) {
+      orders.emplace(part, *order);
+    }
+  });
+  const auto biasWhere = [&](bool isAfter) {
+    return expressions.replace(bias, [&, isAfter](Expr part) -> Expr {
+      const auto found = orders.find(part);
+      return found == orders.end() ? nullptr : expressions.boolean(found->second == isAfter);
+    });
+  };
+  shown = biasWhere(false);
+  after = orders.empty() ? nullptr : biasWhere(true);
+}
 
 void MaskProof::findRead(size_t batchAxis, size_t keyAxis) {
   Expressions::walk(bias, [&](Expr part) {
@@ -71,34 +123,34 @@ std::optional<Padding> MaskProof::padding() {
     }
   });
   if (compared && isCompared) {
-    const auto with = [&](bool equals) {
-      return biasWith([&, equals](Expr part) -> Expr {
+    const auto where = [&](bool equals) -> Replacement {
+      return [&, equals](Expr part) -> Expr {
         return part->formula == Formula::Equal && part->operands[0] == read
                    ? expressions.boolean(equals)
                    : nullptr;
-      });
+      };
     };
-    if (isPadding(with(false), with(true))) {
+    if (hidesBy(where(false), where(true))) {
       return Padding{name, *compared, false, {}};
     }
     // A visible key is one that is 1.
-    if (*compared == 1 && isPadding(with(true), with(false))) {
+    if (*compared == 1 && hidesBy(where(true), where(false))) {
       return Padding{name, 0, true, {}};
     }
   }
-  const auto withValue = [&](int64_t value) {
-    return biasWith([&, value](Expr part) -> Expr {
+  const auto whereValue = [&](int64_t value) -> Replacement {
+    return [&, value](Expr part) -> Expr {
       return part != read                        ? nullptr
              : read->element == Element::Real    ? expressions.real(static_cast<double>(value))
              : read->element == Element::Boolean ? expressions.boolean(value != 0)
                                                  : expressions.integer(value);
-    });
+    };
   };
   const bool isBit = read->element != Element::Boolean;
-  if (isPadding(withValue(1), withValue(0))) {
+  if (hidesBy(whereValue(1), whereValue(0))) {
     return Padding{name, 0, isBit, {}};
   }
-  return isPadding(withValue(0), withValue(1)) ? std::optional(Padding{name, 1, isBit, {}})
+  return hidesBy(whereValue(0), whereValue(1)) ? std::optional(Padding{name, 1, isBit, {}})
                                                : std::nullopt;
 }
 
@@ -106,50 +158,78 @@ std::optional<Padding> MaskProof::padding() {
 
 /// Why a mask is refused, and what would be understood.
 static std::string refusal(const std::string &what) {
-  return fmt::format("the mask {}, expected one that hides the keys of padding and nothing else",
+  return fmt::format("the mask {}, expected one that hides the keys of padding, those after their "
+                     "query, or both, and nothing else",
                      what);
 }
 
+/// Scores whose keys after the query are hidden.
+static Rows causal(Evaluation &evaluation, Rows scores) {
+  MLIRContext *const context = evaluation.getContext();
+  const mlir::Value mask = evaluation.make<transformer::MaskOp>(
+      transformer::VisibilityAttr::get(context, transformer::Visibility::causal()),
+      evaluation.segments(), evaluation.segments());
+  scores.value = evaluation.make<transformer::SelectOp>(
+      mask, scores.value, evaluation.f32(-std::numeric_limits<double>::infinity()));
+  return scores;
+}
+
+/// Notes what hides rows, which must be the same for all attentions.
+Status Evaluation::notePadding(Padding padding) {
+  padding.node = node->describe();
+  if (found.padding && !found.padding->isSame(padding)) {
+    return failure(
+        StatusCode::Unsupported,
+        fmt::format("hides keys where {} is {}, but {} does where {} is {}, expected one "
+                    "padding for all",
+                    quote(padding.input), padding.value, found.padding->node,
+                    quote(found.padding->input), found.padding->value));
+  }
+  if (!found.padding) {
+    found.padding = std::move(padding);
+  }
+  return {};
+}
+
 Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
-  std::optional<size_t> batchAxis, keyAxis;
+  std::optional<size_t> batchAxis, rowAxis, keyAxis;
   for (size_t axis = 0; axis < scores.axes.size(); ++axis) {
     batchAxis = isAxisOf(scores.axes[axis], Atom::Kind::Batch) ? axis : batchAxis;
+    rowAxis = isAxisOf(scores.axes[axis], Atom::Kind::Row) ? axis : rowAxis;
     keyAxis = isAxisOf(scores.axes[axis], Atom::Kind::Key) ? axis : keyAxis;
   }
   if (bias->isConstant() && bias->value() == 0) {
     return scores;
   }
-  if (!batchAxis || !keyAxis) {
+  if (!batchAxis || !rowAxis || !keyAxis) {
     return failure(StatusCode::Unsupported,
-                   refusal("is added to what has no axes of a batch and of keys"));
+                   refusal("is added to what has no axes of a batch, of rows and of keys"));
   }
   MaskProof proof{expressions, bias};
+  proof.findOrder(*rowAxis, *keyAxis);
   proof.findRead(*batchAxis, *keyAxis);
   if (!proof.problem.empty()) {
     return failure(StatusCode::Unsupported, refusal(proof.problem));
   }
-  if (proof.read == nullptr) {
-    return failure(StatusCode::Unsupported, refusal("depends on positions alone"));
+  bool isMaskOfPadding = isMasked(scores.value);
+  if (proof.read != nullptr) {
+    const std::optional<Padding> padding = proof.padding();
+    if (!padding) {
+      return failure(StatusCode::Unsupported,
+                     refusal(fmt::format("does not follow from {} being one value or another",
+                                         expressions.print(proof.read))));
+    }
+    HEDDLE_TRY(notePadding(*padding));
+    isMaskOfPadding = true;
+  } else if (!proof.isCausalAlone()) {
+    return failure(StatusCode::Unsupported, refusal("depends on positions in another way"));
   }
-  std::optional<Padding> padding = proof.padding();
-  if (!padding) {
-    return failure(StatusCode::Unsupported,
-                   refusal(fmt::format("does not follow from {} being one value or another",
-                                       expressions.print(proof.read))));
+  if (proof.isCausal()) {
+    scores = causal(*this, std::move(scores));
   }
-  padding->node = node->describe();
-  if (found.padding && !found.padding->isSame(*padding)) {
-    return failure(
-        StatusCode::Unsupported,
-        fmt::format("hides keys where {} is {}, but {} does where {} is {}, expected one "
-                    "padding for all",
-                    quote(padding->input), padding->value, found.padding->node,
-                    quote(found.padding->input), found.padding->value));
+  if (isMaskOfPadding) {
+    setMasked(scores.value);
   }
-  if (!found.padding) {
-    found.padding = *padding;
-  }
-  setMasked(scores.value);
   return scores;
 }
 

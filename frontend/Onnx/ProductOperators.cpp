@@ -174,8 +174,40 @@ static Result<Rows> product(Evaluation &evaluation, Rows left, Rows right) {
                    : mixed(evaluation, std::move(left), std::move(right));
 }
 
+/// A product over an axis of one element: each element of the one times each of the other, as
+/// angles of rotary positions are made.
+static std::optional<Symbolic> outerProduct(Evaluation &evaluation, const Symbolic &left,
+                                            const Symbolic &right) {
+  const size_t rank = left.shape.size();
+  if (rank < 2 || right.shape.size() != rank || !left.shape.back()->isConstant(1) ||
+      !right.shape[rank - 2]->isConstant(1)) {
+    return std::nullopt;
+  }
+  Symbolic result{left.element, {}, nullptr};
+  for (size_t axis = 0; axis + 2 < rank; ++axis) {
+    const Expr mine = left.shape[axis], theirs = right.shape[axis];
+    if (mine != theirs && !mine->isConstant(1) && !theirs->isConstant(1)) {
+      return std::nullopt;
+    }
+    result.shape.push_back(mine->isConstant(1) ? theirs : mine);
+  }
+  result.shape.push_back(left.shape[rank - 2]);
+  result.shape.push_back(right.shape[rank - 1]);
+  Expressions &expressions = evaluation.expressions;
+  expressions.within(result.shape);
+  result.body =
+      expressions.multiply(evaluation.broadcast(left, rank), evaluation.broadcast(right, rank));
+  return result;
+}
+
 static Status matMul(Evaluation &evaluation, Call &call) {
   const Value &left = *call.inputs[0], &right = *call.inputs[1];
+  if (left.symbolic && right.symbolic) {
+    if (auto formula = outerProduct(evaluation, *left.symbolic, *right.symbolic)) {
+      call.give(std::move(*formula));
+      return {};
+    }
+  }
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(left));
   const bool isWeight = right.symbolic && right.symbolic->shape.size() == 2;
   if (isWeight) {
@@ -237,7 +269,7 @@ static Status softmax(Evaluation &evaluation, Call &call) {
     return {};
   }
   const Atoms width = rows.axes[axis];
-  if (!isLast || rows.hasKeys() || flatten(rows.physical).size() != width.size()) {
+  if (!isLast || rows.hasKeys() || rows.order().size() != width.size()) {
     return evaluation.failure(StatusCode::Unsupported,
                               "is a softmax over another axis than keys or the width of rows");
   }
@@ -253,7 +285,7 @@ static Status layerNormalization(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", -1, rank));
   HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
   const Atoms width = rows.axes.empty() ? Atoms() : rows.axes.back();
-  if (axis + 1 != rank || !isInner(width) || flatten(rows.physical).size() != width.size()) {
+  if (axis + 1 != rank || !isInner(width) || rows.order().size() != width.size()) {
     return evaluation.failure(StatusCode::Unsupported,
                               "normalizes other axes than the width of rows");
   }

@@ -17,6 +17,13 @@ bool Rows::hasKeys() const {
                      [](const Atom &atom) { return atom.kind == Atom::Kind::Key; });
 }
 
+Atoms Rows::order() const {
+  Atoms all = spread;
+  const Atoms rest = flatten(physical);
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
+}
+
 bool isAxisOf(const Atoms &axis, Atom::Kind kind) {
   return axis.size() == 1 && axis.front().kind == kind;
 }
@@ -37,22 +44,26 @@ int64_t widthOf(const Atoms &atoms) {
   return width;
 }
 
+/// Calls `change` for every list of atoms that a value has.
+template <typename Change> static void changeAtoms(Rows &rows, Change &&change) {
+  change(rows.spread);
+  std::for_each(rows.axes.begin(), rows.axes.end(), change);
+  std::for_each(rows.physical.begin(), rows.physical.end(), change);
+}
+
 /// Replaces an atom by two wherever it is.
-static void splitAtom(std::vector<Atoms> &groups, const Atom &whole, const Atom &first,
-                      const Atom &second) {
-  for (Atoms &group : groups) {
+static void splitAtom(Rows &rows, const Atom &whole, const Atom &first, const Atom &second) {
+  changeAtoms(rows, [&](Atoms &group) {
     const auto found = std::find(group.begin(), group.end(), whole);
     if (found != group.end()) {
       *found = first;
       group.insert(found + 1, second);
     }
-  }
+  });
 }
 
-static void splitAtom(Rows &rows, const Atom &whole, const Atom &first, const Atom &second) {
-  splitAtom(rows.axes, whole, first, second);
-  splitAtom(rows.physical, whole, first, second);
-}
+/// The most parts of a row that transformer.choices makes rows of.
+static constexpr int64_t mostChoices = 255;
 
 /// The sizes that a dimension is the product of, and a number; nothing if it is no product.
 struct Product {
@@ -153,8 +164,47 @@ FloatAttr Evaluation::f32(double value) const {
   return FloatAttr::get(Float32Type::get(context), static_cast<float>(value));
 }
 
+mlir::Value Evaluation::choices(const Atoms &atoms) {
+  return make<transformer::ChoicesOp>(segments().getType(), segments(),
+                                      static_cast<uint64_t>(widthOf(atoms)));
+}
+
+Result<Rows> Evaluation::spread(Rows rows, const Atoms &atoms) {
+  HEDDLE_ASSIGN(rows, written(std::move(rows)));
+  if (rows.spread == atoms) {
+    return rows;
+  }
+  const Atoms order = rows.order();
+  const bool isFirst =
+      order.size() > atoms.size() && std::equal(atoms.begin(), atoms.end(), order.begin());
+  if (!isFirst || rows.pooled || rows.hasKeys() || widthOf(atoms) > mostChoices) {
+    return failure(StatusCode::Unsupported,
+                   "needs an order of axes that the program has no operation for");
+  }
+  HEDDLE_ASSIGN(rows, arranged(std::move(rows), {order}));
+  const Atoms rest(order.begin() + static_cast<int64_t>(atoms.size()), order.end());
+  rows.value = make<transformer::SplitRowsOp>(tensorType({ShapedType::kDynamic, widthOf(rest)}),
+                                              rows.value, choices(atoms));
+  rows.spread = atoms;
+  rows.physical = {rest};
+  return rows;
+}
+
+/// What spread() undoes.
+Rows Evaluation::joined(Rows rows) {
+  if (!rows.spread.empty()) {
+    const Atoms order = rows.order();
+    rows.value = make<transformer::JoinRowsOp>(tensorType({ShapedType::kDynamic, widthOf(order)}),
+                                               rows.value, choices(rows.spread));
+    rows.spread.clear();
+    rows.physical = {order};
+  }
+  return rows;
+}
+
 Result<Rows> Evaluation::arranged(Rows rows, const std::vector<Atoms> &physical) {
   HEDDLE_ASSIGN(rows, written(std::move(rows)));
+  rows = joined(std::move(rows));
   if (rows.physical == physical) {
     return rows;
   }
@@ -216,12 +266,23 @@ Result<Rows> Evaluation::sliced(Rows rows, size_t axis, int64_t first, int64_t c
     return rows;
   }
   Atoms rest;
-  for (const Atom &atom : onnx::flatten(rows.physical)) {
+  for (const Atom &atom : rows.order()) {
     if (std::find(whole.begin(), whole.end(), atom) == whole.end()) {
       rest.push_back(atom);
     }
   }
-  Atoms order = whole;
+  Atoms order = rest;
+  order.insert(order.end(), whole.begin(), whole.end());
+  if (!rest.empty() && order == rows.order() && widthOf(rest) <= mostChoices && !rows.pooled) {
+    // Columns of each part, such as a head.
+    HEDDLE_ASSIGN(rows, spread(std::move(rows), rest));
+    rows.value = make<transformer::ColumnsOp>(tensorType({ShapedType::kDynamic, count}), rows.value,
+                                              static_cast<uint64_t>(first));
+    rows.axes[axis] = count > 1 ? Atoms{newAtom(count)} : Atoms();
+    rows.physical = {rows.axes[axis]};
+    return rows;
+  }
+  order = whole;
   order.insert(order.end(), rest.begin(), rest.end());
   HEDDLE_ASSIGN(rows, arranged(std::move(rows), {order}));
   const int64_t step = widthOf(rest);
@@ -243,12 +304,35 @@ Result<Rows> Evaluation::firstRow(Rows rows, size_t axis, int64_t index) {
     return failure(StatusCode::Unsupported,
                    fmt::format("reads row {} of each sequence, expected the first one", index));
   }
-  const std::vector<Atoms> flat{onnx::flatten(rows.physical)};
+  const std::vector<Atoms> flat{rows.order()};
   HEDDLE_ASSIGN(rows, arranged(std::move(rows), flat));
   rows.value = make<transformer::PoolOp>(transformer::Pooling::Cls, rows.value, segments(),
                                          /*blocks=*/mlir::Value());
   rows.axes[axis].clear();
   rows.pooled = true;
+  return rows;
+}
+
+Result<Rows> Evaluation::repeated(Rows rows, size_t axis, int64_t times) {
+  Atoms before, after;
+  for (size_t i = 0; i < rows.axes.size(); ++i) {
+    for (const Atom &atom : rows.axes[i]) {
+      if (atom.kind == Atom::Kind::Inner && i != axis) {
+        (i < axis ? before : after).push_back(atom);
+      }
+    }
+  }
+  if (rows.hasKeys() || rows.pooled || after.empty()) {
+    return failure(StatusCode::Unsupported,
+                   "repeats activations, expected heads of rows to be repeated");
+  }
+  HEDDLE_ASSIGN(rows, arranged(std::move(rows), {before, after}));
+  const Atom copies = newAtom(times);
+  before.push_back(copies);
+  rows.value = make<transformer::RepeatHeadsOp>(
+      tensorType({ShapedType::kDynamic, widthOf(before), widthOf(after)}), rows.value);
+  rows.axes[axis] = {copies};
+  rows.physical = {before, after};
   return rows;
 }
 
@@ -277,11 +361,8 @@ Status Evaluation::align(Rows &left, Rows &right) {
       }
       // From here on the right's atom is the left's.
       const Atom mine = left.axes[axis][i], theirs = right.axes[axis][i];
-      for (std::vector<Atoms> *groups : {&right.axes, &right.physical}) {
-        for (Atoms &group : *groups) {
-          std::replace(group.begin(), group.end(), theirs, mine);
-        }
-      }
+      changeAtoms(right,
+                  [&](Atoms &group) { std::replace(group.begin(), group.end(), theirs, mine); });
     }
     if (!left.axes[axis].empty() && !right.axes[axis].empty() &&
         left.axes[axis].size() != right.axes[axis].size()) {

@@ -153,13 +153,35 @@ Result<mlir::Value> Evaluation::applied(mlir::Value value, Expr function) {
                  "made of some");
 }
 
+/// Parts that lie side by side, of which some are the same: each is computed once.
+Result<mlir::Value> Evaluation::appliedToParts(transformer::ConcatOp parts, Expr function) {
+  llvm::DenseMap<mlir::Value, mlir::Value> made;
+  llvm::SmallVector<mlir::Value> results;
+  for (const mlir::Value part : parts.getInputs()) {
+    mlir::Value &result = made[part];
+    if (!result) {
+      HEDDLE_ASSIGN(result, applied(part, function));
+    }
+    results.push_back(result);
+  }
+  return mlir::Value(make<transformer::ConcatOp>(parts.getType(), results));
+}
+
+static bool hasEqualParts(transformer::ConcatOp concat) {
+  const llvm::DenseSet<mlir::Value> parts(concat.getInputs().begin(), concat.getInputs().end());
+  return parts.size() < concat.getInputs().size();
+}
+
 Result<Rows> Evaluation::written(Rows rows) {
   if (rows.isNan) {
     return failure(StatusCode::Unsupported,
                    "reads whether numbers are NaN, expected this only where such weights become 0");
   }
   if (rows.function != nullptr) {
-    HEDDLE_ASSIGN(const mlir::Value value, applied(rows.value, rows.function));
+    auto concat = rows.value.getDefiningOp<transformer::ConcatOp>();
+    HEDDLE_ASSIGN(const mlir::Value value, concat &&hasEqualParts(concat)
+                                               ? appliedToParts(concat, rows.function)
+                                               : applied(rows.value, rows.function));
     if (isMasked(rows.value)) {
       setMasked(value);
     }

@@ -130,7 +130,7 @@ static Result<Rows> withVector(Evaluation &evaluation, Formula formula, Rows row
   }
   // The weight lies along the last axis of the value, which is that of the graph.
   Atoms others;
-  for (const Atom &atom : flatten(rows.physical)) {
+  for (const Atom &atom : rows.order()) {
     if (std::find(width.begin(), width.end(), atom) == width.end()) {
       others.push_back(atom);
     }
@@ -145,6 +145,45 @@ static Result<Rows> withVector(Evaluation &evaluation, Formula formula, Rows row
   return rows;
 }
 
+/// Brings both into one form; what the right lacks, it has for each head or other part of the left.
+static Status meet(Evaluation &evaluation, Rows &left, Rows &right) {
+  HEDDLE_ASSIGN(left, evaluation.written(std::move(left)));
+  Atoms lacking;
+  for (size_t axis = 0; axis < left.axes.size(); ++axis) {
+    for (const Atom &atom : left.axes[axis]) {
+      if (right.axes[axis].empty() && atom.kind == Atom::Kind::Inner) {
+        lacking.push_back(atom);
+      }
+    }
+    if (left.axes[axis].empty()) {
+      left.axes[axis] = right.axes[axis];
+    }
+  }
+  if (!lacking.empty()) {
+    if (right.order().empty() || left.order() == lacking) {
+      return evaluation.failure(StatusCode::Unsupported,
+                                "repeats a value along a part of the width, expected rows as wide");
+    }
+    HEDDLE_ASSIGN(left, evaluation.spread(std::move(left), lacking));
+    HEDDLE_ASSIGN(right, evaluation.arranged(std::move(right), left.physical));
+    right.value = evaluation.make<transformer::RepeatOp>(right.value, evaluation.choices(lacking));
+    right.spread = lacking;
+    return {};
+  }
+  if (!left.spread.empty() && right.order() == left.order()) {
+    HEDDLE_ASSIGN(right, evaluation.spread(std::move(right), left.spread));
+  }
+  if (left.spread != right.spread || left.physical != right.physical) {
+    HEDDLE_ASSIGN(left,
+                  evaluation.arranged(std::move(left), left.spread.empty()
+                                                           ? left.physical
+                                                           : std::vector<Atoms>{left.order()}));
+    HEDDLE_ASSIGN(right, evaluation.arranged(std::move(right), left.physical));
+  }
+  HEDDLE_ASSIGN(right, evaluation.written(std::move(right)));
+  return {};
+}
+
 static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows left, Rows right) {
   HEDDLE_TRY(
       broadcastShapes(evaluation, evaluation.shapeOf(left), evaluation.shapeOf(right)).status());
@@ -154,7 +193,8 @@ static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows le
                               "combines rows with one row for each sequence, expected one kind");
   }
   Expressions &expressions = evaluation.expressions;
-  if (left.value == right.value && left.physical == right.physical && left.axes == right.axes) {
+  if (left.value == right.value && left.spread == right.spread && left.physical == right.physical &&
+      left.axes == right.axes) {
     const auto functionOf = [&](const Rows &rows) {
       return rows.function != nullptr ? rows.function : expressions.operand();
     };
@@ -170,22 +210,10 @@ static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows le
                               "combines rows, expected a sum, a difference or a product");
   }
   // What is repeated along an axis is on the right.
-  if (flatten(left.physical).size() < flatten(right.physical).size()) {
+  if (left.order().size() < right.order().size()) {
     std::swap(left, right);
   }
-  HEDDLE_ASSIGN(left, evaluation.written(std::move(left)));
-  for (size_t axis = 0; axis < left.axes.size(); ++axis) {
-    const auto isInner = [](const Atom &atom) { return atom.kind == Atom::Kind::Inner; };
-    if (right.axes[axis].empty() &&
-        std::any_of(left.axes[axis].begin(), left.axes[axis].end(), isInner)) {
-      return evaluation.failure(StatusCode::Unsupported,
-                                "repeats a value along a part of the width, expected rows as wide");
-    }
-    if (left.axes[axis].empty()) {
-      left.axes[axis] = right.axes[axis];
-    }
-  }
-  HEDDLE_ASSIGN(right, evaluation.arranged(std::move(right), left.physical));
+  HEDDLE_TRY(meet(evaluation, left, right));
   left.value = formula == Formula::Add
                    ? evaluation.make<transformer::AddOp>(left.value, right.value)
                    : evaluation.make<transformer::MultiplyOp>(left.value, right.value);

@@ -8,7 +8,8 @@
 /// width. [B, S, 24] seen as [B, S, 3, 8] is the same value with an atom less; transposed to
 /// [B, 3, S, 8] its axes change places, and nothing is moved. Rows of the program are those of all
 /// sequences end to end: there is no axis for them, so a reshape to [B * 3, S, 8] is no work
-/// either.
+/// either. Equal parts of the width, as heads are, can be rows of their own (transformer.choices),
+/// where something is done to the columns of each.
 #ifndef HEDDLE_FRONTEND_ONNX_VALUES_H
 #define HEDDLE_FRONTEND_ONNX_VALUES_H
 
@@ -47,6 +48,8 @@ using Atoms = std::vector<Atom>;
 /// A value of the program, and a scalar function of it that is still to be written.
 struct Rows {
   mlir::Value value;
+  /// The parts of the width that are rows of their own, as choices of the row; empty: none.
+  Atoms spread = {};
   /// The axes of `value` after its rows.
   std::vector<Atoms> physical;
   /// The axes of the graph's tensor; no atoms: an axis of size 1.
@@ -61,6 +64,8 @@ struct Rows {
   std::string maker;
 
   bool hasKeys() const;
+  /// The inner atoms in the order in which the elements of a row lie.
+  Atoms order() const;
 };
 
 struct Value {

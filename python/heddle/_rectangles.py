@@ -13,6 +13,7 @@ from ._errors import InvalidArgument
 from ._results import Entry, Info
 
 _SIMPLE, _WITH_COLUMNS, _COLUMNS = "run", "run_columns", "columns"
+_COLUMN_NUMBERS = "column_numbers"
 
 
 def is_over_rectangles(info: Info, entry: Entry, values: Any, lengths: Optional[Any],
@@ -64,7 +65,10 @@ def choose_entry(info: Info, entry: Entry, given: Mapping[str, Any],
     if (keep == starts).all():
         return entry, inputs
     columns = np.broadcast_to(np.arange(keep.shape[1], dtype=np.int32), keep.shape)
-    return info.entries[_WITH_COLUMNS], {**inputs, _COLUMNS: columns}
+    inputs[_COLUMNS] = columns
+    if any(port.name == _COLUMN_NUMBERS for port in info.entries[_WITH_COLUMNS].inputs):
+        inputs[_COLUMN_NUMBERS] = columns.astype(np.float32)[..., np.newaxis]
+    return info.entries[_WITH_COLUMNS], inputs
 
 
 def clear_hidden(results: dict, shapes: Mapping[str, tuple], keep: np.ndarray) -> None:

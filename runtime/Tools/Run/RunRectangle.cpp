@@ -113,6 +113,24 @@ static Result<PaddedBatch> findTokens(const EntryInfo &entry, std::span<const in
   return batch;
 }
 
+/// Whether an input says the column of each row: it is made here.
+static bool isOfColumns(std::string_view name) {
+  return name == columnsInput || name == columnNumbersInput;
+}
+
+static RunInput columnsOf(const PortInfo &input, const PaddedBatch &batch) {
+  RunInput columns{input.name, {}, {}, input.element};
+  for (const int64_t position : batch.positions) {
+    const int64_t column = position % batch.shape.back();
+    if (input.element == ElementType::I32) {
+      columns.ids.push_back(static_cast<int32_t>(column));
+    } else {
+      columns.rows.push_back(static_cast<float>(column));
+    }
+  }
+  return columns;
+}
+
 Result<RectangleInputs> readRectangle(const Model &model, const EntryInfo &entry,
                                       const PortInfo &shaping,
                                       std::span<const SafetensorsTensor> tensors,
@@ -129,8 +147,7 @@ Result<RectangleInputs> readRectangle(const Model &model, const EntryInfo &entry
   const bool isSimple = entry.name == rectangleEntry && batch.areFirstColumns();
   const EntryInfo &chosen = isSimple ? simple : *model.findEntry(columnsEntry);
   for (const PortInfo &input : chosen.inputs) {
-    if (!input.optional && input.name != columnsInput &&
-        findTensor(tensors, input.name) == nullptr) {
+    if (!input.optional && !isOfColumns(input.name) && findTensor(tensors, input.name) == nullptr) {
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("{}: no tensor {}, which entry {} needs", where,
                                       quote(input.name), quote(chosen.name)));
@@ -142,16 +159,13 @@ Result<RectangleInputs> readRectangle(const Model &model, const EntryInfo &entry
     const auto port =
         std::find_if(chosen.inputs.begin(), chosen.inputs.end(),
                      [&](const PortInfo &input) { return input.name == tensor.name; });
-    return tensor.name == columnsInput ||
-           (port != chosen.inputs.end() && port->optional && port->pad);
+    return isOfColumns(tensor.name) || (port != chosen.inputs.end() && port->optional && port->pad);
   });
   HEDDLE_ASSIGN(RunInputs inputs,
                 gatherInputs(chosen, std::move(batch), shaping.name, given, where));
-  if (!isSimple) {
-    RunInput &columns =
-        inputs.inputs.emplace_back(RunInput{std::string(columnsInput), {}, {}, ElementType::I32});
-    for (const int64_t position : inputs.batch.positions) {
-      columns.ids.push_back(static_cast<int32_t>(position % inputs.batch.shape.back()));
+  for (const PortInfo &input : chosen.inputs) {
+    if (!isSimple && isOfColumns(input.name)) {
+      inputs.inputs.push_back(columnsOf(input, inputs.batch));
     }
   }
   return RectangleInputs{std::move(inputs), &chosen};

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Small graphs of decoders: causal masks in several spellings, rotary positions, heads of keys
+/// that several heads of queries share.
+#include "frontend/Onnx/OnnxProgram.h"
+#include "tests/base/TemporaryFolder.h"
+#include "tests/formats/Onnx/OnnxBytes.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace heddle {
+namespace {
+
+using namespace onnxbytes;
+
+constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
+
+template <typename Number>
+std::string constant(const char *name, const std::vector<int64_t> &shape, int64_t type,
+                     const std::vector<Number> &values) {
+  return initializer(tensor(name, shape, type) +
+                     bytes(9, std::string_view(reinterpret_cast<const char *>(values.data()),
+                                               values.size() * sizeof(Number))));
+}
+
+std::string floats(const char *name, const std::vector<int64_t> &shape,
+                   const std::vector<float> &values) {
+  return constant(name, shape, 1, values);
+}
+
+std::string numbers(const char *name, const std::vector<int64_t> &shape,
+                    const std::vector<int64_t> &values) {
+  return constant(name, shape, 7, values);
+}
+
+std::string step(std::string_view type, const std::vector<std::string> &inputs,
+                 const std::string &output, const std::string &attributes = "") {
+  return graphNode(node(type, inputs, {output}) + attributes);
+}
+
+/// Numbers by name; the size of a sequence as "s" and "s1", the positions of rows as "positions".
+std::string preamble() {
+  std::string text = input(port("ids", {"batch", "rows"}, 7)) +
+                     input(port("mask", {"batch", "rows"}, 7)) +
+                     initializer(tensor("table", {11, 8}) + raw(352)) + floats("none", {}, {0}) +
+                     floats("low", {}, {minusInfinity});
+  for (const int64_t value : {0, 1, 2, 3, 4}) {
+    text += numbers(fmt::format("i{}", value).c_str(), {}, {value}) +
+            numbers(fmt::format("v{}", value).c_str(), {1}, {value});
+  }
+  return text + step("Gather", {"table", "ids"}, "embedded") + step("Relu", {"embedded"}, "x") +
+         step("Shape", {"ids"}, "s1", integer("start", 1)) + step("Squeeze", {"s1"}, "s") +
+         step("Range", {"i0", "s", "i1"}, "positions") +
+         step("Unsqueeze", {"positions", "v1"}, "rows");
+}
+
+struct Read {
+  std::string text;
+  std::string message;
+  bool has(std::string_view part) const { return text.find(part) != std::string::npos; }
+};
+
+Read read(const std::string &graph, int64_t opset = 18) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("m.onnx", model(graph, opset));
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  auto program = readOnnxProgram(context, file);
+  Read result;
+  if (!program.ok()) {
+    result.message = program.status().message();
+    return result;
+  }
+  llvm::raw_string_ostream stream(result.text);
+  program->module->print(stream);
+  return result;
+}
+
+/// Attention of one head whose scores "scores" become "masked" by nodes.
+Read attention(const std::string &masking) {
+  return read(preamble() + step("Transpose", {"x"}, "keys", integers("perm", {0, 2, 1})) +
+              step("MatMul", {"x", "keys"}, "scores") + masking +
+              step("Softmax", {"masked"}, "weights", integer("axis", -1)) +
+              step("MatMul", {"weights", "x"}, "y") + output(port("y", {})));
+}
+
+/// The mask input as truth values [batch, 1, keys].
+std::string present() {
+  return step("Cast", {"mask"}, "truth", integer("to", 9)) +
+         step("Unsqueeze", {"truth", "v1"}, "present");
+}
+
+const std::string upTo = step("LessOrEqual", {"positions", "rows"}, "order");
+
+TEST(OnnxDecoder, CausalMasksAreFoundInEverySpelling) {
+  const std::string table =
+      constant<char>("stored", {1, 4, 4}, 9, {1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 1});
+  const std::string bias = floats("stored_bias", {2, 2}, {0, -1e9F, 0, 0});
+  const std::string cut = step("Slice", {"stored", "v0", "s1", "v1"}, "some") +
+                          step("Slice", {"some", "v0", "s1", "v2"}, "order");
+  const std::string select = step("Where", {"order", "scores", "low"}, "masked");
+  const std::string added =
+      step("Where", {"order", "none", "low"}, "bias") + step("Add", {"bias", "scores"}, "masked");
+  const std::string square = step("Concat", {"s1", "s1"}, "square", integer("axis", 0));
+  const std::string full = square + step("Expand", {"low", "square"}, "lows") +
+                           step("Trilu", {"lows", "i1"}, "bias") +
+                           step("Add", {"scores", "bias"}, "masked");
+  const std::string ones = square + step("Expand", {"i1", "square"}, "ones") +
+                           step("Trilu", {"ones"}, "lower", integer("upper", 0)) +
+                           step("Cast", {"lower"}, "order", integer("to", 9));
+  const std::string after = step("Greater", {"positions", "rows"}, "later") +
+                            step("Where", {"later", "low", "scores"}, "masked");
+  const std::string difference = step("Sub", {"rows", "positions"}, "distance") +
+                                 step("GreaterOrEqual", {"distance", "i0"}, "order") + select;
+  for (const std::string &spelling :
+       {upTo + select, upTo + added, table + cut + select, full, ones + select, after, difference,
+        bias + step("Slice", {"stored_bias", "v0", "s1", "v0"}, "part") +
+            step("Slice", {"part", "v0", "s1", "v1"}, "bias") +
+            step("Add", {"scores", "bias"}, "masked")}) {
+    const Read found = attention(spelling);
+    EXPECT_EQ(found.message, "");
+    EXPECT_TRUE(found.has("transformer.mask causal")) << found.text;
+    EXPECT_TRUE(found.has("transformer.select")) << found.text;
+    // Nothing hides rows of padding.
+    EXPECT_FALSE(found.has("run_columns")) << found.text;
+  }
+}
+
+TEST(OnnxDecoder, CausalMasksMayHidePaddingToo) {
+  const std::string both = present() + upTo + step("And", {"order", "present"}, "seen");
+  const std::string selected = both + step("Where", {"seen", "scores", "low"}, "masked");
+  const std::string twice = present() + upTo + step("Where", {"order", "scores", "low"}, "causal") +
+                            step("Where", {"present", "causal", "low"}, "masked");
+  const std::string sum = present() + upTo + step("Where", {"order", "none", "low"}, "a") +
+                          step("Where", {"present", "none", "low"}, "b") +
+                          step("Add", {"a", "b"}, "bias") +
+                          step("Add", {"scores", "bias"}, "masked");
+  for (const std::string &spelling : {selected, twice, sum}) {
+    const Read found = attention(spelling);
+    EXPECT_EQ(found.message, "");
+    EXPECT_TRUE(found.has("transformer.mask causal")) << found.text;
+    EXPECT_TRUE(found.has("func.func @run_columns")) << found.text;
+  }
+}
+
+TEST(OnnxDecoder, OtherMasksOfPositionsAreRefused) {
+  const auto refusal = [](const char *what) {
+    return fmt::format(
+        "the mask {}, expected one that hides the keys of padding, those after their "
+        "query, or both, and nothing else",
+        what);
+  };
+  const std::string select = step("Where", {"order", "scores", "low"}, "masked");
+  // The key after the query as well; only keys before it; only itself.
+  const std::string next = step("Add", {"rows", "i1"}, "limit") +
+                           step("LessOrEqual", {"positions", "limit"}, "order") + select;
+  const std::string before = step("Less", {"positions", "rows"}, "order") + select;
+  const std::string itself = step("Equal", {"positions", "rows"}, "order") + select;
+  for (const std::string &spelling : {next, before, itself}) {
+    EXPECT_NE(attention(spelling).message.find(refusal("depends on positions in another way")),
+              std::string::npos)
+        << attention(spelling).message;
+  }
+  // A prefix that all see: what is read shows keys after their query.
+  const std::string prefix = present() + upTo + step("Or", {"order", "present"}, "seen") +
+                             step("Where", {"seen", "scores", "low"}, "masked");
+  EXPECT_NE(attention(prefix).message.find(
+                refusal("does not follow from \"mask\" being one value or another")),
+            std::string::npos)
+      << attention(prefix).message;
+}
+
+/// Rows of two heads of 4 columns, [batch, 2, rows, 4], as "heads".
+std::string heads() {
+  return numbers("split", {4}, {0, 0, 2, 4}) + step("Reshape", {"x", "split"}, "parts") +
+         step("Transpose", {"parts"}, "heads", integers("perm", {0, 2, 1, 3}));
+}
+
+/// The other way, from "turned" to rows "y".
+std::string joined() {
+  return numbers("join", {3}, {0, 0, 8}) +
+         step("Transpose", {"turned"}, "back", integers("perm", {0, 2, 1, 3})) +
+         step("Reshape", {"back", "join"}, "y") + output(port("y", {}));
+}
+
+TEST(OnnxDecoder, RotaryPositionsArePartsOfHeads) {
+  const std::string frequencies = floats("frequencies", {2}, {1, 0.5F});
+  const std::string multiplied =
+      step("Cast", {"rows"}, "p", integer("to", 1)) + step("Mul", {"p", "frequencies"}, "half");
+  // Older exports multiply matrices.
+  const std::string product = step("Cast", {"rows"}, "p", integer("to", 1)) +
+                              step("Unsqueeze", {"frequencies", "v0"}, "line") +
+                              step("MatMul", {"p", "line"}, "half");
+  for (const std::string &angles : {multiplied, product}) {
+    const std::string turn =
+        step("Concat", {"half", "half"}, "angles", integer("axis", -1)) +
+        step("Cos", {"angles"}, "c") + step("Sin", {"angles"}, "s_") +
+        step("Slice", {"heads", "v0", "v2", "v3"}, "near") +
+        step("Slice", {"heads", "v2", "v4", "v3"}, "far") + step("Neg", {"far"}, "minus") +
+        step("Concat", {"minus", "near"}, "exchanged", integer("axis", -1)) +
+        step("Mul", {"heads", "c"}, "a") + step("Mul", {"exchanged", "s_"}, "b") +
+        step("Add", {"a", "b"}, "turned");
+    const Read found = read(preamble() + frequencies + heads() + angles + turn + joined());
+    EXPECT_EQ(found.message, "");
+    // A cosine of each angle, written once for both halves.
+    for (const char *const part :
+         {"transformer.angles %arg2 {frequencies = array<f32: 1.000000e+00, 5.000000e-01>}",
+          "transformer.activate cos ", "transformer.choices %arg2, 2", "transformer.split_rows",
+          "transformer.repeat", "transformer.join_rows"}) {
+      EXPECT_TRUE(found.has(part)) << part << "\n" << found.text;
+    }
+    const size_t first = found.text.find("activate cos");
+    EXPECT_EQ(found.text.find("activate cos", first + 1), std::string::npos) << found.text;
+  }
+}
+
+TEST(OnnxDecoder, HeadsAreRepeated) {
+  const std::string sizes = numbers("sizes", {5}, {1, 1, 3, 1, 1});
+  const Read found = read(
+      preamble() + heads() + sizes + numbers("all", {4}, {0, 6, -1, 4}) +
+      step("Unsqueeze", {"heads", "v2"}, "single") + step("Expand", {"single", "sizes"}, "copies") +
+      step("Reshape", {"copies", "all"}, "shared") + numbers("join", {3}, {0, 0, 24}) +
+      step("Transpose", {"shared"}, "back", integers("perm", {0, 2, 1, 3})) +
+      step("Reshape", {"back", "join"}, "y") + output(port("y", {})));
+  EXPECT_EQ(found.message, "");
+  EXPECT_TRUE(found.has("transformer.repeat_heads")) << found.text;
+  EXPECT_TRUE(found.has("tensor<?x2x4xf32> -> tensor<?x6x4xf32>")) << found.text;
+  EXPECT_NE(read(preamble() + step("Unsqueeze", {"x", "v1"}, "a") +
+                 numbers("sizes", {4}, {1, 2, 1, 1}) + step("Expand", {"a", "sizes"}, "b") +
+                 step("Expand", {"b", "sizes"}, "c") + step("Relu", {"c"}, "y") +
+                 output(port("y", {})))
+                .message.find("has other axes than rows"),
+            std::string::npos);
+}
+
+TEST(OnnxDecoder, TrianglesOfActivationsAreRefused) {
+  EXPECT_NE(read(preamble() + step("Trilu", {"x"}, "y") + output(port("y", {})))
+                .message.find("takes a triangle of activations, expected a mask"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace heddle
