@@ -75,9 +75,13 @@ struct RequestNames {
   std::string_view codeCache = "codeCache";
   std::string_view calibration = "calibration";
   std::string_view chatTemplate = "chatTemplate = false";
+  std::string_view textLength = "textLength";
   std::string_view output = "output";
   std::string_view ptxas = "ptxas";
 };
+
+/// The most tokens of a text.
+inline constexpr int64_t longestText = int64_t(1) << 24;
 
 struct CompileRequest : CompileOptions {
   /// A model's folder, or a program FILE.mlir.
@@ -109,6 +113,10 @@ struct CompileRequest : CompileOptions {
   /// Whether the binary has the chat templates of the model. One that is not understood is an
   /// error.
   bool chatTemplate = true;
+  /// The most tokens of a text, of a model's folder whose rotary positions depend on that
+  /// ("dynamic" and "longrope"): all texts have the frequencies of so long a one. 0: texts are no
+  /// longer than those that the model was first trained with.
+  int64_t textLength = 0;
   /// A file of texts, one a line, like those that the model will read. Codes of 8 or 4 bits, which
   /// the precision must have, are then chosen so that products with the rows of these texts change
   /// little. The model is run on the texts for that, by this process. Empty: each weight is rounded

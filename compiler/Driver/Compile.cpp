@@ -230,7 +230,7 @@ static llvm::SmallSetVector<llvm::StringRef, 2> cachesOf(ModuleOp program) {
 Status Compilation::import() {
   tell(phaseName(Phase::Model));
   if (request.program.empty()) {
-    HEDDLE_ASSIGN(model, importModel(context, request.path, request.weights));
+    HEDDLE_ASSIGN(model, importModel(context, request.path, request.weights, request.textLength));
   } else {
     std::vector<SafetensorsTensor> tensors;
     for (const TensorValues &tensor : request.tensors) {
@@ -238,6 +238,14 @@ Status Compilation::import() {
     }
     HEDDLE_ASSIGN(model,
                   importText(context, {request.name, request.program}, tensors, request.weights));
+  }
+  if (request.textLength != 0 && !model.dependsOnLength) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        (llvm::Twine(request.names.textLength) + " is " +
+                         llvm::Twine(request.textLength) + ", expected none: " + task.input +
+                         " is no model folder whose rotary positions depend on the length of "
+                         "texts, as those of the types \"dynamic\" and \"longrope\" do")
+                            .str());
   }
   HEDDLE_TRY(
       fitTask(*model.module, model.checkpoint ? model.checkpoint->quantization() : nullptr, task));

@@ -56,6 +56,10 @@ static Status checkInput(const CompileRequest &request) {
     return wrong(llvm::Twine(names.weights) + " is for a program, got " + quote(request.path) +
                  ", expected a file .mlir");
   }
+  if (request.textLength < 0 || request.textLength > longestText) {
+    return wrong(llvm::Twine(names.textLength) + " is " + llvm::Twine(request.textLength) +
+                 ", expected a number from 0 to " + llvm::Twine(longestText));
+  }
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
@@ -34,6 +35,7 @@ static constexpr RequestNames optionNames = {
     .codeCache = "--code-cache",
     .calibration = "--calibration",
     .chatTemplate = "--no-chat-template",
+    .textLength = "--text-length",
     .output = "-o",
     .ptxas = "--ptxas",
 };
@@ -59,6 +61,25 @@ static void addPhase(CLI::App &app, std::string_view name, std::optional<Phase> 
     }
   };
   app.add_option_function<std::string>(std::string(name), read, help)->type_name("PHASE");
+}
+
+/// The option of a length.
+static void addTextLength(CLI::App &app, CommandLine &line) {
+  const auto read = [&line](const std::string &text) {
+    int64_t &length = line.request.textLength;
+    const char *const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, length);
+    const bool isWrong = error != std::errc() || stop != end || length < 1 || length > longestText;
+    if (isWrong && line.problem.empty()) {
+      line.problem = fmt::format("{} is {}, expected a number from 1 to {}", optionNames.textLength,
+                                 quote(text), longestText);
+    }
+  };
+  app.add_option_function<std::string>(
+         std::string(optionNames.textLength), read,
+         "the most tokens of a text, of a model whose rotary positions depend on that (dynamic, "
+         "longrope); without it, as many as texts of its first training had")
+      ->type_name("N");
 }
 
 /// The option of several targets, separated by commas; an empty one is left to the request's check.
@@ -169,6 +190,7 @@ void declareOptions(CLI::App &app, CommandLine &line) {
   addText(app, optionNames.calibration, request.calibration, "TEXTS",
           "choose the codes of weights in 8 or 4 bits by what products read on the texts of this "
           "file, one a line: some hundred like those that the model will read");
+  addTextLength(app, line);
   addText(app, optionNames.sharing, request.sharing, "POLICY",
           "let blocks of layers share their attention, by kind (encoder, self, cross): "
           "self:1,5,cross:4,2");

@@ -70,9 +70,7 @@ Result<FamilyModel> buildDecoder(mlir::MLIRContext &context, std::string_view mo
   HEDDLE_ASSIGN(auto module, builder.build());
   FamilyModel built{std::move(module), unusedTensors(frame, prefix), std::move(keys)};
   for (const Rotary *const rotary : rotaries) {
-    if (!rotary->note.empty()) {
-      built.notes.push_back(fmt::format("{}: {}", source.config.where(), rotary->note));
-    }
+    describeRotary(*rotary, source.config.where(), built);
   }
   return built;
 }

@@ -38,6 +38,9 @@ struct ModelSource {
   std::optional<SentenceTransformers> sentence;
   /// generation_config.json; nothing if the folder has none.
   std::optional<Config> generation;
+  /// The most rows of a text that rotary positions are to hold for, where their frequencies depend
+  /// on that; 0: as many as have those that the model was trained with.
+  int64_t textLength = 0;
 };
 
 /// A model as primitive mathematics.
@@ -50,6 +53,8 @@ struct FamilyModel {
   ConfigKeys keys;
   /// What a user should know of the model, one line each.
   std::vector<std::string> notes = {};
+  /// Whether a text length changes the model.
+  bool dependsOnLength = false;
 };
 
 /// Checks that `model_type` names a family. If not, Unsupported, with the list of known ones.

@@ -145,7 +145,7 @@ Result<FamilyModel> buildGemma2(mlir::MLIRContext &context, const ModelSource &s
   HEDDLE_ASSIGN(const int64_t window, readWindow(config, 4096));
   HEDDLE_ASSIGN(model.windows, readWindows(config, model.layers, window,
                                            [](int64_t layer) { return layer % 2 == 0; }));
-  HEDDLE_ASSIGN(model.global, readRotary(config, model.heads.size));
+  HEDDLE_ASSIGN(model.global, readRotary(config, model.heads.size, source.textLength));
   model.local = model.global;
   model.local.note.clear();
   // The activation's old name, which means the same, and what Transformers made of both.
@@ -163,9 +163,9 @@ Result<FamilyModel> buildGemma3(mlir::MLIRContext &context, const ModelSource &s
   HEDDLE_ASSIGN(model.windows, readWindows(config, model.layers, window, [&](int64_t layer) {
                   return (layer + 1) % pattern != 0;
                 }));
-  HEDDLE_ASSIGN(model.global, readRotary(config, model.heads.size,
+  HEDDLE_ASSIGN(model.global, readRotary(config, model.heads.size, source.textLength,
                                          {.absentBase = 1e6, .layers = "full_attention"}));
-  HEDDLE_ASSIGN(model.local, readRotary(config, model.heads.size,
+  HEDDLE_ASSIGN(model.local, readRotary(config, model.heads.size, source.textLength,
                                         {.base = "rope_local_base_freq",
                                          .layers = "sliding_attention",
                                          .isScaled = false}));

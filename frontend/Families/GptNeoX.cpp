@@ -86,7 +86,8 @@ Tensor GptNeoX::body(const Scope &model, const Tensor &embedded, Entry &entry) c
   return model.layerNorm("final_layer_norm", x, epsilon);
 }
 
-static Result<GptNeoX> readGptNeoX(const Config &config) {
+static Result<GptNeoX> readGptNeoX(const ModelSource &source) {
+  const Config &config = source.config;
   GptNeoX model;
   HEDDLE_TRY(model.readFrame(
       config,
@@ -111,13 +112,13 @@ static Result<GptNeoX> readGptNeoX(const Config &config) {
   HEDDLE_ASSIGN(model.isParallel, config.booleanOr("use_parallel_residual", true));
   HEDDLE_ASSIGN(
       model.rotary,
-      readRotary(config, model.heads.size,
+      readRotary(config, model.heads.size, source.textLength,
                  {.base = "rotary_emb_base", .fraction = "rotary_pct", .absentFraction = 0.25}));
   return model;
 }
 
 Result<FamilyModel> buildGptNeoX(mlir::MLIRContext &context, const ModelSource &source) {
-  HEDDLE_ASSIGN(const GptNeoX gpt, readGptNeoX(source.config));
+  HEDDLE_ASSIGN(const GptNeoX gpt, readGptNeoX(source));
   ConfigKeys keys = {{},
                      {"GPTNeoX", {"ForCausalLM", "Model"}, {}},
                      {"max_position_embeddings"},

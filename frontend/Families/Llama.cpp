@@ -64,7 +64,8 @@ Tensor Llama::body(const Scope &model, const Tensor &embedded, Entry &entry) con
   return model.rmsNorm("norm", x, epsilon);
 }
 
-Result<Llama> readLlama(const Config &config, const AbsentLlama &absent) {
+Result<Llama> readLlama(const ModelSource &source, const AbsentLlama &absent) {
+  const Config &config = source.config;
   Llama model;
   // Frequencies, which first folders have.
   HEDDLE_TRY(model.readFrame(config, {.buffers = {"self_attn.rotary_emb.inv_freq"}},
@@ -73,7 +74,8 @@ Result<Llama> readLlama(const Config &config, const AbsentLlama &absent) {
   HEDDLE_ASSIGN(model.inner, config.integer("intermediate_size", 1, 4 * widthLimit));
   HEDDLE_ASSIGN(model.epsilon, config.numberOr("rms_norm_eps", 0, 1, absent.epsilon));
   HEDDLE_ASSIGN(model.activation, readActivation(config, "hidden_act", "silu"));
-  HEDDLE_ASSIGN(model.rotary, readRotary(config, model.heads.size, absent.rotary));
+  HEDDLE_ASSIGN(model.rotary,
+                readRotary(config, model.heads.size, source.textLength, absent.rotary));
   model.windows.assign(static_cast<size_t>(model.layers), 0);
   return model;
 }
@@ -100,7 +102,7 @@ Result<FamilyModel> buildLlamaModel(mlir::MLIRContext &context, std::string_view
 
 Result<FamilyModel> buildLlama(mlir::MLIRContext &context, const ModelSource &source) {
   const Config &config = source.config;
-  HEDDLE_ASSIGN(Llama model, readLlama(config));
+  HEDDLE_ASSIGN(Llama model, readLlama(source));
   HEDDLE_ASSIGN(const bool attentionBias, config.booleanOr("attention_bias", false));
   HEDDLE_ASSIGN(const bool mlpBias, config.booleanOr("mlp_bias", false));
   model.projectionBias = model.outputBias = attentionBias ? Bias::Yes : Bias::No;
@@ -110,7 +112,7 @@ Result<FamilyModel> buildLlama(mlir::MLIRContext &context, const ModelSource &so
 }
 
 Result<FamilyModel> buildMistral(mlir::MLIRContext &context, const ModelSource &source) {
-  HEDDLE_ASSIGN(Llama model, readLlama(source.config, {.heads = {.keyHeads = 8}}));
+  HEDDLE_ASSIGN(Llama model, readLlama(source, {.heads = {.keyHeads = 8}}));
   HEDDLE_ASSIGN(const int64_t window, readWindow(source.config, 4096));
   model.windows.assign(static_cast<size_t>(model.layers), window);
   return buildLlamaModel(context, "mistral", model, source,
@@ -129,7 +131,7 @@ Status readQwenWindows(const Config &config, Llama &model) {
 }
 
 Result<FamilyModel> buildQwen2(mlir::MLIRContext &context, const ModelSource &source) {
-  HEDDLE_ASSIGN(Llama model, readLlama(source.config, {.heads = {.keyHeads = 32}}));
+  HEDDLE_ASSIGN(Llama model, readLlama(source, {.heads = {.keyHeads = 32}}));
   model.projectionBias = Bias::Yes;
   HEDDLE_TRY(readQwenWindows(source.config, model));
   return buildLlamaModel(context, "qwen2", model, source,
@@ -137,7 +139,7 @@ Result<FamilyModel> buildQwen2(mlir::MLIRContext &context, const ModelSource &so
 }
 
 Result<FamilyModel> buildQwen3(mlir::MLIRContext &context, const ModelSource &source) {
-  HEDDLE_ASSIGN(Llama model, readLlama(source.config, {.heads = {.keyHeads = 32, .size = 128}}));
+  HEDDLE_ASSIGN(Llama model, readLlama(source, {.heads = {.keyHeads = 32, .size = 128}}));
   HEDDLE_ASSIGN(const bool bias, source.config.booleanOr("attention_bias", false));
   model.projectionBias = model.outputBias = bias ? Bias::Yes : Bias::No;
   model.normalizesHeads = true;

@@ -52,7 +52,7 @@ struct AbsentLlama {
 };
 
 /// What families of the kind read alike.
-Result<Llama> readLlama(const Config &config, const AbsentLlama &absent = {});
+Result<Llama> readLlama(const ModelSource &source, const AbsentLlama &absent = {});
 
 /// Writes the model; `keys` are the family's.
 Result<FamilyModel> buildLlamaModel(mlir::MLIRContext &context, std::string_view modelType,

@@ -36,7 +36,7 @@ static const std::vector<std::string_view> neutralKeys = {"output_router_logits"
 
 Result<FamilyModel> buildMixtral(mlir::MLIRContext &context, const ModelSource &source) {
   const Config &config = source.config;
-  HEDDLE_ASSIGN(Llama model, readLlama(config, {.epsilon = 1e-5,
+  HEDDLE_ASSIGN(Llama model, readLlama(source, {.epsilon = 1e-5,
                                                 .heads = {.keyHeads = 8},
                                                 .rotary = {.absentBase = 1e6}}));
   HEDDLE_ASSIGN(const int64_t window, readWindow(config, 0));
@@ -55,7 +55,7 @@ Result<FamilyModel> buildMixtral(mlir::MLIRContext &context, const ModelSource &
 
 Result<FamilyModel> buildQwen3Moe(mlir::MLIRContext &context, const ModelSource &source) {
   const Config &config = source.config;
-  HEDDLE_ASSIGN(Llama model, readLlama(config, {.heads = {.keyHeads = 4}}));
+  HEDDLE_ASSIGN(Llama model, readLlama(source, {.heads = {.keyHeads = 4}}));
   HEDDLE_ASSIGN(const bool bias, config.booleanOr("attention_bias", false));
   model.projectionBias = model.outputBias = bias ? Bias::Yes : Bias::No;
   model.normalizesHeads = true;

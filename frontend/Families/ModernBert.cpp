@@ -137,7 +137,8 @@ static Status readClassifier(const Config &config, ModernBert &bert) {
   return {};
 }
 
-static Result<ModernBert> readModernBert(const Config &config) {
+static Result<ModernBert> readModernBert(const ModelSource &source) {
+  const Config &config = source.config;
   ModernBert bert;
   HEDDLE_ASSIGN(bert.vocabulary, config.integer("vocab_size", 1, tableLimit));
   HEDDLE_ASSIGN(bert.width, config.integer("hidden_size", 1, widthLimit));
@@ -156,20 +157,20 @@ static Result<ModernBert> readModernBert(const Config &config) {
                              .absentBase = 160000,
                              .fraction = {},
                              .layers = "full_attention"};
-  HEDDLE_ASSIGN(bert.global, readRotary(config, size, spelling));
+  HEDDLE_ASSIGN(bert.global, readRotary(config, size, source.textLength, spelling));
   spelling.layers = "sliding_attention";
   // Null means the base of the other layers.
   if (!config.isPresent("local_rope_theta") || config.has("local_rope_theta")) {
     spelling.base = "local_rope_theta";
     spelling.absentBase = RotarySpelling().absentBase;
   }
-  HEDDLE_ASSIGN(bert.local, readRotary(config, size, spelling));
+  HEDDLE_ASSIGN(bert.local, readRotary(config, size, source.textLength, spelling));
   HEDDLE_TRY(readClassifier(config, bert));
   return bert;
 }
 
 Result<FamilyModel> buildModernBert(mlir::MLIRContext &context, const ModelSource &source) {
-  HEDDLE_ASSIGN(ModernBert bert, readModernBert(source.config));
+  HEDDLE_ASSIGN(ModernBert bert, readModernBert(source));
   bert.prefix =
       source.checkpoint.find("embeddings.tok_embeddings.weight") == nullptr ? "model" : "";
   // Training, and how the first code ran. "layer_norm_eps" is written, and never read.
@@ -181,9 +182,7 @@ Result<FamilyModel> buildModernBert(mlir::MLIRContext &context, const ModelSourc
   HEDDLE_ASSIGN(FamilyModel built, buildEncoder(context, "modernbert", bert, source,
                                                 {"head.", "decoder.", "classifier."}, keys));
   for (const Rotary *const rotary : {&bert.global, &bert.local}) {
-    if (!rotary->note.empty()) {
-      built.notes.push_back(source.config.where() + ": " + rotary->note);
-    }
+    describeRotary(*rotary, source.config.where(), built);
   }
   return built;
 }

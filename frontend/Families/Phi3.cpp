@@ -34,7 +34,7 @@ static Tensor feedForward(const Scope &mlp, const Tensor &x, int64_t inner,
 Result<FamilyModel> buildPhi3(mlir::MLIRContext &context, const ModelSource &source) {
   const Config &config = source.config;
   HEDDLE_ASSIGN(Llama model,
-                readLlama(config, {.epsilon = 1e-5,
+                readLlama(source, {.epsilon = 1e-5,
                                    .rotary = {.absentOriginal = 4096, .hasOldNames = true}}));
   HEDDLE_ASSIGN(const int64_t window, readWindow(config, 0));
   model.windows.assign(static_cast<size_t>(model.layers), window);

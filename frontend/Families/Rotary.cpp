@@ -34,6 +34,7 @@ struct RotarySource {
   /// Columns of a head that turn.
   int64_t turned = 0;
   int64_t absentOriginal = 0;
+  int64_t textLength = 0;
 
   /// A number above 0 of the parameters.
   Result<double> number(std::string_view key) const {
@@ -62,11 +63,11 @@ struct RotarySource {
 // --- Frequencies -----------------------------------------------------------------------------
 
 /// RoFormer, section 3.2.2: base^(-2 i / d), in f32 throughout.
-static std::vector<float> plainFrequencies(const RotarySource &source) {
+static std::vector<float> plainFrequencies(int64_t turned, float base) {
   std::vector<float> frequencies;
-  for (int64_t i = 0; i < source.turned; i += 2) {
-    const float exponent = static_cast<float>(i) / static_cast<float>(source.turned);
-    frequencies.push_back(1.0F / std::pow(source.base, exponent));
+  for (int64_t i = 0; i < turned; i += 2) {
+    const float exponent = static_cast<float>(i) / static_cast<float>(turned);
+    frequencies.push_back(1.0F / std::pow(base, exponent));
   }
   return frequencies;
 }
@@ -80,14 +81,31 @@ static Status scaleLinearly(const RotarySource &source, Rotary &rotary) {
   return {};
 }
 
-/// The base grows with the text once that is longer than those of the training: up to there
-/// nothing is scaled.
+/// "NTK-aware" scaling: the base grows with the text once that is longer than those of the
+/// training; up to there nothing is scaled. A key that is kept has been turned for the length of
+/// then, so one length is chosen for all texts. In f32, as Transformers computes it.
 static Status scaleDynamically(const RotarySource &source, Rotary &rotary) {
-  HEDDLE_TRY(source.number("factor").status());
+  HEDDLE_ASSIGN(const double factor, source.number("factor"));
   HEDDLE_TRY(source.originalPositions().status());
-  HEDDLE_ASSIGN(rotary.mostRows, source.mostPositions());
-  rotary.note = fmt::format("rotary positions are \"dynamic\": texts have at most {} tokens, since "
-                            "beyond that frequencies depend on the length",
+  HEDDLE_ASSIGN(const int64_t most, source.mostPositions());
+  rotary.mostRows = std::max(most, source.textLength);
+  rotary.dependsOnLength = true;
+  if (rotary.mostRows == most) {
+    rotary.note = fmt::format("rotary positions are \"dynamic\": texts have at most {} tokens, "
+                              "since frequencies of longer ones depend on the length; "
+                              "--text-length chooses one",
+                              most);
+    return {};
+  }
+  const float growth =
+      static_cast<float>(factor) * static_cast<float>(rotary.mostRows) / static_cast<float>(most) -
+      static_cast<float>(factor - 1);
+  const auto columns = static_cast<float>(source.turned);
+  // Two columns turn by one whatever the base is, which then is infinite.
+  const float base = source.base * std::pow(growth, columns / (columns - 2));
+  rotary.frequencies = plainFrequencies(source.turned, base);
+  rotary.note = fmt::format("rotary positions are \"dynamic\": all texts, of at most {} tokens, "
+                            "have the frequencies of the longest",
                             rotary.mostRows);
   return {};
 }
@@ -192,8 +210,8 @@ static Result<std::vector<float>> readDivisors(const RotarySource &source, std::
   return divisors;
 }
 
-/// LongRoPE, Ding et al.: texts up to the original length have other divisors than longer ones, of
-/// which all keys would have to be turned anew. So texts are no longer than that.
+/// LongRoPE, Ding et al.: texts up to the original length have other divisors than longer ones. A
+/// text that grows beyond it would have to be computed anew, so one list is chosen for all texts.
 static Status scaleByList(const RotarySource &source, Rotary &rotary) {
   const size_t count = rotary.frequencies.size();
   HEDDLE_ASSIGN(const std::vector<float> shorts, readDivisors(source, "short_factor", count));
@@ -207,14 +225,18 @@ static Status scaleByList(const RotarySource &source, Rotary &rotary) {
           ? 1
           : std::sqrt(1 + std::log(factor) / std::log(static_cast<double>(positions)));
   HEDDLE_ASSIGN(rotary.factor, source.numberOr("attention_factor", usual));
+  const bool isLong = source.textLength > positions;
   for (size_t i = 0; i < count; ++i) {
-    rotary.frequencies[i] /= shorts[i];
+    rotary.frequencies[i] /= isLong ? longs[i] : shorts[i];
   }
   if (shorts != longs) {
-    rotary.mostRows = positions;
-    rotary.note = fmt::format("rotary positions are \"longrope\": texts have at most {} tokens, "
-                              "those of \"short_factor\"; \"long_factor\" is not used",
-                              positions);
+    rotary.dependsOnLength = true;
+    rotary.mostRows = isLong ? source.textLength : positions;
+    rotary.note =
+        fmt::format("rotary positions are \"longrope\": all texts, of at most {} tokens, "
+                    "have the frequencies of {}",
+                    rotary.mostRows,
+                    isLong ? "\"long_factor\"" : "\"short_factor\"; --text-length chooses others");
   }
   return {};
 }
@@ -242,9 +264,10 @@ static Status findParameters(RotarySource &source, const RotarySpelling &spellin
 }
 
 /// The kind of scaling, the base, and how many columns of a head turn.
-static Result<RotarySource> readSource(const Config &config, int64_t headSize,
+static Result<RotarySource> readSource(const Config &config, int64_t headSize, int64_t textLength,
                                        const RotarySpelling &spelling) {
   RotarySource source{config, std::nullopt};
+  source.textLength = textLength;
   source.absentOriginal = spelling.absentOriginal;
   HEDDLE_TRY(findParameters(source, spelling));
   constexpr double least = 1e-6;
@@ -302,10 +325,18 @@ static Status applyScaling(const RotarySource &source, Rotary &rotary) {
                                   source.parameters->where(), quote(source.type), known));
 }
 
-Result<Rotary> readRotary(const Config &config, int64_t headSize, const RotarySpelling &spelling) {
-  HEDDLE_ASSIGN(const RotarySource source, readSource(config, headSize, spelling));
+void describeRotary(const Rotary &rotary, std::string_view where, FamilyModel &model) {
+  model.dependsOnLength = model.dependsOnLength || rotary.dependsOnLength;
+  if (!rotary.note.empty()) {
+    model.notes.push_back(fmt::format("{}: {}", where, rotary.note));
+  }
+}
+
+Result<Rotary> readRotary(const Config &config, int64_t headSize, int64_t textLength,
+                          const RotarySpelling &spelling) {
+  HEDDLE_ASSIGN(const RotarySource source, readSource(config, headSize, textLength, spelling));
   Rotary rotary;
-  rotary.frequencies = plainFrequencies(source);
+  rotary.frequencies = plainFrequencies(source.turned, source.base);
   HEDDLE_TRY(applyScaling(source, rotary));
   const bool areFinite = std::all_of(rotary.frequencies.begin(), rotary.frequencies.end(),
                                      [](float x) { return std::isfinite(x); });

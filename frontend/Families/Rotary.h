@@ -27,7 +27,9 @@ struct Rotary {
   double factor = 1;
   /// The most rows of a sequence for which the frequencies hold; 0: any.
   int64_t mostRows = 0;
-  /// Why they hold for no more, as a note; else empty.
+  /// Whether other texts have other frequencies, so that one length is chosen for all; and which
+  /// one it is, as a note.
+  bool dependsOnLength = false;
   std::string note;
 };
 
@@ -51,9 +53,15 @@ struct RotarySpelling {
 };
 
 /// Reads either spelling, for heads of a size: "rope_parameters", or "rope_scaling" beside keys of
-/// the family's own. Every kind of scaling is computed or refused.
-Result<Rotary> readRotary(const Config &config, int64_t headSize,
+/// the family's own. Every kind of scaling is computed or refused. `textLength` is that of
+/// ModelSource.
+Result<Rotary> readRotary(const Config &config, int64_t headSize, int64_t textLength,
                           const RotarySpelling &spelling = {});
+
+struct FamilyModel;
+
+/// Tells what is to be known of a model's rotary positions; `where` is its configuration.
+void describeRotary(const Rotary &rotary, std::string_view where, FamilyModel &model);
 
 /// The cosines and sines of an entry's rows, [rows, pairs] each.
 class Rotation {

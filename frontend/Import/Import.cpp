@@ -243,6 +243,7 @@ static Status buildProgram(MLIRContext &context, const ModelSource &source, Conf
                            ImportedModel &model) {
   HEDDLE_ASSIGN(FamilyModel family, buildFamily(context, source));
   model.module = std::move(family.module);
+  model.dependsOnLength = family.dependsOnLength;
   if (origin == ConfigOrigin::File) {
     HEDDLE_ASSIGN(ConfigRemarks remarks,
                   checkConfigKeys(source.config, family.keys, source.sentence.has_value()));
@@ -285,7 +286,8 @@ static Status hashFolder(SourceHash &hash, const std::string &folder,
   return {};
 }
 
-static Result<ImportedModel> importFolder(MLIRContext &context, const std::string &path) {
+static Result<ImportedModel> importFolder(MLIRContext &context, const std::string &path,
+                                          int64_t textLength) {
   HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
   const std::string folder = sentence ? sentence->encoderFolder : path;
   HEDDLE_TRY(checkNoPointers(folder));
@@ -308,8 +310,8 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   HEDDLE_ASSIGN(Checkpoint checkpoint, withModules(std::move(encoder), texts));
 
   ImportedModel model;
-  HEDDLE_TRY(
-      buildProgram(context, {config, checkpoint, sentence, generation}, ConfigOrigin::File, model));
+  HEDDLE_TRY(buildProgram(context, {config, checkpoint, sentence, generation, textLength},
+                          ConfigOrigin::File, model));
   if ((*model.module)->hasAttr(generationAttribute)) {
     const bool continues = model.module->lookupSymbol("encode") == nullptr;
     const std::vector<std::string> notes = generationNotes(config, generation, continues);
@@ -495,7 +497,7 @@ Result<ImportedModel> importText(MLIRContext &context, SourceText source,
 }
 
 Result<ImportedModel> importModel(MLIRContext &context, const std::string &path,
-                                  const std::string &weights) {
+                                  const std::string &weights, int64_t textLength) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) {
@@ -503,7 +505,7 @@ Result<ImportedModel> importModel(MLIRContext &context, const std::string &path,
   }
   if (fs::is_directory(status)) {
     return isCTranslate2Folder(path) ? importCTranslate2(context, path)
-                                     : importFolder(context, path);
+                                     : importFolder(context, path, textLength);
   }
   if (fs::path(path).extension() == ".mlir") {
     return importProgram(context, path, weights);

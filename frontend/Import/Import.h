@@ -52,6 +52,8 @@ struct ImportedModel {
   /// The longest sequence that has a position in every table; nothing if positions are not looked
   /// up.
   std::optional<int64_t> positions;
+  /// Whether `textLength` of importModel() made a difference.
+  bool dependsOnLength = false;
   /// Notes for the user, one line each: unused tensors, defaults that were applied.
   std::vector<std::string> notes;
   /// Warnings that the binary may not be the model the user wants, one line each.
@@ -66,10 +68,10 @@ struct ImportedModel {
 ///
 /// A tensor that is missing, has another shape or has no floating type is an error. A tensor that
 /// the model does not use is an error in a folder, unless the family expects it, and a note for a
-/// program. Dialects of later phases are those of the context's registry; `func`, `transformer` and
-/// `dataflow` are always there.
+/// program. `textLength` is that of ModelSource. Dialects of later phases are those of the
+/// context's registry; `func`, `transformer` and `dataflow` are always there.
 Result<ImportedModel> importModel(mlir::MLIRContext &context, const std::string &path,
-                                  const std::string &weights = {});
+                                  const std::string &weights = {}, int64_t textLength = 0);
 
 /// The same for a program whose text is in memory and outlives the result; `source.path` stands for
 /// its file in messages. Its weights are `tensors`, which outlive the result too, or if there are

@@ -68,10 +68,10 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
             keep: Optional[Words] = None, stop_after: Optional[str] = None,
             start_at: Optional[str] = None, weights: Optional[Path] = None,
             report: Optional[Path] = None, analysis: Optional[Path] = None,
-            calibration: Optional[Path] = None, share_attention: Optional[str] = None,
-            disable_pass: Optional[Words] = None, code_cache: Optional[Path] = None,
-            ptxas: Optional[Path] = None, no_chat_template: bool = False,
-            progress: bool = False) -> str:
+            calibration: Optional[Path] = None, text_length: Optional[int] = None,
+            share_attention: Optional[str] = None, disable_pass: Optional[Words] = None,
+            code_cache: Optional[Path] = None, ptxas: Optional[Path] = None,
+            no_chat_template: bool = False, progress: bool = False) -> str:
     """Compiles a model to one binary, with the program ``heddlec``.
 
     The program is the one that the environment variable HEDDLEC names, else that of the package
@@ -91,6 +91,7 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
         report: write the report to this file, .html or JSON.
         analysis: a file of ``heddle analyze`` to show in the report.
         calibration: a file of texts by which codes of weights are chosen.
+        text_length: the most tokens of a text, of a model whose rotary positions depend on that.
         share_attention: for example "self:1,5,cross:4,2".
         disable_pass: passes to leave out.
         code_cache: a folder that keeps compiled functions.
@@ -115,6 +116,10 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
                           ("--code-cache", code_cache), ("--ptxas", ptxas)):
         if value is not None:
             command += _word(option, value)
+    if text_length is not None:
+        if isinstance(text_length, bool) or not isinstance(text_length, int):
+            raise WrongType(f"text_length is {text_length!r}, expected int")
+        command.append(f"--text-length={text_length}")
     for option, values in (("--keep", keep), ("--disable-pass", disable_pass)):
         if values is not None:
             command += _words(option, values)

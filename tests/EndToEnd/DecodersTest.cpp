@@ -8,6 +8,7 @@
 #include "tests/EndToEnd/DecodedPairs.h"
 #include "tests/EndToEnd/OptionalPasses.h"
 
+#include <filesystem>
 #include <map>
 #include <ostream>
 #include <random>
@@ -132,6 +133,73 @@ TEST(DecoderBits, AreTheSameInAnyPieces) {
       EXPECT_EQ(decodeTogether(*one, pairs, random), whole);
     }
   }
+}
+
+/// Texts that are longer than those of a model's first training: weights of another oracle, with
+/// rotary positions that depend on the length of a text.
+class LongTexts : public testing::Test {
+protected:
+  static std::string oracleOf(const std::string &name) {
+    return HEDDLE_TEST_DATA "/oracles/long-texts/" + name;
+  }
+
+  /// A binary of an oracle's configuration with the weights of another.
+  static std::string compileWith(const std::string &name, const std::string &weights,
+                                 const std::vector<std::string> &options) {
+    const TemporaryFolder folder;
+    for (const auto &[from, file] :
+         {std::pair(oracleOf(name), "config.json"), std::pair(weights, "model.safetensors")}) {
+      std::filesystem::copy_file(from + "/" + file, folder / file);
+    }
+    return compileModel(folder.path(), options);
+  }
+
+  static void expectLogits(const std::string &binary, const std::string &name) {
+    const auto expected = readTensor<float>(oracleOf(name) + "/expected.safetensors", "logits");
+    for (const std::string &isa : runnableTargets(binary)) {
+      EXPECT_LE(largestDifference(logitsFor(binary, oracleOf(name), isa), expected), 1e-4f) << isa;
+    }
+  }
+
+  /// A text of one token more than a binary is for is refused.
+  static void expectTooLong(const std::string &binary, size_t most) {
+    const tools::Outcome outcome =
+        tools::runHeddle({"generate", binary, "--input", "-", "--tokens", "--max-length", "1"},
+                         {.input = linesOf({Tokens(most + 1, 9)})});
+    EXPECT_EQ(outcome.code, 1);
+    const std::string message = fmt::format(
+        "prefix has {} tokens, expected at most {}, the positions of the model", most + 1, most);
+    EXPECT_NE(outcome.error.find(message), std::string::npos) << outcome.error << outcome.output;
+  }
+
+  const std::string phi3 = HEDDLE_TEST_DATA "/oracles/phi3-tiny";
+  const std::string llama = HEDDLE_TEST_DATA "/oracles/llama-tiny";
+};
+
+TEST_F(LongTexts, LongropeHasTheFrequenciesOfTheChosenLength) {
+  const std::string shorts = compileWith("longrope", phi3, {});
+  ASSERT_FALSE(shorts.empty());
+  expectLogits(shorts, "longrope-short");
+  expectTooLong(shorts, 24);
+  const std::string longs = compileWith("longrope", phi3, {"--text-length", "53"});
+  ASSERT_FALSE(longs.empty());
+  expectLogits(longs, "longrope");
+  expectTooLong(longs, 53);
+  const std::string oracle = oracleOf("longrope");
+  const std::vector<Tokens> prompts = promptsOf(oracle, 3);
+  const std::vector<Tokens> texts = generatedBy(oracle, "greedy.sequences", prompts, 1, {2});
+  const auto found = generateTokens(longs, linesOf(prompts), {"--max-length", "12", "--no-sample"});
+  ASSERT_EQ(found.size(), prompts.size());
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    EXPECT_EQ(found[i][0]["tokens"].get<Tokens>(), texts[i]) << i;
+  }
+}
+
+TEST_F(LongTexts, DynamicHasTheFrequenciesOfTheLongestText) {
+  const std::string binary = compileWith("dynamic", llama, {"--text-length", "45"});
+  ASSERT_FALSE(binary.empty());
+  expectLogits(binary, "dynamic");
+  expectTooLong(binary, 45);
 }
 
 /// Every precision and kind of cache compiles and keeps texts that are no near-ties.

@@ -144,6 +144,15 @@ const std::vector<UsageCase> usageCases = {
     {"ValueThatEndsInAnEqualsSign",
      {"m", "--weights=w=", "-o", "x.so"},
      "--weights is for a program, got \"m\", expected a file .mlir"},
+    {"TextLengthOfWords",
+     {"m", "-o", "x.so", "--text-length=4k"},
+     "--text-length is \"4k\", expected a number from 1 to 16777216"},
+    {"TextLengthOfNothing",
+     {"m", "-o", "x.so", "--text-length=0"},
+     "--text-length is \"0\", expected a number from 1 to 16777216"},
+    {"TextLengthThatIsHuge",
+     {"m", "-o", "x.so", "--text-length", "99999999999999999999"},
+     "--text-length is \"99999999999999999999\", expected a number from 1 to 16777216"},
     {"SharingOfNoKind",
      {"m", "-o", "x.so", "--share-attention=1,5"},
      "--share-attention has \"1\" before any kind, expected for example self:1,5"},
@@ -238,6 +247,18 @@ TEST_F(HeddlecTest, TargetsComeInOneOrder) {
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v4,x86-64-v3,x86-64-v4"})),
             "x86-64-v3 x86-64-v4");
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v3"})), "x86-64-v3");
+}
+
+// An option without an effect is a mistake of who gives it.
+TEST_F(HeddlecTest, TextLengthNeedsPositionsThatDependOnIt) {
+  const std::string output = work.path() + "/x.so";
+  for (const char *const name : {"bert-tiny", "llama-tiny"}) {
+    const std::string model = HEDDLE_TEST_DATA "/oracles/" + std::string(name);
+    expectError({model, "-o", output, "--text-length", "64"},
+                "--text-length is 64, expected none: " + model +
+                    " is no model folder whose rotary positions depend on the length of texts, as "
+                    "those of the types \"dynamic\" and \"longrope\" do");
+  }
 }
 
 // What only products of some precisions make use of counts for these.

@@ -39,6 +39,8 @@ def test_options_reach_the_compiler(tmp_path):
 def test_what_the_compiler_says(tmp_path):
     with pytest.raises(heddle.CompileError, match="none"):
         heddle.compile(tmp_path / "none", tmp_path / "model.so")
+    with pytest.raises(heddle.CompileError, match="--text-length is 64, expected none"):
+        heddle.compile(MODEL, tmp_path / "model.so", text_length=64)
     with pytest.raises(heddle.CompileError, match="int5"):
         heddle.compile(MODEL, tmp_path / "model.so", precision="int5")
 
@@ -46,6 +48,8 @@ def test_what_the_compiler_says(tmp_path):
 def test_wrong_arguments(tmp_path):
     with pytest.raises(heddle.WrongType, match="precision is 8, expected str"):
         heddle.compile(MODEL, tmp_path / "model.so", precision=8)
+    with pytest.raises(heddle.WrongType, match="text_length is '4k', expected int"):
+        heddle.compile(MODEL, tmp_path / "model.so", text_length="4k")
     with pytest.raises(heddle.WrongType, match="keep is 3, expected str or a list of str"):
         heddle.compile(MODEL, tmp_path / "model.so", keep=3)
     with pytest.raises(heddle.InvalidArgument, match="expected a path that is no option"):

@@ -221,7 +221,7 @@ TEST(DecoderOptions, ReachTheProgram) {
        R"({"rope_parameters": {"rope_type": "dynamic", "factor": 2}})", "most = 96 : i64"},
       {"the note of that", "llama-tiny",
        R"({"rope_parameters": {"rope_type": "dynamic", "factor": 2}})",
-       "note: config.json: rotary positions are \"dynamic\": texts have at most 96 tokens"},
+       "note: config.json: rotary positions are \"dynamic\": texts have at most 96 tokens, since "},
       {"a factor of sines", "qwen2-tiny",
        R"({"rope_scaling": {"type": "yarn", "factor": 4, "attention_factor": 1.5,
            "original_max_position_embeddings": 24}})",

@@ -14,9 +14,10 @@
 
 namespace heddle {
 
-static Result<Rotary> read(const std::string &text, const RotarySpelling &spelling = {}) {
+static Result<Rotary> read(const std::string &text, const RotarySpelling &spelling = {},
+                           int64_t textLength = 0) {
   HEDDLE_ASSIGN(const Config config, Config::parse(text, "config.json"));
-  return readRotary(config, 16, spelling);
+  return readRotary(config, 16, textLength, spelling);
 }
 
 /// A kind of scaling: its parameters without base and type, and what they give.
@@ -26,6 +27,7 @@ struct Scaling {
   std::vector<float> frequencies;
   double factor;
   int64_t mostRows;
+  int64_t textLength = 0;
   friend void PrintTo(const Scaling &scaling, std::ostream *out) { *out << scaling.type; }
 };
 
@@ -47,6 +49,14 @@ static const Scaling scalings[] = {
      1,
      0},
     {"dynamic", R"(, "factor": 4.0)", plain, 1, 512},
+    {"dynamic", R"(, "factor": 4.0)", plain, 1, 512, 300},
+    {"dynamic",
+     R"(, "factor": 4.0)",
+     {1.0F, 0.32011792063713074F, 0.10247547924518585F, 0.03280423581600189F, 0.010501223616302013F,
+      0.003361630020663142F, 0.001076117972843349F, 0.00034448460792191327F},
+     1,
+     2000,
+     2000},
     {"llama3",
      R"(, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": 64)",
@@ -75,6 +85,16 @@ static const Scaling scalings[] = {
       0.008226284757256508F, 0.0031524719670414925F, 0.0010872796410694718F},
      1.1338934190276817,
      128},
+    {"longrope",
+     R"(, "original_max_position_embeddings": 128,
+        "short_factor": [1.0, 1.1, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0],
+        "long_factor": [1, 1, 1, 1, 1, 1, 1, 1])",
+     plain, 1.1338934190276817, 129, 129},
+    {"longrope",
+     R"(, "original_max_position_embeddings": 128,
+        "short_factor": [1, 1, 1, 1, 1, 1, 1, 1],
+        "long_factor": [2, 2, 2, 2, 2, 2, 2, 2])",
+     plain, 1.1338934190276817, 128, 128},
 };
 
 class RotaryScaling : public testing::TestWithParam<Scaling> {
@@ -90,6 +110,7 @@ protected:
     EXPECT_NEAR(found->factor, scaling.factor, 1e-12);
     EXPECT_EQ(found->mostRows, scaling.mostRows);
     EXPECT_EQ(found->note.empty(), scaling.mostRows == 0);
+    EXPECT_EQ(found->dependsOnLength, scaling.mostRows != 0);
   }
 };
 
@@ -97,10 +118,12 @@ TEST_P(RotaryScaling, IsThatOfTransformersInBothSpellings) {
   const Scaling &scaling = GetParam();
   expectRotary(read(fmt::format(R"({{"max_position_embeddings": 512, "rope_parameters":
       {{"rope_theta": 500.0, "rope_type": "{}"{}}}}})",
-                                scaling.type, scaling.parameters)));
+                                scaling.type, scaling.parameters),
+                    {}, scaling.textLength));
   expectRotary(read(fmt::format(R"({{"max_position_embeddings": 512, "rope_theta": 500,
       "rope_scaling": {{"type": "{}"{}}}}})",
-                                scaling.type, scaling.parameters)));
+                                scaling.type, scaling.parameters),
+                    {}, scaling.textLength));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RotaryScaling, testing::ValuesIn(scalings));
@@ -148,6 +171,36 @@ TEST(RotaryTest, EqualListsLimitNothing) {
                                      {.hasOldNames = true});
   ASSERT_TRUE(rotary.ok()) << rotary.status().message();
   EXPECT_EQ(rotary->mostRows, 0);
+}
+
+/// The notes say how long texts may be, and what to do about it.
+TEST(RotaryTest, NotesSayWhichLength) {
+  const std::string dynamic = R"({"max_position_embeddings": 64, "rope_scaling": {
+      "type": "dynamic", "factor": 2}})";
+  EXPECT_EQ(read(dynamic)->note,
+            "rotary positions are \"dynamic\": texts have at most 64 tokens, since frequencies of "
+            "longer ones depend on the length; --text-length chooses one");
+  EXPECT_EQ(read(dynamic, {}, 65)->note,
+            "rotary positions are \"dynamic\": all texts, of at most 65 tokens, have the "
+            "frequencies of the longest");
+  const std::string lists = R"({"max_position_embeddings": 64, "rope_scaling": {
+      "original_max_position_embeddings": 16, "type": "longrope",
+      "short_factor": [1,1,1,1,1,1,1,1], "long_factor": [1,1,1,1,1,1,1,2]}})";
+  EXPECT_EQ(read(lists)->note,
+            "rotary positions are \"longrope\": all texts, of at most 16 tokens, have the "
+            "frequencies of \"short_factor\"; --text-length chooses others");
+  EXPECT_EQ(read(lists, {}, 50)->note,
+            "rotary positions are \"longrope\": all texts, of at most 50 tokens, have the "
+            "frequencies of \"long_factor\"");
+}
+
+/// Two columns turn by one position at a time whatever the base is: it is infinite here.
+TEST(RotaryTest, TwoColumnsNeedNoBase) {
+  const Result<Rotary> rotary = read(R"({"max_position_embeddings": 64, "rope_scaling": {
+      "type": "dynamic", "factor": 2}, "partial_rotary_factor": 0.125})",
+                                     {}, 100);
+  ASSERT_TRUE(rotary.ok()) << rotary.status().message();
+  EXPECT_EQ(rotary->frequencies, std::vector<float>{1.0F});
 }
 
 /// Models of Phi-3 have a length outside of the parameters even where config.json has none.
