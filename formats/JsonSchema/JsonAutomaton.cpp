@@ -125,6 +125,56 @@ JsonAutomaton::State JsonAutomaton::next(State state, uint8_t byte) {
   return found;
 }
 
+/// A count that is between two bounds, and `least` at the beginning, as the smallest that so many
+/// steps cannot tell from it.
+static uint32_t alikeCount(uint32_t count, uint32_t begin, uint32_t least, uint32_t most,
+                           uint32_t steps) {
+  const bool isFarFromMost = most == JsonValue::any || (count <= most && most - count > steps);
+  if (!isFarFromMost || count < begin) {
+    return count;
+  }
+  return count >= least ? std::max(least, begin) : least - count > steps ? begin : count;
+}
+
+/// A character has a byte at least, and so has an item.
+JsonAutomaton::Frame JsonAutomaton::alike(Frame frame, uint32_t bytes) const {
+  const JsonValue &value = grammar->value(frame.value);
+  if (frame.kind == Kind::String) {
+    frame.place = alikeCount(frame.place, 0, value.minLength, value.maxLength, bytes);
+  } else if (frame.kind == Kind::Array) {
+    // The first items may have schemas of their own, and before the first one no comma stands.
+    const auto first = std::max<uint32_t>(1, static_cast<uint32_t>(value.firstItems.size()));
+    frame.place = alikeCount(frame.place, first, value.minItems, value.maxItems, bytes);
+  }
+  return frame;
+}
+
+/// What is below a state was met before it, so that states are looked at in their order.
+JsonAutomaton::State JsonAutomaton::alike(State state, uint32_t bytes) {
+  std::unordered_map<State, State> &known = found[bytes];
+  std::set<State> needed;
+  std::vector<State> left = {state};
+  while (!left.empty()) {
+    const State next = left.back();
+    left.pop_back();
+    if (known.contains(next) || !needed.insert(next).second) {
+      continue;
+    }
+    for (const Stack &stack : states[next].stacks) {
+      left.push_back(stack.below);
+    }
+  }
+  for (const State each : needed) {
+    Stacks stacks = states[each].stacks;
+    for (Stack &stack : stacks) {
+      stack = {number(alike(frames[stack.frame], bytes)), known.at(stack.below)};
+    }
+    keepOnce(stacks);
+    known[each] = intern(std::move(stacks));
+  }
+  return known.at(state);
+}
+
 /// What is below a state was met before it, so that states are made anew in their order.
 JsonAutomaton::State JsonAutomaton::adopt(const JsonAutomaton &other, State state) {
   std::set<State> needed = {state};

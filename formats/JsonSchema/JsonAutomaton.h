@@ -35,6 +35,10 @@ public:
   bool isWhole(State state) const { return states[state].isWhole; }
   /// The state that means here what a state of another automaton for the same grammar means there.
   State adopt(const JsonAutomaton &other, State state);
+  /// A state after which the same texts of at most so many bytes may follow, and the same of them
+  /// are whole: one for all that differ only in how many characters or items more there may or must
+  /// be, where no such text reaches a bound.
+  State alike(State state, uint32_t bytes);
   /// An automaton for the same grammar that has met no state.
   JsonAutomaton fresh() const { return JsonAutomaton(grammar); }
   /// How many states were met.
@@ -101,6 +105,7 @@ private:
   uint32_t number(const Frame &frame);
   uint32_t numberOfSet(const Words &set);
   State intern(Stacks stacks);
+  Frame alike(Frame frame, uint32_t bytes) const;
   bool isWholeStack(const Stack &stack) const;
 
   void keep(Step &step, const Frame &frame, State below);
@@ -130,6 +135,8 @@ private:
   std::vector<Frame> frames;
   std::vector<StateTable> states;
   std::vector<Words> sets;
+  /// What alike() found, by its number of bytes.
+  std::map<uint32_t, std::unordered_map<State, State>> found;
   std::unordered_map<Words, uint32_t, WordsHash> frameNumbers;
   std::unordered_map<Words, uint32_t, WordsHash> stateNumbers;
   std::unordered_map<Words, uint32_t, WordsHash> setNumbers;

@@ -18,11 +18,13 @@ using Json = SchemaReader::Json;
 static const Json anything = true;
 static const Json nothing = false;
 
+/// That a key has what is not expected, or has it in the place `within`.
 static Status wrong(const JsonValue &value, const char *key, const Json &json,
-                    std::string_view expected) {
+                    std::string_view expected, std::string_view within = "") {
   return HEDDLE_ERROR(InvalidArgument,
-                      fmt::format("{}/{}: \"{}\" is {}, expected {}", placeInSchema(value.pointer),
-                                  key, key, describeJson(json), expected));
+                      fmt::format("{}/{}{}: \"{}\" {} {}, expected {}",
+                                  placeInSchema(value.pointer), key, within, key,
+                                  within.empty() ? "is" : "has", describeJson(json), expected));
 }
 
 // --- constants ---------------------------------------------------------------------------------
@@ -105,10 +107,8 @@ Status SchemaReader::readConstant(JsonValue &value, const Json &json) {
     value.isObject = true;
     value.otherMembers = no;
   }
-  size_t index = 0;
   for (const auto &[key, content] : json.items()) {
-    const std::string pointer = fmt::format("{}/{}", value.pointer, index++);
-    HEDDLE_ASSIGN(const JsonValueId id, constantAt(pointer, content));
+    HEDDLE_ASSIGN(const JsonValueId id, constantAt(pointerBelow(value.pointer, key), content));
     if (json.is_array()) {
       value.firstItems.push_back(id);
     } else {
@@ -132,7 +132,8 @@ Status SchemaReader::readTypes(JsonValue &value, const Json &json) const {
   if (!list.is_array()) {
     return wrong(value, "type", json, expected);
   }
-  for (const Json &name : list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Json &name = list[i];
     const std::string type = name.is_string() ? name.get<std::string>() : "";
     if (type == "string") {
       value.isString = true;
@@ -150,7 +151,8 @@ Status SchemaReader::readTypes(JsonValue &value, const Json &json) const {
     } else if (type == "object") {
       value.isObject = true;
     } else {
-      return wrong(value, "type", name, expected);
+      // The place of a name in a list is part of the pointer.
+      return wrong(value, "type", name, expected, json.is_array() ? fmt::format("/{}", i) : "");
     }
   }
   return {};
@@ -265,10 +267,13 @@ Status SchemaReader::readProperties(JsonValue &value, const Json &json) {
   if (properties != json.end() && !properties->is_object()) {
     return wrong(value, "properties", *properties, "an object of schemas");
   }
-  if (required != json.end() &&
-      !(required->is_array() && std::all_of(required->begin(), required->end(),
-                                            [](const Json &name) { return name.is_string(); }))) {
+  if (required != json.end() && !required->is_array()) {
     return wrong(value, "required", *required, "a list of strings");
+  }
+  for (size_t i = 0; required != json.end() && i < required->size(); ++i) {
+    if (!(*required)[i].is_string()) {
+      return wrong(value, "required", (*required)[i], "a list of strings", fmt::format("/{}", i));
+    }
   }
   if (!value.isObject) {
     return {};

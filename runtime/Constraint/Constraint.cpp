@@ -4,6 +4,7 @@
 /// replaced; texts on their way move to the new one when they are next looked at.
 #include "runtime/Constraint/Constraint.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace heddle {
@@ -21,7 +22,7 @@ Constraint::Constraint(JsonGrammar read, std::shared_ptr<const TokenTexts> token
                        std::span<const int32_t> end, const ConstraintBounds &bounds)
     : grammar(std::make_shared<const JsonGrammar>(std::move(read))), tokens(std::move(tokens)),
       end(end.begin(), end.end()), bounds(bounds),
-      automaton(std::make_shared<JsonAutomaton>(grammar)) {}
+      automaton(std::make_shared<JsonAutomaton>(grammar)), mostStates(bounds.states) {}
 
 ConstraintState Constraint::start() {
   const std::lock_guard lock(mutex);
@@ -30,21 +31,38 @@ ConstraintState Constraint::start() {
 
 void Constraint::forget() {
   automaton = std::make_shared<JsonAutomaton>(grammar);
+  mostStates = bounds.states;
   masks.clear();
+  shortMasks.clear();
+}
+
+bool Constraint::isFull() const { return automaton->size() > mostStates; }
+
+/// A state of an automaton that was replaced, in the one of now. A text that is deep within lists
+/// may need more states than there should be; then there may be as many again.
+Constraint::State Constraint::moved(const JsonAutomaton &from, State state) {
+  const size_t before = automaton->size();
+  const State now = automaton->adopt(from, state);
+  mostStates = std::max(mostStates, 2 * (automaton->size() - before));
+  return now;
+}
+
+size_t Constraint::size() {
+  const std::lock_guard lock(mutex);
+  return automaton->size();
 }
 
 /// A state in the automaton of now.
-JsonAutomaton::State Constraint::current(const ConstraintState &state) {
-  if (automaton->size() > bounds.states) {
+Constraint::State Constraint::current(const ConstraintState &state) {
+  if (isFull()) {
     forget();
   }
-  return state.automaton == automaton ? state.state
-                                      : automaton->adopt(*state.automaton, state.state);
+  return state.automaton == automaton ? state.state : moved(*state.automaton, state.state);
 }
 
 std::optional<ConstraintState> Constraint::follow(const ConstraintState &state, int32_t token) {
   const std::lock_guard lock(mutex);
-  JsonAutomaton::State next = current(state);
+  State next = current(state);
   for (const char byte : tokens->of(token)) {
     next = automaton->next(next, static_cast<uint8_t>(byte));
     if (next == JsonAutomaton::dead) {
@@ -57,27 +75,32 @@ std::optional<ConstraintState> Constraint::follow(const ConstraintState &state, 
 bool Constraint::isWhole(const ConstraintState &state) {
   const std::lock_guard lock(mutex);
   // First the state: finding it may replace the automaton.
-  const JsonAutomaton::State now = current(state);
+  const State now = current(state);
   return automaton->isWhole(now);
 }
 
-TokenMask Constraint::compute(JsonAutomaton::State state) {
-  TokenMask mask((tokens->size() + 63) / 64);
-  const auto allow = [&](int32_t id) {
-    mask[static_cast<size_t>(id) / 64] |= uint64_t(1) << (static_cast<size_t>(id) % 64);
-  };
+/// Allows those of a sorted list of tokens that may follow a state. If the automaton gets too large
+/// on the way it is replaced, and with it the state.
+void Constraint::allow(std::span<const SortedToken> those, State &state, TokenMask &mask) {
   // The states after each of the bytes that the last token has, until one cannot follow.
-  std::vector<JsonAutomaton::State> path = {state};
+  std::vector<State> path = {state};
   size_t alive = std::numeric_limits<size_t>::max();
-  for (const SortedToken &token : tokens->sorted()) {
+  for (const SortedToken &token : those) {
     // What a token that cannot follow has in common with the next one decides that too.
     if (token.common > alive) {
       continue;
     }
+    size_t common = token.common;
+    if (isFull()) {
+      const std::shared_ptr<const JsonAutomaton> before = automaton;
+      forget();
+      state = path.front() = moved(*before, state);
+      common = 0;
+    }
     const std::string_view text = tokens->of(token.id);
-    path.resize(token.common + 1);
+    path.resize(common + 1);
     alive = std::numeric_limits<size_t>::max();
-    for (size_t at = token.common; at < text.size(); ++at) {
+    for (size_t at = common; at < text.size(); ++at) {
       path.push_back(automaton->next(path.back(), static_cast<uint8_t>(text[at])));
       if (path.back() == JsonAutomaton::dead) {
         alive = at;
@@ -85,9 +108,38 @@ TokenMask Constraint::compute(JsonAutomaton::State state) {
       }
     }
     if (path.back() != JsonAutomaton::dead) {
-      allow(token.id);
+      mask[static_cast<size_t>(token.id) / 64] |= uint64_t(1)
+                                                  << (static_cast<size_t>(token.id) % 64);
     }
   }
+}
+
+/// Keeps a mask, instead of all others if those are too many.
+void Constraint::keep(Masks &some, State state, const TokenMask &mask) {
+  const size_t count = masks.size() + shortMasks.size();
+  if (count * (tokens->size() / 8 + 64) > bounds.maskBytes) {
+    masks.clear();
+    shortMasks.clear();
+  }
+  some[state] = std::make_shared<const TokenMask>(mask);
+}
+
+/// Most tokens are short, and within a long string or list the same of them may follow until a
+/// bound is near; only the others are looked at again.
+TokenMask Constraint::compute(State &state) {
+  TokenMask mask((tokens->size() + 63) / 64);
+  State wide = automaton->alike(state, TokenTexts::mostShortBytes);
+  if (const auto known = shortMasks.find(wide); known != shortMasks.end()) {
+    mask = *known->second;
+  } else {
+    const std::shared_ptr<const JsonAutomaton> before = automaton;
+    allow(tokens->shortOnes(), wide, mask);
+    if (before != automaton) {
+      state = moved(*before, state);
+    }
+    keep(shortMasks, wide, mask);
+  }
+  allow(tokens->longOnes(), state, mask);
   for (const int32_t id : end) {
     const uint64_t bit = uint64_t(1) << (static_cast<size_t>(id) % 64);
     uint64_t &word = mask[static_cast<size_t>(id) / 64];
@@ -98,14 +150,14 @@ TokenMask Constraint::compute(JsonAutomaton::State state) {
 
 std::shared_ptr<const TokenMask> Constraint::mask(const ConstraintState &state) {
   const std::lock_guard lock(mutex);
-  const JsonAutomaton::State now = current(state);
+  State now = current(state);
+  now = automaton->alike(now, static_cast<uint32_t>(tokens->mostBytes()));
   if (const auto known = masks.find(now); known != masks.end()) {
     return known->second;
   }
-  if (masks.size() * (tokens->size() / 8 + 64) > bounds.maskBytes) {
-    masks.clear();
-  }
-  return masks[now] = std::make_shared<const TokenMask>(compute(now));
+  const TokenMask mask = compute(now);
+  keep(masks, now, mask);
+  return masks[now];
 }
 
 } // namespace heddle

@@ -58,13 +58,23 @@ public:
   bool isWhole(const ConstraintState &state);
   /// The tokens that may follow.
   std::shared_ptr<const TokenMask> mask(const ConstraintState &state);
+  /// How many states are kept: `bounds.states` and those of one token at most, unless a text needs
+  /// more for what it is within.
+  size_t size();
 
 private:
   Constraint(JsonGrammar grammar, std::shared_ptr<const TokenTexts> tokens,
              std::span<const int32_t> end, const ConstraintBounds &bounds);
-  JsonAutomaton::State current(const ConstraintState &state);
+  using State = JsonAutomaton::State;
+  using Masks = std::unordered_map<State, std::shared_ptr<const TokenMask>>;
+
+  State current(const ConstraintState &state);
+  bool isFull() const;
+  State moved(const JsonAutomaton &from, State state);
   void forget();
-  TokenMask compute(JsonAutomaton::State state);
+  void allow(std::span<const SortedToken> those, State &state, TokenMask &mask);
+  TokenMask compute(State &state);
+  void keep(Masks &some, State state, const TokenMask &mask);
 
   std::shared_ptr<const JsonGrammar> grammar;
   std::shared_ptr<const TokenTexts> tokens;
@@ -73,7 +83,10 @@ private:
   /// Guards what grows as texts are looked at; whoever calls a private method has it.
   std::mutex mutex;
   std::shared_ptr<JsonAutomaton> automaton;
-  std::unordered_map<JsonAutomaton::State, std::shared_ptr<const TokenMask>> masks;
+  size_t mostStates;
+  Masks masks;
+  /// What was found of short tokens alone.
+  Masks shortMasks;
 };
 
 } // namespace heddle

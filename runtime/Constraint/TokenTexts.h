@@ -24,6 +24,9 @@ struct SortedToken {
 /// Immutable.
 class TokenTexts {
 public:
+  /// The most bytes of a short token, as most tokens are.
+  static constexpr size_t mostShortBytes = 16;
+
   /// The bytes of each id, which may be parts of characters; nothing for ids that add nothing to a
   /// text.
   explicit TokenTexts(std::vector<std::optional<std::string>> texts);
@@ -31,12 +34,19 @@ public:
   size_t size() const { return texts.size(); }
   /// The text of a token; empty for one without.
   std::string_view of(int32_t id) const;
-  /// Those that have a text, sorted by it.
-  std::span<const SortedToken> sorted() const { return order; }
+  /// The short ones of those that have a text, sorted by it, and the others.
+  std::span<const SortedToken> shortOnes() const { return shorts; }
+  std::span<const SortedToken> longOnes() const { return longs; }
+  /// The bytes of the longest one.
+  size_t mostBytes() const { return longest; }
 
 private:
+  void sort(std::vector<SortedToken> &tokens) const;
+
   std::vector<std::optional<std::string>> texts;
-  std::vector<SortedToken> order;
+  std::vector<SortedToken> shorts;
+  std::vector<SortedToken> longs;
+  size_t longest = 0;
 };
 
 } // namespace heddle

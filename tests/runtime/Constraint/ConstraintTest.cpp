@@ -5,6 +5,7 @@
 #include "tests/formats/JsonSchema/SchemaSamples.h"
 
 #include <gtest/gtest.h>
+#include <set>
 #include <thread>
 
 using namespace heddle;
@@ -22,6 +23,12 @@ static std::vector<std::optional<std::string>> vocabulary() {
         " ",    "",      "\n",    "ab\",", "1,",     "1}",   "0]",     "\"a\":1"}) {
     texts.emplace_back(piece);
   }
+  // Long ones, at most 40 characters or 20 items.
+  texts.emplace_back(std::string(20, 'a'));
+  texts.emplace_back(std::string(40, 'a') + "\"");
+  texts.emplace_back(std::string(17, ' '));
+  texts.emplace_back("\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4");
+  texts.emplace_back("1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,");
   return texts;
 }
 
@@ -39,19 +46,25 @@ TEST(TokenTexts, AreSortedAndShareTheirBeginnings) {
   EXPECT_EQ(all->of(0), "");
   EXPECT_EQ(all->of(-1), "");
   EXPECT_EQ(all->of(100000), "");
-  std::string before;
+  EXPECT_EQ(all->mostBytes(), 41U);
   size_t count = 0;
-  for (const SortedToken &token : all->sorted()) {
-    const std::string text(all->of(token.id));
-    EXPECT_LE(before, text);
-    EXPECT_EQ(text.substr(0, token.common), before.substr(0, token.common));
-    EXPECT_TRUE(text.size() == token.common || before.size() == token.common ||
-                text[token.common] != before[token.common]);
-    before = text;
-    ++count;
+  for (const auto &[list, isLong] :
+       {std::pair(all->shortOnes(), false), std::pair(all->longOnes(), true)}) {
+    std::string before;
+    for (const SortedToken &token : list) {
+      const std::string text(all->of(token.id));
+      EXPECT_EQ(text.size() > TokenTexts::mostShortBytes, isLong);
+      EXPECT_LE(before, text);
+      EXPECT_EQ(text.substr(0, token.common), before.substr(0, token.common));
+      EXPECT_TRUE(text.size() == token.common || before.size() == token.common ||
+                  text[token.common] != before[token.common]);
+      before = text;
+      ++count;
+    }
   }
   // All but those without a text and the empty one.
   EXPECT_EQ(count, all->size() - 4);
+  EXPECT_EQ(all->longOnes().size(), 5U);
 }
 
 /// Random walks by tokens: masks are what following each token says, the same in a constraint that
@@ -105,6 +118,80 @@ TEST(Constraint, MasksAreWhatMayFollow) {
   }
   EXPECT_GT(walks, 200);
   EXPECT_GT(ended, walks / 2);
+}
+
+/// Walks along a text by single bytes; after each the mask is what following each token says, and
+/// that of a constraint that forgets at every step. How many masks there were.
+static size_t differentMasks(std::string_view schema, std::string_view text) {
+  const auto all = tokens();
+  const int32_t end[] = {2};
+  const auto kept = *Constraint::create(schema, all, end);
+  const auto forgetful = *Constraint::create(schema, all, end, {.states = 4, .maskBytes = 0});
+  ConstraintState state = kept->start(), other = forgetful->start();
+  // They are kept here, so that none gets the place of another.
+  std::set<std::shared_ptr<const TokenMask>> masks;
+  for (const char byte : text) {
+    const auto mask = kept->mask(state);
+    masks.insert(mask);
+    EXPECT_EQ(*mask, *forgetful->mask(other));
+    for (int32_t token = 3; token < static_cast<int32_t>(all->size()); ++token) {
+      const bool follows = !all->of(token).empty() && kept->follow(state, token).has_value();
+      EXPECT_EQ(passes(*mask, token), follows) << all->of(token);
+    }
+    const int32_t token = 3 + static_cast<unsigned char>(byte);
+    state = *kept->follow(state, token);
+    other = *forgetful->follow(other, token);
+  }
+  EXPECT_TRUE(kept->isWhole(state));
+  return masks.size();
+}
+
+/// Far from its bounds, all places in a string or a list have one mask.
+TEST(Constraint, MasksAreKeptBetweenBounds) {
+  const std::string letters(150, 'b');
+  // The beginning, and after the value; and the places that the longest token reaches a bound from.
+  EXPECT_LE(differentMasks(R"({"type": "string", "maxLength": 200})", '"' + letters + '"'), 4U);
+  EXPECT_LE(differentMasks(R"({"type": "string", "maxLength": 150})", '"' + letters + '"'), 45U);
+  EXPECT_LE(differentMasks(R"({"type": "string", "minLength": 140, "maxLength": 300})",
+                           '"' + letters + '"'),
+            45U);
+  EXPECT_LE(differentMasks(R"({"anyOf": [{"type": "string", "maxLength": 160},
+                                         {"type": "string", "minLength": 20, "maxLength": 155}]})",
+                           '"' + letters + '"'),
+            75U);
+  std::string list = "[2";
+  for (int i = 0; i < 100; ++i) {
+    list += ",\"bbb\"";
+  }
+  list += ']';
+  EXPECT_LE(
+      differentMasks(R"({"type": "array", "maxItems": 160, "prefixItems": [{"type": "integer"}],
+                               "items": {"type": "string", "maxLength": 60}})",
+                     list),
+      12U);
+  EXPECT_LE(differentMasks(R"({"type": "array", "minItems": 90, "maxItems": 101})", list), 520U);
+}
+
+/// What is kept does not grow beyond its bound by more than a token, even while a mask is computed.
+TEST(Constraint, StatesAreBoundedWithinAMask) {
+  std::vector<std::optional<std::string>> texts;
+  std::mt19937_64 random(8);
+  for (int i = 0; i < 4000; ++i) {
+    std::string text;
+    for (int digit = 0; digit < 8; ++digit) {
+      text += static_cast<char>('1' + random() % 9);
+    }
+    texts.emplace_back(text);
+  }
+  const auto all = std::make_shared<const TokenTexts>(texts);
+  const auto make = [&](size_t states) {
+    return *Constraint::create(R"({"type": "integer", "minimum": 0, "maximum": 50000000})", all, {},
+                               {.states = states});
+  };
+  const auto bounded = make(100), unbounded = make(1 << 20);
+  EXPECT_EQ(*bounded->mask(bounded->start()), *unbounded->mask(unbounded->start()));
+  EXPECT_LT(bounded->size(), 130U);
+  EXPECT_GT(unbounded->size(), 2000U);
 }
 
 TEST(Constraint, TokensWithoutATextChangeNothing) {
