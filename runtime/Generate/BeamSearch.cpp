@@ -25,7 +25,12 @@ BeamSearch::BeamSearch(const Settings &settings, uint64_t stream)
     : settings(settings), rules(*settings.rules), stream(stream),
       width(static_cast<size_t>(settings.alternatives ? settings.nbest : settings.beam)),
       expanding(settings.alternatives) {
-  alive.push_back({.tokens = settings.prefix, .constraint = settings.constraintStart});
+  alive.push_back({.tokens = settings.prefix, .constraint = settings.constraintStart()});
+  if (settings.needsHistory()) {
+    std::vector<int32_t> tokens = rules.historyHasStart ? settings.start : std::vector<int32_t>();
+    tokens.insert(tokens.end(), settings.prefix.begin(), settings.prefix.end());
+    alive.front().history = TokenHistory(std::move(tokens));
+  }
 }
 
 BeamSearch::BeamSearch(const BeamSearch &other, size_t beam)
@@ -59,27 +64,6 @@ int64_t BeamSearch::candidatesWanted() const {
   return static_cast<int64_t>(width * (1 + settings.end.size()));
 }
 
-/// Bans tokens that would complete a group that already occurred.
-void BeamSearch::banRepeatedNgrams(const Beam &beam, std::vector<int32_t> &banned) const {
-  std::vector<int32_t> history;
-  if (rules.historyHasStart) {
-    history = settings.start;
-  }
-  history.insert(history.end(), beam.tokens.begin(), beam.tokens.end());
-  const auto size = static_cast<size_t>(settings.noRepeatNgram);
-  if (history.size() < size) {
-    return;
-  }
-  const auto begin = history.end() - static_cast<std::ptrdiff_t>(size - 1);
-  for (auto group = history.begin(); group + static_cast<std::ptrdiff_t>(size) <= history.end();
-       ++group) {
-    const auto last = group + static_cast<std::ptrdiff_t>(size - 1);
-    if (std::equal(group, last, begin)) {
-      banned.push_back(*last);
-    }
-  }
-}
-
 static void sortOnce(std::vector<int32_t> &tokens) {
   std::sort(tokens.begin(), tokens.end());
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
@@ -92,18 +76,10 @@ void BeamSearch::fillQuery(size_t beam, RowQuery &query) {
   }
   lists.resize(std::max(lists.size(), alive.size()));
   Lists &own = lists[beam];
-  own.penalized.clear();
   own.banned.clear();
-  if (settings.repetitionPenalty != 1) {
-    if (rules.historyHasStart) {
-      own.penalized = settings.start;
-    }
-    const std::vector<int32_t> &tokens = alive[beam].tokens;
-    own.penalized.insert(own.penalized.end(), tokens.begin(), tokens.end());
-    sortOnce(own.penalized);
-  }
+  const TokenHistory &history = alive[beam].history;
   if (settings.noRepeatNgram > 0) {
-    banRepeatedNgrams(alive[beam], own.banned);
+    history.findRepeated(static_cast<size_t>(settings.noRepeatNgram), own.banned);
   }
   if (generated < settings.minLength) {
     own.banned.insert(own.banned.end(), settings.end.begin(), settings.end.end());
@@ -114,7 +90,9 @@ void BeamSearch::fillQuery(size_t beam, RowQuery &query) {
       std::max<int64_t>(settings.sample ? settings.topK : candidatesWanted(), settings.topScores);
   query.adjustsAfterSoftmax = rules.penaltiesAfterSoftmax && !greedy();
   query.penalty = settings.repetitionPenalty;
-  query.penalized = own.penalized;
+  if (settings.repetitionPenalty != 1) {
+    query.penalized = history.distinct();
+  }
   query.banned = own.banned;
   query.alsoBanned = settings.suppressed;
   query.shortlist = settings.shortlist;
@@ -217,6 +195,9 @@ Beam BeamSearch::extended(const Continuation &candidate) {
   beam.parent = candidate.parent;
   beam.sum = candidate.sum;
   beam.tokens.push_back(candidate.token);
+  if (settings.needsHistory()) {
+    beam.history.add(candidate.token);
+  }
   // A first token that is forced is part of where the text begins.
   const bool isForced = generated == 0 && settings.forcedFirst >= 0;
   if (settings.constraint != nullptr && !isForced && !settings.isEnd(candidate.token)) {

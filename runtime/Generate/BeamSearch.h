@@ -8,6 +8,7 @@
 
 #include "runtime/Generate/Candidates.h"
 #include "runtime/Generate/Settings.h"
+#include "runtime/Generate/TokenHistory.h"
 
 #include <cstdint>
 #include <span>
@@ -29,6 +30,7 @@ struct Beam {
   std::vector<float> attention = {};
   std::vector<float> coverage = {};
   std::vector<std::vector<TokenScore>> topScores = {};
+  TokenHistory history = {};
   /// Only if what it may look like is restricted.
   ConstraintState constraint = {};
 };
@@ -84,7 +86,6 @@ private:
   };
   /// The lists that the queries of a hypothesis refer to.
   struct Lists {
-    std::vector<int32_t> penalized;
     std::vector<int32_t> banned;
     std::shared_ptr<const TokenMask> mask;
   };
@@ -92,7 +93,6 @@ private:
   bool greedy() const { return width == 1; }
   int32_t forcedToken() const;
   int64_t candidatesWanted() const;
-  void banRepeatedNgrams(const Beam &beam, std::vector<int32_t> &banned) const;
   Status gather(Candidates &candidates, std::span<const int64_t> rows);
   Status draw(Candidates &candidates, int64_t row);
   void lookAt(std::span<const int64_t> rows, const StepAttention &attention);

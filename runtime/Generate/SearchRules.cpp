@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 namespace heddle {
 
@@ -62,6 +63,17 @@ static constexpr std::array<SearchRules, 3> presets = {{
      .maxLength = 256,
      .maxAddsSource = false},
 }};
+
+/// Rules are found by their number, and so are names.
+static constexpr bool areInOrder() {
+  for (size_t i = 0; i < presets.size(); ++i) {
+    if (presets[i].kind != static_cast<Rules>(i)) {
+      return false;
+    }
+  }
+  return std::size(ruleNames) == presets.size();
+}
+static_assert(areInOrder());
 
 double SearchRules::divisor(int64_t length, double penalty) const {
   const auto tokens = static_cast<double>(std::max<int64_t>(length, 1));

@@ -431,6 +431,18 @@ static Status setLengths(const GenerationRequest &request, const GenerationDefau
   return {};
 }
 
+ConstraintState Settings::constraintStart() const {
+  if (constraint == nullptr) {
+    return {};
+  }
+  ConstraintState state = constraint->start();
+  for (const int32_t token : constrained) {
+    // They were found to fit when the request was checked.
+    state = constraint->follow(state, token).value_or(ConstraintState());
+  }
+  return state;
+}
+
 /// What the answer has to look like: the prefix, where it is part of it, and a first token that is
 /// forced have to fit.
 static Status setConstraint(const GenerationRequest &request, const GenerationLimits &limits,
@@ -450,13 +462,14 @@ static Status setConstraint(const GenerationRequest &request, const GenerationLi
   }
   HEDDLE_ASSIGN(settings.constraint, limits.constraints->find(request.options.jsonSchema));
   Constraint &constraint = *settings.constraint;
-  settings.constraintStart = constraint.start();
-  std::vector<int32_t> beginning = limits.hasSources ? settings.prefix : std::vector<int32_t>();
+  ConstraintState state = constraint.start();
+  std::vector<int32_t> &beginning = settings.constrained;
+  beginning = limits.hasSources ? settings.prefix : std::vector<int32_t>();
   if (settings.forcedFirst >= 0) {
     beginning.push_back(settings.forcedFirst);
   }
   for (size_t i = 0; i < beginning.size(); ++i) {
-    const auto next = constraint.follow(settings.constraintStart, beginning[i]);
+    const auto next = constraint.follow(state, beginning[i]);
     if (!next) {
       return HEDDLE_ERROR(
           InvalidArgument,
@@ -464,10 +477,10 @@ static Status setConstraint(const GenerationRequest &request, const GenerationLi
                       "follows the JSON schema has there",
                       i + 1, beginning[i]));
     }
-    settings.constraintStart = *next;
+    state = *next;
   }
-  const std::shared_ptr<const TokenMask> mask = constraint.mask(settings.constraintStart);
-  if (!constraint.isWhole(settings.constraintStart) &&
+  const std::shared_ptr<const TokenMask> mask = constraint.mask(state);
+  if (!constraint.isWhole(state) &&
       std::all_of(mask->begin(), mask->end(), [](uint64_t word) { return word == 0; })) {
     return HEDDLE_ERROR(InvalidArgument,
                         "no token of the model begins a text that follows the JSON "

@@ -98,11 +98,16 @@ struct Settings {
   std::vector<int32_t> suppressed;
   /// Empty: all tokens.
   std::vector<int32_t> shortlist;
-  /// What the answer must look like, and what of that the prefix has; null: anything.
+  /// What the answer must look like, null: anything; and the tokens of its beginning that belong to
+  /// that. A state is found when a search starts: what waits would keep what was forgotten.
   std::shared_ptr<Constraint> constraint;
-  ConstraintState constraintStart;
+  std::vector<int32_t> constrained;
 
   bool isEnd(int32_t token) const;
+  /// Where an answer begins within the constraint, if there is one.
+  ConstraintState constraintStart() const;
+  /// Whether a search has to know which tokens a hypothesis has.
+  bool needsHistory() const { return repetitionPenalty != 1 || noRepeatNgram > 0; }
   /// Whether a search needs the model's attention.
   bool needsAttention() const { return attention || coveragePenalty != 0; }
   /// Whether each search has one hypothesis, which only grows.
