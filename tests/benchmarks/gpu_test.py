@@ -75,7 +75,8 @@ class Gpu(unittest.TestCase):
         self.assertIn("emulated, compute capability 9.0", done.stdout)
         for name in ("bert-tiny", "t5-tiny"):
             self.assertRegex(done.stdout, rf"\| {name} \| \d\.\de-0\d \| 4 of 4 \|")
-        for name in ("bert-tiny-bf16", "t5-tiny-bf16", "t5-tiny-int8"):
+        for name in ("bert-tiny-bf16", "bert-tiny-tf32", "bert-tiny-tf32x3", "t5-tiny-bf16",
+                     "t5-tiny-int8", "t5-tiny-tf32"):
             self.assertRegex(done.stdout, rf"\| {name} \| \d\.\de-0\d \| 32 of 32 \|")
         self.assertIn("wgmma: not checked, cuModuleLoadDataEx fails with 218", done.stdout)
 
