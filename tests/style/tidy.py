@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs clang-tidy over sources, several in one translation unit.
+
+Most of its time goes into headers, LLVM's and MLIR's above all. Sources that are compiled with equal
+flags therefore share a unit that includes them one after another, as long as no two of them give one
+name to different things of their own. Where a unit does not compile nevertheless, it is cut in two.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# What a unit includes is looked at like its main file. That file includes sources on purpose.
+OURS = r"(base|benchmarks|compiler|dialects|formats|frontend|runtime|tests)/.*\.(cpp|h)$"
+INCLUDE = '#include "{}" // NOLINT(bugprone-suspicious-include)\n'
+# Sources that include themselves once for each instruction set.
+ALONE = re.compile(r'#include "hwy/foreach_target\.h"')
+FINDING = re.compile(r"^(\S+?:\d+:\d+: )(?:warning|error): .*\[([\w.,-]+)\]$", re.M)
+
+# Names that a source declares at the outermost level, where the style has no indentation.
+NAMES = [re.compile(pattern, re.M) for pattern in (
+    r"^#define (\w+)",
+    r"^(?:struct|class|enum class|enum|union) (\w+)\b(?! *;)",
+    r"^(?!using|namespace|return|struct|class|enum)[A-Za-z][^(=;{\n]*[ *&](\w+)(?:\[\w*\])* ?(?:[={]|;$)")]
+FUNCTION = re.compile(r"^(?!#|using|return)[A-Za-z][^(=;{\n]*[ *&](\w+)\(([^()]*)\)", re.M)
+TESTS = re.compile(r"^TEST(?:_F|_P)?\((\w+), *(\w+)\)", re.M)
+PARAMETER = re.compile(r"\s|\w+(?=,|$)")
+
+
+def names_of(text):
+    """Names that may be declared by another source of the unit as well; too many do no harm."""
+    found = {"::".join(test) for test in TESTS.findall(text)}
+    for name, parameters in FUNCTION.findall(text):
+        # Functions of one name are different things if they take different types.
+        found.add(name + "(" + PARAMETER.sub("", parameters) + ")")
+    for pattern in NAMES:
+        found.update(pattern.findall(text))
+    return {name for name in found if not name.startswith(("GEN_", "GET_"))}
+
+
+def flags_of(entry):
+    """The command without what belongs to one source, to compare and to use again."""
+    words = entry.get("arguments") or shlex.split(entry["command"])
+    kept, skip = [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word == "-o":
+            skip = True
+        elif word not in ("-c", entry["file"]):
+            kept.append(word)
+    return tuple(kept)
+
+
+def units_of(sources, commands, most):
+    """Lists of sources that share their flags and no names, each of at most `most`."""
+    filling, done = {}, []
+    for source in sources:
+        text = source.read_text(encoding="utf-8")
+        flags, names = flags_of(commands[source]), names_of(text)
+        if ALONE.search(text):
+            done.append([source])
+            continue
+        units = filling.setdefault(flags, [])
+        for unit in units:
+            if len(unit[0]) < most and not unit[1] & names:
+                unit[0].append(source)
+                unit[1].update(names)
+                break
+        else:
+            units.append(([source], set(names)))
+    return done + [unit[0] for units in filling.values() for unit in units]
+
+
+def findings_of(output):
+    """Each finding with what is said to it, without the rest of the output."""
+    starts = [match.start() for match in FINDING.finditer(output)]
+    return [output[begin:end].rstrip() for begin, end in zip(starts, starts[1:] + [len(output)])]
+
+
+def look_at(unit, commands, options):
+    """The findings of a unit. A source that does not compile alone is a finding, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        main = unit[0]
+        if len(unit) > 1:
+            main = Path(folder) / "unit.cpp"
+            main.write_text("".join(map(INCLUDE.format, unit)), encoding="utf-8")
+        entry = {"directory": commands[unit[0]]["directory"], "file": str(main),
+                 "arguments": [*flags_of(commands[unit[0]]), "-c", str(main)]}
+        (Path(folder) / "compile_commands.json").write_text(json.dumps([entry]), encoding="utf-8")
+        done = subprocess.run([*options, "-p", folder, str(main)], check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    found = findings_of(done.stdout)
+    if "clang-diagnostic-error" in done.stdout or (done.returncode != 0 and not found):
+        if len(unit) > 1:
+            half = len(unit) // 2
+            return look_at(unit[:half], commands, options) + look_at(unit[half:], commands, options)
+        if not found:
+            found = [f"{unit[0]}:1: clang-tidy ended with {done.returncode}:\n{done.stderr.rstrip()}"]
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("build", type=Path, help="folder with compile_commands.json")
+    parser.add_argument("sources", nargs="*", type=Path)
+    parser.add_argument("--clang-tidy", default="clang-tidy")
+    parser.add_argument("--checks", help="added to those of .clang-tidy")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--together", type=int, default=12, help="sources of a unit at most")
+    # Options may stand between the build folder and the sources.
+    given = parser.parse_intermixed_args()
+    commands = {}
+    for entry in json.loads((given.build / "compile_commands.json").read_text(encoding="utf-8")):
+        # What is compiled for several programs is looked at once.
+        commands.setdefault(Path(entry["file"]), entry)
+    sources = [source.resolve() for source in given.sources]
+    for source in sources:
+        if source not in commands:
+            print(f"{source}: not compiled in {given.build}, not looked at", file=sys.stderr)
+    root = Path(__file__).resolve().parents[2]
+    options = [given.clang_tidy, "--quiet", "--warnings-as-errors=*", f"--header-filter={OURS}",
+               f"--config-file={root / '.clang-tidy'}"]
+    if given.checks:
+        options.append(f"--checks={given.checks}")
+    units = units_of([source for source in sources if source in commands], commands, given.together)
+    seen = set()
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        for found in pool.map(lambda unit: look_at(unit, commands, options), units):
+            # A header's finding comes with every unit that includes it.
+            for finding in found:
+                if finding not in seen:
+                    seen.add(finding)
+                    print(finding, flush=True)
+    sys.exit(1 if seen else 0)
+
+
+if __name__ == "__main__":
+    main()
