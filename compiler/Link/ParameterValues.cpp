@@ -167,6 +167,18 @@ static int64_t countOf(const Values &values) {
   return std::visit(Count(), values);
 }
 
+/// An operand in the step's type. Rows of codes may be longer than what is needed of them.
+Values ParameterEvaluator::convertNeeded(const Step &step, transformer::ParameterOp operand,
+                                         Values values) {
+  const int64_t given = countOf(values);
+  values = convertTo(step.parameter.getTensorType(), std::move(values));
+  if (given != step.needed.count) {
+    const int64_t first = givenOf(operand, step.needed).first;
+    values = cutValues(std::move(values), step.needed.first - first, step.needed.count);
+  }
+  return values;
+}
+
 void ParameterEvaluator::take(Step &step, Values operand) {
   size_t index = step.next - 1;
   ArrayRef<int64_t> shape = lookUp(step.operands()[index]).getTensorType().getShape();
@@ -196,16 +208,9 @@ void ParameterEvaluator::take(Step &step, Values operand) {
       return;
     }
     break;
-  case ExpressionKind::Convert: {
-    // Rows of codes may be longer than what is needed of them.
-    const int64_t given = countOf(operand);
-    operand = convertTo(type, std::move(operand));
-    if (given != step.needed.count) {
-      const int64_t first = givenOf(lookUp(step.operands()[index]), step.needed).first;
-      operand = cutValues(std::move(operand), step.needed.first - first, step.needed.count);
-    }
+  case ExpressionKind::Convert:
+    operand = convertNeeded(step, lookUp(step.operands()[index]), std::move(operand));
     break;
-  }
   case ExpressionKind::Compensate:
     operand = convertValues(std::move(operand), ElementType::F32);
     if (index == 1) {

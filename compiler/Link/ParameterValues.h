@@ -69,6 +69,8 @@ private:
   transformer::ParameterOp lookUp(mlir::FlatSymbolRefAttr symbol);
   bool isKnown(transformer::ParameterOp parameter) const;
   Result<ParameterValues> valuesOf(Step &step);
+  static ParameterValues convertNeeded(const Step &step, transformer::ParameterOp operand,
+                                       ParameterValues values);
   void take(Step &step, ParameterValues operand);
   static Result<ParameterValues> finish(Step &step);
   static Result<Compensated> finishCompensated(Step &step);

@@ -173,26 +173,58 @@ static void readExternal(data_view bytes, OnnxTensorReader &reader) {
   reader.external(key, value);
 }
 
-OnnxTensor OnnxReader::tensor(data_view bytes) {
-  count();
-  OnnxTensorReader reader;
-  pbf_message<TensorProto> in(bytes);
+/// The field, if it is one of the lists of numbers, of which each may be packed or not.
+static bool readNumbers(pbf_message<TensorProto> &in, OnnxTensorReader &reader) {
   const auto addAll = [](auto range, auto add) {
     for (const auto value : range) {
       add(value);
     }
   };
   const auto addInteger = [&](auto value) { reader.integer(static_cast<uint64_t>(value)); };
+  switch (in.tag_and_type()) {
+  case tag_and_type(TensorProto::dims, numberType):
+    reader.dimension(in.get_int64());
+    return true;
+  case tag_and_type(TensorProto::dims, bytesType):
+    addAll(in.get_packed_int64(), [&](int64_t size) { reader.dimension(size); });
+    return true;
+  case tag_and_type(TensorProto::float_data, bytesType):
+    addAll(in.get_packed_float(), [&](float value) { reader.real(value); });
+    return true;
+  case tag_and_type(TensorProto::float_data, floatType):
+    reader.real(in.get_float());
+    return true;
+  case tag_and_type(TensorProto::double_data, bytesType):
+    addAll(in.get_packed_double(), [&](double value) { reader.wide(value); });
+    return true;
+  case tag_and_type(TensorProto::double_data, doubleType):
+    reader.wide(in.get_double());
+    return true;
+  case tag_and_type(TensorProto::int32_data, bytesType):
+  case tag_and_type(TensorProto::int64_data, bytesType):
+  case tag_and_type(TensorProto::uint64_data, bytesType):
+    reader.list(static_cast<TensorProto>(in.tag()));
+    addAll(in.get_packed_int64(), addInteger);
+    return true;
+  case tag_and_type(TensorProto::int32_data, numberType):
+  case tag_and_type(TensorProto::int64_data, numberType):
+  case tag_and_type(TensorProto::uint64_data, numberType):
+    reader.list(static_cast<TensorProto>(in.tag()));
+    addInteger(in.get_int64());
+    return true;
+  default:
+    return false;
+  }
+}
+
+OnnxTensor OnnxReader::tensor(data_view bytes) {
+  count();
+  OnnxTensorReader reader;
+  pbf_message<TensorProto> in(bytes);
   while (in.next()) {
     switch (in.tag_and_type()) {
     case tag_and_type(TensorProto::name, bytesType):
       reader.name = nameOf(in.get_view());
-      break;
-    case tag_and_type(TensorProto::dims, numberType):
-      reader.dimension(in.get_int64());
-      break;
-    case tag_and_type(TensorProto::dims, bytesType):
-      addAll(in.get_packed_int64(), [&](int64_t size) { reader.dimension(size); });
       break;
     case tag_and_type(TensorProto::data_type, numberType):
       reader.type = in.get_int32();
@@ -206,30 +238,6 @@ OnnxTensor OnnxReader::tensor(data_view bytes) {
     case tag_and_type(TensorProto::external_data, bytesType):
       readExternal(in.get_view(), reader);
       break;
-    case tag_and_type(TensorProto::float_data, bytesType):
-      addAll(in.get_packed_float(), [&](float value) { reader.real(value); });
-      break;
-    case tag_and_type(TensorProto::float_data, floatType):
-      reader.real(in.get_float());
-      break;
-    case tag_and_type(TensorProto::double_data, bytesType):
-      addAll(in.get_packed_double(), [&](double value) { reader.wide(value); });
-      break;
-    case tag_and_type(TensorProto::double_data, doubleType):
-      reader.wide(in.get_double());
-      break;
-    case tag_and_type(TensorProto::int32_data, bytesType):
-    case tag_and_type(TensorProto::int64_data, bytesType):
-    case tag_and_type(TensorProto::uint64_data, bytesType):
-      reader.list(static_cast<TensorProto>(in.tag()));
-      addAll(in.get_packed_int64(), addInteger);
-      break;
-    case tag_and_type(TensorProto::int32_data, numberType):
-    case tag_and_type(TensorProto::int64_data, numberType):
-    case tag_and_type(TensorProto::uint64_data, numberType):
-      reader.list(static_cast<TensorProto>(in.tag()));
-      addInteger(in.get_int64());
-      break;
     case tag_and_type(TensorProto::segment, bytesType):
       reader.fail("is a segment of a tensor, expected a whole one");
       break;
@@ -237,7 +245,9 @@ OnnxTensor OnnxReader::tensor(data_view bytes) {
       reader.fail("has strings, expected numbers");
       break;
     default:
-      in.skip();
+      if (!readNumbers(in, reader)) {
+        in.skip();
+      }
     }
   }
   return reader.finish();

@@ -206,8 +206,7 @@ void Transformer::decode(const Scope &model, Entry entry) const {
           .rows(seen);
     };
     if (isFirst(selfBlocks, index)) {
-      const Tensor key = keep("key");
-      const Tensor value = keep("value");
+      const Tensor key = keep("key"), value = keep("value");
       const SelfAttention &form = decoderAttention[static_cast<size_t>(index)];
       self =
           attention(scope, y, rows, {key, value, seen},

@@ -64,6 +64,7 @@ private:
   Status define(const std::string &name);
   const OnnxFunction *findFunction(const OnnxNode &node) const;
   const OnnxTensor *constantOf(const std::string &name) const;
+  std::string actual(std::string name) const;
   Status order();
   Status wrong(const std::string &what) const {
     return HEDDLE_ERROR(DataLoss, fmt::format("{}: {}", where, what));
@@ -257,18 +258,20 @@ Status Flattener::addNodes(const std::vector<OnnxNode> &nodes, const OnnxOpsets 
   return {};
 }
 
+/// The value that a name stands for. Names that stand for each other in a circle end anywhere.
+std::string Flattener::actual(std::string name) const {
+  for (size_t steps = 0; steps <= aliases.size(); ++steps) {
+    const auto found = aliases.find(name);
+    if (found == aliases.end()) {
+      break;
+    }
+    name = found->second;
+  }
+  return name;
+}
+
 /// Orders the nodes that outputs need, each after those it reads.
 Status Flattener::order() {
-  const auto actual = [&](std::string name) {
-    for (size_t steps = 0; steps <= aliases.size(); ++steps) {
-      const auto found = aliases.find(name);
-      if (found == aliases.end()) {
-        break;
-      }
-      name = found->second;
-    }
-    return name;
-  };
   std::map<std::string, size_t, std::less<>> makers;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     for (std::string &input : graph.nodes[i].inputs) {
@@ -294,9 +297,7 @@ Status Flattener::order() {
     }
     if (marks[found->second] == Mark::Open) {
       // The first of the cycle's nodes in the file says most.
-      const auto begin = std::find_if(stack.begin(), stack.end(), [&](const auto &each) {
-        return each.first == found->second;
-      });
+      const auto begin = std::ranges::find(stack, found->second, &std::pair<size_t, size_t>::first);
       const auto least = std::min_element(begin, stack.end());
       return wrong(
           fmt::format("{} is part of a cycle, expected nodes that read what is made before",
@@ -353,15 +354,11 @@ Result<Graph> Flattener::flatten() {
   for (const OnnxPort &output : graph.outputs) {
     const std::string name(output.name);
     if (aliases.contains(name)) {
-      std::string target = name;
-      for (size_t steps = 0; steps <= aliases.size() && aliases.contains(target); ++steps) {
-        target = aliases[target];
-      }
       GraphNode same;
       same.name = name;
       same.type = "Identity";
       same.opset = onnxNewestOpset;
-      same.inputs = {target};
+      same.inputs = {actual(name)};
       same.outputs = {name};
       graph.nodes.push_back(std::move(same));
     }

@@ -102,8 +102,7 @@ Result<size_t> BatchSearch::decode() {
   while (count > 0) {
     buildStep(count);
     candidates.prepare(queries);
-    const Status status =
-        decoder.decode(extensions, candidates, wantsAttention ? &attention : nullptr);
+    Status status = decoder.decode(extensions, candidates, wantsAttention ? &attention : nullptr);
     if (status.ok()) {
       return count;
     }

@@ -96,8 +96,7 @@ Result<std::vector<Sentence>> Analyzer::nextBlock() {
       sources.push_back(*std::move(source));
       continue;
     }
-    const Status failure =
-        line->status.ok() ? source.status().annotate(lines.where()) : line->status;
+    Status failure = line->status.ok() ? source.status().annotate(lines.where()) : line->status;
     if (!errors.goOn(failure)) {
       return failure;
     }
