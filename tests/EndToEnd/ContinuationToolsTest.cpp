@@ -254,15 +254,15 @@ TEST(ContinuationTools, RequestsInCHaveNoSource) {
 
 // --- what is refused ---------------------------------------------------------------------------
 
-/// One command line; `${gpt}` and `${seed}` are models, the latter with an encoder.
+/// One command line.
 struct BadCase {
   std::vector<std::string> arguments;
   int code;
   const char *message;
 };
 
-TEST(ContinuationTools, WhatMakesNoSenseIsRefused) {
-  const TemporaryFolder folder;
+/// What a model that continues prompts refuses, and one with an encoder.
+std::vector<BadCase> badCases(const TemporaryFolder &folder) {
   const std::string ids = folder.write("ids.txt", "5 6 7\n");
   const std::string bad = folder.write("bad.txt", "5 107\n");
   std::string many = "1";
@@ -271,7 +271,7 @@ TEST(ContinuationTools, WhatMakesNoSenseIsRefused) {
   }
   const std::string gptBinary = compileModel(gpt);
   const std::string seed = compileModel(oracles + "transformer-post");
-  const std::vector<BadCase> cases = {
+  return {
       {{"generate", gptBinary, "--tokens"},
        2,
        "--input FILE, --inputs FILE or --prompt TEXT is missing"},
@@ -320,7 +320,11 @@ TEST(ContinuationTools, WhatMakesNoSenseIsRefused) {
        1,
        "the model continues prompts, expected one with an encoder"},
   };
-  for (const BadCase &item : cases) {
+}
+
+TEST(ContinuationTools, WhatMakesNoSenseIsRefused) {
+  const TemporaryFolder folder;
+  for (const BadCase &item : badCases(folder)) {
     const tools::Outcome outcome = tools::runHeddle(item.arguments);
     EXPECT_EQ(outcome.code, item.code) << fmt::format("{}", fmt::join(item.arguments, " "));
     EXPECT_NE(outcome.error.find(item.message), std::string::npos) << outcome.error;

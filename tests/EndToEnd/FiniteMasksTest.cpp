@@ -113,8 +113,8 @@ Masked randomMasked(uint32_t seed) {
   return {chain.finish(), deviation, 1, random() % 3 == 0};
 }
 
-/// Compiles entries `encode` and `decode`, the same attention over rows and over caches.
-std::string compile(const Masked &masked, uint32_t seed, const std::vector<std::string> &options) {
+/// What words have as queries, keys and values of two kinds, and biases by distance.
+std::vector<Matrix> matricesOf(const Masked &masked, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<Matrix> matrices;
   for (const char *name : {"q", "k", "v", "w"}) {
@@ -133,19 +133,22 @@ std::string compile(const Masked &masked, uint32_t seed, const std::vector<std::
   if (masked.infinite >= 0) {
     std::fill_n(matrices[2].values.begin() + masked.infinite * width, width, INFINITY);
   }
-  std::string text;
-  std::vector<SafetensorsTensor> tensors;
-  for (const Matrix &matrix : matrices) {
-    text += fmt::format("transformer.parameter @{0} : tensor<{1}x{2}xf32> from \"{0}\"\n",
-                        matrix.name, matrix.rows, matrix.columns);
-    tensors.push_back({matrix.name,
-                       ElementType::F32,
-                       {matrix.rows, matrix.columns},
-                       std::as_bytes(std::span(matrix.values))});
+  return matrices;
+}
+
+std::string replaced(std::string text, std::string_view part, const std::string &by) {
+  for (size_t at; (at = text.find(part)) != std::string::npos;) {
+    text.replace(at, part.size(), by);
   }
+  return text;
+}
+
+/// From rows %q, and %kx, %vx and %wx that are seen, to %out. Keys are those of `keys`; `suffix` is
+/// that of the rows seen.
+std::string attentionText(const Masked &masked, const std::string &keys,
+                          const std::string &suffix) {
   const std::string rows = rowsType(width), score = fmt::format("tensor<?x{}x?xf32>", heads);
   const std::string split = fmt::format("tensor<?x{}x{}xf32>", heads, size);
-  const auto gathered = [&](const std::string &name) { return gatherText(name, name, width); };
   const auto sum = [&](const std::string &name) {
     return fmt::format("  %{0}h = transformer.split_heads %{0}x : {1} -> {2}\n"
                        "  %{0}c = transformer.contract \"thk,khd->thd\" %p, %{0}h in(%rows, "
@@ -153,7 +156,7 @@ std::string compile(const Masked &masked, uint32_t seed, const std::vector<std::
                        "-> {1}\n",
                        name, rows, split, score);
   };
-  const std::string attention =
+  std::string text =
       fmt::format("  %qh = transformer.split_heads %q : {0} -> {1}\n"
                   "  %kh = transformer.split_heads %kx : {0} -> {1}\n"
                   "  %s = transformer.contract \"thd,khd->thk\" %qh, %kh in(%rows, %keys) : {1}, "
@@ -166,28 +169,30 @@ std::string compile(const Masked &masked, uint32_t seed, const std::vector<std::
       (masked.shared
            ? sum("w") + fmt::format("  %out = transformer.add %vo, %wo : {0}, {0}\n", rows)
            : fmt::format("  %out = transformer.scale %vo, 1.0 : {}\n", rows));
-  // Rows and their history by one name.
-  const auto named = [](std::string body, const std::string &keys) {
-    for (size_t at; (at = body.find("%keys")) != std::string::npos;) {
-      body.replace(at, 5, keys);
-    }
-    return body;
-  };
-  const std::string values = masked.shared ? gathered("v") + gathered("w") : gathered("v");
-  const auto views = [](std::string body, const std::string &suffix) {
-    for (const char *name : {"%kx", "%vx", "%wx"}) {
-      for (size_t at; (at = body.find(name)) != std::string::npos;) {
-        body.replace(at, 3, std::string(name, 2) + suffix);
-      }
-    }
-    return body;
-  };
-  text += fmt::format("func.func @encode(%ids: tensor<?xi32> {{transformer.name = \"input_ids\"}}, "
-                      "%rows: !transformer.segments) -> ({0} {{transformer.name = \"out\"}}) {{\n",
-                      rows) +
-          gathered("q") + gathered("k") + values + views(named(attention, "%rows"), "") +
-          fmt::format("  return %out : {}\n}}\n", rows);
-  const std::string cache = fmt::format("!transformer.cache<{}>", width);
+  text = replaced(std::move(text), "%keys", keys);
+  for (const std::string name : {"%k", "%v", "%w"}) {
+    text = replaced(std::move(text), name + "x", name + suffix);
+  }
+  return text;
+}
+
+std::string gathered(const std::string &name) { return gatherText(name, name, width); }
+
+/// Looks up what there is of words.
+std::string wordsText(const Masked &masked) {
+  return gathered("q") + gathered("k") + gathered("v") + (masked.shared ? gathered("w") : "");
+}
+
+std::string encodeText(const Masked &masked) {
+  return fmt::format("func.func @encode(%ids: tensor<?xi32> {{transformer.name = \"input_ids\"}}, "
+                     "%rows: !transformer.segments) -> ({0} {{transformer.name = \"out\"}}) {{\n",
+                     rowsType(width)) +
+         wordsText(masked) + attentionText(masked, "%rows", "") +
+         fmt::format("  return %out : {}\n}}\n", rowsType(width));
+}
+
+std::string decodeText(const Masked &masked) {
+  const std::string rows = rowsType(width), cache = fmt::format("!transformer.cache<{}>", width);
   std::string arguments, results, types, appended = "  %seen = transformer.history %rows\n", grown;
   for (const char *name : {"k", "v", "w"}) {
     if (*name == 'w' && !masked.shared) {
@@ -201,13 +206,28 @@ std::string compile(const Masked &masked, uint32_t seed, const std::vector<std::
     grown += fmt::format(", %{}g", name);
     types += ", " + cache;
   }
-  text += fmt::format("func.func @decode(%ids: tensor<?xi32> {{transformer.name = \"target\"}}, "
-                      "%rows: !transformer.segments{1}) -> ({0} {{transformer.name = \"logits\"}}"
-                      "{2}) {{\n",
-                      rows, arguments, results) +
-          gathered("q") + gathered("k") + values + appended +
-          views(named(attention, "%seen"), "s") +
-          fmt::format("  return %out{} : {}{}\n}}\n", grown, rows, types);
+  return fmt::format("func.func @decode(%ids: tensor<?xi32> {{transformer.name = \"target\"}}, "
+                     "%rows: !transformer.segments{1}) -> ({0} {{transformer.name = \"logits\"}}"
+                     "{2}) {{\n",
+                     rows, arguments, results) +
+         wordsText(masked) + appended + attentionText(masked, "%seen", "s") +
+         fmt::format("  return %out{} : {}{}\n}}\n", grown, rows, types);
+}
+
+/// Compiles entries `encode` and `decode`, the same attention over rows and over caches.
+std::string compile(const Masked &masked, uint32_t seed, const std::vector<std::string> &options) {
+  const std::vector<Matrix> matrices = matricesOf(masked, seed);
+  std::string text;
+  std::vector<SafetensorsTensor> tensors;
+  for (const Matrix &matrix : matrices) {
+    text += fmt::format("transformer.parameter @{0} : tensor<{1}x{2}xf32> from \"{0}\"\n",
+                        matrix.name, matrix.rows, matrix.columns);
+    tensors.push_back({matrix.name,
+                       ElementType::F32,
+                       {matrix.rows, matrix.columns},
+                       std::as_bytes(std::span(matrix.values))});
+  }
+  text += encodeText(masked) + decodeText(masked);
   TemporaryFolder folder;
   const std::string program = folder.write("program.mlir", text);
   EXPECT_TRUE(writeSafetensors(folder / "program.safetensors", tensors).ok());

@@ -260,6 +260,17 @@ TEST(Generate, PegasusIsThatOfTransformers) { expectTransformers("pegasus-tiny",
 
 TEST(Generate, T5IsThatOfTransformers) { expectTransformers("t5-tiny", {1, 0}); }
 
+/// The words of a list, and what stands for all others.
+std::vector<std::string> wordsWithUnknown(const std::string &path) {
+  std::vector<std::string> words;
+  std::ifstream stream(path);
+  for (std::string word; std::getline(stream, word);) {
+    words.push_back(word);
+  }
+  words.emplace_back("<unk>");
+  return words;
+}
+
 TEST(Generate, TransliterationIsThatOfCTranslate2) {
   // A trained model; it is not part of this project.
   const char *const given = std::getenv("HEDDLE_SHARED");
@@ -270,17 +281,8 @@ TEST(Generate, TransliterationIsThatOfCTranslate2) {
   }
   const std::string binary = compileModel(folder);
   ASSERT_FALSE(binary.empty());
-  const auto vocabulary = [&](const std::string &name) {
-    std::vector<std::string> words;
-    std::ifstream stream(folder + name);
-    for (std::string word; std::getline(stream, word);) {
-      words.push_back(word);
-    }
-    words.emplace_back("<unk>");
-    return words;
-  };
-  const std::vector<std::string> letters = vocabulary("source_vocabulary.txt");
-  const std::vector<std::string> latin = vocabulary("target_vocabulary.txt");
+  const std::vector<std::string> letters = wordsWithUnknown(folder + "source_vocabulary.txt");
+  const std::vector<std::string> latin = wordsWithUnknown(folder + "target_vocabulary.txt");
   const auto idOf = [&](const std::string &letter) {
     return std::min(
         static_cast<int32_t>(std::find(letters.begin(), letters.end(), letter) - letters.begin()),

@@ -138,6 +138,21 @@ int64_t saved(const json &gain, const char *key) {
   return gain["before"][key].get<int64_t>() - gain["after"][key].get<int64_t>();
 }
 
+/// Operations of a step with so long a history, by hand.
+double operationsOf(const json &totals, int64_t history, int64_t source) {
+  return totals["flops_per_token"].get<double>() +
+         double(history) * totals["flops_per_token_and_history"].get<double>() +
+         double(source) * totals["flops_per_token_and_source"].get<double>();
+}
+
+/// Bytes that it reads.
+double bytesOf(const json &totals, int64_t history, int64_t source) {
+  return totals["weight_bytes_read"].get<double>() +
+         totals["lookup_bytes_per_token"].get<double>() +
+         double(history) * totals["cache_bytes_read_per_history"].get<double>() +
+         double(source) * totals["cache_bytes_read_per_source"].get<double>();
+}
+
 // arXiv 1906.11024: of a block of layers the first computes. The others of self attention keep W^V,
 // the product with the values and W^O; those of cross attention keep W^O.
 TEST_F(SharedModelTest, TheGainOfAPolicyIsPredicted) {
@@ -180,25 +195,15 @@ TEST_F(SharedModelTest, TheGainOfAPolicyIsPredicted) {
     EXPECT_EQ((*totals)["cache_bytes_read_per_history"], (*totals)["cache_bytes_per_token"]);
     EXPECT_EQ((*totals)["cache_bytes_read_per_source"], (*totals)["cache_bytes_per_source_token"]);
   }
-  // The formulas of a step, by hand as well.
-  const auto step = [](const json &totals, int64_t history) {
-    return totals["flops_per_token"].get<double>() +
-           history * totals["flops_per_token_and_history"].get<double>() +
-           24 * totals["flops_per_token_and_source"].get<double>();
-  };
-  const auto bytes = [](const json &totals, int64_t history) {
-    return totals["weight_bytes_read"].get<double>() +
-           totals["lookup_bytes_per_token"].get<double>() +
-           history * totals["cache_bytes_read_per_history"].get<double>() +
-           24 * totals["cache_bytes_read_per_source"].get<double>();
-  };
   for (const size_t i : {0, 1}) {
     const int64_t history = i == 0 ? 24 : 200;
     const json &predicted = decode["predicted"][i];
     EXPECT_EQ(predicted["history"], history);
     EXPECT_EQ(predicted["source"], 24);
-    EXPECT_DOUBLE_EQ(predicted["arithmetic"], step(before, history) / step(after, history));
-    EXPECT_DOUBLE_EQ(predicted["memory"], bytes(before, history) / bytes(after, history));
+    EXPECT_DOUBLE_EQ(predicted["arithmetic"],
+                     operationsOf(before, history, 24) / operationsOf(after, history, 24));
+    EXPECT_DOUBLE_EQ(predicted["memory"],
+                     bytesOf(before, history, 24) / bytesOf(after, history, 24));
     EXPECT_GT(predicted["arithmetic"], 1.1);
   }
   // Keys and values of the source are computed where it is encoded.

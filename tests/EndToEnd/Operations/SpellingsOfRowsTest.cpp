@@ -60,9 +60,8 @@ Write activation(Activation function) {
   return [function](const Given &g) { return g.x.activate(function); };
 }
 
-const std::vector<Case> &cases() {
-  static const double rootOfHalf = std::sqrt(0.5), rootOfTwoOverPi = std::sqrt(2 / M_PI);
-  static const std::vector<Case> all = {
+std::vector<Case> norms() {
+  return {
       {"layer_norm",
        layerNorm,
        {[](auto &g) {
@@ -98,6 +97,12 @@ const std::vector<Case> &cases() {
          const Tensor squares = g.x.power(2).reduce(Reduction::Sum);
          return g.x / squares.power(0.5).clamp(1e-9, std::numeric_limits<double>::infinity());
        }}},
+  };
+}
+
+std::vector<Case> activations() {
+  static const double rootOfHalf = std::sqrt(0.5), rootOfTwoOverPi = std::sqrt(2 / M_PI);
+  return {
       {"gelu",
        activation(Activation::Gelu),
        {[](auto &g) { return g.x * ((g.x * rootOfHalf).activate(Activation::Erf) + 1.0) * 0.5; },
@@ -126,6 +131,14 @@ const std::vector<Case> &cases() {
          return (g.x.activate(Activation::Exp) + 1.0).activate(Activation::Log);
        }}},
   };
+}
+
+const std::vector<Case> &cases() {
+  static const std::vector<Case> all = [] {
+    std::vector<Case> both = norms();
+    std::ranges::move(activations(), std::back_inserter(both));
+    return both;
+  }();
   return all;
 }
 

@@ -137,98 +137,99 @@ struct Refused {
   const char *message;
 };
 
-TEST(MultiModelTest, ConfigurationsAreRefused) {
-  const Refused cases[] = {
-      {R"({"d_model": 0})", "config.json: \"d_model\" is 0, expected an integer from 4 to 65536"},
-      {R"({"d_model": null})",
-       "config.json: \"d_model\" is missing, expected an integer from 4 to 65536"},
-      {R"({"encoder": ["conv", "mow"]})", "config.json: \"encoder\" has \"mow\" as unit 2, "
-                                          "expected \"conv\" or \"moe\""},
-      {R"({"decoder": ["moe"], "moe": {"experts": 3, "active": 4, "hidden": 8}})",
-       "config.json: \"moe\": \"active\" is 4, expected an integer from 1 to 3"},
-      {R"({"decoder": ["moe"], "moe": {"experts": 3, "active": 1, "hidden": 0}})",
-       "config.json: \"moe\": \"hidden\" is 0, expected an integer from 1 to 65536"},
-      {R"({"input": {"modality": "image", "vocab_size": null}})",
-       "config.json: \"input\": \"channels\" is missing, expected an integer from 1 to 65536"},
-      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 0}})",
-       "config.json: \"input\": \"width\" is 0, expected an integer from 1 to 65535"},
-      {R"({"input": {"modality": "image", "vocab_size": null, "height": 0, "width": 9}})",
-       "config.json: \"input\": \"height\" is 0, expected an integer from 1 to 16777216"},
-      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+static constexpr Refused refusedConfigurations[] = {
+    {R"({"d_model": 0})", "config.json: \"d_model\" is 0, expected an integer from 4 to 65536"},
+    {R"({"d_model": null})",
+     "config.json: \"d_model\" is missing, expected an integer from 4 to 65536"},
+    {R"({"encoder": ["conv", "mow"]})", "config.json: \"encoder\" has \"mow\" as unit 2, "
+                                        "expected \"conv\" or \"moe\""},
+    {R"({"decoder": ["moe"], "moe": {"experts": 3, "active": 4, "hidden": 8}})",
+     "config.json: \"moe\": \"active\" is 4, expected an integer from 1 to 3"},
+    {R"({"decoder": ["moe"], "moe": {"experts": 3, "active": 1, "hidden": 0}})",
+     "config.json: \"moe\": \"hidden\" is 0, expected an integer from 1 to 65536"},
+    {R"({"input": {"modality": "image", "vocab_size": null}})",
+     "config.json: \"input\": \"channels\" is missing, expected an integer from 1 to 65536"},
+    {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 0}})",
+     "config.json: \"input\": \"width\" is 0, expected an integer from 1 to 65535"},
+    {R"({"input": {"modality": "image", "vocab_size": null, "height": 0, "width": 9}})",
+     "config.json: \"input\": \"height\" is 0, expected an integer from 1 to 16777216"},
+    {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
                      "channels": 0}})",
-       "config.json: \"input\": \"channels\" is 0, expected an integer from 1 to 65536"},
-      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+     "config.json: \"input\": \"channels\" is 0, expected an integer from 1 to 65536"},
+    {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
                      "channels": 3, "stem": [4, 4, 4]}})",
-       "config.json: \"input\": \"stem\" has 3 items, expected 2, the widths of its steps"},
-      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+     "config.json: \"input\": \"stem\" has 3 items, expected 2, the widths of its steps"},
+    {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
                      "channels": 3, "stem": [4, 4], "blocks": [4, 0]}})",
-       "config.json: \"input\": \"blocks\" is a list of 2, expected an integer from 1 to 65536, or "
-       "a "
-       "list "
-       "of them"},
-      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+     "config.json: \"input\": \"blocks\" is a list of 2, expected an integer from 1 to 65536, or "
+     "a "
+     "list "
+     "of them"},
+    {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
                      "channels": 3, "stem": [4, 4], "blocks": [4, 4, 4, 4, 4, 4]}})",
-       "config.json: \"input\": \"blocks\" has 6 items, expected at most 5: every block halves the "
-       "rows of pixels"},
-      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+     "config.json: \"input\": \"blocks\" has 6 items, expected at most 5: every block halves the "
+     "rows of pixels"},
+    {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
                      "channels": 3, "stem": [4, 4], "blocks": [4], "bins": 3}})",
-       "config.json: \"input\": unknown key \"bins\", expected one of the keys of "
-       "docs/model-format.md"},
-      {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
+     "config.json: \"input\": unknown key \"bins\", expected one of the keys of "
+     "docs/model-format.md"},
+    {R"({"input": {"modality": "image", "vocab_size": null, "height": 9, "width": 9,
                      "channels": 3, "stem": [4, 4], "blocks": [4]}})",
-       "config.json: \"max_target_length\" is missing, expected an integer from 1 to 16777216"},
-      {R"({"input": {"modality": "audio", "vocab_size": null}})",
-       "config.json: \"input\": \"bins\" is missing, expected an integer from 1 to 65535"},
-      {R"({"input": {"modality": "audio", "vocab_size": null, "bins": 3,
+     "config.json: \"max_target_length\" is missing, expected an integer from 1 to 16777216"},
+    {R"({"input": {"modality": "audio", "vocab_size": null}})",
+     "config.json: \"input\": \"bins\" is missing, expected an integer from 1 to 65535"},
+    {R"({"input": {"modality": "audio", "vocab_size": null, "bins": 3,
                      "blocks": [4, 4, 4, 4, 4, 4, 4]}})",
-       "config.json: \"input\": \"blocks\" has 7 items, expected at most 6: every block halves the "
-       "rows of pixels"},
-      {R"({"input": {"modality": "audio", "vocab_size": null, "bins": 3,
+     "config.json: \"input\": \"blocks\" has 7 items, expected at most 6: every block halves the "
+     "rows of pixels"},
+    {R"({"input": {"modality": "audio", "vocab_size": null, "bins": 3,
                      "blocks": [4, 4, 4, 4, 4]},
            "output": {"modality": "class", "classes": 5, "vocab_size": null}})",
-       "config.json: \"input\": \"blocks\" has 5 items, expected at most 4: every block halves the "
-       "rows of pixels"},
-      {R"({"input": {"modality": "video"}})",
-       "config.json: \"input\": \"modality\" is \"video\", expected one of language, image, audio"},
-      {R"({"pad_token_id": 27})",
-       "config.json: \"pad_token_id\" is 27, expected an integer from 0 to 26"},
-      {R"({"block": {"kernels": [3, 3, 5]}})",
-       "config.json: \"block\": \"dilations\" has 4 items, expected 3, as \"kernels\" has"},
-      {R"({"block": {"separabilities": [0, 0, 0, 0, 0]}})",
-       "config.json: \"block\": \"separabilities\" has 5 items, expected 4, as \"kernels\" has"},
-      {R"({"block": {"kernels": [3, 4, 5, 5]}})",
-       "config.json: \"block\": \"kernels\" has one of 4, expected odd numbers"},
-      {R"({"block": {"kernels": [3], "dilations": [1], "separabilities": [0]}})",
-       "config.json: \"block\": \"kernels\" has 1 items, expected 4, the steps of a block"},
-      {R"({"block": {"separabilities": [0, -3, 0, 0]}})",
-       "config.json: \"block\": \"separabilities\" has 3 groups of channels, expected a number "
-       "that "
-       "divides 40"},
-      {R"({"block": {"form": "papers"}})",
-       "config.json: \"block\": \"form\" is \"papers\", expected one of paper, tensor2tensor; did "
-       "you mean \"paper\"?"},
-      {R"({"attention": {"heads": 3}})",
-       "config.json: \"attention\": \"heads\" is 3, expected a divisor of \"d_model\", 40"},
-      {R"({"mixer": {"separability": 3}})", "config.json: \"mixer\": \"separability\" is 3, "
-                                            "expected 0, 1 or an even number that divides "
-                                            "\"d_model\", 40"},
-      {R"({"timing": {"kind": "timescales", "count": 21}})",
-       "config.json: \"timing\": \"count\" is 21, expected an integer from 2 to 20"},
-      {R"({"timing": {"kind": "timescales"}})",
-       "config.json: \"timing\": \"count\" is missing, expected an integer from 2 to 20"},
-      {R"({"d_model": 45, "block": {"separabilities": [0, 0, 0, 0]}})",
-       "config.json: \"d_model\" is 45, expected an even number for \"interleaved\" timing"},
-      {R"({"commands": 0})",
-       "config.json: \"commands\" is 0, expected an integer from 1 to 16777216"},
-      {R"({"eos_token_id": 27})",
-       "config.json: \"eos_token_id\" is 27, expected an integer from 0 to 26"},
-      {R"({"mixer": {"blocks": 1, "seperability": 4}})",
-       "config.json: \"mixer\": unknown key \"seperability\", did you mean \"separability\"?"},
-      {R"({"d_model": 42, "attention": {"heads": 3}, "block": {"separabilities": [0, 0, 0, 0]},
+     "config.json: \"input\": \"blocks\" has 5 items, expected at most 4: every block halves the "
+     "rows of pixels"},
+    {R"({"input": {"modality": "video"}})",
+     "config.json: \"input\": \"modality\" is \"video\", expected one of language, image, audio"},
+    {R"({"pad_token_id": 27})",
+     "config.json: \"pad_token_id\" is 27, expected an integer from 0 to 26"},
+    {R"({"block": {"kernels": [3, 3, 5]}})",
+     "config.json: \"block\": \"dilations\" has 4 items, expected 3, as \"kernels\" has"},
+    {R"({"block": {"separabilities": [0, 0, 0, 0, 0]}})",
+     "config.json: \"block\": \"separabilities\" has 5 items, expected 4, as \"kernels\" has"},
+    {R"({"block": {"kernels": [3, 4, 5, 5]}})",
+     "config.json: \"block\": \"kernels\" has one of 4, expected odd numbers"},
+    {R"({"block": {"kernels": [3], "dilations": [1], "separabilities": [0]}})",
+     "config.json: \"block\": \"kernels\" has 1 items, expected 4, the steps of a block"},
+    {R"({"block": {"separabilities": [0, -3, 0, 0]}})",
+     "config.json: \"block\": \"separabilities\" has 3 groups of channels, expected a number "
+     "that "
+     "divides 40"},
+    {R"({"block": {"form": "papers"}})",
+     "config.json: \"block\": \"form\" is \"papers\", expected one of paper, tensor2tensor; did "
+     "you mean \"paper\"?"},
+    {R"({"attention": {"heads": 3}})",
+     "config.json: \"attention\": \"heads\" is 3, expected a divisor of \"d_model\", 40"},
+    {R"({"mixer": {"separability": 3}})", "config.json: \"mixer\": \"separability\" is 3, "
+                                          "expected 0, 1 or an even number that divides "
+                                          "\"d_model\", 40"},
+    {R"({"timing": {"kind": "timescales", "count": 21}})",
+     "config.json: \"timing\": \"count\" is 21, expected an integer from 2 to 20"},
+    {R"({"timing": {"kind": "timescales"}})",
+     "config.json: \"timing\": \"count\" is missing, expected an integer from 2 to 20"},
+    {R"({"d_model": 45, "block": {"separabilities": [0, 0, 0, 0]}})",
+     "config.json: \"d_model\" is 45, expected an even number for \"interleaved\" timing"},
+    {R"({"commands": 0})",
+     "config.json: \"commands\" is 0, expected an integer from 1 to 16777216"},
+    {R"({"eos_token_id": 27})",
+     "config.json: \"eos_token_id\" is 27, expected an integer from 0 to 26"},
+    {R"({"mixer": {"blocks": 1, "seperability": 4}})",
+     "config.json: \"mixer\": unknown key \"seperability\", did you mean \"separability\"?"},
+    {R"({"d_model": 42, "attention": {"heads": 3}, "block": {"separabilities": [0, 0, 0, 0]},
            "output": {"modality": "class", "classes": 5, "vocab_size": null}})",
-       "config.json: \"d_model\" is 42, expected a multiple of 4 for classes"},
-  };
-  for (const Refused &item : cases) {
+     "config.json: \"d_model\" is 42, expected a multiple of 4 for classes"},
+};
+
+TEST(MultiModelTest, ConfigurationsAreRefused) {
+  for (const Refused &item : refusedConfigurations) {
     const Result<std::string> program = programWith(item.change);
     EXPECT_EQ(program.status().message(), item.message) << item.change;
   }

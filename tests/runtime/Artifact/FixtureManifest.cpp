@@ -160,12 +160,8 @@ static Offset<manifest::Tokenizer> tokenizer(FlatBufferBuilder &builder) {
   return table.Finish();
 }
 
-std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
-  FlatBufferBuilder builder;
-  std::vector<Offset<manifest::Entry>> entries;
-  for (const EntrySpec &each : spec.entries) {
-    entries.push_back(entry(builder, each, spec.targets.size()));
-  }
+static std::vector<Offset<manifest::Kernel>> kernelsOf(FlatBufferBuilder &builder,
+                                                       const ModelSpec &spec) {
   std::vector<Offset<manifest::Kernel>> kernels;
   for (const KernelSpec &each : spec.kernels) {
     const auto symbols = builder.CreateVectorOfStrings(each.symbols);
@@ -175,6 +171,27 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
     kernels.push_back(manifest::CreateKernel(builder, builder.CreateString(each.name), symbols,
                                              each.scratch, each.scratchPerLongest, launches));
   }
+  return kernels;
+}
+
+static std::vector<Offset<manifest::KeptLayers>> keptOf(FlatBufferBuilder &builder,
+                                                        const ModelSpec &spec) {
+  std::vector<Offset<manifest::KeptLayers>> kept;
+  for (const KeptSpec &each : spec.kept) {
+    const auto layers = builder.CreateString(each.layers);
+    const auto name = builder.CreateString(each.precision);
+    kept.push_back(manifest::CreateKeptLayers(builder, layers, name, each.tensors, each.bytes));
+  }
+  return kept;
+}
+
+std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
+  FlatBufferBuilder builder;
+  std::vector<Offset<manifest::Entry>> entries;
+  for (const EntrySpec &each : spec.entries) {
+    entries.push_back(entry(builder, each, spec.targets.size()));
+  }
+  const std::vector<Offset<manifest::Kernel>> kernels = kernelsOf(builder, spec);
   std::vector<Offset<manifest::Parameter>> parameters;
   for (const ParameterSpec &each : spec.parameters) {
     parameters.push_back(parameter(builder, each));
@@ -195,14 +212,7 @@ std::string serialize(const ModelSpec &spec, uint64_t codeChecksum) {
   const auto modelType = builder.CreateString("test");
   const auto hash = builder.CreateString("0123456789abcdef0123456789abcdef");
   const auto precision = builder.CreateString(spec.precision);
-  std::vector<Offset<manifest::KeptLayers>> keptLayers;
-  for (const KeptSpec &each : spec.kept) {
-    const auto layers = builder.CreateString(each.layers);
-    const auto name = builder.CreateString(each.precision);
-    keptLayers.push_back(
-        manifest::CreateKeptLayers(builder, layers, name, each.tensors, each.bytes));
-  }
-  const auto kept = builder.CreateVector(keptLayers);
+  const auto kept = builder.CreateVector(keptOf(builder, spec));
   const auto report = builder.CreateVectorOfStrings({std::string("nothing to optimise")});
   const Offset<manifest::Tokenizer> tokens = spec.tokenizer ? tokenizer(builder) : 0;
   const Offset<manifest::Tokenizer> targetTokens = spec.targetTokenizer ? tokenizer(builder) : 0;

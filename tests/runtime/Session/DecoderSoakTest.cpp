@@ -24,11 +24,18 @@ struct SoakCase {
   uint64_t cacheBytes;
 };
 
-class DecoderSoak : public testing::TestWithParam<SoakCase> {};
-} // namespace
+class DecoderSoak : public testing::TestWithParam<SoakCase> {
+protected:
+  void encode();
+  void start();
+  void fork();
+  void releaseAt(size_t at);
+  void releaseOne() { releaseAt(random() % known.size()); }
+  void releaseSource();
+  void decode(bool compares);
+  void step(int call);
 
-TEST_P(DecoderSoak, ALongRandomRunGivesEveryBlockBack) {
-  std::mt19937 random(9);
+  std::mt19937 random{9};
   const Model model = GetParam().model();
   const std::unique_ptr<PagedDecoder> decoder = makeDecoder(
       {.threads = 2, .schedule = Schedule::Cooperative, .cacheBytes = GetParam().cacheBytes},
@@ -38,71 +45,102 @@ TEST_P(DecoderSoak, ALongRandomRunGivesEveryBlockBack) {
   std::vector<Known> known;
   size_t refused = 0;
   Recorder recorder;
-  for (int call = 0; call < 3000; ++call) {
-    const uint32_t kind = random() % 8;
-    if (kind == 0 && sources.size() < 12) {
-      const Tokens source = randomTokens(random, random() % 60 + 1, fixture::words);
-      const SourceView view = source;
-      SourceId id{};
-      const Status status = decoder->encode({&view, 1}, {&id, 1});
-      refused += status.ok() ? 0 : 1;
-      if (status.ok()) {
-        sources.emplace_back(id, source);
-      }
-    } else if (kind == 1 && !sources.empty()) {
-      const size_t source = random() % sources.size();
-      known.push_back({*decoder->start(sources[source].first), source, {}});
-    } else if (kind == 2 && !known.empty()) {
-      const Known original = known[random() % known.size()];
-      known.push_back({*decoder->fork(original.id), original.source, original.tokens});
-    } else if (kind == 3 && !known.empty()) {
-      const size_t at = random() % known.size();
-      decoder->release(known[at].id);
-      known.erase(known.begin() + static_cast<std::ptrdiff_t>(at));
-    } else if (kind == 4 && random() % 8 == 0 && !sources.empty()) {
-      const size_t last = sources.size() - 1;
-      for (size_t i = known.size(); i-- > 0;) {
-        if (known[i].source == last) {
-          decoder->release(known[i].id);
-          known.erase(known.begin() + static_cast<std::ptrdiff_t>(i));
-        }
-      }
-      decoder->release(sources[last].first);
-      sources.pop_back();
-    } else {
-      std::deque<Tokens> added;
-      std::vector<Extension> extensions;
-      std::vector<size_t> chosen;
-      for (size_t i = 0; i < known.size(); ++i) {
-        const size_t count = random() % 10 == 0 ? random() % 20 + 1 : 1;
-        if (random() % 3 != 0 && known[i].tokens.size() + count <= fixture::longestTarget) {
-          added.push_back(randomTokens(random, count, vocabulary));
-          extensions.push_back({known[i].id, added.back()});
-          chosen.push_back(i);
-        }
-      }
-      const Status status = decoder->decode(extensions, recorder);
-      refused += status.ok() ? 0 : 1;
-      ASSERT_TRUE(status.ok() || status.code() == StatusCode::ResourceExhausted);
-      for (size_t i = 0; status.ok() && i < chosen.size(); ++i) {
-        Tokens &tokens = known[chosen[i]].tokens;
-        tokens.insert(tokens.end(), added[i].begin(), added[i].end());
-      }
-      if (status.ok() && !chosen.empty() && call % 20 == 0) {
-        const Known &last = known[chosen.back()];
-        const std::vector<float> alone =
-            logitsOf(*oracle, sources[last.source].second, last.tokens, {last.tokens.size()});
-        ASSERT_EQ(std::vector<float>(recorder.logits.end() - vocabulary, recorder.logits.end()),
-                  std::vector<float>(alone.end() - vocabulary, alone.end()));
-      }
+};
+
+void DecoderSoak::encode() {
+  const Tokens source = randomTokens(random, random() % 60 + 1, fixture::words);
+  const SourceView view = source;
+  SourceId id{};
+  const Status status = decoder->encode({&view, 1}, {&id, 1});
+  refused += status.ok() ? 0 : 1;
+  if (status.ok()) {
+    sources.emplace_back(id, source);
+  }
+}
+
+void DecoderSoak::start() {
+  const size_t source = random() % sources.size();
+  known.push_back({*decoder->start(sources[source].first), source, {}});
+}
+
+void DecoderSoak::fork() {
+  const Known original = known[random() % known.size()];
+  known.push_back({*decoder->fork(original.id), original.source, original.tokens});
+}
+
+void DecoderSoak::releaseAt(size_t at) {
+  decoder->release(known[at].id);
+  known.erase(known.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+/// The last one, and its hypotheses.
+void DecoderSoak::releaseSource() {
+  const size_t last = sources.size() - 1;
+  for (size_t i = known.size(); i-- > 0;) {
+    if (known[i].source == last) {
+      releaseAt(i);
     }
+  }
+  decoder->release(sources[last].first);
+  sources.pop_back();
+}
+
+/// Some of the hypotheses get tokens, in one call.
+void DecoderSoak::decode(bool compares) {
+  std::deque<Tokens> added;
+  std::vector<Extension> extensions;
+  std::vector<size_t> chosen;
+  for (size_t i = 0; i < known.size(); ++i) {
+    const size_t count = random() % 10 == 0 ? random() % 20 + 1 : 1;
+    if (random() % 3 != 0 && known[i].tokens.size() + count <= fixture::longestTarget) {
+      added.push_back(randomTokens(random, count, vocabulary));
+      extensions.push_back({known[i].id, added.back()});
+      chosen.push_back(i);
+    }
+  }
+  const Status status = decoder->decode(extensions, recorder);
+  refused += status.ok() ? 0 : 1;
+  ASSERT_TRUE(status.ok() || status.code() == StatusCode::ResourceExhausted);
+  for (size_t i = 0; status.ok() && i < chosen.size(); ++i) {
+    Tokens &tokens = known[chosen[i]].tokens;
+    tokens.insert(tokens.end(), added[i].begin(), added[i].end());
+  }
+  if (status.ok() && !chosen.empty() && compares) {
+    const Known &last = known[chosen.back()];
+    const std::vector<float> alone =
+        logitsOf(*oracle, sources[last.source].second, last.tokens, {last.tokens.size()});
+    ASSERT_EQ(std::vector<float>(recorder.logits.end() - vocabulary, recorder.logits.end()),
+              std::vector<float>(alone.end() - vocabulary, alone.end()));
+  }
+}
+
+void DecoderSoak::step(int call) {
+  const uint32_t kind = random() % 8;
+  if (kind == 0 && sources.size() < 12) {
+    encode();
+  } else if (kind == 1 && !sources.empty()) {
+    start();
+  } else if (kind == 2 && !known.empty()) {
+    fork();
+  } else if (kind == 3 && !known.empty()) {
+    releaseOne();
+  } else if (kind == 4 && random() % 8 == 0 && !sources.empty()) {
+    releaseSource();
+  } else {
+    decode(call % 20 == 0);
+  }
+}
+} // namespace
+
+TEST_P(DecoderSoak, ALongRandomRunGivesEveryBlockBack) {
+  for (int call = 0; call < 3000; ++call) {
+    ASSERT_NO_FATAL_FAILURE(step(call));
     for (const Known &each : known) {
       ASSERT_EQ(decoder->length(each.id), static_cast<int64_t>(each.tokens.size()));
     }
     // Room again, so that the run goes on.
     while (known.size() > 24) {
-      decoder->release(known.back().id);
-      known.pop_back();
+      releaseAt(known.size() - 1);
     }
   }
   EXPECT_GT(refused, 0u);

@@ -118,48 +118,51 @@ static bool isLarge(std::string_view list) {
   return std::count_if(list.begin(), list.end(), [](char c) { return c >= '0' && c <= '9'; }) > 12;
 }
 
-/// Ids and rows of an entry with inputs that may be left out.
+/// An entry with ids, which may leave other inputs out.
+static EntryInfo entryOfIds() {
+  EntryInfo info;
+  info.name = "encode";
+  info.inputs = {{.name = "input_ids", .element = ElementType::I32, .shape = {}, .limit = 50},
+                 {.name = "token_type_ids",
+                  .element = ElementType::I32,
+                  .shape = {},
+                  .limit = 2,
+                  .optional = true},
+                 {.name = "features",
+                  .element = ElementType::F32,
+                  .shape = {tokensDimension, 2},
+                  .optional = true}};
+  return info;
+}
+
+static EntryInfo entryOfRows() {
+  EntryInfo info;
+  info.name = "encode";
+  info.inputs = {{.name = "features", .element = ElementType::F32, .shape = {tokensDimension, 2}}};
+  return info;
+}
+
+/// Its images may have any width.
+static EntryInfo entryOfImages() {
+  EntryInfo info;
+  info.name = "encode";
+  info.inputs = {{.name = "image", .element = ElementType::F32, .shape = {tokensDimension, 2}}};
+  info.hasWidths = true;
+  return info;
+}
+
+/// A file without ids is one of images if it has one, or of rows.
 static void readTensors(std::string_view file, int32_t pad) {
-  static const EntryInfo entry = [] {
-    EntryInfo info;
-    info.name = "encode";
-    info.inputs = {{.name = "input_ids", .element = ElementType::I32, .shape = {}, .limit = 50},
-                   {.name = "token_type_ids",
-                    .element = ElementType::I32,
-                    .shape = {},
-                    .limit = 2,
-                    .optional = true},
-                   {.name = "features",
-                    .element = ElementType::F32,
-                    .shape = {tokensDimension, 2},
-                    .optional = true}};
-    return info;
-  }();
+  static const EntryInfo ofIds = entryOfIds(), ofRows = entryOfRows(), ofImages = entryOfImages();
   const auto contents = parseSafetensors(std::as_bytes(std::span(file)), "input");
   if (!contents.ok()) {
     return;
   }
-  // A file without ids is one of rows.
-  const auto isIds = [](const SafetensorsTensor &tensor) { return tensor.name == "input_ids"; };
-  const bool hasIds = std::any_of(contents->tensors.begin(), contents->tensors.end(), isIds);
-  static const EntryInfo ofRows = [] {
-    EntryInfo info;
-    info.name = "encode";
-    info.inputs = {
-        {.name = "features", .element = ElementType::F32, .shape = {tokensDimension, 2}}};
-    return info;
-  }();
-  // One with images is one of any width.
-  static const EntryInfo ofImages = [] {
-    EntryInfo info;
-    info.name = "encode";
-    info.inputs = {{.name = "image", .element = ElementType::F32, .shape = {tokensDimension, 2}}};
-    info.hasWidths = true;
-    return info;
-  }();
-  const auto isImage = [](const SafetensorsTensor &tensor) { return tensor.name == "image"; };
-  const bool hasImages = std::any_of(contents->tensors.begin(), contents->tensors.end(), isImage);
-  const EntryInfo &chosen = hasIds ? entry : hasImages ? ofImages : ofRows;
+  const auto has = [&](std::string_view name) {
+    return std::any_of(contents->tensors.begin(), contents->tensors.end(),
+                       [&](const SafetensorsTensor &tensor) { return tensor.name == name; });
+  };
+  const EntryInfo &chosen = has("input_ids") ? ofIds : has("image") ? ofImages : ofRows;
   const Result<RunInputs> inputs =
       readRunInputs(chosen, chosen.inputs.front(), contents->tensors, "input", pad);
   if (!inputs.ok()) {

@@ -88,6 +88,9 @@ TEST(GenerateArguments, All) {
   EXPECT_EQ(options.cacheMegabytes, 7);
   EXPECT_EQ(options.threads, 2);
   EXPECT_TRUE(options.jsonLines && options.tokens && options.scores);
+}
+
+TEST(GenerateArguments, OfSamples) {
   const auto sample = std::get<GenerateOptions>(
       parse({"generate", "m.so", "--input", "-", "--sample", "--temperature", "0.5", "--top-k", "9",
              "--top-p", "0.75", "--seed", "18446744073709551615", "--nbest", "4"}));
