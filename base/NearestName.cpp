@@ -39,6 +39,21 @@ static size_t distanceOf(std::string_view one, std::string_view other) {
   return before[other.size()];
 }
 
+/// The shortest name that a name is the beginning of.
+static std::optional<std::string> shortestBeginningWith(std::string_view name,
+                                                        std::span<const std::string> known) {
+  constexpr size_t leastLetters = 3;
+  const size_t dashes = std::min(name.find_first_not_of('-'), name.size());
+  std::optional<std::string> shortest;
+  for (const std::string &candidate : known) {
+    const bool isLonger = name.size() - dashes >= leastLetters && candidate.starts_with(name);
+    if (isLonger && (!shortest || candidate.size() < shortest->size())) {
+      shortest = candidate;
+    }
+  }
+  return shortest;
+}
+
 std::optional<std::string> nearestName(std::string_view name, std::span<const std::string> known) {
   if (name.size() > longestName) {
     return std::nullopt;
@@ -55,7 +70,9 @@ std::optional<std::string> nearestName(std::string_view name, std::span<const st
       nearest = candidate;
     }
   }
-  return nearest;
+  const bool isTypingMistake = nearest && distance <= 1;
+  const auto longer = isTypingMistake ? std::nullopt : shortestBeginningWith(name, known);
+  return longer ? longer : nearest;
 }
 
 std::vector<std::string> nearestNames(std::string_view name, std::span<const std::string> known,

@@ -14,8 +14,10 @@
 
 namespace heddle {
 
-/// The name among `known` that is fewest letters away from `name`, the first of several. Nothing if
-/// more than a third of the letters would have to change, though two may in a short name.
+/// The name among `known` that is fewest letters away from `name`, the first of several; before one
+/// that is more than a letter away, the shortest that begins with `name`, if that has three
+/// letters. Nothing if more than a third of the letters would have to change, though two may in a
+/// short name.
 std::optional<std::string> nearestName(std::string_view name, std::span<const std::string> known);
 
 /// The `count` names among `known` that a name may stand for, best first: those that begin with it,

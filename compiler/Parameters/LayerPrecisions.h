@@ -7,6 +7,7 @@
 #define HEDDLE_COMPILER_LAYERPRECISIONS_H
 
 #include "compiler/Parameters/Precision.h"
+#include "compiler/Parameters/PrecisionNames.h"
 #include "dialects/Transformer/Transformer.h"
 #include "heddle/Status.h"
 
@@ -26,9 +27,6 @@ struct KeptLayers {
   /// "attention.self=int8".
   std::string text() const { return pattern + "=" + precision; }
 };
-
-/// A name that findPrecision() does not know, in quotes, and what was expected instead.
-std::string unknownPrecision(std::string_view name);
 
 /// Reads "layer.4,layer.5=int8": an element for each pattern. InvalidArgument: what was seen and
 /// what was expected, to go on with after the name of an option.

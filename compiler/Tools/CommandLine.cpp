@@ -5,6 +5,7 @@
 
 #include "base/NearestName.h"
 #include "base/Utf8.h"
+#include "compiler/Parameters/PrecisionNames.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -306,6 +307,26 @@ static std::string chooseOutputs(CommandLine &line) {
   return {};
 }
 
+/// What is wrong with an option that was given an empty value, as by a variable of a script that is
+/// not set; nothing if that is said where the value is used.
+static std::string describeEmpty(const CLI::App &app) {
+  const auto isEmpty = [&app](std::string_view name) {
+    const CLI::Option *const option = app.get_option(std::string(name));
+    return option->count() > 0 && option->results() == std::vector<std::string>{""};
+  };
+  if (isEmpty(optionNames.precision)) {
+    return fmt::format("{} is {}", optionNames.precision, unknownPrecision(""));
+  }
+  for (const std::string_view name :
+       {optionNames.weights, std::string_view("--report"), optionNames.analysis,
+        optionNames.calibration, optionNames.sharing, optionNames.codeCache, optionNames.ptxas}) {
+    if (isEmpty(name)) {
+      return fmt::format("{} is empty, expected a value", name);
+    }
+  }
+  return {};
+}
+
 std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   CLI::App app;
   declareOptions(app, line);
@@ -332,6 +353,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   }
   if (const std::vector<std::string> rest = app.remaining(); !rest.empty()) {
     return unexpected(app, rest.front());
+  }
+  if (const std::string empty = describeEmpty(app); !empty.empty()) {
+    return usage(empty);
   }
   if (line.request.path.empty()) {
     return usage("no INPUT, expected a model folder, a GGUF or ONNX file, or a program FILE.mlir");

@@ -153,6 +153,17 @@ const std::vector<UsageCase> usageCases = {
     {"TextLengthThatIsHuge",
      {"m", "-o", "x.so", "--text-length", "99999999999999999999"},
      "--text-length is \"99999999999999999999\", expected a number from 1 to 16777216"},
+    {"PrecisionOfNothing",
+     {"m", "-o", "x.so", "--precision", ""},
+     "--precision is \"\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
+     "int8-g128, int4 or "
+     "int4-gN, N a multiple of 8 up to 65536"},
+    {"WeightsOfNothing",
+     {"p.mlir", "-o", "x.so", "--weights", ""},
+     "--weights is empty, expected a value"},
+    {"CodeCacheOfNothing",
+     {"m", "-o", "x.so", "--code-cache", ""},
+     "--code-cache is empty, expected a value"},
     {"SharingOfNoKind",
      {"m", "-o", "x.so", "--share-attention=1,5"},
      "--share-attention has \"1\" before any kind, expected for example self:1,5"},

@@ -31,6 +31,18 @@ TEST(NearestName, IsNoneWhereTooMuchWouldChange) {
   EXPECT_EQ(nearestName(std::string(100'000, 'x'), names), std::nullopt);
 }
 
+TEST(NearestName, IsOneThatBeginsSo) {
+  const std::vector<std::string> options = {
+      "--help",  "--seed",       "--temperature",     "--max-length",
+      "--min-p", "--max-tokens", "--no-chat-template"};
+  EXPECT_EQ(nearestName("--temp", options), "--temperature");
+  EXPECT_EQ(nearestName("--max", options), "--max-length");
+  EXPECT_EQ(nearestName("--temp", std::vector<std::string>{"--temperature", "--tempo"}), "--tempo");
+  // A letter too few is more likely than many.
+  EXPECT_EQ(nearestName("--see", options), "--seed");
+  EXPECT_EQ(nearestName("--t", options), std::nullopt);
+}
+
 TEST(NearestName, OfTwoAsNearTheFirst) {
   const std::vector<std::string> alike = {"layer-a", "layer-b"};
   EXPECT_EQ(nearestName("layer-c", alike), "layer-a");

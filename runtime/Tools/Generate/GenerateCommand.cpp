@@ -413,7 +413,8 @@ static Status checkSearch(const Generator &generator, const GenerationRequest &s
   if (given.maxLength && check(without).ok()) {
     return optionError(fmt::format("--max-length {}: {}", *given.maxLength, status.message()));
   }
-  return status;
+  // Where nothing is wrong without options, they are; the message says which.
+  return check({}).ok() ? optionError(std::string(status.message())) : status;
 }
 
 /// The generator of a model, and that its options and input go with it.

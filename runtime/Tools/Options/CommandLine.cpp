@@ -41,8 +41,10 @@ DeclaredProgram::DeclaredProgram(const std::function<bool(std::string_view comma
   app->description("Runs models that heddlec compiled");
   app->set_version_flag("--version", "heddle " HEDDLE_VERSION);
   app->footer(
-      "'heddle help COMMAND' explains a command's options, as does 'man heddle-COMMAND' where "
-      "Heddle is installed; docs/glossary.md explains the words.");
+      "A classifier is the entry 'classify' of a model: 'heddle run --entry classify' gives its "
+      "scores of tensors, and classify() in Python and C reads texts.\n'heddle help COMMAND' "
+      "explains a command's options, as does 'man heddle-COMMAND' where Heddle is installed; "
+      "docs/glossary.md explains the words.");
   app->allow_extras();
   app->prefix_command(false);
   // In the order of --help.

@@ -323,7 +323,8 @@ static const ConfigurationCase refused[] = {
      "config.json: \"decoder\": \"residual_from\" is 0, expected layers of one width from there "
      "on: layer 0 takes 18 and gives 44"},
     {"ReadoutKind", "recurrent/lstm-none", R"({"readout": {"kind": "max"}})",
-     "config.json: \"readout\": \"kind\" is \"max\", expected one of linear, attentional, maxout"},
+     "config.json: \"readout\": \"kind\" is \"max\", expected one of linear, attentional, maxout; "
+     "did you mean \"maxout\"?"},
     {"WidthOfMaxout", "recurrent/lstm-none", R"({"readout": {"kind": "maxout"}})",
      "config.json: \"readout\": \"width\" is missing, expected an integer from 1 to 65536"},
     {"OrderOfAStep", "recurrent/lstm-none", R"({"decoder": {"order": "first"}})",
