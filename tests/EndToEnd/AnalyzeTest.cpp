@@ -128,6 +128,9 @@ TEST(Analyze, AgreesWithSharedAttention) {
   expectAgreement("san", "source", "source", {"--beam", "1"});
 }
 TEST(Analyze, AgreesWithBert) { expectAgreement("bert-tiny", "input_ids", "attention_mask", {}); }
+TEST(Analyze, AgreesWithMistral) {
+  expectAgreement("mistral-tiny", "input_ids", "attention_mask", {});
+}
 
 TEST(Analyze, WritesPoliciesAndPictures) {
   const std::string binary = compileModel(oracles + "transformer-post");

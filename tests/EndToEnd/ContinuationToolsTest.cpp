@@ -2,6 +2,8 @@
 ///
 /// Models without an encoder as users have them: texts as prompts, requests in C, what other
 /// commands do with them, and what is refused.
+#include "formats/Checkpoint/Checkpoint.h"
+#include "formats/Checkpoint/Safetensors.h"
 #include "heddle/heddle.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/GeneratedTokens.h"
@@ -14,6 +16,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <random>
+#include <regex>
 
 namespace heddle {
 namespace {
@@ -258,7 +261,7 @@ TEST(ContinuationTools, RequestsInCHaveNoSource) {
 struct BadCase {
   std::vector<std::string> arguments;
   int code;
-  const char *message;
+  std::string message;
 };
 
 /// What a model that continues prompts refuses, and one with an encoder.
@@ -269,6 +272,7 @@ std::vector<BadCase> badCases(const TemporaryFolder &folder) {
   for (int i = 0; i < 64; ++i) {
     many += " 1";
   }
+  const std::string tooLong = folder.write("long.txt", many + "\n");
   const std::string gptBinary = compileModel(gpt);
   const std::string seed = compileModel(oracles + "transformer-post");
   return {
@@ -313,12 +317,19 @@ std::vector<BadCase> badCases(const TemporaryFolder &folder) {
        2,
        "command is 1, expected none: the model has one task"},
       {{"generate", seed, "--tokens", "--prompt", "5"}, 2, "answers sources: expected --input"},
-      {{"compare", gptBinary, gptBinary, "--tokens", "--input", ids},
+      {{"compare", gptBinary, seed, "--tokens", "--input", ids},
        1,
-       "the model continues prompts, expected one with an encoder"},
-      {{"analyze", gptBinary, "--tokens", "--input", ids},
+       "the second answers sources and the other continues prompts, expected two of a kind"},
+      {{"compare", gptBinary, gptBinary, "--tokens", "--input", bad},
        1,
-       "the model continues prompts, expected one with an encoder"},
+       "bad.txt:1: " + gptBinary + ": prefix: token 2 is 107, expected 0 to 106"},
+      {{"analyze", gptBinary, "--tokens", "--input", ids, "--beam", "2"},
+       2,
+       "--beam is given, and texts are analyzed as they are given: leave it out"},
+      {{"analyze", gptBinary, "--tokens", "--prompt", "5"}, 2, "unexpected argument"},
+      {{"analyze", gptBinary, "--tokens", "--input", tooLong},
+       1,
+       "text has 65 tokens, expected at most 64"},
   };
 }
 
@@ -329,6 +340,107 @@ TEST(ContinuationTools, WhatMakesNoSenseIsRefused) {
     EXPECT_EQ(outcome.code, item.code) << fmt::format("{}", fmt::join(item.arguments, " "));
     EXPECT_NE(outcome.error.find(item.message), std::string::npos) << outcome.error;
   }
+}
+
+/// The logits of the tokens of one text, by `heddle run`.
+std::vector<float> logitsAlone(const std::string &binary, const Tokens &text, size_t vocabulary) {
+  const TemporaryFolder folder;
+  const std::vector<int64_t> shape = {1, static_cast<int64_t>(text.size())};
+  const Tokens ones(text.size(), 1);
+  const SafetensorsTensor tensors[] = {
+      {"input_ids", ElementType::I32, shape, std::as_bytes(std::span(text))},
+      {"attention_mask", ElementType::I32, shape, std::as_bytes(std::span(ones))}};
+  EXPECT_TRUE(writeSafetensors(folder / "in.safetensors", tensors).ok());
+  const tools::Outcome outcome =
+      tools::runHeddle({"run", binary, "--inputs", folder / "in.safetensors", "--outputs",
+                        folder / "out.safetensors"});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  auto file = Checkpoint::open(folder / "out.safetensors");
+  EXPECT_TRUE(file.ok());
+  std::vector<float> values(text.size() * vocabulary);
+  EXPECT_TRUE(file->readF32("logits", values).ok());
+  return values;
+}
+
+/// What a model makes of prompts is held against what another makes of the same texts: by the
+/// definition of the divergence, of all tokens of prompts and answers.
+TEST(ContinuationTools, ModelsThatContinueAreCompared) {
+  const std::string a = compileModel(gpt);
+  const std::string b = compileModel(gpt, {"--precision=bf16-weights"});
+  const std::vector<Tokens> prompts = {{5, 6, 7}, {8}, {10, 11, 12, 13, 14}};
+  std::string lines;
+  for (const Tokens &prompt : prompts) {
+    lines += fmt::format("{}\n\n", fmt::join(prompt, " "));
+  }
+  const tools::Outcome outcome =
+      tools::runHeddle({"compare", a, b, "--tokens", "--input", "-", "--json"}, {.input = lines});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const Json record = Json::parse(outcome.output, nullptr, false);
+  const auto own = generateTokens(a, lines, {"--no-sample"});
+  const auto its = generateTokens(b, lines, {"--no-sample"});
+  constexpr size_t vocabulary = 107;
+  constexpr int32_t end = 106;
+  double divergence = 0, identical = 0;
+  size_t rows = 0, generated = 0, line = 0;
+  for (const Tokens &prompt : prompts) {
+    // Blank lines have answers of their own, which are empty.
+    const auto tokens = own[line][0]["tokens"].get<Tokens>();
+    identical += tokens == its[line][0]["tokens"].get<Tokens>() ? 1 : 0;
+    line += own.size() / prompts.size();
+    Tokens text = prompt;
+    text.insert(text.end(), tokens.begin(), tokens.end());
+    generated += tokens.size();
+    text.resize(text.size() - (text.back() == end ? 1 : 0));
+    const std::vector<float> p = logitsAlone(a, text, vocabulary);
+    const std::vector<float> q = logitsAlone(b, text, vocabulary);
+    for (size_t row = 0; row < text.size(); ++row, ++rows) {
+      double sums[2] = {};
+      for (size_t i = row * vocabulary; i < (row + 1) * vocabulary; ++i) {
+        sums[0] += std::exp(double(p[i]));
+        sums[1] += std::exp(double(q[i]));
+      }
+      for (size_t i = row * vocabulary; i < (row + 1) * vocabulary; ++i) {
+        const double mine = std::exp(double(p[i])) / sums[0];
+        divergence += mine * std::log2(mine / (std::exp(double(q[i])) / sums[1]));
+      }
+    }
+  }
+  EXPECT_EQ(record["b_against_a"]["positions"], rows);
+  EXPECT_NEAR(record["b_against_a"]["identical_lines"], identical / double(prompts.size()), 1e-6);
+  EXPECT_EQ(record["a"]["tokens"], generated);
+  EXPECT_EQ(record["a"]["cache_bytes_per_token"]["source"], 0);
+  const double mean = divergence / double(rows);
+  EXPECT_GT(mean, 1e-9);
+  EXPECT_NEAR(record["b_against_a"]["kl_bits"], mean, mean * 0.05 + 1e-8);
+  const tools::Outcome table =
+      tools::runHeddle({"compare", a, a, "--tokens", "--input", "-"}, {.input = lines});
+  ASSERT_EQ(table.code, 0) << table.error;
+  EXPECT_NE(table.output.find("100.00 % of tokens equal"), std::string::npos) << table.output;
+  EXPECT_NE(table.output.find("cache bytes a target token"), std::string::npos);
+  EXPECT_EQ(table.output.find("a source token"), std::string::npos) << table.output;
+}
+
+/// A map for each layer, in which rows and columns are the tokens of the text.
+TEST(ContinuationTools, TheAttentionOfATextIsDrawn) {
+  const TemporaryFolder folder;
+  const std::string drawing = folder / "alignments.svg";
+  const tools::Outcome outcome = tools::runHeddle(
+      {"analyze", compileModel(gpt), "--tokens", "--input", "-", "--alignments", drawing},
+      {.input = "9 31 17\n"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const Json found = Json::parse(outcome.output, nullptr, false);
+  EXPECT_EQ(found["positions"], 3);
+  const auto layers = found["kinds"][0]["layers"].get<std::vector<std::string>>();
+  EXPECT_GT(layers.size(), 1U);
+  const std::string svg = readBytes(drawing);
+  for (const std::string &layer : layers) {
+    EXPECT_NE(svg.find(layer), std::string::npos) << layer << svg;
+  }
+  const std::regex word("<text[^>]*>(9|31|17)</text>");
+  // Three rows and three columns in each map.
+  EXPECT_EQ(std::distance(std::sregex_iterator(svg.begin(), svg.end(), word), {}),
+            6 * static_cast<std::ptrdiff_t>(layers.size()))
+      << svg;
 }
 
 TEST(ContinuationTools, OtherCommandsTakePrompts) {

@@ -6,7 +6,7 @@
 
 REFERENCE is the folder of reference.py, the definition of the models of the project's own format.
 Those run on the sources of expected.safetensors and on the greedy texts in it, sentence by sentence
-without padding; BERT on its input_ids.
+without padding; BERT and models that continue texts on their input_ids.
 """
 
 import json
@@ -84,7 +84,7 @@ def of_transformer(reference, folder):
     return {"sentences": len(expected["source"]), "positions": positions, "kinds": kinds}
 
 
-def of_bert(folder):
+def of_texts(folder, kind, name):
     import transformers
 
     model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").double()
@@ -93,9 +93,9 @@ def of_bert(folder):
     for ids, mask in zip(expected["input_ids"].long(), expected["attention_mask"]):
         found = model(input_ids=ids[mask == 1][None], output_attentions=True)
         total.add([layer[0] for layer in found.attentions])
-    names = [f"encoder.layer.{i}.attention.self" for i in range(len(found.attentions))]
+    names = [name.format(i) for i in range(len(found.attentions))]
     return {"sentences": len(expected["input_ids"]), "positions": total.rows,
-            "kinds": [total.write("encoder", names)]}
+            "kinds": [total.write(kind, names)]}
 
 
 def main():
@@ -105,7 +105,12 @@ def main():
     for folder in map(pathlib.Path, sys.argv[2:]):
         kind = json.loads((folder / "config.json").read_text())["model_type"]
         with torch.no_grad():
-            found = of_bert(folder) if kind == "bert" else of_transformer(reference, folder)
+            if kind == "bert":
+                found = of_texts(folder, "encoder", "encoder.layer.{}.attention.self")
+            elif kind == "mistral":
+                found = of_texts(folder, "decoder", "model.layers.{}.self_attn")
+            else:
+                found = of_transformer(reference, folder)
         (folder / "analysis.json").write_text(json.dumps(found) + "\n")
 
 

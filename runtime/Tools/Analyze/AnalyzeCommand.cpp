@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Reads lines in blocks, searches for the best text of each, then runs source and text through the
-/// model once more and looks at the attention.
+/// model once more and looks at the attention. A model that continues texts reads the lines as they
+/// are.
 #include "runtime/Tools/Commands.h"
 
 #include "formats/Analysis/HeatMap.h"
@@ -73,8 +74,11 @@ Result<Tokens> Analyzer::sourceOf(std::string_view line) {
   Result<Tokens> ids = generator ? sourceTokens(*generator, options, line)
                                  : textTokens(model, observer.entry(), options, line);
   HEDDLE_TRY(ids.status());
-  HEDDLE_TRY(generator ? generator->check(GenerationRequest{.source = *ids, .options = search})
-                       : checkText(observer.entry(), observer.input(), *ids));
+  if (generator && !observer.continues()) {
+    HEDDLE_TRY(generator->check(GenerationRequest{.source = *ids, .options = search}));
+  } else {
+    HEDDLE_TRY(checkText(observer.entry(), observer.input(), *ids));
+  }
   return ids;
 }
 
@@ -102,7 +106,9 @@ Result<std::vector<Sentence>> Analyzer::nextBlock() {
     }
   }
   std::vector<Tokens> targets(sources.size());
-  if (generator) {
+  if (observer.continues()) {
+    sources.swap(targets);
+  } else if (generator) {
     HEDDLE_ASSIGN(targets, generateBest(*generator, sources, search, lines.name()));
   }
   std::vector<Sentence> block;
@@ -167,9 +173,11 @@ Status execute(const AnalyzeOptions &options) {
   if (observer.generates()) {
     HEDDLE_ASSIGN(Generator made, Generator::create(model, {.session = session}));
     generator.emplace(std::move(made));
-  } else if (options.beam) {
-    return optionError(
-        fmt::format("--beam is given, and {} does not generate: leave it out", options.model));
+  }
+  if (options.beam && (!generator || observer.continues())) {
+    return optionError(fmt::format("--beam is given, and {}: leave it out",
+                                   generator ? "texts are analyzed as they are given"
+                                             : options.model + " does not generate"));
   }
   LineErrors errors(options.onError, lines.name());
   Analyzer analyzer{

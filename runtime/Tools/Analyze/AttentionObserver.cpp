@@ -59,10 +59,10 @@ Status AttentionObserver::addGroups(const EntryInfo &entry) {
 }
 
 /// The entry that takes sources: of a model that does not generate the first that needs no cache
-/// and has something to see.
+/// and has something to see; null for one that continues texts.
 static const EntryInfo *findEncoder(const Model &model, bool generates) {
   if (generates) {
-    return model.findEntry(encodeEntry);
+    return PagedDecoder::hasSources(model) ? model.findEntry(encodeEntry) : nullptr;
   }
   const std::vector<EntryInfo> &entries = model.entries();
   const auto found = std::find_if(entries.begin(), entries.end(), [](const EntryInfo &entry) {
@@ -80,7 +80,6 @@ static bool hasAttentionOutput(const EntryInfo &entry) {
 
 Result<AttentionObserver> AttentionObserver::create(const Model &model,
                                                     const SessionOptions &options, bool draws) {
-  HEDDLE_TRY(checkSources(model));
   const bool generates = PagedDecoder::supports(model);
   const EntryInfo *const encoder = findEncoder(model, generates);
   const EntryInfo *const decoder = generates ? model.findEntry(decodeEntry) : nullptr;
@@ -92,18 +91,19 @@ Result<AttentionObserver> AttentionObserver::create(const Model &model,
     HEDDLE_TRY(observer.addGroups(*decoder));
     observer.givesAttention = hasAttentionOutput(*decoder);
   }
-  if (observer.groups.empty() && !(generates && draws)) {
+  const bool readsSources = generates && encoder != nullptr;
+  if (observer.groups.empty() && !(readsSources && draws)) {
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("{}: no output shows an attention, expected a model that has "
                                     "some, compiled without --disable-pass=observe-attention",
                                     model.path()));
   }
   observer.decoder = decoder;
-  HEDDLE_ASSIGN(observer.ids, chooseIds(model, *encoder));
+  HEDDLE_ASSIGN(observer.ids, chooseIds(model, observer.entry()));
   if (generates) {
     HEDDLE_ASSIGN(TeacherForcer forcer, TeacherForcer::create(model, options));
     const RowSpace rows = forcer.decoder().rowsOfMemory();
-    if (rows != RowSpace::tokens()) {
+    if (readsSources && rows != RowSpace::tokens()) {
       return HEDDLE_ERROR(
           Unsupported, fmt::format("{}: the source is remembered as rows of {}, expected tokens, "
                                    "which attention is shown for",
@@ -195,12 +195,12 @@ Result<AttentionObserver::Shown> AttentionObserver::observe(std::span<const Sent
     longest = std::max(longest, sentence.source.size());
   }
   Shown shown;
-  for (const PortInfo &port : encoder->observed) {
-    shown.encoder.push_back(
-        {std::vector<float>(tokens * static_cast<size_t>(port.shape[1]) * longest),
-         static_cast<int64_t>(longest)});
-  }
   std::vector<Output> outputs;
+  for (size_t i = 0; encoder != nullptr && i < encoder->observed.size(); ++i) {
+    const auto heads = static_cast<size_t>(encoder->observed[i].shape[1]);
+    shown.encoder.push_back(
+        {std::vector<float>(tokens * heads * longest), static_cast<int64_t>(longest)});
+  }
   for (size_t i = 0; i < shown.encoder.size(); ++i) {
     outputs.push_back({encoder->observed[i].name, shown.encoder[i].values});
   }
@@ -223,7 +223,9 @@ Status AttentionObserver::addBatch(std::span<const Sentence> batch) {
     positionCount += static_cast<int64_t>(sentence.source.size());
     positionCount += forcer ? static_cast<int64_t>(forcer->fedFor(sentence.target).size()) : 0;
   }
-  addRows(*encoder, shown.encoder, batch);
+  if (encoder != nullptr) {
+    addRows(*encoder, shown.encoder, batch);
+  }
   if (decoder != nullptr) {
     addRows(*decoder, shown.decoder, batch);
   }
@@ -303,6 +305,10 @@ Result<AttentionObserver::Words> AttentionObserver::wordsOf(const Sentence &sent
     HEDDLE_ASSIGN(words.generated, textOf(sentence.target, true, asIds));
     // Where a text was cut short, no token comes of the last position.
     words.generated.resize(words.fed.size());
+    if (continues()) {
+      // What is given is not generated: a row is its own token, not the next one.
+      words.generated = words.fed;
+    }
   }
   return words;
 }
@@ -404,7 +410,7 @@ Result<std::vector<AlignmentMap>> AttentionObserver::alignments(const Sentence &
                                  group.heads, each.pitch));
     }
   }
-  if (forcer && !drawsSource) {
+  if (forcer && !continues() && !drawsSource) {
     HEDDLE_ASSIGN(AlignmentMap map,
                   givesAttention ? attentionMap(sentence, words) : influenceMap(sentence, words));
     maps.push_back(std::move(map));

@@ -14,25 +14,28 @@
 
 namespace heddle::tools {
 
-/// A source and, for a model that generates, the text it generates from it.
+/// A source and, for a model that generates, the text it generates from it; no source and a text
+/// for a model that continues texts.
 struct Sentence {
   Tokens source;
   Tokens target = {};
 };
 
-/// Observes one model: the entries "encode" and "decode" of one that generates, otherwise the first
-/// entry that has attention weights among its outputs.
+/// Observes one model: the entries "encode" and "decode" of one that generates, "decode" alone of
+/// one that continues texts, otherwise the first entry that has attention weights among its
+/// outputs.
 class AttentionObserver {
 public:
-  /// Unsupported for a model that shows none, unless it generates and texts are to be drawn: for
-  /// these, alignments() finds something in every model.
+  /// Unsupported for a model that shows none, unless it generates from sources and texts are to be
+  /// drawn: for these, alignments() finds something in every model.
   static Result<AttentionObserver> create(const Model &model, const SessionOptions &options,
                                           bool draws);
 
-  /// Whether sentences need targets.
+  /// Whether sentences have targets, and whether they have nothing else.
   bool generates() const { return forcer.has_value(); }
-  /// The entry that sources go through, and its input that they are ids of.
-  const EntryInfo &entry() const { return *encoder; }
+  bool continues() const { return encoder == nullptr; }
+  /// The entry that sources go through, or texts, and its input that they are ids of.
+  const EntryInfo &entry() const { return continues() ? *decoder : *encoder; }
   const PortInfo &input() const { return *ids; }
 
   Status add(std::span<const Sentence> sentences);
@@ -41,7 +44,8 @@ public:
   AttentionAnalysis analysis() const;
 
   /// What every attention makes of one sentence, the mean of its heads: those of the encoder, then
-  /// those of the decoder, whose rows are the tokens that it generates. Where a decoder says under
+  /// those of the decoder, whose rows are the tokens that it generates, or those of a text that is
+  /// given to it. Where a decoder says under
   /// "attention" what it makes of its scores in the end, that is drawn, and not a softmax on the
   /// way there. A decoder without attention to the source has a map of what its tokens lose of
   /// their probability when a word is left out. With `asIds` words are numbers.

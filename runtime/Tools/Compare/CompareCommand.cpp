@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Both models translate the same sources, then both are given the first one's texts, then both are
-/// timed in turn. The result is one record, which people get as a table.
+/// Both models answer the same sources or prompts, then both are given the first one's texts, then
+/// both are timed in turn. The result is one record, which people get as a table.
 #include "runtime/Tools/Commands.h"
 
 #include "base/Utf8.h"
@@ -33,8 +33,9 @@ static Json cacheBytes(const ComparedModel &side) {
 
 static Json describe(const CompareWork &work, const ComparedModel &side) {
   int64_t tokens = 0;
-  for (const Tokens &text : side.generator ? side.texts : work.sources()) {
-    tokens += static_cast<int64_t>(text.size());
+  for (size_t i = 0; i < work.sources().size(); ++i) {
+    tokens += static_cast<int64_t>(side.generator ? work.generatedPart(side, i).size()
+                                                  : work.sources()[i].size());
   }
   const RunTimes times(side.times);
   Json described = {{"file", side.model.path()},
@@ -72,8 +73,8 @@ static Result<Json> compareTexts(const CompareWork &work, const CompareOptions &
   TokenAgreement agreement;
   TextScores scores;
   for (size_t i = 0; i < work.sources().size(); ++i) {
-    const std::span<const int32_t> own = a.forcer->withoutEnd(a.texts[i]);
-    const std::span<const int32_t> its = b.forcer->withoutEnd(b.texts[i]);
+    const std::span<const int32_t> own = a.forcer->withoutEnd(work.generatedPart(a, i));
+    const std::span<const int32_t> its = b.forcer->withoutEnd(work.generatedPart(b, i));
     agreement.add(own, its);
     HEDDLE_ASSIGN(const std::string reference, textOf(a, own));
     HEDDLE_ASSIGN(const std::string alike, textOf(b, own));
@@ -90,7 +91,7 @@ static Result<Json> compareTexts(const CompareWork &work, const CompareOptions &
               {"chrf", rounded(scores.chrf(), 4)}};
 }
 
-/// Both models on what the first one wrote.
+/// Both models on what the first one wrote, and on the prompts that it continued.
 static Result<DistributionDifference> compareDistributions(CompareWork &work) {
   const ComparedModel &first = work.side(0);
   const std::vector<Tokens> &sources = work.sources();
@@ -106,7 +107,8 @@ static Result<DistributionDifference> compareDistributions(CompareWork &work) {
       if (!batch.empty() && 2 * rows * vocabulary * sizeof(float) > logitsBytes) {
         break;
       }
-      batch.push_back({sources[i], std::move(fed)});
+      const std::span<const int32_t> source = sources[i];
+      batch.push_back({work.continues() ? source.first(0) : source, std::move(fed)});
     }
     begin += batch.size();
     for (size_t side = 0; side < 2; ++side) {
@@ -214,6 +216,10 @@ static std::string compareTable(const Json &record) {
                               difference["rank_correlation"].get<double>());
   }
   for (const char *const kind : {"target", "source"}) {
+    // Models that continue prompts remember no sources.
+    if (a["cache_bytes_per_token"][kind] == 0 && b["cache_bytes_per_token"][kind] == 0) {
+      continue;
+    }
     text += countsText(fmt::format("cache bytes a {} token", kind),
                        a["cache_bytes_per_token"][kind], b["cache_bytes_per_token"][kind]);
   }

@@ -67,8 +67,14 @@ Status CompareWork::open() {
     return differ(fmt::format("only the {} generates, expected both or neither",
                               generate[0] ? "first" : "second"));
   }
+  const bool reads[] = {PagedDecoder::hasSources(sides[0].model),
+                        PagedDecoder::hasSources(sides[1].model)};
+  if (generate[0] && reads[0] != reads[1]) {
+    return differ(fmt::format("the {} answers sources and the other continues prompts, expected "
+                              "two of a kind",
+                              reads[0] ? "first" : "second"));
+  }
   for (const ComparedModel &side : sides) {
-    HEDDLE_TRY(checkSources(side.model));
     if (!options->tokens) {
       HEDDLE_TRY(checkTokenizer(side.model));
     }
@@ -88,9 +94,7 @@ Result<Tokens> CompareWork::sourceFor(const ComparedModel &side, std::string_vie
   }
   Result<Tokens> ids = sourceTokens(*side.generator, *options, line);
   HEDDLE_TRY(ids.status());
-  GenerationRequest request{.source = *ids};
-  request.options.beam = options->beam;
-  HEDDLE_TRY(side.generator->check(request));
+  HEDDLE_TRY(side.generator->check(requestFor(*side.generator, *ids, {.beam = options->beam})));
   return ids;
 }
 
@@ -144,6 +148,11 @@ Result<CompareWork> CompareWork::open(const CompareOptions &options) {
   HEDDLE_TRY(work.open());
   HEDDLE_TRY(work.readSources());
   return work;
+}
+
+std::span<const int32_t> CompareWork::generatedPart(const ComparedModel &side, size_t index) const {
+  const std::span<const int32_t> text = side.texts[index];
+  return text.subspan(continues() ? std::min(sourceList[index].size(), text.size()) : 0);
 }
 
 Result<std::vector<Tokens>> CompareWork::generate(Generator &generator, const Model &model) const {

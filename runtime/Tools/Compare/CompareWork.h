@@ -33,7 +33,8 @@ struct ComparedModel {
   std::optional<Session> session;
   int64_t width = 0;
 
-  /// The text that the last run generated for each source, including its end.
+  /// The text that the last run generated for each source, including its end; after the source
+  /// itself, where that is a prompt.
   std::vector<Tokens> texts;
   /// Seconds of each round that was timed.
   std::vector<double> times;
@@ -53,6 +54,10 @@ public:
 
   bool generates() const { return sides[0].generator.has_value(); }
   const std::vector<Tokens> &sources() const { return sourceList; }
+  /// Whether the models continue what they are given.
+  bool continues() const { return generates() && !sides[0].generator->hasSources(); }
+  /// The part of a text that a model has generated for a source.
+  std::span<const int32_t> generatedPart(const ComparedModel &side, size_t index) const;
   ComparedModel &side(size_t index) { return sides[index]; }
   const ComparedModel &side(size_t index) const { return sides[index]; }
 

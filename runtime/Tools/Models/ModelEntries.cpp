@@ -202,15 +202,6 @@ Status checkChat(const Model &model, std::string_view chatTemplate) {
   return {};
 }
 
-Status checkSources(const Model &model) {
-  return PagedDecoder::supports(model) && !PagedDecoder::hasSources(model)
-             ? HEDDLE_ERROR(Unsupported,
-                            fmt::format("{}: the model continues prompts, expected one with an "
-                                        "encoder",
-                                        model.path()))
-             : Status();
-}
-
 Result<std::vector<int32_t>> textTokens(const Model &model, const EntryInfo &entry,
                                         const SourceOptions &options, std::string_view line) {
   const int64_t most = options.truncate ? entry.maxLength : 0;

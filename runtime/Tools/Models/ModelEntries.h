@@ -79,9 +79,6 @@ Result<std::string> readSchema(const std::string &path);
 Status checkSchema(const Generator &generator, const GenerationRequest &request,
                    const std::string &path);
 
-/// Unsupported for a model that continues prompts, by a command that needs sources.
-Status checkSources(const Model &model);
-
 /// The same as sourceTokens() for an entry of a model that does not generate.
 Result<std::vector<int32_t>> textTokens(const Model &model, const EntryInfo &entry,
                                         const SourceOptions &options, std::string_view line);

@@ -3,6 +3,8 @@
 /// Generation from a list of sources, and passes over given targets.
 #include "runtime/Tools/Models/TeacherForcing.h"
 
+#include "runtime/Tools/Models/ModelEntries.h"
+
 #include <fmt/format.h>
 #include <map>
 
@@ -13,7 +15,7 @@ Result<std::vector<Tokens>> generateBest(Generator &generator, std::span<const T
   std::vector<Tokens> best(sources.size());
   std::map<int64_t, size_t> numbers;
   for (size_t i = 0; i < sources.size(); ++i) {
-    HEDDLE_ASSIGN(const int64_t id, generator.add({.source = sources[i], .options = options}));
+    HEDDLE_ASSIGN(const int64_t id, generator.add(requestFor(generator, sources[i], options)));
     numbers[id] = i;
   }
   while (!generator.idle()) {

@@ -17,12 +17,14 @@ namespace heddle::tools {
 
 using Tokens = std::vector<int32_t>;
 
-/// The best hypothesis of every source, in their order. `where` begins the message about a sentence
-/// that failed.
+/// The best hypothesis of every source, in their order; of every prompt where a model continues
+/// those, with the prompt that it begins with. `where` begins the message about a sentence that
+/// failed.
 Result<std::vector<Tokens>> generateBest(Generator &generator, std::span<const Tokens> sources,
                                          const GenerationOptions &options, std::string_view where);
 
-/// A source, and the tokens that are fed to the decoder for it.
+/// A source, and the tokens that are fed to the decoder for it; of a model that continues prompts
+/// the source is empty.
 struct ForcedSentence {
   std::span<const int32_t> source;
   Tokens fed;
