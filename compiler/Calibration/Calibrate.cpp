@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <utility>
 
 using namespace mlir;
 
@@ -115,6 +116,7 @@ public:
 private:
   Status observe(const Round &round, size_t number, size_t rounds);
   Status choose(const Round &round);
+  std::string unseenGroups(const Matrix &matrix) const;
   Status read(llvm::StringRef name, ElementType element, std::span<std::byte> bytes) const;
   Calibration finish(const std::vector<Matrix> &matrices);
 
@@ -135,7 +137,9 @@ Status Calibrator::observe(const Round &round, size_t number, size_t rounds) {
   moments.clear();
   std::vector<std::string> outputs;
   const std::vector<int64_t> sites(round.sites.begin(), round.sites.end());
+  // Where rows choose, what they chose is there when the rows come.
   for (const int64_t site : sites) {
+    outputs.push_back(choicesName(site));
     outputs.push_back(rowsName(site));
   }
   for (const Matrix *const matrix : round.matrices) {
@@ -143,11 +147,22 @@ Status Calibrator::observe(const Round &round, size_t number, size_t rounds) {
       moments.try_emplace(site, matrix->groups, matrix->k);
     }
   }
+  std::vector<float> chosen;
   const std::string which = rounds == 1 ? "" : fmt::format(", pass {} of {}", number, rounds);
   HEDDLE_TRY(run.run(
       outputs,
       [&](size_t output, std::span<const float> rows) {
-        moments.at(sites[output]).add(rows, static_cast<unsigned>(options.threads));
+        if (output % 2 == 0) {
+          chosen.assign(rows.begin(), rows.end());
+          return;
+        }
+        Moments &sums = moments.at(sites[output / 2]);
+        const auto threads = static_cast<unsigned>(options.threads);
+        if (chosen.empty()) {
+          sums.add(rows, threads);
+        } else {
+          sums.addChosen(rows, std::exchange(chosen, {}), threads);
+        }
       },
       [&](size_t done) {
         options.onStep(
@@ -180,6 +195,19 @@ Status Calibrator::read(llvm::StringRef name, ElementType element,
   return {};
 }
 
+/// Says how many groups of a matrix no row of the texts chose: their codes are the nearest.
+std::string Calibrator::unseenGroups(const Matrix &matrix) const {
+  int64_t unseen = 0;
+  for (int64_t group = 0; group < matrix.groups; ++group) {
+    unseen += std::ranges::none_of(matrix.sites,
+                                   [&](int64_t site) { return moments.at(site).hasRows(group); });
+  }
+  return unseen == 0 ? ""
+                     : fmt::format(", {} of {} groups are chosen by no row and rounded to the "
+                                   "nearest",
+                                   unseen, matrix.groups);
+}
+
 /// Chooses the codes of the matrices of a round.
 Status Calibrator::choose(const Round &round) {
   const ParameterSource withMoments(
@@ -200,8 +228,9 @@ Status Calibrator::choose(const Round &round) {
     gain.nearest += chosen->gain.nearest;
     gain.chosen += chosen->gain.chosen;
     reportTaken(matrix->parameter.getLoc(), passNames::compensateWeights,
-                fmt::format("squared errors of products on {} texts fall to {:.1f} %",
-                            texts.texts.size(), 100 * chosen->gain.remaining()));
+                fmt::format("squared errors of products on {} texts fall to {:.1f} %{}",
+                            texts.texts.size(), 100 * chosen->gain.remaining(),
+                            unseenGroups(*matrix)));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Adds products tile by tile: a tile of sums stays in registers while some rows go by.
+/// Adds products tile by tile: a tile of sums stays in registers while some rows go by. Rows that
+/// chose their groups are brought together first, in their order.
 #include "compiler/Calibration/Moments.h"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ static constexpr int64_t rowsInBlock = 32;
 static int64_t triangle(int64_t k) { return k * (k + 1) / 2; }
 
 Moments::Moments(int64_t groups, int64_t k)
-    : groups(groups), k(k), sums(static_cast<size_t>(groups * triangle(k))) {}
+    : groups(groups), k(k), sums(static_cast<size_t>(groups * triangle(k))),
+      counts(static_cast<size_t>(groups)) {}
 
 uint64_t Moments::bytesOf(int64_t groups, int64_t k) {
   return static_cast<uint64_t>(groups * triangle(k)) * sizeof(double);
@@ -28,10 +30,9 @@ double *Moments::row(int64_t group, int64_t i) {
   return sums.data() + group * triangle(k) + triangle(i);
 }
 
-/// Adds what `count` rows [groups * k] add to rows i to i + tileRows of the moments of a group.
-void Moments::addTile(std::span<const double> rows, int64_t group, int64_t i, int64_t count) {
-  const int64_t width = groups * k;
-  const double *first = rows.data() + group * k;
+/// Adds what rows of a group add to rows i to i + tileRows of its moments.
+void Moments::addTile(const Part &part, int64_t i) {
+  const auto [first, pitch, count, group] = part;
   const int64_t height = std::min(tileRows, k - i);
   for (int64_t j = 0; j < i + height; j += tileColumns) {
     const int64_t columns = std::min(tileColumns, k - j);
@@ -43,7 +44,7 @@ void Moments::addTile(std::span<const double> rows, int64_t group, int64_t i, in
     }
     if (height == tileRows && columns == tileColumns) {
       for (int64_t n = 0; n < count; ++n) {
-        const double *x = first + n * width;
+        const double *x = first + n * pitch;
         for (int64_t r = 0; r < tileRows; ++r) {
           for (int64_t c = 0; c < tileColumns; ++c) {
             tile[r][c] += x[i + r] * x[j + c];
@@ -52,7 +53,7 @@ void Moments::addTile(std::span<const double> rows, int64_t group, int64_t i, in
       }
     } else {
       for (int64_t n = 0; n < count; ++n) {
-        const double *x = first + n * width;
+        const double *x = first + n * pitch;
         for (int64_t r = 0; r < height; ++r) {
           for (int64_t c = 0; c < columns; ++c) {
             tile[r][c] += x[i + r] * x[j + c];
@@ -66,19 +67,18 @@ void Moments::addTile(std::span<const double> rows, int64_t group, int64_t i, in
   }
 }
 
-void Moments::add(std::span<const float> rows, unsigned threads) {
-  const int64_t read = groups * k;
-  const auto count = static_cast<int64_t>(rows.size()) / read;
-  wide.assign(rows.begin(), rows.end());
+void Moments::addParts(std::span<const Part> parts, unsigned threads) {
   const int64_t tiles = (k + tileRows - 1) / tileRows;
+  const auto tasks = static_cast<int64_t>(parts.size()) * tiles;
   std::atomic<int64_t> next = 0;
   // The last tiles are the widest: they go first.
   const auto work = [&] {
-    for (int64_t task = next++; task < groups * tiles; task = next++) {
-      const int64_t group = task / tiles, tile = tiles - 1 - task % tiles;
-      for (int64_t n = 0; n < count; n += rowsInBlock) {
-        addTile(std::span(wide).subspan(static_cast<size_t>(n * read)), group, tile * tileRows,
-                std::min(rowsInBlock, count - n));
+    for (int64_t task = next++; task < tasks; task = next++) {
+      const Part &part = parts[static_cast<size_t>(task / tiles)];
+      for (int64_t n = 0; n < part.count; n += rowsInBlock) {
+        addTile({part.rows + n * part.pitch, part.pitch, std::min(rowsInBlock, part.count - n),
+                 part.group},
+                (tiles - 1 - task % tiles) * tileRows);
       }
     }
   };
@@ -90,6 +90,41 @@ void Moments::add(std::span<const float> rows, unsigned threads) {
   for (std::thread &helper : helpers) {
     helper.join();
   }
+  for (const Part &part : parts) {
+    counts[static_cast<size_t>(part.group)] += part.count;
+  }
+}
+
+void Moments::add(std::span<const float> rows, unsigned threads) {
+  const int64_t read = groups * k;
+  const auto count = static_cast<int64_t>(rows.size()) / read;
+  wide.assign(rows.begin(), rows.end());
+  std::vector<Part> parts;
+  for (int64_t group = 0; group < groups; ++group) {
+    parts.push_back({wide.data() + group * k, read, count, group});
+  }
+  addParts(parts, threads);
+}
+
+void Moments::addChosen(std::span<const float> rows, std::span<const float> chosen,
+                        unsigned threads) {
+  const auto width = static_cast<size_t>(k);
+  // How many numbers in a row are those of one row.
+  const size_t numbers = rows.empty() ? 1 : chosen.size() / (rows.size() / width);
+  std::vector<std::vector<double>> ofGroups(static_cast<size_t>(groups));
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const auto row = rows.subspan(i / numbers * width, width);
+    // A number that is none comes with a row that is none, which all moments may have.
+    const bool isGroup = chosen[i] >= 0 && chosen[i] < static_cast<float>(groups);
+    auto &own = ofGroups[isGroup ? static_cast<size_t>(chosen[i]) : 0];
+    own.insert(own.end(), row.begin(), row.end());
+  }
+  std::vector<Part> parts;
+  for (size_t group = 0; group < ofGroups.size(); ++group) {
+    const auto count = static_cast<int64_t>(ofGroups[group].size()) / k;
+    parts.push_back({ofGroups[group].data(), k, count, static_cast<int64_t>(group)});
+  }
+  addParts(parts, threads);
 }
 
 bool Moments::areFinite() const {

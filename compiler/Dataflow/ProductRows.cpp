@@ -21,8 +21,11 @@ namespace heddle {
 
 static constexpr llvm::StringLiteral momentsOf = "moments of ";
 static constexpr llvm::StringLiteral rowsPrefix = "rows ";
+static constexpr llvm::StringLiteral choicesPrefix = "choices ";
 
 std::string rowsName(int64_t site) { return (rowsPrefix + Twine(site)).str(); }
+
+std::string choicesName(int64_t site) { return (choicesPrefix + Twine(site)).str(); }
 
 std::string momentsName(int64_t site) { return (momentsOf + rowsName(site)).str(); }
 
@@ -139,6 +142,9 @@ private:
     }
     if (rows) {
       const int64_t site = numberOf(*rows);
+      if (!matrix.sites.empty() && products.rows[matrix.sites.front()].groups != rows->groups) {
+        matrix.reason = "products divide its rows into different groups";
+      }
       if (!llvm::is_contained(matrix.sites, site)) {
         matrix.sites.push_back(site);
       }
@@ -148,22 +154,38 @@ private:
   /// The rows that a product reads; none, and why, if they cannot be a result of the graph.
   static std::optional<ProductRows> rowsOf(GraphOp graph, DispatchOp dispatch, KernelOp kernel,
                                            std::string &reason) {
-    auto contract = dyn_cast<ContractAttr>(kernel.getComputes());
-    if (!contract) {
+    ProductRows rows{graph, dispatch.getInputs().front(), {}, {}};
+    if (auto contract = dyn_cast<ContractAttr>(kernel.getComputes())) {
+      rows.groups = contract.getGroups();
+      rows.k = contract.getK();
+    } else if (auto chosen = dyn_cast<ContractChosenAttr>(kernel.getComputes())) {
+      rows.chosen = dispatch.getInputs()[2];
+      rows.order = dispatch.getInputs()[3];
+      rows.groups = chosen.getGroups();
+      rows.k = chosen.getK();
+    } else {
       reason = "rows of " + kernel.getComputes().getNoun().str() + " are not observed";
       return std::nullopt;
     }
-    ProductRows rows{graph, dispatch.getInputs().front(), contract.getGroups(), contract.getK()};
-    if (dispatch->getParentOp() != graph) {
-      reason = "it is one step of a recurrence";
-      return std::nullopt;
-    }
-    std::optional<RowSpace> space = cast<BufferType>(rows.buffer.getType()).getRowSpace();
-    if (!space || space->isOrdered() || (isDecoder(graph) && *space != RowSpace::tokens())) {
+    if (!canBeSeen(rows)) {
       reason = "its rows are not those of texts in their order";
       return std::nullopt;
     }
     return rows;
+  }
+
+  /// Rows in the order of time are brought into that of texts. Choices are seen beside the rows
+  /// that they are of, which must have that order already.
+  static bool canBeSeen(const ProductRows &rows) {
+    const std::optional<RowSpace> space = cast<BufferType>(rows.buffer.getType()).getRowSpace();
+    if (!space) {
+      return false;
+    }
+    if (space->isOfSteps()) {
+      return !rows.chosen;
+    }
+    const RowSpace of = space->base();
+    return !of.isOrdered() && (!isDecoder(rows.graph) || of == RowSpace::tokens());
   }
 
   static bool isDecoder(GraphOp graph) { return graph.getSymName() == StringRef(decodeEntry); }

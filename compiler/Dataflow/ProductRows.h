@@ -22,9 +22,13 @@ namespace heddle {
 /// Rows that products read.
 struct ProductRows {
   dataflow::GraphOp graph;
-  /// [rows, groups * k], perhaps columns of a wider buffer.
+  /// [rows, groups * k], perhaps columns of a wider buffer; [rows, k] where groups are chosen. In a
+  /// loop it is what a step reads.
   mlir::Value buffer;
-  /// They are this many groups of k columns, each multiplied with rows of the matrix of its own.
+  /// The group that each row, or each of its choices, is multiplied with, and the order of these
+  /// numbers; null where each row is multiplied with all of them.
+  mlir::Value chosen, order;
+  /// The groups of rows of the matrix, and the elements of a row of it.
   int64_t groups = 1, k = 0;
 
   friend bool operator==(const ProductRows &, const ProductRows &) = default;
@@ -53,9 +57,11 @@ llvm::SmallVector<dataflow::GraphOp> graphsOfTexts(mlir::ModuleOp module);
 
 ProgramProducts findProducts(mlir::ModuleOp module);
 
-/// The name of the result that has the rows of a number, and that of their moments as the source of
-/// a parameter.
+/// The names of the results that have the rows of a number, [tokens, k], and the groups that they
+/// chose, [tokens, choices]: of k elements for each choice where these have rows of their own. And
+/// that of their moments as the source of a parameter.
 std::string rowsName(int64_t site);
+std::string choicesName(int64_t site);
 std::string momentsName(int64_t site);
 /// The number in such a source; none if it is another one.
 std::optional<int64_t> siteOfMoments(llvm::StringRef source);

@@ -9,6 +9,7 @@
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 #include "tests/formats/Quantized/QuantizedFolder.h"
+#include "tests/runtime/Session/DecodedLogits.h"
 
 #include <nlohmann/json.hpp>
 #include <sched.h>
@@ -41,17 +42,66 @@ protected:
     for (const char *name : {"config.json", "model.safetensors"}) {
       std::filesystem::copy_file(tiny + "/" + name, bert + "/" + name);
     }
+    writeTokenizer(bert, 211);
+  }
+
+  /// Writes the tokenizer of a model that knows so many words, the first of a larger one's. Models
+  /// that continue prompts put nothing around them.
+  static void writeTokenizer(const std::string &folder, int words, bool isAround = true) {
     nlohmann::json tokenizer = nlohmann::json::parse(
         readBytes(HEDDLE_TEST_DATA "/oracles/tokenizers/wordpiece/tokenizer.json"));
     nlohmann::json kept = nlohmann::json::object();
-    constexpr int words = 211;
     for (const auto &[word, id] : tokenizer["model"]["vocab"].items()) {
       if (id < words) {
         kept[word] = id;
       }
     }
     tokenizer["model"]["vocab"] = kept;
-    std::ofstream(bert + "/tokenizer.json") << tokenizer;
+    if (!isAround) {
+      tokenizer["post_processor"] = nullptr;
+    }
+    std::ofstream(folder + "/tokenizer.json") << tokenizer;
+  }
+
+  /// Copies an oracle and gives it a tokenizer.
+  std::string withTokenizer(const std::string &oracle, int words, bool isAround) const {
+    const std::string folder = inputs / std::filesystem::path(oracle).filename().string();
+    std::filesystem::create_directory(folder);
+    for (const char *name : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy_file(HEDDLE_TEST_DATA "/oracles/" + oracle + "/" + name,
+                                 folder + "/" + name);
+    }
+    writeTokenizer(folder, words, isAround);
+    return folder;
+  }
+
+  /// Log-probabilities of targets, each after its source or the beginning of a prompt.
+  static std::vector<float> scoresOf(const std::string &binary,
+                                     const std::vector<ScoringRequest> &requests) {
+    const Result<Model> model = Model::load(binary);
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    Result<Generator> generator = Generator::create(*model);
+    const Result<std::vector<std::vector<float>>> scored = generator->score(requests);
+    EXPECT_TRUE(scored.ok()) << scored.status().message();
+    std::vector<float> all;
+    for (const std::vector<float> &each : *scored) {
+      all.insert(all.end(), each.begin(), each.end());
+    }
+    return all;
+  }
+
+  /// Lines of digits and signs, of which even the smallest vocabulary has tokens.
+  std::string writeDigits() const {
+    std::mt19937 random(3);
+    std::string lines;
+    for (int line = 0; line < 60; ++line) {
+      for (uint32_t left = random() % 20 + 2; left > 0; --left) {
+        lines += "0123456789+-*#"[random() % 14];
+        lines += ' ';
+      }
+      lines += '\n';
+    }
+    return inputs.write("digits.txt", lines);
   }
 
   /// A request for a binary of `model` at a path.
@@ -136,34 +186,95 @@ TEST_F(CalibrationTest, BringsResultsNearerToThoseOfF32) {
 // A model that continues prompts reads the texts as it reads these.
 TEST_F(CalibrationTest, BringsScoresOfPromptsNearerToThoseOfF32) {
   const std::string chat = HEDDLE_TEST_DATA "/../examples/chat/model";
-  const auto scores = [&](const std::string &binary) {
-    const Result<Model> model = Model::load(binary);
-    EXPECT_TRUE(model.ok()) << model.status().message();
-    Result<Generator> generator = Generator::create(*model);
-    std::vector<ScoringRequest> requests;
-    for (const std::string &line : linesOf(readBytes(textFile))) {
-      constexpr int64_t most = 100;
-      ScoringRequest request{.target = *model->tokenize(line, most), .addsEnd = false};
-      if (request.target.size() > 1) {
-        request.prefix = {request.target.front()};
-        request.target.erase(request.target.begin());
-        requests.push_back(std::move(request));
-      }
+  const std::string inF32 = compiled(requestFor(chat, "f32", ""));
+  const Result<Model> model = Model::load(inF32);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  std::vector<ScoringRequest> requests;
+  for (const std::string &line : linesOf(readBytes(textFile))) {
+    constexpr int64_t most = 100;
+    ScoringRequest request{.target = *model->tokenize(line, most), .addsEnd = false};
+    if (request.target.size() > 1) {
+      request.prefix = {request.target.front()};
+      request.target.erase(request.target.begin());
+      requests.push_back(std::move(request));
     }
-    const Result<std::vector<std::vector<float>>> scored = generator->score(requests);
-    EXPECT_TRUE(scored.ok()) << scored.status().message();
-    std::vector<float> all;
-    for (const std::vector<float> &each : *scored) {
-      all.insert(all.end(), each.begin(), each.end());
-    }
-    return all;
-  };
-  const std::vector<float> exact = scores(compiled(requestFor(chat, "f32", "")));
+  }
+  const std::vector<float> exact = scoresOf(inF32, requests);
   const std::string rounded = compiled(requestFor(chat, "int4", ""));
   const std::string calibrated = compiled(requestFor(chat, "int4", textFile));
   EXPECT_GT(exact.size(), 1000U);
-  EXPECT_LT(squaredDifference(scores(calibrated), exact),
-            0.85 * squaredDifference(scores(rounded), exact));
+  EXPECT_LT(squaredDifference(scoresOf(calibrated, requests), exact),
+            0.85 * squaredDifference(scoresOf(rounded, requests), exact));
+}
+
+/// Random requests of a vocabulary.
+std::vector<ScoringRequest> randomRequests(int vocabulary, bool haveSources) {
+  std::mt19937 random(11);
+  std::vector<ScoringRequest> requests;
+  for (int i = 0; i < 40; ++i) {
+    ScoringRequest request{.addsEnd = false};
+    request.target = randomTokens(random, random() % 20 + 5, vocabulary);
+    (haveSources ? request.source : request.prefix) =
+        randomTokens(random, haveSources ? random() % 20 + 1 : 1, vocabulary);
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+// Each expert by the rows that chose it.
+TEST_F(CalibrationTest, CalibratesExperts) {
+  const std::string model = withTokenizer("mixtral-tiny", 108, /*isAround=*/false);
+  const std::vector<ScoringRequest> requests = randomRequests(100, /*haveSources=*/false);
+  const std::vector<float> exact = scoresOf(compiled(requestFor(model, "f32", "")), requests);
+  const std::vector<float> rounded = scoresOf(compiled(requestFor(model, "int4", "")), requests);
+  CompileRequest request = requestFor(model, "int4", textFile);
+  request.report = ReportForm::Json;
+  const CompileResult result = compile(request);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_LT(squaredDifference(scoresOf(request.output, requests), exact),
+            0.8 * squaredDifference(rounded, exact));
+  size_t experts = 0;
+  for (const Decision &decision : result.decisions) {
+    if (decision.pass == "compensate-weights" &&
+        decision.where.find("experts") != std::string::npos) {
+      EXPECT_TRUE(decision.taken) << decision.text;
+      ++experts;
+    }
+  }
+  // The same bytes in several passes over the texts.
+  const std::string expected = readBytes(request.output);
+  request.calibrationBytes = 1;
+  EXPECT_EQ(readBytes(compiled(request)), expected);
+  // Three matrices of each of three layers, for all experts.
+  EXPECT_EQ(experts, 9U);
+}
+
+// What steps of an encoder and of a decoder read is seen in the order of texts.
+TEST_F(CalibrationTest, CalibratesRecurrences) {
+  const std::string model = withTokenizer("recurrent/lstm-general", 29, /*isAround=*/true);
+  const std::string digits = writeDigits();
+  const std::vector<ScoringRequest> requests = randomRequests(29, /*haveSources=*/true);
+  const std::vector<float> exact = scoresOf(compiled(requestFor(model, "f32", "")), requests);
+  const std::vector<float> rounded = scoresOf(compiled(requestFor(model, "int4", "")), requests);
+  CompileRequest request = requestFor(model, "int4", digits);
+  request.report = ReportForm::Json;
+  const CompileResult result = compile(request);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_LT(squaredDifference(scoresOf(request.output, requests), exact),
+            0.8 * squaredDifference(rounded, exact));
+  size_t steps = 0;
+  for (const Decision &decision : result.decisions) {
+    if (decision.pass == "compensate-weights") {
+      EXPECT_TRUE(decision.taken) << decision.where << ": " << decision.text;
+      steps += decision.where.ends_with("hidden.weight") ? 1 : 0;
+    }
+  }
+  // Of two layers each, in the encoder and in the decoder.
+  EXPECT_EQ(steps, 4U);
+  // The moments of a step have the same bits in several passes over the texts.
+  const std::string expected = readBytes(request.output);
+  request.calibrationBytes = 1;
+  EXPECT_EQ(readBytes(compiled(request)), expected);
 }
 
 // However many threads there are, and whether the moments fit into memory at once.
@@ -252,30 +363,24 @@ TEST_F(CalibrationTest, CalibratesDecoders) {
     }
   }
   const std::string file = inputs.write("dates.txt", texts);
-  const auto scores = [&](const std::string &binary) {
-    const Result<Model> model = Model::load(binary);
-    EXPECT_TRUE(model.ok()) << model.status().message();
-    Result<Generator> generator = Generator::create(*model);
-    std::vector<ScoringRequest> requests;
+  const std::string model = dates + "/model";
+  const std::string inF32 = compiled(requestFor(model, "f32", ""));
+  std::vector<ScoringRequest> requests;
+  {
+    const Result<Model> loaded = Model::load(inF32);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    const Result<Generator> generator = Generator::create(*loaded);
     for (const auto &[source, target] : pairs) {
       requests.push_back({*generator->encodeSource(source), *generator->encodeTarget(target)});
     }
-    std::vector<float> all;
-    const Result<std::vector<std::vector<float>>> scored = generator->score(requests);
-    EXPECT_TRUE(scored.ok()) << scored.status().message();
-    for (const std::vector<float> &each : *scored) {
-      all.insert(all.end(), each.begin(), each.end());
-    }
-    return all;
-  };
-  const std::string model = dates + "/model";
-  const std::vector<float> exact = scores(compiled(requestFor(model, "f32", "")));
-  const std::vector<float> rounded = scores(compiled(requestFor(model, "int4", "")));
+  }
+  const std::vector<float> exact = scoresOf(inF32, requests);
+  const std::vector<float> rounded = scoresOf(compiled(requestFor(model, "int4", "")), requests);
   CompileRequest request = requestFor(model, "int4", file);
   request.report = ReportForm::Json;
   const CompileResult result = compile(request);
   ASSERT_TRUE(result.status.ok()) << result.status.message();
-  EXPECT_LT(squaredDifference(scores(request.output), exact),
+  EXPECT_LT(squaredDifference(scoresOf(request.output, requests), exact),
             0.8 * squaredDifference(rounded, exact));
   for (const char *part : {"encoder", "decoder"}) {
     EXPECT_TRUE(std::ranges::any_of(result.decisions, [&](const Decision &decision) {

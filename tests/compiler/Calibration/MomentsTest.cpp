@@ -60,6 +60,45 @@ TEST(MomentsTest, AreThoseOfAPlainLoopHoweverRowsCome) {
   }
 }
 
+// Rows that chose two groups each, or have two rows for the two that they chose; a group that
+// nothing chose has none.
+TEST(MomentsTest, OfGroupsAreThoseOfTheRowsThatChoseThem) {
+  constexpr int64_t groups = 5, k = 7, count = 40, choices = 2, unseen = 3;
+  for (const int64_t own : {1L, choices}) {
+    const std::vector<float> rows = randomRows(count * own, k);
+    std::vector<float> chosen;
+    std::vector<std::vector<float>> ofGroups(groups);
+    for (int64_t i = 0; i < count * choices; ++i) {
+      int64_t group = (i * i + i / 3) % groups;
+      group = group == unseen ? 0 : group;
+      chosen.push_back(static_cast<float>(group));
+      const auto row = rows.begin() + (own == 1 ? i / choices : i) * k;
+      ofGroups[group].insert(ofGroups[group].end(), row, row + k);
+    }
+    std::vector<float> expected;
+    for (const std::vector<float> &each : ofGroups) {
+      const std::vector<float> moments = expectedMoments(each, 1, k);
+      expected.insert(expected.end(), moments.begin(), moments.end());
+    }
+    for (const int64_t batch : {1, 9, 40}) {
+      for (const unsigned threads : {1U, 3U}) {
+        Moments moments(groups, k);
+        for (int64_t row = 0; row < count; row += batch) {
+          const int64_t next = std::min(batch, count - row);
+          moments.addChosen(std::span(rows).subspan(row * own * k, next * own * k),
+                            std::span(chosen).subspan(row * choices, next * choices), threads);
+        }
+        std::vector<float> written(expected.size());
+        moments.write(written);
+        EXPECT_EQ(written, expected) << own << " rows each, " << batch << " at a time";
+        for (int64_t group = 0; group < groups; ++group) {
+          EXPECT_EQ(moments.hasRows(group), group != unseen);
+        }
+      }
+    }
+  }
+}
+
 TEST(MomentsTest, TakeATriangleOfMemory) {
   EXPECT_EQ(Moments::bytesOf(3, 4), 3U * 10 * sizeof(double));
 }
