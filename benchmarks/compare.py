@@ -38,6 +38,7 @@ NEEDS = {"openvino": ["openvino", "onnx", "onnxscript"],
          "onnxruntime-int4": ["onnxruntime", "onnx", "onnxscript", "onnx-ir"],
          "onnxruntime": ["onnxruntime", "onnx", "onnxscript"],
          "ctranslate2": ["ctranslate2"], "torch": [],
+         "sentence-transformers": ["sentence-transformers"],
          "llama": ["llama-cpp-python", "gguf", "numpy", "safetensors"]}
 
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The C++ calls that the Python package is measured beside, as functions that ctypes finds. Times
+/// are taken here, so that the call from Python to C++ is in none of them.
+#include "heddle/Session.h"
+
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+namespace {
+struct Embedder {
+  heddle::Session session;
+  std::vector<float> embedding;
+};
+} // namespace
+
+static heddle::Result<Embedder *> open(const char *path, int threads) {
+  HEDDLE_ASSIGN(const heddle::Model model, heddle::Model::load(path));
+  HEDDLE_ASSIGN(heddle::Session session, heddle::Session::create(model, {.threads = threads}));
+  HEDDLE_ASSIGN(const int64_t width, session.embeddingWidth());
+  return new Embedder{std::move(session), std::vector<float>(static_cast<size_t>(width))};
+}
+
+/// A session with the model of a file; null, with a message on stderr, if that fails. It is never
+/// closed.
+extern "C" Embedder *openEmbedder(const char *path, int threads) {
+  const heddle::Result<Embedder *> opened = open(path, threads);
+  if (!opened.ok()) {
+    std::fprintf(stderr, "%s\n", opened.status().message().data());
+    return nullptr;
+  }
+  return *opened;
+}
+
+/// Seconds that Session::embed takes for a text; below 0 if it fails.
+extern "C" double secondsOfEmbed(Embedder *embedder, const char *text) {
+  const std::string_view view = text;
+  const auto begin = std::chrono::steady_clock::now();
+  const heddle::Status status = embedder->session.embed({&view, 1}, embedder->embedding);
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  return status.ok() ? time.count() : -1;
+}
+
+/// What the last call has computed.
+extern "C" const float *embeddingOf(const Embedder *embedder) { return embedder->embedding.data(); }
