@@ -484,7 +484,7 @@ Status Evaluation::evaluate(const GraphNode &next) {
     return failure(StatusCode::InvalidArgument, expressions.problem());
   }
   for (size_t i = 0; i < next.outputs.size(); ++i) {
-    if (i >= call.results.size()) {
+    if (i >= call.results.size() || call.results[i].isMissing()) {
       // An optional result that nothing reads is none.
       if (!next.outputs[i].empty() && readers(next.outputs[i]) > 0) {
         return failure(StatusCode::Unsupported,

@@ -46,6 +46,9 @@ struct Uses {
   /// Whether mathematics is done with positions, and not only rows of tables read by them.
   bool usesAngles = false;
   std::optional<int64_t> positions;
+  /// The first node for which a sequence must be the first columns of its row: what it computes
+  /// follows from distances of rows or from their number.
+  std::string neighbours;
   /// The longest sequence that the graph's own tables allow.
   std::optional<int64_t> longest;
 };
@@ -172,6 +175,13 @@ public:
   /// nothing else; `bias` is a formula of the coordinates of the scores.
   Result<Rows> hidden(Rows scores, Expr bias);
 
+  // --- biases by distance: Distances.cpp -----------------------------------------------------
+
+  /// Scores plus a bias: numbers by the distance of a key from its query, and a mask.
+  Result<Rows> biased(Rows scores, Expr bias);
+  /// Whether a formula has an axis of rows and one of keys.
+  bool isOfPairs(const Symbolic &value) const;
+
   /// An operation of the program at the present node.
   template <typename Op, typename... Arguments> mlir::Value make(Arguments &&...arguments) {
     mlir::OpBuilder code(context);
@@ -192,6 +202,11 @@ public:
   void noteLongest(int64_t count) {
     found.longest = std::min(found.longest.value_or(count), count);
   }
+  void noteNeighbours() {
+    if (found.neighbours.empty()) {
+      found.neighbours = node->describe();
+    }
+  }
   bool isMasked(mlir::Value scores) const { return masked.contains(scores); }
   void setMasked(mlir::Value scores) { masked.insert(scores); }
   const GraphNode &present() const { return *node; }
@@ -207,11 +222,16 @@ private:
   Status evaluate(const GraphNode &next);
   Result<mlir::Value> idsOf(Expr index, size_t batchAxis, size_t rowAxis, Parameter &table);
   Result<Rows> lookUp(const Symbolic &value);
-  Result<mlir::Value> applied(mlir::Value value, Expr function);
-  Result<mlir::Value> appliedToParts(transformer::ConcatOp parts, Expr function);
   /// A formula of a row's position and of columns as a value; null if it is none that can be
   /// written.
   mlir::Value rowsOfPosition(const Symbolic &value, size_t rowAxis);
+  /// Which axes of scores are rows, keys and, if there are any, heads.
+  struct ScoreAxes {
+    size_t row = 0, key = 0;
+    std::optional<size_t> head;
+  };
+  Result<Rows> withDistance(Rows scores, Expr bias, const ScoreAxes &axes);
+  Expr withoutLengths(Expr bias, const ScoreAxes &axes);
 
   const Graph &graph;
   ModelBuilder &builder;

@@ -302,63 +302,12 @@ static Status trilu(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// The largest or least element along axes, of a formula that does not depend on them.
-static Status extreme(Evaluation &evaluation, Call &call) {
-  const Value &input = *call.inputs[0];
-  HEDDLE_ASSIGN(const int64_t keeps, call.integerOr("keepdims", 1));
-  std::optional<std::vector<int64_t>> axes;
-  if (call.has(1)) {
-    HEDDLE_ASSIGN(axes, evaluation.constantsOf(*call.inputs[1], "axes"));
-  } else {
-    HEDDLE_ASSIGN(axes, call.integers("axes"));
-  }
-  if (!input.symbolic) {
-    return evaluation.failure(StatusCode::Unsupported,
-                              "reduces activations, expected sizes or indices");
-  }
-  const auto rank = static_cast<int64_t>(input.symbolic->shape.size());
-  std::vector<bool> isReduced(static_cast<size_t>(rank), !axes || axes->empty());
-  for (const int64_t axis : axes.value_or(std::vector<int64_t>())) {
-    if (axis < -rank || axis >= rank) {
-      return evaluation.failure(StatusCode::InvalidArgument,
-                                fmt::format("names axis {} of {}", axis, rank));
-    }
-    isReduced[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = true;
-  }
-  bool depends = false;
-  Expressions::walk(input.symbolic->body, [&](Expr part) {
-    depends |= part->formula == Formula::Axis &&
-               static_cast<size_t>(part->integer) < isReduced.size() &&
-               isReduced[static_cast<size_t>(part->integer)];
-  });
-  if (depends) {
-    return evaluation.failure(StatusCode::Unsupported, "reduces elements that differ");
-  }
-  Symbolic result{input.symbolic->element, {}, nullptr};
-  std::vector<Expr> coordinates;
-  for (size_t axis = 0; axis < isReduced.size(); ++axis) {
-    if (!isReduced[axis] || keeps != 0) {
-      result.shape.push_back(isReduced[axis] ? evaluation.integer(1) : input.symbolic->shape[axis]);
-    }
-    coordinates.push_back(isReduced[axis] ? evaluation.integer(0)
-                                          : evaluation.expressions.axis(result.shape.size() - 1));
-  }
-  evaluation.expressions.within(result.shape);
-  result.body = evaluation.expressions.substitute(input.symbolic->body, coordinates);
-  call.give(std::move(result));
-  return {};
-}
-
 std::vector<OperatorInfo> indexOperators() {
   return {
       {"", "Constant", 1, 0, 0, constantNode},
       {"", "ConstantOfShape", 9, 1, 1, constantOfShape},
       {"", "Shape", 1, 1, 1, shape},
       {"", "Range", 11, 3, 3, range},
-      {"", "ReduceMax", 1, 1, 1, extreme},
-      {"", "ReduceMax", 18, 1, 2, extreme},
-      {"", "ReduceMin", 1, 1, 1, extreme},
-      {"", "ReduceMin", 18, 1, 2, extreme},
       {"", "Trilu", 14, 1, 2, trilu},
       {"", "CumSum", 11, 2, 2, cumSum},
       {"", "Gather", 1, 2, 2, gather},

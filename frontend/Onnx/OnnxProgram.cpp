@@ -78,7 +78,7 @@ static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
   ModelBuilder builder(context, "onnx");
   std::vector<SafetensorsTensor> tensors;
   for (const bool hasColumns : {false, true}) {
-    if (hasColumns && !uses.padding) {
+    if (hasColumns && (!uses.padding || !uses.neighbours.empty())) {
       break;
     }
     const EntryPlan plan{std::string(hasColumns ? columnsEntry : rectangleEntry), hasColumns,

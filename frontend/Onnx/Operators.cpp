@@ -14,7 +14,8 @@ const OperatorInfo *findOperator(const GraphNode &node) {
   static const std::vector<OperatorInfo> table = [] {
     std::vector<OperatorInfo> all;
     for (const auto &group :
-         {scalarOperators(), indexOperators(), layoutOperators(), productOperators()}) {
+         {scalarOperators(), indexOperators(), layoutOperators(), productOperators(),
+          normOperators(), activationOperators(), attentionOperators()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     return all;

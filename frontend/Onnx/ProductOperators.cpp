@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products, attention's parts, and norms.
+/// Products and attention's parts.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -28,9 +28,7 @@ static Status checkSizes(Evaluation &evaluation, Expr left, Expr right) {
                                               evaluation.expressions.print(right)));
 }
 
-/// Rows times a matrix [inputs, outputs] of the file, or [outputs, inputs] if `isTurned`.
-static Result<Rows> linear(Evaluation &evaluation, Rows rows, const Symbolic &weight,
-                           bool isTurned) {
+Result<Rows> linear(Evaluation &evaluation, Rows rows, const Symbolic &weight, bool isTurned) {
   const std::vector<Expr> shape = evaluation.shapeOf(rows);
   if (shape.empty() || weight.shape.size() != 2) {
     return evaluation.failure(StatusCode::Unsupported,
@@ -148,7 +146,7 @@ static Status alignHeads(Evaluation &evaluation, Rows &left, Rows &right, bool s
   return {};
 }
 
-static Result<Rows> product(Evaluation &evaluation, Rows left, Rows right) {
+Result<Rows> product(Evaluation &evaluation, Rows left, Rows right) {
   const std::vector<Expr> leftShape = evaluation.shapeOf(left),
                           rightShape = evaluation.shapeOf(right);
   if (leftShape.size() < 2 || leftShape.size() != rightShape.size() || left.pooled ||
@@ -253,21 +251,27 @@ static Status gemm(Evaluation &evaluation, Call &call) {
   return {};
 }
 
+Result<Rows> softmaxOfKeys(Evaluation &evaluation, Rows scores) {
+  HEDDLE_ASSIGN(scores, evaluation.written(std::move(scores)));
+  const bool isMasked = evaluation.isMasked(scores.value);
+  scores.value = evaluation.make<transformer::SoftmaxOp>(scores.value, evaluation.segments());
+  if (isMasked) {
+    evaluation.setMasked(scores.value);
+  }
+  return scores;
+}
+
 static Status softmax(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
   const size_t rank = rows.axes.size();
   HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", call.node.opset < 13 ? 1 : -1, rank));
-  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
   const bool isLast = axis + 1 == rank;
   if (isLast && isAxisOf(rows.axes[axis], Atom::Kind::Key)) {
-    const bool isMasked = evaluation.isMasked(rows.value);
-    rows.value = evaluation.make<transformer::SoftmaxOp>(rows.value, evaluation.segments());
-    if (isMasked) {
-      evaluation.setMasked(rows.value);
-    }
-    call.give(std::move(rows));
+    HEDDLE_ASSIGN(Rows weights, softmaxOfKeys(evaluation, std::move(rows)));
+    call.give(std::move(weights));
     return {};
   }
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
   const Atoms width = rows.axes[axis];
   if (!isLast || rows.hasKeys() || rows.order().size() != width.size()) {
     return evaluation.failure(StatusCode::Unsupported,
@@ -279,49 +283,11 @@ static Status softmax(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-static Status layerNormalization(Evaluation &evaluation, Call &call) {
-  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
-  const size_t rank = rows.axes.size();
-  HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", -1, rank));
-  HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
-  const Atoms width = rows.axes.empty() ? Atoms() : rows.axes.back();
-  if (axis + 1 != rank || !isInner(width) || rows.order().size() != width.size()) {
-    return evaluation.failure(StatusCode::Unsupported,
-                              "normalizes other axes than the width of rows");
-  }
-  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
-  const int64_t size = widthOf(width);
-  std::vector<Parameter> affine;
-  for (const size_t input : {size_t{1}, size_t{2}}) {
-    if (input == 2 && !call.has(2)) {
-      affine.push_back(evaluation.root().zeros(fmt::format("zeros {}", size), {size}));
-      continue;
-    }
-    const auto vector = call.inputs[input]->symbolic
-                            ? evaluation.vectorParameter(*call.inputs[input]->symbolic)
-                            : std::nullopt;
-    if (!vector || vector->shape()[0] != size) {
-      return evaluation.failure(
-          StatusCode::Unsupported,
-          fmt::format("has a scale or bias that is no vector of {} elements of the file", size));
-    }
-    affine.push_back(*vector);
-  }
-  rows.value = evaluation.make<transformer::LayerNormOp>(
-      rows.value.getType(), rows.value,
-      FlatSymbolRefAttr::get(evaluation.getContext(), affine[0].symbol()),
-      FlatSymbolRefAttr::get(evaluation.getContext(), affine[1].symbol()),
-      evaluation.f32(epsilon.value_or(1e-5)));
-  call.give(std::move(rows));
-  return {};
-}
-
 std::vector<OperatorInfo> productOperators() {
   return {
       {"", "MatMul", 1, 2, 2, matMul},
       {"", "Gemm", 7, 2, 3, gemm},
       {"", "Softmax", 1, 1, 1, softmax},
-      {"", "LayerNormalization", 17, 2, 3, layerNormalization},
   };
 }
 

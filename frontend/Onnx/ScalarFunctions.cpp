@@ -1,74 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Functions of each element, which graphs write operator by operator: x / sqrt 2, Erf, plus 1,
-/// times x, times 1 / 2. They are collected as one formula, and written when something else reads
-/// the value: as an activation of the dialect if the formula is one, else as the parts that it has.
+/// times x, times 1 / 2. They are collected as one formula and written as primitive mathematics
+/// when something else reads the value; what they are, `fuse-activation` finds by algebra.
 #include "frontend/Onnx/Evaluation.h"
 
-#include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 using namespace mlir;
 using heddle::transformer::Activation;
+using heddle::transformer::Combination;
 
 namespace heddle::onnx {
 
 namespace {
 
-struct KnownFunction {
-  Activation activation;
-  double (*value)(double);
-};
-
-double gelu(double x) { return x * (1 + std::erf(x / std::sqrt(2.0))) / 2; }
-
-double geluNew(double x) {
-  return x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) / 2;
-}
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-/// As the documentation of `transformer.activate` has them.
-constexpr KnownFunction knownFunctions[] = {
-    {Activation::Gelu, gelu},
-    {Activation::GeluNew, geluNew},
-    {Activation::Relu, [](double x) { return std::max(x, 0.0); }},
-    {Activation::Tanh, [](double x) { return std::tanh(x); }},
-    {Activation::Silu, [](double x) { return x * sigmoid(x); }},
-    {Activation::Sigmoid, sigmoid},
-    {Activation::QuickGelu, [](double x) { return x * sigmoid(1.702 * x); }},
-    {Activation::Softplus, [](double x) { return x > 30 ? x : std::log1p(std::exp(x)); }},
-    {Activation::Abs, [](double x) { return std::abs(x); }},
-    {Activation::Sin, [](double x) { return std::sin(x); }},
-    {Activation::Cos, [](double x) { return std::cos(x); }},
-    {Activation::Floor, [](double x) { return std::floor(x); }},
-};
-
-/// Where formulas are compared: everywhere that their constants, which exporters round to f32,
-/// could show.
-std::vector<double> comparedAt() {
-  std::vector<double> points{0};
-  for (double x = 1e-6; x < 1e4; x *= 1.37) {
-    points.insert(points.end(), {x, -x});
-  }
-  return points;
-}
-
-/// The rounding of constants to f32 changes a value by a few units of 6e-8 of the larger of it and
-/// x.
-constexpr double sameWithin = 1e-6;
-
-bool isSame(Expr formula, double (*value)(double)) {
-  for (const double x : comparedAt()) {
-    const std::optional<double> y = Expressions::evaluate(formula, x);
-    if (!y || std::isnan(*y) ||
-        std::abs(*y - value(x)) > sameWithin * std::max(std::abs(value(x)), std::abs(x))) {
-      return false;
-    }
-  }
-  return true;
-}
+/// Larger powers than this are no products, but exp(c log x).
+constexpr double mostProducts = 16;
 
 /// c if the formula is c * x.
 std::optional<double> factorOf(Expr formula) {
@@ -91,6 +41,14 @@ std::optional<double> factorOf(Expr formula) {
 
 std::optional<Activation> activationOf(Formula formula) {
   switch (formula) {
+  case Formula::Root:
+    return Activation::Sqrt;
+  case Formula::Exponential:
+    return Activation::Exp;
+  case Formula::Logarithm:
+    return Activation::Log;
+  case Formula::Erf:
+    return Activation::Erf;
   case Formula::Tanh:
     return Activation::Tanh;
   case Formula::Sigmoid:
@@ -110,66 +68,201 @@ std::optional<Activation> activationOf(Formula formula) {
   }
 }
 
-} // namespace
+/// Writes a formula of one value, each of its parts once.
+class FunctionWriter {
+public:
+  FunctionWriter(Evaluation &evaluation, mlir::Value operand)
+      : evaluation(evaluation), operand(operand) {}
 
-Result<mlir::Value> Evaluation::applied(mlir::Value value, Expr function) {
-  if (function->formula == Formula::Operand) {
+  Result<mlir::Value> write(Expr function) {
+    const auto known = done.find(function);
+    if (known != done.end()) {
+      return known->second;
+    }
+    HEDDLE_ASSIGN(const mlir::Value value, make(function));
+    done.emplace(function, value);
     return value;
   }
-  if (const std::optional<double> factor = factorOf(function)) {
-    return mlir::Value(make<transformer::ScaleOp>(value, f32(*factor)));
+
+private:
+  Status refuse(const std::string &what) const {
+    return evaluation.failure(StatusCode::Unsupported, what);
   }
-  for (const KnownFunction &known : knownFunctions) {
-    if (isSame(function, known.value)) {
-      return mlir::Value(make<transformer::ActivateOp>(known.activation, value));
-    }
+
+  /// Constants are f32 in the program.
+  Status checkNumber(double number) const {
+    return std::isfinite(static_cast<float>(number))
+               ? Status()
+               : refuse(fmt::format("computes with the constant {}, expected one that is finite in "
+                                    "f32",
+                                    number));
+  }
+
+  Result<mlir::Value> scaled(mlir::Value value, double factor) {
+    HEDDLE_TRY(checkNumber(factor));
+    return factor == 1
+               ? value
+               : mlir::Value(evaluation.make<transformer::ScaleOp>(value, evaluation.f32(factor)));
+  }
+
+  Result<mlir::Value> make(Expr function);
+  Result<mlir::Value> withConstant(Formula formula, mlir::Value value, double number, bool isLeft);
+  Result<mlir::Value> ofTwo(Formula formula, mlir::Value left, mlir::Value right);
+  Result<mlir::Value> exponential(mlir::Value value, double base);
+  Result<mlir::Value> power(mlir::Value value, double exponent);
+
+  mlir::Value activated(Activation function, mlir::Value value) {
+    return evaluation.make<transformer::ActivateOp>(function, value);
+  }
+  mlir::Value combined(Combination function, mlir::Value left, mlir::Value right) {
+    return evaluation.make<transformer::CombineOp>(function, left, right);
+  }
+
+  Evaluation &evaluation;
+  mlir::Value operand;
+  std::map<Expr, mlir::Value> done;
+};
+
+Result<mlir::Value> FunctionWriter::make(Expr function) {
+  if (function->formula == Formula::Operand) {
+    return operand;
+  }
+  if (const std::optional<double> factor = factorOf(function)) {
+    return scaled(operand, *factor);
   }
   const auto &operands = function->operands;
   if (const std::optional<Activation> activation = activationOf(function->formula)) {
-    HEDDLE_ASSIGN(const mlir::Value inner, applied(value, operands[0]));
-    return mlir::Value(make<transformer::ActivateOp>(*activation, inner));
+    HEDDLE_ASSIGN(const mlir::Value inner, write(operands[0]));
+    return activated(*activation, inner);
   }
-  const bool isBinary = function->formula == Formula::Add || function->formula == Formula::Multiply;
-  if (isBinary && (operands[0]->isConstant() != operands[1]->isConstant()) &&
-      function->formula == Formula::Multiply) {
-    const size_t constant = operands[0]->isConstant() ? 0 : 1;
-    HEDDLE_ASSIGN(const mlir::Value inner, applied(value, operands[1 - constant]));
-    return mlir::Value(make<transformer::ScaleOp>(inner, f32(operands[constant]->value())));
+  if (function->formula == Formula::Negate) {
+    HEDDLE_ASSIGN(const mlir::Value inner, write(operands[0]));
+    return scaled(inner, -1);
   }
-  if (isBinary && !operands[0]->isConstant() && !operands[1]->isConstant()) {
-    HEDDLE_ASSIGN(const mlir::Value left, applied(value, operands[0]));
-    HEDDLE_ASSIGN(const mlir::Value right, applied(value, operands[1]));
-    return mlir::Value(function->formula == Formula::Add
-                           ? mlir::Value(make<transformer::AddOp>(left, right))
-                           : mlir::Value(make<transformer::MultiplyOp>(left, right)));
+  if (operands.size() != 2 || function->element != Element::Real) {
+    return refuse("reads a function of each element that the program has no operation for");
   }
-  if (function->formula == Formula::Power && operands[1]->isConstant() &&
-      operands[1]->value() == 2) {
-    HEDDLE_ASSIGN(const mlir::Value inner, applied(value, operands[0]));
-    return mlir::Value(make<transformer::MultiplyOp>(inner, inner));
+  const bool isLeft = operands[0]->isConstant();
+  if (isLeft || operands[1]->isConstant()) {
+    HEDDLE_ASSIGN(const mlir::Value inner, write(operands[isLeft ? 1 : 0]));
+    return withConstant(function->formula, inner, operands[isLeft ? 0 : 1]->value(), isLeft);
   }
-  return failure(StatusCode::Unsupported,
-                 "reads a function of each element that is no activation of the dialect and is not "
-                 "made of some");
+  HEDDLE_ASSIGN(const mlir::Value left, write(operands[0]));
+  HEDDLE_ASSIGN(const mlir::Value right, write(operands[1]));
+  return ofTwo(function->formula, left, right);
 }
 
-/// Parts that lie side by side, of which some are the same: each is computed once.
-Result<mlir::Value> Evaluation::appliedToParts(transformer::ConcatOp parts, Expr function) {
+Result<mlir::Value> FunctionWriter::withConstant(Formula formula, mlir::Value value, double number,
+                                                 bool isLeft) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  switch (formula) {
+  case Formula::Add:
+    HEDDLE_TRY(checkNumber(number));
+    return mlir::Value(evaluation.make<transformer::ShiftOp>(value, evaluation.f32(number)));
+  case Formula::Multiply:
+    return scaled(value, number);
+  case Formula::Divide:
+    return isLeft ? scaled(activated(Activation::Reciprocal, value), number)
+                  : scaled(value, 1 / number);
+  case Formula::Least:
+  case Formula::Largest: {
+    if (std::isnan(number)) {
+      return refuse("bounds rows by NaN");
+    }
+    const bool isMost = formula == Formula::Least;
+    return mlir::Value(
+        evaluation.make<transformer::ClampOp>(value, evaluation.f32(isMost ? -infinity : number),
+                                              evaluation.f32(isMost ? number : infinity)));
+  }
+  case Formula::Power:
+    return isLeft ? exponential(value, number) : power(value, number);
+  default:
+    return refuse("combines rows with a constant by an operator of integers");
+  }
+}
+
+Result<mlir::Value> FunctionWriter::ofTwo(Formula formula, mlir::Value left, mlir::Value right) {
+  switch (formula) {
+  case Formula::Add:
+    return mlir::Value(evaluation.make<transformer::AddOp>(left, right));
+  case Formula::Multiply:
+    return mlir::Value(evaluation.make<transformer::MultiplyOp>(left, right));
+  case Formula::Divide:
+    return combined(Combination::Divide, left, right);
+  case Formula::Least:
+    return combined(Combination::Minimum, left, right);
+  case Formula::Largest:
+    return combined(Combination::Maximum, left, right);
+  default:
+    return refuse("combines rows, expected a sum, a difference, a product, a quotient, or the "
+                  "smaller or larger of two");
+  }
+}
+
+Result<mlir::Value> FunctionWriter::exponential(mlir::Value value, double base) {
+  if (!(base > 0)) {
+    return refuse(fmt::format("raises {} to powers, expected a positive number", base));
+  }
+  HEDDLE_ASSIGN(value, scaled(value, std::log(base)));
+  return activated(Activation::Exp, value);
+}
+
+/// Products, roots and inverses of them where these are enough, as Tensor::power().
+Result<mlir::Value> FunctionWriter::power(mlir::Value value, double exponent) {
+  const double magnitude = std::abs(exponent);
+  const bool isWhole = magnitude == std::floor(magnitude);
+  if (!std::isfinite(exponent) || exponent == 0) {
+    return refuse(fmt::format("raises rows to the power {}, expected another number", exponent));
+  }
+  if (magnitude != 0.5 && (!isWhole || magnitude > mostProducts)) {
+    HEDDLE_ASSIGN(value, scaled(activated(Activation::Log, value), exponent));
+    return activated(Activation::Exp, value);
+  }
+  mlir::Value result;
+  if (magnitude == 0.5) {
+    result = activated(Activation::Sqrt, value);
+  } else {
+    // From the highest bit of the exponent on: squares, and once more the number for a one.
+    auto bits = static_cast<int64_t>(magnitude);
+    int64_t bit = 1;
+    while (bit * 2 <= bits) {
+      bit *= 2;
+    }
+    for (result = value; bit > 1;) {
+      bit /= 2;
+      result = evaluation.make<transformer::MultiplyOp>(result, result);
+      if ((bits & bit) != 0) {
+        result = evaluation.make<transformer::MultiplyOp>(result, value);
+      }
+    }
+  }
+  return exponent < 0 ? activated(Activation::Reciprocal, result) : result;
+}
+
+} // namespace
+
+/// A function of a value. Of parts that lie side by side, some of which are the same, each is
+/// computed once.
+static Result<mlir::Value> applied(Evaluation &evaluation, mlir::Value value, Expr function) {
+  auto parts = value.getDefiningOp<transformer::ConcatOp>();
   llvm::DenseMap<mlir::Value, mlir::Value> made;
+  if (parts) {
+    for (const mlir::Value part : parts.getInputs()) {
+      made[part] = mlir::Value();
+    }
+  }
+  if (!parts || made.size() == parts.getInputs().size()) {
+    return FunctionWriter(evaluation, value).write(function);
+  }
   llvm::SmallVector<mlir::Value> results;
   for (const mlir::Value part : parts.getInputs()) {
     mlir::Value &result = made[part];
     if (!result) {
-      HEDDLE_ASSIGN(result, applied(part, function));
+      HEDDLE_ASSIGN(result, FunctionWriter(evaluation, part).write(function));
     }
     results.push_back(result);
   }
-  return mlir::Value(make<transformer::ConcatOp>(parts.getType(), results));
-}
-
-static bool hasEqualParts(transformer::ConcatOp concat) {
-  const llvm::DenseSet<mlir::Value> parts(concat.getInputs().begin(), concat.getInputs().end());
-  return parts.size() < concat.getInputs().size();
+  return mlir::Value(evaluation.make<transformer::ConcatOp>(parts.getType(), results));
 }
 
 Result<Rows> Evaluation::written(Rows rows) {
@@ -178,10 +271,7 @@ Result<Rows> Evaluation::written(Rows rows) {
                    "reads whether numbers are NaN, expected this only where such weights become 0");
   }
   if (rows.function != nullptr) {
-    auto concat = rows.value.getDefiningOp<transformer::ConcatOp>();
-    HEDDLE_ASSIGN(const mlir::Value value, concat &&hasEqualParts(concat)
-                                               ? appliedToParts(concat, rows.function)
-                                               : applied(rows.value, rows.function));
+    HEDDLE_ASSIGN(const mlir::Value value, applied(*this, rows.value, rows.function));
     if (isMasked(rows.value)) {
       setMasked(value);
     }

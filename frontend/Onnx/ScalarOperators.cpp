@@ -22,6 +22,11 @@ static bool isData(const Evaluation &evaluation, const Symbolic &value) {
   return reads;
 }
 
+/// Whether a formula is rows of a table; a bias of pairs of rows is none.
+static bool isTable(const Evaluation &evaluation, const Symbolic &value) {
+  return isData(evaluation, value) && !evaluation.isOfPairs(value);
+}
+
 /// The shape of both, where axes of size 1 are repeated.
 static Result<std::vector<Expr>> broadcastShapes(Evaluation &evaluation, std::vector<Expr> left,
                                                  std::vector<Expr> right) {
@@ -101,48 +106,123 @@ static Rows withNumber(Evaluation &evaluation, Formula formula, Rows rows, doubl
   return rows;
 }
 
-/// Rows and a weight [width]. A bias of a product that nothing else reads is part of it: ONNX has
-/// no product of three axes that takes one.
-static Result<Rows> withVector(Evaluation &evaluation, Formula formula, Rows rows,
-                               const Parameter &vector, bool fromNode) {
-  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
-  Atoms width = rows.axes.empty() ? Atoms() : rows.axes.back();
-  if (widthOf(width) != vector.shape()[0] || rows.hasKeys()) {
-    return evaluation.failure(StatusCode::InvalidArgument,
-                              fmt::format("the weight {} has {} elements, expected {}",
-                                          quote(vector.symbol()), vector.shape()[0],
-                                          widthOf(width)));
-  }
-  if (formula != Formula::Add && formula != Formula::Multiply) {
-    return evaluation.failure(
-        StatusCode::Unsupported,
-        fmt::format("divides by, or subtracts, the weight {}, expected a sum or a product",
-                    quote(vector.symbol())));
-  }
+/// A bias of a product that nothing else reads is part of it: ONNX has no product of three axes
+/// that takes one. False if the rows are no such product.
+static bool joinBias(Evaluation &evaluation, Rows &rows, const Parameter &vector) {
   auto linear = rows.value.getDefiningOp<transformer::LinearOp>();
-  if (formula == Formula::Add && fromNode && linear && !linear.getBiasAttr() &&
-      rows.physical == std::vector<Atoms>{width}) {
-    rows.value = evaluation.make<transformer::LinearOp>(
-        linear.getType(), linear.getInput(), linear.getWeightAttr(),
-        FlatSymbolRefAttr::get(evaluation.getContext(), vector.symbol()));
-    linear.erase();
-    return rows;
+  if (!linear || linear.getBiasAttr() || rows.physical != std::vector<Atoms>{rows.axes.back()}) {
+    return false;
   }
-  // The weight lies along the last axis of the value, which is that of the graph.
+  rows.value = evaluation.make<transformer::LinearOp>(
+      linear.getType(), linear.getInput(), linear.getWeightAttr(),
+      FlatSymbolRefAttr::get(evaluation.getContext(), vector.symbol()));
+  linear.erase();
+  return true;
+}
+
+/// Rows with the last axis of the graph as that of the value, which a weight lies along.
+static Result<Rows> withLastAxis(Evaluation &evaluation, Rows rows) {
+  const Atoms width = rows.axes.back();
   Atoms others;
   for (const Atom &atom : rows.order()) {
     if (std::find(width.begin(), width.end(), atom) == width.end()) {
       others.push_back(atom);
     }
   }
-  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows),
-                                          others.empty() ? std::vector<Atoms>{width}
-                                                         : std::vector<Atoms>{others, width}));
-  const mlir::Value weight = evaluation.weight(vector);
-  rows.value = formula == Formula::Add
-                   ? evaluation.make<transformer::AddOp>(rows.value, weight)
-                   : evaluation.make<transformer::MultiplyOp>(rows.value, weight);
+  return evaluation.arranged(std::move(rows), others.empty() ? std::vector<Atoms>{width}
+                                                             : std::vector<Atoms>{others, width});
+}
+
+/// An operator of rows and a weight, whose operands are in that order, or the other one if `isLeft`
+/// says that the weight is the left one.
+static Result<mlir::Value> combineWeight(Evaluation &evaluation, Formula formula, mlir::Value rows,
+                                         mlir::Value weight, bool isLeft) {
+  const auto combined = [&](transformer::Combination function) {
+    return mlir::Value(evaluation.make<transformer::CombineOp>(function, rows, weight));
+  };
+  switch (formula) {
+  case Formula::Sum:
+    if (!isLeft) {
+      return combined(transformer::Combination::Subtract);
+    }
+    rows = evaluation.make<transformer::ScaleOp>(rows, evaluation.f32(-1));
+    return mlir::Value(evaluation.make<transformer::AddOp>(rows, weight));
+  case Formula::Add:
+    return mlir::Value(evaluation.make<transformer::AddOp>(rows, weight));
+  case Formula::Divide:
+    if (!isLeft) {
+      return combined(transformer::Combination::Divide);
+    }
+    rows = evaluation.make<transformer::ActivateOp>(transformer::Activation::Reciprocal, rows);
+    return mlir::Value(evaluation.make<transformer::MultiplyOp>(rows, weight));
+  case Formula::Multiply:
+    return mlir::Value(evaluation.make<transformer::MultiplyOp>(rows, weight));
+  case Formula::Least:
+    return combined(transformer::Combination::Minimum);
+  case Formula::Largest:
+    return combined(transformer::Combination::Maximum);
+  default:
+    return evaluation.failure(StatusCode::Unsupported,
+                              "combines rows, expected a sum, a difference, a product, a quotient, "
+                              "or the smaller or larger of two");
+  }
+}
+
+/// Rows and a weight [width].
+static Result<Rows> withVector(Evaluation &evaluation, Formula formula, Rows rows,
+                               const Parameter &vector, bool isLeft, bool fromNode) {
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  const Atoms width = rows.axes.empty() ? Atoms() : rows.axes.back();
+  if (widthOf(width) != vector.shape()[0] || rows.hasKeys()) {
+    return evaluation.failure(StatusCode::InvalidArgument,
+                              fmt::format("the weight {} has {} elements, expected {}",
+                                          quote(vector.symbol()), vector.shape()[0],
+                                          widthOf(width)));
+  }
+  if (formula == Formula::Add && fromNode && joinBias(evaluation, rows, vector)) {
+    return rows;
+  }
+  HEDDLE_ASSIGN(rows, withLastAxis(evaluation, std::move(rows)));
+  HEDDLE_ASSIGN(rows.value,
+                combineWeight(evaluation, formula, rows.value, evaluation.weight(vector), isLeft));
   return rows;
+}
+
+/// Rows and one number for each of them, such as their mean.
+static Result<Rows> withColumn(Evaluation &evaluation, Formula formula, Rows rows, Rows column,
+                               bool isLeft) {
+  const std::vector<Atoms> flat{rows.order()}, one{column.order()};
+  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), flat));
+  HEDDLE_ASSIGN(column, evaluation.arranged(std::move(column), one));
+  for (size_t axis = 0; axis < rows.axes.size(); ++axis) {
+    rows.axes[axis] = rows.axes[axis].empty() ? column.axes[axis] : rows.axes[axis];
+  }
+  // A sum has no operand of one number for each row; a difference has.
+  if (formula == Formula::Add || (formula == Formula::Sum && isLeft)) {
+    mlir::Value &negated = formula == Formula::Add ? column.value : rows.value;
+    negated = evaluation.make<transformer::ScaleOp>(negated, evaluation.f32(-1));
+    if (formula == Formula::Sum) {
+      column.value = evaluation.make<transformer::ScaleOp>(column.value, evaluation.f32(-1));
+    }
+    formula = Formula::Sum;
+    isLeft = false;
+  }
+  HEDDLE_ASSIGN(rows.value, combineWeight(evaluation, formula, rows.value, column.value, isLeft));
+  return rows;
+}
+
+static bool hasInner(const Atoms &atoms) {
+  return std::any_of(atoms.begin(), atoms.end(),
+                     [](const Atom &atom) { return atom.kind == Atom::Kind::Inner; });
+}
+
+/// Whether rows are one number each along axes that the others have.
+static bool isColumnOf(const Rows &column, const Rows &rows) {
+  bool isRepeated = false;
+  for (size_t axis = 0; axis < rows.axes.size(); ++axis) {
+    isRepeated |= column.axes[axis].empty() && hasInner(rows.axes[axis]);
+  }
+  return isRepeated && !column.hasKeys() && !rows.hasKeys() && widthOf(column.order()) == 1;
 }
 
 /// Brings both into one form; what the right lacks, it has for each head or other part of the left.
@@ -184,6 +264,24 @@ static Status meet(Evaluation &evaluation, Rows &left, Rows &right) {
   return {};
 }
 
+/// Rows of one form; what is repeated is on the right.
+static Result<Rows> combineEqual(Evaluation &evaluation, Formula formula, Rows left, Rows right) {
+  bool isLeft = false;
+  if (formula == Formula::Sum) {
+    right.function = evaluation.expressions.multiply(
+        right.function != nullptr ? right.function : evaluation.expressions.operand(),
+        evaluation.expressions.real(-1));
+    formula = Formula::Add;
+  }
+  if (left.order().size() < right.order().size()) {
+    std::swap(left, right);
+    isLeft = true;
+  }
+  HEDDLE_TRY(meet(evaluation, left, right));
+  HEDDLE_ASSIGN(left.value, combineWeight(evaluation, formula, left.value, right.value, isLeft));
+  return left;
+}
+
 static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows left, Rows right) {
   HEDDLE_TRY(
       broadcastShapes(evaluation, evaluation.shapeOf(left), evaluation.shapeOf(right)).status());
@@ -201,27 +299,16 @@ static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows le
     left.function = combine(expressions, formula, functionOf(left), functionOf(right));
     return left;
   }
-  if (formula == Formula::Sum) {
-    right = withNumber(evaluation, Formula::Multiply, std::move(right), -1, false);
-    formula = Formula::Add;
+  if (isColumnOf(right, left)) {
+    return withColumn(evaluation, formula, std::move(left), std::move(right), false);
   }
-  if (formula != Formula::Add && formula != Formula::Multiply) {
-    return evaluation.failure(StatusCode::Unsupported,
-                              "combines rows, expected a sum, a difference or a product");
+  if (isColumnOf(left, right)) {
+    return withColumn(evaluation, formula, std::move(right), std::move(left), true);
   }
-  // What is repeated along an axis is on the right.
-  if (left.order().size() < right.order().size()) {
-    std::swap(left, right);
-  }
-  HEDDLE_TRY(meet(evaluation, left, right));
-  left.value = formula == Formula::Add
-                   ? evaluation.make<transformer::AddOp>(left.value, right.value)
-                   : evaluation.make<transformer::MultiplyOp>(left.value, right.value);
-  return left;
+  return combineEqual(evaluation, formula, std::move(left), std::move(right));
 }
 
-/// Scores plus a mask.
-static Result<Rows> withMask(Evaluation &evaluation, Rows scores, const Symbolic &mask) {
+Result<Rows> withMask(Evaluation &evaluation, Rows scores, const Symbolic &mask) {
   HEDDLE_ASSIGN(scores, evaluation.written(std::move(scores)));
   const std::vector<Expr> shape = evaluation.shapeOf(scores);
   HEDDLE_ASSIGN(const std::vector<Expr> both, broadcastShapes(evaluation, shape, mask.shape));
@@ -229,12 +316,12 @@ static Result<Rows> withMask(Evaluation &evaluation, Rows scores, const Symbolic
     return evaluation.failure(StatusCode::Unsupported, "the mask has more axes than the scores");
   }
   evaluation.expressions.within(shape);
-  return evaluation.hidden(std::move(scores), evaluation.broadcast(mask, shape.size()));
+  return evaluation.biased(std::move(scores), evaluation.broadcast(mask, shape.size()));
 }
 
-/// One operand is rows, the other a formula.
-static Result<Rows> combineMixed(Evaluation &evaluation, Call &call, Formula formula, Rows rows,
-                                 const Value &other, bool isLeft, size_t rowsInput) {
+/// One operand is rows, of this name in the graph, the other a formula.
+static Result<Rows> combineMixed(Evaluation &evaluation, Formula formula, Rows rows,
+                                 const Value &other, bool isLeft, const std::string &name) {
   if (const std::optional<double> number = evaluation.numberOf(other)) {
     HEDDLE_TRY(
         broadcastShapes(evaluation, evaluation.shapeOf(rows), other.symbolic->shape).status());
@@ -243,7 +330,7 @@ static Result<Rows> combineMixed(Evaluation &evaluation, Call &call, Formula for
     }
     return withNumber(evaluation, formula, std::move(rows), *number, isLeft);
   }
-  if (!isData(evaluation, *other.symbolic)) {
+  if (!isTable(evaluation, *other.symbolic)) {
     if (formula == Formula::Add && rows.hasKeys()) {
       return withMask(evaluation, std::move(rows), *other.symbolic);
     }
@@ -254,22 +341,22 @@ static Result<Rows> combineMixed(Evaluation &evaluation, Call &call, Formula for
   if (const std::optional<Parameter> vector = evaluation.vectorParameter(*other.symbolic)) {
     HEDDLE_TRY(
         broadcastShapes(evaluation, evaluation.shapeOf(rows), other.symbolic->shape).status());
-    const std::string &name = call.node.inputs[rowsInput];
     const bool isOwn = rows.maker == name && evaluation.readers(name) == 1;
-    return withVector(evaluation, formula, std::move(rows), *vector, isOwn);
+    return withVector(evaluation, formula, std::move(rows), *vector, isLeft, isOwn);
   }
   HEDDLE_ASSIGN(Rows looked, evaluation.rowsOf(other));
   return isLeft ? combineRows(evaluation, formula, std::move(looked), std::move(rows))
                 : combineRows(evaluation, formula, std::move(rows), std::move(looked));
 }
 
-/// Data by a formula becomes rows first, so that the others know what they combine with.
-static Result<Value> combineValues(Evaluation &evaluation, Call &call, Formula formula,
-                                   const Value &left, const Value &right, size_t leftInput = 0,
-                                   size_t rightInput = 1) {
+/// Data by a formula becomes rows first, so that the others know what they combine with. The names
+/// are those of the operands in the graph.
+static Result<Value> combineValues(Evaluation &evaluation, Formula formula, const Value &left,
+                                   const Value &right, const std::string &leftName = {},
+                                   const std::string &rightName = {}) {
   const auto isRows = [&](const Value &value) {
     return value.rows ||
-           (isData(evaluation, *value.symbolic) && !evaluation.vectorParameter(*value.symbolic));
+           (isTable(evaluation, *value.symbolic) && !evaluation.vectorParameter(*value.symbolic));
   };
   if (!isRows(left) && !isRows(right)) {
     return combineFormulas(evaluation, formula, *left.symbolic, *right.symbolic);
@@ -283,14 +370,34 @@ static Result<Value> combineValues(Evaluation &evaluation, Call &call, Formula f
   const bool isLeft = isRows(right);
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(isLeft ? right : left));
   HEDDLE_ASSIGN(Rows result,
-                combineMixed(evaluation, call, formula, std::move(rows), isLeft ? left : right,
-                             isLeft, isLeft ? rightInput : leftInput));
+                combineMixed(evaluation, formula, std::move(rows), isLeft ? left : right, isLeft,
+                             isLeft ? rightName : leftName));
   return Value{std::nullopt, std::move(result)};
 }
 
+Result<Value> combined(Evaluation &evaluation, Formula formula, const Value &left,
+                       const Value &right) {
+  return combineValues(evaluation, formula, left, right);
+}
+
+Result<Rows> combinedRows(Evaluation &evaluation, Formula formula, const Value &left,
+                          const Value &right) {
+  HEDDLE_ASSIGN(const Value result, combineValues(evaluation, formula, left, right));
+  return evaluation.rowsOf(result);
+}
+
+Result<Rows> withBias(Evaluation &evaluation, Rows rows, const Value &bias) {
+  const std::optional<Parameter> vector =
+      bias.symbolic ? evaluation.vectorParameter(*bias.symbolic) : std::nullopt;
+  if (!vector) {
+    return evaluation.failure(StatusCode::Unsupported, "has a bias that is no vector of the file");
+  }
+  return withVector(evaluation, Formula::Add, std::move(rows), *vector, false, true);
+}
+
 template <Formula formula> static Status binary(Evaluation &evaluation, Call &call) {
-  HEDDLE_ASSIGN(Value result,
-                combineValues(evaluation, call, formula, *call.inputs[0], *call.inputs[1]));
+  HEDDLE_ASSIGN(Value result, combineValues(evaluation, formula, *call.inputs[0], *call.inputs[1],
+                                            call.node.inputs[0], call.node.inputs[1]));
   call.results.push_back(std::move(result));
   return {};
 }
@@ -299,7 +406,9 @@ template <Formula formula> static Status binary(Evaluation &evaluation, Call &ca
 template <Formula formula> static Status variadic(Evaluation &evaluation, Call &call) {
   Value result = *call.inputs[0];
   for (size_t i = 1; i < call.inputs.size(); ++i) {
-    HEDDLE_ASSIGN(result, combineValues(evaluation, call, formula, result, *call.inputs[i], 0, i));
+    HEDDLE_ASSIGN(result,
+                  combineValues(evaluation, formula, result, *call.inputs[i],
+                                i == 1 ? call.node.inputs[0] : std::string(), call.node.inputs[i]));
   }
   call.results.push_back(std::move(result));
   return {};
@@ -341,26 +450,9 @@ template <Formula formula> static Status unary(Evaluation &evaluation, Call &cal
 
 static Status reciprocal(Evaluation &evaluation, Call &call) {
   Symbolic one{Element::Real, {}, evaluation.expressions.real(1)};
-  HEDDLE_ASSIGN(Value result,
-                combineValues(evaluation, call, Formula::Divide,
-                              Value{std::move(one), std::nullopt}, *call.inputs[0], 0, 0));
+  HEDDLE_ASSIGN(Value result, combineValues(evaluation, Formula::Divide,
+                                            Value{std::move(one), std::nullopt}, *call.inputs[0]));
   call.results.push_back(std::move(result));
-  return {};
-}
-
-static Status gelu(Evaluation &evaluation, Call &call) {
-  HEDDLE_ASSIGN(const auto approximate, call.text("approximate"));
-  if (approximate && *approximate != "none" && *approximate != "tanh") {
-    return evaluation.failure(
-        StatusCode::InvalidArgument,
-        fmt::format("\"approximate\" is {}, expected \"none\" or \"tanh\"", quote(*approximate)));
-  }
-  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
-  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
-  rows.value = evaluation.make<transformer::ActivateOp>(
-      approximate == "tanh" ? transformer::Activation::GeluNew : transformer::Activation::Gelu,
-      rows.value);
-  call.give(std::move(rows));
   return {};
 }
 
@@ -414,8 +506,8 @@ static Status where(Evaluation &evaluation, Call &call) {
   if (!condition.symbolic) {
     return evaluation.failure(StatusCode::Unsupported, "chooses by activations, expected a mask");
   }
-  if (then.symbolic && otherwise.symbolic && !isData(evaluation, *then.symbolic) &&
-      !isData(evaluation, *otherwise.symbolic)) {
+  if (then.symbolic && otherwise.symbolic && !isTable(evaluation, *then.symbolic) &&
+      !isTable(evaluation, *otherwise.symbolic)) {
     Symbolic result;
     HEDDLE_ASSIGN(const auto both,
                   broadcastShapes(evaluation, then.symbolic->shape, otherwise.symbolic->shape));
@@ -484,7 +576,6 @@ std::vector<OperatorInfo> scalarOperators() {
       {"", "Cos", 7, 1, 1, unary<Formula::Cosine>},
       {"", "Floor", 6, 1, 1, unary<Formula::Floor>},
       {"", "Reciprocal", 6, 1, 1, reciprocal},
-      {"", "Gelu", 20, 1, 1, gelu},
       {"", "IsNaN", 9, 1, 1, isNan},
       {"", "Cast", 6, 1, 1, cast},
       {"", "Where", 9, 3, 3, where},

@@ -71,6 +71,9 @@ struct Rows {
 struct Value {
   std::optional<Symbolic> symbolic;
   std::optional<Rows> rows;
+
+  /// An optional result that is not computed.
+  bool isMissing() const { return !symbolic && !rows; }
 };
 
 /// An axis that is one atom of a kind.

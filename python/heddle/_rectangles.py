@@ -19,7 +19,8 @@ _COLUMN_NUMBERS = "column_numbers"
 def is_over_rectangles(info: Info, entry: Entry, values: Any, lengths: Optional[Any],
                        mask: Optional[Any]) -> bool:
     """Whether inputs are rectangles of such a model; lists of sequences have no padding."""
-    return (_WITH_COLUMNS in info.entries and entry.name == _SIMPLE and lengths is None
+    return (entry.name == _SIMPLE and lengths is None
+            and any(port.pad is not None for port in entry.inputs)
             and (isinstance(values, np.ndarray) or mask is not None))
 
 
@@ -64,6 +65,11 @@ def choose_entry(info: Info, entry: Entry, given: Mapping[str, Any],
     starts = np.arange(keep.shape[1]) < keep.sum(axis=1, keepdims=True)
     if (keep == starts).all():
         return entry, inputs
+    if _WITH_COLUMNS not in info.entries:
+        row = int(np.flatnonzero((keep != starts).any(axis=1))[0])
+        raise InvalidArgument(f"row {row + 1} has padding before its last token, expected padding "
+                              "after all tokens: the model knows how far these are from each "
+                              "other, or how many there are")
     columns = np.broadcast_to(np.arange(keep.shape[1], dtype=np.int32), keep.shape)
     inputs[_COLUMNS] = columns
     if any(port.name == _COLUMN_NUMBERS for port in info.entries[_WITH_COLUMNS].inputs):

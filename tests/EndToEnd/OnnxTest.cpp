@@ -34,28 +34,13 @@ void PrintTo(const OnnxModelCase &model, std::ostream *stream) { *stream << mode
 
 /// What the messages about files that are not read name.
 const std::map<std::string, std::vector<std::string>> refused = {
-    {"albert/ts-eager-op13.onnx", {"\"ReduceMean\" (14 nodes, first "}},
-    {"bert/dynamo-sdpa-op23.onnx", {"\"Attention\" (2 nodes, first "}},
-    {"bert/ort-eager-op17.onnx",
-     {"\"com.microsoft.Attention\" (2 nodes", "\"com.microsoft.EmbedLayerNormalization\" (1 node,",
-      "\"com.microsoft.SkipLayerNormalization\" (4 nodes", "\"com.microsoft.BiasGelu\" (2 nodes"}},
-    {"bert/ts-eager-op13.onnx", {"\"ReduceMean\" (10 nodes, first "}},
-    {"distilbert/ts-eager-op13.onnx", {"\"ReduceMean\" (10 nodes, first "}},
-    {"gpt2/dynamo-sdpa-op23.onnx", {"\"Attention\" (2 nodes, first "}},
-    {"gpt2/ort-eager-op17.onnx",
-     {"\"com.microsoft.FastGelu\" (2 nodes", "\"com.microsoft.SkipLayerNormalization\" (4 nodes"}},
-    {"gpt2/ts-eager-op13.onnx", {"\"ReduceMean\" (10 nodes, first "}},
-    {"llama/dynamo-eager-op18.onnx", {"\"ReduceMean\" (5 nodes, first "}},
-    {"llama/raw-sdpa-op23.onnx", {"\"Attention\" (2 nodes, first "}},
-    {"llama/ts-eager-op14.onnx", {"\"ReduceMean\" (5 nodes, first "}},
-    {"llama/ts-sdpa-op17.onnx", {"\"ReduceMean\" (5 nodes, first "}},
-    {"marian-encoder/ts-eager-op13.onnx", {"\"ReduceMean\" (8 nodes, first "}},
-    {"mpnet/dynamo-eager-op18.onnx", {"reads a tensor with axes other than batch, rows and width"}},
-    {"mpnet/ts-eager-op14.onnx", {"\"ReduceMean\" (10 nodes, first "}},
-    {"t5-encoder/dynamo-eager-op18.onnx", {"\"ReduceMean\" (5 nodes, first "}},
-    {"t5-encoder/ts-eager-op13.onnx", {"\"ReduceMean\" (5 nodes, first "}},
     {"torch-encoder/ts-torch-op17.onnx", {"expected as many"}},
 };
+
+/// Whether a graph computes with distances between rows: holes have no rows to count.
+bool knowsDistances(const OnnxModelCase &model) {
+  return model.folder() == "mpnet" || model.folder() == "t5-encoder";
+}
 
 std::vector<OnnxModelCase> readCases(bool areRefused) {
   std::ifstream file(oracles + "models.json");
@@ -140,12 +125,20 @@ TEST_P(OnnxModels, AgreeWithTheirExporters) {
     for (const std::string &name : model.cases) {
       const std::string base = oracles + model.folder() + "/" + name;
       std::string text;
-      ASSERT_EQ(runCommand(programs + "heddle run " + binary + " --isa " + isa + " --inputs " +
-                               base + ".inputs.safetensors --outputs " +
-                               (folder / "out.safetensors"),
-                           text),
-                0)
-          << text;
+      const int code =
+          runCommand(programs + "heddle run " + binary + " --isa " + isa + " --inputs " + base +
+                         ".inputs.safetensors --outputs " + (folder / "out.safetensors"),
+                     text);
+      if (name == "holes" && knowsDistances(model)) {
+        EXPECT_EQ(code, 1);
+        EXPECT_NE(text.find(": row 1 has padding in column 3 and a token in column 4, expected "
+                            "padding after all tokens: the model knows how far these are from each "
+                            "other, or how many there are"),
+                  std::string::npos)
+            << text;
+        continue;
+      }
+      ASSERT_EQ(code, 0) << text;
       const auto inputs = Checkpoint::open(base + ".inputs.safetensors");
       const auto expected = Checkpoint::open(base + ".outputs.safetensors");
       const auto found = Checkpoint::open(folder / "out.safetensors");

@@ -53,6 +53,15 @@ def test_the_mask_is_a_keyword_too(model):
     assert (by_keyword == model.run(tensors("holes.inputs"))["last_hidden_state"]).all()
 
 
+def test_padding_between_tokens_that_know_their_distances(tmp_path):
+    file = FOLDER.parent / "t5-encoder" / "dynamo-eager-op18.onnx"
+    model = heddle.load(heddle.compile(file, tmp_path / "model.so"))
+    ids = np.array([[3, 4, 5, 6], [7, 8, 9, 10]])
+    assert model.run({"input_ids": ids, "attention_mask": [[1, 1, 1, 1], [1, 1, 0, 0]]})
+    with pytest.raises(heddle.InvalidArgument, match="row 2 has padding before its last token"):
+        model.run({"input_ids": ids, "attention_mask": [[1, 1, 1, 1], [0, 1, 1, 1]]})
+
+
 def test_what_no_mask_is(model):
     given = dict(tensors("full.inputs"))
     given["attention_mask"] = given["attention_mask"] * 2

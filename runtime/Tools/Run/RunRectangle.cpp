@@ -13,9 +13,14 @@
 
 namespace heddle::tools {
 
+static bool isPadded(const PortInfo &input) {
+  return input.pad && input.element == ElementType::I32;
+}
+
 bool isOverRectangles(const Model &model, const EntryInfo &entry) {
-  return model.findEntry(columnsEntry) != nullptr &&
-         (entry.name == rectangleEntry || entry.name == columnsEntry);
+  return entry.name == columnsEntry ||
+         (entry.name == rectangleEntry &&
+          std::any_of(entry.inputs.begin(), entry.inputs.end(), isPadded));
 }
 
 /// The values of a tensor of ids, which must have the shape of the rectangle.
@@ -83,6 +88,26 @@ static Status checkEnding(const PortInfo &input, const SafetensorsTensor &tensor
   return {};
 }
 
+/// Refuses padding before the last row of a sequence.
+static Status checkFirstColumns(const PaddedBatch &batch, std::string_view where) {
+  const int64_t columns = batch.shape.back();
+  size_t token = 0;
+  for (size_t row = 0; row < batch.lengths.size(); ++row) {
+    for (int64_t column = 0; column < batch.lengths[row]; ++column, ++token) {
+      const int64_t found = batch.positions[token] % columns;
+      if (found != column) {
+        return HEDDLE_ERROR(
+            InvalidArgument,
+            fmt::format("{}: row {} has padding in column {} and a token in column {}, expected "
+                        "padding after all tokens: the model knows how far these are from each "
+                        "other, or how many there are",
+                        where, row + 1, column + 1, found + 1));
+      }
+    }
+  }
+  return {};
+}
+
 /// Where the tokens of a rectangle are.
 static Result<PaddedBatch> findTokens(const EntryInfo &entry, std::span<const int64_t> shape,
                                       std::span<const SafetensorsTensor> tensors,
@@ -92,9 +117,6 @@ static Result<PaddedBatch> findTokens(const EntryInfo &entry, std::span<const in
     places = 0;
   }
   std::vector<bool> present(static_cast<size_t>(places), true);
-  const auto isPadded = [](const PortInfo &input) {
-    return input.pad && input.element == ElementType::I32;
-  };
   const bool hasMask =
       std::any_of(entry.inputs.begin(), entry.inputs.end(),
                   [&](const auto &input) { return isPadded(input) && input.optional; });
@@ -144,7 +166,11 @@ Result<RectangleInputs> readRectangle(const Model &model, const EntryInfo &entry
   }
   HEDDLE_ASSIGN(PaddedBatch batch,
                 findTokens(simple, std::span(first->shape).first(2), tensors, where));
-  const bool isSimple = entry.name == rectangleEntry && batch.areFirstColumns();
+  const bool isSimple = entry.name == rectangleEntry &&
+                        (batch.areFirstColumns() || model.findEntry(columnsEntry) == nullptr);
+  if (isSimple) {
+    HEDDLE_TRY(checkFirstColumns(batch, where));
+  }
   const EntryInfo &chosen = isSimple ? simple : *model.findEntry(columnsEntry);
   for (const PortInfo &input : chosen.inputs) {
     if (!input.optional && !isOfColumns(input.name) && findTensor(tensors, input.name) == nullptr) {

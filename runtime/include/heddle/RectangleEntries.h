@@ -8,8 +8,9 @@
 /// only after the last row of a sequence, because positions are counted without it. In
 /// `rectangleEntry` the rows of a sequence are its first columns. A model that also has
 /// `columnsEntry` takes padding anywhere: there the input `columnsInput` says which column each row
-/// had, and where the model computes with it, `columnNumbersInput` says it as a number. Outputs of
-/// rows of padding are zero, and so are outputs of a sequence whose first column is one.
+/// had, and where the model computes with it, `columnNumbersInput` says it as a number. Without
+/// that entry padding may only come after all rows of a sequence. Outputs of rows of padding are
+/// zero, and so are outputs of a sequence whose first column is one.
 #ifndef HEDDLE_RECTANGLEENTRIES_H
 #define HEDDLE_RECTANGLEENTRIES_H
 

@@ -9,6 +9,7 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 namespace heddle {
@@ -106,25 +107,153 @@ TEST(OnnxProgram, BranchesOnConstantsAreChosen) {
   EXPECT_NE(found.text.find("tanh"), std::string::npos) << found.text;
 }
 
-TEST(OnnxProgram, ScalarFunctionsBecomeActivations) {
-  const auto number = [](const char *name, float value) {
-    return initializer(tensor(name, {}) +
-                       bytes(9, std::string_view(reinterpret_cast<const char *>(&value), 4)));
+std::string number(const char *name, float value) {
+  return initializer(tensor(name, {}) +
+                     bytes(9, std::string_view(reinterpret_cast<const char *>(&value), 4)));
+}
+
+/// Whether a program has all of these parts, in this order.
+void expectInOrder(const std::string &text, std::initializer_list<const char *> parts) {
+  size_t at = 0;
+  for (const char *const part : parts) {
+    at = text.find(part, at);
+    ASSERT_NE(at, std::string::npos) << "expected " << part << " in order\n" << text;
+  }
+}
+
+TEST(OnnxProgram, ScalarFunctionsArePrimitiveMathematics) {
+  const std::string numbers = number("root", 1.41421356F) + number("one", 1) +
+                              number("half", 0.5F) + number("three", 3) + number("two", 2) +
+                              number("most", 6) + number("zero_power", 0) +
+                              number("infinite", INFINITY) + number("minus", -1);
+  const auto become = [&](const std::string &nodes, int64_t opset = 17) {
+    return read(graphOf(lookUp + nodes, numbers), opset);
   };
-  const std::string numbers = number("root", 1.41421356F) + number("one", 1) + number("half", 0.5F);
-  const std::string chain =
+  const Read gelu = become(
       graphNode(node("Div", {"x", "root"}, {"a"})) + graphNode(node("Erf", {"a"}, {"b"})) +
       graphNode(node("Add", {"one", "b"}, {"c"})) + graphNode(node("Mul", {"x", "c"}, {"d"})) +
-      graphNode(node("Mul", {"d", "half"}, {"e"}));
-  const Read found =
-      read(graphOf(lookUp + chain + graphNode(node("MatMul", {"e", "w"}, {"y"})), numbers));
-  EXPECT_EQ(found.message, "");
-  EXPECT_NE(found.text.find("transformer.activate gelu "), std::string::npos) << found.text;
-  // Half of it is no activation.
-  EXPECT_EQ(
-      read(graphOf(lookUp + chain + graphNode(node("MatMul", {"b", "w"}, {"y"})), numbers)).message,
-      "node \"the_node\" (MatMul): reads a function of each element that is no activation of the "
-      "dialect and is not made of some");
+      graphNode(node("Mul", {"d", "half"}, {"e"})) + graphNode(node("MatMul", {"e", "w"}, {"y"})));
+  EXPECT_EQ(gelu.message, "");
+  expectInOrder(gelu.text, {"scale %", "0.707106", "activate erf", "shift %", "multiply %",
+                            "scale %", "5.000000e-01", "linear"});
+  expectInOrder(become(graphNode(node("Gelu", {"x"}, {"y"})), 20).text,
+                {"0.707106", "activate erf", "shift", "multiply", "5.000000e-01"});
+  expectInOrder(become(graphNode(node("Pow", {"x", "three"}, {"y"}))).text,
+                {"multiply %", "multiply %"});
+  expectInOrder(become(graphNode(node("Pow", {"x", "minus"}, {"y"}))).text, {"reciprocal"});
+  expectInOrder(become(graphNode(node("Pow", {"x", "root"}, {"y"}))).text,
+                {"activate log", "scale", "1.41421", "activate exp"});
+  expectInOrder(become(graphNode(node("Pow", {"two", "x"}, {"y"}))).text,
+                {"scale", "0.693147", "activate exp"});
+  expectInOrder(become(graphNode(node("Div", {"one", "x"}, {"y"}))).text, {"reciprocal"});
+  expectInOrder(become(graphNode(node("Sub", {"one", "x"}, {"y"}))).text,
+                {"scale", "-1.0", "shift"});
+  expectInOrder(become(graphNode(node("Clip", {"x", "one", "most"}, {"y"}))).text,
+                {"clamp", "from 1.0", "clamp", "to 6.0"});
+  expectInOrder(
+      become(graphNode(node("Tanh", {"x"}, {"t"})) + graphNode(node("Div", {"t", "x"}, {"y"})))
+          .text,
+      {"activate tanh", "combine divide"});
+  EXPECT_EQ(become(graphNode(node("Pow", {"x", "zero_power"}, {"y"}))).message,
+            "raises rows to the power 0, expected another number");
+  EXPECT_EQ(become(graphNode(node("Pow", {"minus", "x"}, {"y"}))).message,
+            "raises -1 to powers, expected a positive number");
+  EXPECT_EQ(become(graphNode(node("Mul", {"x", "infinite"}, {"y"}))).message,
+            "computes with the constant inf, expected one that is finite in f32");
+}
+
+TEST(OnnxProgram, NormsArePrimitiveMathematics) {
+  const std::string numbers =
+      number("two", 2) + number("epsilon", 1e-5F) + initializer(tensor("v", {4}) + raw(16));
+  const auto become = [&](const std::string &nodes, int64_t opset = 17) {
+    return read(graphOf(lookUp + nodes, numbers), opset);
+  };
+  const auto mean = [](const char *from, const char *to) {
+    return graphNode(node("ReduceMean", {from}, {to}) + integers("axes", {-1}));
+  };
+  const Read spelt = become(
+      mean("x", "m") + graphNode(node("Sub", {"x", "m"}, {"c"})) +
+          graphNode(node("Pow", {"c", "two"}, {"q"})) + mean("q", "v0") +
+          graphNode(node("Add", {"v0", "epsilon"}, {"v1"})) +
+          graphNode(node("Sqrt", {"v1"}, {"r"})) + graphNode(node("Div", {"c", "r"}, {"n"})) +
+          graphNode(node("Mul", {"n", "v"}, {"s"})) + graphNode(node("Add", {"v", "s"}, {"y"})),
+      13);
+  EXPECT_EQ(spelt.message, "");
+  expectInOrder(spelt.text, {"reduce mean", "combine subtract", "multiply", "reduce mean", "shift",
+                             "activate sqrt", "combine divide", "multiply", "transformer.add"});
+  const Read named = become(graphNode(node("LayerNormalization", {"x", "v", "v"}, {"y"})));
+  expectInOrder(named.text, {"reduce mean", "combine subtract", "multiply", "reduce mean", "shift",
+                             "activate rsqrt", "multiply", "multiply", "transformer.add"});
+  const Read rms = become(graphNode(node("RMSNormalization", {"x", "v"}, {"y"})), 23);
+  EXPECT_EQ(rms.text.find("subtract"), std::string::npos);
+  expectInOrder(rms.text, {"multiply", "reduce mean", "shift", "rsqrt", "multiply", "multiply"});
+  // One number of each row on either side, and weights that are subtracted or divide.
+  expectInOrder(become(mean("x", "m") + graphNode(node("Sub", {"m", "x"}, {"y"})), 13).text,
+                {"combine subtract"});
+  expectInOrder(become(mean("x", "m") + graphNode(node("Div", {"m", "x"}, {"y"})), 13).text,
+                {"reciprocal", "multiply"});
+  expectInOrder(become(mean("x", "m") + graphNode(node("Add", {"m", "x"}, {"y"})), 13).text,
+                {"combine subtract"});
+  expectInOrder(become(graphNode(node("Div", {"x", "v"}, {"y"}))).text, {"combine divide"});
+  expectInOrder(become(graphNode(node("Sub", {"v", "x"}, {"y"}))).text,
+                {"-1.0", "transformer.add"});
+  EXPECT_EQ(become(graphNode(node("ReduceMean", {"x"}, {"y"}) + integers("axes", {1})), 13).message,
+            "node \"the_node\" (ReduceMean): reduces activations along another axis than the width "
+            "of rows, expected all columns");
+  EXPECT_EQ(become(graphNode(node("ReduceMean", {"x"}, {"y"}) + integers("axes", {3})), 13).message,
+            "node \"the_node\" (ReduceMean): names axis 3 of 3");
+}
+
+TEST(OnnxProgram, AttentionsArePrimitiveMathematics) {
+  const auto become = [&](const std::string &nodes, int64_t opset = 23) {
+    return read(graphOf(lookUp + graphNode(node("Relu", {"x"}, {"r"})) + nodes,
+                        initializer(tensor("w3", {4, 12}) + raw(192))),
+                opset);
+  };
+  const std::string heads = integer("q_num_heads", 2) + integer("kv_num_heads", 2);
+  const std::string xs = node("Attention", {"x", "x", "x"}, {"y"});
+  const auto attention = [](const std::vector<std::string> &inputs) {
+    return node("Attention", inputs, {"y"});
+  };
+  expectInOrder(become(graphNode(xs + heads)).text,
+                {"split_heads", "contract \"thd,khd->thk\"", "scale", "0.7071", "softmax",
+                 "contract \"thk,khd->thd\"", "merge_heads"});
+  const std::string microsoft = "com.microsoft";
+  const Read packed =
+      become(graphNode(node("Attention", {"x", "w3", "", "mask"}, {"y"}, "a", microsoft) +
+                       integer("num_heads", 2)),
+             17);
+  EXPECT_EQ(packed.message, "");
+  expectInOrder(packed.text, {"linear", "columns", "columns", "columns", "contract", "softmax",
+                              "contract", "run_columns"});
+  const Read separate =
+      become(graphNode(node("MultiHeadAttention", {"x", "x", "x"}, {"y"}, "a", microsoft) +
+                       integer("num_heads", 2)),
+             17);
+  expectInOrder(separate.text, {"contract", "softmax", "contract"});
+  const std::pair<std::string, const char *> refusals[] = {
+      {xs, "node \"the_node\" (Attention): divides 4 among 0 heads"},
+      {xs + integer("q_num_heads", 3) + integer("kv_num_heads", 3),
+       "node \"the_node\" (Attention): divides 4 among 3 heads"},
+      {attention({"x", "x", "x", "", "x", "x"}) + heads,
+       "node \"the_node\" (Attention): has keys and values of the past, or lengths of them"},
+      {attention({"x", "x", "x", "r"}) + heads,
+       "node \"the_node\" (Attention): has a mask that is computed of activations"},
+      {node("Attention", {"x", "w"}, {"y"}, "a", microsoft) + integer("num_heads", 2),
+       "node \"a\" (com.microsoft.Attention): its queries, keys and values are no parts of 4 "
+       "columns"},
+      {node("Attention", {"x", "w3", "", "", "x"}, {"y"}, "a", microsoft) + integer("num_heads", 2),
+       "node \"a\" (com.microsoft.Attention): has a past, rotary positions or a matrix that is "
+       "computed"},
+      {node("Attention", {"x", "w3", "", "x"}, {"y"}, "a", microsoft) + integer("num_heads", 2),
+       "node \"a\" (com.microsoft.Attention): has a mask that is neither [batch, keys] nor the "
+       "number of keys of each sequence"},
+      {node("MultiHeadAttention", {"x"}, {"y"}, "a", microsoft) + integer("num_heads", 2),
+       "node \"a\" (com.microsoft.MultiHeadAttention): has packed operands, a bias or a past, "
+       "expected queries, keys and values with their biases"}};
+  for (const auto &[nodes, message] : refusals) {
+    EXPECT_EQ(become(graphNode(nodes)).message, message);
+  }
 }
 
 TEST(OnnxProgram, RefusesWhatIsNoProgramOfRows) {

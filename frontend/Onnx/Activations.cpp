@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Operators that are an activation, written as their formulas: whether a graph says Gelu or spells
+/// it out, `fuse-activation` finds one.
+#include "frontend/Onnx/Operators.h"
+
+#include "base/Utf8.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle::onnx {
+
+static Expr functionOf(Evaluation &evaluation, const Rows &rows) {
+  return rows.function != nullptr ? rows.function : evaluation.expressions.operand();
+}
+
+/// x (1 + erf(x / sqrt 2)) / 2, or with the hyperbolic tangent that is near it.
+static Expr gelu(Expressions &expressions, Expr x, bool isTanh) {
+  const auto times = [&](double factor, Expr value) {
+    return expressions.multiply(expressions.real(factor), value);
+  };
+  Expr inner = times(std::sqrt(0.5), x);
+  if (isTanh) {
+    const Expr cube = expressions.apply(Formula::Power, {x, expressions.real(3)});
+    inner = times(std::sqrt(2 / M_PI), expressions.add(x, times(0.044715, cube)));
+  }
+  const Expr curve = expressions.apply(isTanh ? Formula::Tanh : Formula::Erf, {inner});
+  return times(0.5, expressions.multiply(x, expressions.add(curve, expressions.real(1))));
+}
+
+static Status giveGelu(Evaluation &evaluation, Call &call, Rows rows, bool isTanh) {
+  // The formula reads its operand often.
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  rows.function = gelu(evaluation.expressions, evaluation.expressions.operand(), isTanh);
+  call.give(std::move(rows));
+  return {};
+}
+
+static Status geluNode(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const auto approximate, call.text("approximate"));
+  if (approximate && *approximate != "none" && *approximate != "tanh") {
+    return evaluation.failure(
+        StatusCode::InvalidArgument,
+        fmt::format("\"approximate\" is {}, expected \"none\" or \"tanh\"", quote(*approximate)));
+  }
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  return giveGelu(evaluation, call, std::move(rows), approximate == "tanh");
+}
+
+/// com.microsoft: of a sum with a bias, which the product before it has if nothing else reads that.
+template <bool isTanh> static Status biasGelu(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  if (call.has(1)) {
+    if (rows.maker == call.node.inputs[0] && evaluation.readers(rows.maker) == 1) {
+      HEDDLE_ASSIGN(rows, withBias(evaluation, std::move(rows), *call.inputs[1]));
+    } else {
+      HEDDLE_ASSIGN(rows, combinedRows(evaluation, Formula::Add, *call.inputs[0], *call.inputs[1]));
+    }
+  }
+  return giveGelu(evaluation, call, std::move(rows), isTanh);
+}
+
+/// x sigmoid(alpha x).
+static Status giveSwish(Evaluation &evaluation, Call &call, double otherwise) {
+  HEDDLE_ASSIGN(const std::optional<double> alpha, call.real("alpha"));
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  Expressions &expressions = evaluation.expressions;
+  const Expr x = functionOf(evaluation, rows);
+  const Expr inner = expressions.multiply(x, expressions.real(alpha.value_or(otherwise)));
+  rows.function = expressions.multiply(x, expressions.apply(Formula::Sigmoid, {inner}));
+  call.give(std::move(rows));
+  return {};
+}
+
+static Status quickGelu(Evaluation &evaluation, Call &call) {
+  return giveSwish(evaluation, call, 1.702);
+}
+
+static Status swish(Evaluation &evaluation, Call &call) { return giveSwish(evaluation, call, 1); }
+
+/// log(1 + exp(x)).
+static Status softplus(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  rows.value =
+      evaluation.make<transformer::ActivateOp>(transformer::Activation::Softplus, rows.value);
+  call.give(std::move(rows));
+  return {};
+}
+
+/// At least the second operand and at most the third, either of which may be left out.
+static Status clip(Evaluation &evaluation, Call &call) {
+  Value result = *call.inputs[0];
+  for (const size_t bound : {size_t{1}, size_t{2}}) {
+    if (call.has(bound)) {
+      HEDDLE_ASSIGN(result, combined(evaluation, bound == 1 ? Formula::Largest : Formula::Least,
+                                     result, *call.inputs[bound]));
+    }
+  }
+  call.results.push_back(std::move(result));
+  return {};
+}
+
+std::vector<OperatorInfo> activationOperators() {
+  static constexpr std::string_view microsoft = "com.microsoft";
+  return {
+      {"", "Gelu", 20, 1, 1, geluNode},
+      {"", "Softplus", 1, 1, 1, softplus},
+      {"", "Swish", 24, 1, 1, swish},
+      {"", "Clip", 11, 1, 3, clip},
+      {microsoft, "Gelu", 1, 1, 1, geluNode},
+      {microsoft, "BiasGelu", 1, 2, 2, biasGelu<false>},
+      {microsoft, "FastGelu", 1, 1, 2, biasGelu<true>},
+      {microsoft, "QuickGelu", 1, 1, 1, quickGelu},
+  };
+}
+
+} // namespace heddle::onnx

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Operators that are a whole attention, written as the products, masks and weights that they stand
+/// for: `fuse-attention` finds these as it finds those of a graph that spells them out.
+#include "frontend/Onnx/Operators.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+using namespace mlir;
+
+namespace heddle::onnx {
+
+namespace {
+
+/// Queries, keys and values [batch, heads, rows, size], and what is done with their products.
+struct AttentionParts {
+  Rows query, key, value;
+  double scale = 1;
+  /// Scores are kept within this by a hyperbolic tangent; 0: not at all.
+  double cap = 0;
+  /// Formulas that are added to the scores, of fewer axes or as many.
+  std::vector<Symbolic> biases = {};
+};
+
+} // namespace
+
+static Status refuse(const Evaluation &evaluation, const std::string &what) {
+  return evaluation.failure(StatusCode::Unsupported, what);
+}
+
+/// [batch, rows, heads * size] to [batch, heads, rows, size].
+static Result<Rows> splitHeads(Evaluation &evaluation, Rows rows, int64_t heads) {
+  const std::vector<Expr> shape = evaluation.shapeOf(rows);
+  if (shape.size() != 3 || heads < 1 || !shape[2]->isConstant() || shape[2]->integer % heads != 0) {
+    return refuse(evaluation, fmt::format("divides {} among {} heads",
+                                          shape.size() == 3 ? evaluation.expressions.print(shape[2])
+                                                            : fmt::format("{} axes", shape.size()),
+                                          heads));
+  }
+  HEDDLE_ASSIGN(
+      rows, evaluation.reshaped(std::move(rows), {shape[0], shape[1], evaluation.integer(heads),
+                                                  evaluation.integer(shape[2]->integer / heads)}));
+  std::swap(rows.axes[1], rows.axes[2]);
+  return rows;
+}
+
+/// The same back.
+static Result<Rows> joinHeads(Evaluation &evaluation, Rows rows) {
+  const std::vector<Expr> shape = evaluation.shapeOf(rows);
+  std::swap(rows.axes[1], rows.axes[2]);
+  return evaluation.reshaped(
+      std::move(rows), {shape[0], shape[2], evaluation.expressions.multiply(shape[1], shape[3])});
+}
+
+/// softmax(query key^T scale + biases) value.
+static Result<Rows> attended(Evaluation &evaluation, AttentionParts parts) {
+  Expressions &expressions = evaluation.expressions;
+  if (parts.query.axes.size() != 4 || parts.key.axes.size() != 4 || parts.value.axes.size() != 4) {
+    return refuse(evaluation, "its queries, keys and values have no heads");
+  }
+  std::swap(parts.key.axes[2], parts.key.axes[3]);
+  HEDDLE_ASSIGN(Rows scores, product(evaluation, std::move(parts.query), std::move(parts.key)));
+  scores.function = expressions.multiply(expressions.operand(), expressions.real(parts.scale));
+  if (parts.cap != 0) {
+    const Expr cap = expressions.real(parts.cap);
+    scores.function = expressions.multiply(
+        expressions.apply(Formula::Tanh, {expressions.divide(scores.function, cap)}), cap);
+  }
+  for (const Symbolic &bias : parts.biases) {
+    HEDDLE_ASSIGN(scores, withMask(evaluation, std::move(scores), bias));
+  }
+  HEDDLE_ASSIGN(Rows weights, softmaxOfKeys(evaluation, std::move(scores)));
+  return product(evaluation, std::move(weights), std::move(parts.value));
+}
+
+/// 0 where a formula of truth values holds, else what hides a key.
+static Symbolic biasOf(Evaluation &evaluation, Symbolic visible, double hidden) {
+  Expressions &expressions = evaluation.expressions;
+  expressions.within(visible.shape);
+  visible.body = expressions.select(visible.body, expressions.real(0), expressions.real(hidden));
+  visible.element = Element::Real;
+  return visible;
+}
+
+/// Hides the keys after each query.
+static Symbolic causalBias(Evaluation &evaluation, const Rows &query, double hidden) {
+  Expressions &expressions = evaluation.expressions;
+  const Expr rows = evaluation.shapeOf(query)[2];
+  Symbolic visible{Element::Boolean, {rows, rows}, nullptr};
+  expressions.within(visible.shape);
+  visible.body = expressions.negation(expressions.less(expressions.axis(0), expressions.axis(1)));
+  return biasOf(evaluation, std::move(visible), hidden);
+}
+
+static double inverseRoot(Evaluation &evaluation, const Rows &query) {
+  const Expr size = evaluation.shapeOf(query).back();
+  return size->isConstant() ? 1 / std::sqrt(static_cast<double>(size->integer)) : 1;
+}
+
+/// Queries, keys and values of an operator, with heads.
+static Result<AttentionParts> partsOf(Evaluation &evaluation, const Call &call, int64_t queryHeads,
+                                      int64_t keyHeads) {
+  AttentionParts parts;
+  HEDDLE_ASSIGN(parts.query, evaluation.rowsOf(*call.inputs[0]));
+  HEDDLE_ASSIGN(parts.key, evaluation.rowsOf(*call.inputs[1]));
+  HEDDLE_ASSIGN(parts.value, evaluation.rowsOf(*call.inputs[2]));
+  if (parts.query.axes.size() == 3) {
+    HEDDLE_ASSIGN(parts.query, splitHeads(evaluation, std::move(parts.query), queryHeads));
+    HEDDLE_ASSIGN(parts.key, splitHeads(evaluation, std::move(parts.key), keyHeads));
+    HEDDLE_ASSIGN(parts.value, splitHeads(evaluation, std::move(parts.value), keyHeads));
+  }
+  return parts;
+}
+
+/// The operator of opset 23.
+static Status attention(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const int64_t queryHeads, call.integerOr("q_num_heads", 0));
+  HEDDLE_ASSIGN(const int64_t keyHeads, call.integerOr("kv_num_heads", 0));
+  HEDDLE_ASSIGN(const int64_t isCausal, call.integerOr("is_causal", 0));
+  HEDDLE_ASSIGN(const std::optional<double> scale, call.real("scale"));
+  HEDDLE_ASSIGN(const std::optional<double> cap, call.real("softcap"));
+  if (call.has(4) || call.has(5) || call.has(6)) {
+    return refuse(evaluation, "has keys and values of the past, or lengths of them");
+  }
+  if (cap.value_or(0) != 0 && (call.has(3) || isCausal != 0)) {
+    return refuse(evaluation, "has a softcap and a mask, expected one of them");
+  }
+  HEDDLE_ASSIGN(AttentionParts parts, partsOf(evaluation, call, queryHeads, keyHeads));
+  const bool isJoined = evaluation.shapeOf(*call.inputs[0]).size() == 3;
+  parts.scale = scale.value_or(inverseRoot(evaluation, parts.query));
+  parts.cap = cap.value_or(0);
+  const double hidden = -std::numeric_limits<double>::infinity();
+  if (call.has(3)) {
+    if (!call.inputs[3]->symbolic) {
+      return refuse(evaluation, "has a mask that is computed of activations");
+    }
+    const Symbolic &mask = *call.inputs[3]->symbolic;
+    parts.biases.push_back(mask.element == Element::Boolean ? biasOf(evaluation, mask, hidden)
+                                                            : mask);
+  }
+  if (isCausal != 0) {
+    parts.biases.push_back(causalBias(evaluation, parts.query, hidden));
+  }
+  HEDDLE_ASSIGN(Rows result, attended(evaluation, std::move(parts)));
+  if (isJoined) {
+    HEDDLE_ASSIGN(result, joinHeads(evaluation, std::move(result)));
+  }
+  call.give(std::move(result));
+  return {};
+}
+
+/// The masks of com.microsoft: of each key whether it is visible, or how many are.
+static Result<Symbolic> contribMask(Evaluation &evaluation, const Value &value, Expr rows,
+                                    double hidden) {
+  if (!value.symbolic || value.symbolic->element == Element::Real ||
+      value.symbolic->shape.empty() || value.symbolic->shape.size() > 2 ||
+      value.symbolic->shape[0] != evaluation.batch()) {
+    return refuse(evaluation, "has a mask that is neither [batch, keys] nor the number of keys of "
+                              "each sequence");
+  }
+  const Symbolic &mask = *value.symbolic;
+  Expressions &expressions = evaluation.expressions;
+  const Expr one = evaluation.integer(1);
+  Symbolic visible{Element::Boolean, {evaluation.batch(), one, one, rows}, nullptr};
+  expressions.within(visible.shape);
+  const Expr coordinates[] = {expressions.axis(0), expressions.axis(3)};
+  const Expr body = expressions.substitute(mask.body, coordinates);
+  visible.body = mask.shape.size() == 1 ? expressions.less(expressions.axis(3), body)
+                                        : expressions.cast(body, Element::Boolean);
+  return biasOf(evaluation, std::move(visible), hidden);
+}
+
+/// What both operators of com.microsoft say: the mask and bias that are these inputs.
+static Status readContrib(Evaluation &evaluation, const Call &call, AttentionParts &parts,
+                          size_t maskInput, size_t biasInput) {
+  HEDDLE_ASSIGN(const std::optional<double> scale, call.real("scale"));
+  HEDDLE_ASSIGN(const std::optional<double> filter, call.real("mask_filter_value"));
+  HEDDLE_ASSIGN(const int64_t isCausal, call.integerOr("unidirectional", 0));
+  // 0 stands for what is usual.
+  parts.scale = scale.value_or(0) != 0 ? *scale : inverseRoot(evaluation, parts.query);
+  const double hidden = filter.value_or(-10000);
+  const std::vector<Expr> keys = evaluation.shapeOf(parts.key);
+  if (call.has(maskInput)) {
+    HEDDLE_ASSIGN(Symbolic mask, contribMask(evaluation, *call.inputs[maskInput], keys[2], hidden));
+    parts.biases.push_back(std::move(mask));
+  }
+  if (call.has(biasInput)) {
+    if (!call.inputs[biasInput]->symbolic) {
+      return refuse(evaluation, "has a bias of scores that is computed of activations");
+    }
+    parts.biases.push_back(*call.inputs[biasInput]->symbolic);
+  }
+  if (isCausal != 0) {
+    parts.biases.push_back(causalBias(evaluation, parts.query, hidden));
+  }
+  return {};
+}
+
+/// com.microsoft: one matrix for queries, keys and values.
+static Status contribAttention(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const int64_t heads, call.integerOr("num_heads", 0));
+  HEDDLE_ASSIGN(const auto sizes, call.integers("qkv_hidden_sizes"));
+  HEDDLE_ASSIGN(const int64_t turns, call.integerOr("do_rotary", 0));
+  if (call.has(4) || call.has(6) || turns != 0 || !call.inputs[1]->symbolic) {
+    return refuse(evaluation, "has a past, rotary positions or a matrix that is computed");
+  }
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  HEDDLE_ASSIGN(rows, linear(evaluation, std::move(rows), *call.inputs[1]->symbolic, false));
+  if (call.has(2)) {
+    HEDDLE_ASSIGN(rows, withBias(evaluation, std::move(rows), *call.inputs[2]));
+  }
+  const int64_t width = widthOf(rows.axes.back());
+  const std::vector<int64_t> widths = sizes.value_or(std::vector<int64_t>(3, width / 3));
+  if (rows.axes.size() != 3 || widths.size() != 3 || widths[0] < 1 || widths[1] < 1 ||
+      widths[2] < 1 || widths[0] > width || widths[1] > width || widths[2] > width ||
+      widths[0] + widths[1] + widths[2] != width) {
+    return refuse(evaluation,
+                  fmt::format("its queries, keys and values are no parts of {} columns", width));
+  }
+  AttentionParts parts;
+  int64_t first = 0;
+  size_t number = 0;
+  for (Rows *const part : {&parts.query, &parts.key, &parts.value}) {
+    const int64_t count = widths[number++];
+    HEDDLE_ASSIGN(Rows columns, evaluation.sliced(rows, 2, first, count));
+    HEDDLE_ASSIGN(*part, splitHeads(evaluation, std::move(columns), heads));
+    first += count;
+  }
+  HEDDLE_TRY(readContrib(evaluation, call, parts, 3, 5));
+  HEDDLE_ASSIGN(Rows result, attended(evaluation, std::move(parts)));
+  HEDDLE_ASSIGN(result, joinHeads(evaluation, std::move(result)));
+  call.give(std::move(result));
+  return {};
+}
+
+/// com.microsoft: queries, keys and values of their own, all of one width a head.
+static Status multiHeadAttention(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const int64_t heads, call.integerOr("num_heads", 0));
+  if (!call.has(1) || !call.has(2) || call.has(3) || call.has(6) || call.has(7)) {
+    return refuse(evaluation, "has packed operands, a bias or a past, expected queries, keys and "
+                              "values with their biases");
+  }
+  if (evaluation.shapeOf(*call.inputs[1]).size() != 3) {
+    return refuse(evaluation, "has keys that are no rows");
+  }
+  HEDDLE_ASSIGN(AttentionParts parts, partsOf(evaluation, call, heads, heads));
+  HEDDLE_TRY(readContrib(evaluation, call, parts, 4, 5));
+  HEDDLE_ASSIGN(Rows result, attended(evaluation, std::move(parts)));
+  HEDDLE_ASSIGN(result, joinHeads(evaluation, std::move(result)));
+  call.give(std::move(result));
+  return {};
+}
+
+std::vector<OperatorInfo> attentionOperators() {
+  static constexpr std::string_view microsoft = "com.microsoft";
+  return {
+      {"", "Attention", 23, 3, 7, attention},
+      {microsoft, "Attention", 1, 2, 7, contribAttention},
+      {microsoft, "MultiHeadAttention", 1, 1, 10, multiHeadAttention},
+  };
+}
+
+} // namespace heddle::onnx

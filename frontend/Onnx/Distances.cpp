@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Biases of scores by the distance of a key from its query, which graphs read from a table by
+/// buckets: comparisons, logarithms and minima of the difference of two positions. Whatever the
+/// formula, it is evaluated for each distance, in f32 as the exporter would; that it does not
+/// change any more beyond the largest one is shown with intervals.
+#include "frontend/Onnx/Evaluation.h"
+
+#include "base/Utf8.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace heddle::onnx {
+
+namespace {
+
+/// The farthest distance that a table may tell from others, and what stands for any farther one.
+constexpr int64_t mostDistance = int64_t{1} << 16;
+constexpr double farthest = 0x1p40;
+/// A score plus this or less is that of a hidden key.
+constexpr double hides = -1e4;
+
+/// All values that a formula may have.
+struct Interval {
+  double least = 0, most = 0;
+
+  bool isPoint() const { return least == most; }
+};
+
+using Evaluated = std::optional<Interval>;
+
+/// Evaluates a formula of one coordinate, the distance.
+class IntervalEvaluator {
+public:
+  explicit IntervalEvaluator(Interval distance) : distance(distance) {}
+
+  Evaluated evaluate(Expr value) {
+    const auto known = done.find(value);
+    if (known != done.end()) {
+      return known->second;
+    }
+    Evaluated result = find(value);
+    if (result && value->element == Element::Real) {
+      // Rounding keeps the order of numbers.
+      result = Interval{static_cast<float>(result->least), static_cast<float>(result->most)};
+    }
+    if (result && (std::isnan(result->least) || std::isnan(result->most))) {
+      result = std::nullopt;
+    }
+    done.emplace(value, result);
+    return result;
+  }
+
+private:
+  Evaluated find(Expr value);
+  Evaluated sum(Expr value);
+  Evaluated select(Expr value);
+  Evaluated ofOne(Formula formula, const Interval &x, bool isInteger) const;
+  Evaluated ofTwo(Formula formula, const Interval &x, const Interval &y, bool isInteger) const;
+
+  static Interval times(const Interval &x, const Interval &y) {
+    const auto [least, most] =
+        std::minmax({x.least * y.least, x.least * y.most, x.most * y.least, x.most * y.most});
+    return {least, most};
+  }
+
+  Interval distance;
+  std::map<Expr, Evaluated> done;
+};
+
+Evaluated IntervalEvaluator::find(Expr value) {
+  if (value->isConstant()) {
+    return Interval{value->value(), value->value()};
+  }
+  const auto &operands = value->operands;
+  switch (value->formula) {
+  case Formula::Axis:
+    return value->integer == static_cast<int64_t>(Expressions::boundAxis) ? Evaluated(distance)
+                                                                          : std::nullopt;
+  case Formula::Sum:
+    return sum(value);
+  case Formula::Select:
+    return select(value);
+  default:
+    break;
+  }
+  if (operands.empty() || operands.size() > 2 || value->formula == Formula::Read ||
+      value->formula == Formula::RunningSum) {
+    return std::nullopt;
+  }
+  const Evaluated x = evaluate(operands.front());
+  const Evaluated y = evaluate(operands.back());
+  if (!x || !y) {
+    return std::nullopt;
+  }
+  const bool isInteger = value->element != Element::Real;
+  return operands.size() == 1 ? ofOne(value->formula, *x, isInteger)
+                              : ofTwo(value->formula, *x, *y, isInteger);
+}
+
+Evaluated IntervalEvaluator::sum(Expr value) {
+  Interval total;
+  for (const Term &term : value->terms) {
+    const auto coefficient = static_cast<double>(term.coefficient);
+    Interval product{coefficient, coefficient};
+    for (const Expr factor : term.factors) {
+      const Evaluated each = evaluate(factor);
+      if (!each) {
+        return std::nullopt;
+      }
+      product = times(product, *each);
+    }
+    total = {total.least + product.least, total.most + product.most};
+  }
+  return total;
+}
+
+/// What is not chosen need not have a value.
+Evaluated IntervalEvaluator::select(Expr value) {
+  const Evaluated condition = evaluate(value->operands[0]);
+  if (!condition) {
+    return std::nullopt;
+  }
+  if (condition->isPoint()) {
+    return evaluate(value->operands[condition->least != 0 ? 1 : 2]);
+  }
+  const Evaluated x = evaluate(value->operands[1]), y = evaluate(value->operands[2]);
+  return x && y ? Evaluated({std::min(x->least, y->least), std::max(x->most, y->most)})
+                : std::nullopt;
+}
+
+Evaluated IntervalEvaluator::ofOne(Formula formula, const Interval &x, bool isInteger) const {
+  const auto rising = [&](auto function) {
+    return Evaluated({function(x.least), function(x.most)});
+  };
+  switch (formula) {
+  case Formula::Cast:
+    return isInteger ? rising([](double each) { return std::trunc(each); }) : Evaluated(x);
+  case Formula::Not:
+    return Interval{1 - x.most, 1 - x.least};
+  case Formula::Negate:
+    return Interval{-x.most, -x.least};
+  case Formula::Absolute:
+    return x.least >= 0  ? x
+           : x.most <= 0 ? Interval{-x.most, -x.least}
+                         : Interval{0, std::max(-x.least, x.most)};
+  case Formula::Logarithm:
+    return rising([](double each) { return double{std::log(static_cast<float>(each))}; });
+  case Formula::Root:
+    return rising([](double each) { return double{std::sqrt(static_cast<float>(each))}; });
+  case Formula::Exponential:
+    return rising([](double each) { return double{std::exp(static_cast<float>(each))}; });
+  case Formula::Floor:
+    return rising([](double each) { return std::floor(each); });
+  case Formula::Relu:
+    return rising([](double each) { return std::max(each, 0.0); });
+  default:
+    return std::nullopt;
+  }
+}
+
+Evaluated IntervalEvaluator::ofTwo(Formula formula, const Interval &x, const Interval &y,
+                                   bool isInteger) const {
+  switch (formula) {
+  case Formula::Add:
+    return Interval{x.least + y.least, x.most + y.most};
+  case Formula::Multiply:
+    return times(x, y);
+  case Formula::Divide: {
+    if (!y.isPoint() || y.least == 0) {
+      return std::nullopt;
+    }
+    const double a = x.least / y.least, b = x.most / y.least;
+    const Interval quotient{std::min(a, b), std::max(a, b)};
+    return isInteger ? Interval{std::trunc(quotient.least), std::trunc(quotient.most)} : quotient;
+  }
+  case Formula::Least:
+    return Interval{std::min(x.least, y.least), std::min(x.most, y.most)};
+  case Formula::Largest:
+    return Interval{std::max(x.least, y.least), std::max(x.most, y.most)};
+  case Formula::Less:
+    return Interval{x.most < y.least ? 1.0 : 0.0, x.least < y.most ? 1.0 : 0.0};
+  case Formula::Equal: {
+    const bool mayBe = x.least <= y.most && y.least <= x.most;
+    const bool must = x.isPoint() && y.isPoint() && x.least == y.least;
+    return Interval{must ? 1.0 : 0.0, mayBe ? 1.0 : 0.0};
+  }
+  case Formula::And:
+    return Interval{std::min(x.least, y.least), std::min(x.most, y.most)};
+  default:
+    return std::nullopt;
+  }
+}
+
+/// The bucket of each distance -n to n; beyond, those of the ends hold.
+struct Buckets {
+  std::vector<int64_t> indices;
+  /// Whether the ends hold beyond; else the table has no more.
+  bool isComplete = true;
+};
+
+std::optional<int64_t> pointOf(Expr bucket, double least, double most) {
+  const Evaluated value = IntervalEvaluator({least, most}).evaluate(bucket);
+  return value && value->isPoint() && std::abs(value->least) < 0x1p31
+             ? std::optional(static_cast<int64_t>(value->least))
+             : std::nullopt;
+}
+
+/// Nothing if a distance has no bucket among `count`.
+std::optional<Buckets> bucketsOf(Expr bucket, int64_t count) {
+  const auto end = [&](int64_t distance) {
+    const auto near = static_cast<double>(distance);
+    return pointOf(bucket, near, farthest) && pointOf(bucket, -farthest, -near);
+  };
+  int64_t reach = 1;
+  while (reach < mostDistance && !end(reach)) {
+    reach *= 2;
+  }
+  Buckets result;
+  result.isComplete = end(reach);
+  const auto at = [&](int64_t distance) {
+    const auto point = static_cast<double>(distance);
+    const std::optional<int64_t> index = pointOf(bucket, point, point);
+    return index && *index >= 0 && *index < count ? index : std::nullopt;
+  };
+  std::vector<int64_t> after, before;
+  for (int64_t distance = 0; distance <= reach; ++distance) {
+    const std::optional<int64_t> later = at(distance), earlier = at(-distance);
+    if (!later || !earlier) {
+      // Where the table ends, sequences do.
+      if (result.isComplete || distance == 0) {
+        return std::nullopt;
+      }
+      break;
+    }
+    after.push_back(*later);
+    before.push_back(*earlier);
+  }
+  const auto isRepeated = [](const std::vector<int64_t> &side) {
+    return side.size() > 1 && side[side.size() - 2] == side.back();
+  };
+  while (result.isComplete && after.size() > 2 && isRepeated(after) && isRepeated(before)) {
+    after.pop_back();
+    before.pop_back();
+  }
+  result.indices.assign(before.rbegin(), before.rend());
+  result.indices.insert(result.indices.end(), after.begin() + 1, after.end());
+  return result;
+}
+
+/// Whether a formula reads floats of the file.
+bool readsTable(const Expressions &expressions, Expr value) {
+  bool reads = false;
+  Expressions::walk(value, [&](Expr part) {
+    reads |= part->formula == Formula::Read && part->element == Element::Real &&
+             expressions.source(static_cast<size_t>(part->integer)).constant != nullptr;
+  });
+  return reads;
+}
+
+} // namespace
+
+bool Evaluation::isOfPairs(const Symbolic &value) const {
+  return sequenceSize && std::count_if(value.shape.begin(), value.shape.end(), [&](Expr size) {
+                           return size->formula == Formula::Size && size->integer == *sequenceSize;
+                         }) > 1;
+}
+
+/// Scores plus an element of a table of heads by the distance of the key.
+Result<Rows> Evaluation::withDistance(Rows scores, Expr bias, const ScoreAxes &axes) {
+  const auto refuse = [&](const std::string &what) {
+    return failure(StatusCode::Unsupported,
+                   fmt::format("adds {} to scores, expected one that is read from a table of "
+                               "[buckets, heads] by the distance of a key",
+                               what));
+  };
+  if (bias->formula != Formula::Read || bias->operands.size() != 2) {
+    return refuse("a bias that is computed from a table");
+  }
+  const auto number = static_cast<size_t>(bias->integer);
+  const Parameter table = parameter(number);
+  const int64_t count = table.shape()[0], heads = table.shape()[1];
+  const Expr head = bias->operands[1];
+  const bool isOfHead = axes.head && head == expressions.axis(*axes.head) &&
+                        scores.physical.front() == scores.axes[*axes.head];
+  if (widthOf(scores.physical.front()) != heads ||
+      !(isOfHead || (heads == 1 && head->isConstant(0)))) {
+    return refuse(fmt::format("a bias of {} heads", heads));
+  }
+  // The key as its query and a distance: nothing but that may be left.
+  expressions.within({});
+  const Expr query = expressions.axis(axes.row), key = expressions.axis(axes.key);
+  const Expr bucket = expressions.replace(bias->operands[0], [&](Expr part) {
+    return part == key ? expressions.add(query, expressions.bound()) : nullptr;
+  });
+  const std::optional<Buckets> buckets = bucketsOf(bucket, count);
+  if (!buckets) {
+    return refuse(fmt::format("a bias from {} by what is no distance, or a bucket of none of its "
+                              "{} rows,",
+                              quote(table.symbol()), count));
+  }
+  const auto reach = static_cast<int64_t>(buckets->indices.size() / 2);
+  if (!buckets->isComplete) {
+    noteLongest(reach + 1);
+  }
+  std::map<int64_t, Parameter> rowOf;
+  std::vector<Parameter> parts;
+  for (const int64_t index : buckets->indices) {
+    const auto found = rowOf.find(index);
+    parts.push_back(
+        found != rowOf.end()
+            ? found->second
+            : rowOf
+                  .emplace(index, root().rows(fmt::format("{}.bucket {}", table.symbol(), index),
+                                              table, index, 1))
+                  .first->second);
+  }
+  const std::string name = fmt::format("{}.distances to {}", table.symbol(), reach);
+  const Parameter distances =
+      root().transposed(name, root().concat(fmt::format("{} by row", name), parts));
+  const mlir::Value added = make<transformer::RelativeBiasOp>(
+      tensorType({ShapedType::kDynamic, heads, ShapedType::kDynamic}),
+      FlatSymbolRefAttr::get(context, distances.symbol()), segments(), segments());
+  noteNeighbours();
+  const bool wasMasked = isMasked(scores.value);
+  scores.value = make<transformer::AddOp>(scores.value, added);
+  if (wasMasked) {
+    setMasked(scores.value);
+  }
+  return scores;
+}
+
+/// A key is visible if its column is less than the number of visible ones: where they are the first
+/// ones, it is visible if the mask says so.
+Expr Evaluation::withoutLengths(Expr bias, const ScoreAxes &axes) {
+  const Expr key = expressions.axis(axes.key);
+  return expressions.replace(bias, [&](Expr part) -> Expr {
+    if (part->formula != Formula::Less || part->operands[0] != key ||
+        part->operands[1]->formula != Formula::RunningSum || !sequenceSize) {
+      return nullptr;
+    }
+    const Expr sum = part->operands[1];
+    const Expr last = expressions.subtract(expressions.size(*sequenceSize), integer(1));
+    if (sum->operands[0] != last || sum->operands[1]->formula != Formula::Read) {
+      return nullptr;
+    }
+    noteNeighbours();
+    const Expr own = expressions.replace(
+        sum->operands[1], [&](Expr each) { return each == expressions.bound() ? key : nullptr; });
+    return expressions.equal(own, integer(1));
+  });
+}
+
+Result<Rows> Evaluation::biased(Rows scores, Expr bias) {
+  std::optional<size_t> row, key, head;
+  for (size_t axis = 0; axis < scores.axes.size(); ++axis) {
+    const Atoms &atoms = scores.axes[axis];
+    row = isAxisOf(atoms, Atom::Kind::Row) ? axis : row;
+    key = isAxisOf(atoms, Atom::Kind::Key) ? axis : key;
+    const bool isInner = !atoms.empty() && atoms.front().kind == Atom::Kind::Inner;
+    head = isInner ? axis : head;
+  }
+  if (!row || !key) {
+    return hidden(std::move(scores), bias);
+  }
+  const ScoreAxes axes{*row, *key, head};
+  // Sums, and choices between a bias and what hides a key.
+  std::vector<Expr> terms{bias};
+  Expr mask = expressions.real(0);
+  while (!terms.empty()) {
+    const Expr term = terms.back();
+    terms.pop_back();
+    const bool isChoice =
+        term->formula == Formula::Select &&
+        readsTable(expressions, term) != readsTable(expressions, term->operands[0]);
+    const size_t constant = isChoice && term->operands[1]->isConstant() ? 1 : 2;
+    if (!readsTable(expressions, term)) {
+      mask = expressions.add(mask, term);
+    } else if (term->formula == Formula::Add) {
+      terms.insert(terms.end(), {term->operands[1], term->operands[0]});
+    } else if (isChoice && term->operands[constant]->isConstant() &&
+               term->operands[constant]->value() <= hides) {
+      const Expr hiding = term->operands[constant], none = expressions.real(0);
+      terms.push_back(term->operands[3 - constant]);
+      terms.push_back(expressions.select(term->operands[0], constant == 1 ? hiding : none,
+                                         constant == 1 ? none : hiding));
+    } else {
+      HEDDLE_ASSIGN(scores, withDistance(std::move(scores), term, axes));
+    }
+  }
+  return hidden(std::move(scores), withoutLengths(mask, axes));
+}
+
+} // namespace heddle::onnx

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Reductions of rows, and norms, which are written as the mathematics that they stand for: a graph
+/// that says LayerNormalization and one that spells it out become one program, in which `fuse-norm`
+/// finds the norms.
+#include "frontend/Onnx/Operators.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+using heddle::transformer::Reduction;
+
+namespace heddle::onnx {
+
+Result<Rows> reduced(Evaluation &evaluation, Rows rows, Reduction method) {
+  const Atoms width = rows.axes.empty() ? Atoms() : rows.axes.back();
+  const bool isInner = std::all_of(width.begin(), width.end(),
+                                   [](const Atom &atom) { return atom.kind == Atom::Kind::Inner; });
+  if (rows.axes.empty() || !isInner || rows.hasKeys() || widthOf(rows.order()) != widthOf(width)) {
+    return evaluation.failure(
+        StatusCode::Unsupported,
+        "reduces activations along another axis than the width of rows, expected all columns");
+  }
+  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
+  rows.value = evaluation.make<transformer::ReduceOp>(
+      evaluation.tensorType({ShapedType::kDynamic, 1}), method, rows.value);
+  rows.axes.back().clear();
+  rows.physical = {{}};
+  return rows;
+}
+
+/// The axes that a reduction names, counted from the start; none: all.
+static Result<std::vector<bool>> reducedAxes(Evaluation &evaluation, Call &call, size_t rank) {
+  std::optional<std::vector<int64_t>> axes;
+  if (call.has(1)) {
+    HEDDLE_ASSIGN(axes, evaluation.constantsOf(*call.inputs[1], "axes"));
+  } else {
+    HEDDLE_ASSIGN(axes, call.integers("axes"));
+  }
+  HEDDLE_ASSIGN(const int64_t keepsAll, call.integerOr("noop_with_empty_axes", 0));
+  const bool isEmpty = !axes || axes->empty();
+  std::vector<bool> isReduced(rank, isEmpty && keepsAll == 0);
+  const auto count = static_cast<int64_t>(rank);
+  for (const int64_t axis : axes.value_or(std::vector<int64_t>())) {
+    if (axis < -count || axis >= count) {
+      return evaluation.failure(StatusCode::InvalidArgument,
+                                fmt::format("names axis {} of {}", axis, rank));
+    }
+    isReduced[static_cast<size_t>(axis < 0 ? axis + count : axis)] = true;
+  }
+  return isReduced;
+}
+
+/// The largest or least element of a formula that does not depend on the axes.
+static Status reduceFormula(Evaluation &evaluation, Call &call, const Symbolic &input,
+                            const std::vector<bool> &isReduced, bool keeps) {
+  bool depends = false;
+  Expressions::walk(input.body, [&](Expr part) {
+    depends |= part->formula == Formula::Axis &&
+               static_cast<size_t>(part->integer) < isReduced.size() &&
+               isReduced[static_cast<size_t>(part->integer)];
+  });
+  if (depends) {
+    return evaluation.failure(StatusCode::Unsupported, "reduces elements that differ");
+  }
+  Symbolic result{input.element, {}, nullptr};
+  std::vector<Expr> coordinates;
+  for (size_t axis = 0; axis < isReduced.size(); ++axis) {
+    if (!isReduced[axis] || keeps) {
+      result.shape.push_back(isReduced[axis] ? evaluation.integer(1) : input.shape[axis]);
+    }
+    coordinates.push_back(isReduced[axis] ? evaluation.integer(0)
+                                          : evaluation.expressions.axis(result.shape.size() - 1));
+  }
+  evaluation.expressions.within(result.shape);
+  result.body = evaluation.expressions.substitute(input.body, coordinates);
+  call.give(std::move(result));
+  return {};
+}
+
+template <Reduction method> static Status reduce(Evaluation &evaluation, Call &call) {
+  const Value &input = *call.inputs[0];
+  HEDDLE_ASSIGN(const int64_t keeps, call.integerOr("keepdims", 1));
+  const size_t rank = evaluation.shapeOf(input).size();
+  HEDDLE_ASSIGN(const std::vector<bool> isReduced, reducedAxes(evaluation, call, rank));
+  const auto count = std::count(isReduced.begin(), isReduced.end(), true);
+  if (count == 0) {
+    call.results.push_back(input);
+    return {};
+  }
+  const bool isExtreme = method == Reduction::Max || method == Reduction::Min;
+  if (input.symbolic && isExtreme) {
+    return reduceFormula(evaluation, call, *input.symbolic, isReduced, keeps != 0);
+  }
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(input));
+  if (count != 1 || !isReduced.back()) {
+    return evaluation.failure(
+        StatusCode::Unsupported,
+        "reduces activations along another axis than the width of rows, expected all columns");
+  }
+  HEDDLE_ASSIGN(rows, reduced(evaluation, std::move(rows), method));
+  if (keeps == 0) {
+    rows.axes.pop_back();
+  }
+  call.give(std::move(rows));
+  return {};
+}
+
+// --- norms -----------------------------------------------------------------------------------
+
+/// Rows, less their mean if `isCentred`, divided by the root of their mean square plus epsilon.
+static Result<Rows> normalized(Evaluation &evaluation, Rows rows, double epsilon, bool isCentred) {
+  const Atoms width = rows.axes.empty() ? Atoms() : rows.axes.back();
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  if (isCentred) {
+    HEDDLE_ASSIGN(const Rows mean, reduced(evaluation, rows, Reduction::Mean));
+    HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
+    rows.value = evaluation.make<transformer::CombineOp>(transformer::Combination::Subtract,
+                                                         rows.value, mean.value);
+  }
+  Rows square = rows;
+  HEDDLE_ASSIGN(square, evaluation.arranged(std::move(square), {width}));
+  rows = square;
+  square.value = evaluation.make<transformer::MultiplyOp>(rows.value, rows.value);
+  HEDDLE_ASSIGN(const Rows moment, reduced(evaluation, std::move(square), Reduction::Mean));
+  const mlir::Value shifted =
+      evaluation.make<transformer::ShiftOp>(moment.value, evaluation.f32(epsilon));
+  const mlir::Value inverse =
+      evaluation.make<transformer::ActivateOp>(transformer::Activation::Rsqrt, shifted);
+  rows.value = evaluation.make<transformer::MultiplyOp>(rows.value, inverse);
+  return rows;
+}
+
+/// The same times a scale, plus a bias if there is one; both are left out where null.
+static Result<Rows> normalized(Evaluation &evaluation, Rows rows, double epsilon, bool isCentred,
+                               const Value *scale, const Value *bias) {
+  HEDDLE_ASSIGN(rows, normalized(evaluation, std::move(rows), epsilon, isCentred));
+  Value result{std::nullopt, std::move(rows)};
+  if (scale != nullptr) {
+    HEDDLE_ASSIGN(result, combined(evaluation, Formula::Multiply, result, *scale));
+  }
+  if (bias != nullptr) {
+    HEDDLE_ASSIGN(result, combined(evaluation, Formula::Add, result, *bias));
+  }
+  return *std::move(result.rows);
+}
+
+static const Value *inputOf(const Call &call, size_t index) {
+  return call.has(index) ? call.inputs[index] : nullptr;
+}
+
+/// LayerNormalization, and RMSNormalization, which is not centred.
+template <bool isCentred> static Status normalization(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  const size_t rank = rows.axes.size();
+  HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", -1, rank));
+  HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
+  if (axis + 1 != rank) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "normalizes other axes than the width of rows");
+  }
+  HEDDLE_ASSIGN(Rows result, normalized(evaluation, std::move(rows), epsilon.value_or(1e-5),
+                                        isCentred, inputOf(call, 1), inputOf(call, 2)));
+  call.give(std::move(result));
+  return {};
+}
+
+/// The norm of a sum of two, plus a bias of one of them. The last result is that sum.
+static Status skipNormalization(Evaluation &evaluation, Call &call, bool isCentred,
+                                const Value *scale, const Value *shift, const Value *bias) {
+  HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
+  Value input = *call.inputs[0];
+  if (bias != nullptr) {
+    HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(input));
+    // The product before this may have the bias if this is all that reads it.
+    const bool isOwn = rows.maker == call.node.inputs[0] && evaluation.readers(rows.maker) == 1;
+    if (isOwn) {
+      HEDDLE_ASSIGN(input.rows, withBias(evaluation, std::move(rows), *bias));
+    } else {
+      HEDDLE_ASSIGN(input, combined(evaluation, Formula::Add, input, *bias));
+    }
+  }
+  HEDDLE_ASSIGN(Rows sum, combinedRows(evaluation, Formula::Add, input, *call.inputs[1]));
+  HEDDLE_ASSIGN(Rows result,
+                normalized(evaluation, sum, epsilon.value_or(1e-12), isCentred, scale, shift));
+  call.give(std::move(result));
+  // The mean and the inverse of the deviation are for training.
+  call.results.resize(3);
+  call.give(std::move(sum));
+  return {};
+}
+
+static Status skipLayerNormalization(Evaluation &evaluation, Call &call) {
+  return skipNormalization(evaluation, call, true, call.inputs[2], inputOf(call, 3),
+                           inputOf(call, 4));
+}
+
+static Status skipSimplifiedLayerNormalization(Evaluation &evaluation, Call &call) {
+  return skipNormalization(evaluation, call, false, call.inputs[2], nullptr, inputOf(call, 3));
+}
+
+/// Rows of a table by ids.
+static Value looked(Evaluation &evaluation, const Symbolic &table, const Symbolic &ids) {
+  Expressions &expressions = evaluation.expressions;
+  Symbolic result{Element::Real, ids.shape, nullptr, evaluation.present().name};
+  result.shape.push_back(table.shape.back());
+  expressions.within(result.shape);
+  const Expr coordinates[] = {ids.body, expressions.axis(ids.shape.size())};
+  result.body = expressions.substitute(table.body, coordinates);
+  return Value{std::move(result), std::nullopt};
+}
+
+/// The lengths of rows by their mask: what the optimizer of onnxruntime makes of one.
+static Symbolic lengthsOf(Evaluation &evaluation, const Symbolic &mask) {
+  Expressions &expressions = evaluation.expressions;
+  expressions.within({});
+  const Expr coordinates[] = {expressions.axis(0), expressions.bound()};
+  const Expr body =
+      expressions.cast(expressions.substitute(mask.body, coordinates), Element::Integer);
+  const Expr last = expressions.subtract(mask.shape[1], evaluation.integer(1));
+  return {Element::Integer, {mask.shape[0]}, expressions.runningSum(last, body)};
+}
+
+/// com.microsoft: words, positions and token types, their sum normalized.
+static Status embedLayerNormalization(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
+  for (const size_t index : {0, 1, 2, 3, 4, 7, 8}) {
+    const size_t rank = 2;
+    if (call.has(index) &&
+        (!call.inputs[index]->symbolic || call.inputs[index]->symbolic->shape.size() != rank)) {
+      return evaluation.failure(
+          StatusCode::Unsupported,
+          fmt::format("input {} is no matrix of ids or of the file", index + 1));
+    }
+  }
+  const Symbolic &ids = *call.inputs[0]->symbolic;
+  Symbolic positions{Element::Integer, ids.shape, evaluation.expressions.axis(1)};
+  if (call.has(8)) {
+    positions = *call.inputs[8]->symbolic;
+  }
+  Value sum = looked(evaluation, *call.inputs[2]->symbolic, ids);
+  if (call.has(1) && call.has(4)) {
+    HEDDLE_ASSIGN(
+        sum, combined(evaluation, Formula::Add, sum,
+                      looked(evaluation, *call.inputs[4]->symbolic, *call.inputs[1]->symbolic)));
+  }
+  HEDDLE_ASSIGN(sum, combined(evaluation, Formula::Add, sum,
+                              looked(evaluation, *call.inputs[3]->symbolic, positions)));
+  HEDDLE_ASSIGN(Rows result, normalized(evaluation, *sum.rows, epsilon.value_or(1e-12), true,
+                                        call.inputs[5], call.inputs[6]));
+  call.give(std::move(result));
+  call.results.resize(2);
+  if (call.has(7)) {
+    call.results[1].symbolic = lengthsOf(evaluation, *call.inputs[7]->symbolic);
+  }
+  call.give(*std::move(sum.rows));
+  return {};
+}
+
+std::vector<OperatorInfo> normOperators() {
+  static constexpr std::string_view microsoft = "com.microsoft";
+  return {
+      {"", "ReduceMax", 1, 1, 1, reduce<Reduction::Max>},
+      {"", "ReduceMax", 18, 1, 2, reduce<Reduction::Max>},
+      {"", "ReduceMin", 1, 1, 1, reduce<Reduction::Min>},
+      {"", "ReduceMin", 18, 1, 2, reduce<Reduction::Min>},
+      {"", "ReduceMean", 1, 1, 1, reduce<Reduction::Mean>},
+      {"", "ReduceMean", 18, 1, 2, reduce<Reduction::Mean>},
+      {"", "ReduceSum", 1, 1, 1, reduce<Reduction::Sum>},
+      {"", "ReduceSum", 13, 1, 2, reduce<Reduction::Sum>},
+      {"", "LayerNormalization", 17, 2, 3, normalization<true>},
+      {"", "RMSNormalization", 23, 2, 2, normalization<false>},
+      // onnxruntime's own, which it keeps in the domain of the standard.
+      {"", "SimplifiedLayerNormalization", 1, 2, 2, normalization<false>},
+      {microsoft, "SkipLayerNormalization", 1, 3, 5, skipLayerNormalization},
+      {microsoft, "SkipSimplifiedLayerNormalization", 1, 3, 4, skipSimplifiedLayerNormalization},
+      {microsoft, "EmbedLayerNormalization", 1, 7, 9, embedLayerNormalization},
+  };
+}
+
+} // namespace heddle::onnx
