@@ -337,6 +337,32 @@ Written ProgramGenerator::keysFromQueries(const Written &p, const Written &x) {
                          h.name, rowSegments, rowSegments, p.type, h.type, h.type)));
 }
 
+/// Values by weights that follow from products of queries and keys.
+Written ProgramGenerator::attend(const Written &x, const Written &product, const Written &keyRows,
+                                 const Written &values, bool hidesFuture, bool seesBlocks) {
+  Written s = product;
+  for (int64_t i = dice.of<int64_t>({0, 1, 1, 2, 3}); i > 0; --i) {
+    s = scoreStep(s);
+  }
+  if (hidesFuture || dice.once(3)) {
+    s = hide(s);
+  }
+  const Written p = weigh(s);
+  Written result = sumValues(p, values);
+  if (dice.once(10)) {
+    sumValues(p, values);
+  }
+  if (dice.once(12)) {
+    // Where it has looked tells where to look. What hides keys comes last, as above.
+    const Written again = pairScores(linear(x, keyRows.width), keyRows, product.heads, &p);
+    result = sumValues(weigh(hidesFuture ? hide(again) : again), values);
+  }
+  if (!inDecoder && !seesBlocks && dice.once(12)) {
+    keysFromQueries(p, x);
+  }
+  return result;
+}
+
 Written ProgramGenerator::attention(const Written &x) {
   const bool isCross = inDecoder && nextMemory + 1 < memoryWidths.size() && dice.once(2);
   int64_t heads = headCount();
@@ -384,28 +410,7 @@ Written ProgramGenerator::attention(const Written &x) {
   Written result;
   // Sometimes two attentions of one product, or one with values of two kinds.
   for (int64_t left = dice.once(6) ? 2 : 1; left > 0; --left) {
-    Written s = product;
-    for (int64_t i = dice.of<int64_t>({0, 1, 1, 2, 3}); i > 0; --i) {
-      s = scoreStep(s);
-    }
-    if (inDecoder && !isCross) {
-      s = hide(s);
-    } else if (dice.once(3)) {
-      s = hide(s);
-    }
-    const Written p = weigh(s);
-    result = sumValues(p, values);
-    if (dice.once(10)) {
-      sumValues(p, values);
-    }
-    if (dice.once(12)) {
-      // Where it has looked tells where to look. What hides keys comes last, as above.
-      const Written again = pairScores(linear(x, keyRows.width), keyRows, heads, &p);
-      result = sumValues(weigh(inDecoder && !isCross ? hide(again) : again), values);
-    }
-    if (!inDecoder && !seesBlocks && dice.once(12)) {
-      keysFromQueries(p, x);
-    }
+    result = attend(x, product, keyRows, values, inDecoder && !isCross, seesBlocks);
   }
   keySegments = before;
   return dice.once(2) ? linear(result, dice.once(2) ? x.width : width()) : result;

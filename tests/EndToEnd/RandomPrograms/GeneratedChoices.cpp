@@ -36,7 +36,7 @@ Written ProgramGenerator::chosenLinear(const Written &x, const std::string &choi
 
 /// A chosen map of rows, and perhaps mathematics of what it gives.
 Written ProgramGenerator::chosenMaths(const Written &x, const std::string &choice, int64_t maps) {
-  const Written y = chosenLinear(x, choice, maps, width());
+  Written y = chosenLinear(x, choice, maps, width());
   switch (dice.below(4)) {
   case 0:
     return chosenLinear(activate(y), choice, maps, width());

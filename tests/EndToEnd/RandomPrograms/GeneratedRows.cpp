@@ -71,8 +71,8 @@ Written ProgramGenerator::slide(const Written &x, const std::string &strides,
   const bool isGrouped = kind == "patches" && x.width % 2 == 0 && dice.once(2);
   operation += isGrouped ? " {groups = 2 : i64}" : "";
   const int64_t wide = kind == "patches" ? x.width * elements : x.width;
-  const Written seen = define(to.empty() ? rowKind : Kind::Weight, rowsType(wide), 0, wide, wanted,
-                              fmt::format("{} : {} -> {}", operation, x.type, rowsType(wide)));
+  Written seen = define(to.empty() ? rowKind : Kind::Weight, rowsType(wide), 0, wide, wanted,
+                        fmt::format("{} : {} -> {}", operation, x.type, rowsType(wide)));
   if (kind != "patches") {
     return seen;
   }

@@ -179,6 +179,8 @@ private:
   Written repeatHeads(const Written &x, int64_t heads);
   Written headStep(const Written &x);
   Written attention(const Written &x);
+  Written attend(const Written &x, const Written &product, const Written &keyRows,
+                 const Written &values, bool hidesFuture, bool seesBlocks);
   Written project(const Written &x, int64_t heads, int64_t size);
   Written scores(const Written &queries, const Written &keys);
   /// With `looked`, numbers of the same keys, a convolution over these is part of the sums.
