@@ -191,8 +191,7 @@ std::vector<DrawnMap> mapsOf(const std::string &svg) {
   return maps;
 }
 
-/// Each row is a distribution over the keys of the line, up to squares that are too pale to draw
-/// and rounding.
+/// Each row is a distribution over the keys, up to rounding and squares too pale to draw.
 void expectDistributions(const std::vector<DrawnMap> &maps) {
   size_t crossed = 0;
   for (const DrawnMap &map : maps) {
@@ -252,7 +251,6 @@ TEST(Analyze, DrawsTheAlignmentsOfALine) {
   ASSERT_FALSE(maps.empty());
   expectDistributions(maps);
   expectWeightsOfTheEncoder(binary, maps.front());
-
   // Another line; and one of which there is nothing to draw.
   EXPECT_NE(readBytes(folder / "a.svg").find(">8<"), std::string::npos);
   draw({"--line", "3"});
