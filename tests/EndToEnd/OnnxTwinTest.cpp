@@ -88,13 +88,12 @@ std::string operationsOf(const std::string &model) {
     }
     if (line.find(" = transformer.") != std::string::npos &&
         line.find("transformer.parameter") == std::string::npos) {
-      line = std::regex_replace(line, std::regex("@[\\w.]+"), "@");
+      line = std::regex_replace(line, std::regex("@(\"[^\"]*\"|[\\w.]+)"), "@");
       line = std::regex_replace(line, std::regex("%arg[0-9]+"), "%arg");
       line = std::regex_replace(line, std::regex(" loc\\(.*"), "");
       result += line + "\n";
     }
   }
-  // A function that two entries share ends elsewhere.
   return result;
 }
 
