@@ -155,9 +155,8 @@ const std::vector<UsageCase> usageCases = {
      "--text-length is \"99999999999999999999\", expected a number from 1 to 16777216"},
     {"PrecisionOfNothing",
      {"m", "-o", "x.so", "--precision", ""},
-     "--precision is \"\", expected one of f32, bf16-weights, int8-weights, bf16, int8, "
-     "int8-g128, int4 or "
-     "int4-gN, N a multiple of 8 up to 65536"},
+     "--precision is \"\", expected one of f32, tf32x3, tf32, bf16-weights, int8-weights, bf16, "
+     "int8, int8-g128, int4 or int4-gN, N a multiple of 8 up to 65536"},
     {"WeightsOfNothing",
      {"p.mlir", "-o", "x.so", "--weights", ""},
      "--weights is empty, expected a value"},
