@@ -389,6 +389,11 @@ static Result<ImportedModel> importOnnx(MLIRContext &context, const std::string 
   describeTexts(*model.module, SentenceTransformers(), tokenizers);
   HEDDLE_TRY(setTokenizers(model, std::move(tokenizers), SentenceTransformers()));
   SourceHash hash;
+  if ((*model.module)->hasAttr(generationAttribute)) {
+    for (const char *const name : {"config.json", "generation_config.json"}) {
+      HEDDLE_TRY(addIfThere(hash, name, inFolder(folder.empty() ? "." : folder, name)));
+    }
+  }
   HEDDLE_TRY(addTokenizers(hash, model));
   HEDDLE_TRY(addFiles(hash, read.checkpoint));
   model.sourceHash = hash.digits();

@@ -51,8 +51,10 @@ std::optional<double> RowFormula::factorOfRow(Expr value) {
     factor *= value->operands[constant]->value();
     value = value->operands[1 - constant];
   }
-  const bool isRow = value->formula == Formula::Cast && value->element == Element::Real &&
-                     value->operands[0] == evaluation.expressions.axis(rowAxis);
+  const bool isRow =
+      value->formula == Formula::Cast && value->element == Element::Real &&
+      value->operands[0] ==
+          evaluation.expressions.add(evaluation.expressions.axis(rowAxis), evaluation.earlier());
   return isRow && std::isfinite(static_cast<float>(factor)) ? std::optional(factor) : std::nullopt;
 }
 

@@ -170,7 +170,8 @@ std::vector<Expr> Evaluation::shapeOf(const Rows &rows) {
   for (const Atoms &axis : rows.axes) {
     Expr size = integer(1);
     for (const Atom &atom : axis) {
-      size = expressions.multiply(size, atom.kind == Atom::Kind::Batch ? batch()
+      size = expressions.multiply(size, atom.kind == Atom::Kind::Batch  ? batch()
+                                        : atom.kind == Atom::Kind::Past ? earlier()
                                         : atom.kind == Atom::Kind::Inner
                                             ? integer(atom.size)
                                             : expressions.size(atom.size));
@@ -325,7 +326,35 @@ std::optional<Parameter> Evaluation::vectorParameter(const Symbolic &value) {
 
 // --- inputs and outputs ----------------------------------------------------------------------
 
+/// Ids of a size, or a mask of one. What hides rows is no input of a run that has no padding.
+void Evaluation::addIds(const OnnxPort &port, Element element, int64_t size) {
+  const std::string name(port.name);
+  Symbolic value{element, {batch(), expressions.size(size)}, nullptr};
+  if (totalSize && name == positionsInput && size == *sequenceSize) {
+    value.body = expressions.add(expressions.axis(1), earlier());
+    values[name] = {std::move(value), std::nullopt};
+    return;
+  }
+  const Uses *const known = plan.known;
+  const bool isPadding = known != nullptr && known->padding && known->padding->input == name;
+  if (!totalSize || (size == *sequenceSize && !isPadding)) {
+    const bool isRead = known == nullptr || known->read.contains(name);
+    ids[name] = isRead ? entry.input(name) : entry.optionalInput(name);
+  }
+  if (isPadding && !totalSize) {
+    entry.pad(name, static_cast<int32_t>(known->padding->value));
+  } else if (known != nullptr && known->ending && known->ending->input == name) {
+    entry.pad(name, static_cast<int32_t>(known->ending->value));
+  }
+  const size_t source = expressions.addSource({name, element, nullptr, value.shape});
+  value.body = expressions.read(source, {expressions.axis(0), expressions.axis(1)});
+  values[name] = {std::move(value), std::nullopt};
+}
+
 Status Evaluation::addInputs() {
+  if (hasPasts(graph)) {
+    totalSize = sizes.emplace("all positions so far", 1).first->second;
+  }
   for (const OnnxPort &port : graph.inputs) {
     const std::string name(port.name);
     const auto refuse = [&](std::string_view what) {
@@ -334,6 +363,9 @@ Status Evaluation::addInputs() {
                                       "floats [batch, sequence, width]",
                                       quote(name), what));
     };
+    if (totalSize && addPast(port)) {
+      continue;
+    }
     if (!port.dtype || !port.shape) {
       return refuse(port.dtype ? "has no shape" : "is no tensor of numbers");
     }
@@ -348,16 +380,20 @@ Status Evaluation::addInputs() {
     if ((!isFlat && port.shape->front().number) || length.number) {
       return refuse("has a fixed batch or length");
     }
+    // Beside pasts a mask has their positions, too.
+    const bool isOfAll = totalSize && sequenceSize && element != Element::Real;
+    const auto next = static_cast<int64_t>(sizes.size()) + 1;
     const auto known =
-        sizes.try_emplace(std::string(length.name), static_cast<int64_t>(sizes.size()) + 1).first;
-    if (sequenceSize.value_or(known->second) != known->second) {
+        sizes.try_emplace(std::string(length.name), isOfAll ? *totalSize : next).first;
+    const bool isKnown =
+        !sequenceSize || known->second == *sequenceSize || (isOfAll && known->second == *totalSize);
+    if (!isKnown) {
       return HEDDLE_ERROR(Unsupported,
                           fmt::format("input {} has rows of another length than the inputs before "
                                       "it, expected one length for all",
                                       quote(name)));
     }
-    sequenceSize = known->second;
-    const Expr rowsSize = expressions.size(known->second);
+    sequenceSize = sequenceSize.value_or(known->second);
     if (element == Element::Real) {
       const std::optional<int64_t> width = port.shape->back().number;
       if (!width || *width < 1) {
@@ -374,19 +410,7 @@ Status Evaluation::addInputs() {
       values[name] = {std::nullopt, std::move(value)};
       continue;
     }
-    const bool isPadding =
-        plan.known != nullptr && plan.known->padding && plan.known->padding->input == name;
-    const bool isRead = plan.known == nullptr || plan.known->read.contains(name);
-    ids[name] = isRead ? entry.input(name) : entry.optionalInput(name);
-    if (isPadding) {
-      entry.pad(name, static_cast<int32_t>(plan.known->padding->value));
-    } else if (plan.known != nullptr && plan.known->ending && plan.known->ending->input == name) {
-      entry.pad(name, static_cast<int32_t>(plan.known->ending->value));
-    }
-    Symbolic value{element, {batch(), rowsSize}, nullptr};
-    const size_t source = expressions.addSource({name, element, nullptr, value.shape});
-    value.body = expressions.read(source, {expressions.axis(0), expressions.axis(1)});
-    values[name] = {std::move(value), std::nullopt};
+    addIds(port, element, known->second);
   }
   if (plan.hasColumns) {
     columns = entry.input(columnsInput);
@@ -401,6 +425,10 @@ Status Evaluation::addOutput(const OnnxPort &port) {
   const std::string name(port.name);
   const auto value = values.find(name);
   HEDDLE_ASSIGN(Rows result, rowsOf(value->second));
+  if (result.function == nullptr && caches.contains(result.value)) {
+    // What the next run reads is in the cache.
+    return {};
+  }
   const auto refuse = [&] {
     return HEDDLE_ERROR(
         Unsupported, fmt::format("output {} has other axes than rows, expected [batch, sequence, "
@@ -415,7 +443,7 @@ Status Evaluation::addOutput(const OnnxPort &port) {
     if (isLast ? std::any_of(atoms.begin(), atoms.end(),
                              [](const Atom &atom) { return atom.kind != Atom::Kind::Inner; })
                : !(isAxisOf(atoms, Atom::Kind::Batch) ||
-                   (isOfRows && isAxisOf(atoms, Atom::Kind::Row)))) {
+                   (isOfRows && isAxisOf(atoms, Atom::Kind::Row) && isOfRun(atoms.front())))) {
       return refuse();
     }
     width = atoms;
@@ -424,6 +452,9 @@ Status Evaluation::addOutput(const OnnxPort &port) {
     return refuse();
   }
   HEDDLE_ASSIGN(result, arranged(std::move(result), {width}));
+  if (name == logitsOutput) {
+    found.vocabulary = widthOf(width);
+  }
   entry.output(name, Tensor(rows.model(), result.value));
   return {};
 }
@@ -479,6 +510,7 @@ Status Evaluation::evaluate(const GraphNode &next) {
     call.inputs.push_back(value == values.end() ? nullptr : &value->second);
   }
   expressions.clearProblem();
+  HEDDLE_TRY(checkPasts(call));
   HEDDLE_TRY(info->evaluate(*this, call));
   if (!expressions.problem().empty()) {
     return failure(StatusCode::InvalidArgument, expressions.problem());
@@ -515,6 +547,7 @@ Status Evaluation::run() {
     HEDDLE_TRY(evaluate(next));
   }
   HEDDLE_TRY(addOutputs());
+  HEDDLE_TRY(checkCaches());
   return builder.status();
 }
 

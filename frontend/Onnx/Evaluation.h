@@ -32,12 +32,18 @@ struct Padding {
   bool isSame(const Padding &other) const { return input == other.input && value == other.value; }
 };
 
+/// The output with the scores of tokens.
+inline constexpr std::string_view logitsOutput = "logits";
+/// The input that says which positions rows have, by its name: nothing else tells it from other
+/// ids.
+inline constexpr std::string_view positionsInput = "position_ids";
+
 /// What a graph does with rows, found by evaluating it.
 struct Uses {
   std::optional<Padding> padding;
   /// The token that positions are counted without, which must only end sequences.
   std::optional<Padding> ending;
-  /// The first attention that no mask keeps from rows of padding.
+  /// The first attention that no mask keeps from rows of padding, or beside a past from later rows.
   std::string unmasked;
   /// The inputs whose values are looked at beyond the padding, with the first node.
   std::map<std::string, std::string> read;
@@ -49,9 +55,14 @@ struct Uses {
   /// The first node for which a sequence must be the first columns of its row: what it computes
   /// follows from distances of rows or from their number.
   std::string neighbours;
+  /// The width of the output "logits", if there is such a one.
+  std::optional<int64_t> vocabulary;
   /// The longest sequence that the graph's own tables allow.
   std::optional<int64_t> longest;
 };
+
+/// Whether a graph has inputs with rows of earlier runs.
+bool hasPasts(const Graph &graph);
 
 /// How an entry is written.
 struct EntryPlan {
@@ -152,6 +163,8 @@ public:
 
   Atom newAtom(int64_t size) { return {Atom::Kind::Inner, size, nextAtom++}; }
   Result<Rows> reshaped(Rows rows, std::vector<Expr> shape);
+  /// c if the function of the value is c times it.
+  std::optional<double> linearFactor(const Rows &rows) const;
   /// The same value with its scalar function written.
   Result<Rows> written(Rows rows);
   /// The same value with these axes after the rows.
@@ -168,6 +181,13 @@ public:
   Result<Rows> firstRow(Rows rows, size_t axis, int64_t index);
   /// Makes the atoms of both the same, which have one shape where neither has size 1.
   Status align(Rows &left, Rows &right);
+
+  // --- pasts: Caches.cpp ---------------------------------------------------------------------
+
+  /// The positions before those of a run.
+  Expr earlier();
+  /// The rows of a past and those of this run after them, along an axis.
+  Result<Rows> withPast(const Rows &past, Rows fresh, size_t axis);
 
   // --- masks: Masks.cpp ----------------------------------------------------------------------
 
@@ -191,6 +211,9 @@ public:
   mlir::RankedTensorType tensorType(llvm::ArrayRef<int64_t> shape) const;
   mlir::FloatAttr f32(double value) const;
   mlir::Value segments() const { return rows.value(); }
+  /// Those of an axis of rows or keys.
+  mlir::Value segmentsOf(const Atom &rowsOrKeys);
+  bool isOfRun(const Atom &atom) const { return atom.size == sequenceSize; }
   mlir::Value weight(const Parameter &parameter);
   /// How many nodes and outputs read a result.
   size_t readers(const std::string &name) const;
@@ -217,6 +240,12 @@ private:
   Expr triangle(const Symbolic &value, const OnnxTensor &table);
   Rows joined(Rows rows);
   Status addInputs();
+  /// False if the input is no past.
+  bool addPast(const OnnxPort &port);
+  void addIds(const OnnxPort &port, Element element, int64_t size);
+  Status checkPasts(const Call &call) const;
+  Status checkCaches() const;
+  const Segments &history();
   Status addOutputs();
   Status addOutput(const OnnxPort &port);
   Status evaluate(const GraphNode &next);
@@ -251,6 +280,13 @@ private:
   std::map<std::string, int64_t, std::less<>> sizes;
   /// The number of the size of a sequence.
   std::optional<int64_t> sequenceSize;
+  /// That of all positions so far, where there are pasts.
+  std::optional<int64_t> totalSize;
+  /// Pasts by their inputs, and whether they were joined with the rows of this run; the joined
+  /// rows.
+  std::map<std::string, bool> pasts;
+  llvm::DenseSet<mlir::Value> caches;
+  Segments seen;
   std::map<size_t, Parameter> parameters;
   llvm::DenseSet<mlir::Value> masked;
   /// Look-ups by their formula and shape: each is written once.

@@ -323,6 +323,23 @@ static Status concatRows(Evaluation &evaluation, Call &call, size_t axis) {
   return {};
 }
 
+/// Rows of earlier runs and those of this one after them.
+static Status concatPast(Evaluation &evaluation, Call &call, size_t axis) {
+  if (call.inputs.size() == 1) {
+    call.results.push_back(*call.inputs[0]);
+    return {};
+  }
+  const bool isLast = call.inputs.size() == 2;
+  HEDDLE_ASSIGN(Rows fresh, evaluation.rowsOf(*call.inputs[1]));
+  if (!isLast || !fresh.past.empty()) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "joins rows of earlier runs with others than those of this run");
+  }
+  HEDDLE_ASSIGN(Rows result, evaluation.withPast(*call.inputs[0]->rows, std::move(fresh), axis));
+  call.give(std::move(result));
+  return {};
+}
+
 static Status concat(Evaluation &evaluation, Call &call) {
   const std::vector<Expr> first = evaluation.shapeOf(*call.inputs[0]);
   HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", 0, first.size()));
@@ -339,6 +356,15 @@ static Status concat(Evaluation &evaluation, Call &call) {
     }
     total = expressions.add(total, shape[axis]);
     hasRows |= input->rows.has_value();
+  }
+  if (call.inputs[0]->rows && !call.inputs[0]->rows->past.empty()) {
+    return concatPast(evaluation, call, axis);
+  }
+  for (const Value *const input : call.inputs) {
+    if (input->rows && !input->rows->past.empty()) {
+      return evaluation.failure(StatusCode::Unsupported,
+                                "joins rows of earlier runs behind others, expected them first");
+    }
   }
   if (hasRows) {
     return concatRows(evaluation, call, axis);

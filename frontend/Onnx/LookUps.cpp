@@ -94,7 +94,8 @@ Result<mlir::Value> Evaluation::idsOf(Expr index, size_t batchAxis, size_t rowAx
       return input->second.value();
     }
   }
-  Expr offset = expressions.subtract(index, expressions.axis(rowAxis));
+  Expr offset =
+      expressions.subtract(expressions.subtract(index, expressions.axis(rowAxis)), earlier());
   if (const auto counted = countedPosition(expressions, index, batchAxis, rowAxis)) {
     const Padding ending{counted->input, counted->pad, false,
                          node == nullptr ? "" : node->describe()};

@@ -36,7 +36,8 @@ struct MaskProof {
   Expr read = nullptr;
   std::string problem = {};
 
-  void findOrder(size_t rowAxis, size_t keyAxis);
+  /// The positions of a row and a key.
+  void findOrder(Expr row, Expr key);
   void findRead(size_t batchAxis, size_t keyAxis);
   bool isCausal() const { return after != nullptr; }
   /// Whether the bias is that of the causal mask and depends on nothing else.
@@ -73,8 +74,7 @@ std::optional<bool> isTrueAfter(Expressions &expressions, Expr part, Expr row, E
              : std::nullopt;
 }
 
-void MaskProof::findOrder(size_t rowAxis, size_t keyAxis) {
-  const Expr row = expressions.axis(rowAxis), key = expressions.axis(keyAxis);
+void MaskProof::findOrder(Expr row, Expr key) {
   std::map<Expr, bool> orders;
   Expressions::walk(bias, [&](Expr part) {
     if (const std::optional<bool> order = isTrueAfter(expressions, part, row, key)) {
@@ -164,11 +164,11 @@ static std::string refusal(const std::string &what) {
 }
 
 /// Scores whose keys after the query are hidden.
-static Rows causal(Evaluation &evaluation, Rows scores) {
+static Rows causal(Evaluation &evaluation, Rows scores, const Atom &keys) {
   MLIRContext *const context = evaluation.getContext();
   const mlir::Value mask = evaluation.make<transformer::MaskOp>(
       transformer::VisibilityAttr::get(context, transformer::Visibility::causal()),
-      evaluation.segments(), evaluation.segments());
+      evaluation.segments(), evaluation.segmentsOf(keys));
   scores.value = evaluation.make<transformer::SelectOp>(
       mask, scores.value, evaluation.f32(-std::numeric_limits<double>::infinity()));
   return scores;
@@ -206,12 +206,15 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
                    refusal("is added to what has no axes of a batch, of rows and of keys"));
   }
   MaskProof proof{expressions, bias};
-  proof.findOrder(*rowAxis, *keyAxis);
+  const Atom keys = scores.axes[*keyAxis].front();
+  proof.findOrder(isOfRun(keys) ? expressions.axis(*rowAxis)
+                                : expressions.add(expressions.axis(*rowAxis), earlier()),
+                  expressions.axis(*keyAxis));
   proof.findRead(*batchAxis, *keyAxis);
   if (!proof.problem.empty()) {
     return failure(StatusCode::Unsupported, refusal(proof.problem));
   }
-  bool isMaskOfPadding = isMasked(scores.value);
+  const bool wasMasked = isMasked(scores.value);
   if (proof.read != nullptr) {
     const std::optional<Padding> padding = proof.padding();
     if (!padding) {
@@ -220,14 +223,14 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
                                          expressions.print(proof.read))));
     }
     HEDDLE_TRY(notePadding(*padding));
-    isMaskOfPadding = true;
   } else if (!proof.isCausalAlone()) {
     return failure(StatusCode::Unsupported, refusal("depends on positions in another way"));
   }
   if (proof.isCausal()) {
-    scores = causal(*this, std::move(scores));
+    scores = causal(*this, std::move(scores), keys);
   }
-  if (isMaskOfPadding) {
+  // Beside a past there is no padding; but later rows must not be seen.
+  if (wasMasked || (totalSize ? proof.isCausal() : proof.read != nullptr)) {
     setMasked(scores.value);
   }
   return scores;

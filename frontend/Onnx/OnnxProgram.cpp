@@ -5,15 +5,21 @@
 #include "frontend/Onnx/OnnxProgram.h"
 
 #include "base/Utf8.h"
+#include "formats/Config/Config.h"
+#include "formats/Config/Generation.h"
 #include "frontend/Onnx/Evaluation.h"
 #include "heddle/RectangleEntries.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace heddle {
 
 using namespace onnx;
+
+// What a program that continues texts has.
+static constexpr std::string_view decodeEntry = "decode";
 
 /// Names all operators that there is no function for.
 static Status checkOperators(const Graph &graph) {
@@ -63,22 +69,87 @@ static Status checkPadding(const Uses &uses) {
                   uses.padding->value));
 }
 
+/// What a run that continues earlier ones needs: ids, and logits of each row.
+static Status checkDecoder(const Uses &uses) {
+  if (!uses.unmasked.empty()) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("{} lets rows see later ones, expected a causal mask where the "
+                                    "graph has a past",
+                                    uses.unmasked));
+  }
+  if (uses.read.size() != 1 || uses.ending) {
+    return HEDDLE_ERROR(
+        Unsupported, uses.ending ? fmt::format("{} counts tokens beside a past", uses.ending->node)
+                                 : fmt::format("the graph has a past and reads {} inputs of ids, "
+                                               "expected one",
+                                               uses.read.size()));
+  }
+  return uses.vocabulary
+             ? Status()
+             : HEDDLE_ERROR(Unsupported, fmt::format("the graph has a past, but no output "
+                                                     "{}, expected one of rows",
+                                                     quote(logitsOutput)));
+}
+
+/// How texts end and are drawn, which no graph says: the configuration beside the file does, if
+/// there is one.
+static Result<Generation> readSettings(const std::string &path, int64_t vocabulary) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(path).parent_path();
+  const std::string config = (folder / "config.json").string();
+  const std::string generation = (folder / "generation_config.json").string();
+  std::error_code ignored;
+  if (!fs::exists(config, ignored)) {
+    Generation settings;
+    settings.pad = -1;
+    return settings;
+  }
+  HEDDLE_ASSIGN(const Config settings, Config::open(config));
+  std::optional<Config> more;
+  if (fs::exists(generation, ignored)) {
+    HEDDLE_ASSIGN(more, Config::open(generation));
+  }
+  return readContinuation(settings, more, vocabulary);
+}
+
+/// A graph with pasts: one entry that continues what earlier runs of it began.
+static Result<std::vector<SafetensorsTensor>> writeDecoder(const Graph &graph,
+                                                           mlir::MLIRContext &context,
+                                                           ModelBuilder &builder, const Uses &uses,
+                                                           const Generation &settings) {
+  builder.generation(settings);
+  Evaluation evaluation(graph, context, builder, {std::string(decodeEntry), false, &uses});
+  HEDDLE_TRY(evaluation.run());
+  return evaluation.tensors();
+}
+
 static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
                                      std::shared_ptr<const OnnxFile> file) {
   HEDDLE_ASSIGN(const Graph graph, flatten(file->model(), file->path()));
   HEDDLE_TRY_WITH(checkOperators(graph), file->path());
   Uses uses;
+  const bool decodes = hasPasts(graph);
   {
     ModelBuilder builder(context, "onnx");
-    Evaluation evaluation(graph, context, builder, {std::string(rectangleEntry)});
+    Evaluation evaluation(graph, context, builder,
+                          {std::string(decodes ? decodeEntry : rectangleEntry)});
     HEDDLE_TRY_WITH(evaluation.run(), file->path());
     uses = evaluation.uses();
   }
-  HEDDLE_TRY_WITH(checkPadding(uses), file->path());
   ModelBuilder builder(context, "onnx");
   std::vector<SafetensorsTensor> tensors;
+  if (decodes) {
+    HEDDLE_TRY_WITH(checkDecoder(uses), file->path());
+    HEDDLE_ASSIGN(const Generation settings, readSettings(file->path(), *uses.vocabulary));
+    Result<std::vector<SafetensorsTensor>> written =
+        writeDecoder(graph, context, builder, uses, settings);
+    HEDDLE_TRY_WITH(written.status(), file->path());
+    tensors = *std::move(written);
+  } else {
+    HEDDLE_TRY_WITH(checkPadding(uses), file->path());
+  }
   for (const bool hasColumns : {false, true}) {
-    if (hasColumns && (!uses.padding || !uses.neighbours.empty())) {
+    if (decodes || (hasColumns && (!uses.padding || !uses.neighbours.empty()))) {
       break;
     }
     const EntryPlan plan{std::string(hasColumns ? columnsEntry : rectangleEntry), hasColumns,

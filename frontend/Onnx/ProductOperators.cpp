@@ -85,13 +85,13 @@ static Result<Rows> scores(Evaluation &evaluation, Rows query, Rows key) {
   HEDDLE_ASSIGN(query, evaluation.arranged(std::move(query), {heads, size}));
   // The keys' atoms are those of the queries by now, but for the places of their axes.
   HEDDLE_ASSIGN(key, evaluation.arranged(std::move(key), {heads, size}));
-  const mlir::Value segments[] = {evaluation.segments(), evaluation.segments()};
+  const Atom seen = key.axes.back().front();
+  const mlir::Value segments[] = {evaluation.segments(), evaluation.segmentsOf(seen)};
   Rows result;
   result.value = evaluation.make<transformer::ContractOp>(
       evaluation.tensorType({ShapedType::kDynamic, widthOf(heads), ShapedType::kDynamic}),
       "thd,khd->thk", query.value, key.value, ValueRange(segments));
-  const Atom row = query.axes[query.axes.size() - 2].front();
-  const Atom keys{Atom::Kind::Key, row.size, 0};
+  const Atom keys{Atom::Kind::Key, seen.size, 0};
   result.axes = query.axes;
   result.axes.back() = {keys};
   result.physical = {heads, {keys}};
@@ -103,7 +103,8 @@ static Result<Rows> mixed(Evaluation &evaluation, Rows weights, Rows value) {
   HEDDLE_ASSIGN(weights, evaluation.written(std::move(weights)));
   const Atoms heads = weights.physical.front(), size = value.axes.back();
   HEDDLE_ASSIGN(value, evaluation.arranged(std::move(value), {heads, size}));
-  const mlir::Value segments[] = {evaluation.segments(), evaluation.segments()};
+  const mlir::Value segments[] = {evaluation.segments(),
+                                  evaluation.segmentsOf(value.axes[value.axes.size() - 2].front())};
   if (!evaluation.isMasked(weights.value)) {
     evaluation.noteMixing(evaluation.present().describe());
   }
@@ -155,11 +156,19 @@ Result<Rows> product(Evaluation &evaluation, Rows left, Rows right) {
                               "multiplies activations that are not rows of one form");
   }
   HEDDLE_TRY(checkSizes(evaluation, leftShape.back(), rightShape[rightShape.size() - 2]));
+  // A factor of all keys so far is one of their scores: caches are read as they are.
+  const std::optional<double> factor =
+      hasAtom(right, 1, Atom::Kind::Row) && !evaluation.isOfRun(right.axes.back().front())
+          ? evaluation.linearFactor(right)
+          : std::nullopt;
+  right.function = factor ? nullptr : right.function;
   HEDDLE_ASSIGN(left, evaluation.written(std::move(left)));
   HEDDLE_ASSIGN(right, evaluation.written(std::move(right)));
-  const bool areScores = hasAtom(left, 2, Atom::Kind::Row) && hasAtom(right, 1, Atom::Kind::Row) &&
+  const bool isQuery = hasAtom(left, 2, Atom::Kind::Row) &&
+                       evaluation.isOfRun(left.axes[left.axes.size() - 2].front());
+  const bool areScores = isQuery && hasAtom(right, 1, Atom::Kind::Row) &&
                          isInner(left.axes.back()) && !left.hasKeys() && !right.hasKeys();
-  const bool areValues = hasAtom(left, 2, Atom::Kind::Row) && hasAtom(left, 1, Atom::Kind::Key) &&
+  const bool areValues = isQuery && hasAtom(left, 1, Atom::Kind::Key) &&
                          hasAtom(right, 2, Atom::Kind::Row) && isInner(right.axes.back()) &&
                          !right.hasKeys();
   if (!areScores && !areValues) {
@@ -168,8 +177,15 @@ Result<Rows> product(Evaluation &evaluation, Rows left, Rows right) {
         "multiplies activations, expected queries and keys, or weights and values");
   }
   HEDDLE_TRY(alignHeads(evaluation, left, right, areScores));
-  return areScores ? scores(evaluation, std::move(left), std::move(right))
-                   : mixed(evaluation, std::move(left), std::move(right));
+  if (!areScores) {
+    return mixed(evaluation, std::move(left), std::move(right));
+  }
+  HEDDLE_ASSIGN(Rows result, scores(evaluation, std::move(left), std::move(right)));
+  if (factor && *factor != 1) {
+    result.function = evaluation.expressions.multiply(evaluation.expressions.operand(),
+                                                      evaluation.expressions.real(*factor));
+  }
+  return result;
 }
 
 /// A product over an axis of one element: each element of the one times each of the other, as
@@ -254,7 +270,8 @@ static Status gemm(Evaluation &evaluation, Call &call) {
 Result<Rows> softmaxOfKeys(Evaluation &evaluation, Rows scores) {
   HEDDLE_ASSIGN(scores, evaluation.written(std::move(scores)));
   const bool isMasked = evaluation.isMasked(scores.value);
-  scores.value = evaluation.make<transformer::SoftmaxOp>(scores.value, evaluation.segments());
+  scores.value = evaluation.make<transformer::SoftmaxOp>(
+      scores.value, evaluation.segmentsOf(scores.axes.back().front()));
   if (isMasked) {
     evaluation.setMasked(scores.value);
   }

@@ -265,6 +265,10 @@ static Result<mlir::Value> applied(Evaluation &evaluation, mlir::Value value, Ex
   return mlir::Value(evaluation.make<transformer::ConcatOp>(parts.getType(), results));
 }
 
+std::optional<double> Evaluation::linearFactor(const Rows &rows) const {
+  return rows.function == nullptr ? std::optional<double>(1) : factorOf(rows.function);
+}
+
 Result<Rows> Evaluation::written(Rows rows) {
   if (rows.isNan) {
     return failure(StatusCode::Unsupported,

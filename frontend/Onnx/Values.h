@@ -9,7 +9,8 @@
 /// [B, 3, S, 8] its axes change places, and nothing is moved. Rows of the program are those of all
 /// sequences end to end: there is no axis for them, so a reshape to [B * 3, S, 8] is no work
 /// either. Equal parts of the width, as heads are, can be rows of their own (transformer.choices),
-/// where something is done to the columns of each.
+/// where something is done to the columns of each. Where rows of earlier runs are joined with those
+/// of a run, an axis of rows has the size of all of them.
 #ifndef HEDDLE_FRONTEND_ONNX_VALUES_H
 #define HEDDLE_FRONTEND_ONNX_VALUES_H
 
@@ -33,9 +34,9 @@ struct Symbolic {
 
 /// Part of an axis.
 struct Atom {
-  enum class Kind { Batch, Row, Key, Inner };
+  enum class Kind { Batch, Row, Past, Key, Inner };
   Kind kind = Kind::Inner;
-  /// Inner: its size; others: the number of the size that they have.
+  /// Inner: its size; rows and keys: the number of the size that they have.
   int64_t size = 0;
   /// Inner: which one of the value it is.
   int id = 0;
@@ -60,6 +61,8 @@ struct Rows {
   bool pooled = false;
   /// Not the value but whether it is no number.
   bool isNan = false;
+  /// The input that has these rows of earlier runs; then there is no value.
+  std::string past = {};
   /// The result whose node made the value, if that is a product with a matrix.
   std::string maker;
 

@@ -66,9 +66,12 @@ struct Read {
   bool has(std::string_view part) const { return text.find(part) != std::string::npos; }
 };
 
-Read read(const std::string &graph, int64_t opset = 18) {
+Read read(const std::string &graph, const std::string &config = "") {
   const TemporaryFolder folder;
-  const std::string file = folder.write("m.onnx", model(graph, opset));
+  const std::string file = folder.write("m.onnx", model(graph, 18));
+  if (!config.empty()) {
+    folder.write("config.json", config);
+  }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   auto program = readOnnxProgram(context, file);
   Read result;
@@ -242,6 +245,110 @@ TEST(OnnxDecoder, TrianglesOfActivationsAreRefused) {
   EXPECT_NE(read(preamble() + step("Trilu", {"x"}, "y") + output(port("y", {})))
                 .message.find("takes a triangle of activations, expected a mask"),
             std::string::npos);
+}
+
+/// A graph with one head whose keys and values are x, joined with pasts by `join`: "keys" and
+/// "values" [batch, 1, all, 8]. The mask and the positions are those of all rows so far.
+Read withPasts(const std::string &join, const std::string &more = "", const char *logits = "logits",
+               const char *seen = "both", const std::string &config = "") {
+  std::string text = input(port("ids", {"batch", "rows"}, 7)) + more;
+  for (const char *const name : {"past_key", "past_value"}) {
+    text += input(port(name, {"batch", "1", "earlier", "8"}));
+  }
+  text += input(port("mask", {"batch", "total"}, 7)) +
+          initializer(tensor("table", {11, 8}) + raw(352)) +
+          initializer(tensor("steps", {20, 8}) + raw(640)) + floats("none", {}, {0}) +
+          floats("low", {}, {minusInfinity});
+  for (const int64_t value : {0, 1, 2}) {
+    text += numbers(fmt::format("i{}", value).c_str(), {}, {value}) +
+            numbers(fmt::format("v{}", value).c_str(), {1}, {value});
+  }
+  // Positions of rows from those of the past on.
+  text += step("Shape", {"ids"}, "s1", integer("start", 1)) + step("Squeeze", {"s1"}, "s") +
+          step("Shape", {"past_key"}, "p1", integer("start", 2) + integer("end", 3)) +
+          step("Squeeze", {"p1"}, "p") + step("Add", {"p", "s"}, "all") +
+          step("Range", {"i0", "s", "i1"}, "own") + step("Add", {"own", "p"}, "at") +
+          step("Range", {"i0", "all", "i1"}, "columns") + step("Unsqueeze", {"at", "v1"}, "rows") +
+          step("LessOrEqual", {"columns", "rows"}, "order") +
+          step("Cast", {"mask"}, "truth", integer("to", 9)) +
+          step("Unsqueeze", {"truth", "v1"}, "present") +
+          step("And", {"order", "present"}, "both") + step("Unsqueeze", {seen, "v1"}, "sees");
+  text += step("Gather", {"table", "ids"}, "words") + step("Gather", {"steps", "at"}, "places") +
+          step("Add", {"words", "places"}, "x") + step("Unsqueeze", {"x", "v1"}, "fresh") + join +
+          step("Transpose", {"keys"}, "turned", integers("perm", {0, 1, 3, 2})) +
+          step("MatMul", {"fresh", "turned"}, "scores") +
+          step("Where", {"sees", "scores", "low"}, "masked") +
+          step("Softmax", {"masked"}, "weights", integer("axis", -1)) +
+          step("MatMul", {"weights", "values"}, "mixed") + step("Squeeze", {"mixed", "v1"}, logits);
+  return read(text + output(port(logits, {})) + output(port("keys", {})) +
+                  output(port("values", {})),
+              config);
+}
+
+const std::string joinKeys = step("Concat", {"past_key", "fresh"}, "keys", integer("axis", -2));
+const std::string joinValues = step("Concat", {"past_value"}, "alone", integer("axis", 2)) +
+                               step("Concat", {"alone", "fresh"}, "values", integer("axis", 2));
+
+TEST(OnnxDecoder, PastsAreCaches) {
+  const Read found = withPasts(joinKeys + joinValues);
+  EXPECT_EQ(found.message, "");
+  for (const char *const part :
+       {"func.func @decode(%arg0: tensor<?xi32> {transformer.name = \"ids\"}, ",
+        "!transformer.cache<8> {transformer.name = \"past_key\"}", "transformer.positions %arg1",
+        "transformer.append", "transformer.history %arg1", "transformer.cached",
+        "transformer.mask causal", "transformer.generation"}) {
+    EXPECT_TRUE(found.has(part)) << part << "\n" << found.text;
+  }
+  EXPECT_FALSE(found.has("\"mask\"")) << found.text;
+  EXPECT_FALSE(found.has("@run")) << found.text;
+  // How texts end is in the configuration beside the graph.
+  EXPECT_TRUE(found.has("end = array<i32>")) << found.text;
+  const auto ended = [](const std::string &config) {
+    return withPasts(joinKeys + joinValues, "", "logits", "both", config);
+  };
+  EXPECT_TRUE(ended(R"({"eos_token_id": 7})").has("end = array<i32: 7>"));
+  EXPECT_NE(ended(R"({"eos_token_id": 8})").message.find("eos_token_id"), std::string::npos);
+}
+
+TEST(OnnxDecoder, PastsThatAreNoCachesAreRefused) {
+  const std::string reads = step("Relu", {"past_value"}, "r") +
+                            step("Concat", {"r", "fresh"}, "values", integer("axis", 2));
+  const std::string twice = step("Concat", {"past_key", "fresh"}, "values", integer("axis", 2));
+  const std::string before = step("Concat", {"fresh", "past_value"}, "values", integer("axis", 2));
+  const std::string more =
+      step("Concat", {"past_value", "fresh", "fresh"}, "values", integer("axis", 2));
+  const std::string unread = step("Relu", {"fresh"}, "f") +
+                             step("Concat", {"past_key", "f"}, "keys", integer("axis", 2)) +
+                             step("Identity", {"keys"}, "values");
+  const std::pair<std::string, const char *> cases[] = {
+      {joinKeys + reads, "(Relu): reads \"past_value\", the rows of earlier runs, before it is "
+                         "joined with those of this run, expected a Concat"},
+      {joinKeys + twice, "joins \"past_key\", the rows of earlier runs, for the second time, "
+                         "expected one cache"},
+      {joinKeys + before, "joins rows of earlier runs behind others, expected them first"},
+      {joinKeys + more, "joins rows of earlier runs with others than those of this run"},
+      {unread, "input \"past_value\" is not read, expected its rows to be joined with those of a "
+               "run"}};
+  for (const auto &[join, message] : cases) {
+    EXPECT_NE(withPasts(join).message.find(message), std::string::npos) << withPasts(join).message;
+  }
+  EXPECT_NE(withPasts(joinKeys + joinValues, "", "scores_of_tokens")
+                .message.find("the graph has a past, but no output \"logits\", expected one of "
+                              "rows"),
+            std::string::npos);
+  EXPECT_NE(withPasts(joinKeys + joinValues, "", "logits", "present")
+                .message.find("(MatMul) lets rows see later ones, expected a causal mask where the "
+                              "graph has a past"),
+            std::string::npos);
+  const std::string types = input(port("types", {"batch", "rows"}, 7));
+  const std::string typed = step("Gather", {"table", "types"}, "more") +
+                            step("Add", {"x", "more"}, "sum") +
+                            step("Unsqueeze", {"sum", "v1"}, "typed") +
+                            step("Concat", {"past_value", "typed"}, "values", integer("axis", 2));
+  EXPECT_NE(withPasts(joinKeys + typed, types)
+                .message.find("the graph has a past and reads 2 inputs of ids, expected one"),
+            std::string::npos)
+      << withPasts(joinKeys + typed, types).message;
 }
 
 } // namespace

@@ -258,7 +258,7 @@ TEST(OnnxProgram, AttentionsArePrimitiveMathematics) {
 
 TEST(OnnxProgram, RefusesWhatIsNoProgramOfRows) {
   const std::pair<std::string, const char *> cases[] = {
-      {input(port("x", {"batch", "4", "rows", "2"})) + graphNode(node("Relu", {"x"}, {"y"})) +
+      {input(port("x", {"batch", "4", "rows", "others"})) + graphNode(node("Relu", {"x"}, {"y"})) +
            output(port("y", {})),
        "input \"x\" has 4 axes, expected ids [batch, sequence] or rows of floats [batch, sequence, "
        "width]"},
