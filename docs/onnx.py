@@ -18,16 +18,21 @@ ORACLES = ROOT / "tests" / "oracles" / "onnx"
 EXPORTERS = {"ts": "TorchScript", "dynamo": "torch.export", "ort": "onnxruntime's optimizer"}
 
 
+def fused_attentions(text):
+    """Those of one entry. What entries have in common is a function that they call."""
+    functions = [part.split("(", 1)[0:1] + [part] for part in text.split("func.func ")[1:]]
+    count = {name: body.count("transformer.attention ") for name, body in functions}
+    entry, body = next(each for each in functions if not each[0].startswith("private "))
+    return count[entry] + sum(count[name] for name in count if name.startswith("private ")
+                              and f"call {name.removeprefix('private ')}(" in body)
+
+
 def outcome(heddlec, model):
     """What becomes of a file: its attentions, or the operators that are missing."""
     done = subprocess.run([heddlec, ORACLES / model["file"], "--emit=fused"], capture_output=True,
                           text=True)
     if done.returncode == 0:
-        # What entries have in common is printed once.
-        shared = "func.func private @" in done.stdout
-        entries = 1 if shared else done.stdout.count("func.func @")
-        fused = done.stdout.count("transformer.attention ") // entries
-        return f"{fused} of {model['attentions']}"
+        return f"{fused_attentions(done.stdout)} of {model['attentions']}"
     missing = re.findall(r'"([\w.]+)" \(\d+ nodes?, first', done.stderr)
     return "no: " + (", ".join(name.removeprefix("com.microsoft.") for name in missing)
                      or done.stderr.strip().split("): ")[-1].split(",")[0])

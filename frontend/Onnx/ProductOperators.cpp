@@ -135,6 +135,7 @@ static Status alignHeads(Evaluation &evaluation, Rows &left, Rows &right, bool s
   }
   HEDDLE_TRY(evaluation.align(a, b));
   const auto restore = [&](Rows &whole, Rows &part, bool last) {
+    whole.spread = part.spread;
     whole.physical = part.physical;
     if (sharesSize) {
       whole.axes[whole.axes.size() - (last ? 1 : 2)] = part.axes.back();

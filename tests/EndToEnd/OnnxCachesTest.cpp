@@ -77,7 +77,10 @@ TEST_P(OnnxCaches, NeedNoPass) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, OnnxCaches, testing::Values("gpt2-past/dynamo-sdpa-op18.onnx"), [](const auto &info) {
+    All, OnnxCaches,
+    testing::Values("gpt2-past/dynamo-sdpa-op18.onnx", "llama-past/dynamo-eager-op18.onnx",
+                    "llama-past/ts-sdpa-op17.onnx"),
+    [](const auto &info) {
       std::string name = info.param;
       std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
       return name;
