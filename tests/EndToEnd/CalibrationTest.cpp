@@ -122,6 +122,26 @@ protected:
     return request.output;
   }
 
+  /// What was decided of each matrix of a model whose int4 codes are chosen by texts: its scores
+  /// come clearly nearer to those in f32, with the same bytes in several passes over the texts.
+  std::vector<Decision> calibrate(const std::string &model, const std::string &texts,
+                                  const std::vector<ScoringRequest> &requests) const {
+    const std::vector<float> exact = scoresOf(compiled(requestFor(model, "f32", "")), requests);
+    const std::vector<float> rounded = scoresOf(compiled(requestFor(model, "int4", "")), requests);
+    CompileRequest request = requestFor(model, "int4", texts);
+    request.report = ReportForm::Json;
+    CompileResult result = compile(request);
+    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    EXPECT_LT(squaredDifference(scoresOf(request.output, requests), exact),
+              0.8 * squaredDifference(rounded, exact));
+    const std::string expected = readBytes(request.output);
+    request.calibrationBytes = 1;
+    EXPECT_EQ(readBytes(compiled(request)), expected);
+    std::erase_if(result.decisions,
+                  [](const Decision &each) { return each.pass != "compensate-weights"; });
+    return std::move(result.decisions);
+  }
+
   /// Rows of the texts.
   static std::vector<float> embeddings(const std::string &binary) {
     const Result<Model> model = Model::load(binary);
@@ -224,27 +244,14 @@ std::vector<ScoringRequest> randomRequests(int vocabulary, bool haveSources) {
 // Each expert by the rows that chose it.
 TEST_F(CalibrationTest, CalibratesExperts) {
   const std::string model = withTokenizer("mixtral-tiny", 108, /*isAround=*/false);
-  const std::vector<ScoringRequest> requests = randomRequests(100, /*haveSources=*/false);
-  const std::vector<float> exact = scoresOf(compiled(requestFor(model, "f32", "")), requests);
-  const std::vector<float> rounded = scoresOf(compiled(requestFor(model, "int4", "")), requests);
-  CompileRequest request = requestFor(model, "int4", textFile);
-  request.report = ReportForm::Json;
-  const CompileResult result = compile(request);
-  ASSERT_TRUE(result.status.ok()) << result.status.message();
-  EXPECT_LT(squaredDifference(scoresOf(request.output, requests), exact),
-            0.8 * squaredDifference(rounded, exact));
   size_t experts = 0;
-  for (const Decision &decision : result.decisions) {
-    if (decision.pass == "compensate-weights" &&
-        decision.where.find("experts") != std::string::npos) {
+  for (const Decision &decision :
+       calibrate(model, textFile, randomRequests(100, /*haveSources=*/false))) {
+    if (decision.where.find("experts") != std::string::npos) {
       EXPECT_TRUE(decision.taken) << decision.text;
       ++experts;
     }
   }
-  // The same bytes in several passes over the texts.
-  const std::string expected = readBytes(request.output);
-  request.calibrationBytes = 1;
-  EXPECT_EQ(readBytes(compiled(request)), expected);
   // Three matrices of each of three layers, for all experts.
   EXPECT_EQ(experts, 9U);
 }
@@ -252,29 +259,14 @@ TEST_F(CalibrationTest, CalibratesExperts) {
 // What steps of an encoder and of a decoder read is seen in the order of texts.
 TEST_F(CalibrationTest, CalibratesRecurrences) {
   const std::string model = withTokenizer("recurrent/lstm-general", 29, /*isAround=*/true);
-  const std::string digits = writeDigits();
-  const std::vector<ScoringRequest> requests = randomRequests(29, /*haveSources=*/true);
-  const std::vector<float> exact = scoresOf(compiled(requestFor(model, "f32", "")), requests);
-  const std::vector<float> rounded = scoresOf(compiled(requestFor(model, "int4", "")), requests);
-  CompileRequest request = requestFor(model, "int4", digits);
-  request.report = ReportForm::Json;
-  const CompileResult result = compile(request);
-  ASSERT_TRUE(result.status.ok()) << result.status.message();
-  EXPECT_LT(squaredDifference(scoresOf(request.output, requests), exact),
-            0.8 * squaredDifference(rounded, exact));
   size_t steps = 0;
-  for (const Decision &decision : result.decisions) {
-    if (decision.pass == "compensate-weights") {
-      EXPECT_TRUE(decision.taken) << decision.where << ": " << decision.text;
-      steps += decision.where.ends_with("hidden.weight") ? 1 : 0;
-    }
+  for (const Decision &decision :
+       calibrate(model, writeDigits(), randomRequests(29, /*haveSources=*/true))) {
+    EXPECT_TRUE(decision.taken) << decision.where << ": " << decision.text;
+    steps += decision.where.ends_with("hidden.weight") ? 1 : 0;
   }
   // Of two layers each, in the encoder and in the decoder.
   EXPECT_EQ(steps, 4U);
-  // The moments of a step have the same bits in several passes over the texts.
-  const std::string expected = readBytes(request.output);
-  request.calibrationBytes = 1;
-  EXPECT_EQ(readBytes(compiled(request)), expected);
 }
 
 // However many threads there are, and whether the moments fit into memory at once.

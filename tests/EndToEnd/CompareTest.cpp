@@ -2,9 +2,8 @@
 ///
 /// `heddle compare` on compiled models: a model and itself, a model and a version of it with other
 /// rounding, models that differ, what their sizes promise, and what cannot be compared.
-#include "formats/Checkpoint/Checkpoint.h"
-#include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
+#include "tests/EndToEnd/RunLogits.h"
 #include "tests/EndToEnd/ScaledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
@@ -33,28 +32,6 @@ tools::Outcome compare(const std::string &a, const std::string &b, const std::st
                        std::vector<std::string> options = {}) {
   options.insert(options.begin(), {"compare", a, b, "--tokens", "--input", "-"});
   return tools::runHeddle(options, {.input = input});
-}
-
-/// The logits of one target, [rows, vocabulary], by `heddle run`.
-std::vector<float> logitsOf(const std::string &binary, const std::vector<int32_t> &source,
-                            const std::vector<int32_t> &target, const TemporaryFolder &folder) {
-  const auto tensor = [](const std::string &name, const std::vector<int32_t> &ids) {
-    return SafetensorsTensor{name,
-                             ElementType::I32,
-                             {1, static_cast<int64_t>(ids.size())},
-                             std::as_bytes(std::span(ids))};
-  };
-  const SafetensorsTensor tensors[] = {tensor("source", source), tensor("target", target)};
-  EXPECT_TRUE(writeSafetensors(folder / "in.safetensors", tensors).ok());
-  const tools::Outcome outcome =
-      tools::runHeddle({"run", binary, "--inputs", folder / "in.safetensors", "--outputs",
-                        folder / "out.safetensors"});
-  EXPECT_EQ(outcome.code, 0) << outcome.error;
-  auto file = Checkpoint::open(folder / "out.safetensors");
-  EXPECT_TRUE(file.ok());
-  std::vector<float> values(target.size() * vocabulary);
-  EXPECT_TRUE(file->readF32("logits", values).ok());
-  return values;
 }
 
 /// The softmax of a row, in double.
@@ -88,8 +65,10 @@ std::pair<double, double> divergencesOf(const std::string &a, const std::string 
     target.insert(target.end(), std::istream_iterator<int32_t>(words), {});
     EXPECT_EQ(target.back(), 2);
     target.pop_back();
-    const std::vector<float> own = logitsOf(a, source, target, folder);
-    const std::vector<float> its = logitsOf(b, source, target, folder);
+    const std::map<std::string, std::vector<int32_t>> inputs = {{"source", source},
+                                                                {"target", target}};
+    const std::vector<float> own = runLogits(a, inputs, target.size(), vocabulary);
+    const std::vector<float> its = runLogits(b, inputs, target.size(), vocabulary);
     for (size_t row = 0; row < target.size(); ++row, ++rows) {
       const auto p = distributionOf(std::span(own).subspan(row * vocabulary, vocabulary));
       const auto q = distributionOf(std::span(its).subspan(row * vocabulary, vocabulary));

@@ -2,11 +2,10 @@
 ///
 /// Models without an encoder as users have them: texts as prompts, requests in C, what other
 /// commands do with them, and what is refused.
-#include "formats/Checkpoint/Checkpoint.h"
-#include "formats/Checkpoint/Safetensors.h"
 #include "heddle/heddle.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/GeneratedTokens.h"
+#include "tests/EndToEnd/RunLogits.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
@@ -342,26 +341,6 @@ TEST(ContinuationTools, WhatMakesNoSenseIsRefused) {
   }
 }
 
-/// The logits of the tokens of one text, by `heddle run`.
-std::vector<float> logitsAlone(const std::string &binary, const Tokens &text, size_t vocabulary) {
-  const TemporaryFolder folder;
-  const std::vector<int64_t> shape = {1, static_cast<int64_t>(text.size())};
-  const Tokens ones(text.size(), 1);
-  const SafetensorsTensor tensors[] = {
-      {"input_ids", ElementType::I32, shape, std::as_bytes(std::span(text))},
-      {"attention_mask", ElementType::I32, shape, std::as_bytes(std::span(ones))}};
-  EXPECT_TRUE(writeSafetensors(folder / "in.safetensors", tensors).ok());
-  const tools::Outcome outcome =
-      tools::runHeddle({"run", binary, "--inputs", folder / "in.safetensors", "--outputs",
-                        folder / "out.safetensors"});
-  EXPECT_EQ(outcome.code, 0) << outcome.error;
-  auto file = Checkpoint::open(folder / "out.safetensors");
-  EXPECT_TRUE(file.ok());
-  std::vector<float> values(text.size() * vocabulary);
-  EXPECT_TRUE(file->readF32("logits", values).ok());
-  return values;
-}
-
 /// What a model makes of prompts is held against what another makes of the same texts: by the
 /// definition of the divergence, of all tokens of prompts and answers.
 TEST(ContinuationTools, ModelsThatContinueAreCompared) {
@@ -391,8 +370,10 @@ TEST(ContinuationTools, ModelsThatContinueAreCompared) {
     text.insert(text.end(), tokens.begin(), tokens.end());
     generated += tokens.size();
     text.resize(text.size() - (text.back() == end ? 1 : 0));
-    const std::vector<float> p = logitsAlone(a, text, vocabulary);
-    const std::vector<float> q = logitsAlone(b, text, vocabulary);
+    const std::map<std::string, Tokens> inputs = {{"input_ids", text},
+                                                  {"attention_mask", Tokens(text.size(), 1)}};
+    const std::vector<float> p = runLogits(a, inputs, text.size(), vocabulary);
+    const std::vector<float> q = runLogits(b, inputs, text.size(), vocabulary);
     for (size_t row = 0; row < text.size(); ++row, ++rows) {
       double sums[2] = {};
       for (size_t i = row * vocabulary; i < (row + 1) * vocabulary; ++i) {
