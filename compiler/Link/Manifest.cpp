@@ -9,12 +9,9 @@
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
 
-#include "compiler/Link/ChatTable.h"
-#include "compiler/Link/ClassificationTable.h"
-#include "compiler/Link/GenerationTable.h"
-#include "compiler/Link/LanguageTable.h"
 #include "compiler/Link/ManifestTables.h"
 #include "compiler/Link/PrecisionTables.h"
+#include "compiler/Link/UsageTables.h"
 #include "compiler/Remarks/Report.h"
 #include "formats/Binary/ManifestCheck.h"
 #include "formats/Binary/SymbolicSize.h"
