@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -310,19 +311,19 @@ static std::string chooseOutputs(CommandLine &line) {
 /// What is wrong with an option that was given an empty value, as by a variable of a script that is
 /// not set; nothing if that is said where the value is used.
 static std::string describeEmpty(const CLI::App &app) {
-  const auto isEmpty = [&app](std::string_view name) {
-    const CLI::Option *const option = app.get_option(std::string(name));
-    return option->count() > 0 && option->results() == std::vector<std::string>{""};
-  };
-  if (isEmpty(optionNames.precision)) {
-    return fmt::format("{} is {}", optionNames.precision, unknownPrecision(""));
-  }
-  for (const std::string_view name :
-       {optionNames.weights, std::string_view("--report"), optionNames.analysis,
-        optionNames.calibration, optionNames.sharing, optionNames.codeCache, optionNames.ptxas}) {
-    if (isEmpty(name)) {
-      return fmt::format("{} is empty, expected a value", name);
+  // Their own checks say what they expect instead.
+  static constexpr std::array<std::string_view, 9> checked = {
+      optionNames.targets,        optionNames.cache,      optionNames.keep,
+      optionNames.texts,          optionNames.startAt,    optionNames.stopAfter,
+      optionNames.disabledPasses, optionNames.textLength, optionNames.output};
+  for (const CLI::Option *option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool isEmpty = option->count() > 0 && option->results() == std::vector<std::string>{""};
+    if (!isEmpty || option->get_positional() || std::ranges::find(checked, name) != checked.end()) {
+      continue;
     }
+    return name == optionNames.precision ? fmt::format("{} is {}", name, unknownPrecision(""))
+                                         : fmt::format("{} is empty, expected a value", name);
   }
   return {};
 }
