@@ -10,14 +10,23 @@ namespace heddle {
 
 ParameterSource parameterSource(const ImportedModel &model, const CompensatedValues *compensated,
                                 NonFiniteWeights *noted) {
-  const auto values = [&model, noted](llvm::StringRef name, ElementType element,
-                                      std::span<std::byte> to) {
-    Status status = model.checkpoint->read(name.str(), element, to);
+  const auto finishRead = [&model, noted](llvm::StringRef name, ElementType element,
+                                          std::span<const std::byte> values, int64_t first,
+                                          Status status) {
     model.checkpoint->releasePages(name.str());
     if (noted && status.ok()) {
-      noted->see(name, element, to);
+      noted->see(name, element, values, first);
     }
     return status;
+  };
+  const auto read = [&model, finishRead](llvm::StringRef name, ElementType element,
+                                         std::span<std::byte> to) {
+    return finishRead(name, element, to, 0, model.checkpoint->read(name.str(), element, to));
+  };
+  const auto readPart = [&model, finishRead](llvm::StringRef name, ElementType element,
+                                             int64_t first, std::span<std::byte> to) {
+    return finishRead(name, element, to, first,
+                      model.checkpoint->readPart(name.str(), element, first, to));
   };
   const auto codes = [&model, noted](llvm::StringRef name, transformer::QuantizedType type) {
     Result<CodeRows> rows = readCodes(*model.checkpoint, name.str(), type);
@@ -27,18 +36,10 @@ ParameterSource parameterSource(const ImportedModel &model, const CompensatedVal
     }
     return rows;
   };
-  ParameterSource source(values, codes, compensated);
+  ParameterSource source(read, codes, compensated);
   source.setParts(
       {[&model](llvm::StringRef name) { return model.checkpoint->hasParts(name.str()); },
-       [&model, noted](llvm::StringRef name, ElementType element, int64_t first,
-                       std::span<std::byte> to) {
-         Status status = model.checkpoint->readPart(name.str(), element, first, to);
-         model.checkpoint->releasePages(name.str());
-         if (noted && status.ok()) {
-           noted->see(name, element, to, first);
-         }
-         return status;
-       }});
+       readPart});
   return source;
 }
 
