@@ -135,11 +135,17 @@ private:
 /// Sums the moments of a round.
 Status Calibrator::observe(const Round &round, size_t number, size_t rounds) {
   moments.clear();
+  struct Observed {
+    int64_t site;
+    bool areChoices;
+  };
+  std::vector<Observed> observed;
   std::vector<std::string> outputs;
-  const std::vector<int64_t> sites(round.sites.begin(), round.sites.end());
   // Where rows choose, what they chose is there when the rows come.
-  for (const int64_t site : sites) {
+  for (const int64_t site : round.sites) {
+    observed.push_back({site, true});
     outputs.push_back(choicesName(site));
+    observed.push_back({site, false});
     outputs.push_back(rowsName(site));
   }
   for (const Matrix *const matrix : round.matrices) {
@@ -152,11 +158,11 @@ Status Calibrator::observe(const Round &round, size_t number, size_t rounds) {
   HEDDLE_TRY(run.run(
       outputs,
       [&](size_t output, std::span<const float> rows) {
-        if (output % 2 == 0) {
+        if (observed[output].areChoices) {
           chosen.assign(rows.begin(), rows.end());
           return;
         }
-        Moments &sums = moments.at(sites[output / 2]);
+        Moments &sums = moments.at(observed[output].site);
         const auto threads = static_cast<unsigned>(options.threads);
         if (chosen.empty()) {
           sums.add(rows, threads);
