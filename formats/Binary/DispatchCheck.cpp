@@ -92,6 +92,21 @@ Status EntryChecker::checkWritten(const manifest::Operand &operand,
   return {};
 }
 
+/// The bytes of a row that columns may be taken from: where each row of another space became
+/// several side by side, of all of these, which a kernel may read as one.
+uint64_t EntryChecker::widestRowBytes(const manifest::Buffer &buffer) const {
+  // A row of a shape with more than one symbol has no first column that is constant, and a cache
+  // or state no rows.
+  const bool hasRows = buffer.location() != Location::Cache && buffer.location() != Location::State;
+  const uint64_t bytes = hasRows ? rowBytes(buffer).value_or(1) : 1;
+  if (!hasRows || buffer.shape() == nullptr || buffer.shape()->size() == 0) {
+    return bytes;
+  }
+  const manifest::Dimension &rows = *buffer.shape()->Get(0);
+  const bool areRows = rows.constant() == 0 && !rows.longest();
+  return bytes * (areRows ? static_cast<uint64_t>(spacesOf(entry)[rows.space()].parts()) : 1);
+}
+
 Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritten,
                                   bool isEarlier) const {
   if (operand.buffer() >= entry.buffers()->size()) {
@@ -106,10 +121,7 @@ Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritt
     return HEDDLE_ERROR(DataLoss, fmt::format("reads buffer {}, which no dispatch before it writes",
                                               operand.buffer()));
   }
-  // A row of a shape with more than one symbol has no first column that is constant, and a cache
-  // or state no rows.
-  const bool hasRows = buffer.location() != Location::Cache && buffer.location() != Location::State;
-  const uint64_t row = hasRows ? rowBytes(buffer).value_or(1) : 1;
+  const uint64_t row = widestRowBytes(buffer);
   const uint32_t bytes = infoOf(elementOf(buffer)).bytes();
   if (operand.byte_offset() >= row || operand.byte_offset() % bytes != 0) {
     return HEDDLE_ERROR(DataLoss, fmt::format("begins at byte {} of a row of buffer {}, expected a "

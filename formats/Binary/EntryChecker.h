@@ -61,6 +61,7 @@ private:
   Status checkChoice(const manifest::Dispatch &dispatch) const;
   Status checkGrid(const manifest::Grid &grid) const;
   Status checkColumns(const manifest::Grid &grid, const manifest::Buffer &result) const;
+  uint64_t widestRowBytes(const manifest::Buffer &buffer) const;
   Status checkOperand(const manifest::Operand &operand, bool isWritten, bool isEarlier) const;
 
   const manifest::Entry &entry;

@@ -164,8 +164,23 @@ Written ProgramGenerator::onHeads(const Written &x) {
   if (size > 1 && !dice.once(4)) {
     head = turned(head, heads);
   }
-  return define(Kind::Rows, x.type, 0, x.width, head.exponent,
-                fmt::format("join_rows {} in({}) : {} -> {}", head.name, heads, head.type, x.type));
+  const Written joined =
+      define(Kind::Rows, x.type, 0, x.width, head.exponent,
+             fmt::format("join_rows {} in({}) : {} -> {}", head.name, heads, head.type, x.type));
+  if (count == 1 || !dice.once(4)) {
+    return joined;
+  }
+  // Columns of the last head begin beyond what was a row of its memory.
+  const int64_t others = x.width - size;
+  const auto part = [&](int64_t first, int64_t width) {
+    return define(Kind::Rows, rowsType(width), 0, width, joined.exponent,
+                  fmt::format("columns {} from {} : {} -> {}", joined.name, first, joined.type,
+                              rowsType(width)));
+  };
+  const Written last = norm(part(others, size)), rest = part(0, others);
+  return define(Kind::Rows, x.type, 0, x.width, std::max(last.exponent, rest.exponent),
+                fmt::format("concat {}, {} : ({}, {}) -> {}", last.name, rest.name, last.type,
+                            rest.type, x.type));
 }
 
 Written ProgramGenerator::rowSoftmax(const Written &x) {
