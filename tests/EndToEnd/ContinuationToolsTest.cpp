@@ -263,17 +263,28 @@ struct BadCase {
   std::string message;
 };
 
-/// What a model that continues prompts refuses, and one with an encoder.
-std::vector<BadCase> badCases(const TemporaryFolder &folder) {
-  const std::string ids = folder.write("ids.txt", "5 6 7\n");
-  const std::string bad = folder.write("bad.txt", "5 107\n");
-  std::string many = "1";
-  for (int i = 0; i < 64; ++i) {
-    many += " 1";
+/// The files that the bad cases read, and the models.
+struct BadInputs {
+  explicit BadInputs(const TemporaryFolder &folder)
+      : ids(folder.write("ids.txt", "5 6 7\n")), bad(folder.write("bad.txt", "5 107\n")) {
+    for (int i = 0; i < 64; ++i) {
+      many += " 1";
+    }
+    tooLong = folder.write("long.txt", many + "\n");
   }
-  const std::string tooLong = folder.write("long.txt", many + "\n");
-  const std::string gptBinary = compileModel(gpt);
-  const std::string seed = compileModel(oracles + "transformer-post");
+
+  std::string ids;
+  /// A token that is none.
+  std::string bad;
+  /// More tokens than the model has positions: in a line, and in a file.
+  std::string many = "1", tooLong;
+  std::string gptBinary = compileModel(gpt);
+  std::string seed = compileModel(oracles + "transformer-post");
+};
+
+/// What `heddle generate` refuses of a model that continues prompts, and of one with an encoder.
+std::vector<BadCase> badGenerateCases(const BadInputs &inputs) {
+  const auto &[ids, bad, many, tooLong, gptBinary, seed] = inputs;
   return {
       {{"generate", gptBinary, "--tokens"},
        2,
@@ -316,6 +327,13 @@ std::vector<BadCase> badCases(const TemporaryFolder &folder) {
        2,
        "command is 1, expected none: the model has one task"},
       {{"generate", seed, "--tokens", "--prompt", "5"}, 2, "answers sources: expected --input"},
+  };
+}
+
+/// What `heddle compare` and `heddle analyze` refuse of them.
+std::vector<BadCase> badAnalysisCases(const BadInputs &inputs) {
+  const auto &[ids, bad, many, tooLong, gptBinary, seed] = inputs;
+  return {
       {{"compare", gptBinary, seed, "--tokens", "--input", ids},
        1,
        "the second answers sources and the other continues prompts, expected two of a kind"},
@@ -334,10 +352,13 @@ std::vector<BadCase> badCases(const TemporaryFolder &folder) {
 
 TEST(ContinuationTools, WhatMakesNoSenseIsRefused) {
   const TemporaryFolder folder;
-  for (const BadCase &item : badCases(folder)) {
-    const tools::Outcome outcome = tools::runHeddle(item.arguments);
-    EXPECT_EQ(outcome.code, item.code) << fmt::format("{}", fmt::join(item.arguments, " "));
-    EXPECT_NE(outcome.error.find(item.message), std::string::npos) << outcome.error;
+  const BadInputs inputs(folder);
+  for (const auto &cases : {badGenerateCases(inputs), badAnalysisCases(inputs)}) {
+    for (const BadCase &item : cases) {
+      const tools::Outcome outcome = tools::runHeddle(item.arguments);
+      EXPECT_EQ(outcome.code, item.code) << fmt::format("{}", fmt::join(item.arguments, " "));
+      EXPECT_NE(outcome.error.find(item.message), std::string::npos) << outcome.error;
+    }
   }
 }
 
