@@ -15,7 +15,7 @@ const OperatorInfo *findOperator(const GraphNode &node) {
     std::vector<OperatorInfo> all;
     for (const auto &group :
          {scalarOperators(), indexOperators(), layoutOperators(), productOperators(),
-          normOperators(), activationOperators(), attentionOperators()}) {
+          normOperators(), activationOperators(), attentionOperators(), einsumOperators()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     return all;

@@ -16,6 +16,7 @@ std::vector<OperatorInfo> productOperators();
 std::vector<OperatorInfo> normOperators();
 std::vector<OperatorInfo> activationOperators();
 std::vector<OperatorInfo> attentionOperators();
+std::vector<OperatorInfo> einsumOperators();
 
 // --- ScalarOperators.cpp -------------------------------------------------------------------------
 
@@ -34,6 +35,8 @@ Result<Rows> withMask(Evaluation &evaluation, Rows scores, const Symbolic &mask)
 
 /// Rows times a matrix [inputs, outputs] of the file, or [outputs, inputs] if `isTurned`.
 Result<Rows> linear(Evaluation &evaluation, Rows rows, const Symbolic &weight, bool isTurned);
+/// Rows times a matrix [outputs, inputs].
+Result<Rows> linear(Evaluation &evaluation, Rows rows, const Parameter &matrix);
 /// Queries times keys, or weights times values.
 Result<Rows> product(Evaluation &evaluation, Rows left, Rows right);
 /// Weights of scores, over the keys of each row.

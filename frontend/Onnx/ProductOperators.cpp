@@ -36,14 +36,11 @@ Result<Rows> linear(Evaluation &evaluation, Rows rows, const Symbolic &weight, b
   }
   HEDDLE_TRY(checkSizes(evaluation, shape.back(), weight.shape[isTurned ? 1 : 0]));
   const auto stored = evaluation.parameterOf(weight);
-  const Atoms width = rows.axes.back();
-  if (!stored || !isInner(width) || rows.hasKeys()) {
+  if (!stored) {
     return evaluation.failure(
         StatusCode::Unsupported,
-        stored ? "multiplies scores with a constant"
-               : "multiplies rows with a matrix that is computed, expected one of the file");
+        "multiplies rows with a matrix that is computed, expected one of the file");
   }
-  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
   // The program's products read [outputs, inputs].
   const bool isStoredTurned = isTurned != stored->transposed;
   const Parameter matrix =
@@ -51,6 +48,15 @@ Result<Rows> linear(Evaluation &evaluation, Rows rows, const Symbolic &weight, b
           ? stored->parameter
           : evaluation.root().transposed(fmt::format("{}.transposed", stored->parameter.symbol()),
                                          stored->parameter);
+  return linear(evaluation, std::move(rows), matrix);
+}
+
+Result<Rows> linear(Evaluation &evaluation, Rows rows, const Parameter &matrix) {
+  const Atoms width = rows.axes.back();
+  if (!isInner(width) || rows.hasKeys()) {
+    return evaluation.failure(StatusCode::Unsupported, "multiplies scores with a constant");
+  }
+  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
   const int64_t outputs = matrix.shape()[0];
   rows.value = evaluation.make<transformer::LinearOp>(
       evaluation.tensorType({ShapedType::kDynamic, outputs}), rows.value,

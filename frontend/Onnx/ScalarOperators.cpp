@@ -464,6 +464,25 @@ static Status isNan(Evaluation &evaluation, Call &call) {
   return {};
 }
 
+/// A formula as another kind of numbers. Activations stay f32, whose name `type` must be.
+static Status castTo(Evaluation &evaluation, Call &call, Element element, std::string_view type) {
+  const Value &input = *call.inputs[0];
+  if (input.rows || isData(evaluation, *input.symbolic)) {
+    if (element != Element::Real || type != infoOf(ElementType::F32).name) {
+      return evaluation.failure(StatusCode::Unsupported,
+                                fmt::format("casts activations to {}, expected f32", type));
+    }
+    call.results.push_back(input);
+    return {};
+  }
+  Symbolic result = *input.symbolic;
+  evaluation.expressions.within(result.shape);
+  result.body = evaluation.expressions.cast(result.body, element);
+  result.element = element;
+  call.give(std::move(result));
+  return {};
+}
+
 static Status cast(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t to, call.integerOr("to", 0));
   const std::optional<ElementType> type = onnxElementType(static_cast<int32_t>(to));
@@ -475,21 +494,15 @@ static Status cast(Evaluation &evaluation, Call &call) {
   const Element element = info.isFloat()     ? Element::Real
                           : info.isInteger() ? Element::Integer
                                              : Element::Boolean;
-  const Value &input = *call.inputs[0];
-  if (input.rows || isData(evaluation, *input.symbolic)) {
-    if (*type != ElementType::F32) {
-      return evaluation.failure(StatusCode::Unsupported,
-                                fmt::format("casts activations to {}, expected f32", info.name));
-    }
-    call.results.push_back(input);
-    return {};
-  }
-  Symbolic result = *input.symbolic;
-  evaluation.expressions.within(result.shape);
-  result.body = evaluation.expressions.cast(result.body, element);
-  result.element = element;
-  call.give(std::move(result));
-  return {};
+  return castTo(evaluation, call, element, info.name);
+}
+
+/// To the type of another value, whose floats are f32 as all activations are.
+static Status castLike(Evaluation &evaluation, Call &call) {
+  const Value &like = *call.inputs[1];
+  const Element element = like.symbolic ? like.symbolic->element : Element::Real;
+  return castTo(evaluation, call, element,
+                element == Element::Real ? infoOf(ElementType::F32).name : "other than floats");
 }
 
 /// Where: of formulas a formula; the NaN of a row that sees no key becomes 0; a score or what hides
@@ -578,6 +591,7 @@ std::vector<OperatorInfo> scalarOperators() {
       {"", "Reciprocal", 6, 1, 1, reciprocal},
       {"", "IsNaN", 9, 1, 1, isNan},
       {"", "Cast", 6, 1, 1, cast},
+      {"", "CastLike", 15, 2, 2, castLike},
       {"", "Where", 9, 3, 3, where},
   };
 }
