@@ -76,6 +76,7 @@ struct RequestNames {
   std::string_view calibration = "calibration";
   std::string_view chatTemplate = "chatTemplate = false";
   std::string_view textLength = "textLength";
+  std::string_view staticSizes = "staticSizes";
   std::string_view output = "output";
   std::string_view ptxas = "ptxas";
 };
@@ -117,6 +118,9 @@ struct CompileRequest : CompileOptions {
   /// ("dynamic" and "longrope"): all texts have the frequencies of so long a one. 0: texts are no
   /// longer than those that the model was first trained with.
   int64_t textLength = 0;
+  /// Whether an ONNX graph in which the exporter made constants of sizes that its inputs leave open
+  /// is compiled for these sizes alone. Without it such a graph is refused.
+  bool staticSizes = false;
   /// A file of texts, one a line, like those that the model will read. Codes of 8 or 4 bits, which
   /// the precision must have, are then chosen so that products with the rows of these texts change
   /// little. The model is run on the texts for that, by this process. Empty: each weight is rounded

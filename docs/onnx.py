@@ -27,15 +27,27 @@ def fused_attentions(text):
                               and f"call {name.removeprefix('private ')}(" in body)
 
 
+def fused_in(heddlec, file):
+    """How many attentions of a file are fused, and the option that it needs; where it is refused, 0
+    and the message."""
+    for options in [], ["--static"]:
+        done = subprocess.run([heddlec, ORACLES / file, "--emit=fused", *options],
+                              capture_output=True, text=True)
+        if done.returncode == 0:
+            return fused_attentions(done.stdout), " ".join(options)
+        if "--static takes" not in done.stderr:
+            break
+    return 0, done.stderr
+
+
 def outcome(heddlec, model):
     """What becomes of a file: its attentions, or the operators that are missing."""
-    done = subprocess.run([heddlec, ORACLES / model["file"], "--emit=fused"], capture_output=True,
-                          text=True)
-    if done.returncode == 0:
-        return f"{fused_attentions(done.stdout)} of {model['attentions']}"
-    missing = re.findall(r'"([\w.]+)" \(\d+ nodes?, first', done.stderr)
+    count, said = fused_in(heddlec, model["file"])
+    if count or not said:
+        return f"{count} of {model['attentions']}" + (f" with `{said}`" if said else "")
+    missing = re.findall(r'"([\w.]+)" \(\d+ nodes?, first', said)
     return "no: " + (", ".join(name.removeprefix("com.microsoft.") for name in missing)
-                     or done.stderr.strip().split("): ")[-1].split(",")[0])
+                     or said.strip().split("): ")[-1].split(",")[0])
 
 
 def main():
@@ -45,7 +57,9 @@ def main():
         if (ORACLES / model["file"]).exists():
             name = model["file"].split("/")[0]
             text = f"{model['attention']}, opset {model['opset']}: {outcome(heddlec, model)}"
-            rows.setdefault(name, {}).setdefault(model["exporter"], []).append(text)
+            # "raw" is torch.export without its optimizer.
+            exporter = {"raw": "dynamo"}.get(model["exporter"], model["exporter"])
+            rows.setdefault(name, {}).setdefault(exporter, []).append(text)
     table = ["| model | " + " | ".join(EXPORTERS.values()) + " |", "|---" * (len(EXPORTERS) + 1) + "|"]
     for name, by_exporter in rows.items():
         cells = ["<br>".join(by_exporter.get(exporter, [])) for exporter in EXPORTERS]

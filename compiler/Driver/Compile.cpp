@@ -230,7 +230,8 @@ static llvm::SmallSetVector<llvm::StringRef, 2> cachesOf(ModuleOp program) {
 Status Compilation::import() {
   tell(phaseName(Phase::Model));
   if (request.program.empty()) {
-    HEDDLE_ASSIGN(model, importModel(context, request.path, request.weights, request.textLength));
+    HEDDLE_ASSIGN(model, importModel(context, request.path, request.weights, request.textLength,
+                                     request.staticSizes));
   } else {
     std::vector<SafetensorsTensor> tensors;
     for (const TensorValues &tensor : request.tensors) {
@@ -245,6 +246,12 @@ Status Compilation::import() {
                          llvm::Twine(request.textLength) + ", expected none: " + task.input +
                          " is no model folder whose rotary positions depend on the length of "
                          "texts, as those of the types \"dynamic\" and \"longrope\" do")
+                            .str());
+  }
+  if (request.staticSizes && !model.hasFixedSizes) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        (llvm::Twine(request.names.staticSizes) + " is given, but " + task.input +
+                         " is no ONNX graph in which the exporter made constants of open sizes")
                             .str());
   }
   HEDDLE_TRY(

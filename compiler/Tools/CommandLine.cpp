@@ -38,6 +38,7 @@ static constexpr RequestNames optionNames = {
     .calibration = "--calibration",
     .chatTemplate = "--no-chat-template",
     .textLength = "--text-length",
+    .staticSizes = "--static",
     .output = "-o",
     .ptxas = "--ptxas",
 };
@@ -193,6 +194,10 @@ void declareOptions(CLI::App &app, CommandLine &line) {
           "choose the codes of weights in 8 or 4 bits by what products read on the texts of this "
           "file, one a line: some hundred like those that the model will read");
   addTextLength(app, line);
+  app.add_flag_callback(
+      std::string(optionNames.staticSizes), [&request] { request.staticSizes = true; },
+      "compile an ONNX graph in which the exporter made constants of sizes that its inputs leave "
+      "open, for these sizes alone");
   addText(app, optionNames.sharing, request.sharing, "POLICY",
           "let blocks of layers share their attention, by kind (encoder, self, cross): "
           "self:1,5,cross:4,2");

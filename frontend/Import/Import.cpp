@@ -376,9 +376,11 @@ static Result<ImportedModel> importGguf(MLIRContext &context, const std::string 
 }
 
 /// A graph, with the tokenizer of its folder.
-static Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path) {
-  HEDDLE_ASSIGN(OnnxProgram read, readOnnxProgram(context, path));
+static Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
+                                        bool isStatic) {
+  HEDDLE_ASSIGN(OnnxProgram read, readOnnxProgram(context, path, isStatic));
   ImportedModel model;
+  model.hasFixedSizes = read.hasFixedSizes;
   model.module = std::move(read.module);
   model.notes = std::move(read.notes);
   HEDDLE_TRY(checkParameters(*model.module, read.checkpoint));
@@ -502,7 +504,7 @@ Result<ImportedModel> importText(MLIRContext &context, SourceText source,
 }
 
 Result<ImportedModel> importModel(MLIRContext &context, const std::string &path,
-                                  const std::string &weights, int64_t textLength) {
+                                  const std::string &weights, int64_t textLength, bool isStatic) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) {
@@ -520,7 +522,7 @@ Result<ImportedModel> importModel(MLIRContext &context, const std::string &path,
   }
   if (fs::path(path).extension() == ".onnx") {
     HEDDLE_TRY(checkNoPointer(path));
-    return importOnnx(context, path);
+    return importOnnx(context, path, isStatic);
   }
   return refuseFile(path);
 }

@@ -54,6 +54,8 @@ struct ImportedModel {
   std::optional<int64_t> positions;
   /// Whether `textLength` of importModel() made a difference.
   bool dependsOnLength = false;
+  /// Whether `isStatic` did.
+  bool hasFixedSizes = false;
   /// Notes for the user, one line each: unused tensors, defaults that were applied.
   std::vector<std::string> notes;
   /// Warnings that the binary may not be the model the user wants, one line each.
@@ -68,10 +70,12 @@ struct ImportedModel {
 ///
 /// A tensor that is missing, has another shape or has no floating type is an error. A tensor that
 /// the model does not use is an error in a folder, unless the family expects it, and a note for a
-/// program. `textLength` is that of ModelSource. Dialects of later phases are those of the
-/// context's registry; `func`, `transformer` and `dataflow` are always there.
+/// program. `textLength` is that of ModelSource, `isStatic` that of readOnnxProgram(). Dialects of
+/// later phases are those of the context's registry; `func`, `transformer` and `dataflow` are
+/// always there.
 Result<ImportedModel> importModel(mlir::MLIRContext &context, const std::string &path,
-                                  const std::string &weights = {}, int64_t textLength = 0);
+                                  const std::string &weights = {}, int64_t textLength = 0,
+                                  bool isStatic = false);
 
 /// The same for a program whose text is in memory and outlives the result; `source.path` stands for
 /// its file in messages. Its weights are `tensors`, which outlive the result too, or if there are

@@ -27,6 +27,9 @@ using namespace transformer;
 static constexpr unsigned deepestExpression = 10'000;
 static constexpr uint64_t mostEvaluations = 1'000'000;
 
+/// The most rows of a sequence, on the segments of an entry.
+static constexpr llvm::StringLiteral mostRowsAttribute = "transformer.most_rows";
+
 /// Whether frontends derive parameters this way. Passes use the other kinds, and reshaping.
 static bool isOfFrontend(ExpressionKind kind) {
   return kind == ExpressionKind::Rows || kind == ExpressionKind::SinusoidInterleaved ||
@@ -402,6 +405,13 @@ std::optional<int64_t> countPositions(ModuleOp module) {
       least = std::min(least.value_or(tokens), tokens);
     }
   };
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    for (unsigned number = 0; number < entry.getNumArguments(); ++number) {
+      if (auto most = entry.getArgAttrOfType<IntegerAttr>(number, mostRowsAttribute)) {
+        least = std::min(least.value_or(most.getInt()), most.getInt());
+      }
+    }
+  }
   module.walk([&](Operation *op) {
     if (auto gather = dyn_cast<GatherOp>(op)) {
       if (auto positions = gather.getIds().getDefiningOp<PositionsOp>()) {

@@ -264,10 +264,9 @@ bool readsTable(const Expressions &expressions, Expr value) {
 
 } // namespace
 
-bool Evaluation::isOfPairs(const Symbolic &value) const {
-  return sequenceSize && std::count_if(value.shape.begin(), value.shape.end(), [&](Expr size) {
-                           return size->formula == Formula::Size && size->integer == *sequenceSize;
-                         }) > 1;
+bool Evaluation::isOfPairs(const Symbolic &value) {
+  return sequenceSize &&
+         std::count(value.shape.begin(), value.shape.end(), sizeOf(*sequenceSize)) > 1;
 }
 
 /// Scores plus an element of a table of heads by the distance of the key.
@@ -344,7 +343,7 @@ Expr Evaluation::withoutLengths(Expr bias, const ScoreAxes &axes) {
       return nullptr;
     }
     const Expr sum = part->operands[1];
-    const Expr last = expressions.subtract(expressions.size(*sequenceSize), integer(1));
+    const Expr last = expressions.subtract(sizeOf(*sequenceSize), integer(1));
     if (sum->operands[0] != last || sum->operands[1]->formula != Formula::Read) {
       return nullptr;
     }

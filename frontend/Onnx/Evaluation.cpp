@@ -170,11 +170,10 @@ std::vector<Expr> Evaluation::shapeOf(const Rows &rows) {
   for (const Atoms &axis : rows.axes) {
     Expr size = integer(1);
     for (const Atom &atom : axis) {
-      size = expressions.multiply(size, atom.kind == Atom::Kind::Batch  ? batch()
-                                        : atom.kind == Atom::Kind::Past ? earlier()
-                                        : atom.kind == Atom::Kind::Inner
-                                            ? integer(atom.size)
-                                            : expressions.size(atom.size));
+      size = expressions.multiply(size, atom.kind == Atom::Kind::Batch   ? batch()
+                                        : atom.kind == Atom::Kind::Past  ? earlier()
+                                        : atom.kind == Atom::Kind::Inner ? integer(atom.size)
+                                                                         : sizeOf(atom.size));
     }
     shape.push_back(size);
   }
@@ -329,7 +328,7 @@ std::optional<Parameter> Evaluation::vectorParameter(const Symbolic &value) {
 /// Ids of a size, or a mask of one. What hides rows is no input of a run that has no padding.
 void Evaluation::addIds(const OnnxPort &port, Element element, int64_t size) {
   const std::string name(port.name);
-  Symbolic value{element, {batch(), expressions.size(size)}, nullptr};
+  Symbolic value{element, {batch(), sizeOf(size)}, nullptr};
   if (totalSize && name == positionsInput && size == *sequenceSize) {
     value.body = expressions.add(expressions.axis(1), earlier());
     values[name] = {std::move(value), std::nullopt};
@@ -351,66 +350,82 @@ void Evaluation::addIds(const OnnxPort &port, Element element, int64_t size) {
   values[name] = {std::move(value), std::nullopt};
 }
 
+/// What an input may be instead.
+static Status refuseInput(const OnnxPort &port, std::string_view what) {
+  return HEDDLE_ERROR(Unsupported,
+                      fmt::format("input {} {}, expected ids [batch, sequence] or rows of floats "
+                                  "[batch, sequence, width]",
+                                  quote(port.name), what));
+}
+
+/// Rows of floats, whose length has that number.
+Status Evaluation::addRows(const OnnxPort &port, int64_t size, bool hasBatch) {
+  const std::string name(port.name);
+  const std::optional<int64_t> width = port.shape->back().number;
+  if (!width || *width < 1) {
+    return refuseInput(port, "has no constant width");
+  }
+  Rows value;
+  value.value = entry.input(name, *width).value();
+  const Atom whole = newAtom(*width);
+  value.physical = {{whole}};
+  value.axes = {{{Atom::Kind::Row, size, 0}}, {whole}};
+  if (hasBatch) {
+    value.axes.insert(value.axes.begin(), Atoms{{Atom::Kind::Batch, 0, 0}});
+  }
+  values[name] = {std::nullopt, std::move(value)};
+  return {};
+}
+
+Status Evaluation::addInput(const OnnxPort &port) {
+  if (!port.dtype || !port.shape) {
+    return refuseInput(port, port.dtype ? "has no shape" : "is no tensor of numbers");
+  }
+  const Element element = elementOf(*port.dtype);
+  const size_t rank = port.shape->size();
+  const size_t least = element == Element::Real ? 3 : 2;
+  const bool isFlat = element == Element::Real && rank == 2;
+  if (rank != least && !isFlat) {
+    return refuseInput(port, fmt::format("has {} axes", rank));
+  }
+  const OnnxSize &length = (*port.shape)[isFlat ? 0 : 1];
+  const std::optional<int64_t> batch = isFlat ? std::nullopt : port.shape->front().number;
+  if (totalSize && (batch || length.number)) {
+    return refuseInput(port, "has a fixed batch or length beside a past");
+  }
+  // Beside pasts a mask has their positions, too.
+  const bool isOfAll = totalSize && sequenceSize && element != Element::Real;
+  const std::string name =
+      length.number ? fmt::to_string(*length.number) : std::string(length.name);
+  const auto next = static_cast<int64_t>(sizes.size()) + 1;
+  const int64_t size = sizes.try_emplace(name, isOfAll ? *totalSize : next).first->second;
+  if (sequenceSize && size != *sequenceSize && !(isOfAll && size == *totalSize)) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("input {} has rows of another length than the inputs before "
+                                    "it, expected one length for all",
+                                    quote(port.name)));
+  }
+  sequenceSize = sequenceSize.value_or(size);
+  HEDDLE_TRY(fixDeclared(port, length.number, size));
+  HEDDLE_TRY(fixDeclared(port, batch, 0));
+  if (element == Element::Real) {
+    return addRows(port, size, !isFlat);
+  }
+  addIds(port, element, size);
+  return {};
+}
+
 Status Evaluation::addInputs() {
+  for (const FixedSize &size : plan.fixed) {
+    fixedSizes.emplace(size.number, size.value);
+  }
   if (hasPasts(graph)) {
     totalSize = sizes.emplace("all positions so far", 1).first->second;
   }
   for (const OnnxPort &port : graph.inputs) {
-    const std::string name(port.name);
-    const auto refuse = [&](std::string_view what) {
-      return HEDDLE_ERROR(Unsupported,
-                          fmt::format("input {} {}, expected ids [batch, sequence] or rows of "
-                                      "floats [batch, sequence, width]",
-                                      quote(name), what));
-    };
-    if (totalSize && addPast(port)) {
-      continue;
+    if (!totalSize || !addPast(port)) {
+      HEDDLE_TRY(addInput(port));
     }
-    if (!port.dtype || !port.shape) {
-      return refuse(port.dtype ? "has no shape" : "is no tensor of numbers");
-    }
-    const Element element = elementOf(*port.dtype);
-    const size_t rank = port.shape->size();
-    const size_t least = element == Element::Real ? 3 : 2;
-    const bool isFlat = element == Element::Real && rank == 2;
-    if (rank != least && !isFlat) {
-      return refuse(fmt::format("has {} axes", rank));
-    }
-    const OnnxSize &length = (*port.shape)[isFlat ? 0 : 1];
-    if ((!isFlat && port.shape->front().number) || length.number) {
-      return refuse("has a fixed batch or length");
-    }
-    // Beside pasts a mask has their positions, too.
-    const bool isOfAll = totalSize && sequenceSize && element != Element::Real;
-    const auto next = static_cast<int64_t>(sizes.size()) + 1;
-    const auto known =
-        sizes.try_emplace(std::string(length.name), isOfAll ? *totalSize : next).first;
-    const bool isKnown =
-        !sequenceSize || known->second == *sequenceSize || (isOfAll && known->second == *totalSize);
-    if (!isKnown) {
-      return HEDDLE_ERROR(Unsupported,
-                          fmt::format("input {} has rows of another length than the inputs before "
-                                      "it, expected one length for all",
-                                      quote(name)));
-    }
-    sequenceSize = sequenceSize.value_or(known->second);
-    if (element == Element::Real) {
-      const std::optional<int64_t> width = port.shape->back().number;
-      if (!width || *width < 1) {
-        return refuse("has no constant width");
-      }
-      Rows value;
-      value.value = entry.input(name, *width).value();
-      const Atom whole = newAtom(*width);
-      value.physical = {{whole}};
-      value.axes = {{{Atom::Kind::Row, known->second, 0}}, {whole}};
-      if (!isFlat) {
-        value.axes.insert(value.axes.begin(), Atoms{{Atom::Kind::Batch, 0, 0}});
-      }
-      values[name] = {std::nullopt, std::move(value)};
-      continue;
-    }
-    addIds(port, element, known->second);
   }
   if (plan.hasColumns) {
     columns = entry.input(columnsInput);

@@ -61,6 +61,12 @@ struct Uses {
   std::optional<int64_t> longest;
 };
 
+/// A size by its number, and the constant that the exporter made of it.
+struct FixedSize {
+  int64_t number = 0;
+  int64_t value = 0;
+};
+
 /// Whether a graph has inputs with rows of earlier runs.
 bool hasPasts(const Graph &graph);
 
@@ -71,6 +77,8 @@ struct EntryPlan {
   bool hasColumns = false;
   /// What an evaluation before found; null in that one.
   const Uses *known = nullptr;
+  /// Sizes that are constants, although the inputs declare them to be open.
+  std::vector<FixedSize> fixed = {};
 };
 
 class Evaluation;
@@ -119,14 +127,21 @@ public:
   /// Writes the entry.
   Status run();
   const Uses &uses() const { return found; }
+  /// After a failure: the size that, as a constant, agrees with what contradicted it.
+  std::optional<FixedSize> contradicted() const { return contradiction; }
+  /// The most rows that a sequence may have, where sizes are constants.
+  std::optional<int64_t> mostRows();
+  /// What a size is called in the graph.
+  std::string sizeName(int64_t number) const;
   /// The tensors of the file that the program has as parameters.
   std::vector<SafetensorsTensor> tensors() const;
 
   // --- for operators -------------------------------------------------------------------------
 
   Expressions expressions;
-  /// The batch's size is number 0.
-  Expr batch() { return expressions.size(0); }
+  /// A size by its number; that of the batch is 0.
+  Expr sizeOf(int64_t number);
+  Expr batch() { return sizeOf(0); }
   Expr integer(int64_t value) { return expressions.integer(value); }
 
   std::vector<Expr> shapeOf(const Value &value);
@@ -141,6 +156,10 @@ public:
   /// A formula whose axes are those of a larger shape.
   Expr broadcast(const Symbolic &value, size_t rank);
   Status failure(StatusCode code, const std::string &message) const;
+  /// The same where two sizes should be equal: one may be a constant of the exporter's example.
+  Status unequal(Expr left, Expr right, const std::string &message);
+  /// Whether coordinates are those of a row of a sequence.
+  bool areOwn(const std::vector<Expr> &coordinates, size_t batchAxis, Expr row);
 
   /// A look-up by rows as a value of the program; others fail.
   Result<Rows> rowsOf(const Value &value);
@@ -200,7 +219,7 @@ public:
   /// Scores plus a bias: numbers by the distance of a key from its query, and a mask.
   Result<Rows> biased(Rows scores, Expr bias);
   /// Whether a formula has an axis of rows and one of keys.
-  bool isOfPairs(const Symbolic &value) const;
+  bool isOfPairs(const Symbolic &value);
 
   /// An operation of the program at the present node.
   template <typename Op, typename... Arguments> mlir::Value make(Arguments &&...arguments) {
@@ -240,6 +259,9 @@ private:
   Expr triangle(const Symbolic &value, const OnnxTensor &table);
   Rows joined(Rows rows);
   Status addInputs();
+  Status addInput(const OnnxPort &port);
+  Status addRows(const OnnxPort &port, int64_t size, bool hasBatch);
+  Status fixDeclared(const OnnxPort &port, std::optional<int64_t> size, int64_t number);
   /// False if the input is no past.
   bool addPast(const OnnxPort &port);
   void addIds(const OnnxPort &port, Element element, int64_t size);
@@ -278,6 +300,8 @@ private:
   std::map<std::string, size_t, std::less<>> readersOf;
   std::map<std::string, Ids, std::less<>> ids;
   std::map<std::string, int64_t, std::less<>> sizes;
+  std::map<int64_t, int64_t> fixedSizes;
+  std::optional<FixedSize> contradiction;
   /// The number of the size of a sequence.
   std::optional<int64_t> sequenceSize;
   /// That of all positions so far, where there are pasts.

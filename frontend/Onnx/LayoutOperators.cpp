@@ -71,7 +71,7 @@ static Status giveReshaped(Evaluation &evaluation, Call &call, const std::vector
   const Expr before = countOf(evaluation, evaluation.shapeOf(input));
   const Expr after = countOf(evaluation, shape);
   if (before != after) {
-    return evaluation.failure(StatusCode::InvalidArgument,
+    return evaluation.unequal(before, after,
                               fmt::format("reshapes {} elements to {}, expected as many",
                                           evaluation.expressions.print(before),
                                           evaluation.expressions.print(after)));
@@ -247,8 +247,8 @@ static Status expand(Evaluation &evaluation, Call &call) {
     if (shape[axis]->isConstant(1)) {
       shape[axis] = before[axis];
     } else if (before[axis] != shape[axis] && !before[axis]->isConstant(1)) {
-      return evaluation.failure(
-          StatusCode::InvalidArgument,
+      return evaluation.unequal(
+          before[axis], shape[axis],
           fmt::format("the sizes of axis {} are {} and {}, expected the same or 1", axis,
                       evaluation.expressions.print(before[axis]),
                       evaluation.expressions.print(shape[axis])));

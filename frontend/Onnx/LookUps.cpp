@@ -38,8 +38,9 @@ static std::optional<std::pair<Expr, int64_t>> notEqual(Expr truth) {
   return std::pair(equal->operands[0], equal->operands[1]->integer);
 }
 
-static std::optional<CountedPosition> countedPosition(Expressions &expressions, Expr index,
+static std::optional<CountedPosition> countedPosition(Evaluation &evaluation, Expr index,
                                                       size_t batchAxis, size_t rowAxis) {
+  Expressions &expressions = evaluation.expressions;
   const Term *product = nullptr;
   CountedPosition result;
   if (index->formula != Formula::Sum) {
@@ -63,11 +64,10 @@ static std::optional<CountedPosition> countedPosition(Expressions &expressions, 
     return std::nullopt;
   }
   const auto counted = notEqual(sum->operands[1]), mine = notEqual(own);
-  const std::vector<Expr> before{expressions.axis(batchAxis), expressions.bound()};
-  const std::vector<Expr> here{expressions.axis(batchAxis), expressions.axis(rowAxis)};
   if (!counted || !mine || counted->second != mine->second ||
-      counted->first->integer != mine->first->integer || counted->first->operands != before ||
-      mine->first->operands != here) {
+      counted->first->integer != mine->first->integer ||
+      !evaluation.areOwn(counted->first->operands, batchAxis, expressions.bound()) ||
+      !evaluation.areOwn(mine->first->operands, batchAxis, expressions.axis(rowAxis))) {
     return std::nullopt;
   }
   const Source &source = expressions.source(static_cast<size_t>(counted->first->integer));
@@ -88,15 +88,15 @@ Result<mlir::Value> Evaluation::idsOf(Expr index, size_t batchAxis, size_t rowAx
   if (index->formula == Formula::Read) {
     const Source &source = expressions.source(static_cast<size_t>(index->integer));
     const auto input = ids.find(source.name);
-    const std::vector<Expr> own{expressions.axis(batchAxis), expressions.axis(rowAxis)};
-    if (source.constant == nullptr && input != ids.end() && index->operands == own) {
+    if (source.constant == nullptr && input != ids.end() &&
+        areOwn(index->operands, batchAxis, expressions.axis(rowAxis))) {
       found.read.try_emplace(source.name, node == nullptr ? plan.name : node->describe());
       return input->second.value();
     }
   }
   Expr offset =
       expressions.subtract(expressions.subtract(index, expressions.axis(rowAxis)), earlier());
-  if (const auto counted = countedPosition(expressions, index, batchAxis, rowAxis)) {
+  if (const auto counted = countedPosition(*this, index, batchAxis, rowAxis)) {
     const Padding ending{counted->input, counted->pad, false,
                          node == nullptr ? "" : node->describe()};
     if (found.ending && !found.ending->isSame(ending)) {
@@ -137,10 +137,10 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
   std::optional<size_t> batchAxis, rowAxis;
   for (size_t axis = 0; axis + 1 < rank; ++axis) {
     Atoms &atoms = result.axes.emplace_back();
-    if (value.shape[axis] == batch()) {
+    if (value.shape[axis] == batch() && !batchAxis) {
       batchAxis = axis;
       atoms = {{Atom::Kind::Batch, 0, 0}};
-    } else if (value.shape[axis] == expressions.size(*sequenceSize) && !rowAxis) {
+    } else if (value.shape[axis] == sizeOf(*sequenceSize) && !rowAxis) {
       rowAxis = axis;
       atoms = {{Atom::Kind::Row, *sequenceSize, 0}};
     } else if (!value.shape[axis]->isConstant(1)) {

@@ -27,8 +27,9 @@ namespace {
 
 /// A bias, whose coordinates are those of scores.
 struct MaskProof {
-  Expressions &expressions;
+  Evaluation &evaluation;
   Expr bias;
+  Expressions &expressions = evaluation.expressions;
   /// That of the keys that are not after their query, and that of those which are; null if it
   /// compares no positions.
   Expr shown = nullptr, after = nullptr;
@@ -97,10 +98,9 @@ void MaskProof::findRead(size_t batchAxis, size_t keyAxis) {
       return;
     }
     const Source &source = expressions.source(static_cast<size_t>(part->integer));
-    const std::vector<Expr> expected{expressions.axis(batchAxis), expressions.axis(keyAxis)};
     if (source.constant != nullptr) {
       problem = fmt::format("is read from the constant {}", quote(source.name));
-    } else if (part->operands != expected) {
+    } else if (!evaluation.areOwn(part->operands, batchAxis, expressions.axis(keyAxis))) {
       problem = fmt::format("reads {} elsewhere than at the key's own row", quote(source.name));
     } else if (read != nullptr && read != part) {
       problem = "depends on several inputs";
@@ -205,7 +205,7 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
     return failure(StatusCode::Unsupported,
                    refusal("is added to what has no axes of a batch, of rows and of keys"));
   }
-  MaskProof proof{expressions, bias};
+  MaskProof proof{*this, bias};
   const Atom keys = scores.axes[*keyAxis].front();
   proof.findOrder(isOfRun(keys) ? expressions.axis(*rowAxis)
                                 : expressions.add(expressions.axis(*rowAxis), earlier()),

@@ -10,6 +10,8 @@
 #include "frontend/Onnx/Evaluation.h"
 #include "heddle/RectangleEntries.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -118,24 +120,81 @@ static Result<std::vector<SafetensorsTensor>> writeDecoder(const Graph &graph,
                                                            ModelBuilder &builder, const Uses &uses,
                                                            const Generation &settings) {
   builder.generation(settings);
-  Evaluation evaluation(graph, context, builder, {std::string(decodeEntry), false, &uses});
+  Evaluation evaluation(graph, context, builder, {std::string(decodeEntry), false, &uses, {}});
   HEDDLE_TRY(evaluation.run());
   return evaluation.tensors();
 }
 
+namespace {
+
+/// What a first evaluation found, and the sizes that it took for constants.
+struct Survey {
+  Uses uses;
+  std::vector<FixedSize> fixed;
+  /// The most rows of a sequence; nothing: any number.
+  std::optional<int64_t> mostRows;
+  std::vector<std::string> notes;
+};
+
+} // namespace
+
+/// Evaluates a graph to see what it does with rows; with `isStatic` anew for each size of which the
+/// exporter made a constant.
+static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, bool isStatic) {
+  Survey found;
+  const std::string name(hasPasts(graph) ? decodeEntry : rectangleEntry);
+  for (;;) {
+    ModelBuilder builder(context, "onnx");
+    Evaluation evaluation(graph, context, builder, {name, false, nullptr, found.fixed});
+    const Status status = evaluation.run();
+    if (status.ok()) {
+      found.uses = evaluation.uses();
+      found.mostRows = evaluation.mostRows();
+      if (found.mostRows && !found.uses.padding) {
+        return HEDDLE_ERROR(
+            Unsupported,
+            fmt::format("all sequences have {} rows, and no mask hides padding, expected one: "
+                        "shorter sequences would be other ones than those of the graph",
+                        *found.mostRows));
+      }
+      return found;
+    }
+    const std::optional<FixedSize> size = evaluation.contradicted();
+    const bool isKnown =
+        size && std::any_of(found.fixed.begin(), found.fixed.end(),
+                            [&](const FixedSize &each) { return each.number == size->number; });
+    if (!isStatic || !size || isKnown) {
+      return status;
+    }
+    found.fixed.push_back(*size);
+    found.notes.push_back(fmt::format(
+        "{} is {} in the graph, as in the exporter's example{}",
+        quote(evaluation.sizeName(size->number)), size->value,
+        size->number == 0 ? "; a batch may have any other size, since its sequences never meet"
+                          : ""));
+  }
+}
+
+/// Says in each entry how many rows a sequence may have.
+static void limitRows(mlir::ModuleOp module, int64_t most) {
+  mlir::Builder builder(module.getContext());
+  for (auto entry : module.getOps<mlir::func::FuncOp>()) {
+    const auto types = entry.getArgumentTypes();
+    const auto segments =
+        std::find_if(types.begin(), types.end(), llvm::IsaPred<transformer::SegmentsType>);
+    entry.setArgAttr(static_cast<unsigned>(segments - types.begin()), "transformer.most_rows",
+                     builder.getI64IntegerAttr(most));
+  }
+}
+
 static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
-                                     std::shared_ptr<const OnnxFile> file) {
+                                     std::shared_ptr<const OnnxFile> file, bool isStatic) {
   HEDDLE_ASSIGN(const Graph graph, flatten(file->model(), file->path()));
   HEDDLE_TRY_WITH(checkOperators(graph), file->path());
-  Uses uses;
   const bool decodes = hasPasts(graph);
-  {
-    ModelBuilder builder(context, "onnx");
-    Evaluation evaluation(graph, context, builder,
-                          {std::string(decodes ? decodeEntry : rectangleEntry)});
-    HEDDLE_TRY_WITH(evaluation.run(), file->path());
-    uses = evaluation.uses();
-  }
+  Result<Survey> surveyed = survey(graph, context, isStatic);
+  HEDDLE_TRY_WITH(surveyed.status(), file->path());
+  const Uses &uses = surveyed->uses;
   ModelBuilder builder(context, "onnx");
   std::vector<SafetensorsTensor> tensors;
   if (decodes) {
@@ -152,17 +211,21 @@ static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
     if (decodes || (hasColumns && (!uses.padding || !uses.neighbours.empty()))) {
       break;
     }
-    const EntryPlan plan{std::string(hasColumns ? columnsEntry : rectangleEntry), hasColumns,
-                         &uses};
+    const EntryPlan plan{std::string(hasColumns ? columnsEntry : rectangleEntry), hasColumns, &uses,
+                         surveyed->fixed};
     Evaluation evaluation(graph, context, builder, plan);
     HEDDLE_TRY_WITH(evaluation.run(), file->path());
     tensors = evaluation.tensors();
   }
   Result<mlir::OwningOpRef<mlir::ModuleOp>> module = builder.build();
   HEDDLE_TRY_WITH(module.status(), file->path());
+  if (surveyed->mostRows) {
+    limitRows(**module, *surveyed->mostRows);
+  }
   HEDDLE_ASSIGN(Checkpoint checkpoint,
                 Checkpoint::ofFiles(tensors, file->path(), file->mapped(), file));
-  OnnxProgram program{*std::move(module), std::move(checkpoint), {}};
+  OnnxProgram program{*std::move(module), std::move(checkpoint), std::move(surveyed->notes),
+                      !surveyed->fixed.empty()};
   if (uses.longest && uses.longest != uses.positions) {
     program.notes.push_back(
         fmt::format("the graph itself takes sequences of at most {} rows, which "
@@ -172,9 +235,10 @@ static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
   return program;
 }
 
-Result<OnnxProgram> readOnnxProgram(mlir::MLIRContext &context, const std::string &path) {
+Result<OnnxProgram> readOnnxProgram(mlir::MLIRContext &context, const std::string &path,
+                                    bool isStatic) {
   HEDDLE_ASSIGN(OnnxFile file, OnnxFile::open(path));
-  return readGraph(context, std::make_shared<const OnnxFile>(std::move(file)));
+  return readGraph(context, std::make_shared<const OnnxFile>(std::move(file)), isStatic);
 }
 
 } // namespace heddle

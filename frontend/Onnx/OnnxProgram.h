@@ -19,6 +19,8 @@ struct OnnxProgram {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   Checkpoint checkpoint;
   std::vector<std::string> notes;
+  /// Whether `isStatic` made a difference.
+  bool hasFixedSizes = false;
 };
 
 /// Reads a graph over a batch of sequences that differ in length. Its entry is "run", whose inputs
@@ -26,8 +28,12 @@ struct OnnxProgram {
 /// "run_columns" is the same for batches with padding anywhere: there the column that each row had
 /// is an input.
 ///
+/// Where the graph has a constant of the exporter's example in place of a size that its inputs
+/// leave open, it contradicts itself. `isStatic`: then the program is for that size alone.
+///
 /// Unsupported names every operator that is not read, or what one asks for.
-Result<OnnxProgram> readOnnxProgram(mlir::MLIRContext &context, const std::string &path);
+Result<OnnxProgram> readOnnxProgram(mlir::MLIRContext &context, const std::string &path,
+                                    bool isStatic = false);
 
 } // namespace heddle
 

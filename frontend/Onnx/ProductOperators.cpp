@@ -21,7 +21,7 @@ static bool isInner(const Atoms &atoms) {
 static Status checkSizes(Evaluation &evaluation, Expr left, Expr right) {
   return left == right
              ? Status()
-             : evaluation.failure(StatusCode::InvalidArgument,
+             : evaluation.unequal(left, right,
                                   fmt::format("multiplies an axis of {} with one of {}, expected "
                                               "equal sizes",
                                               evaluation.expressions.print(left),

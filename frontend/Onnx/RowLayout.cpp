@@ -117,6 +117,12 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
       return refuse();
     }
     Atoms &axis = axes.emplace_back();
+    if (wanted->number == 1 && wanted->sizes.empty() && !left.empty() &&
+        left.back().kind == Atom::Kind::Batch && batch()->isConstant(1)) {
+      // A batch of one is an axis of its own, which is like no other of size 1.
+      axis.push_back(left.back());
+      left.pop_back();
+    }
     while (wanted->number > 1 || !wanted->sizes.empty()) {
       if (left.empty()) {
         return refuse();
@@ -124,9 +130,13 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
       const Atom next = left.back();
       left.pop_back();
       if (next.kind != Atom::Kind::Inner) {
-        if (!wanted->remove(next.kind == Atom::Kind::Batch ? 0 : next.size)) {
+        const int64_t number = next.kind == Atom::Kind::Batch ? 0 : next.size;
+        const Expr whole = sizeOf(number);
+        const bool divides = whole->isConstant() && wanted->number % whole->integer == 0;
+        if (!divides && !wanted->remove(number)) {
           return refuse();
         }
+        wanted->number /= divides ? whole->integer : 1;
         axis.push_back(next);
       } else if (wanted->number % next.size == 0) {
         wanted->number /= next.size;

@@ -23,7 +23,7 @@ static bool isData(const Evaluation &evaluation, const Symbolic &value) {
 }
 
 /// Whether a formula is rows of a table; a bias of pairs of rows is none.
-static bool isTable(const Evaluation &evaluation, const Symbolic &value) {
+static bool isTable(Evaluation &evaluation, const Symbolic &value) {
   return isData(evaluation, value) && !evaluation.isOfPairs(value);
 }
 
@@ -38,8 +38,8 @@ static Result<std::vector<Expr>> broadcastShapes(Evaluation &evaluation, std::ve
       continue;
     }
     if (!left[axis]->isConstant(1)) {
-      return evaluation.failure(
-          StatusCode::InvalidArgument,
+      return evaluation.unequal(
+          left[axis], right[axis],
           fmt::format("the sizes of axis {} are {} and {}, expected the same or 1", axis,
                       evaluation.expressions.print(left[axis]),
                       evaluation.expressions.print(right[axis])));

@@ -71,7 +71,7 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
             calibration: Optional[Path] = None, text_length: Optional[int] = None,
             share_attention: Optional[str] = None, disable_pass: Optional[Words] = None,
             code_cache: Optional[Path] = None, ptxas: Optional[Path] = None,
-            no_chat_template: bool = False, progress: bool = False) -> str:
+            no_chat_template: bool = False, static: bool = False, progress: bool = False) -> str:
     """Compiles a model to one binary, with the program ``heddlec``.
 
     The program is the one that the environment variable HEDDLEC names, else that of the package
@@ -97,6 +97,8 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
         code_cache: a folder that keeps compiled functions.
         ptxas: the program of CUDA that makes machine code beside the PTX of GPUs.
         no_chat_template: leave the model's chat templates out.
+        static: compile an ONNX graph in which the exporter made constants of open sizes, for these
+            sizes alone.
         progress: print what heddlec prints while it runs.
 
     Returns:
@@ -125,6 +127,8 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
             command += _words(option, values)
     if no_chat_template:
         command.append("--no-chat-template")
+    if static:
+        command.append("--static")
     if command[1].startswith("-"):
         raise InvalidArgument(f"model is {command[1]!r}, expected a path that is no option")
     import subprocess

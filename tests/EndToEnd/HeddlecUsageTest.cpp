@@ -271,6 +271,16 @@ TEST_F(HeddlecTest, TextLengthNeedsPositionsThatDependOnIt) {
   }
 }
 
+TEST_F(HeddlecTest, StaticNeedsConstantsOfOpenSizes) {
+  const std::string output = work.path() + "/x.so";
+  for (const char *const name : {"bert-tiny", "onnx/bert/dynamo-sdpa-op18.onnx"}) {
+    const std::string model = HEDDLE_TEST_DATA "/oracles/" + std::string(name);
+    expectError({model, "-o", output, "--static"},
+                "--static is given, but " + model +
+                    " is no ONNX graph in which the exporter made constants of open sizes");
+  }
+}
+
 // What only products of some precisions make use of counts for these.
 TEST_F(HeddlecTest, NativeIsTheBestOfThisMachine) {
   const std::vector<std::string> machine = machineTargets();

@@ -15,6 +15,7 @@ namespace {
 constexpr llvm::StringLiteral transformerName = "transformer.name";
 constexpr llvm::StringLiteral transformerOptional = "transformer.optional";
 constexpr llvm::StringLiteral transformerPad = "transformer.pad";
+constexpr llvm::StringLiteral transformerMostRows = "transformer.most_rows";
 constexpr llvm::StringLiteral transformerObserved = "transformer.observed";
 // An id that no table bounds may be any number that is not negative.
 constexpr int64_t anyId = int64_t{1} << 31;
@@ -179,7 +180,19 @@ LogicalResult EntryLowering::lowerSegments(BlockArgument argument) {
            << entry.getSymName() << "' has several segments without a transformer.name, expected "
            << "one";
   }
-  context.rows = context.rows ? context.rows : argument;
+  if (context.rows) {
+    return success();
+  }
+  context.rows = argument;
+  if (Attribute attribute = entry.getArgAttr(argument.getArgNumber(), transformerMostRows)) {
+    auto most = dyn_cast<IntegerAttr>(attribute);
+    if (!most || most.getInt() < 1 || most.getInt() > std::numeric_limits<int32_t>::max()) {
+      return entry.emitError("entry '")
+             << entry.getSymName() << "' has '" << transformerMostRows << "' " << attribute
+             << ", expected an integer from 1 to " << std::numeric_limits<int32_t>::max();
+    }
+    context.limitPositions(argument, most.getInt());
+  }
   return success();
 }
 

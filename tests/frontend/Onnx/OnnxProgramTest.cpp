@@ -262,11 +262,6 @@ TEST(OnnxProgram, RefusesWhatIsNoProgramOfRows) {
            output(port("y", {})),
        "input \"x\" has 4 axes, expected ids [batch, sequence] or rows of floats [batch, sequence, "
        "width]"},
-      {input(port("x", {"3", "rows"}, 7)) + graphNode(node("Relu", {"x"}, {"y"})) +
-           output(port("y", {})),
-       "input \"x\" has a fixed batch or length, expected ids [batch, sequence] or rows of floats "
-       "[batch, "
-       "sequence, width]"},
       {input(port("a", {"batch", "rows"}, 7)) + input(port("b", {"batch", "others"}, 7)) +
            graphNode(node("Add", {"a", "b"}, {"y"})) + output(port("y", {})),
        "input \"b\" has rows of another length than the inputs before it, expected one length for "

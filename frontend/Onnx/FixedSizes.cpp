@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Sizes that are constants: those that inputs declare, and those of the exporter's example that
+/// became constants of the graph although its inputs leave them open. The latter show where the
+/// graph contradicts itself.
+///
+/// A fixed batch makes no difference to a program: rows of different sequences never meet. A fixed
+/// length is the most rows of a sequence: those that it lacks are padding, which a mask must hide.
+#include "frontend/Onnx/Evaluation.h"
+
+#include "base/Utf8.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+
+namespace heddle::onnx {
+
+namespace {
+
+/// A number times sizes, by their numbers.
+struct Monomial {
+  int64_t coefficient = 1;
+  std::vector<int64_t> sizes;
+};
+
+} // namespace
+
+static std::optional<Monomial> monomialOf(Expr value) {
+  if (value->isConstant() && value->element == Element::Integer) {
+    return Monomial{value->integer, {}};
+  }
+  if (value->formula == Formula::Size) {
+    return Monomial{1, {value->integer}};
+  }
+  if (value->formula != Formula::Sum || value->terms.size() != 1) {
+    return std::nullopt;
+  }
+  Monomial result{value->terms.front().coefficient, {}};
+  for (const Expr factor : value->terms.front().factors) {
+    if (factor->formula != Formula::Size) {
+      return std::nullopt;
+    }
+    result.sizes.push_back(factor->integer);
+  }
+  std::sort(result.sizes.begin(), result.sizes.end());
+  return result;
+}
+
+/// The one size that must be a constant for two numbers of elements to be equal, and which.
+static std::optional<FixedSize> sizeThatFits(Expr left, Expr right) {
+  const std::optional<Monomial> a = monomialOf(left), b = monomialOf(right);
+  if (!a || !b) {
+    return std::nullopt;
+  }
+  const Monomial &more = a->sizes.size() > b->sizes.size() ? *a : *b;
+  const Monomial &fewer = a->sizes.size() > b->sizes.size() ? *b : *a;
+  std::vector<int64_t> rest;
+  std::set_difference(more.sizes.begin(), more.sizes.end(), fewer.sizes.begin(), fewer.sizes.end(),
+                      std::back_inserter(rest));
+  if (rest.size() != 1 || more.sizes.size() != fewer.sizes.size() + 1 || more.coefficient < 1 ||
+      fewer.coefficient < 1 || fewer.coefficient % more.coefficient != 0) {
+    return std::nullopt;
+  }
+  return FixedSize{rest.front(), fewer.coefficient / more.coefficient};
+}
+
+Expr Evaluation::sizeOf(int64_t number) {
+  const auto fixed = fixedSizes.find(number);
+  return fixed == fixedSizes.end() ? expressions.size(number) : integer(fixed->second);
+}
+
+std::string Evaluation::sizeName(int64_t number) const {
+  if (number == 0) {
+    return "batch";
+  }
+  const auto named = std::find_if(sizes.begin(), sizes.end(),
+                                  [&](const auto &each) { return each.second == number; });
+  return named == sizes.end() ? std::string() : named->first;
+}
+
+Status Evaluation::unequal(Expr left, Expr right, const std::string &message) {
+  const std::optional<FixedSize> size = sizeThatFits(left, right);
+  // A sequence of one row would be like any axis of size 1.
+  if (!size || totalSize || (size->number != 0 && size->value < 2)) {
+    return failure(StatusCode::InvalidArgument, message);
+  }
+  contradiction = size;
+  return failure(
+      StatusCode::InvalidArgument,
+      fmt::format("{}; they agree where {} is {}, of which the exporter made a constant: "
+                  "--static takes the graph for that size",
+                  message, quote(sizeName(size->number)), size->value));
+}
+
+Status Evaluation::fixDeclared(const OnnxPort &port, std::optional<int64_t> size, int64_t number) {
+  if (!size) {
+    return {};
+  }
+  const auto wrong = [&](const std::string &what) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("input {} has a {} of {}, expected {}", quote(port.name),
+                                    number == 0 ? "batch" : "length", *size, what));
+  };
+  if (*size < (number == 0 ? 1 : 2)) {
+    return wrong(number == 0 ? "1 or more" : "2 or more");
+  }
+  const auto [known, isNew] = fixedSizes.try_emplace(number, *size);
+  return isNew || known->second == *size ? Status()
+                                         : wrong(fmt::format("{}, as elsewhere", known->second));
+}
+
+bool Evaluation::areOwn(const std::vector<Expr> &coordinates, size_t batchAxis, Expr row) {
+  return coordinates.size() == 2 && coordinates[1] == row &&
+         (coordinates[0] == expressions.axis(batchAxis) ||
+          (batch()->isConstant(1) && coordinates[0]->isConstant(0)));
+}
+
+std::optional<int64_t> Evaluation::mostRows() {
+  const Expr length = sequenceSize ? sizeOf(*sequenceSize) : nullptr;
+  return length != nullptr && length->isConstant() ? std::optional(length->integer) : std::nullopt;
+}
+
+} // namespace heddle::onnx
