@@ -33,8 +33,9 @@ static std::optional<size_t> pastAxisOf(const OnnxPort &port) {
 }
 
 bool hasPasts(const Graph &graph) {
-  return std::any_of(graph.inputs.begin(), graph.inputs.end(),
-                     [](const OnnxPort &port) { return pastAxisOf(port).has_value(); });
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](const OnnxPort &port) {
+    return pastAxisOf(port).has_value() && !isConvolved(graph, port.name);
+  });
 }
 
 Expr Evaluation::earlier() {
@@ -121,6 +122,9 @@ const Segments &Evaluation::history() {
 }
 
 mlir::Value Evaluation::segmentsOf(const Atom &rowsOrKeys) {
+  if (const auto space = spaces.find(rowsOrKeys.size); space != spaces.end()) {
+    return parts(space->second);
+  }
   return totalSize && rowsOrKeys.size == *totalSize ? history().value() : segments();
 }
 

@@ -323,7 +323,7 @@ Result<Rows> Evaluation::withDistance(Rows scores, Expr bias, const ScoreAxes &a
       root().transposed(name, root().concat(fmt::format("{} by row", name), parts));
   const mlir::Value added = make<transformer::RelativeBiasOp>(
       tensorType({ShapedType::kDynamic, heads, ShapedType::kDynamic}),
-      FlatSymbolRefAttr::get(context, distances.symbol()), segments(), segments());
+      FlatSymbolRefAttr::get(context, distances.symbol()), segmentsOf(scores), segmentsOf(scores));
   noteNeighbours();
   const bool wasMasked = isMasked(scores.value);
   scores.value = make<transformer::AddOp>(scores.value, added);

@@ -132,6 +132,16 @@ Expr Evaluation::triangle(const Symbolic &value, const OnnxTensor &table) {
       number((*values)[1]), number((*values)[0]));
 }
 
+/// Whether all truth values of a table are the same.
+static bool isUniform(const OnnxTensor &table) {
+  for (int64_t number = 1; number < table.elements(); ++number) {
+    if (integerAt(table, static_cast<uint64_t>(number)) != integerAt(table, 0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Symbolic Evaluation::constant(const std::string &name, const OnnxTensor &tensor) {
   Symbolic value;
   value.element = elementOf(tensor.dtype);
@@ -157,6 +167,10 @@ Symbolic Evaluation::constant(const std::string &name, const OnnxTensor &tensor)
       }
       return value;
     }
+  }
+  if (value.element == Element::Boolean && count <= mostIndices && isUniform(tensor)) {
+    value.body = expressions.boolean(integerAt(tensor, 0) != 0);
+    return value;
   }
   value.body = count <= mostIndices ? triangle(value, tensor) : nullptr;
   if (value.body == nullptr) {
@@ -378,6 +392,13 @@ Status Evaluation::addRows(const OnnxPort &port, int64_t size, bool hasBatch) {
 }
 
 Status Evaluation::addInput(const OnnxPort &port) {
+  HEDDLE_ASSIGN(const bool isImage, addImage(port));
+  if (hasImages && (!isImage || graph.inputs.size() > 1)) {
+    return refuseInput(port, "is beside others, one of which a convolution reads");
+  }
+  if (isImage) {
+    return {};
+  }
   if (!port.dtype || !port.shape) {
     return refuseInput(port, port.dtype ? "has no shape" : "is no tensor of numbers");
   }

@@ -69,6 +69,8 @@ struct FixedSize {
 
 /// Whether a graph has inputs with rows of earlier runs.
 bool hasPasts(const Graph &graph);
+/// Whether a convolution reads an input: then it is an image or a sound.
+bool isConvolved(const Graph &graph, std::string_view name);
 
 /// How an entry is written.
 struct EntryPlan {
@@ -131,6 +133,8 @@ public:
   std::optional<FixedSize> contradicted() const { return contradiction; }
   /// The most rows that a sequence may have, where sizes are constants.
   std::optional<int64_t> mostRows();
+  /// Whether a sequence is one image.
+  bool isOfImages() const { return hasImages; }
   /// What a size is called in the graph.
   std::string sizeName(int64_t number) const;
   /// The tensors of the file that the program has as parameters.
@@ -208,6 +212,21 @@ public:
   /// The rows of a past and those of this run after them, along an axis.
   Result<Rows> withPast(const Rows &past, Rows fresh, size_t axis);
 
+  // --- parts of images: Parts.cpp ------------------------------------------------------------
+
+  /// The parts of each image, so many, as segments.
+  mlir::Value parts(int64_t count);
+  /// Their axis of rows.
+  Result<Atom> rowsOfParts(int64_t count);
+  /// The axes of a grid of them; `space` is that of all its places.
+  Result<Atoms> placesOf(const std::vector<int64_t> &counts, int64_t &space);
+  /// The segments of rows.
+  mlir::Value segmentsOf(const Rows &value);
+  /// Which rows an axis of that size has, by the number of their size.
+  std::optional<int64_t> rowsOfSize(Expr size);
+  /// Parts of images and others after them, along their axis.
+  Result<Rows> joinedParts(const Call &call, size_t axis);
+
   // --- masks: Masks.cpp ----------------------------------------------------------------------
 
   /// Scores and a bias that must hide keys of padding, those after their query, or both, and
@@ -232,7 +251,9 @@ public:
   mlir::Value segments() const { return rows.value(); }
   /// Those of an axis of rows or keys.
   mlir::Value segmentsOf(const Atom &rowsOrKeys);
-  bool isOfRun(const Atom &atom) const { return atom.size == sequenceSize; }
+  bool isOfRun(const Atom &atom) const {
+    return atom.size == sequenceSize || spaces.contains(atom.size);
+  }
   mlir::Value weight(const Parameter &parameter);
   /// How many nodes and outputs read a result.
   size_t readers(const std::string &name) const;
@@ -261,6 +282,11 @@ private:
   Status addInputs();
   Status addInput(const OnnxPort &port);
   Status addRows(const OnnxPort &port, int64_t size, bool hasBatch);
+  /// False if the input is none that a convolution reads.
+  Result<bool> addImage(const OnnxPort &port);
+  Result<mlir::Value> constantPart(const Symbolic &value, int64_t width);
+  /// Makes one axis of the places of a grid where an axis has all of them.
+  void mergePlaces(Atoms &axis) const;
   Status fixDeclared(const OnnxPort &port, std::optional<int64_t> size, int64_t number);
   /// False if the input is no past.
   bool addPast(const OnnxPort &port);
@@ -272,6 +298,8 @@ private:
   Status addOutput(const OnnxPort &port);
   Status evaluate(const GraphNode &next);
   Result<mlir::Value> idsOf(Expr index, size_t batchAxis, size_t rowAxis, Parameter &table);
+  bool isTableRow(const Symbolic &value);
+  Result<mlir::Value> placeOf(Expr index, size_t rowAxis, const Rows &of, const Parameter &table);
   Result<Rows> lookUp(const Symbolic &value);
   /// A formula of a row's position and of columns as a value; null if it is none that can be
   /// written.
@@ -301,6 +329,13 @@ private:
   std::map<std::string, Ids, std::less<>> ids;
   std::map<std::string, int64_t, std::less<>> sizes;
   std::map<int64_t, int64_t> fixedSizes;
+  /// Rows that are parts of images: how many each has, by the number of their size, and their
+  /// segments, by how many.
+  std::map<int64_t, int64_t> spaces;
+  std::map<int64_t, mlir::Value> partsOf;
+  /// The places of grids, and the rows that they are.
+  std::vector<std::pair<Atoms, Atom>> grids;
+  bool hasImages = false;
   std::optional<FixedSize> contradiction;
   /// The number of the size of a sequence.
   std::optional<int64_t> sequenceSize;

@@ -118,7 +118,10 @@ bool Evaluation::areOwn(const std::vector<Expr> &coordinates, size_t batchAxis, 
 
 std::optional<int64_t> Evaluation::mostRows() {
   const Expr length = sequenceSize ? sizeOf(*sequenceSize) : nullptr;
-  return length != nullptr && length->isConstant() ? std::optional(length->integer) : std::nullopt;
+  // A sequence is one image.
+  return hasImages                                   ? std::optional<int64_t>(1)
+         : length != nullptr && length->isConstant() ? std::optional(length->integer)
+                                                     : std::nullopt;
 }
 
 } // namespace heddle::onnx

@@ -367,6 +367,16 @@ static Status concat(Evaluation &evaluation, Call &call) {
     }
   }
   if (hasRows) {
+    const bool areParts =
+        std::any_of(call.inputs.begin(), call.inputs.end(), [&](const Value *input) {
+          return input->rows && input->rows->space != 0 &&
+                 isAxisOf(input->rows->axes[axis], Atom::Kind::Row);
+        });
+    if (areParts) {
+      HEDDLE_ASSIGN(Rows result, evaluation.joinedParts(call, axis));
+      call.give(std::move(result));
+      return {};
+    }
     return concatRows(evaluation, call, axis);
   }
   Symbolic result{call.inputs[0]->symbolic->element, first, nullptr};

@@ -123,6 +123,32 @@ Result<mlir::Value> Evaluation::idsOf(Expr index, size_t batchAxis, size_t rowAx
   return columns.value();
 }
 
+/// Whether a formula is a row of a table of the file, whose axes before are of size 1.
+bool Evaluation::isTableRow(const Symbolic &value) {
+  const Expr body = value.body;
+  if (body->formula != Formula::Read || body->operands.size() < 2 ||
+      body->operands.back() != expressions.axis(value.shape.size() - 1)) {
+    return false;
+  }
+  const Source &source = expressions.source(static_cast<size_t>(body->integer));
+  return source.constant != nullptr && std::all_of(source.shape.begin(), source.shape.end() - 2,
+                                                   [](Expr size) { return size->isConstant(1); });
+}
+
+/// The numbers of parts among those of their image, by which rows of the table are taken.
+Result<mlir::Value> Evaluation::placeOf(Expr index, size_t rowAxis, const Rows &of,
+                                        const Parameter &table) {
+  const Expr offset = expressions.subtract(index, expressions.axis(rowAxis));
+  const int64_t count = spaces.at(of.space);
+  if (!offset->isConstant() || offset->integer < 0 || offset->integer + count > table.shape()[0]) {
+    return failure(StatusCode::Unsupported,
+                   fmt::format("reads rows of {} that are not those of parts of images",
+                               quote(table.symbol())));
+  }
+  return mlir::Value(
+      make<transformer::PositionsOp>(segmentsOf(of), static_cast<uint64_t>(offset->integer)));
+}
+
 Result<Rows> Evaluation::lookUp(const Symbolic &value) {
   const auto refuse = [&](std::string_view what) {
     return failure(StatusCode::Unsupported,
@@ -130,7 +156,7 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
   };
   const Expr body = value.body;
   const size_t rank = value.shape.size();
-  if (body->element != Element::Real || rank < 2 || !sequenceSize) {
+  if (body->element != Element::Real || rank < 2 || (!sequenceSize && spaces.empty())) {
     return refuse(body->element == Element::Real ? "numbers that are no rows" : "integers");
   }
   Rows result;
@@ -140,17 +166,16 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
     if (value.shape[axis] == batch() && !batchAxis) {
       batchAxis = axis;
       atoms = {{Atom::Kind::Batch, 0, 0}};
-    } else if (value.shape[axis] == sizeOf(*sequenceSize) && !rowAxis) {
+    } else if (const auto size = rowsOfSize(value.shape[axis]); size && !rowAxis) {
       rowAxis = axis;
-      atoms = {{Atom::Kind::Row, *sequenceSize, 0}};
+      atoms = {{Atom::Kind::Row, *size, 0}};
+      result.space = spaces.contains(*size) ? *size : 0;
     } else if (!value.shape[axis]->isConstant(1)) {
       return refuse("a tensor with axes other than batch, rows and width");
     }
   }
-  const bool isTable = body->formula == Formula::Read && body->operands.size() == 2 &&
-                       body->operands[1] == expressions.axis(rank - 1) &&
-                       expressions.source(static_cast<size_t>(body->integer)).constant != nullptr;
-  if (!isTable && rowAxis && value.shape.back()->isConstant()) {
+  const bool isTable = isTableRow(value);
+  if (!isTable && result.space == 0 && rowAxis && value.shape.back()->isConstant()) {
     if (const mlir::Value made = rowsOfPosition(value, *rowAxis)) {
       const Atom whole = newAtom(value.shape.back()->integer);
       result.axes.push_back({whole});
@@ -163,13 +188,21 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
     return refuse("values that are no rows of a table");
   }
   Parameter table = parameter(static_cast<size_t>(body->integer));
-  if (table.shape()[1] != value.shape.back()->integer) {
+  if (table.shape().back() != value.shape.back()->integer) {
     return refuse("parts of rows of a table");
+  }
+  if (table.shape().size() > 2) {
+    const int64_t count = table.shape()[table.shape().size() - 2];
+    table = root().reshape(fmt::format("{}.table", table.symbol()), table,
+                           {count, table.shape().back()});
   }
   // Without a batch any row of it would do: the look-up is by position then.
   expressions.within(value.shape);
   HEDDLE_ASSIGN(const mlir::Value index,
-                idsOf(body->operands[0], batchAxis.value_or(rank), *rowAxis, table));
+                result.space == 0
+                    ? idsOf(body->operands[body->operands.size() - 2], batchAxis.value_or(rank),
+                            *rowAxis, table)
+                    : placeOf(body->operands[body->operands.size() - 2], *rowAxis, result, table));
   const int64_t width = table.shape()[1];
   const Atom whole = newAtom(width);
   result.axes.push_back({whole});

@@ -168,7 +168,7 @@ static Rows causal(Evaluation &evaluation, Rows scores, const Atom &keys) {
   MLIRContext *const context = evaluation.getContext();
   const mlir::Value mask = evaluation.make<transformer::MaskOp>(
       transformer::VisibilityAttr::get(context, transformer::Visibility::causal()),
-      evaluation.segments(), evaluation.segmentsOf(keys));
+      evaluation.segmentsOf(scores), evaluation.segmentsOf(keys));
   scores.value = evaluation.make<transformer::SelectOp>(
       mask, scores.value, evaluation.f32(-std::numeric_limits<double>::infinity()));
   return scores;

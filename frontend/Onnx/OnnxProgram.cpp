@@ -150,7 +150,7 @@ static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, boo
     if (status.ok()) {
       found.uses = evaluation.uses();
       found.mostRows = evaluation.mostRows();
-      if (found.mostRows && !found.uses.padding) {
+      if (found.mostRows && !evaluation.isOfImages() && !found.uses.padding) {
         return HEDDLE_ERROR(
             Unsupported,
             fmt::format("all sequences have {} rows, and no mask hides padding, expected one: "

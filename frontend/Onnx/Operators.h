@@ -17,6 +17,7 @@ std::vector<OperatorInfo> normOperators();
 std::vector<OperatorInfo> activationOperators();
 std::vector<OperatorInfo> attentionOperators();
 std::vector<OperatorInfo> einsumOperators();
+std::vector<OperatorInfo> convolutionOperators();
 
 // --- ScalarOperators.cpp -------------------------------------------------------------------------
 

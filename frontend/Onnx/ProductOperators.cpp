@@ -92,8 +92,9 @@ static Result<Rows> scores(Evaluation &evaluation, Rows query, Rows key) {
   // The keys' atoms are those of the queries by now, but for the places of their axes.
   HEDDLE_ASSIGN(key, evaluation.arranged(std::move(key), {heads, size}));
   const Atom seen = key.axes.back().front();
-  const mlir::Value segments[] = {evaluation.segments(), evaluation.segmentsOf(seen)};
+  const mlir::Value segments[] = {evaluation.segmentsOf(query), evaluation.segmentsOf(seen)};
   Rows result;
+  result.space = query.space;
   result.value = evaluation.make<transformer::ContractOp>(
       evaluation.tensorType({ShapedType::kDynamic, widthOf(heads), ShapedType::kDynamic}),
       "thd,khd->thk", query.value, key.value, ValueRange(segments));
@@ -109,12 +110,13 @@ static Result<Rows> mixed(Evaluation &evaluation, Rows weights, Rows value) {
   HEDDLE_ASSIGN(weights, evaluation.written(std::move(weights)));
   const Atoms heads = weights.physical.front(), size = value.axes.back();
   HEDDLE_ASSIGN(value, evaluation.arranged(std::move(value), {heads, size}));
-  const mlir::Value segments[] = {evaluation.segments(),
+  const mlir::Value segments[] = {evaluation.segmentsOf(weights),
                                   evaluation.segmentsOf(value.axes[value.axes.size() - 2].front())};
   if (!evaluation.isMasked(weights.value)) {
     evaluation.noteMixing(evaluation.present().describe());
   }
   Rows result;
+  result.space = weights.space;
   result.value = evaluation.make<transformer::ContractOp>(
       evaluation.tensorType({ShapedType::kDynamic, widthOf(heads), widthOf(size)}), "thk,khd->thd",
       weights.value, value.value, ValueRange(segments));

@@ -153,6 +153,7 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
       }
     }
   }
+  std::for_each(axes.begin(), axes.end(), [&](Atoms &axis) { mergePlaces(axis); });
   // Parts of size 1 belong to any axis.
   while (!left.empty() && left.back().kind == Atom::Kind::Inner && left.back().size == 1 &&
          !axes.empty()) {
@@ -187,7 +188,8 @@ Result<Rows> Evaluation::spread(Rows rows, const Atoms &atoms) {
   const Atoms order = rows.order();
   const bool isFirst =
       order.size() > atoms.size() && std::equal(atoms.begin(), atoms.end(), order.begin());
-  if (!isFirst || rows.pooled || rows.hasKeys() || widthOf(atoms) > mostChoices) {
+  if (!isFirst || rows.pooled || rows.hasKeys() || rows.space != 0 ||
+      widthOf(atoms) > mostChoices) {
     return failure(StatusCode::Unsupported,
                    "needs an order of axes that the program has no operation for");
   }
@@ -316,10 +318,11 @@ Result<Rows> Evaluation::firstRow(Rows rows, size_t axis, int64_t index) {
   }
   const std::vector<Atoms> flat{rows.order()};
   HEDDLE_ASSIGN(rows, arranged(std::move(rows), flat));
-  rows.value = make<transformer::PoolOp>(transformer::Pooling::Cls, rows.value, segments(),
+  rows.value = make<transformer::PoolOp>(transformer::Pooling::Cls, rows.value, segmentsOf(rows),
                                          /*blocks=*/mlir::Value());
   rows.axes[axis].clear();
   rows.pooled = true;
+  rows.space = 0;
   return rows;
 }
 

@@ -286,7 +286,7 @@ static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows le
   HEDDLE_TRY(
       broadcastShapes(evaluation, evaluation.shapeOf(left), evaluation.shapeOf(right)).status());
   HEDDLE_TRY(evaluation.align(left, right));
-  if (left.pooled != right.pooled) {
+  if (left.pooled != right.pooled || left.space != right.space) {
     return evaluation.failure(StatusCode::Unsupported,
                               "combines rows with one row for each sequence, expected one kind");
   }

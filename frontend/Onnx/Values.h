@@ -38,7 +38,7 @@ struct Atom {
   Kind kind = Kind::Inner;
   /// Inner: its size; rows and keys: the number of the size that they have.
   int64_t size = 0;
-  /// Inner: which one of the value it is.
+  /// Inner: which one of the value it is. Rows: 0, or which grid it is an axis of.
   int id = 0;
 
   friend bool operator==(const Atom &, const Atom &) = default;
@@ -59,6 +59,8 @@ struct Rows {
   Expr function = nullptr;
   /// A row for each sequence.
   bool pooled = false;
+  /// The size whose rows these are, where they are parts of images; 0: rows of the entry.
+  int64_t space = 0;
   /// Not the value but whether it is no number.
   bool isNan = false;
   /// The input that has these rows of earlier runs; then there is no value.

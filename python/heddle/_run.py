@@ -127,6 +127,14 @@ def _entry_of(info: Info, name: Optional[str]) -> Entry:
     return info.entries[name]
 
 
+def _whole(values: Any, port: Any) -> Any:
+    """Images of any axes, [sequences, ...], as the one row that each sequence is."""
+    if isinstance(values, np.ndarray) and port.element == "f32" and values.ndim > 1 \
+            and values[0:1].size == port.shape[-1]:
+        return values.reshape(len(values), 1, port.shape[-1])
+    return values
+
+
 def run_entry(core: _core.Model, info: Info, name: Optional[str], given: Mapping[str, Any],
               outputs: Optional[Sequence[str]], lengths: Optional[Any],
               mask: Optional[Any]) -> dict:
@@ -154,12 +162,21 @@ def run_entry(core: _core.Model, info: Info, name: Optional[str], given: Mapping
         batch = _rectangular(np.asarray(given[first.name]), keep.astype(np.int32),
                              first.element == "f32", holes=True)
     else:
+        are_images = (entry.max_length == 1 and lengths is None
+                      and isinstance(given[first.name], np.ndarray))
+        if are_images:
+            given = {key: _whole(values, ports[key]) for key, values in given.items()}
         batch = _batch_of(first.name, given[first.name], first.element == "f32", lengths, mask)
     flat = {key: batch.flatten(key, values, ports[key].element == "f32")
             for key, values in given.items()}
     results = core.run(entry.name, batch.lengths, flat, names)
     if over:
         clear_hidden(results, shapes, keep)
+    if not over and are_images:
+        # The parts of images are as many for each.
+        return {key: value if shapes[key][0] == "sequences" else
+                value.reshape(len(batch.lengths), -1, value.shape[-1])
+                for key, value in results.items()}
     return {key: batch.shape(value) if shapes[key][0] == "tokens" else value
             for key, value in results.items()}
 

@@ -18,9 +18,9 @@ def model(tmp_path_factory):
     return heddle.load(heddle.compile(file, tmp_path_factory.mktemp("onnx") / "model.so"))
 
 
-def tensors(name):
+def tensors(name, folder=FOLDER):
     """The arrays of a safetensors file."""
-    data = (FOLDER / f"{name}.safetensors").read_bytes()
+    data = (folder / f"{name}.safetensors").read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     types = {"I64": np.int64, "F32": np.float32}
     found = {}
@@ -69,3 +69,18 @@ def test_what_no_mask_is(model):
         model.run(given)
     port = {each.name: each for each in model.info.entries["run"].inputs}["attention_mask"]
     assert (port.optional, port.pad) == (True, 0)
+
+
+def test_images_of_one_size(tmp_path):
+    """Images come as the graph has them; each is a row of the program."""
+    folder = ROOT / "tests/oracles/onnx/vit"
+    images = heddle.load(heddle.compile(folder / "dynamo-sdpa-op18.onnx", tmp_path / "vit.so"))
+    given = tensors("padded.inputs", folder)["pixel_values"]
+    expected = tensors("padded.outputs", folder)["last_hidden_state"]
+    states = images.run({"pixel_values": given})["last_hidden_state"]
+    assert states.shape == expected.shape == (3, 17, 24)
+    np.testing.assert_allclose(states, expected, atol=1e-5)
+    flat = images.run({"pixel_values": given.reshape(3, -1)})["last_hidden_state"]
+    np.testing.assert_array_equal(flat, states)
+    with pytest.raises(heddle.InvalidArgument, match=r"pixel_values has the shape \[3, 3, 20, 19\]"):
+        images.run({"pixel_values": given[..., :19]})

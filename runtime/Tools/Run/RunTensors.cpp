@@ -8,6 +8,7 @@
 #include "formats/Checkpoint/Convert.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "runtime/Tools/Models/ModelEntries.h"
+#include "runtime/Tools/Run/PixelRows.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -108,36 +109,6 @@ static Status checkShape(const SafetensorsTensor &tensor, std::span<const int64_
                                     formatShape(expected), as));
   }
   return {};
-}
-
-/// Pixels of images of `across` columns, [sequences, height, across, width], and spectra of so many
-/// bins, [sequences, frames, across], as the rows that an input has: [sequences, length, width].
-static Result<std::vector<SafetensorsTensor>>
-pixelsAsRows(const EntryInfo &entry, std::span<const SafetensorsTensor> tensors,
-             std::string_view where) {
-  std::vector<SafetensorsTensor> flat(tensors.begin(), tensors.end());
-  const int64_t across = entry.lengthMultiple;
-  for (SafetensorsTensor &tensor : flat) {
-    const auto input = std::find_if(entry.inputs.begin(), entry.inputs.end(),
-                                    [&](const PortInfo &each) { return each.name == tensor.name; });
-    const std::optional<int64_t> width =
-        input == entry.inputs.end() || across == 1 ? std::nullopt : widthOf(*input);
-    std::vector<int64_t> shape = tensor.shape;
-    if (width == 1 && shape.size() == 3) {
-      shape.push_back(1);
-    }
-    if (!width || shape.size() != 4 || shape[2] != across || shape[3] != *width) {
-      continue;
-    }
-    if (shape[0] == 0 || shape[1] == 0) {
-      return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{} has shape {}, expected at least one row of pixels in at "
-                                      "least one example",
-                                      tensorWhere(where, tensor.name), formatShape(tensor.shape)));
-    }
-    tensor.shape = {shape[0], shape[1] * across, *width};
-  }
-  return flat;
 }
 
 /// Checks that a tensor has one number for each sequence.

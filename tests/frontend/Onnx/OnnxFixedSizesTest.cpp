@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs with sizes that are constants: declared ones, and those of an exporter's example.
+/// Graphs with sizes that are constants: declared ones, those of an exporter's example, and images
+/// of one size.
 #include "frontend/Onnx/OnnxProgram.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/formats/Onnx/OnnxBytes.h"
@@ -145,6 +146,112 @@ TEST(OnnxFixedSizes, DeclaredSizesAreChecked) {
             "input \"ids\" has a batch of 0, expected 1 or more");
   EXPECT_EQ(read(input(port("more", {"3", "7"}, 7)) + ofRows(attention("x"), {"2", "7"})).message,
             "input \"ids\" has a batch of 2, expected 3, as elsewhere");
+}
+
+// --- images and sounds ---------------------------------------------------------------------------
+
+/// An image [batch, channels, 6, 4] or a sound, convolved by a weight into "c"; others follow.
+std::string ofImages(const std::vector<std::string> &shape, const std::vector<int64_t> &weight,
+                     const std::string &attributes, const std::string &more) {
+  int64_t count = 4;
+  for (const int64_t size : weight) {
+    count *= size;
+  }
+  return input(port("image", shape)) +
+         initializer(tensor("w", weight) + raw(static_cast<size_t>(count))) +
+         initializer(tensor("b", {weight[0]}) + raw(static_cast<size_t>(4 * weight[0]))) +
+         graphNode(node("Conv", {"image", "w", "b"}, {"c"}, "conv") + attributes) + more +
+         output(port("y", {}));
+}
+
+/// The places of [batch, 5, places] as rows.
+const std::string asRows = longs("shape", {0, 5, -1}) +
+                           graphNode(node("Reshape", {"c", "shape"}, {"f"})) +
+                           graphNode(node("Transpose", {"f"}, {"t"}) + integers("perm", {0, 2, 1}));
+
+TEST(OnnxFixedSizes, PatchesOfImagesAreRows) {
+  const std::string strides = integers("strides", {2, 2});
+  const std::string classes =
+      initializer(tensor("class", {1, 1, 5}) + raw(20)) +
+      initializer(tensor("places", {1, 7, 5}) + raw(140)) + longs("tail", {1, 5}) +
+      graphNode(node("Shape", {"image"}, {"n"}) + integer("end", 1)) +
+      graphNode(node("Concat", {"n", "tail"}, {"sizes"}) + integer("axis", 0)) +
+      graphNode(node("Expand", {"class", "sizes"}, {"e"})) +
+      graphNode(node("Concat", {"e", "t"}, {"j"}) + integer("axis", 1)) +
+      graphNode(node("Add", {"j", "places"}, {"y"}));
+  const Read found =
+      read(ofImages({"batch", "3", "6", "4"}, {5, 3, 2, 2}, strides, asRows + classes));
+  EXPECT_EQ(found.message, "");
+  expectInOrder(found.text, {"@run(",
+                             "tensor<?x72xf32>",
+                             "transformer.most_rows = 1",
+                             "split_heads",
+                             "transpose",
+                             "split_rows",
+                             "transpose",
+                             "join_rows",
+                             "choices %",
+                             ", 6",
+                             "split_rows",
+                             "tensor<?x12xf32>",
+                             "linear",
+                             "positions",
+                             "gather @\"class.row 0",
+                             "join_rows",
+                             "concat",
+                             "split_rows",
+                             "positions",
+                             "gather @places.table",
+                             "add"});
+}
+
+TEST(OnnxFixedSizes, FramesOfSoundsAreRows) {
+  const std::string centred = integers("pads", {1, 1});
+  const std::string relu = graphNode(node("Relu", {"t"}, {"y"}));
+  const Read found = read(ofImages({"batch", "3", "7"}, {5, 3, 3}, centred, asRows + relu));
+  EXPECT_EQ(found.message, "");
+  expectInOrder(found.text, {"@run(", "tensor<?x21xf32>", "choices %", ", 7", "slide patches",
+                             "height = 3", "linear", "relu"});
+  // Seven frames and a stride of two leave four: the last has no neighbour to be left out.
+  const Read strided = read(
+      ofImages({"batch", "3", "7"}, {5, 3, 3}, centred + integers("strides", {2}), asRows + relu));
+  EXPECT_EQ(strided.message, "");
+  expectInOrder(strided.text, {"slide patches", "join_rows", "tensor<?x63xf32>", "columns",
+                               "concat", "split_rows", "columns", "linear"});
+}
+
+TEST(OnnxFixedSizes, OtherConvolutionsAreNamed) {
+  const std::string where = "node \"conv\" (Conv): ";
+  const std::string relu = asRows + graphNode(node("Relu", {"t"}, {"y"}));
+  const auto message = [&](const std::vector<std::string> &shape,
+                           const std::vector<int64_t> &weight, const std::string &attributes) {
+    return read(ofImages(shape, weight, attributes, relu)).message;
+  };
+  const std::vector<std::string> image = {"batch", "3", "6", "4"};
+  EXPECT_EQ(message(image, {5, 3, 2, 2}, ""),
+            where + "has a kernel of 2 with stride 1, dilation 1 and pads 0 and 0 over 6, expected "
+                    "patches side by side or, along one axis, as many pads as keep the kernel's "
+                    "middle inside");
+  EXPECT_EQ(message(image, {5, 2, 2, 2}, integers("strides", {2, 2})),
+            where + "its weight has shape [5, 2, 2, 2], expected 3 channels and the kernel [2, 2]");
+  EXPECT_EQ(message(image, {5, 3, 2, 2}, integers("kernel_shape", {3, 3})),
+            where + "its weight has shape [5, 3, 2, 2], expected 3 channels and the kernel [3, 3]");
+  EXPECT_EQ(message(image, {3, 1, 2, 2}, integers("strides", {2, 2}) + integer("group", 3)),
+            where + "has groups or auto_pad, expected one group and pads");
+  EXPECT_EQ(message(image, {5, 3, 2, 2}, integers("strides", {2})),
+            where + "attribute \"strides\" is [2], expected 2 numbers from 0 to 65535");
+  EXPECT_EQ(message({"batch", "3", "height", "4"}, {5, 3, 2, 2}, ""),
+            "input \"image\" is convolved and has no constant size in axis 2, expected images or "
+            "sounds that all have one size");
+  EXPECT_EQ(message({"batch", "3", "6"}, {5, 3, 2, 2}, ""),
+            where + "expects images [batch, channels, height, width] or sounds [batch, channels, "
+                    "frames] of one size, and a weight of the file");
+  EXPECT_EQ(
+      read(input(port("ids", {"batch", "rows"}, 7)) +
+           ofImages(image, {5, 3, 2, 2}, integers("strides", {2, 2}), relu))
+          .message,
+      "input \"image\" is beside others, one of which a convolution reads, expected ids [batch, "
+      "sequence] or rows of floats [batch, sequence, width]");
 }
 
 } // namespace
