@@ -117,9 +117,8 @@ std::vector<std::string> defaultTargets(const PipelineOptions &options) {
   const std::vector<Precision> precisions = precisionsOf(options);
   std::vector<std::string> targets;
   for (const TargetDescription &target : allTargets()) {
-    const bool isUsed = llvm::any_of(precisions, [&](const Precision &precision) {
-      return target.name == StringRef(precision.target);
-    });
+    const bool isUsed = llvm::any_of(
+        precisions, [&](const Precision &precision) { return precision.isFor(target.name); });
     if (isUsed || target.name == StringRef(leastTarget)) {
       targets.push_back(target.name.str());
     }

@@ -63,10 +63,10 @@ static Status checkInput(const CompileRequest &request) {
   return {};
 }
 
-/// A target as the request spells it; `mostUseful` is the most capable one of use.
-static Result<TargetDescription> resolveTarget(StringRef text, StringRef mostUseful) {
+/// A target as the request spells it; `useful` are those of use, the least capable first.
+static Result<TargetDescription> resolveTarget(StringRef text, ArrayRef<std::string> useful) {
   auto [name, columns] = text.split(':');
-  const TargetDescription *target = name == "native" ? nativeTarget(mostUseful) : findTarget(name);
+  const TargetDescription *target = name == "native" ? nativeTarget(useful) : findTarget(name);
   if (!target) {
     return wrong("unknown target " + quote(name.str()) + ", expected native or some of " +
                  targetNames());
@@ -109,7 +109,7 @@ static Status resolveTargets(const CompileRequest &request, PipelineOptions &opt
   const std::vector<std::string> &texts = request.targets.empty() ? defaults : request.targets;
   std::map<StringRef, TargetDescription> asked;
   for (const std::string &text : texts) {
-    HEDDLE_ASSIGN(const TargetDescription target, resolveTarget(text, defaults.back()));
+    HEDDLE_ASSIGN(const TargetDescription target, resolveTarget(text, defaults));
     const TargetDescription &known = asked.try_emplace(target.name, target).first->second;
     if (known.panelColumns != target.panelColumns) {
       return wrong("target " + quote(target.name.str()) + " is asked for with panels of " +

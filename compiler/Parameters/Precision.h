@@ -42,10 +42,20 @@ struct Precision {
   bool keepsCodes = false;
   /// What products of weights that stay in f32 may be.
   FloatProducts products = FloatProducts::Exact;
+  /// A target beside that one, with units that multiply tiles of what products multiply; empty:
+  /// none.
+  std::string_view tileTarget = {};
+
+  /// Whether a binary has code for a target unless somebody chooses.
+  constexpr bool isFor(std::string_view name) const {
+    return name == target || (!tileTarget.empty() && name == tileTarget);
+  }
 };
 
 /// What every binary has code for unless somebody chooses.
 inline constexpr std::string_view leastTarget = "x86-64-v3";
+/// What has units for products of bf16 and of 8-bit integers.
+inline constexpr std::string_view amxTarget = "x86-64-v4-amx";
 
 inline constexpr std::string_view f32Precision = "f32";
 inline constexpr std::string_view int4Precision = "int4";
@@ -59,11 +69,12 @@ inline constexpr Precision precisions[] = {
     {"bf16-weights", "weights stored in bf16, half of the file; arithmetic in f32", 16},
     {"int8-weights",
      "weights stored in 8 bits with scales, a quarter of the file; arithmetic in f32", 8, 64},
-    {"bf16", "weights in bf16, products of bf16 with sums in f32", 16, 0, true, "x86-64-v4-bf16"},
+    {"bf16", "weights in bf16, products of bf16 with sums in f32", 16, 0, true, "x86-64-v4-bf16",
+     false, FloatProducts::Exact, amxTarget},
     {"int8", "weights in 8 bits with a scale a row, products of integers", 8, 0, true,
-     "x86-64-v4-vnni"},
+     "x86-64-v4-vnni", false, FloatProducts::Exact, amxTarget},
     {"int8-g128", "the same with a scale for every 128 elements, nearer to f32", 8, 128, true,
-     "x86-64-v4-vnni"},
+     "x86-64-v4-vnni", false, FloatProducts::Exact, amxTarget},
     {int4Precision,
      "matrices in 4 bits with a scale and a zero for every 32 elements, or N of int4-gN, tables in "
      "8; products of integers",
@@ -77,6 +88,7 @@ constexpr Precision precisionOfFiles(bool quantisesRows) {
   if (quantisesRows) {
     precision.narrowsRows = true;
     precision.target = "x86-64-v4-vnni";
+    precision.tileTarget = amxTarget;
   }
   return precision;
 }

@@ -60,6 +60,8 @@ struct TargetDescription {
   IntegerProducts integerProducts;
   /// Whether two products of bf16 are added to f32 by one instruction.
   bool hasBf16DotProduct;
+  /// Whether there is AMX: tile registers that products of bf16 and of codes of 8 bits run on.
+  bool hasAmx;
   /// Bytes of second-level cache a core may be assumed to have.
   int64_t cacheBytes;
   /// The element types in which its code reads weights that may be stored in another than f32, of
@@ -201,9 +203,10 @@ std::string finishKernelName(llvm::StringRef kernel);
 /// The names of all targets, for messages: "x86-64-v3, x86-64-v4".
 std::string targetNames();
 
-/// The most capable target this machine can run, or null when it can run none. A target
-/// whose further instructions only some programs make use of counts where it is `most`.
-const TargetDescription *nativeTarget(llvm::StringRef most);
+/// The most capable target this machine can run, or null when it can run none. Targets
+/// whose further instructions only some programs make use of count where they are `useful`, the
+/// least capable first.
+const TargetDescription *nativeTarget(llvm::ArrayRef<std::string> useful);
 
 } // namespace heddle
 

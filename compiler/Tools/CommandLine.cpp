@@ -110,11 +110,11 @@ static std::string describeTarget(const KnownTarget &target) {
   }
   std::vector<std::string_view> users;
   for (const Precision &precision : precisions) {
-    if (precision.target == target.name) {
+    if (precision.isFor(target.name)) {
       users.push_back(precision.name);
     }
   }
-  if (precisionOfFiles(/*quantisesRows=*/true).target == target.name) {
+  if (precisionOfFiles(/*quantisesRows=*/true).isFor(target.name)) {
     users.emplace_back("files that quantise rows");
   }
   return users.empty()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Products of bf16: --precision bf16. Every processor gives the bits that follow from the
-/// description of #dataflow.contract: rows rounded to bf16, sums in f32 over pairs of k. Tables are
+/// description of #dataflow.contract: rows rounded to bf16, sums in f32 over pairs of k, or over 32
+/// of k where there is AMX. Tables are
 /// stored in bf16: a row is the sum of two of them, which needs more bits.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
@@ -55,22 +56,41 @@ protected:
     }
   }
 
+  /// Adds step k of an element of the product of a row to a sum. A zero is added behind an odd k:
+  /// it makes 0 of the sum -0, and nothing else.
+  float add(int32_t id, int64_t column, int64_t k, float sum) const {
+    const int64_t place = id * x.columns + column / c.n * c.k + k;
+    return k < c.k ? std::fma(nearestBf16(x.values[place] + y.values[place]),
+                              w.values[column * c.k + k], sum)
+                   : sum + 0.0F;
+  }
+
   /// An element of the product of a row.
   float elementOf(int32_t id, int64_t column) const {
-    const int64_t first = id * x.columns + column / c.n * c.k;
-    const float *weights = w.values.data() + column * c.k;
     float sum = 0;
-    auto add = [&](int64_t k) {
-      // A zero is added behind an odd k: it makes 0 of the sum -0, and nothing else.
-      sum = k < c.k
-                ? std::fma(nearestBf16(x.values[first + k] + y.values[first + k]), weights[k], sum)
-                : sum + 0.0F;
-    };
     for (int64_t k = 0; k < c.k; k += 2) {
-      add(k + 1);
-      add(k);
+      sum = add(id, column, k, add(id, column, k + 1, sum));
     }
     return sum;
+  }
+
+  /// The same as instructions for 32 steps of k add it up: the even ones and the odd ones first.
+  float elementOnAmx(int32_t id, int64_t column) const {
+    constexpr int64_t steps = 32;
+    float sum = 0;
+    for (int64_t begin = 0; begin < c.k; begin += steps) {
+      float even = 0, odd = 0;
+      for (int64_t k = begin; k < std::min(begin + steps, c.k); k += 2) {
+        even = add(id, column, k, even);
+        odd = add(id, column, k + 1, odd);
+      }
+      sum += even + odd;
+    }
+    return sum;
+  }
+
+  float elementOn(const std::string &isa, int32_t id, int64_t column) const {
+    return isa == "x86-64-v4-amx" ? elementOnAmx(id, column) : elementOf(id, column);
   }
 
   std::string compile() const {
@@ -82,7 +102,8 @@ protected:
             "  %row = transformer.add %x, %y : " + rows + ", " + rows + "\n" +
             "  %out = transformer.grouped_linear %row, @w, @b {groups = " +
             std::to_string(c.groups) + " : i64} : " + rows + " -> " + result + "\n",
-        {"--precision=bf16", "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16"});
+        {"--precision=bf16",
+         "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16,x86-64-v4-amx"});
   }
 
   Bf16Case c;
@@ -107,13 +128,13 @@ TEST_P(Bf16Products, HaveTheBitsOfTheirDescription) {
   const std::string binary = compile();
   ASSERT_FALSE(binary.empty());
   const int64_t width = c.groups * c.n;
-  std::vector<float> expected;
-  for (int32_t id = 0; id < vocabulary; ++id) {
-    for (int64_t column = 0; column < width; ++column) {
-      expected.push_back(elementOf(id, column));
-    }
-  }
   for (const std::string &isa : runnableTargets(binary)) {
+    std::vector<float> expected;
+    for (int32_t id = 0; id < vocabulary; ++id) {
+      for (int64_t column = 0; column < width; ++column) {
+        expected.push_back(elementOn(isa, id, column));
+      }
+    }
     for (const int threads : {1, 2}) {
       for (const int rows : rowCounts) {
         const Ragged batch = batchOf(rows);
@@ -162,7 +183,7 @@ TEST_P(Bf16Products, OfRowsAtTheEdges) {
       EXPECT_EQ(out[3 * width + column], isFirstGroup ? -infinity : 0) << isa;
       EXPECT_EQ(std::isnan(out[4 * width + column]), isFirstGroup) << isa;
       EXPECT_EQ(out[5 * width + column], isFirstGroup ? infinity : 0) << isa;
-      EXPECT_EQ(out[6 * width + column], elementOf(6, column)) << isa;
+      EXPECT_EQ(out[6 * width + column], elementOn(isa, 6, column)) << isa;
     }
   }
 }

@@ -186,11 +186,12 @@ TEST_F(HeddlecProgramTest, Tokenizer) {
 }
 
 TEST_F(HeddlecProgramTest, OtherPhases) {
-  expectProgramError(program +
-                         ": has no kernel module, expected one named after a target, "
-                         "x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, sm_80, sm_90a, or "
-                         "--start-at=kernels or earlier",
-                     {"--start-at=llvm"});
+  expectProgramError(
+      program +
+          ": has no kernel module, expected one named after a target, "
+          "x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, sm_80, sm_90a, or "
+          "--start-at=kernels or earlier",
+      {"--start-at=llvm"});
   advance("kernels");
   const std::string found = program + ": has the kernel module \"x86-64-v3\"";
   expectProgramError(found + " already, expected --start-at=llvm or asm", {"--start-at=kernels"});

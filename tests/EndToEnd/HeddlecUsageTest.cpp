@@ -70,15 +70,15 @@ const std::vector<UsageCase> usageCases = {
     {"UnknownTarget",
      {"m", "-o", "x.so", "--target=arm"},
      "unknown target \"arm\", expected native or some of x86-64-v3, x86-64-v4, "
-     "x86-64-v4-vnni, x86-64-v4-bf16, sm_80, sm_90a"},
+     "x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, sm_80, sm_90a"},
     {"UnknownTargetInAList",
      {"m", "-o", "x.so", "--target=x86-64-v3,x86-64-v9"},
      "unknown target \"x86-64-v9\", expected native or some of x86-64-v3, x86-64-v4, "
-     "x86-64-v4-vnni, x86-64-v4-bf16, sm_80, sm_90a"},
+     "x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, sm_80, sm_90a"},
     {"EmptyTargetInAList",
      {"m", "-o", "x.so", "--target=x86-64-v3,,x86-64-v4"},
      "unknown target \"\", expected native or some of x86-64-v3, x86-64-v4, "
-     "x86-64-v4-vnni, x86-64-v4-bf16, sm_80, sm_90a"},
+     "x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, sm_80, sm_90a"},
     {"PanelsOfATarget",
      {"m", "-o", "x.so", "--target=x86-64-v3:20"},
      "target \"x86-64-v3\" has panels of \"20\" columns, expected a multiple of 8 up to 128"},
@@ -222,6 +222,9 @@ TEST_F(HeddlecTest, HelpAndVersion) {
         "integers; by default for int8, int8-g128, int4, files that quantise rows\n",
         "\n  x86-64-v4-bf16          processors with vectors of 16 f32 numbers, products of 8-bit "
         "integers and of bf16; by default for bf16\n",
+        "\n  x86-64-v4-amx           processors with vectors of 16 f32 numbers, products of 8-bit "
+        "integers and of bf16 on the tile registers of AMX; by default for bf16, int8, int8-g128, "
+        "files that quantise rows\n",
         "\n  native ", "\n  bf16-weights            weights stored",
         "\nCaches of --cache:\n  f32                     keys and values as"}) {
     EXPECT_NE(help.output.find(line), std::string::npos) << line << help.output;
@@ -252,8 +255,11 @@ std::string targetsOf(const std::string &path) {
 TEST_F(HeddlecTest, TargetsComeInOneOrder) {
   // What the help says of defaults.
   EXPECT_EQ(targetsOf(compileModel(tiny)), "x86-64-v3 x86-64-v4");
-  EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=int8"})), "x86-64-v3 x86-64-v4-vnni");
-  EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=bf16"})), "x86-64-v3 x86-64-v4-bf16");
+  EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=int8"})),
+            "x86-64-v3 x86-64-v4-vnni x86-64-v4-amx");
+  EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=int4"})), "x86-64-v3 x86-64-v4-vnni");
+  EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=bf16"})),
+            "x86-64-v3 x86-64-v4-bf16 x86-64-v4-amx");
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v4,x86-64-v3,x86-64-v4"})),
             "x86-64-v3 x86-64-v4");
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v3"})), "x86-64-v3");
@@ -289,9 +295,9 @@ TEST_F(HeddlecTest, NativeIsTheBestOfThisMachine) {
   };
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=native"})), bestOf({"x86-64-v4", "x86-64-v3"}));
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=native", "--precision=int8"})),
-            bestOf({"x86-64-v4-vnni", "x86-64-v4", "x86-64-v3"}));
+            bestOf({"x86-64-v4-amx", "x86-64-v4-vnni", "x86-64-v4", "x86-64-v3"}));
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=native", "--precision=bf16"})),
-            bestOf({"x86-64-v4-bf16", "x86-64-v4", "x86-64-v3"}));
+            bestOf({"x86-64-v4-amx", "x86-64-v4-bf16", "x86-64-v4", "x86-64-v3"}));
 }
 
 } // namespace

@@ -144,7 +144,7 @@ protected:
             "  %out = transformer.grouped_linear %x, @w, @b {groups = " + std::to_string(c.groups) +
             " : i64} : " + rows + " -> " + result + "\n",
         {"--precision=" + std::string(c.precision),
-         "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16"});
+         "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16,x86-64-v4-amx"});
   }
 
   IntegerCase c;

@@ -41,7 +41,8 @@ std::vector<std::map<std::string, std::vector<float>>> outputsOf(const std::stri
 void expectSame(const std::string &model, Arguments a, Arguments b) {
   // All that this machine has, whatever the precisions choose.
   std::string targets = "--target=";
-  for (const std::string known : {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-bf16"}) {
+  for (const std::string known :
+       {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-bf16", "x86-64-v4-amx"}) {
     const std::vector<std::string> machine = machineTargets();
     if (std::ranges::find(machine, known) != machine.end()) {
       targets += (targets.ends_with('=') ? "" : ",") + known;
@@ -152,9 +153,9 @@ TEST_F(HeddlecKeep, ChoosesTargets) {
     return model.ok() ? model->targets() : Arguments{std::string(model.status().message())};
   };
   EXPECT_EQ(targetsOf({"--keep=layer.0=int8"}),
-            (Arguments{"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni"}));
+            (Arguments{"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx"}));
   EXPECT_EQ(targetsOf({"--precision=int8", "--keep=layer.0=bf16"}),
-            (Arguments{"x86-64-v3", "x86-64-v4-vnni", "x86-64-v4-bf16"}));
+            (Arguments{"x86-64-v3", "x86-64-v4-vnni", "x86-64-v4-bf16", "x86-64-v4-amx"}));
   EXPECT_EQ(targetsOf({"--keep=layer.0=bf16-weights"}), (Arguments{"x86-64-v3", "x86-64-v4"}));
 }
 

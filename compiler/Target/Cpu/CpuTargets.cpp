@@ -21,7 +21,8 @@ public:
     return "processors with vectors of " + std::to_string(target.lanes) + " f32 numbers" +
            (target.integerProducts == IntegerProducts::Fours ? ", products of 8-bit integers"
                                                              : "") +
-           (target.hasBf16DotProduct ? " and of bf16" : "");
+           (target.hasBf16DotProduct ? " and of bf16" : "") +
+           (target.hasAmx ? ", on the tile registers of AMX" : "");
   }
   MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
                               const dataflow::KernelInput &input) const override {
@@ -79,24 +80,30 @@ std::vector<TargetDescription> cpuTargets() {
       // 16 registers: 6 x 2 accumulators, 2 weights, 1 broadcast.
       {"x86-64-v3", triple, "x86-64-v3", /*features=*/"", /*lanes=*/8, /*tileRows=*/6,
        /*tileVectors=*/2, sharedPanelColumns, /*hasScale=*/false, IntegerProducts::Pairs,
-       /*hasBf16DotProduct=*/false, /*cacheBytes=*/512 * 1024, kWeightElements, kCacheElements,
-       &backend},
+       /*hasBf16DotProduct=*/false, /*hasAmx=*/false, /*cacheBytes=*/512 * 1024, kWeightElements,
+       kCacheElements, &backend},
       // 32 registers: 8 x 3 accumulators, 3 weights; broadcasts are memory operands.
       {"x86-64-v4", triple, "x86-64-v4", /*features=*/"", /*lanes=*/16, /*tileRows=*/8,
        /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Pairs,
-       /*hasBf16DotProduct=*/false, /*cacheBytes=*/1024 * 1024, kWeightElements, kCacheElements,
-       &backend},
+       /*hasBf16DotProduct=*/false, /*hasAmx=*/false, /*cacheBytes=*/1024 * 1024, kWeightElements,
+       kCacheElements, &backend},
       // The same with vpdpbusd.
       {"x86-64-v4-vnni", triple, "x86-64-v4", "+avx512vnni", /*lanes=*/16, /*tileRows=*/8,
        /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Fours,
-       /*hasBf16DotProduct=*/false, /*cacheBytes=*/1024 * 1024, kWeightElements, kCacheElements,
-       &backend},
+       /*hasBf16DotProduct=*/false, /*hasAmx=*/false, /*cacheBytes=*/1024 * 1024, kWeightElements,
+       kCacheElements, &backend},
       // The same with vdpbf16ps, which no processor has without vpdpbusd.
       {"x86-64-v4-bf16", triple, "x86-64-v4", "+avx512vnni,+avx512bf16", /*lanes=*/16,
        /*tileRows=*/8,
        /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Fours,
-       /*hasBf16DotProduct=*/true, /*cacheBytes=*/1024 * 1024, kWeightElements, kCacheElements,
-       &backend},
+       /*hasBf16DotProduct=*/true, /*hasAmx=*/false, /*cacheBytes=*/1024 * 1024, kWeightElements,
+       kCacheElements, &backend},
+      // The same with AMX, whose products have tiles of their own (ContractAmx.h).
+      {"x86-64-v4-amx", triple, "x86-64-v4",
+       "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16", /*lanes=*/16, /*tileRows=*/8,
+       /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Fours,
+       /*hasBf16DotProduct=*/true, /*hasAmx=*/true, /*cacheBytes=*/1024 * 1024, kWeightElements,
+       kCacheElements, &backend},
   };
 }
 

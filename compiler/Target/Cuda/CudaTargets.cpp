@@ -135,6 +135,7 @@ std::vector<TargetDescription> cudaTargets() {
             /*hasScale=*/false,
             IntegerProducts::Single,
             /*hasBf16DotProduct=*/false,
+            /*hasAmx=*/false,
             /*cacheBytes=*/16 * 1024,
             kWeightElements,
             kCacheElements,

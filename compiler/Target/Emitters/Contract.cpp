@@ -11,6 +11,7 @@
 /// What decides speed beside the tile is where weights come from. They are read once for a block of
 /// rows, and each tile asks for its share of the panel that comes next, so that a pass over few
 /// rows runs at the speed of the products and not at the latency of memory (docs/performance.md).
+#include "compiler/Target/Emitters/ContractAmx.h"
 #include "compiler/Target/Emitters/ContractRows.h"
 #include "compiler/Target/Emitters/ContractTile.h"
 #include "compiler/Target/Emitters/Emitters.h"
@@ -192,7 +193,7 @@ struct Tiles {
 Tiles Tiles::of(VectorCode &code, const KernelBody &body, const Product &product, Value first,
                 Value last) {
   const PanelLayout layout = layoutOf(code, body, product);
-  Value rows = code.subtract(last, first), tiles = code.divideUp(rows, code.target.tileRows);
+  Value rows = code.subtract(last, first), tiles = code.divideUp(rows, layout.tileRows);
   // The tiles ask for the next panel between them, each for as few new lines at a time as will do:
   // a request to far memory holds a buffer that the tile's own loads need. A tile always asks for
   // linesAsked() lines; where fewer are new, the others are on their way or in the cache
@@ -303,7 +304,7 @@ static void emitBlocks(VectorCode &code, const KernelBody &body, const Destinati
                        llvm::function_ref<ProductRows(Value first, Value last)> rowsOf) {
   const KernelArguments &arguments = body.arguments;
   // Blocks are whole tiles of about the same number.
-  int64_t tile = code.target.tileRows;
+  int64_t tile = layoutOf(code, body, to.product).tileRows;
   Value rows = code.subtract(end, begin);
   Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);
   code.loop(code.integer(0), blocks, 1, [&](Value block) {
@@ -372,7 +373,8 @@ static ProductRows operandRows(VectorCode &code, const KernelBody &body) {
 // second level still has; steps are told apart as if all had as many rows.
 static void findWeights(VectorCode &code, const KernelBody &body, Product &product) {
   int64_t panels = product.groups * llvm::divideCeilSigned(product.n, code.target.panelColumns);
-  int64_t bytes = panels * layoutOf(code, body, product).panelBytes(product.k);
+  const PanelLayout layout = layoutOf(code, body, product);
+  int64_t bytes = panels * layout.panelBytes(product.k);
   if (!body.kernel.getRows().isOfSteps() || bytes > kLastLevelBytes) {
     return;
   }
@@ -380,7 +382,7 @@ static void findWeights(VectorCode &code, const KernelBody &body, Product &produ
   Value rows = code.subtract(body.arguments.rowEnd, begin);
   Value step = code.divide(begin, code.select(code.less(rows, one), one, rows));
   product.readsAgain = code.less(code.integer(0), begin);
-  product.isBackward = code.both(code.less(rows, code.integer(code.target.tileRows + 1)),
+  product.isBackward = code.both(code.less(rows, code.integer(layout.tileRows + 1)),
                                  code.equal(code.remainder(step, 2), one));
 }
 
@@ -393,9 +395,9 @@ static constexpr int64_t kMostTileRows = 16;
 static KernelScratch scratchOfBlock(int64_t rowBytes) {
   return {.fixed = static_cast<uint64_t>(std::max(kKeptBytes, 2 * kMostTileRows * rowBytes))};
 }
-static int64_t tilesOfBlock(const VectorCode &code, int64_t rowBytes) {
-  assert(code.target.tileRows <= kMostTileRows && "scratch has room for two tiles");
-  return std::max<int64_t>(kKeptBytes / rowBytes / code.target.tileRows, 2);
+static int64_t tilesOfBlock(int64_t tileRows, int64_t rowBytes) {
+  assert(tileRows <= kMostTileRows && "scratch has room for two tiles");
+  return std::max<int64_t>(kKeptBytes / rowBytes / tileRows, 2);
 }
 
 template <> KernelScratch scratchOf(dataflow::ContractAttr computes) {
@@ -412,7 +414,8 @@ static void emitPrepared(VectorCode &code, const KernelBody &body, const Destina
   Value scratch = body.arguments.scratch(code);
   const int64_t rowBytes = prepared.rowBytes();
   emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd,
-             tilesOfBlock(code, rowBytes), [&](Value first, Value last) {
+             tilesOfBlock(layoutOf(code, body, to.product).tileRows, rowBytes),
+             [&](Value first, Value last) {
                code.loop(first, last, 1, [&](Value row) {
                  Value place = code.multiply(code.subtract(row, first), rowBytes);
                  prepared.emitRow(code, code.at(from.memory, code.multiply(row, from.elements)),
@@ -434,9 +437,16 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Contra
   }
   findWeights(code, body, product);
   Destination to{KernelResult::load(code, body.arguments), epilogue, product};
-  Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
+  const PanelLayout layout = layoutOf(code, body, product);
+  Value sums = code.frame(body.function, layout.tileRows * code.target.panelColumns);
+  if (layout.isOnAmx) {
+    enterAmx(code, body.function, layout, product.k);
+  }
   if (prepared) {
     emitPrepared(code, body, to, *prepared, sums);
+    if (layout.isOnAmx) {
+      leaveAmx(code);
+    }
     return;
   }
   ProductRows rows = operandRows(code, body);
@@ -469,7 +479,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr 
   Destination to{KernelResult::load(code, body.arguments), epilogue, product};
   Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
   int64_t inner = computes.getInner();
-  int64_t most = tilesOfBlock(code, inner * int64_t(sizeof(float)));
+  int64_t most = tilesOfBlock(code.target.tileRows, inner * int64_t(sizeof(float)));
   constexpr unsigned weights = 2;
   SlideSource source(code, body, computes.getSlide(), weights);
   Value seen = body.arguments.scratch(code);

@@ -477,10 +477,8 @@ static ColumnFactors loadFactors(const TileColumns &tile, Value head) {
   return factors;
 }
 
-// The sums of what shares scale number `number` of a row in f32, with the scales and what else is
-// before codes at `head`, added to those `before` it if there are any.
-static SmallVector<Value> finish(const TileColumns &tile, ValueRange sums, Value head, Value number,
-                                 ValueRange before) {
+SmallVector<Value> scaledSums(const TileColumns &tile, ValueRange sums, Value head, Value number,
+                              ValueRange before) {
   VectorCode &code = tile.code;
   Words words(code);
   Value factors =
@@ -520,14 +518,14 @@ static SmallVector<Value> multiplyRows(const TileColumns &tile) {
   Value k = code.multiply(code.divideUp(tile.entry.getArgument(K), together), together);
   if (layout.group == PanelLayout::allSteps) {
     Value codes = code.bytesAt(weights, code.integer(layout.headBytes));
-    return finish(tile, steps(tile, codes, code.integer(0), k), weights, code.integer(0), {});
+    return scaledSums(tile, steps(tile, codes, code.integer(0), k), weights, code.integer(0), {});
   }
   auto ofGroup = [&](Value begin, ValueRange before) {
     Value number = code.divide(begin, layout.group);
     Value head = code.bytesAt(weights, code.multiply(number, layout.groupBytes()));
     Value codes = code.bytesAt(head, code.integer(layout.headBytes));
     Value end = code.smaller(code.add(begin, layout.group), k);
-    return finish(tile, steps(tile, codes, begin, end), head, number, before);
+    return scaledSums(tile, steps(tile, codes, begin, end), head, number, before);
   };
   return code.loop(code.integer(layout.group), k, layout.group, ofGroup(code.integer(0), {}),
                    ofGroup);

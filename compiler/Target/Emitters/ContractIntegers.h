@@ -33,6 +33,12 @@ private:
   bool isSigned;
 };
 
+/// The sums of what shares scale number `number` of a row in f32, of products of codes, with the
+/// scales and what else is before codes at `head`, added to those `before` it if there are any.
+llvm::SmallVector<mlir::Value> scaledSums(const TileColumns &tile, mlir::ValueRange sums,
+                                          mlir::Value head, mlir::Value number,
+                                          mlir::ValueRange before);
+
 /// The whole of k of some columns of a tile.
 void emitIntegerTile(const TileColumns &tile);
 

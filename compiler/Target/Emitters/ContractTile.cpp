@@ -7,6 +7,7 @@
 /// those of f32 arithmetic on the weights that codes and scales stand for.
 #include "compiler/Target/Emitters/ContractTile.h"
 
+#include "compiler/Target/Emitters/ContractAmx.h"
 #include "compiler/Target/Emitters/ContractBf16.h"
 #include "compiler/Target/Emitters/ContractIntegers.h"
 
@@ -25,12 +26,17 @@ PanelLayout PanelLayout::of(const VectorCode &code, Type type, int64_t k,
   Type element = quantized ? quantized.getCodes() : type;
   const int64_t columns = code.target.panelColumns;
   const int64_t rowBytes = columns * element.getIntOrFloatBitWidth() / 8;
-  if (!quantized) {
-    return {element, rowBytes, arithmetic, /*group=*/0, columns, /*headBytes=*/0, quantized};
+  PanelLayout layout{element,     rowBytes, arithmetic,
+                     /*group=*/0, columns,  /*headBytes=*/0, quantized, code.target.tileRows};
+  if (quantized) {
+    layout.group = quantized.getScalesOf(k) == 1 ? allSteps : quantized.getGroupOf(k);
+    layout.headBytes = quantized.getHeadBytes(columns, dataflow::elementsTogether(arithmetic));
   }
-  const int64_t group = quantized.getScalesOf(k) == 1 ? allSteps : quantized.getGroupOf(k);
-  const int64_t headBytes = quantized.getHeadBytes(columns, dataflow::elementsTogether(arithmetic));
-  return {element, rowBytes, arithmetic, group, columns, headBytes, quantized};
+  if (runsOnAmx(code.target, layout)) {
+    layout.isOnAmx = true;
+    layout.tileRows = kAmxRows;
+  }
+  return layout;
 }
 
 int64_t PanelLayout::panelBytes(int64_t k) const {
@@ -295,6 +301,10 @@ static SmallVector<Value> allSteps(const TileColumns &tile, ValueRange sums) {
 // --- tile functions ----------------------------------------------------------------------------
 
 static void emitTile(const TileColumns &tile) {
+  if (tile.layout.isOnAmx) {
+    emitAmxTile(tile);
+    return;
+  }
   switch (tile.layout.arithmetic) {
   case dataflow::Arithmetic::Integers:
     emitIntegerTile(tile);
@@ -316,9 +326,8 @@ static Value listed(VectorCode &code, Value list, Value number) {
 }
 
 // Tiles of integers have long code: those that are not full have one form of it.
-static int64_t linesAsked(const VectorCode &code, const PanelLayout &layout, int64_t rows,
-                          TileAsks asks) {
-  const bool isFull = rows == code.target.tileRows;
+static int64_t linesAsked(const PanelLayout &layout, int64_t rows, TileAsks asks) {
+  const bool isFull = rows == layout.tileRows;
   switch (asks) {
   case TileAsks::Nothing:
     return 0;
@@ -341,7 +350,7 @@ static StringRef askingName(const PanelLayout &layout, int64_t lines) {
 static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, func::FuncOp kernel,
                                  int64_t rowCount, int64_t width, TileKind kind) {
   auto module = kernel->getParentOfType<ModuleOp>();
-  const int64_t lines = linesAsked(code, layout, rowCount, kind.asks);
+  const int64_t lines = linesAsked(layout, rowCount, kind.asks);
   std::string name =
       ("tile/contract_" + Twine(kind.isListed ? "listed_" : "") + askingName(layout, lines) +
        Twine(rowCount) + "x" + Twine(width) + layout.suffix() + "." + code.target.name)
@@ -374,7 +383,12 @@ static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, fu
 
 void callTile(VectorCode &code, const PanelLayout &layout, func::FuncOp kernel, Value count,
               int64_t width, TileKind kind, ValueRange arguments) {
-  int64_t most = code.target.tileRows;
+  int64_t most = layout.tileRows;
+  if (most == 1 || layout.isOnAmx) {
+    func::CallOp::create(code.builder, code.location,
+                         tileFunction(code, layout, kernel, most, width, kind), arguments);
+    return;
+  }
   SmallVector<int64_t> cases;
   SmallVector<func::FuncOp> tiles;
   for (int64_t rows = 1; rows <= most; ++rows) {
@@ -382,10 +396,6 @@ void callTile(VectorCode &code, const PanelLayout &layout, func::FuncOp kernel, 
     if (rows < most) {
       cases.push_back(rows);
     }
-  }
-  if (most == 1) {
-    func::CallOp::create(code.builder, code.location, tiles.front(), arguments);
-    return;
   }
   Value index =
       arith::IndexCastOp::create(code.builder, code.location, code.builder.getIndexType(), count);

@@ -38,6 +38,9 @@ struct PanelLayout {
   int64_t headBytes;
   /// The type of quantised weights; null for others.
   transformer::QuantizedType quantized;
+  /// Rows of a tile, and whether it runs on the tile registers of AMX.
+  int64_t tileRows = 0;
+  bool isOnAmx = false;
 
   /// The layout of a matrix [n, k] with elements of a type.
   static PanelLayout of(const VectorCode &code, mlir::Type type, int64_t k,
@@ -117,7 +120,7 @@ struct TileKind {
   TileAsks asks;
 };
 
-/// Calls the tile function for `count` rows, a number from 1 to the target's tile, and for so many
+/// Calls the tile function for `count` rows, a number from 1 to the layout's tile, and for so many
 /// columns: those of a panel, or the whole vectors that hold those of a last one. Arguments, in
 /// order: rows [rows, k], or as PreparedRows has them, with `stride` elements of f32
 /// between rows, or a list of where each is; weights

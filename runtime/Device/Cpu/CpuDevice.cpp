@@ -7,6 +7,7 @@
 #include "base/Utf8.h"
 #include "formats/Binary/ElfFile.h"
 #include "formats/Binary/Manifest_generated.h"
+#include "runtime/Device/Cpu/Amx.h"
 #include "runtime/Device/Cpu/Roofline.h"
 
 #include <cerrno>
@@ -93,6 +94,9 @@ std::vector<std::string> CpuDevice::targets() const {
   if (__builtin_cpu_supports("x86-64-v4")) {
     // Every processor that multiplies bf16 multiplies integers as well.
     if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16")) {
+      if (mayUseAmx()) {
+        targets.emplace_back("x86-64-v4-amx");
+      }
       targets.emplace_back("x86-64-v4-bf16");
     }
     if (__builtin_cpu_supports("avx512vnni")) {

@@ -3,6 +3,7 @@
 /// The measuring loops, compiled by Highway for every level of vector instructions.
 #include "runtime/Device/Cpu/Roofline.h"
 
+#include "runtime/Device/Cpu/Amx.h"
 #include "runtime/Device/Cpu/CpuDevice.h"
 #include "runtime/Device/Cpu/ThreadPool.h"
 
@@ -225,7 +226,9 @@ __attribute__((target("avx512f,avx512bf16"))) static double addBf16(int64_t roun
   return static_cast<double>(rounds) * bf16Chains * sizeof(__m512);
 }
 
-/// The rate of one of the loops above.
+#endif
+
+/// The rate of one of the loops that do so many rounds.
 static Result<double> measureRounds(int threads, double (*add)(int64_t rounds, float *sink)) {
   HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
   std::atomic<float> keep = 0;
@@ -236,9 +239,11 @@ static Result<double> measureRounds(int threads, double (*add)(int64_t rounds, f
     return operations;
   });
 }
-#endif
 
 Result<double> measureIntegerPeak(int threads) {
+  if (mayUseAmx()) {
+    return measureRounds(threads, multiplyIntegersOnAmx);
+  }
 #ifdef __x86_64__
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni")) {
@@ -253,6 +258,9 @@ Result<double> measureIntegerPeak(int threads) {
 }
 
 Result<double> measureBf16Peak(int threads) {
+  if (mayUseAmx()) {
+    return measureRounds(threads, multiplyBf16OnAmx);
+  }
 #ifdef __x86_64__
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16")) {

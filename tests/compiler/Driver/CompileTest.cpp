@@ -348,7 +348,7 @@ const RequestCase requestCases[] = {
      "sharing has \"1\" before any kind, expected for example self:1,5"},
     {"Target", [](auto &r) { r.targets = {"z80"}; },
      "unknown target \"z80\", expected native or some of x86-64-v3, x86-64-v4, "
-     "x86-64-v4-vnni, x86-64-v4-bf16, sm_80, sm_90a"},
+     "x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, sm_80, sm_90a"},
     {"Analysis", [](auto &r) { r.analysis = "a.json"; },
      "analysis is shown by report=Page, which is not asked for"},
     {"StartAtTheEnd", [](auto &r) { r.startAt = Phase::SharedObject; },

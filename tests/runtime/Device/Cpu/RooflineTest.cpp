@@ -23,7 +23,8 @@ TEST(Roofline, PeaksOfDotProductsArePossible) {
     const Result<double> peak = measure(1);
     ASSERT_TRUE(peak.ok());
     EXPECT_GT(*peak, 0.05);
-    EXPECT_LT(*peak, 2400);
+    // A unit of AMX that multiplies tiles of 8 bits every 16 steps, at 6 GHz.
+    EXPECT_LT(*peak, 12500);
   }
 }
 
