@@ -73,12 +73,22 @@ static Status embedBlock(Session &session, Block &block, size_t first, std::span
   return {};
 }
 
+/// Refuses what is no text before any of them is computed: the last of a million must not cost the
+/// others.
+static void checkTexts(const nb::list &texts) {
+  for (size_t i = 0; i < nb::len(texts); ++i) {
+    const nb::object text = texts[i];
+    textOf(text, numbered("text", i));
+  }
+}
+
 void Core::embed(const nb::list &texts, const FloatsOut &out, size_t batch, bool normalize,
                  const nb::object &progress) const {
   const std::shared_ptr<Loaded> model = loaded();
   const Loaded::Lease session(*model, model->takeSession());
   check(session->embeddingWidth().status());
   const size_t width = out.shape(1);
+  checkTexts(texts);
   Block block;
   for (size_t first = 0; first < out.shape(0);) {
     // Another thread may have taken texts out of the list.

@@ -174,19 +174,87 @@ def test_wrong_loads(encoder_path, call, kind, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("call", [
-    lambda m: m.encode("a"), lambda m: m.generate("a"), lambda m: m.run(input_ids=IDS),
-    lambda m: m.tokenize("a"), lambda m: m.score("a", "b"), lambda m: list(m.stream("a")),
-    lambda m: asyncio.run(m.agenerate("a")), lambda m: m.isa,
+@pytest.mark.parametrize("path, call", [
+    ("encoder", lambda m: m.encode("a")), ("encoder", lambda m: asyncio.run(m.aencode("a"))),
+    ("encoder", lambda m: m.run(input_ids=IDS)), ("encoder", lambda m: m.tokenize("a")),
+    ("encoder", lambda m: m.get_sentence_embedding_dimension()), ("encoder", lambda m: m.isa),
+    ("encoder", lambda m: m.device), ("encoder", lambda m: m.profile(shapes=[(1, 4)], runs=1)),
+    ("encoder", lambda m: m.analyze(["a b"])), ("encoder", lambda m: m.alignments("a b")),
+    ("dates", lambda m: m.generate("a")), ("dates", lambda m: m.translate("a")),
+    ("dates", lambda m: list(m.stream("a"))), ("dates", lambda m: m.score("a", "b")),
+    ("dates", lambda m: asyncio.run(m.agenerate("a"))), ("dates", lambda m: m.decode([5])),
+    ("dates", lambda m: m.run(source=IDS, target=IDS)), ("dates", lambda m: m.cache_use()),
+    ("talker", lambda m: m.chat([{"role": "user", "content": "a"}])),
+    ("talker", lambda m: m.chat_prompt([{"role": "user", "content": "a"}])),
+    ("talker", lambda m: list(m.stream_chat([{"role": "user", "content": "a"}]))),
+    ("ranker", lambda m: m.classify("a")), ("ranker", lambda m: m.rerank("a", ["b"])),
 ])
-def test_use_after_close(dates_path, encoder_path, call):
-    for path in (dates_path, encoder_path):
-        model = heddle.load(path)
-        model.close()
-        model.close()
-        with pytest.raises(heddle.Error) as caught:
-            call(model)
-        assert "closed" in str(caught.value) or "expected source and target" in str(caught.value)
+def test_use_after_close(request, path, call):
+    model = heddle.load(request.getfixturevalue(f"{path}_path"))
+    model.close()
+    model.close()
+    with pytest.raises(heddle.InvalidArgument, match="the model is closed"):
+        call(model)
+
+
+@pytest.mark.parametrize("last, kind, message", [
+    (None, heddle.WrongType, "text 1000000 is NoneType, expected str"),
+    (BAD, heddle.InvalidArgument, "text 1000000 has a surrogate"),
+])
+def test_the_last_of_a_million_texts_is_wrong(encoder, last, kind, message):
+    """Nothing is computed before all of them are known to be texts."""
+    done = []
+    with pytest.raises(kind, match=message):
+        encoder._core.embed(["a"] * 999_999 + [last], np.empty((10**6, 72), np.float32), 32, False, done.append)
+    assert not done
+
+
+def test_a_million_texts(encoder):
+    """All are read; a tenth of them is computed, which takes seconds."""
+    texts = ["a", "b"] * 500_000
+    ids = encoder.tokenize(texts)
+    assert len(ids) == 10**6 and ids[::2] == [[2, 4, 3]] * 500_000
+    rows = encoder.encode(texts[:100_000], batch_size=1024)
+    assert np.array_equal(rows, np.tile(encoder.encode(["a", "b"]), (50_000, 1)))
+
+
+def closed_stream(model):
+    stream = model.stream("3. Mai 1984")
+    next(stream)
+    stream.close()
+    return next(stream)
+
+
+def emptied_stream(model):
+    stream = model.stream("3. Mai 1984")
+    list(stream)
+    return next(stream)
+
+
+async def awaited_twice(model):
+    answer = model.agenerate("3. Mai 1984")
+    await answer
+    return await answer
+
+
+@pytest.mark.parametrize("call, kind", [
+    (closed_stream, StopIteration), (emptied_stream, StopIteration),
+    (lambda m: asyncio.run(awaited_twice(m)), RuntimeError),
+])
+def test_calls_in_the_wrong_order(dates, call, kind):
+    with pytest.raises(kind):
+        call(dates)
+    assert dates.generate("3. Mai 1984")
+
+
+@pytest.mark.parametrize("arrange", [
+    np.asfortranarray, lambda a: a[::-1].copy()[::-1], lambda a: a.astype(">i8"), lambda a: a.astype(np.uint8),
+    lambda a: np.repeat(a, 2, axis=1)[:, ::2], lambda a: a.T.copy().T,
+], ids=["columns", "backwards", "big endian", "one byte", "every second", "transposed"])
+def test_arrays_in_another_order_of_memory(encoder, arrange):
+    ids = np.array([[2, 5, 6, 3], [2, 9, 10, 3]])
+    rows = encoder.run(input_ids=ids, entry="embed")["embedding"]
+    assert np.array_equal(encoder.run(input_ids=arrange(ids), entry="embed")["embedding"], rows)
 
 
 def test_a_list_that_shrinks_while_it_is_read(encoder):
