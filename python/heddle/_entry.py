@@ -187,7 +187,9 @@ def _window(label: str, given: Any) -> str:
         if key == "causal":
             parts.append(f"causal = {'true' if arguments.flag(f'{label} {key}', value) else 'false'}")
         else:
-            parts.append(f"{key} = {arguments.whole(f'{label} {key}', value, 1, 2**31)}")
+            number = arguments.whole(f"{label} {key}", value, 0 if key == "across" else 1, 2**31)
+            # Images of any width.
+            parts.append(f"{key} = {number or '?'}")
     if "height" not in given:
         raise InvalidArgument(f"{label} has no 'height', expected one")
     order = list(_WINDOW)

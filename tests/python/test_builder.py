@@ -115,6 +115,20 @@ def cell(entry, model, x):
     return entry.recurrence([x], [width], step), values
 
 
+def test_images_of_any_width():
+    """Zero pixels across: the IR's question mark, of rows and of the window over them."""
+    model = heddle.ModelBuilder("photos")
+    entry = model.entry("encode")
+    pixels = entry.input("pixels", 3)
+    every = entry.strided(entry.segments(), across=0)
+    half = entry.strided(entry.segments(), 2, 2, across=0)
+    window = {"height": 3, "width": 3, "strideDown": 2, "strideRight": 2, "across": 0}
+    entry.output("y", entry.pool("mean", entry.slide("max", pixels, every, window, to=half), half))
+    program = model.lowered("model")
+    assert "down 2 right 2 across ?" in program
+    assert "window<height = 3, width = 3, strideDown = 2, strideRight = 2, across = ?>" in program
+
+
 def test_many_operations(tmp_path):
     """Operations of every kind of argument, against numpy."""
     model = heddle.ModelBuilder("many")
@@ -278,6 +292,9 @@ WRONG = [
     (lambda m, e, x, r: e.mask("causal>", r, r), heddle.InvalidArgument, "expected bounds such as"),
     (lambda m, e, x, r: e.slide("max", x, r, {"high": 3}), heddle.InvalidArgument, "window has 'high'"),
     (lambda m, e, x, r: e.slide("max", x, r, 3), heddle.WrongType, "window is int, expected a dict"),
+    (lambda m, e, x, r: e.slide("max", x, r, {"height": 0}), heddle.OutOfRange, "window height is 0, expected 1 to"),
+    (lambda m, e, x, r: e.slide("max", x, r, {"height": 3, "across": -1}), heddle.OutOfRange,
+     "window across is -1, expected 0 to"),
     (lambda m, e, x, r: e.state("s", 0), heddle.OutOfRange, "width is 0"),
     (lambda m, e, x, r: (e.cache("c", 6), e.state("c", 6)), heddle.InvalidArgument, "'c' of entry 'e'"),
     (lambda m, e, x, r: [e.append(c, x, r) for c in [e.cache("c", 6)] * 2], heddle.InvalidArgument,
