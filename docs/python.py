@@ -13,6 +13,7 @@ import difflib
 import re
 import sys
 import textwrap
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +34,18 @@ PARTS = [("_model.py", ["load", "shared", "info", "Model"]), ("_compile.py", ["c
          ("_errors.py", ["Error", "InvalidArgument", "WrongType", "NotFound", "DataLoss", "OutOfRange",
                          "Unsupported", "ResourceExhausted", "InputOutput", "Internal",
                          "CompileError"])]
+# What a reader looks for, and the parts that answer it.
+CONTENTS = [("Load and describe models", ["load", "shared", "info", "machine_targets", "Info"]),
+            ("Embed, generate, chat, classify, measure", ["Model"]),
+            ("What these calls return", ["Hypothesis", "Piece", "Score", "Classification", "TokenLabel", "Ranked",
+                                         "Profile", "Analysis", "Alignment", "Report"]),
+            ("Compile", ["compile", "explain"]),
+            ("Write models", ["ModelBuilder", "EntryBuilder", "Tensor", "Parameter", "torch.save"]),
+            ("Inside other packages", ["integrations.sentence_transformers.SentenceTransformer",
+                                       "integrations.langchain.HeddleEmbeddings",
+                                       "integrations.llama_index.HeddleEmbedding",
+                                       "integrations.onnxruntime.InferenceSession"]),
+            ("Exceptions", ["Error"])]
 # Classes that a class is made of, whose methods are its own for whoever reads the page.
 PARTS_OF = {"Operations": "_operations.py", "Classifying": "_classification.py", "Generation": "_generation.py",
             "Measuring": "_measuring.py"}
@@ -92,7 +105,9 @@ def signature(name, function):
     names = [each.arg for each in [*given.posonlyargs, *given.args]]
     defaults = [None] * (len(names) - len(given.defaults)) + [ast.unparse(each) for each in given.defaults]
     parts = [each if default is None else f"{each}={default}"
-             for each, default in zip(names, defaults) if each != "self"]
+             for each, default in zip(names, defaults) if each not in ("self", "cls")]
+    if given.vararg:
+        parts.append(f"*{given.vararg.arg}")
     if given.kwonlyargs:
         parts.append("*")
         parts += [f"{each.arg}={ast.unparse(default)}" if default else each.arg
@@ -128,8 +143,13 @@ def described(node, prefix="", module=""):
     parts = [each for each in bases if each in PARTS_OF]
     if isinstance(node, ast.ClassDef) and node.bases and not parts:
         bases = " and ".join(f"`{base}`" for base in bases)
-        text.append(f"Also {bases}." if node.name != "Error" else f"Is a {bases}.")
-    text.append(paragraphs(ast.get_docstring(node)))
+        text.append(f"A subclass of {bases}.")
+    docstring = ast.get_docstring(node)
+    # A class that callers make themselves says what it takes.
+    makes = [each for each in getattr(node, "body", []) if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+    if makes and (not prefix and re.search(r"^Args:", docstring, re.M) or node.name == "ModelBuilder"):
+        text.append(f"```text\n{signature('heddle.' + name, makes[0])}\n```")
+    text.append(paragraphs(docstring))
     if isinstance(node, ast.ClassDef):
         bodies = [node.body] + [classes(PARTS_OF[part])[part].body for part in reversed(parts)]
         text += [described(method, f"{node.name}.") for body in bodies for method in body
@@ -138,18 +158,39 @@ def described(node, prefix="", module=""):
     return "\n\n".join(text)
 
 
+def contents(headings):
+    """A table of links, each to a heading."""
+    anchors, times = {}, Counter()
+    for heading in headings:
+        anchor = heading.lower().replace(".", "")
+        # The second of two that are equal but for capitals is numbered.
+        anchors[heading] = f"{anchor}-{times[anchor]}" if times[anchor] else anchor
+        times[anchor] += 1
+    lines = ["| for | see |", "|---|---|"]
+    for what, names in CONTENTS:
+        if missing := [name for name in names if name not in anchors]:
+            sys.exit(f"docs/python.py: {missing[0]} is in CONTENTS and has no heading")
+        links = [f"[{name.rpartition('.')[2]}](#{anchors[name]})" for name in names]
+        lines.append(f"| {what} | {', '.join(links)} |")
+    return "\n".join(lines)
+
+
 def page():
     intro = ast.get_docstring(ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8")))
     text = [NOTE, "# The Python package",
-            "`pip install .` in a clone installs it, on a machine that `./dev setup` has prepared. `./dev wheel` "
-            "builds\nwheels for other machines: heddle, which runs models, and heddle-compiler, with which `heddle.compile` works. `help(heddle)` says what this page says.", paragraphs(intro)]
+            "`pip install .` in a clone installs it, on a machine that `./dev setup` has prepared. `./dev wheel` builds\n"
+            "wheels for other machines: heddle, which runs models, and heddle-compiler, with which `heddle.compile` works.\n"
+            "CPython 3.10 and later, with the interpreter's lock: free-threaded builds (3.13t) are not tested, and no wheel\n"
+            "is built for them. `help(heddle)` says what this page says.", paragraphs(intro)]
+    parts = []
     for file, names in PARTS:
         nodes = classes(file)
         if lacking := [name for name in names if not ast.get_docstring(nodes[name])]:
             sys.exit(f"python/heddle/{file}: {lacking[0]} has no docstring, expected one")
         module = "" if file.startswith("_") else file.removesuffix(".py").replace("/", ".") + "."
-        text += [described(nodes[name], module=module) for name in names]
-    return "\n\n".join(text) + "\n"
+        parts += [described(nodes[name], module=module) for name in names]
+    headings = [part.partition("\n")[0].removeprefix("## ") for part in parts]
+    return "\n\n".join([*text, contents(headings), *parts]) + "\n"
 
 
 def main():

@@ -40,6 +40,12 @@ KINDS = {
     "DenseI64ArrayAttr": ("wholes", "Sequence[int]"), "DenseF32ArrayAttr": ("numbers", "Sequence[float]"),
     "Transformer_VisibilityAttr": ("visibility", "str"), "Transformer_WindowAttr": ("window", "Mapping[str, Any]"),
 }
+# Arguments with a spelling of their own: the attribute that describes it, and how a caller writes it.
+SPELT = {"visibility": ("Transformer_VisibilityAttr", "a text: \"all\", \"causal\" or bounds."),
+         "window": ("Transformer_WindowAttr",
+                    "a dict such as {\"height\": 3, \"width\": 3}; what is left out is 1, or False.")}
+# How the builder's documentation writes types of the IR.
+AXES = {"tensor<?x?xf32>": "[t, k]", "tensor<?xHx?xf32>": "[t, h, k]", "tensor<?x1xf32>": "[t, 1]"}
 RESULTS = {"Transformer_SegmentsType": "segments", "Transformer_Ids": "ids", "Transformer_Mask": "mask"}
 NOTE = """# SPDX-License-Identifier: Apache-2.0
 # Written by python/make_operations.py from dialects/Transformer; change that.
@@ -172,26 +178,57 @@ def rules():
     return found
 
 
-def documentation(record, arguments):
-    summary = record["summary"].strip()
-    text = [summary[0].upper() + summary[1:] + "."]
-    body = textwrap.dedent(record["description"] or "").strip()
-    body = re.split(r"^Constraints:|^```", body, flags=re.M)[0].strip()
-    if body:
-        text.append(body)
-    for name, _, _, _, words in arguments:
-        if words:
-            text.append(f"``{name}`` is one of {', '.join(words)}.")
-    lines = "\n\n".join(text).replace("\\", "\\\\").replace("`", "``").replace("````", "``")
-    lines = re.sub(r"``{3,}", "``", lines)
+def capitalized(summary):
+    """A sentence; one that begins with a formula stays as it is."""
+    return (summary if re.match(r"x\b|\w+\(", summary) else summary[0].upper() + summary[1:]) + "."
+
+
+def in_python(record, text):
+    """A text of the definitions in the words of the builder: the format's words before arguments in brackets
+    become the names of these, types of the IR become axes."""
+    for word, names in re.findall(r"`(\w+)` `\(` ([^()]*?) *(?:`:`[^`]*)?`\)`", record["assemblyFormat"] or ""):
+        arguments = [f"``{each}``" for each in re.findall(r"\$(\w+)", names)]
+        text = text.replace(f"``{word}``", " and ".join(arguments))
+    for written, axes in AXES.items():
+        text = text.replace(f"``{written}``", axes)
+    text = re.sub(r"``#transformer\.(\w+)``", r"``\1``", text)
+    # A size of zero stands for any.
+    text = re.sub(r"``across(?: =)? \?``", "``across`` 0", text)
+    known = {label for _, label in record["arguments"]["args"]}
+    for word in re.findall(r"``(in|to|after|over|\w+ \?|tensor<[^`]*|[#!]transformer[^`]*)``", text):
+        if word not in known:
+            fail(f"transformer.{record['opName']}: the description says {word!r}, expected names of arguments")
+    return text
+
+
+def filled(text):
+    """Paragraphs and lists, in lines of a docstring."""
     wrapped = []
-    for block in lines.split("\n\n"):
+    for block in text.split("\n\n"):
         parts = re.split(r"\n(?=\* )", re.sub(r"^- ", "* ", block, flags=re.M))
         wrapped.append("\n".join(textwrap.fill(" ".join(part.split()), 92,
                                                subsequent_indent="  " if part.startswith("* ") else "",
                                                break_long_words=False, break_on_hyphens=False)
                                  for part in parts))
     return textwrap.indent("\n\n".join(wrapped), " " * 8).strip()
+
+
+def description_of(record):
+    """What a definition says of its meaning."""
+    body = textwrap.dedent(record["description"] or "").strip()
+    return re.split(r"^Constraints:|^```", body, flags=re.M)[0].strip()
+
+
+def documentation(definitions, record, arguments):
+    text = [capitalized(record["summary"].strip()), description_of(record)]
+    for name, kind, _, _, words in arguments:
+        if words:
+            text.append(f"``{name}`` is one of {', '.join(words)}.")
+        if kind in SPELT:
+            attribute, introduction = SPELT[kind]
+            text += [f"``{name}`` is {introduction}", description_of(definitions.records[attribute])]
+    lines = "\n\n".join(filter(None, text)).replace("\\", "\\\\").replace("`", "``").replace("````", "``")
+    return filled(in_python(record, re.sub(r"``{3,}", "``", lines)))
 
 
 def method(definitions, record, shapes):
@@ -225,7 +262,7 @@ def method(definitions, record, shapes):
                          subsequent_indent=" " * 12, break_on_hyphens=False, break_long_words=False)
     row = (name, tuple((each[0], each[1]) for each in arguments), kind,
            arguments[0][0] if changes else None, segmented)
-    return row, f'{head}\n        """{documentation(record, arguments)}"""\n{call}\n'
+    return row, f'{head}\n        """{documentation(definitions, record, arguments)}"""\n{call}\n'
 
 
 def table(rows, words):

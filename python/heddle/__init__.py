@@ -1,9 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Heddle runs Transformer models that were compiled to one binary.
 
+A model's folder from Hugging Face is compiled once; the binary has its weights and its tokenizer:
+
     import heddle
+    heddle.compile("all-MiniLM-L6-v2", "minilm.so")            # needs heddlec; precision="int8" is faster
     model = heddle.load("minilm.so", threads=2)
     vectors = model.encode(["A cat sat on the mat.", "Stocks fell."])   # float32 [2, 384]
+
+An encoder-decoder answers sources, a decoder-only model continues prompts or answers conversations:
+
+    best = model.generate("Where is the cat?", beam=4)[0]      # a Hypothesis: text, tokens, score ...
+    for piece in model.stream("Once upon a time"):             # text as soon as it is certain
+        print(piece.text, end="")
+    answer = model.chat([{"role": "user", "content": "Who are you?"}])[0].text
+
+Every call that takes a list of texts takes a single one as well, and answers with a single result then.
+``model.info`` says what a model can do. A call that it has no part for raises a ``heddle.Error`` with the
+reason.
 
 The same sentence gives the same bits, whatever else is in a batch and however many threads run.
 Loading a binary means running its code: trust a compiled model as you would any shared library.

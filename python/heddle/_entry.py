@@ -199,7 +199,18 @@ def _window(label: str, given: Any) -> str:
 
 class EntryBuilder(Operations):
     """A function of a model under construction, that programs can call. ``ModelBuilder.entry`` makes
-    it; its operations are those of the dialect.
+    it.
+
+    Its operations are those of the dialect (docs/reference/transformer.md has their constraints). They
+    work on the rows of all sequences of a batch, laid end to end, and shapes say which axis is what:
+
+    * t: rows, one for each token of the batch; [t, w] are rows of width w
+    * s: one row for each sequence
+    * h and d: the heads of a row, and their size; [t, h, d]
+    * k: the keys that a row looks at, those of its own sequence; scores are [t, h, k]
+
+    Which rows form a sequence is said by ``segments()``, the argument that operations call ``rows``,
+    ``queries`` or ``keys``. A ``Parameter`` may stand wherever a Tensor is expected.
 
     Attributes:
         name: its name.

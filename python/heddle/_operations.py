@@ -54,8 +54,8 @@ class Operations:
         """Element-wise sum.
 
         The right operand has the type of the left, or is a weight of fewer axes that is repeated
-        along the leading ones, or a rank-2 mask bias ``tensor<?x?xf32>`` added to scores
-        ``tensor<?xHx?xf32>`` for every head."""
+        along the leading ones, or a rank-2 mask bias [t, k] added to scores [t, h, k] for every
+        head."""
         return self._make("add", {"lhs": lhs, "rhs": rhs})
 
     def angles(self, rows: Segments, frequencies: Sequence[float], most: int = 0) -> Tensor:
@@ -146,9 +146,9 @@ class Operations:
 
         The specification names each axis of the left operand, the right operand and the result by a
         letter; products are summed over the axes that the result lacks. ``t`` are rows of queries;
-        ``k`` are the keys of the row's own sequence, according to the segments in ``in`` (queries,
-        then keys). A value with both ``t`` and ``k`` has one entry for each key of the row's own
-        sequence; a value with ``k`` alone has all rows."""
+        ``k`` are the keys of the row's own sequence, according to the segments in ``segments``
+        (queries, then keys). A value with both ``t`` and ``k`` has one entry for each key of the
+        row's own sequence; a value with ``k`` alone has all rows."""
         return self._make("contract", {"axes": axes, "lhs": lhs, "rhs": rhs, "segments": segments})
 
     def convolve(self, input: Tensor, rows: Segments, weight: Parameter,
@@ -161,7 +161,7 @@ class Operations:
         The center is the middle of the kernel, (kernel - 1) / 2 rounded down; with ``causal`` it is
         the last element of the kernel, so that a row sees none after it.
 
-        A causal convolution may continue an earlier run: ``after`` is a state that has the rows
+        A causal convolution may continue an earlier run: ``state`` is a state that has the rows
         before this run, as ``keep`` left them. One run and several runs give the same bits.
 
         Source: Kaiser, Gomez and Chollet, "Depthwise separable convolutions for neural machine
@@ -183,7 +183,7 @@ class Operations:
             "keys": keys})
 
     def divide_by_sum(self, input: Tensor, keys: Segments) -> Tensor:
-        """X / sum, over the keys of each row and head.
+        """x / sum, over the keys of each row and head.
 
         Weights of keys that no exponential makes: of sigmoids of scores it is the smooth attention
         of Chorowski et al., "Attention-based models for speech recognition", section 2.2. The sum
@@ -226,7 +226,7 @@ class Operations:
             epsilon})
 
     def linear(self, input: Tensor, weight: Parameter, bias: Optional[Parameter] = None) -> Tensor:
-        """X W^T + b.
+        """x W^T + b.
 
         ``result[t, n] = sum over k of input[t, k] * weight[n, k], plus bias[n]``."""
         return self._make("linear", {"input": input, "weight": weight, "bias": bias})
@@ -236,15 +236,33 @@ class Operations:
 
         A row for each sequence: what ``store`` left in the run before. Before the first run it is
         zero or, with ``given``, what another entry has stored in the state of that name. A state
-        with keys has its numbers for each key of the memory ``over``."""
+        with keys has its numbers for each key of the memory ``keys``."""
         return self._make("load", {"state": state, "keys": keys, "given": given})
 
     def mask(self, visibility: str, queries: Segments, keys: Segments) -> Mask:
         """Which keys of its own sequence each query sees.
 
         ``result[t, k]`` is true for ``all``; for ``causal``, it is true if the position of k is not
-        after that of t; with bounds, as ``#transformer.visibility`` says of the position of t.
-        There are no padding masks, because there is no padding."""
+        after that of t; with bounds, as ``visibility`` says of the position of t. There are no
+        padding masks, because there is no padding.
+
+        ``visibility`` is a text: "all", "causal" or bounds.
+
+        A query at position i, which counts from 0 in its sequence, sees
+
+        * ``all``: every key;
+        * ``causal``: the keys up to position i;
+        * ``from B to B``: the keys at positions from the first bound on and before the second, of
+          which either may be left out. A bound is ``i``, or ``(i + shift)``, then ``/ size``, ``*
+          step`` and ``+ offset``, each of which may be left out; a quotient is rounded down.
+
+        ``from i - 128 to i + 128`` is a window around the query, ``from i - 3 to i + 1`` the query
+        and three keys before it, ``from i / 64 * 64 - 64 to i + 1`` its block of 64 up to itself,
+        and the block before. Sources: Vaswani et al., "Attention is all you need", section 4; local
+        attention of tensor2tensor. What lies beyond an end of the sequence is left out.
+
+        Every query sees itself, so no row is without keys. Bounds that are the same at every
+        position are one attribute: ``causal`` is ``to i + 1``."""
         return self._make("mask", {"visibility": visibility, "queries": queries, "keys": keys})
 
     def mask_bias(self, mask: Mask, hidden: float) -> Tensor:
@@ -259,8 +277,8 @@ class Operations:
         """Element-wise product.
 
         The right operand has the type of the left, or is a weight of fewer axes that is repeated
-        along the leading ones, or a weight of one number, or rows ``tensor<?x1xf32>`` of one number
-        each, the same rows as those of the left."""
+        along the leading ones, or a weight of one number, or rows [t, 1] of one number each, the
+        same rows as those of the left."""
         return self._make("multiply", {"lhs": lhs, "rhs": rhs})
 
     def normalize(self, input: Tensor, epsilon: float) -> Tensor:
@@ -290,7 +308,7 @@ class Operations:
              blocks: Optional[Segments] = None) -> Tensor:
         """One row for each sequence, block, or row that chose: a mean, first row, maximum or sum.
 
-        The input's rows are those of ``in``; the result's rows are sequences or, with ``to``,
+        The input's rows are those of ``rows``; the result's rows are sequences or, with ``blocks``,
         blocks of the input's rows, or the rows whose choices these are. A sum is taken in the order
         of the rows.
 
@@ -350,13 +368,13 @@ class Operations:
         return self._make("repeat_heads", {"input": input, "times": times})
 
     def rms_norm(self, input: Tensor, weight: Parameter, epsilon: float) -> Tensor:
-        """X / sqrt(mean of x^2 + epsilon) * weight, over each row.
+        """x / sqrt(mean of x^2 + epsilon) * weight, over each row.
 
         Source: Zhang and Sennrich, "Root mean square layer normalization", equation 4."""
         return self._make("rms_norm", {"input": input, "weight": weight, "epsilon": epsilon})
 
     def row_softmax(self, input: Tensor) -> Tensor:
-        """Exp(x - max) / sum, over the columns of each row.
+        """exp(x - max) / sum, over the columns of each row.
 
         A row with a NaN, with plus infinity or with nothing but minus infinity is all NaN."""
         return self._make("row_softmax", {"input": input})
@@ -378,9 +396,9 @@ class Operations:
               weight: Optional[Parameter] = None, groups: int = 1) -> Tensor:
         """What a window sees of a sequence's rows: side by side, their weighted sum, or the largest.
 
-        A row of the result is made of the rows of ``in`` that the window sees where it stands (see
-        ``#transformer.window``); those outside the sequence are zero. Elements of the window count
-        row by row.
+        A row of the result is made of the rows of ``rows`` that the window sees where it stands
+        (see ``window``); those outside the sequence are zero. Elements of the window count row by
+        row.
 
         * ``patches``: all of them, side by side: element j is columns j * width on. A convolution
           of all channels is a linear map of patches. With ``groups`` the columns of the input are
@@ -391,17 +409,30 @@ class Operations:
           leaves out what is outside the sequence; for a causal one it is zero.
 
         Like a ``convolve``, a causal window over a line may continue an earlier run, whose last
-        rows are in the state ``after``.
+        rows are in the state ``state``.
 
         Sources: tensor2tensor's ``conv_block`` and ``xception``, whose margins these are; Chollet,
         "Xception: deep learning with depthwise separable convolutions".
 
-        ``kind`` is one of patches, depthwise, max."""
+        ``kind`` is one of patches, depthwise, max.
+
+        ``window`` is a dict such as {"height": 3, "width": 3}; what is left out is 1, or False.
+
+        The rows of a sequence are the pixels of an image, row by row, ``across`` in each; with
+        ``across`` 1 they are places in a line, and ``across`` 0 is the width that each image has.
+        The window has ``height`` x ``width`` elements, ``dilationDown`` and ``dilationRight``
+        pixels from one to the next. It stands at every ``strideDown``th row of pixels and at every
+        ``strideRight``th of its columns: an axis of n places becomes ceil(n / stride).
+
+        Along an axis of n places the window begins floor(p / 2) places before the place it stands
+        at, p = max((ceil(n / stride) - 1) * stride + (elements - 1) * dilation + 1 - n, 0): the
+        margins "same" of TensorFlow. With ``causal`` it ends at the row, or the row of pixels, that
+        it stands at; its columns are where they are without."""
         return self._make("slide", {"kind": kind, "input": input, "rows": rows, "to": to, "state":
             state, "weight": weight, "window": window, "groups": groups})
 
     def softmax(self, input: Tensor, keys: Segments) -> Tensor:
-        """Exp(x - max) / sum, over the keys of each row and head.
+        """exp(x - max) / sum, over the keys of each row and head.
 
         The softmax runs over the last axis, the keys of the row's own sequence."""
         return self._make("softmax", {"input": input, "keys": keys})
@@ -420,7 +451,7 @@ class Operations:
         """The row of each sequence at every row of the sequence.
 
         The input has a row for each sequence, as ``pool`` gives them; the result's rows are those
-        of ``to``."""
+        of ``rows``."""
         return self._make("spread", {"input": input, "rows": rows})
 
     def store(self, state: State, input: Tensor) -> State:
@@ -439,7 +470,7 @@ class Operations:
         stride). Without ``across`` they are places in a line. What the new rows hold a window says:
         ``slide``.
 
-        Images of one batch may have any height. With ``across ?`` they may have any width too,
+        Images of one batch may have any height. With ``across`` 0 they may have any width too,
         which the caller says beside the number of their pixels. The rows of every sequence must be
         whole rows of pixels; the runtime refuses others."""
         return self._make("strided", {"rows": rows, "down": down, "right": right, "across": across})
