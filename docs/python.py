@@ -33,7 +33,7 @@ PARTS = [("_model.py", ["load", "shared", "info", "Model"]), ("_compile.py", ["c
          ("_reports.py", ["Profile", "ProfiledWork", "Analysis", "AttentionKind", "Alignment", "Report"]),
          ("_errors.py", ["Error", "InvalidArgument", "WrongType", "NotFound", "DataLoss", "OutOfRange",
                          "Unsupported", "ResourceExhausted", "InputOutput", "Internal",
-                         "CompileError"])]
+                         "CompileError", "CompileWarning"])]
 # What a reader looks for, and the parts that answer it.
 CONTENTS = [("Load and describe models", ["load", "shared", "info", "machine_targets", "Info"]),
             ("Embed, generate, chat, classify, measure", ["Model"]),

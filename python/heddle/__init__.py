@@ -28,8 +28,8 @@ from ._compile import compile, explain
 from ._core import machine_targets as _machine_targets
 from ._core import version as __version__
 from ._entry import EntryBuilder
-from ._errors import (CompileError, DataLoss, Error, InputOutput, Internal, InvalidArgument, NotFound,
-                      OutOfRange, ResourceExhausted, Unsupported, WrongType)
+from ._errors import (CompileError, CompileWarning, DataLoss, Error, InputOutput, Internal,
+                      InvalidArgument, NotFound, OutOfRange, ResourceExhausted, Unsupported, WrongType)
 from ._model import Model, info, load, shared
 from ._reports import Alignment, Analysis, AttentionKind, Profile, ProfiledWork, Report
 from ._results import (CacheUse, Classification, Entry, Hypothesis, Info, Languages, Piece, Port,
@@ -43,7 +43,7 @@ def machine_targets() -> list:
 
 
 __all__ = ["Alignment", "Analysis", "AttentionKind", "CacheUse", "Classification", "CompileError",
-           "DataLoss", "Entry", "EntryBuilder", "Error", "Hypothesis", "Info", "InputOutput",
+           "CompileWarning", "DataLoss", "Entry", "EntryBuilder", "Error", "Hypothesis", "Info", "InputOutput",
            "Internal", "InvalidArgument", "Languages", "Model", "ModelBuilder", "NotFound",
            "OutOfRange", "Parameter", "Piece", "Port", "Profile", "ProfiledWork", "Ranked",
            "Report", "ResourceExhausted", "Score", "Tensor", "TokenLabel", "TokenScore",

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 from . import _core
-from ._errors import CompileError, InvalidArgument, NotFound, Unsupported, WrongType
+from ._errors import CompileError, CompileWarning, InvalidArgument, NotFound, Unsupported, WrongType
 from ._reports import Report
 
 Path = Union[str, "os.PathLike[str]"]
 Words = Union[str, Sequence[str]]
+_WARNING = "heddlec: warning: "
 
 
 def temporary_folder() -> Any:
@@ -99,7 +101,8 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
         no_chat_template: leave the model's chat templates out.
         static: compile an ONNX graph in which the exporter made constants of open sizes, for these
             sizes alone.
-        progress: print what heddlec prints while it runs.
+        progress: print what heddlec prints while it runs. Without it, each of its warnings is a
+            ``CompileWarning``.
 
     Returns:
         The path of the binary.
@@ -134,9 +137,12 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
     import subprocess
     done = subprocess.run(command, stdout=subprocess.DEVNULL,
                           stderr=None if progress else subprocess.PIPE, check=False)
+    said = (done.stderr or b"").decode("utf-8", "replace").strip()
     if done.returncode != 0:
-        said = (done.stderr or b"").decode("utf-8", "replace").strip()
         raise CompileError(said or f"heddlec ended with {done.returncode}, expected 0")
+    for line in said.splitlines():
+        if line.startswith(_WARNING):
+            warnings.warn(line.removeprefix(_WARNING), CompileWarning, stacklevel=2)
     return os.fspath(output)
 
 

@@ -51,6 +51,12 @@ class CompileError(Error):
     """heddlec refused a model; the message is what it printed."""
 
 
+class CompileWarning(UserWarning):
+    """heddlec compiled a model, and warns of something: an unknown key of ``config.json``, a weight
+    that is no number.
+    """
+
+
 # By the numbers of heddle/Status.def; a wrong type has none there.
 CLASSES = {-1: WrongType, 1: InvalidArgument, 2: NotFound, 3: DataLoss, 4: OutOfRange,
            5: Unsupported, 6: ResourceExhausted, 7: InputOutput, 8: Internal}

@@ -27,6 +27,9 @@ def is_over_rectangles(info: Info, entry: Entry, values: Any, lengths: Optional[
 def rows_kept(entry: Entry, given: Mapping[str, Any], mask: Optional[Any]) -> np.ndarray:
     """Which rows of the rectangle are no padding, bool [sequences, tokens]."""
     masks = [port for port in entry.inputs if port.optional and port.pad is not None]
+    if not masks and mask is not None:
+        raise InvalidArgument("attention_mask is given to a model that finds padding by its ids, "
+                              "expected None: ids of padding are in the other inputs")
     ids = [port for port in entry.inputs if not port.optional and port.pad is not None
            and port.name in given]
     first = next(np.asarray(given[port.name]) for port in entry.inputs if port.name in given)

@@ -3,11 +3,14 @@
 
 import importlib.machinery
 import inspect
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import types
+import warnings
 
 import heddle
 import pytest
@@ -43,6 +46,17 @@ def test_what_the_compiler_says(tmp_path):
         heddle.compile(MODEL, tmp_path / "model.so", text_length=64)
     with pytest.raises(heddle.CompileError, match="int5"):
         heddle.compile(MODEL, tmp_path / "model.so", precision="int5")
+
+
+def test_warnings_of_the_compiler(tmp_path):
+    folder = shutil.copytree(MODEL, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "number_of_moons": 2}))
+    with pytest.warns(heddle.CompileWarning, match="number_of_moons"):
+        heddle.compile(folder, tmp_path / "model.so")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        heddle.compile(MODEL, tmp_path / "model.so")
 
 
 def test_wrong_arguments(tmp_path):

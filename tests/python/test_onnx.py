@@ -8,6 +8,7 @@ import heddle
 import numpy as np
 import pytest
 from conftest import ROOT
+from heddle.integrations.onnxruntime import InferenceSession
 
 FOLDER = ROOT / "tests/oracles/onnx/bert"
 
@@ -60,6 +61,27 @@ def test_padding_between_tokens_that_know_their_distances(tmp_path):
     assert model.run({"input_ids": ids, "attention_mask": [[1, 1, 1, 1], [1, 1, 0, 0]]})
     with pytest.raises(heddle.InvalidArgument, match="row 2 has padding before its last token"):
         model.run({"input_ids": ids, "attention_mask": [[1, 1, 1, 1], [0, 1, 1, 1]]})
+
+
+def test_a_mask_for_a_model_that_finds_padding_by_ids(tmp_path):
+    program = tmp_path / "program.mlir"
+    program.write_text('''
+        transformer.parameter @table : tensor<3x8xf32> from "table"
+        func.func @run(%ids: tensor<?xi32> {transformer.name = "input_ids", transformer.pad = 0 : i32},
+                       %rows: !transformer.segments) -> (tensor<?x8xf32> {transformer.name = "y"}) {
+          %x = transformer.gather @table[%ids] : tensor<?x8xf32>
+          return %x : tensor<?x8xf32>
+        }''')
+    weights = ROOT / "tests/EndToEnd/RandomPrograms/kept/columns-of-joined-heads.safetensors"
+    model = heddle.load(heddle.compile(program, tmp_path / "model.so", weights=weights))
+    assert not model.run({"input_ids": np.array([[2, 1, 0]])})["y"][0, 2].any()
+    with pytest.raises(heddle.InvalidArgument, match="finds padding by its ids, expected None"):
+        model.run({"input_ids": np.array([[2, 1, 0]])}, attention_mask=[[1, 1, 0]])
+
+
+def test_sessions_list_inputs_once(model):
+    names = [each.name for each in InferenceSession(model).get_inputs()]
+    assert sorted(names) == sorted(set(names)) and "attention_mask" in names
 
 
 def test_what_no_mask_is(model):

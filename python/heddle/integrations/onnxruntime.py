@@ -68,6 +68,9 @@ class InferenceSession:
         """The inputs, ``attention_mask`` among them."""
         found = [NodeArg(port.name, _TYPES[port.element], ["batch", "sequence", *port.shape[1:]])
                  for port in self._entry.inputs]
+        # A model of an ONNX graph has what its graph knows padding by.
+        if any(port.pad is not None for port in self._entry.inputs):
+            return found
         return [*found, NodeArg(_MASK, _TYPES["i32"], ["batch", "sequence"])]
 
     def get_outputs(self) -> list:
