@@ -24,8 +24,10 @@ Evaluation::Evaluation(const Graph &graph, MLIRContext &context, ModelBuilder &b
     : graph(graph), builder(builder), plan(std::move(plan)), entry(builder.entry(this->plan.name)),
       context(&context), location(UnknownLoc::get(&context)) {
   for (const GraphNode &each : graph.nodes) {
-    for (const std::string &input : each.inputs) {
-      ++readersOf[input];
+    for (const std::optional<std::string> &input : each.inputs) {
+      if (input) {
+        ++readersOf[*input];
+      }
     }
   }
   for (const OnnxPort &output : graph.outputs) {
@@ -460,6 +462,10 @@ Status Evaluation::addInputs() {
 Status Evaluation::addOutput(const OnnxPort &port) {
   const std::string name(port.name);
   const auto value = values.find(name);
+  if (value == values.end()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("output {} is not made, expected a value", quote(name)));
+  }
   HEDDLE_ASSIGN(Rows result, rowsOf(value->second));
   if (result.function == nullptr && caches.contains(result.value)) {
     // What the next run reads is in the cache.
@@ -537,11 +543,11 @@ Status Evaluation::evaluate(const GraphNode &next) {
   }
   Call call{next, {}};
   for (size_t i = 0; i < next.inputs.size(); ++i) {
-    const auto value = values.find(next.inputs[i]);
-    if (value == values.end() && (!next.inputs[i].empty() || i < info->leastInputs)) {
+    const auto value = next.inputs[i] ? values.find(*next.inputs[i]) : values.end();
+    if (value == values.end() && (next.inputs[i] || i < info->leastInputs)) {
       return failure(StatusCode::InvalidArgument,
                      fmt::format("input {} is {}, expected a value", i + 1,
-                                 next.inputs[i].empty() ? "left out" : "not made"));
+                                 next.inputs[i] ? "not made" : "left out"));
     }
     call.inputs.push_back(value == values.end() ? nullptr : &value->second);
   }
@@ -563,6 +569,9 @@ Status Evaluation::evaluate(const GraphNode &next) {
     HEDDLE_TRY(checkSize(*this, shapeOf(call.results[i])));
     if (call.results[i].symbolic) {
       call.results[i].symbolic->maker = next.name;
+    }
+    if (next.outputs[i].empty()) {
+      continue;
     }
     values[next.outputs[i]] = std::move(call.results[i]);
   }

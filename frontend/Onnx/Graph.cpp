@@ -30,11 +30,12 @@ namespace {
 /// Names of one graph or function, by those of the whole; others are the outer ones.
 struct Names {
   const Names *outer = nullptr;
-  std::map<std::string_view, std::string> known;
+  /// Nothing: an operand of the function that its caller leaves out.
+  std::map<std::string_view, std::optional<std::string>> known;
   /// What begins the names that are made here.
   std::string prefix;
 
-  std::string find(std::string_view name) const {
+  std::optional<std::string> find(std::string_view name) const {
     const Names *outermost = this;
     for (const Names *each = this; each != nullptr; each = each->outer) {
       const auto found = each->known.find(name);
@@ -65,6 +66,12 @@ private:
   const OnnxFunction *findFunction(const OnnxNode &node) const;
   const OnnxTensor *constantOf(const std::string &name) const;
   std::string actual(std::string name) const;
+  /// Says that two results are one value. A result without a name is none that could be read.
+  void alias(const std::string &name, std::optional<std::string> value) {
+    if (!name.empty() && value) {
+      aliases[name] = *std::move(value);
+    }
+  }
   Status order();
   Status wrong(const std::string &what) const {
     return HEDDLE_ERROR(DataLoss, fmt::format("{}: {}", where, what));
@@ -157,7 +164,7 @@ Status Flattener::inlineFunction(const OnnxFunction &function, const GraphNode &
                              function.inputs.size(), function.outputs.size()));
   }
   for (size_t i = 0; i < function.inputs.size(); ++i) {
-    names.known[function.inputs[i]] = i < node.inputs.size() ? node.inputs[i] : std::string();
+    names.known[function.inputs[i]] = i < node.inputs.size() ? node.inputs[i] : std::nullopt;
   }
   std::vector<OnnxAttribute> given = node.attributes;
   for (const OnnxAttribute &each : function.defaults) {
@@ -170,14 +177,14 @@ Status Flattener::inlineFunction(const OnnxFunction &function, const GraphNode &
                       names, given, depth + 1));
   active.pop_back();
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    aliases[node.outputs[i]] = names.find(function.outputs[i]);
+    alias(node.outputs[i], names.find(function.outputs[i]));
   }
   return {};
 }
 
 Status Flattener::inlineBranch(const GraphNode &node, const OnnxOpsets &opsets, Names &names,
                                const std::vector<OnnxAttribute> &given, size_t depth) {
-  const OnnxTensor *const condition = constantOf(node.inputs.front());
+  const OnnxTensor *const condition = constantOf(*node.inputs.front());
   const bool isTaken = condition->bytes.front() != std::byte(0);
   const OnnxAttribute *const chosen = node.find(isTaken ? "then_branch" : "else_branch");
   if (chosen == nullptr || !chosen->graph || chosen->graph->outputs.size() != node.outputs.size()) {
@@ -190,7 +197,7 @@ Status Flattener::inlineBranch(const GraphNode &node, const OnnxOpsets &opsets, 
   HEDDLE_TRY(addConstants(*chosen->graph, inside));
   HEDDLE_TRY(addNodes(chosen->graph->nodes, opsets, inside, given, depth + 1));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    aliases[node.outputs[i]] = inside.find(chosen->graph->outputs[i].name);
+    alias(node.outputs[i], inside.find(chosen->graph->outputs[i].name));
   }
   return {};
 }
@@ -207,11 +214,11 @@ Status Flattener::addNode(const OnnxNode &node, const OnnxOpsets &opsets, Names 
                                          : node.outputs.empty() ? node.type
                                                                 : node.outputs.front());
   for (const std::string_view input : node.inputs) {
-    flat.inputs.push_back(input.empty() ? std::string() : names.find(input));
+    flat.inputs.push_back(input.empty() ? std::nullopt : names.find(input));
   }
   for (const std::string_view output : node.outputs) {
-    flat.outputs.push_back(output.empty() ? std::string() : names.find(output));
-    if (!output.empty()) {
+    flat.outputs.push_back(output.empty() ? std::string() : names.find(output).value_or(""));
+    if (!flat.outputs.back().empty()) {
       HEDDLE_TRY(define(flat.outputs.back()));
     }
   }
@@ -219,8 +226,8 @@ Status Flattener::addNode(const OnnxNode &node, const OnnxOpsets &opsets, Names 
     return inlineFunction(*function, flat, depth);
   }
   const OnnxTensor *const condition =
-      node.type == "If" && node.domain.empty() && flat.inputs.size() == 1
-          ? constantOf(flat.inputs.front())
+      node.type == "If" && node.domain.empty() && flat.inputs.size() == 1 && flat.inputs.front()
+          ? constantOf(*flat.inputs.front())
           : nullptr;
   if (condition != nullptr && condition->dtype == ElementType::Bool &&
       condition->bytes.size() == 1) {
@@ -274,11 +281,15 @@ std::string Flattener::actual(std::string name) const {
 Status Flattener::order() {
   std::map<std::string, size_t, std::less<>> makers;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (std::string &input : graph.nodes[i].inputs) {
-      input = actual(input);
+    for (std::optional<std::string> &input : graph.nodes[i].inputs) {
+      if (input) {
+        input = actual(*input);
+      }
     }
     for (const std::string &output : graph.nodes[i].outputs) {
-      makers.emplace(output, i);
+      if (!output.empty()) {
+        makers.emplace(output, i);
+      }
     }
   }
   enum class Mark { New, Open, Done };
@@ -287,7 +298,7 @@ Status Flattener::order() {
   // Without recursion: a graph may be a chain of any length.
   std::vector<std::pair<size_t, size_t>> stack;
   const auto enter = [&](const std::string &name, std::string_view reader) -> Status {
-    if (name.empty() || (!makers.contains(name) && defined.contains(name))) {
+    if (!makers.contains(name) && defined.contains(name)) {
       return {};
     }
     const auto found = makers.find(name);
@@ -316,8 +327,8 @@ Status Flattener::order() {
       auto &[node, next] = stack.back();
       const GraphNode &reader = graph.nodes[node];
       if (next < reader.inputs.size()) {
-        const std::string &input = reader.inputs[next++];
-        HEDDLE_TRY(enter(input, reader.describe()));
+        const std::optional<std::string> &input = reader.inputs[next++];
+        HEDDLE_TRY(input ? enter(*input, reader.describe()) : Status());
         continue;
       }
       marks[node] = Mark::Done;

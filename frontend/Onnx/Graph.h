@@ -8,6 +8,7 @@
 #include "formats/Onnx/OnnxFile.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,8 +25,9 @@ struct GraphNode {
   std::string_view domain;
   /// The version of the domain's operators.
   int64_t opset = 0;
-  /// Names of values; empty: left out.
-  std::vector<std::string> inputs;
+  /// Names of values; nothing: left out.
+  std::vector<std::optional<std::string>> inputs;
+  /// Names of results; empty: nothing may read it.
   std::vector<std::string> outputs;
   /// With the values that a function's caller gave.
   std::vector<OnnxAttribute> attributes;

@@ -397,7 +397,7 @@ Result<Rows> withBias(Evaluation &evaluation, Rows rows, const Value &bias) {
 
 template <Formula formula> static Status binary(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(Value result, combineValues(evaluation, formula, *call.inputs[0], *call.inputs[1],
-                                            call.node.inputs[0], call.node.inputs[1]));
+                                            *call.node.inputs[0], *call.node.inputs[1]));
   call.results.push_back(std::move(result));
   return {};
 }
@@ -406,9 +406,9 @@ template <Formula formula> static Status binary(Evaluation &evaluation, Call &ca
 template <Formula formula> static Status variadic(Evaluation &evaluation, Call &call) {
   Value result = *call.inputs[0];
   for (size_t i = 1; i < call.inputs.size(); ++i) {
-    HEDDLE_ASSIGN(result,
-                  combineValues(evaluation, formula, result, *call.inputs[i],
-                                i == 1 ? call.node.inputs[0] : std::string(), call.node.inputs[i]));
+    HEDDLE_ASSIGN(result, combineValues(evaluation, formula, result, *call.inputs[i],
+                                        i == 1 ? *call.node.inputs[0] : std::string(),
+                                        *call.node.inputs[i]));
   }
   call.results.push_back(std::move(result));
   return {};

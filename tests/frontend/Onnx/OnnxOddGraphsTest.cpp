@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Graphs that differ in one operator from what exporters write: they become the program that they
+/// say, or are refused with the node. None may become another program.
+#include "frontend/Onnx/OnnxProgram.h"
+#include "tests/base/TemporaryFolder.h"
+#include "tests/formats/Onnx/OnnxBytes.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace heddle {
+namespace {
+
+using namespace onnxbytes;
+
+template <typename Number>
+std::string constant(const std::string &name, const std::vector<int64_t> &shape, int64_t type,
+                     const std::vector<Number> &values) {
+  return initializer(tensor(name, shape, type) +
+                     bytes(9, std::string_view(reinterpret_cast<const char *>(values.data()),
+                                               values.size() * sizeof(Number))));
+}
+
+std::string floats(const std::string &name, const std::vector<int64_t> &shape,
+                   const std::vector<float> &values) {
+  return constant(name, shape, 1, values);
+}
+
+std::string numbers(const std::string &name, const std::vector<int64_t> &shape,
+                    const std::vector<int64_t> &values) {
+  return constant(name, shape, 7, values);
+}
+
+std::string step(std::string_view type, const std::vector<std::string> &inputs,
+                 const std::vector<std::string> &outputs, const std::string &attributes = "",
+                 std::string_view domain = "") {
+  return graphNode(node(type, inputs, outputs, "the_node", domain) + attributes);
+}
+
+/// FunctionProto of the domain "local".
+std::string function(std::string_view name, const std::vector<std::string> &inputs,
+                     const std::vector<std::string> &outputs,
+                     const std::vector<std::string> &nodes) {
+  std::string text = bytes(1, name) + bytes(10, "local");
+  for (const std::string &each : inputs) {
+    text += bytes(4, each);
+  }
+  for (const std::string &each : outputs) {
+    text += bytes(5, each);
+  }
+  for (const std::string &each : nodes) {
+    text += bytes(7, each);
+  }
+  return bytes(25, text);
+}
+
+struct Read {
+  std::string text;
+  std::string message;
+  bool has(std::string_view part) const { return text.find(part) != std::string::npos; }
+};
+
+/// Rows "x" of 4 columns, a mask, a table of 11 rows, and numbers by name.
+Read read(const std::string &nodes, const std::string &functions = "", int64_t version = 17) {
+  std::string graph = input(port("x", {"batch", "rows", "4"})) +
+                      input(port("mask", {"batch", "rows"}, 7)) + floats("none", {}, {0}) +
+                      floats("one", {}, {1}) + floats("two", {}, {2}) +
+                      floats("ones", {4}, {1, 1, 1, 1}) + nodes + output(port("y", {}));
+  for (const int64_t value : {-1, 0, 1, 2, 4, 9}) {
+    const std::string name = value < 0 ? "m" + std::to_string(-value) : std::to_string(value);
+    graph += numbers("i" + name, {}, {value}) + numbers("v" + name, {1}, {value});
+  }
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.write("m.onnx", model(graph, version) + opset(1, "com.microsoft") + functions);
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  auto program = readOnnxProgram(context, file);
+  Read result;
+  if (!program.ok()) {
+    result.message = program.status().message();
+    EXPECT_TRUE(result.message.starts_with(file + ": ")) << result.message;
+    result.message.erase(0, file.size() + 2);
+    return result;
+  }
+  llvm::raw_string_ostream stream(result.text);
+  program->module->print(stream);
+  return result;
+}
+
+/// How often a text has a part.
+size_t countOf(const std::string &text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(OnnxOddGraphs, ResultsThatNothingReadsAreNoOperands) {
+  const std::string two =
+      function("Two", {"a"}, {"b", "c"}, {node("Neg", {"a"}, {"b"}), node("Abs", {"a"}, {"c"})});
+  const Read called =
+      read(step("Two", {"x"}, {"t", ""}, "", "local") + step("Clip", {"x", "", "one"}, {"c"}) +
+               step("Add", {"c", "t"}, {"y"}),
+           two);
+  EXPECT_EQ(called.message, "");
+  EXPECT_FALSE(called.has("abs")) << called.text;
+  EXPECT_FALSE(called.has("combine maximum")) << called.text;
+  const Read summed = read(
+      step("SkipLayerNormalization", {"x", "x", "ones"}, {"n", "", "", ""}, "", "com.microsoft") +
+      step("Clip", {"n", "", "one"}, {"y"}));
+  EXPECT_EQ(summed.message, "");
+  EXPECT_FALSE(summed.has("combine maximum")) << summed.text;
+  EXPECT_TRUE(summed.has("clamp")) << summed.text;
+  // A function that hands on an operand which its caller leaves out.
+  const std::string same = function("Same", {"a"}, {"a"}, {});
+  EXPECT_EQ(read(step("Same", {""}, {"y"}, "", "local"), same).message,
+            "output \"y\" is not made, expected a value");
+  EXPECT_EQ(read(step("Same", {""}, {"z"}, "", "local") + step("Relu", {"z"}, {"y"}), same).message,
+            "node \"the_node\" (Relu): input 1 is not made, expected a value");
+}
+
+} // namespace
+} // namespace heddle
