@@ -80,6 +80,8 @@ private:
   const OnnxModel &model;
   std::string_view where;
   Graph graph;
+  /// The nodes that were looked at, with those that call functions.
+  size_t visited = 0;
   std::set<std::string, std::less<>> defined;
   /// What nodes called Constant make.
   std::map<std::string, const OnnxTensor *, std::less<>> constantNodes;
@@ -204,6 +206,10 @@ Status Flattener::inlineBranch(const GraphNode &node, const OnnxOpsets &opsets, 
 
 Status Flattener::addNode(const OnnxNode &node, const OnnxOpsets &opsets, Names &names,
                           const std::vector<OnnxAttribute> &given, size_t depth) {
+  // Calls count as well: functions may hold nothing but calls of others.
+  if (visited++ == onnxNodeLimit) {
+    return wrong(fmt::format("more than {} nodes with those of functions", onnxNodeLimit));
+  }
   GraphNode flat;
   flat.type = node.type;
   flat.domain = node.domain;
@@ -232,9 +238,6 @@ Status Flattener::addNode(const OnnxNode &node, const OnnxOpsets &opsets, Names 
   if (condition != nullptr && condition->dtype == ElementType::Bool &&
       condition->bytes.size() == 1) {
     return inlineBranch(flat, opsets, names, given, depth);
-  }
-  if (graph.nodes.size() == onnxNodeLimit) {
-    return wrong(fmt::format("more than {} nodes with those of functions", onnxNodeLimit));
   }
   const OnnxAttribute *const value =
       node.type == "Constant" && node.domain.empty() ? flat.find("value") : nullptr;

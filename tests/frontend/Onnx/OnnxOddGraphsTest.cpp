@@ -125,5 +125,17 @@ TEST(OnnxOddGraphs, ResultsThatNothingReadsAreNoOperands) {
             "node \"the_node\" (Relu): input 1 is not made, expected a value");
 }
 
+TEST(OnnxOddGraphs, CallsOfFunctionsWithoutNodesAreCounted) {
+  // 12 to the 8th calls.
+  std::string functions;
+  for (int depth = 0; depth < 8; ++depth) {
+    const std::string call = node("F" + std::to_string(depth + 1), {}, {}, "the_node", "local");
+    functions += function("F" + std::to_string(depth), {}, {}, std::vector<std::string>(12, call));
+  }
+  functions += function("F8", {}, {}, {});
+  EXPECT_EQ(read(step("F0", {}, {}, "", "local") + step("Neg", {"x"}, {"y"}), functions).message,
+            "more than 262144 nodes with those of functions");
+}
+
 } // namespace
 } // namespace heddle
