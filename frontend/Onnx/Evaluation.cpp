@@ -544,7 +544,7 @@ Status Evaluation::evaluate(const GraphNode &next) {
   Call call{next, {}};
   for (size_t i = 0; i < next.inputs.size(); ++i) {
     const auto value = next.inputs[i] ? values.find(*next.inputs[i]) : values.end();
-    if (value == values.end() && (next.inputs[i] || i < info->leastInputs)) {
+    if (value == values.end() && (next.inputs[i] || !info->mayOmit(i))) {
       return failure(StatusCode::InvalidArgument,
                      fmt::format("input {} is {}, expected a value", i + 1,
                                  next.inputs[i] ? "not made" : "left out"));

@@ -116,6 +116,14 @@ struct OperatorInfo {
   size_t leastInputs;
   size_t mostInputs;
   Operator evaluate;
+  /// Which of the first `leastInputs` operands may be left out, a bit each.
+  uint32_t omittable = 0;
+
+  /// Whether an operand may be an empty name. None of a list of any length may.
+  bool mayOmit(size_t input) const {
+    return mostInputs != SIZE_MAX &&
+           (input >= leastInputs || (omittable & uint32_t{1} << input) != 0);
+  }
 };
 
 /// The operator of a node; null if there is none.

@@ -275,7 +275,8 @@ std::vector<OperatorInfo> normOperators() {
       {"", "SimplifiedLayerNormalization", 1, 2, 2, normalization<false>},
       {microsoft, "SkipLayerNormalization", 1, 3, 5, skipLayerNormalization},
       {microsoft, "SkipSimplifiedLayerNormalization", 1, 3, 4, skipSimplifiedLayerNormalization},
-      {microsoft, "EmbedLayerNormalization", 1, 7, 9, embedLayerNormalization},
+      // Token types and their table.
+      {microsoft, "EmbedLayerNormalization", 1, 7, 9, embedLayerNormalization, 1 << 1 | 1 << 4},
   };
 }
 

@@ -137,5 +137,31 @@ TEST(OnnxOddGraphs, CallsOfFunctionsWithoutNodesAreCounted) {
             "more than 262144 nodes with those of functions");
 }
 
+TEST(OnnxOddGraphs, OperandsThatMustBeThere) {
+  EXPECT_EQ(read(step("Max", {"x", ""}, {"y"})).message,
+            "node \"the_node\" (Max): input 2 is left out, expected a value");
+  EXPECT_EQ(read(step("Concat", {"x", ""}, {"y"}, integer("axis", 2))).message,
+            "node \"the_node\" (Concat): input 2 is left out, expected a value");
+  EXPECT_EQ(read(step("Relu", {""}, {"y"})).message,
+            "node \"the_node\" (Relu): input 1 is left out, expected a value");
+}
+
+TEST(OnnxOddGraphs, EmbeddingsWithoutTokenTypes) {
+  const std::string tables = initializer(tensor("words", {7, 4}) + raw(112)) +
+                             initializer(tensor("places", {9, 4}) + raw(144));
+  const Read found = read(tables + step("EmbedLayerNormalization",
+                                        {"mask", "", "words", "places", "", "ones", "ones"},
+                                        {"y", ""}, "", "com.microsoft"));
+  EXPECT_EQ(found.message, "");
+  // The words and the positions.
+  EXPECT_EQ(countOf(found.text, "transformer.gather"), 2U) << found.text;
+  EXPECT_EQ(
+      read(tables + step("EmbedLayerNormalization", {"mask", "", "", "places", "", "ones", "ones"},
+                         {"y", ""}, "", "com.microsoft"))
+          .message,
+      "node \"the_node\" (com.microsoft.EmbedLayerNormalization): input 3 is left out, "
+      "expected a value");
+}
+
 } // namespace
 } // namespace heddle
