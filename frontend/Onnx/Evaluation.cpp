@@ -222,6 +222,15 @@ Result<std::vector<Expr>> Evaluation::vectorOf(const Value &value, std::string_v
   return elements;
 }
 
+Result<Expr> Evaluation::scalarOf(const Value &value, std::string_view what) {
+  HEDDLE_ASSIGN(const std::vector<Expr> elements, vectorOf(value, what));
+  if (elements.size() != 1) {
+    return failure(StatusCode::InvalidArgument,
+                   fmt::format("its {} has {} elements, expected one", what, elements.size()));
+  }
+  return elements.front();
+}
+
 Result<std::vector<int64_t>> Evaluation::constantsOf(const Value &value, std::string_view what) {
   HEDDLE_ASSIGN(const std::vector<Expr> elements, vectorOf(value, what));
   std::vector<int64_t> numbers;

@@ -160,6 +160,8 @@ public:
   std::vector<Expr> shapeOf(const Rows &rows);
   /// The integers of a vector that is known; a failure names what is not.
   Result<std::vector<Expr>> vectorOf(const Value &value, std::string_view what);
+  /// The one integer of a scalar or of a vector of one.
+  Result<Expr> scalarOf(const Value &value, std::string_view what);
   Result<std::vector<int64_t>> constantsOf(const Value &value, std::string_view what);
   /// The one number of a constant.
   std::optional<double> numberOf(const Value &value);

@@ -90,10 +90,11 @@ static Status constantOfShape(Evaluation &evaluation, Call &call) {
 }
 
 static Status range(Evaluation &evaluation, Call &call) {
+  static constexpr std::string_view names[] = {"start", "limit", "step"};
   std::vector<Expr> ends;
   for (const Value *const input : call.inputs) {
-    HEDDLE_ASSIGN(const std::vector<Expr> end, evaluation.vectorOf(*input, "ends"));
-    ends.push_back(end.front());
+    HEDDLE_ASSIGN(const Expr end, evaluation.scalarOf(*input, names[ends.size()]));
+    ends.push_back(end);
   }
   Expressions &expressions = evaluation.expressions;
   const Expr step = ends[2];
@@ -248,7 +249,7 @@ static Status gatherElements(Evaluation &evaluation, Call &call) {
 static Status cumSum(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t exclusive, call.integerOr("exclusive", 0));
   HEDDLE_ASSIGN(const int64_t reverse, call.integerOr("reverse", 0));
-  HEDDLE_ASSIGN(const std::vector<int64_t> axes, evaluation.constantsOf(*call.inputs[1], "axis"));
+  HEDDLE_ASSIGN(const Expr named, evaluation.scalarOf(*call.inputs[1], "axis"));
   const Value &input = *call.inputs[0];
   if (!input.symbolic || input.symbolic->element == Element::Real || exclusive != 0 ||
       reverse != 0) {
@@ -256,10 +257,11 @@ static Status cumSum(Evaluation &evaluation, Call &call) {
                               "sums activations, exclusively or backwards, expected integers");
   }
   const auto rank = static_cast<int64_t>(input.symbolic->shape.size());
-  if (axes.size() != 1 || axes[0] < -rank || axes[0] >= rank) {
+  if (!named->isConstant() || named->integer < -rank || named->integer >= rank) {
     return evaluation.failure(StatusCode::InvalidArgument, "its axis is none of its input");
   }
-  const auto axis = static_cast<size_t>(axes[0] < 0 ? axes[0] + rank : axes[0]);
+  const auto axis =
+      static_cast<size_t>(named->integer < 0 ? named->integer + rank : named->integer);
   Expressions &expressions = evaluation.expressions;
   expressions.within({});
   std::vector<Expr> coordinates;
@@ -283,8 +285,7 @@ static Status trilu(Evaluation &evaluation, Call &call) {
   Expressions &expressions = evaluation.expressions;
   Expr diagonal = evaluation.integer(0);
   if (call.has(1)) {
-    HEDDLE_ASSIGN(const std::vector<Expr> given, evaluation.vectorOf(*call.inputs[1], "diagonal"));
-    diagonal = given.empty() ? diagonal : given.front();
+    HEDDLE_ASSIGN(diagonal, evaluation.scalarOf(*call.inputs[1], "diagonal"));
   }
   Symbolic result = *input.symbolic;
   expressions.within(result.shape);

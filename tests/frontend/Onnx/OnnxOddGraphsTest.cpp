@@ -163,5 +163,20 @@ TEST(OnnxOddGraphs, EmbeddingsWithoutTokenTypes) {
       "expected a value");
 }
 
+TEST(OnnxOddGraphs, VectorsThatAreNoScalars) {
+  const std::string empty = initializer(tensor("empty", {0}, 7)),
+                    pair = numbers("pair", {2}, {1, 2});
+  EXPECT_EQ(read(empty + step("Range", {"empty", "i9", "i1"}, {"y"})).message,
+            "node \"the_node\" (Range): its start has 0 elements, expected one");
+  EXPECT_EQ(read(pair + step("Range", {"i0", "i9", "pair"}, {"y"})).message,
+            "node \"the_node\" (Range): its step has 2 elements, expected one");
+  EXPECT_EQ(read(empty + numbers("square", {2, 2}, {1, 2, 3, 4}) +
+                 step("Trilu", {"square", "empty"}, {"y"}))
+                .message,
+            "node \"the_node\" (Trilu): its diagonal has 0 elements, expected one");
+  EXPECT_EQ(read(empty + step("CumSum", {"mask", "empty"}, {"y"})).message,
+            "node \"the_node\" (CumSum): its axis has 0 elements, expected one");
+}
+
 } // namespace
 } // namespace heddle
