@@ -476,6 +476,10 @@ Status Evaluation::addOutput(const OnnxPort &port) {
                         fmt::format("output {} is not made, expected a value", quote(name)));
   }
   HEDDLE_ASSIGN(Rows result, rowsOf(value->second));
+  if (result.isEmpty()) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("output {} has no elements, expected some", quote(name)));
+  }
   if (result.function == nullptr && caches.contains(result.value)) {
     // What the next run reads is in the cache.
     return {};
@@ -541,6 +545,18 @@ static Status checkSize(const Evaluation &evaluation, const std::vector<Expr> &s
   return {};
 }
 
+/// Refuses activations without elements, such as a slice of columns beyond the last one.
+Status Evaluation::checkNotEmpty(const Call &call) {
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.has(i) && call.inputs[i]->rows && call.inputs[i]->rows->isEmpty()) {
+      return failure(StatusCode::Unsupported,
+                     fmt::format("reads {}, which has no elements, expected a Concat with others",
+                                 quote(*call.node.inputs[i])));
+    }
+  }
+  return {};
+}
+
 Status Evaluation::evaluate(const GraphNode &next) {
   node = &next;
   location = NameLoc::get(StringAttr::get(context, next.name));
@@ -562,6 +578,7 @@ Status Evaluation::evaluate(const GraphNode &next) {
   }
   expressions.clearProblem();
   HEDDLE_TRY(checkPasts(call));
+  HEDDLE_TRY(info->takesEmpty ? Status() : checkNotEmpty(call));
   HEDDLE_TRY(info->evaluate(*this, call));
   if (!expressions.problem().empty()) {
     return failure(StatusCode::InvalidArgument, expressions.problem());

@@ -118,6 +118,8 @@ struct OperatorInfo {
   Operator evaluate;
   /// Which of the first `leastInputs` operands may be left out, a bit each.
   uint32_t omittable = 0;
+  /// Whether operands may be activations of no elements, which nothing can be computed with.
+  bool takesEmpty = false;
 
   /// Whether an operand may be an empty name. None of a list of any length may.
   bool mayOmit(size_t input) const {
@@ -303,6 +305,7 @@ private:
   void addIds(const OnnxPort &port, Element element, int64_t size);
   Status checkPasts(const Call &call) const;
   Status checkCaches() const;
+  Status checkNotEmpty(const Call &call);
   const Segments &history();
   Status addOutputs();
   Status addOutput(const OnnxPort &port);

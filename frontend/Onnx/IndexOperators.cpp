@@ -307,7 +307,7 @@ std::vector<OperatorInfo> indexOperators() {
   return {
       {"", "Constant", 1, 0, 0, constantNode},
       {"", "ConstantOfShape", 9, 1, 1, constantOfShape},
-      {"", "Shape", 1, 1, 1, shape},
+      {"", "Shape", 1, 1, 1, shape, 0, true},
       {"", "Range", 11, 3, 3, range},
       {"", "Trilu", 14, 1, 2, trilu},
       {"", "CumSum", 11, 2, 2, cumSum},

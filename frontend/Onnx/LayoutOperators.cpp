@@ -280,6 +280,14 @@ static Status expand(Evaluation &evaluation, Call &call) {
 
 /// Rows side by side, or in each of them equal parts such as heads.
 static Status concatRows(Evaluation &evaluation, Call &call, size_t axis) {
+  std::erase_if(call.inputs, [&](const Value *input) {
+    return evaluation.shapeOf(*input)[axis]->isConstant(0);
+  });
+  if (call.inputs.size() < 2) {
+    return call.inputs.empty() ? evaluation.failure(StatusCode::Unsupported,
+                                                    "joins activations that have no elements")
+                               : identity(evaluation, call);
+  }
   std::vector<mlir::Value> inputs;
   int64_t width = 0;
   Rows result;
@@ -584,13 +592,20 @@ static Status split(Evaluation &evaluation, Call &call) {
 std::vector<OperatorInfo> layoutOperators() {
   constexpr size_t any = SIZE_MAX;
   return {
-      {"", "Identity", 1, 1, 1, identity},    {"", "Dropout", 7, 1, 3, identity},
-      {"", "Reshape", 5, 2, 2, reshape},      {"", "Flatten", 1, 1, 1, flattenNode},
-      {"", "Transpose", 1, 1, 1, transpose},  {"", "Unsqueeze", 1, 1, 1, unsqueeze},
-      {"", "Unsqueeze", 13, 2, 2, unsqueeze}, {"", "Squeeze", 1, 1, 1, squeeze},
-      {"", "Squeeze", 13, 1, 2, squeeze},     {"", "Expand", 8, 2, 2, expand},
-      {"", "Concat", 4, 1, any, concat},      {"", "Slice", 1, 1, 1, slice},
-      {"", "Slice", 10, 3, 5, slice},         {"", "Split", 2, 1, 1, split},
+      {"", "Identity", 1, 1, 1, identity},
+      {"", "Dropout", 7, 1, 3, identity},
+      {"", "Reshape", 5, 2, 2, reshape},
+      {"", "Flatten", 1, 1, 1, flattenNode},
+      {"", "Transpose", 1, 1, 1, transpose},
+      {"", "Unsqueeze", 1, 1, 1, unsqueeze},
+      {"", "Unsqueeze", 13, 2, 2, unsqueeze},
+      {"", "Squeeze", 1, 1, 1, squeeze},
+      {"", "Squeeze", 13, 1, 2, squeeze},
+      {"", "Expand", 8, 2, 2, expand},
+      {"", "Concat", 4, 1, any, concat, 0, true},
+      {"", "Slice", 1, 1, 1, slice},
+      {"", "Slice", 10, 3, 5, slice},
+      {"", "Split", 2, 1, 1, split},
       {"", "Split", 13, 1, 2, split},
   };
 }

@@ -17,6 +17,13 @@ bool Rows::hasKeys() const {
                      [](const Atom &atom) { return atom.kind == Atom::Kind::Key; });
 }
 
+bool Rows::isEmpty() const {
+  const Atoms all = flatten(axes);
+  return std::any_of(all.begin(), all.end(), [](const Atom &atom) {
+    return atom.kind == Atom::Kind::Inner && atom.size == 0;
+  });
+}
+
 Atoms Rows::order() const {
   Atoms all = spread;
   const Atoms rest = flatten(physical);
@@ -275,6 +282,11 @@ Result<Rows> Evaluation::sliced(Rows rows, size_t axis, int64_t first, int64_t c
   const Atoms whole = rows.axes[axis];
   const int64_t size = widthOf(whole);
   if (first == 0 && count == size) {
+    return rows;
+  }
+  if (count == 0) {
+    // No operation has such a result: only a Concat reads it, and leaves it out.
+    rows.axes[axis] = {newAtom(0)};
     return rows;
   }
   Atoms rest;

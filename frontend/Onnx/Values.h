@@ -69,6 +69,8 @@ struct Rows {
   std::string maker;
 
   bool hasKeys() const;
+  /// Whether an axis has no elements.
+  bool isEmpty() const;
   /// The inner atoms in the order in which the elements of a row lie.
   Atoms order() const;
 };

@@ -178,5 +178,24 @@ TEST(OnnxOddGraphs, VectorsThatAreNoScalars) {
             "node \"the_node\" (CumSum): its axis has 0 elements, expected one");
 }
 
+TEST(OnnxOddGraphs, ColumnsBeyondTheLastOneAreNone) {
+  const std::string none = step("Slice", {"x", "v4", "v9", "v2"}, {"none_left"});
+  const Read joined = read(none + step("Concat", {"x", "none_left"}, {"j"}, integer("axis", 2)) +
+                           step("Relu", {"j"}, {"y"}));
+  EXPECT_EQ(joined.message, "");
+  EXPECT_FALSE(joined.has("transformer.columns")) << joined.text;
+  EXPECT_FALSE(joined.has("transformer.concat")) << joined.text;
+  const Read both = read(none + step("Concat", {"x", "none_left", "x"}, {"y"}, integer("axis", 2)));
+  EXPECT_EQ(both.message, "");
+  EXPECT_EQ(countOf(both.text, "transformer.concat"), 1U) << both.text;
+  EXPECT_EQ(read(none + step("Relu", {"none_left"}, {"y"})).message,
+            "node \"the_node\" (Relu): reads \"none_left\", which has no elements, expected a "
+            "Concat with others");
+  EXPECT_EQ(read(none + step("Concat", {"none_left"}, {"y"}, integer("axis", 2))).message,
+            "node \"the_node\" (Concat): joins activations that have no elements");
+  EXPECT_EQ(read(step("Slice", {"x", "v4", "v9", "v2"}, {"y"})).message,
+            "output \"y\" has no elements, expected some");
+}
+
 } // namespace
 } // namespace heddle
