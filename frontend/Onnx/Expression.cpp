@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 namespace heddle::onnx {
 
@@ -285,7 +286,26 @@ Expr Expressions::modulo(Expr left, Expr right) {
   return parts ? parts->second : make(Formula::Modulo, Element::Integer, {left, right});
 }
 
+bool Expressions::ask(const std::function<bool()> &question) {
+  std::string before = std::exchange(failure, {});
+  const bool answer = question() && failure.empty();
+  failure = std::move(before);
+  return answer;
+}
+
 bool Expressions::isNonNegative(Expr value) {
+  return ask([&] { return findNonNegative(value); });
+}
+
+bool Expressions::isLess(Expr left, Expr right) {
+  return ask([&] { return isNonNegative(subtract(subtract(right, left), integer(1))); });
+}
+
+bool Expressions::isAtMost(Expr left, Expr right) {
+  return ask([&] { return isNonNegative(subtract(right, left)); });
+}
+
+bool Expressions::findNonNegative(Expr value) {
   std::vector<Term> least;
   for (const Term &term : termsOf(value)) {
     Expr product = integer(term.coefficient);
@@ -317,8 +337,8 @@ bool Expressions::isNonNegative(Expr value) {
     expanded = add(expanded, product);
   }
   const std::vector<Term> terms = termsOf(expanded);
-  return failure.empty() && std::all_of(terms.begin(), terms.end(),
-                                        [](const Term &term) { return term.coefficient >= 0; });
+  return std::all_of(terms.begin(), terms.end(),
+                     [](const Term &term) { return term.coefficient >= 0; });
 }
 
 Expr Expressions::least(Expr left, Expr right) {
@@ -327,10 +347,9 @@ Expr Expressions::least(Expr left, Expr right) {
                ? real(std::min(left->value(), right->value()))
                : make(Formula::Least, Element::Real, {left, right});
   }
-  return isNonNegative(subtract(right, left)) ? left
-         : isNonNegative(subtract(left, right))
-             ? right
-             : make(Formula::Least, Element::Integer, {left, right});
+  return isAtMost(left, right)   ? left
+         : isAtMost(right, left) ? right
+                                 : make(Formula::Least, Element::Integer, {left, right});
 }
 
 Expr Expressions::largest(Expr left, Expr right) {
@@ -339,10 +358,9 @@ Expr Expressions::largest(Expr left, Expr right) {
                ? real(std::max(left->value(), right->value()))
                : make(Formula::Largest, Element::Real, {left, right});
   }
-  return isNonNegative(subtract(left, right)) ? left
-         : isNonNegative(subtract(right, left))
-             ? right
-             : make(Formula::Largest, Element::Integer, {left, right});
+  return isAtMost(right, left)   ? left
+         : isAtMost(left, right) ? right
+                                 : make(Formula::Largest, Element::Integer, {left, right});
 }
 
 Expr Expressions::equal(Expr left, Expr right) {
@@ -364,8 +382,8 @@ Expr Expressions::equal(Expr left, Expr right) {
     const Expr truth = left->operands.front();
     return right->integer == 1 ? truth : right->integer == 0 ? negation(truth) : boolean(false);
   }
-  const Expr difference = subtract(left, right);
-  if (difference->isConstant()) {
+  Expr difference = nullptr;
+  if (ask([&] { return (difference = subtract(left, right))->isConstant(); })) {
     return boolean(difference->integer == 0);
   }
   return isLess(left, right) || isLess(right, left)
@@ -380,10 +398,9 @@ Expr Expressions::less(Expr left, Expr right) {
   if (left->element != Element::Integer || right->element != Element::Integer) {
     return make(Formula::Less, Element::Boolean, {left, right});
   }
-  return isLess(left, right) ? boolean(true)
-         : isNonNegative(subtract(left, right))
-             ? boolean(false)
-             : make(Formula::Less, Element::Boolean, {left, right});
+  return isLess(left, right)     ? boolean(true)
+         : isAtMost(right, left) ? boolean(false)
+                                 : make(Formula::Less, Element::Boolean, {left, right});
 }
 
 Expr Expressions::conjunction(Expr left, Expr right) {

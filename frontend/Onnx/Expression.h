@@ -142,11 +142,10 @@ public:
   Expr apply(Formula formula, std::vector<Expr> operands);
 
   /// Whether an integer is known not to be negative: sizes are at least 1, and coordinates lie
-  /// within the extents.
+  /// within the extents. These are questions: what they cannot compute they answer with no.
   bool isNonNegative(Expr value);
-  bool isLess(Expr left, Expr right) {
-    return isNonNegative(subtract(subtract(right, left), integer(1)));
-  }
+  bool isLess(Expr left, Expr right);
+  bool isAtMost(Expr left, Expr right);
 
   /// The formula with other coordinates, simplified again.
   Expr substitute(Expr value, std::span<const Expr> coordinates);
@@ -178,6 +177,9 @@ private:
   Expr sum(std::vector<Term> terms);
   Expr rebuild(Expr value, std::vector<Expr> operands);
   void fail(std::string message);
+  /// An answer that is no where finding it failed; then no formula failed.
+  bool ask(const std::function<bool()> &question);
+  bool findNonNegative(Expr value);
   std::optional<std::pair<Expr, Expr>> split(Expr value, Expr divisor);
 
   std::vector<std::unique_ptr<Expression>> all;

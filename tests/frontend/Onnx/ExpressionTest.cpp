@@ -93,5 +93,23 @@ TEST_F(ExpressionTest, WorkIsBounded) {
   EXPECT_EQ(e.problem(), "it divides by zero");
 }
 
+TEST_F(ExpressionTest, QuestionsHaveNoEffect) {
+  // Differences that are too large to compute are neither less nor equal, but no error.
+  const Expr large = e.multiply(s, n(INT64_MAX)), small = e.multiply(s, n(-2));
+  EXPECT_FALSE(e.isNonNegative(small));
+  EXPECT_FALSE(e.isLess(small, large));
+  EXPECT_EQ(e.less(small, large)->formula, Formula::Less);
+  EXPECT_EQ(e.equal(small, large)->formula, Formula::Equal);
+  EXPECT_EQ(e.least(small, large)->formula, Formula::Least);
+  EXPECT_EQ(e.largest(small, large)->formula, Formula::Largest);
+  EXPECT_EQ(e.problem(), "");
+  // A sum that is a value is one.
+  e.subtract(large, small);
+  EXPECT_EQ(e.problem(), "its integers overflow");
+  // What failed before stays so.
+  EXPECT_TRUE(e.isNonNegative(s));
+  EXPECT_EQ(e.problem(), "its integers overflow");
+}
+
 } // namespace
 } // namespace heddle::onnx
