@@ -378,7 +378,8 @@ Expr Expressions::equal(Expr left, Expr right) {
     return make(Formula::Equal, Element::Boolean, {left, right});
   }
   // What was made of a truth value is 0 or 1.
-  if (left->formula == Formula::Cast && right->isConstant()) {
+  if (left->formula == Formula::Cast && left->operands.front()->element == Element::Boolean &&
+      right->isConstant()) {
     const Expr truth = left->operands.front();
     return right->integer == 1 ? truth : right->integer == 0 ? negation(truth) : boolean(false);
   }

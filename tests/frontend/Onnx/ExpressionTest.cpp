@@ -111,5 +111,21 @@ TEST_F(ExpressionTest, QuestionsHaveNoEffect) {
   EXPECT_EQ(e.problem(), "its integers overflow");
 }
 
+TEST_F(ExpressionTest, CastsOfFloatsAreNoTruthValues) {
+  const Expr half = e.apply(Formula::Floor, {e.divide(e.cast(s, Element::Real), e.real(2))});
+  const Expr whole = e.cast(half, Element::Integer);
+  for (const int64_t value : {0, 1, 2}) {
+    const Expr equal = e.equal(whole, n(value));
+    EXPECT_EQ(equal->formula, Formula::Equal) << value;
+    EXPECT_EQ(equal->operands.front(), whole) << value;
+  }
+  // Those of truth values are 0 or 1.
+  const size_t mask = e.addSource({"mask", Element::Boolean, nullptr, {batch, rows}});
+  const Expr truth = e.read(mask, {b, s}), bit = e.cast(truth, Element::Integer);
+  EXPECT_EQ(e.equal(bit, n(1)), truth);
+  EXPECT_EQ(e.equal(bit, n(0)), e.negation(truth));
+  EXPECT_TRUE(e.equal(bit, n(2))->isConstant(0));
+}
+
 } // namespace
 } // namespace heddle::onnx
