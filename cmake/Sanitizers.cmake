@@ -3,6 +3,10 @@
 if(HEDDLE_SANITIZE)
   add_compile_options(-fsanitize=${HEDDLE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
                       -fno-sanitize=vptr)
+  # "undefined" does not hold conversions of floats that no integer has.
+  if(HEDDLE_SANITIZE MATCHES "undefined")
+    add_compile_options(-fsanitize=float-cast-overflow)
+  endif()
   add_link_options(-fsanitize=${HEDDLE_SANITIZE})
   if(HEDDLE_SANITIZE MATCHES "address|thread")
     add_library(heddle_sanitizer_options OBJECT ${CMAKE_SOURCE_DIR}/cmake/SanitizerOptions.cpp)

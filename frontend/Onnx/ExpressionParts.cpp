@@ -11,6 +11,9 @@
 
 namespace heddle::onnx {
 
+/// The largest integer up to which a double holds all of them.
+static constexpr double mostExact = 0x1p53;
+
 /// The value of a function of numbers.
 static double valueOf(Formula formula, double x, double y) {
   switch (formula) {
@@ -60,13 +63,20 @@ Expr Expressions::apply(Formula formula, std::vector<Expr> operands) {
   if (isOfIntegers && formula == Formula::Negate) {
     return multiply(operands.front(), integer(-1));
   }
-  if (isOfIntegers && formula == Formula::Absolute && isNonNegative(operands.front())) {
-    return operands.front();
+  if (isOfIntegers && formula == Formula::Absolute) {
+    const Expr value = operands.front();
+    if (value->isConstant() || isNonNegative(value)) {
+      return value->isConstant() && value->integer < 0 ? multiply(value, integer(-1)) : value;
+    }
   }
   const bool isConstant =
       std::all_of(operands.begin(), operands.end(), [](Expr each) { return each->isConstant(); });
   if (isConstant) {
     const double value = valueOf(formula, operands.front()->value(), operands.back()->value());
+    if (isOfIntegers && !(std::abs(value) <= mostExact)) {
+      fail("its integers overflow");
+      return integer(0);
+    }
     return isOfIntegers ? integer(static_cast<int64_t>(value)) : real(value);
   }
   return make(formula, operands.front()->element, std::move(operands));

@@ -127,5 +127,20 @@ TEST_F(ExpressionTest, CastsOfFloatsAreNoTruthValues) {
   EXPECT_TRUE(e.equal(bit, n(2))->isConstant(0));
 }
 
+TEST_F(ExpressionTest, PowersOfIntegersAreExactOrFail) {
+  EXPECT_EQ(e.apply(Formula::Power, {n(10), n(15)}), n(1'000'000'000'000'000));
+  EXPECT_EQ(e.apply(Formula::Absolute, {n(-(int64_t{1} << 60) - 1)}), n((int64_t{1} << 60) + 1));
+  EXPECT_EQ(e.problem(), "");
+  // Larger than any integer, larger than exact ones, and no number at all.
+  for (const auto &[base, exponent] : {std::pair(10, 30), std::pair(3, 39), std::pair(0, -1)}) {
+    e.clearProblem();
+    e.apply(Formula::Power, {n(base), n(exponent)});
+    EXPECT_EQ(e.problem(), "its integers overflow") << base << "^" << exponent;
+  }
+  e.clearProblem();
+  e.apply(Formula::Absolute, {n(INT64_MIN)});
+  EXPECT_NE(e.problem(), "");
+}
+
 } // namespace
 } // namespace heddle::onnx
