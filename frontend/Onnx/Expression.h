@@ -153,8 +153,6 @@ public:
   Expr replace(Expr value, const std::function<Expr(Expr)> &replacement);
   /// Calls `visit` for every part once.
   static void walk(Expr value, const std::function<void(Expr)> &visit);
-  /// The value of a real function of the operand; nothing if it has other leaves.
-  static std::optional<double> evaluate(Expr function, double operand);
 
   /// The sizes of the tensor whose coordinates axis() is, for what is made from now on.
   void within(std::vector<Expr> sizes) { extents = std::move(sizes); }

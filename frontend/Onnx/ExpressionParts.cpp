@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Formulas with other parts: substitution, replacement, evaluation.
+/// Formulas with other parts: substitution and replacement.
 #include "frontend/Onnx/Expression.h"
 
 #include "base/Utf8.h"
@@ -181,22 +181,6 @@ void Expressions::walk(Expr value, const std::function<void(Expr)> &visit) {
       next.insert(next.end(), term.factors.begin(), term.factors.end());
     }
   }
-}
-
-std::optional<double> Expressions::evaluate(Expr function, double operand) {
-  if (function->formula == Formula::Operand) {
-    return operand;
-  }
-  if (function->isConstant()) {
-    return function->value();
-  }
-  if (function->operands.empty() || function->operands.size() > 2 ||
-      function->formula == Formula::Read || function->element != Element::Real) {
-    return std::nullopt;
-  }
-  const auto x = evaluate(function->operands.front(), operand);
-  const auto y = evaluate(function->operands.back(), operand);
-  return x && y ? std::optional(valueOf(function->formula, *x, *y)) : std::nullopt;
 }
 
 std::string Expressions::print(Expr value) const {

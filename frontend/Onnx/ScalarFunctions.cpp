@@ -5,6 +5,7 @@
 /// when something else reads the value; what they are, `fuse-activation` finds by algebra.
 #include "frontend/Onnx/Evaluation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
@@ -20,23 +21,47 @@ namespace {
 /// Larger powers than this are no products, but exp(c log x).
 constexpr double mostProducts = 16;
 
-/// c if the formula is c * x.
-std::optional<double> factorOf(Expr formula) {
-  const std::optional<double> factor = Expressions::evaluate(formula, 1);
-  if (!factor || !std::isfinite(*factor)) {
+/// c of each part of a formula that is c * x.
+using Factors = std::map<Expr, double>;
+
+/// c if the part is c * x; its operands are known.
+std::optional<double> factorOf(const Factors &factors, Expr part) {
+  const auto of = [&](size_t operand) -> std::optional<double> {
+    const auto found = factors.find(part->operands[operand]);
+    return found == factors.end() ? std::nullopt : std::optional(found->second);
+  };
+  const auto constant = [&](size_t operand) -> std::optional<double> {
+    const Expr value = part->operands[operand];
+    return value->isConstant() ? std::optional(value->value()) : std::nullopt;
+  };
+  switch (part->formula) {
+  case Formula::Operand:
+    return 1;
+  case Formula::Negate:
+    return of(0) ? std::optional(-*of(0)) : std::nullopt;
+  case Formula::Multiply:
+    return of(0) && constant(1)   ? std::optional(*of(0) * *constant(1))
+           : constant(0) && of(1) ? std::optional(*constant(0) * *of(1))
+                                  : std::nullopt;
+  case Formula::Divide:
+    return of(0) && constant(1) ? std::optional(*of(0) / *constant(1)) : std::nullopt;
+  default:
     return std::nullopt;
   }
-  bool isLinear = true;
-  Expressions::walk(formula, [&](Expr part) {
-    isLinear &= part->formula == Formula::Operand || part->formula == Formula::Multiply ||
-                part->formula == Formula::Divide || part->formula == Formula::Negate ||
-                part->isConstant();
-  });
-  for (const double x : {-3.0, 0.5, 7.0}) {
-    const std::optional<double> y = Expressions::evaluate(formula, x);
-    isLinear &= y.has_value() && std::abs(*y - *factor * x) <= 1e-9 * std::abs(*factor * x);
+}
+
+/// Goes through the parts once, each after its operands: these are made before it.
+Factors factorsOf(Expr formula) {
+  std::vector<Expr> parts;
+  Expressions::walk(formula, [&](Expr part) { parts.push_back(part); });
+  std::sort(parts.begin(), parts.end(), [](Expr a, Expr b) { return a->id < b->id; });
+  Factors factors;
+  for (const Expr part : parts) {
+    if (const auto factor = factorOf(factors, part); factor && std::isfinite(*factor)) {
+      factors.emplace(part, *factor);
+    }
   }
-  return isLinear ? factor : std::nullopt;
+  return factors;
 }
 
 std::optional<Activation> activationOf(Formula formula) {
@@ -71,8 +96,8 @@ std::optional<Activation> activationOf(Formula formula) {
 /// Writes a formula of one value, each of its parts once.
 class FunctionWriter {
 public:
-  FunctionWriter(Evaluation &evaluation, mlir::Value operand)
-      : evaluation(evaluation), operand(operand) {}
+  FunctionWriter(Evaluation &evaluation, mlir::Value operand, const Factors &factors)
+      : evaluation(evaluation), operand(operand), factors(factors) {}
 
   Result<mlir::Value> write(Expr function) {
     const auto known = done.find(function);
@@ -120,6 +145,7 @@ private:
 
   Evaluation &evaluation;
   mlir::Value operand;
+  const Factors &factors;
   std::map<Expr, mlir::Value> done;
 };
 
@@ -127,8 +153,8 @@ Result<mlir::Value> FunctionWriter::make(Expr function) {
   if (function->formula == Formula::Operand) {
     return operand;
   }
-  if (const std::optional<double> factor = factorOf(function)) {
-    return scaled(operand, *factor);
+  if (const auto factor = factors.find(function); factor != factors.end()) {
+    return scaled(operand, factor->second);
   }
   const auto &operands = function->operands;
   if (const std::optional<Activation> activation = activationOf(function->formula)) {
@@ -244,6 +270,7 @@ Result<mlir::Value> FunctionWriter::power(mlir::Value value, double exponent) {
 /// A function of a value. Of parts that lie side by side, some of which are the same, each is
 /// computed once.
 static Result<mlir::Value> applied(Evaluation &evaluation, mlir::Value value, Expr function) {
+  const Factors factors = factorsOf(function);
   auto parts = value.getDefiningOp<transformer::ConcatOp>();
   llvm::DenseMap<mlir::Value, mlir::Value> made;
   if (parts) {
@@ -252,13 +279,13 @@ static Result<mlir::Value> applied(Evaluation &evaluation, mlir::Value value, Ex
     }
   }
   if (!parts || made.size() == parts.getInputs().size()) {
-    return FunctionWriter(evaluation, value).write(function);
+    return FunctionWriter(evaluation, value, factors).write(function);
   }
   llvm::SmallVector<mlir::Value> results;
   for (const mlir::Value part : parts.getInputs()) {
     mlir::Value &result = made[part];
     if (!result) {
-      HEDDLE_ASSIGN(result, FunctionWriter(evaluation, part).write(function));
+      HEDDLE_ASSIGN(result, FunctionWriter(evaluation, part, factors).write(function));
     }
     results.push_back(result);
   }
@@ -266,7 +293,12 @@ static Result<mlir::Value> applied(Evaluation &evaluation, mlir::Value value, Ex
 }
 
 std::optional<double> Evaluation::linearFactor(const Rows &rows) const {
-  return rows.function == nullptr ? std::optional<double>(1) : factorOf(rows.function);
+  if (rows.function == nullptr) {
+    return 1;
+  }
+  const Factors factors = factorsOf(rows.function);
+  const auto found = factors.find(rows.function);
+  return found == factors.end() ? std::nullopt : std::optional(found->second);
 }
 
 Result<Rows> Evaluation::written(Rows rows) {

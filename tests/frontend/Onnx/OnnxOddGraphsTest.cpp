@@ -197,5 +197,31 @@ TEST(OnnxOddGraphs, ColumnsBeyondTheLastOneAreNone) {
             "output \"y\" has no elements, expected some");
 }
 
+TEST(OnnxOddGraphs, ManyFunctionsInARowTakeNoTime) {
+  std::string nodes;
+  std::string last = "x";
+  for (int i = 0; i < 300; ++i) {
+    const std::string next = "t" + std::to_string(i);
+    nodes += step("Tanh", {last}, {next});
+    last = next;
+  }
+  const Read found = read(nodes + step("Neg", {last}, {"y"}));
+  EXPECT_EQ(found.message, "");
+  EXPECT_EQ(countOf(found.text, "activate tanh"), 300U);
+}
+
+TEST(OnnxOddGraphs, FactorsFollowFromTheFormula) {
+  // (x / 2) * -1 * 1 / 4: one factor.
+  const Read factor = read(floats("quarter", {}, {0.25}) + step("Div", {"x", "two"}, {"a"}) +
+                           step("Neg", {"a"}, {"b"}) + step("Mul", {"quarter", "b"}, {"y"}));
+  EXPECT_EQ(countOf(factor.text, "transformer.scale"), 1U) << factor.text;
+  EXPECT_TRUE(factor.has("-1.250000e-01")) << factor.text;
+  // x x / x is NaN where x is 0.
+  const Read quotient =
+      read(step("Mul", {"x", "x"}, {"square"}) + step("Div", {"square", "x"}, {"y"}));
+  EXPECT_TRUE(quotient.has("multiply")) << quotient.text;
+  EXPECT_TRUE(quotient.has("combine divide")) << quotient.text;
+}
+
 } // namespace
 } // namespace heddle
