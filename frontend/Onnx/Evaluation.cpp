@@ -245,6 +245,14 @@ Result<std::vector<int64_t>> Evaluation::constantsOf(const Value &value, std::st
 }
 
 std::optional<double> Evaluation::numberOf(const Value &value) {
+  const auto isOne = [](Expr size) { return size->isConstant(1); };
+  return value.symbolic &&
+                 std::all_of(value.symbolic->shape.begin(), value.symbolic->shape.end(), isOne)
+             ? uniformNumberOf(value)
+             : std::nullopt;
+}
+
+std::optional<double> Evaluation::uniformNumberOf(const Value &value) {
   return value.symbolic && value.symbolic->body->isConstant()
              ? std::optional(value.symbolic->body->value())
              : std::nullopt;

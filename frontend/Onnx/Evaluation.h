@@ -165,8 +165,10 @@ public:
   /// The one integer of a scalar or of a vector of one.
   Result<Expr> scalarOf(const Value &value, std::string_view what);
   Result<std::vector<int64_t>> constantsOf(const Value &value, std::string_view what);
-  /// The one number of a constant.
+  /// The number of a constant of one element.
   std::optional<double> numberOf(const Value &value);
+  /// The number that all elements of a constant are, whatever its shape.
+  std::optional<double> uniformNumberOf(const Value &value);
   /// Adds a tensor that formulas read.
   Symbolic constant(const std::string &name, const OnnxTensor &tensor);
   /// A formula whose axes are those of a larger shape.

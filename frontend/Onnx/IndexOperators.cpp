@@ -122,7 +122,7 @@ static Status gatherOfRows(Evaluation &evaluation, Call &call, Rows rows, size_t
   const std::optional<double> number = evaluation.numberOf(*call.inputs[1]);
   if (!number) {
     return evaluation.failure(StatusCode::Unsupported,
-                              "reads activations by indices that are no constant");
+                              "reads activations by indices that are no constant, or by several");
   }
   auto index = static_cast<int64_t>(*number);
   const size_t indexRank = call.inputs[1]->symbolic->shape.size();

@@ -319,15 +319,21 @@ Result<Rows> withMask(Evaluation &evaluation, Rows scores, const Symbolic &mask)
   return evaluation.biased(std::move(scores), evaluation.broadcast(mask, shape.size()));
 }
 
+/// Refuses a constant that rows are repeated for.
+static Status checkNotLarger(Evaluation &evaluation, const Rows &rows, const Symbolic &constant) {
+  const std::vector<Expr> shape = evaluation.shapeOf(rows);
+  HEDDLE_ASSIGN(const auto both, broadcastShapes(evaluation, shape, constant.shape));
+  return both == shape
+             ? Status()
+             : evaluation.failure(StatusCode::Unsupported,
+                                  "a constant has more axes than the rows, or larger ones");
+}
+
 /// One operand is rows, of this name in the graph, the other a formula.
 static Result<Rows> combineMixed(Evaluation &evaluation, Formula formula, Rows rows,
                                  const Value &other, bool isLeft, const std::string &name) {
-  if (const std::optional<double> number = evaluation.numberOf(other)) {
-    HEDDLE_TRY(
-        broadcastShapes(evaluation, evaluation.shapeOf(rows), other.symbolic->shape).status());
-    if (other.symbolic->shape.size() > rows.axes.size()) {
-      return evaluation.failure(StatusCode::Unsupported, "a constant has more axes than the rows");
-    }
+  if (const std::optional<double> number = evaluation.uniformNumberOf(other)) {
+    HEDDLE_TRY(checkNotLarger(evaluation, rows, *other.symbolic));
     return withNumber(evaluation, formula, std::move(rows), *number, isLeft);
   }
   if (!isTable(evaluation, *other.symbolic)) {
@@ -339,8 +345,7 @@ static Result<Rows> combineMixed(Evaluation &evaluation, Formula formula, Rows r
                               "added to scores");
   }
   if (const std::optional<Parameter> vector = evaluation.vectorParameter(*other.symbolic)) {
-    HEDDLE_TRY(
-        broadcastShapes(evaluation, evaluation.shapeOf(rows), other.symbolic->shape).status());
+    HEDDLE_TRY(checkNotLarger(evaluation, rows, *other.symbolic));
     const bool isOwn = rows.maker == name && evaluation.readers(name) == 1;
     return withVector(evaluation, formula, std::move(rows), *vector, isLeft, isOwn);
   }

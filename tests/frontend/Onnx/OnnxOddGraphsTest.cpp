@@ -223,5 +223,35 @@ TEST(OnnxOddGraphs, FactorsFollowFromTheFormula) {
   EXPECT_TRUE(quotient.has("combine divide")) << quotient.text;
 }
 
+TEST(OnnxOddGraphs, ConstantsDoNotEnlargeRows) {
+  const std::string mean = step("ReduceMean", {"x"}, {"m"}, integers("axes", {-1}));
+  const std::string refusal =
+      "node \"the_node\" (Mul): a constant has more axes than the rows, or larger ones";
+  EXPECT_EQ(
+      read(mean + floats("twos", {4}, {2, 2, 2, 2}) + step("Mul", {"m", "twos"}, {"y"})).message,
+      refusal);
+  EXPECT_EQ(
+      read(mean + floats("four", {4}, {1, 2, 3, 4}) + step("Mul", {"four", "m"}, {"y"})).message,
+      refusal);
+  EXPECT_EQ(read(floats("twos", {2, 1, 1, 1}, {2, 2}) + step("Mul", {"x", "twos"}, {"y"})).message,
+            refusal);
+  // The same in every column is one number.
+  const Read twice = read(floats("twos", {4}, {2, 2, 2, 2}) + step("Mul", {"x", "twos"}, {"y"}));
+  EXPECT_EQ(twice.message, "");
+}
+
+TEST(OnnxOddGraphs, EqualIndicesAreNotOne) {
+  const std::string refusal =
+      "node \"the_node\" (Gather): reads activations by indices that are no "
+      "constant, or by several";
+  EXPECT_EQ(
+      read(numbers("same", {2}, {1, 1}) + step("Gather", {"x", "same"}, {"y"}, integer("axis", 2)))
+          .message,
+      refusal);
+  const Read one = read(step("Gather", {"x", "v1"}, {"y"}, integer("axis", 2)));
+  EXPECT_EQ(one.message, "");
+  EXPECT_TRUE(one.has("columns")) << one.text;
+}
+
 } // namespace
 } // namespace heddle
