@@ -13,9 +13,10 @@ namespace heddle::onnx {
 const OperatorInfo *findOperator(const GraphNode &node) {
   static const std::vector<OperatorInfo> table = [] {
     std::vector<OperatorInfo> all;
-    for (const auto &group : {scalarOperators(), indexOperators(), layoutOperators(),
-                              productOperators(), normOperators(), activationOperators(),
-                              attentionOperators(), einsumOperators(), convolutionOperators()}) {
+    for (const auto &group :
+         {scalarOperators(), choiceOperators(), indexOperators(), layoutOperators(),
+          productOperators(), normOperators(), activationOperators(), attentionOperators(),
+          einsumOperators(), convolutionOperators()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     return all;

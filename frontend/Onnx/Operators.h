@@ -10,6 +10,7 @@
 namespace heddle::onnx {
 
 std::vector<OperatorInfo> scalarOperators();
+std::vector<OperatorInfo> choiceOperators();
 std::vector<OperatorInfo> indexOperators();
 std::vector<OperatorInfo> layoutOperators();
 std::vector<OperatorInfo> productOperators();
@@ -21,6 +22,11 @@ std::vector<OperatorInfo> convolutionOperators();
 
 // --- ScalarOperators.cpp -------------------------------------------------------------------------
 
+/// Whether a formula is rows of a table; a bias of pairs of rows is none.
+bool isTable(Evaluation &evaluation, const Symbolic &value);
+/// The shape of both, where axes of size 1 are repeated.
+Result<std::vector<Expr>> broadcastShapes(Evaluation &evaluation, std::vector<Expr> left,
+                                          std::vector<Expr> right);
 /// An operator of each element: of formulas a formula.
 Result<Value> combined(Evaluation &evaluation, Formula formula, const Value &left,
                        const Value &right);

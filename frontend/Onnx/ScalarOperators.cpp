@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operators of each element: arithmetic, comparisons, functions, Where, Cast.
+/// Operators of each element: arithmetic, comparisons, functions, Cast.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -22,14 +22,12 @@ static bool isData(const Evaluation &evaluation, const Symbolic &value) {
   return reads;
 }
 
-/// Whether a formula is rows of a table; a bias of pairs of rows is none.
-static bool isTable(Evaluation &evaluation, const Symbolic &value) {
+bool isTable(Evaluation &evaluation, const Symbolic &value) {
   return isData(evaluation, value) && !evaluation.isOfPairs(value);
 }
 
-/// The shape of both, where axes of size 1 are repeated.
-static Result<std::vector<Expr>> broadcastShapes(Evaluation &evaluation, std::vector<Expr> left,
-                                                 std::vector<Expr> right) {
+Result<std::vector<Expr>> broadcastShapes(Evaluation &evaluation, std::vector<Expr> left,
+                                          std::vector<Expr> right) {
   const size_t rank = std::max(left.size(), right.size());
   left.insert(left.begin(), rank - left.size(), evaluation.integer(1));
   right.insert(right.begin(), rank - right.size(), evaluation.integer(1));
@@ -461,14 +459,6 @@ static Status reciprocal(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-static Status isNan(Evaluation &evaluation, Call &call) {
-  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
-  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
-  rows.isNan = true;
-  call.give(std::move(rows));
-  return {};
-}
-
 /// A formula as another kind of numbers. Activations stay f32, whose name `type` must be.
 static Status castTo(Evaluation &evaluation, Call &call, Element element, std::string_view type) {
   const Value &input = *call.inputs[0];
@@ -510,52 +500,6 @@ static Status castLike(Evaluation &evaluation, Call &call) {
                 element == Element::Real ? infoOf(ElementType::F32).name : "other than floats");
 }
 
-/// Where: of formulas a formula; the NaN of a row that sees no key becomes 0; a score or what hides
-/// it.
-static Status where(Evaluation &evaluation, Call &call) {
-  const Value &condition = *call.inputs[0], &then = *call.inputs[1], &otherwise = *call.inputs[2];
-  Expressions &expressions = evaluation.expressions;
-  if (condition.rows && condition.rows->isNan && evaluation.numberOf(then) == 0 && otherwise.rows &&
-      otherwise.rows->value == condition.rows->value && otherwise.rows->function == nullptr) {
-    // Every row sees a key: sequences have at least one row, and their own padding is left out.
-    call.results.push_back(otherwise);
-    return {};
-  }
-  if (!condition.symbolic) {
-    return evaluation.failure(StatusCode::Unsupported, "chooses by activations, expected a mask");
-  }
-  if (then.symbolic && otherwise.symbolic && !isTable(evaluation, *then.symbolic) &&
-      !isTable(evaluation, *otherwise.symbolic)) {
-    Symbolic result;
-    HEDDLE_ASSIGN(const auto both,
-                  broadcastShapes(evaluation, then.symbolic->shape, otherwise.symbolic->shape));
-    HEDDLE_ASSIGN(result.shape, broadcastShapes(evaluation, condition.symbolic->shape, both));
-    expressions.within(result.shape);
-    const size_t rank = result.shape.size();
-    result.element = then.symbolic->element;
-    result.body = expressions.select(evaluation.broadcast(*condition.symbolic, rank),
-                                     evaluation.broadcast(*then.symbolic, rank),
-                                     evaluation.broadcast(*otherwise.symbolic, rank));
-    call.give(std::move(result));
-    return {};
-  }
-  const Value &scores = then.rows ? then : otherwise;
-  const std::optional<double> hidden = evaluation.numberOf(then.rows ? otherwise : then);
-  if (!scores.rows || !hidden || !scores.rows->hasKeys()) {
-    return evaluation.failure(StatusCode::Unsupported,
-                              "chooses between activations, expected scores or a number that hides "
-                              "them");
-  }
-  Symbolic bias = *condition.symbolic;
-  const Expr hide = expressions.real(*hidden), keep = expressions.real(0);
-  expressions.within(bias.shape);
-  bias.body = expressions.select(bias.body, then.rows ? keep : hide, then.rows ? hide : keep);
-  bias.element = Element::Real;
-  HEDDLE_ASSIGN(Rows result, withMask(evaluation, *scores.rows, bias));
-  call.give(std::move(result));
-  return {};
-}
-
 /// Two operands of one version on.
 static OperatorInfo binaryInfo(std::string_view type, int64_t since, Operator evaluate) {
   return {"", type, since, 2, 2, evaluate};
@@ -594,10 +538,8 @@ std::vector<OperatorInfo> scalarOperators() {
       {"", "Cos", 7, 1, 1, unary<Formula::Cosine>},
       {"", "Floor", 6, 1, 1, unary<Formula::Floor>},
       {"", "Reciprocal", 6, 1, 1, reciprocal},
-      {"", "IsNaN", 9, 1, 1, isNan},
       {"", "Cast", 6, 1, 1, cast},
       {"", "CastLike", 15, 2, 2, castLike},
-      {"", "Where", 9, 3, 3, where},
   };
 }
 

@@ -253,5 +253,62 @@ TEST(OnnxOddGraphs, EqualIndicesAreNotOne) {
   EXPECT_TRUE(one.has("columns")) << one.text;
 }
 
+/// Scores of the rows with themselves, before nodes that make "weights" of "scores" and "order",
+/// which is true where a key is not after its query.
+std::string attentionOf(const std::string &nodes) {
+  return step("Transpose", {"x"}, {"keys"}, integers("perm", {0, 2, 1})) +
+         step("MatMul", {"x", "keys"}, {"scores"}) +
+         step("Shape", {"x"}, {"s1"}, integer("start", 1) + integer("end", 2)) +
+         step("Squeeze", {"s1"}, {"s"}) + step("Range", {"i0", "s", "i1"}, {"positions"}) +
+         step("Unsqueeze", {"positions", "v1"}, {"queries"}) +
+         step("LessOrEqual", {"positions", "queries"}, {"order"}) + nodes +
+         step("MatMul", {"weights", "x"}, {"y"});
+}
+
+TEST(OnnxOddGraphs, OnlyWhatHidesAScoreStandsForAMask) {
+  const auto become = [](float number) {
+    return read(floats("low", {}, {number}) +
+                attentionOf(step("Where", {"order", "scores", "low"}, {"m"}) +
+                            step("Softmax", {"m"}, {"weights"}, integer("axis", -1))));
+  };
+  const Read hidden = become(-1e9F);
+  EXPECT_EQ(hidden.message, "");
+  EXPECT_TRUE(hidden.has("transformer.mask causal")) << hidden.text;
+  EXPECT_EQ(become(-10000).message, "");
+  for (const auto &[number, text] : {std::pair(0.0F, "0"), std::pair(-100.0F, "-100")}) {
+    EXPECT_EQ(become(number).message,
+              std::string("node \"the_node\" (Where): chooses between scores and ") + text +
+                  ", expected a number of at most -10000 that hides them from a softmax");
+  }
+  // Linear attention, and a mask of weights.
+  EXPECT_NE(read(attentionOf(step("Where", {"order", "scores", "none"}, {"weights"}))).message, "");
+  EXPECT_NE(read(attentionOf(step("Softmax", {"scores"}, {"w"}, integer("axis", -1)) +
+                             step("Where", {"order", "w", "none"}, {"weights"})))
+                .message,
+            "");
+  // What hides scores must not have more axes than they.
+  EXPECT_NE(read(floats("lows", {2, 1, 1, 1}, {-1e9F, -1e9F}) +
+                 attentionOf(step("Where", {"order", "scores", "lows"}, {"m"}) +
+                             step("Softmax", {"m"}, {"weights"}, integer("axis", -1))))
+                .message,
+            "");
+}
+
+TEST(OnnxOddGraphs, NumbersThatAreNoneBecomeZero) {
+  const std::string quotient = step("ReduceSum", {"x", "vm1"}, {"sum"}, integer("keepdims", 1)) +
+                               step("Div", {"x", "sum"}, {"d"}) + step("IsNaN", {"d"}, {"nan"});
+  const Read guarded = read(quotient + step("Where", {"nan", "none", "d"}, {"y"}));
+  EXPECT_EQ(guarded.message, "");
+  EXPECT_TRUE(guarded.has("activate nan_to_zero")) << guarded.text;
+  const std::string refusal = "node \"the_node\" (Where): chooses by activations, expected a mask, "
+                              "or 0 where a value is NaN";
+  EXPECT_EQ(
+      read(quotient + step("Not", {"nan"}, {"not"}) + step("Where", {"not", "none", "d"}, {"y"}))
+          .message,
+      refusal);
+  EXPECT_EQ(read(quotient + step("Where", {"nan", "one", "d"}, {"y"})).message, refusal);
+  EXPECT_EQ(read(quotient + step("Where", {"nan", "none", "x"}, {"y"})).message, refusal);
+}
+
 } // namespace
 } // namespace heddle
