@@ -210,7 +210,8 @@ std::optional<int64_t> pointOf(Expr bucket, double least, double most) {
              : std::nullopt;
 }
 
-/// Nothing if a distance has no bucket among `count`.
+/// Nothing if distance 0 or 1 has no bucket among `count`, or one before the last that others have.
+/// As everywhere in ONNX, negative indices count from the end.
 std::optional<Buckets> bucketsOf(Expr bucket, int64_t count) {
   const auto end = [&](int64_t distance) {
     const auto near = static_cast<double>(distance);
@@ -225,14 +226,16 @@ std::optional<Buckets> bucketsOf(Expr bucket, int64_t count) {
   const auto at = [&](int64_t distance) {
     const auto point = static_cast<double>(distance);
     const std::optional<int64_t> index = pointOf(bucket, point, point);
-    return index && *index >= 0 && *index < count ? index : std::nullopt;
+    return index && *index >= -count && *index < count
+               ? std::optional(*index < 0 ? *index + count : *index)
+               : std::nullopt;
   };
   std::vector<int64_t> after, before;
   for (int64_t distance = 0; distance <= reach; ++distance) {
     const std::optional<int64_t> later = at(distance), earlier = at(-distance);
     if (!later || !earlier) {
       // Where the table ends, sequences do.
-      if (result.isComplete || distance == 0) {
+      if (result.isComplete || distance <= 1) {
         return std::nullopt;
       }
       break;

@@ -310,5 +310,31 @@ TEST(OnnxOddGraphs, NumbersThatAreNoneBecomeZero) {
   EXPECT_EQ(read(quotient + step("Where", {"nan", "none", "x"}, {"y"})).message, refusal);
 }
 
+/// Attention with an element of the table [16, 1] "biases" added, by nodes that make "index" of
+/// "distance", the key less the query.
+Read withBiasBy(const std::string &nodes, int64_t count = 16) {
+  return read(initializer(tensor("biases", {count, 1}) + raw(static_cast<size_t>(count) * 4)) +
+              attentionOf(step("Sub", {"positions", "queries"}, {"distance"}) + nodes +
+                          step("Gather", {"biases", "index"}, {"b3"}) +
+                          step("Transpose", {"b3"}, {"b1"}, integers("perm", {2, 0, 1})) +
+                          step("Squeeze", {"b1", "v0"}, {"bias"}) +
+                          step("Add", {"scores", "bias"}, {"m"}) +
+                          step("Softmax", {"m"}, {"weights"}, integer("axis", -1))));
+}
+
+TEST(OnnxOddGraphs, NegativeIndicesCountFromTheEnd) {
+  // Distances -15 to 15: rows 1 to 15 before the query, 0 to 15 after it.
+  const Read found = withBiasBy(step("Identity", {"distance"}, {"index"}));
+  EXPECT_EQ(found.message, "");
+  EXPECT_TRUE(found.has("distances to 15")) << found.text;
+  EXPECT_TRUE(found.has("biases.bucket 15")) << found.text;
+  // A row is as far from its neighbour as no row of the table.
+  EXPECT_EQ(
+      withBiasBy(step("Mul", {"distance", "i9"}, {"index"}), 4).message,
+      "node \"the_node\" (Add): adds a bias from \"biases\" by what is no distance, or a bucket "
+      "of none of its 4 rows, to scores, expected one that is read from a table of [buckets, "
+      "heads] by the distance of a key");
+}
+
 } // namespace
 } // namespace heddle
