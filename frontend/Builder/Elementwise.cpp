@@ -118,7 +118,6 @@ Tensor Tensor::clamp(double least, double most) const {
 }
 
 Tensor Tensor::power(double exponent) const {
-  constexpr double mostProducts = 16;
   if (exponent == 0) {
     return clamp(1, 1);
   }
@@ -132,13 +131,20 @@ Tensor Tensor::power(double exponent) const {
   if (magnitude == 0.5) {
     return activate(transformer::Activation::Sqrt);
   }
-  if (magnitude == std::floor(magnitude) && magnitude >= 1 && magnitude <= mostProducts) {
+  if (magnitude == std::floor(magnitude) && magnitude >= 1 && magnitude <= mostPowerProducts) {
     // Squares of squares, and once more the number where the exponent is odd.
     const Tensor root = magnitude < 2 ? *this : power(std::floor(magnitude / 2));
     const Tensor even = magnitude < 2 ? root : root * root;
     return magnitude >= 2 && std::fmod(magnitude, 2) == 1 ? even * *this : even;
   }
-  return (activate(transformer::Activation::Log) * exponent).activate(transformer::Activation::Exp);
+  // The logarithm of a negative number is none; an odd power has its sign by one more product.
+  const bool isWhole = magnitude == std::floor(magnitude);
+  const bool isOdd = isWhole && std::fmod(magnitude, 2) == 1;
+  const Tensor positive = isWhole ? activate(transformer::Activation::Abs) : *this;
+  const Tensor even =
+      (positive.activate(transformer::Activation::Log) * (exponent - (isOdd ? 1 : 0)))
+          .activate(transformer::Activation::Exp);
+  return isOdd ? even * *this : even;
 }
 
 Tensor Tensor::reduce(transformer::Reduction method) const {

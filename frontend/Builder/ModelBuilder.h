@@ -164,6 +164,9 @@ public:
   Tensor bias(double hidden) const;
 };
 
+/// The largest whole power that is written as products; larger ones are exp(c log |x|).
+inline constexpr double mostPowerProducts = 1024;
+
 /// f32 values. An operation takes its name (see Scope) from the tensor it is called on.
 class Tensor : public ModelValue {
 public:
@@ -248,7 +251,8 @@ public:
   Tensor operator/(const Tensor &right) const;
   /// Any shape: of every element the nearest number within bounds, which may be infinite.
   Tensor clamp(double least, double most) const;
-  /// Any shape: every element to a power, as products and roots where these are enough.
+  /// Any shape: every element to a power, as products and roots where these are enough. Whole
+  /// powers of negative numbers are numbers, however large.
   Tensor power(double exponent) const;
   /// [t, w] to [t, 1]: the mean, sum, largest or smallest of the columns of each row.
   Tensor reduce(transformer::Reduction method) const;

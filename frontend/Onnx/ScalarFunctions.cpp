@@ -18,9 +18,6 @@ namespace heddle::onnx {
 
 namespace {
 
-/// Larger powers than this are no products, but exp(c log x).
-constexpr double mostProducts = 16;
-
 /// c of each part of a formula that is c * x.
 using Factors = std::map<Expr, double>;
 
@@ -233,20 +230,29 @@ Result<mlir::Value> FunctionWriter::exponential(mlir::Value value, double base) 
   return activated(Activation::Exp, value);
 }
 
-/// Products, roots and inverses of them where these are enough, as Tensor::power().
+/// Products, roots and inverses of them where these are enough, as Tensor::power(). The logarithm
+/// of a negative number is none: of larger whole powers it is that of the magnitude, and an odd one
+/// has the number's sign by one more product.
 Result<mlir::Value> FunctionWriter::power(mlir::Value value, double exponent) {
   const double magnitude = std::abs(exponent);
   const bool isWhole = magnitude == std::floor(magnitude);
   if (!std::isfinite(exponent) || exponent == 0) {
     return refuse(fmt::format("raises rows to the power {}, expected another number", exponent));
   }
-  if (magnitude != 0.5 && (!isWhole || magnitude > mostProducts)) {
+  if (magnitude != 0.5 && !isWhole) {
     HEDDLE_ASSIGN(value, scaled(activated(Activation::Log, value), exponent));
     return activated(Activation::Exp, value);
   }
   mlir::Value result;
   if (magnitude == 0.5) {
     result = activated(Activation::Sqrt, value);
+  } else if (magnitude > mostPowerProducts) {
+    const bool isOdd = std::fmod(magnitude, 2) == 1;
+    HEDDLE_ASSIGN(const mlir::Value logarithm,
+                  scaled(activated(Activation::Log, activated(Activation::Abs, value)),
+                         magnitude - (isOdd ? 1 : 0)));
+    result = activated(Activation::Exp, logarithm);
+    result = isOdd ? evaluation.make<transformer::MultiplyOp>(result, value) : result;
   } else {
     // From the highest bit of the exponent on: squares, and once more the number for a one.
     auto bits = static_cast<int64_t>(magnitude);

@@ -336,5 +336,28 @@ TEST(OnnxOddGraphs, NegativeIndicesCountFromTheEnd) {
       "heads] by the distance of a key");
 }
 
+TEST(OnnxOddGraphs, WholePowersOfNegativeNumbersAreNumbers) {
+  const auto raised = [](float power) {
+    return read(floats("power", {}, {power}) + step("Pow", {"x", "power"}, {"y"})).text;
+  };
+  // 20 is 16 and 4: four squares, and a product.
+  EXPECT_EQ(countOf(raised(20), "transformer.multiply"), 5U);
+  EXPECT_EQ(countOf(raised(20), "activate log"), 0U);
+  EXPECT_EQ(countOf(raised(1024), "transformer.multiply"), 10U);
+  EXPECT_EQ(countOf(raised(-1024), "activate reciprocal"), 1U);
+  // Larger ones by the magnitude, with the sign of odd ones.
+  for (const auto &[power, products] :
+       {std::pair(4096.0F, 0U), std::pair(1025.0F, 1U), std::pair(-1025.0F, 1U)}) {
+    const std::string text = raised(power);
+    const size_t magnitude = text.find("activate abs"), log = text.find("activate log");
+    ASSERT_NE(magnitude, std::string::npos) << text;
+    EXPECT_LT(magnitude, log) << text;
+    EXPECT_EQ(countOf(text, "transformer.multiply"), products) << text;
+    EXPECT_EQ(countOf(text, "activate reciprocal"), power < 0 ? 1U : 0U) << text;
+  }
+  // Other powers of negative numbers are none.
+  EXPECT_EQ(countOf(raised(1.5F), "activate abs"), 0U);
+}
+
 } // namespace
 } // namespace heddle
