@@ -63,7 +63,9 @@ static Result<Rows> attended(Evaluation &evaluation, AttentionParts parts) {
   }
   std::swap(parts.key.axes[2], parts.key.axes[3]);
   HEDDLE_ASSIGN(Rows scores, product(evaluation, std::move(parts.query), std::move(parts.key)));
-  scores.function = expressions.multiply(expressions.operand(), expressions.real(parts.scale));
+  // The product may have a factor of the keys.
+  const Expr products = scores.function != nullptr ? scores.function : expressions.operand();
+  scores.function = expressions.multiply(products, expressions.real(parts.scale));
   if (parts.cap != 0) {
     const Expr cap = expressions.real(parts.cap);
     scores.function = expressions.multiply(

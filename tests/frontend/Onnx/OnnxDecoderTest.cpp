@@ -66,9 +66,9 @@ struct Read {
   bool has(std::string_view part) const { return text.find(part) != std::string::npos; }
 };
 
-Read read(const std::string &graph, const std::string &config = "") {
+Read read(const std::string &graph, const std::string &config = "", int64_t version = 18) {
   const TemporaryFolder folder;
-  const std::string file = folder.write("m.onnx", model(graph, 18));
+  const std::string file = folder.write("m.onnx", model(graph, version));
   if (!config.empty()) {
     folder.write("config.json", config);
   }
@@ -288,6 +288,34 @@ Read withPasts(const std::string &join, const std::string &more = "", const char
 const std::string joinKeys = step("Concat", {"past_key", "fresh"}, "keys", integer("axis", -2));
 const std::string joinValues = step("Concat", {"past_value"}, "alone", integer("axis", 2)) +
                                step("Concat", {"alone", "fresh"}, "values", integer("axis", 2));
+
+/// Attention of a decoder whose keys of all rows have a factor, which is one of their scores then.
+TEST(OnnxDecoder, AttentionKeepsAFactorOfItsKeys) {
+  const std::string real = bytes(5, bytes(1, "scale") + number(20, 1) + varint(2 << 3 | 5) +
+                                        std::string("\0\0\0\x3f", 4));
+  const Read found = read(
+      input(port("ids", {"batch", "rows"}, 7)) + input(port("pk", {"batch", "1", "past", "8"})) +
+          input(port("pv", {"batch", "1", "past", "8"})) +
+          initializer(tensor("table", {11, 8}) + raw(352)) + floats("quarter", {}, {0.25}) +
+          numbers("v1", {1}, {1}) + step("Gather", {"table", "ids"}, "x") +
+          step("Unsqueeze", {"x", "v1"}, "q") +
+          step("Concat", {"pk", "q"}, "keys", integer("axis", 2)) +
+          step("Concat", {"pv", "q"}, "values", integer("axis", 2)) +
+          step("Mul", {"keys", "quarter"}, "less") + numbers("i0", {}, {0}) +
+          numbers("i1", {}, {1}) + step("Shape", {"ids"}, "s1", integer("start", 1)) +
+          step("Squeeze", {"s1"}, "s") +
+          step("Shape", {"keys"}, "a1", integer("start", 2) + integer("end", 3)) +
+          step("Squeeze", {"a1"}, "all") + step("Sub", {"all", "s"}, "p") +
+          step("Range", {"p", "all", "i1"}, "at") + step("Range", {"i0", "all", "i1"}, "columns") +
+          step("Unsqueeze", {"at", "v1"}, "rows") +
+          step("LessOrEqual", {"columns", "rows"}, "sees") +
+          step("Attention", {"q", "less", "values", "sees"}, "mixed", real) +
+          step("Squeeze", {"mixed", "v1"}, "logits") + output(port("logits", {})) +
+          output(port("keys", {})) + output(port("values", {})),
+      "", 23);
+  EXPECT_EQ(found.message, "");
+  EXPECT_TRUE(found.has("1.250000e-01")) << found.text;
+}
 
 TEST(OnnxDecoder, PastsAreCaches) {
   const Read found = withPasts(joinKeys + joinValues);
