@@ -143,6 +143,7 @@ double largestError(const ProductShape &shape) {
     for (int64_t column = 0; column < shape.n; ++column) {
       const double error =
           double(result.values[size_t(row * shape.n + column)]) - operands.exactSum(row, column);
+      EXPECT_FALSE(std::isnan(error)) << row << ", " << column;
       largest = std::max(largest, std::abs(error) / operands.sumOfMagnitudes(row, column));
     }
   }

@@ -118,17 +118,18 @@ void compare(const Checkpoint &inputs, const Checkpoint &expected, const Checkpo
     ASSERT_NE(found.find(name), nullptr) << what << " " << name;
     const std::vector<int64_t> &shape = expected.find(name)->shape;
     ASSERT_EQ(found.find(name)->shape, shape) << what << " " << name;
-    const std::vector<float> wanted = valuesOf(expected, name), values = valuesOf(found, name);
+    std::vector<float> wanted = valuesOf(expected, name);
+    const std::vector<float> values = valuesOf(found, name);
     const auto width = static_cast<size_t>(shape.back());
     // One row for each token, or for each sequence, which its first column stands for.
     const size_t step = visible.size() / (wanted.size() / width);
-    double largest = 1, difference = 0;
+    double largest = 1;
     for (size_t i = 0; i < wanted.size(); ++i) {
-      const bool isVisible = visible[i / width * step];
+      ASSERT_TRUE(std::isfinite(wanted[i])) << what << " " << name;
       largest = std::max(largest, std::abs(double(wanted[i])));
-      difference = std::max(difference, std::abs(double(values[i]) - (isVisible ? wanted[i] : 0)));
+      wanted[i] = visible[i / width * step] ? wanted[i] : 0;
     }
-    EXPECT_LE(difference / largest, tolerance) << what << " " << name;
+    EXPECT_LE(largestDifference(values, wanted) / largest, tolerance) << what << " " << name;
   }
 }
 
