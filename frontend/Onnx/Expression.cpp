@@ -445,9 +445,12 @@ Expr Expressions::cast(Expr value, Element element) {
                                                     : equal(value, integer(0)));
   }
   if (value->isConstant()) {
-    return element == Element::Real            ? real(value->value())
-           : std::abs(value->value()) < 0x1p62 ? integer(static_cast<int64_t>(value->value()))
-                                               : integer(0);
+    if (element == Element::Integer && !(std::abs(value->value()) < 0x1p62)) {
+      fail(fmt::format("the number {} is cast to an integer", value->value()));
+      return integer(0);
+    }
+    return element == Element::Real ? real(value->value())
+                                    : integer(static_cast<int64_t>(value->value()));
   }
   return make(Formula::Cast, element, {value});
 }

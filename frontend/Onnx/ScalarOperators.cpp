@@ -459,20 +459,26 @@ static Status reciprocal(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// A formula as another kind of numbers. Activations stay f32, whose name `type` must be.
-static Status castTo(Evaluation &evaluation, Call &call, Element element, std::string_view type) {
+/// A formula as another kind of numbers. Activations stay f32, whose name `name` must be; `type` is
+/// that of integers.
+static Status castTo(Evaluation &evaluation, Call &call, Element element, std::string_view name,
+                     ElementType type) {
   const Value &input = *call.inputs[0];
   if (input.rows || isData(evaluation, *input.symbolic)) {
-    if (element != Element::Real || type != infoOf(ElementType::F32).name) {
+    if (element != Element::Real || name != infoOf(ElementType::F32).name) {
       return evaluation.failure(StatusCode::Unsupported,
-                                fmt::format("casts activations to {}, expected f32", type));
+                                fmt::format("casts activations to {}, expected f32", name));
     }
     call.results.push_back(input);
     return {};
   }
   Symbolic result = *input.symbolic;
   evaluation.expressions.within(result.shape);
-  result.body = evaluation.expressions.cast(result.body, element);
+  if (element == Element::Integer) {
+    HEDDLE_ASSIGN(result.body, castToInteger(evaluation, result.body, type));
+  } else {
+    result.body = evaluation.expressions.cast(result.body, element);
+  }
   result.element = element;
   call.give(std::move(result));
   return {};
@@ -489,7 +495,7 @@ static Status cast(Evaluation &evaluation, Call &call) {
   const Element element = info.isFloat()     ? Element::Real
                           : info.isInteger() ? Element::Integer
                                              : Element::Boolean;
-  return castTo(evaluation, call, element, info.name);
+  return castTo(evaluation, call, element, info.name, *type);
 }
 
 /// To the type of another value, whose floats are f32 as all activations are.
@@ -497,7 +503,8 @@ static Status castLike(Evaluation &evaluation, Call &call) {
   const Value &like = *call.inputs[1];
   const Element element = like.symbolic ? like.symbolic->element : Element::Real;
   return castTo(evaluation, call, element,
-                element == Element::Real ? infoOf(ElementType::F32).name : "other than floats");
+                element == Element::Real ? infoOf(ElementType::F32).name : "other than floats",
+                ElementType::I64);
 }
 
 /// Two operands of one version on.

@@ -142,5 +142,12 @@ TEST_F(ExpressionTest, PowersOfIntegersAreExactOrFail) {
   EXPECT_NE(e.problem(), "");
 }
 
+TEST_F(ExpressionTest, FloatsThatAreNoIntegersFail) {
+  EXPECT_EQ(e.cast(e.real(-2.75), Element::Integer), n(-2));
+  EXPECT_EQ(e.problem(), "");
+  e.cast(e.real(1e30), Element::Integer);
+  EXPECT_EQ(e.problem(), "the number 1e+30 is cast to an integer");
+}
+
 } // namespace
 } // namespace heddle::onnx

@@ -359,5 +359,63 @@ TEST(OnnxOddGraphs, WholePowersOfNegativeNumbersAreNumbers) {
   EXPECT_EQ(countOf(raised(1.5F), "activate abs"), 0U);
 }
 
+/// What `Cast` makes of nodes' "from", as rows of a table to look up where it is accepted.
+Read castTo(int64_t type, const std::string &nodes) {
+  return read(initializer(tensor("entries", {11, 4}) + raw(176)) + nodes +
+              step("Cast", {"from"}, {"index"}, integer("to", type)) +
+              step("Gather", {"entries", "index"}, {"y"}));
+}
+
+TEST(OnnxOddGraphs, CastsOfConstantsHaveTheWidthOfTheirType) {
+  constexpr int64_t i8 = 3, u8 = 2, i32 = 6, u32 = 12;
+  // A slice up to the largest integer of 64 bits, which is -1 in 32: all but the last column.
+  const auto columns = [](int64_t type, int64_t end) {
+    return read(numbers("end", {1}, {end}) + step("Cast", {"end"}, {"e"}, integer("to", type)) +
+                step("Slice", {"x", "v0", "e", "v2"}, {"s"}) + step("Relu", {"s"}, {"y"}));
+  };
+  for (const auto &[type, end] :
+       {std::pair(i32, INT64_MAX), std::pair(i8, int64_t{255}), std::pair(u8, int64_t{256 + 3}),
+        std::pair(u32, (int64_t{1} << 32) + 3)}) {
+    const Read found = columns(type, end);
+    EXPECT_EQ(found.message, "");
+    EXPECT_TRUE(found.has("tensor<?x3xf32>")) << type << "\n" << found.text;
+  }
+  const auto refusal = [&](float number, int64_t type) {
+    return castTo(type, floats("from", {1}, {number})).message;
+  };
+  EXPECT_EQ(refusal(300, u8),
+            "node \"the_node\" (Cast): casts 300 to u8, expected a number that fits");
+  EXPECT_EQ(refusal(-1, u8),
+            "node \"the_node\" (Cast): casts -1 to u8, expected a number that fits");
+  EXPECT_EQ(refusal(3e9F, i32),
+            "node \"the_node\" (Cast): casts 3000000000 to i32, expected a number that fits");
+  EXPECT_EQ(refusal(std::numeric_limits<float>::quiet_NaN(), 7),
+            "node \"the_node\" (Cast): casts nan to i64, expected a number that fits");
+}
+
+TEST(OnnxOddGraphs, CastsThatMayNotFitAreRefused) {
+  constexpr int64_t i8 = 3, u8 = 2, i32 = 6, i64 = 7;
+  const std::string same = step("Identity", {"mask"}, {"from"});
+  EXPECT_EQ(castTo(i32, same).message, "");
+  EXPECT_EQ(castTo(i64, same).message, "");
+  const std::string narrow =
+      "node \"the_node\" (Cast): casts integers to i8, expected such as are known to fit";
+  EXPECT_EQ(castTo(i8, same).message, narrow);
+  EXPECT_EQ(
+      castTo(i32, numbers("factor", {}, {1 << 20}) + step("Mul", {"mask", "factor"}, {"from"}))
+          .message,
+      "node \"the_node\" (Cast): casts integers to i32, expected such as are known to fit");
+  // Truth values fit any type, and so does a choice between small numbers.
+  const std::string truth = step("Cast", {"mask"}, {"truth"}, integer("to", 9));
+  EXPECT_EQ(castTo(u8, truth + step("Identity", {"truth"}, {"from"})).message.find("Cast"),
+            std::string::npos);
+  EXPECT_EQ(castTo(i8, truth + step("Where", {"truth", "i1", "i2"}, {"from"})).message.find("Cast"),
+            std::string::npos);
+  EXPECT_NE(castTo(i8, truth + numbers("many", {}, {128}) +
+                           step("Where", {"truth", "i1", "many"}, {"from"}))
+                .message.find(narrow),
+            std::string::npos);
+}
+
 } // namespace
 } // namespace heddle

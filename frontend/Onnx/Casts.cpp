@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Casts to integers. Formulas have integers of 64 bits: a cast to fewer is one where the value
+/// fits, and of a constant what its bits are. What is not known to fit is refused.
+#include "frontend/Onnx/Operators.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace heddle::onnx {
+
+namespace {
+
+/// More than any integer of a formula.
+constexpr double unknown = 0x1p70;
+/// Sequences, batches and their coordinates are less.
+constexpr double mostSize = 0x1p24;
+/// Inputs of a program are i32.
+constexpr double mostInput = 0x1p31 - 1;
+
+/// The largest magnitude that integers of a formula may have.
+class MagnitudeBound {
+public:
+  explicit MagnitudeBound(const Expressions &expressions) : expressions(expressions) {}
+
+  double of(Expr value) {
+    const auto known = done.find(value);
+    if (known != done.end()) {
+      return known->second;
+    }
+    const double bound = find(value);
+    done.emplace(value, bound);
+    return bound;
+  }
+
+private:
+  double find(Expr value);
+  double ofTable(const OnnxTensor &table) const;
+
+  const Expressions &expressions;
+  std::map<Expr, double> done;
+};
+
+double MagnitudeBound::ofTable(const OnnxTensor &table) const {
+  const ElementTypeInfo &info = infoOf(table.dtype);
+  if (info.bits < 32) {
+    return std::ldexp(1, static_cast<int>(info.bits));
+  }
+  double most = 0;
+  for (int64_t i = 0; i < table.elements(); ++i) {
+    most = std::max(most, std::abs(double(integerAt(table, static_cast<uint64_t>(i)))));
+  }
+  return most;
+}
+
+double MagnitudeBound::find(Expr value) {
+  const auto &operands = value->operands;
+  switch (value->formula) {
+  case Formula::Constant:
+    return std::abs(value->value());
+  case Formula::Size:
+  case Formula::Axis:
+    return mostSize;
+  case Formula::Read: {
+    const Source &source = expressions.source(static_cast<size_t>(value->integer));
+    return source.constant == nullptr ? mostInput : ofTable(*source.constant);
+  }
+  case Formula::Sum: {
+    double total = 0;
+    for (const Term &term : value->terms) {
+      double product = std::abs(double(term.coefficient));
+      for (const Expr factor : term.factors) {
+        product *= of(factor);
+      }
+      total += product;
+    }
+    return total;
+  }
+  case Formula::RunningSum:
+    return mostSize * of(operands[1]);
+  case Formula::Select:
+    return std::max(of(operands[1]), of(operands[2]));
+  case Formula::Least:
+  case Formula::Largest:
+    return std::max(of(operands[0]), of(operands[1]));
+  case Formula::Cast:
+    return operands[0]->element == Element::Boolean ? 1 : unknown;
+  case Formula::Divide:
+  case Formula::Negate:
+  case Formula::Absolute:
+    return of(operands[0]);
+  case Formula::Modulo:
+    return of(operands[1]);
+  default:
+    return unknown;
+  }
+}
+
+/// The bits of an integer, as many as the type has, as an integer of that type.
+int64_t wrapped(int64_t value, const ElementTypeInfo &info) {
+  const uint32_t unused = 64 - info.bits;
+  const uint64_t bits = static_cast<uint64_t>(value) << unused;
+  return info.kind == ElementKind::Signed ? static_cast<int64_t>(bits) >> unused
+                                          : static_cast<int64_t>(bits >> unused);
+}
+
+} // namespace
+
+static Result<Expr> castConstant(Evaluation &evaluation, Expr value, const ElementTypeInfo &info) {
+  if (value->element != Element::Real) {
+    return evaluation.integer(wrapped(value->integer, info));
+  }
+  const bool isSigned = info.kind == ElementKind::Signed;
+  const double whole = std::trunc(value->real);
+  const double end = std::ldexp(1, static_cast<int>(info.bits) - (isSigned ? 1 : 0));
+  // Integers of formulas are signed.
+  if (!(whole >= (isSigned ? -end : 0) && whole < std::min(end, 0x1p63))) {
+    return evaluation.failure(
+        StatusCode::InvalidArgument,
+        fmt::format("casts {} to {}, expected a number that fits", value->real, info.name));
+  }
+  return evaluation.integer(static_cast<int64_t>(whole));
+}
+
+Result<Expr> castToInteger(Evaluation &evaluation, Expr value, ElementType type) {
+  Expressions &expressions = evaluation.expressions;
+  const ElementTypeInfo &info = infoOf(type);
+  if (value->isConstant()) {
+    return castConstant(evaluation, value, info);
+  }
+  const Expr result = expressions.cast(value, Element::Integer);
+  const bool isBit =
+      result->formula == Formula::Cast && result->operands.front()->element == Element::Boolean;
+  const bool isSigned = info.kind == ElementKind::Signed;
+  const bool isWide = isSigned && info.bits == 64;
+  if (isBit || isWide || (value->element == Element::Real && isSigned && info.bits == 32)) {
+    return result;
+  }
+  const double end = std::ldexp(1, static_cast<int>(info.bits) - (isSigned ? 1 : 0));
+  const bool fits = value->element != Element::Real &&
+                    MagnitudeBound(expressions).of(result) < end &&
+                    (isSigned || expressions.isNonNegative(result));
+  if (!fits) {
+    return evaluation.failure(
+        StatusCode::Unsupported,
+        fmt::format("casts integers to {}, expected such as are known to fit", info.name));
+  }
+  return result;
+}
+
+} // namespace heddle::onnx
