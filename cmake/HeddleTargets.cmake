@@ -120,13 +120,13 @@ function(heddle_emulated_gpu test)
                LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/tests/emulator)
 endfunction()
 
-# heddle_fuzzer(NAME SOURCES... LINK targets... [CORPUS folder] [OPTIONS options...] [MLIR]): a
-# libFuzzer program. The tests always begin with the same inputs, so that a change is judged by what
+# heddle_fuzzer(NAME SOURCES... LINK targets... [CORPUS folders or patterns...] [OPTIONS options...]
+# [MLIR]): a libFuzzer program. The tests always begin with the same inputs, so that a change is judged by what
 # it changed; the nightly preset and `./dev fuzz` search on with other ones.
 set(HEDDLE_FUZZ_SECONDS 6 CACHE STRING "seconds every fuzz target runs as a test")
 set(HEDDLE_FUZZ_SEED 1 CACHE STRING "where the random numbers of fuzz targets begin; 0: elsewhere every time")
 function(heddle_fuzzer name)
-  cmake_parse_arguments(ARG "MLIR" "CORPUS" "SOURCES;LINK;OPTIONS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK;CORPUS;OPTIONS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   heddle_sanitize(${name})
   if(ARG_MLIR)
@@ -143,7 +143,8 @@ function(heddle_fuzzer name)
   # A list of files and no folder, into which libFuzzer would write what it finds: the next run would
   # begin elsewhere.
   if(ARG_CORPUS)
-    file(GLOB inputs CONFIGURE_DEPENDS ${ARG_CORPUS}/*)
+    list(TRANSFORM ARG_CORPUS APPEND "/*" REGEX "^[^*]*$")
+    file(GLOB inputs CONFIGURE_DEPENDS ${ARG_CORPUS})
     list(JOIN inputs "," inputs)
     set(list ${CMAKE_BINARY_DIR}/fuzz/${name}.inputs)
     file(WRITE ${list} "${inputs}")
