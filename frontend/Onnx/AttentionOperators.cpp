@@ -241,7 +241,8 @@ static Status contribAttention(Evaluation &evaluation, Call &call) {
 /// com.microsoft: queries, keys and values of their own, all of one width a head.
 static Status multiHeadAttention(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t heads, call.integerOr("num_heads", 0));
-  if (!call.has(1) || !call.has(2) || call.has(3) || call.has(6) || call.has(7)) {
+  if (!call.has(1) || !call.has(2) || call.has(3) || call.has(6) || call.has(7) || call.has(8) ||
+      call.has(9)) {
     return refuse(evaluation, "has packed operands, a bias or a past, expected queries, keys and "
                               "values with their biases");
   }

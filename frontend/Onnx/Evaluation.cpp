@@ -588,6 +588,7 @@ Status Evaluation::evaluate(const GraphNode &next) {
   HEDDLE_TRY(checkPasts(call));
   HEDDLE_TRY(info->takesEmpty ? Status() : checkNotEmpty(call));
   HEDDLE_TRY(info->evaluate(*this, call));
+  HEDDLE_TRY(call.checkAsked());
   if (!expressions.problem().empty()) {
     return failure(StatusCode::InvalidArgument, expressions.problem());
   }

@@ -17,6 +17,7 @@
 #include "llvm/ADT/DenseSet.h"
 
 #include <map>
+#include <set>
 
 namespace heddle::onnx {
 
@@ -91,12 +92,15 @@ struct Call {
   /// Null: left out.
   std::vector<const Value *> inputs;
   std::vector<Value> results = {};
+  /// The attributes that the operator has asked for.
+  mutable std::set<std::string, std::less<>> asked = {};
 
   bool has(size_t index) const { return index < inputs.size() && inputs[index] != nullptr; }
   void give(Symbolic value) { results.push_back({std::move(value), std::nullopt}); }
   void give(Rows value) { results.push_back({std::nullopt, std::move(value)}); }
 
   /// Attributes, each with the type that it must have; nothing if there is none.
+  const OnnxAttribute *attribute(std::string_view name) const;
   Result<std::optional<int64_t>> integer(std::string_view name) const;
   Result<std::optional<double>> real(std::string_view name) const;
   Result<std::optional<std::string_view>> text(std::string_view name) const;
@@ -104,6 +108,8 @@ struct Call {
   Result<int64_t> integerOr(std::string_view name, int64_t otherwise) const;
   /// An axis, counted from the end if negative.
   Result<size_t> axisOr(std::string_view name, int64_t otherwise, size_t rank) const;
+  /// Refuses attributes that the operator did not ask for, but for values that change nothing.
+  Status checkAsked() const;
 };
 
 using Operator = Status (*)(Evaluation &, Call &);

@@ -43,7 +43,8 @@ static Status shape(Evaluation &evaluation, Call &call) {
 
 static Status constantNode(Evaluation &evaluation, Call &call) {
   const GraphNode &node = call.node;
-  if (const OnnxAttribute *const value = node.find("value"); value != nullptr && value->tensor) {
+  if (const OnnxAttribute *const value = call.attribute("value");
+      value != nullptr && value->tensor) {
     call.give(evaluation.constant(node.outputs.front(), *value->tensor));
     return {};
   }
@@ -74,7 +75,7 @@ static Status constantOfShape(Evaluation &evaluation, Call &call) {
   if (call.inputs[0]->symbolic->shape.empty()) {
     return evaluation.failure(StatusCode::InvalidArgument, "its sizes are no vector");
   }
-  if (const OnnxAttribute *const value = call.node.find("value");
+  if (const OnnxAttribute *const value = call.attribute("value");
       value != nullptr && value->tensor) {
     if (value->tensor->elements() != 1) {
       return evaluation.failure(

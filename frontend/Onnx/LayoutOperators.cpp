@@ -134,6 +134,15 @@ static Status identity(Evaluation &, Call &call) {
   return {};
 }
 
+/// Leaves nothing out but in training.
+static Status dropout(Evaluation &evaluation, Call &call) {
+  if (call.has(2) && evaluation.numberOf(*call.inputs[2]) != 0) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "may be in training mode, expected the constant false");
+  }
+  return identity(evaluation, call);
+}
+
 static Status transpose(Evaluation &evaluation, Call &call) {
   const Value &input = *call.inputs[0];
   const std::vector<Expr> shape = evaluation.shapeOf(input);
@@ -593,7 +602,7 @@ std::vector<OperatorInfo> layoutOperators() {
   constexpr size_t any = SIZE_MAX;
   return {
       {"", "Identity", 1, 1, 1, identity},
-      {"", "Dropout", 7, 1, 3, identity},
+      {"", "Dropout", 7, 1, 3, dropout},
       {"", "Reshape", 5, 2, 2, reshape},
       {"", "Flatten", 1, 1, 1, flattenNode},
       {"", "Transpose", 1, 1, 1, transpose},

@@ -56,9 +56,10 @@ static std::string_view nameOf(OnnxAttributeKind kind) {
 }
 
 /// The attribute of that name and kind; null if there is none.
-static Result<const OnnxAttribute *> findAttribute(const GraphNode &node, std::string_view name,
+static Result<const OnnxAttribute *> findAttribute(const Call &call, std::string_view name,
                                                    OnnxAttributeKind kind) {
-  const OnnxAttribute *const found = node.find(name);
+  const GraphNode &node = call.node;
+  const OnnxAttribute *const found = call.attribute(name);
   if (found != nullptr && found->kind != kind) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("{}: attribute {} is {}, expected {}", node.describe(),
@@ -67,27 +68,84 @@ static Result<const OnnxAttribute *> findAttribute(const GraphNode &node, std::s
   return found;
 }
 
+const OnnxAttribute *Call::attribute(std::string_view name) const {
+  asked.emplace(name);
+  return node.find(name);
+}
+
+namespace {
+/// An attribute that no operator asks for, where it says what is done anyway.
+struct Neutral {
+  std::string_view domain;
+  std::string_view type;
+  std::string_view attribute;
+  /// Nothing: whatever the value.
+  std::optional<int64_t> value;
+};
+} // namespace
+
+static constexpr Neutral neutrals[] = {
+    {"", "Attention", "qk_matmul_output_mode", std::nullopt}, // of a result that is not computed
+    {"", "Attention", "softmax_precision", 1},
+    {"", "Cast", "saturate", std::nullopt}, // of floats of 8 bits, which are no targets
+    {"", "Cast", "round_mode", std::nullopt},
+    {"", "CastLike", "saturate", std::nullopt},
+    {"", "CastLike", "round_mode", std::nullopt},
+    {"", "Dropout", "ratio", std::nullopt}, // of training
+    {"", "Dropout", "seed", std::nullopt},
+    {"", "LayerNormalization", "stash_type", 1},
+    {"", "Mod", "fmod", std::nullopt}, // both signs of a rest are refused
+    {"", "RMSNormalization", "stash_type", 1},
+    {"", "SimplifiedLayerNormalization", "stash_type", 1},
+    {"", "Split", "num_outputs", std::nullopt}, // the node has as many
+    {"com.microsoft", "Attention", "past_present_share_buffer", 0},
+    {"com.microsoft", "Attention", "rotary_embedding_dim", 0},
+    {"com.microsoft", "EmbedLayerNormalization", "mask_index_type", 0},
+};
+
+Status Call::checkAsked() const {
+  for (const OnnxAttribute &each : node.attributes) {
+    if (asked.contains(each.name)) {
+      continue;
+    }
+    const auto found = std::find_if(std::begin(neutrals), std::end(neutrals), [&](auto &neutral) {
+      return neutral.domain == node.domain && neutral.type == node.type &&
+             neutral.attribute == each.name;
+    });
+    if (found != std::end(neutrals) &&
+        (!found->value || (each.kind == OnnxAttributeKind::Int && each.integer == *found->value))) {
+      continue;
+    }
+    return HEDDLE_ERROR(
+        Unsupported,
+        fmt::format("{}: attribute {} is not supported{}", node.describe(), quote(each.name),
+                    found == std::end(neutrals) ? std::string()
+                                                : fmt::format(", expected {}", *found->value)));
+  }
+  return {};
+}
+
 Result<std::optional<int64_t>> Call::integer(std::string_view name) const {
   HEDDLE_ASSIGN(const OnnxAttribute *const found,
-                findAttribute(node, name, OnnxAttributeKind::Int));
+                findAttribute(*this, name, OnnxAttributeKind::Int));
   return found == nullptr ? std::optional<int64_t>() : found->integer;
 }
 
 Result<std::optional<double>> Call::real(std::string_view name) const {
   HEDDLE_ASSIGN(const OnnxAttribute *const found,
-                findAttribute(node, name, OnnxAttributeKind::Float));
+                findAttribute(*this, name, OnnxAttributeKind::Float));
   return found == nullptr ? std::optional<double>() : static_cast<double>(found->real);
 }
 
 Result<std::optional<std::string_view>> Call::text(std::string_view name) const {
   HEDDLE_ASSIGN(const OnnxAttribute *const found,
-                findAttribute(node, name, OnnxAttributeKind::String));
+                findAttribute(*this, name, OnnxAttributeKind::String));
   return found == nullptr ? std::optional<std::string_view>() : found->text;
 }
 
 Result<std::optional<std::vector<int64_t>>> Call::integers(std::string_view name) const {
   HEDDLE_ASSIGN(const OnnxAttribute *const found,
-                findAttribute(node, name, OnnxAttributeKind::Ints));
+                findAttribute(*this, name, OnnxAttributeKind::Ints));
   return found == nullptr ? std::optional<std::vector<int64_t>>() : found->integers;
 }
 

@@ -417,5 +417,21 @@ TEST(OnnxOddGraphs, CastsThatMayNotFitAreRefused) {
             std::string::npos);
 }
 
+TEST(OnnxOddGraphs, AttributesThatNothingReadsAreRefused) {
+  const std::string dropped = constant<char>("yes", {}, 9, {1}) + constant<char>("no", {}, 9, {0});
+  EXPECT_EQ(read(dropped + step("Dropout", {"x", "one", "yes"}, {"y"})).message,
+            "node \"the_node\" (Dropout): may be in training mode, expected the constant false");
+  EXPECT_EQ(read(dropped + step("Dropout", {"x", "one", "no"}, {"y"}, integer("seed", 3))).message,
+            "");
+  EXPECT_EQ(read(step("Relu", {"x"}, {"y"}, integer("mystery", 1))).message,
+            "node \"the_node\" (Relu): attribute \"mystery\" is not supported");
+  EXPECT_EQ(
+      read(step("LayerNormalization", {"x", "ones"}, {"y"}, integer("stash_type", 1))).message, "");
+  EXPECT_EQ(
+      read(step("LayerNormalization", {"x", "ones"}, {"y"}, integer("stash_type", 10))).message,
+      "node \"the_node\" (LayerNormalization): attribute \"stash_type\" is not supported, expected "
+      "1");
+}
+
 } // namespace
 } // namespace heddle
