@@ -15,8 +15,8 @@ const OperatorInfo *findOperator(const GraphNode &node) {
     std::vector<OperatorInfo> all;
     for (const auto &group :
          {scalarOperators(), choiceOperators(), indexOperators(), layoutOperators(),
-          productOperators(), normOperators(), activationOperators(), attentionOperators(),
-          einsumOperators(), convolutionOperators()}) {
+          sliceOperators(), productOperators(), normOperators(), activationOperators(),
+          attentionOperators(), einsumOperators(), convolutionOperators()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     return all;

@@ -13,6 +13,7 @@ std::vector<OperatorInfo> scalarOperators();
 std::vector<OperatorInfo> choiceOperators();
 std::vector<OperatorInfo> indexOperators();
 std::vector<OperatorInfo> layoutOperators();
+std::vector<OperatorInfo> sliceOperators();
 std::vector<OperatorInfo> productOperators();
 std::vector<OperatorInfo> normOperators();
 std::vector<OperatorInfo> activationOperators();
