@@ -92,12 +92,8 @@ static Status where(Evaluation &evaluation, Call &call) {
   if (isNanOf(condition, otherwise) && numberBeside(evaluation, then, *otherwise.rows) == 0) {
     // fuse-attention leaves the guard of weights out, whose rows see a key.
     Rows rows = *otherwise.rows;
-    const bool isMasked = evaluation.isMasked(rows.value);
     rows.value =
         evaluation.make<transformer::ActivateOp>(transformer::Activation::NanToZero, rows.value);
-    if (isMasked) {
-      evaluation.setMasked(rows.value);
-    }
     call.give(std::move(rows));
     return {};
   }

@@ -328,11 +328,7 @@ Result<Rows> Evaluation::withDistance(Rows scores, Expr bias, const ScoreAxes &a
       tensorType({ShapedType::kDynamic, heads, ShapedType::kDynamic}),
       FlatSymbolRefAttr::get(context, distances.symbol()), segmentsOf(scores), segmentsOf(scores));
   noteNeighbours();
-  const bool wasMasked = isMasked(scores.value);
   scores.value = make<transformer::AddOp>(scores.value, added);
-  if (wasMasked) {
-    setMasked(scores.value);
-  }
   return scores;
 }
 

@@ -290,8 +290,13 @@ public:
       found.neighbours = node->describe();
     }
   }
-  bool isMasked(mlir::Value scores) const { return masked.contains(scores); }
-  void setMasked(mlir::Value scores) { masked.insert(scores); }
+  /// Refuses what a function of each element would make of hidden keys, if they were not hidden any
+  /// more.
+  Status checkHidden(const Rows &rows);
+  bool isMasked(const Rows &weights) const {
+    // Beside a past there is no padding; but later rows must not be seen.
+    return totalSize ? weights.hiding.later : weights.hiding.padding;
+  }
   const GraphNode &present() const { return *node; }
   mlir::MLIRContext *getContext() const { return context; }
 
@@ -368,7 +373,6 @@ private:
   llvm::DenseSet<mlir::Value> caches;
   Segments seen;
   std::map<size_t, Parameter> parameters;
-  llvm::DenseSet<mlir::Value> masked;
   /// Look-ups by their formula and shape: each is written once.
   std::map<std::pair<Expr, std::vector<Expr>>, Rows> looked;
   Uses found;

@@ -205,6 +205,9 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
     return failure(StatusCode::Unsupported,
                    refusal("is added to what has no axes of a batch, of rows and of keys"));
   }
+  if (scores.hiding.areWeights) {
+    return failure(StatusCode::Unsupported, "masks weights, expected the scores before a softmax");
+  }
   MaskProof proof{*this, bias};
   const Atom keys = scores.axes[*keyAxis].front();
   proof.findOrder(isOfRun(keys) ? expressions.axis(*rowAxis)
@@ -214,7 +217,6 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
   if (!proof.problem.empty()) {
     return failure(StatusCode::Unsupported, refusal(proof.problem));
   }
-  const bool wasMasked = isMasked(scores.value);
   if (proof.read != nullptr) {
     const std::optional<Padding> padding = proof.padding();
     if (!padding) {
@@ -229,10 +231,8 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
   if (proof.isCausal()) {
     scores = causal(*this, std::move(scores), keys);
   }
-  // Beside a past there is no padding; but later rows must not be seen.
-  if (wasMasked || (totalSize ? proof.isCausal() : proof.read != nullptr)) {
-    setMasked(scores.value);
-  }
+  scores.hiding.padding |= proof.read != nullptr;
+  scores.hiding.later |= proof.isCausal();
   return scores;
 }
 

@@ -112,7 +112,12 @@ static Result<Rows> mixed(Evaluation &evaluation, Rows weights, Rows value) {
   HEDDLE_ASSIGN(value, evaluation.arranged(std::move(value), {heads, size}));
   const mlir::Value segments[] = {evaluation.segmentsOf(weights),
                                   evaluation.segmentsOf(value.axes[value.axes.size() - 2].front())};
-  if (!evaluation.isMasked(weights.value)) {
+  if (weights.hiding.isAny() && !weights.hiding.areWeights) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "mixes values by scores whose keys are hidden, expected their "
+                              "softmax");
+  }
+  if (!evaluation.isMasked(weights)) {
     evaluation.noteMixing(evaluation.present().describe());
   }
   Rows result;
@@ -278,12 +283,13 @@ static Status gemm(Evaluation &evaluation, Call &call) {
 
 Result<Rows> softmaxOfKeys(Evaluation &evaluation, Rows scores) {
   HEDDLE_ASSIGN(scores, evaluation.written(std::move(scores)));
-  const bool isMasked = evaluation.isMasked(scores.value);
+  if (scores.hiding.isAny() && scores.hiding.areWeights) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "is a softmax of weights whose keys are hidden, expected scores");
+  }
   scores.value = evaluation.make<transformer::SoftmaxOp>(
       scores.value, evaluation.segmentsOf(scores.axes.back().front()));
-  if (isMasked) {
-    evaluation.setMasked(scores.value);
-  }
+  scores.hiding.areWeights = true;
   return scores;
 }
 

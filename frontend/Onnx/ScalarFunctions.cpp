@@ -307,17 +307,46 @@ std::optional<double> Evaluation::linearFactor(const Rows &rows) const {
   return found == factors.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// Whether a function leaves very negative scores very negative: a factor that is not small, or a
+/// bound that hides as well.
+static bool keepsHidden(std::optional<double> factor, Expr function) {
+  constexpr double leastFactor = 0.02, hides = -1e4;
+  const auto isBound = [](Expr each) { return each->isConstant() && each->value() <= hides; };
+  return (factor && *factor >= leastFactor) ||
+         (function->formula == Formula::Largest &&
+          ((function->operands[0]->formula == Formula::Operand && isBound(function->operands[1])) ||
+           (function->operands[1]->formula == Formula::Operand && isBound(function->operands[0]))));
+}
+
+Status Evaluation::checkHidden(const Rows &rows) {
+  if (!rows.hiding.isAny()) {
+    return {};
+  }
+  if (!rows.hiding.areWeights) {
+    return keepsHidden(linearFactor(rows), rows.function)
+               ? Status()
+               : failure(
+                     StatusCode::Unsupported,
+                     "reads a function of scores whose keys are hidden, expected their softmax");
+  }
+  const Expr atZero = expressions.replace(rows.function, [&](Expr part) {
+    return part->formula == Formula::Operand ? expressions.real(0) : nullptr;
+  });
+  return atZero->isConstant() && atZero->value() == 0
+             ? Status()
+             : failure(StatusCode::Unsupported,
+                       "reads a function of weights that is not 0 for hidden keys, whose weights "
+                       "are 0");
+}
+
 Result<Rows> Evaluation::written(Rows rows) {
   if (rows.isNan) {
     return failure(StatusCode::Unsupported,
                    "reads whether numbers are NaN, expected this only where such weights become 0");
   }
   if (rows.function != nullptr) {
-    HEDDLE_ASSIGN(const mlir::Value value, applied(*this, rows.value, rows.function));
-    if (isMasked(rows.value)) {
-      setMasked(value);
-    }
-    rows.value = value;
+    HEDDLE_TRY(checkHidden(rows));
+    HEDDLE_ASSIGN(rows.value, applied(*this, rows.value, rows.function));
     rows.function = nullptr;
   }
   return rows;

@@ -280,6 +280,28 @@ static Result<Rows> combineEqual(Evaluation &evaluation, Formula formula, Rows l
   return left;
 }
 
+/// What is hidden of a combination of scores or weights.
+static Result<Hiding> combinedHiding(Evaluation &evaluation, Formula formula, const Hiding &left,
+                                     const Hiding &right) {
+  const Hiding both{left.padding || right.padding, left.later || right.later,
+                    left.areWeights || right.areWeights};
+  if (!both.isAny()) {
+    return both;
+  }
+  // A very negative score plus any other is one; a weight of 0 times any is 0.
+  const bool areScores = !both.areWeights && formula == Formula::Add;
+  const bool areWeights = (formula == Formula::Multiply && (left.areWeights || !left.isAny()) &&
+                           (right.areWeights || !right.isAny())) ||
+                          (formula == Formula::Divide && left.areWeights && !right.isAny()) ||
+                          (formula != Formula::Divide && left == right);
+  if (!areScores && !(both.areWeights && areWeights)) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "combines scores or weights of which only one hides keys, expected "
+                              "a softmax first");
+  }
+  return both;
+}
+
 static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows left, Rows right) {
   HEDDLE_TRY(
       broadcastShapes(evaluation, evaluation.shapeOf(left), evaluation.shapeOf(right)).status());
@@ -288,9 +310,11 @@ static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows le
     return evaluation.failure(StatusCode::Unsupported,
                               "combines rows with one row for each sequence, expected one kind");
   }
+  HEDDLE_ASSIGN(const Hiding hiding,
+                combinedHiding(evaluation, formula, left.hiding, right.hiding));
   Expressions &expressions = evaluation.expressions;
-  if (left.value == right.value && left.spread == right.spread && left.physical == right.physical &&
-      left.axes == right.axes) {
+  if (left.value == right.value && left.hiding == right.hiding && left.spread == right.spread &&
+      left.physical == right.physical && left.axes == right.axes) {
     const auto functionOf = [&](const Rows &rows) {
       return rows.function != nullptr ? rows.function : expressions.operand();
     };
@@ -303,7 +327,9 @@ static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows le
   if (isColumnOf(left, right)) {
     return withColumn(evaluation, formula, std::move(right), std::move(left), true);
   }
-  return combineEqual(evaluation, formula, std::move(left), std::move(right));
+  HEDDLE_ASSIGN(Rows result, combineEqual(evaluation, formula, std::move(left), std::move(right)));
+  result.hiding = hiding;
+  return result;
 }
 
 Result<Rows> withMask(Evaluation &evaluation, Rows scores, const Symbolic &mask) {

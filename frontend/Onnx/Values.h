@@ -46,6 +46,19 @@ struct Atom {
 
 using Atoms = std::vector<Atom>;
 
+/// Which keys of scores, or of the weights made of them, are hidden.
+struct Hiding {
+  bool padding = false;
+  /// Those after the query.
+  bool later = false;
+  /// What a softmax made of the scores: weights, which are 0 for hidden keys. Scores are very
+  /// negative there.
+  bool areWeights = false;
+
+  bool isAny() const { return padding || later; }
+  friend bool operator==(const Hiding &, const Hiding &) = default;
+};
+
 /// A value of the program, and a scalar function of it that is still to be written.
 struct Rows {
   mlir::Value value;
@@ -61,6 +74,8 @@ struct Rows {
   bool pooled = false;
   /// The size whose rows these are, where they are parts of images; 0: rows of the entry.
   int64_t space = 0;
+  /// A property of the operand of the graph, not of its value: a mask of padding makes no new one.
+  Hiding hiding = {};
   /// Not the value but whether it is no number.
   bool isNan = false;
   /// The input that has these rows of earlier runs; then there is no value.

@@ -433,5 +433,78 @@ TEST(OnnxOddGraphs, AttributesThatNothingReadsAreRefused) {
       "1");
 }
 
+/// Scores "masked", whose keys are hidden where the mask is 0, before nodes.
+std::string padded(const std::string &nodes) {
+  return floats("low", {}, {-1e9F}) + step("Unsqueeze", {"mask", "v1"}, {"mask3"}) +
+         step("Cast", {"mask3"}, {"bits"}, integer("to", 1)) +
+         step("Sub", {"one", "bits"}, {"hides"}) + step("Mul", {"hides", "low"}, {"bias"}) +
+         attentionOf(step("Add", {"scores", "bias"}, {"masked"}) + nodes);
+}
+
+const std::string softmaxOfMasked = step("Softmax", {"masked"}, {"p"}, integer("axis", -1));
+
+TEST(OnnxOddGraphs, AMaskIsOfItsOwnReaderOnly) {
+  EXPECT_EQ(read(padded(step("Softmax", {"masked"}, {"weights"}, integer("axis", -1)))).message,
+            "");
+  // The scores once with the mask, and once without.
+  const Read twice = read(padded(softmaxOfMasked + step("MatMul", {"p", "x"}, {"z"}) +
+                                 step("Softmax", {"scores"}, {"weights"}, integer("axis", -1))) +
+                          step("Add", {"y", "z"}, {"sum"}));
+  EXPECT_NE(twice.message.find("mixes all rows of a sequence, but node"), std::string::npos)
+      << twice.message;
+}
+
+TEST(OnnxOddGraphs, HiddenKeysStayHidden) {
+  const auto become = [](const std::string &nodes) { return read(padded(nodes)).message; };
+  const std::string ofWeights = "node \"the_node\" (MatMul): reads a function of weights that is "
+                                "not 0 for hidden keys, whose weights are 0";
+  EXPECT_EQ(become(softmaxOfMasked + step("Exp", {"p"}, {"weights"})), ofWeights);
+  EXPECT_EQ(become(softmaxOfMasked + step("Add", {"p", "one"}, {"weights"})), ofWeights);
+  // 0 stays 0.
+  for (const char *const type : {"Sqrt", "Tanh", "Neg", "Relu"}) {
+    EXPECT_EQ(become(softmaxOfMasked + step(type, {"p"}, {"weights"})), "") << type;
+  }
+  EXPECT_EQ(become(softmaxOfMasked + step("Mul", {"p", "two"}, {"weights"})), "");
+  EXPECT_EQ(
+      become(step("Tanh", {"masked"}, {"weights"})),
+      "node \"the_node\" (MatMul): reads a function of scores whose keys are hidden, expected "
+      "their softmax");
+  EXPECT_EQ(become(step("Identity", {"masked"}, {"weights"})),
+            "node \"the_node\" (MatMul): mixes values by scores whose keys are hidden, expected "
+            "their softmax");
+  EXPECT_EQ(become(softmaxOfMasked + step("Softmax", {"p"}, {"weights"}, integer("axis", -1))),
+            "node \"the_node\" (Softmax): is a softmax of weights whose keys are hidden, expected "
+            "scores");
+  EXPECT_EQ(become(softmaxOfMasked + step("Add", {"p", "bias"}, {"weights"})),
+            "node \"the_node\" (Add): masks weights, expected the scores before a softmax");
+  // Scores may have a factor, or a bound that hides as well.
+  const std::string weights = step("Softmax", {"f"}, {"weights"}, integer("axis", -1));
+  EXPECT_EQ(become(step("Mul", {"masked", "two"}, {"f"}) + weights), "");
+  EXPECT_EQ(become(step("Max", {"masked", "low"}, {"f"}) + weights), "");
+  EXPECT_NE(become(step("Neg", {"masked"}, {"f"}) + weights), "");
+  EXPECT_NE(become(step("Max", {"masked", "none"}, {"f"}) + weights), "");
+  EXPECT_NE(
+      become(floats("small", {}, {1e-3F}) + step("Mul", {"masked", "small"}, {"f"}) + weights), "");
+}
+
+TEST(OnnxOddGraphs, CombinationsOfHiddenKeys) {
+  const auto become = [](const std::string &nodes) { return read(padded(nodes)).message; };
+  const std::string open = step("Softmax", {"scores"}, {"q"}, integer("axis", -1));
+  const std::string refusal = "combines scores or weights of which only one hides keys, expected a "
+                              "softmax first";
+  EXPECT_EQ(become(softmaxOfMasked + open + step("Mul", {"p", "q"}, {"weights"})), "");
+  EXPECT_EQ(become(softmaxOfMasked + step("Mul", {"p", "scores"}, {"weights"})), "");
+  EXPECT_EQ(become(softmaxOfMasked + open + step("Add", {"p", "q"}, {"weights"})),
+            "node \"the_node\" (Add): " + refusal);
+  EXPECT_EQ(become(softmaxOfMasked + open + step("Div", {"q", "p"}, {"weights"})),
+            "node \"the_node\" (Div): " + refusal);
+  EXPECT_EQ(become(step("Tanh", {"scores"}, {"t"}) + step("Add", {"masked", "t"}, {"sum"}) +
+                   step("Softmax", {"sum"}, {"weights"}, integer("axis", -1))),
+            "");
+  EXPECT_EQ(become(step("Tanh", {"scores"}, {"t"}) + step("Mul", {"masked", "t"}, {"sum"}) +
+                   step("Softmax", {"sum"}, {"weights"}, integer("axis", -1))),
+            "node \"the_node\" (Mul): " + refusal);
+}
+
 } // namespace
 } // namespace heddle
