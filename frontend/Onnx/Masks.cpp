@@ -224,6 +224,11 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
                      refusal(fmt::format("does not follow from {} being one value or another",
                                          expressions.print(proof.read))));
     }
+    if (padding->value != static_cast<int32_t>(padding->value)) {
+      return failure(StatusCode::Unsupported,
+                     refusal(fmt::format("compares {} with {}, which no id of 32 bits is",
+                                         expressions.print(proof.read), padding->value)));
+    }
     HEDDLE_TRY(notePadding(*padding));
   } else if (!proof.isCausalAlone()) {
     return failure(StatusCode::Unsupported, refusal("depends on positions in another way"));

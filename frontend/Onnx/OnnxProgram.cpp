@@ -60,6 +60,16 @@ static Status checkPadding(const Uses &uses) {
                                  "them that hides padding",
                                  uses.ending->node, uses.ending->value, quote(uses.ending->input)));
   }
+  // An input that only hides rows is checked to be 0 or 1 where a batch is read; ids are not.
+  if (uses.padding && uses.padding->isBit && uses.read.contains(uses.padding->input)) {
+    return HEDDLE_ERROR(
+        Unsupported,
+        fmt::format(
+            "{} hides rows where {} is {}, and {} reads it as ids, expected a mask of 0 and "
+            "1 that nothing else reads",
+            uses.padding->node, quote(uses.padding->input), uses.padding->value,
+            uses.read.at(uses.padding->input)));
+  }
   if (!uses.padding || uses.unmasked.empty()) {
     return {};
   }

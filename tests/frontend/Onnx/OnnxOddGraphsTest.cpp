@@ -506,5 +506,31 @@ TEST(OnnxOddGraphs, CombinationsOfHiddenKeys) {
             "node \"the_node\" (Mul): " + refusal);
 }
 
+TEST(OnnxOddGraphs, AMaskThatIsAlsoIds) {
+  const std::string weights = step("Softmax", {"masked"}, {"weights"}, integer("axis", -1));
+  EXPECT_EQ(read(initializer(tensor("kinds", {2, 4}) + raw(32)) + padded(weights) +
+                 step("Gather", {"kinds", "mask"}, {"k"}) + step("Relu", {"k"}, {"z"}) +
+                 output(port("z", {})))
+                .message,
+            "node \"the_node\" (Add) hides rows where \"mask\" is 0, and node \"the_node\" (Relu) "
+            "reads it as ids, expected a mask of 0 and 1 that nothing else reads");
+}
+
+TEST(OnnxOddGraphs, PaddingIsAnIdOf32Bits) {
+  const auto become = [](int64_t padding) {
+    return read(numbers("padding", {}, {padding}) + step("Equal", {"mask", "padding"}, {"p2"}) +
+                step("Unsqueeze", {"p2", "v1"}, {"p3"}) + floats("low", {}, {-1e9F}) +
+                attentionOf(step("Where", {"p3", "low", "scores"}, {"m"}) +
+                            step("Softmax", {"m"}, {"weights"}, integer("axis", -1))))
+        .message;
+  };
+  EXPECT_EQ(become(7), "");
+  EXPECT_EQ(
+      become(int64_t{1} << 32),
+      "node \"the_node\" (Where): the mask compares \"mask\" with 4294967296, which no id of 32 "
+      "bits is, expected one that hides the keys of padding, those after their query, or "
+      "both, and nothing else");
+}
+
 } // namespace
 } // namespace heddle
