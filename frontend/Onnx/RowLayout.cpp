@@ -4,6 +4,8 @@
 /// into the form that an operation of the program reads.
 #include "frontend/Onnx/Evaluation.h"
 
+#include "base/Utf8.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -392,6 +394,18 @@ Status Evaluation::align(Rows &left, Rows &right) {
     if (!left.axes[axis].empty() && !right.axes[axis].empty() &&
         left.axes[axis].size() != right.axes[axis].size()) {
       return failure(StatusCode::Unsupported, "its operands have axes of different sizes");
+    }
+  }
+  return {};
+}
+
+/// Refuses activations without elements, such as a slice of columns beyond the last one.
+Status Evaluation::checkNotEmpty(const Call &call) {
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.has(i) && call.inputs[i]->rows && call.inputs[i]->rows->isEmpty()) {
+      return failure(StatusCode::Unsupported,
+                     fmt::format("reads {}, which has no elements, expected a Concat with others",
+                                 quote(*call.node.inputs[i])));
     }
   }
   return {};
