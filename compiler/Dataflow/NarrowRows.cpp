@@ -7,7 +7,8 @@
 /// stays in f32.
 ///
 /// Where the precision is tf32 or tf32x3, products with weights in f32 get a note instead that
-/// targets may multiply so; what they compute stays f32, as processors do it.
+/// targets may multiply so; what they compute stays f32, as processors do it. So do attentions,
+/// which have no weights, where that of the program is one of these or bf16.
 ///
 /// Before:
 ///   dataflow.kernel @contract_72x40 : (!x, !dataflow.buffer<[72, 40],
@@ -73,6 +74,13 @@ std::string describe(Type weights, int64_t k) {
          ", products of integers";
 }
 
+/// "factors rounded to tf32".
+std::string describe(FloatProducts products) {
+  return products == FloatProducts::Tf32x3
+             ? "each product of three of tf32"
+             : "factors rounded to " + floatProductsName(products).str();
+}
+
 void narrowRows(KernelOp kernel) {
   const Type weights = matrixOf(kernel, [](Type element) {
     return isa<transformer::QuantizedType>(element) || element.isBF16();
@@ -125,9 +133,17 @@ void noteProducts(KernelOp kernel, FloatProducts products) {
   }
   noteFloatProducts(kernel, products);
   reportTaken(kernel.getLoc(), passNames::narrowRows,
-              products == FloatProducts::Tf32
-                  ? "factors rounded to tf32 on GPUs, sums in f32"
-                  : "each product of three of tf32 on GPUs, sums in f32");
+              Twine(describe(products)) + " on GPUs, sums in f32");
+}
+
+/// Notes on an attention what its products may be.
+void noteAttention(KernelOp kernel, FloatProducts products) {
+  if (!isa<AttentionAttr>(kernel.getComputes()) || products == FloatProducts::Exact) {
+    return;
+  }
+  noteFloatProducts(kernel, products);
+  reportTaken(kernel.getLoc(), passNames::narrowRows,
+              "attention on GPUs: " + Twine(describe(products)) + ", softmax and sums in f32");
 }
 
 /// What the precision of its weights makes of a product.
@@ -176,7 +192,11 @@ struct NarrowRows : impl::NarrowRowsPassBase<NarrowRows> {
       return signalPassFailure();
     }
     SymbolTable symbols(module);
-    const LayerPrecisions precisions(symbols, *findPrecision(precision, quantisesRows), *rules);
+    const Precision ofProgram = *findPrecision(precision, quantisesRows);
+    for (auto kernel : module.getOps<KernelOp>()) {
+      noteAttention(kernel, ofProgram.attention);
+    }
+    const LayerPrecisions precisions(symbols, ofProgram, *rules);
     llvm::DenseMap<KernelOp, std::map<Treatment, SmallVector<DispatchOp>>> runs;
     for (auto graph : module.getOps<GraphOp>()) {
       for (auto dispatch : graph.getDispatches()) {

@@ -8,7 +8,8 @@ using namespace mlir;
 namespace heddle {
 
 static constexpr llvm::StringLiteral kNote = "dataflow.float_products";
-static constexpr FloatProducts kNoted[] = {FloatProducts::Tf32x3, FloatProducts::Tf32};
+static constexpr FloatProducts kNoted[] = {FloatProducts::Tf32x3, FloatProducts::Tf32,
+                                           FloatProducts::Bf16};
 
 StringRef floatProductsName(FloatProducts products) {
   switch (products) {
@@ -18,6 +19,8 @@ StringRef floatProductsName(FloatProducts products) {
     return "tf32x3";
   case FloatProducts::Tf32:
     return "tf32";
+  case FloatProducts::Bf16:
+    return "bf16";
   }
   llvm_unreachable("every kind of products is handled");
 }
@@ -45,18 +48,25 @@ LogicalResult checkFloatProducts(dataflow::KernelOp kernel) {
   if (!note) {
     return success();
   }
-  if (floatProductsOf(kernel) == FloatProducts::Exact) {
+  const FloatProducts products = floatProductsOf(kernel);
+  if (products == FloatProducts::Exact) {
     return kernel.emitOpError("has '")
-           << kNote << "' = " << note << ", expected \"tf32x3\" or \"tf32\"";
+           << kNote << "' = " << note << ", expected \"tf32x3\", \"tf32\" or \"bf16\"";
   }
+  if (isa<dataflow::AttentionAttr>(kernel.getComputes())) {
+    return success();
+  }
+  // What rounds factors to bf16 has weights that are stored so, and an arithmetic of its own.
   auto contract = dyn_cast<dataflow::ContractAttr>(kernel.getComputes());
-  if (contract && contract.getArithmetic() == dataflow::Arithmetic::F32 &&
-      contract.getGroups() == 1 && kernel.getOperandBuffer(1).getElementType().isF32()) {
+  if (contract && products != FloatProducts::Bf16 &&
+      contract.getArithmetic() == dataflow::Arithmetic::F32 && contract.getGroups() == 1 &&
+      kernel.getOperandBuffer(1).getElementType().isF32()) {
     return success();
   }
   return kernel.emitOpError("has '")
-         << kNote << "' and computes " << kernel.getComputes()
-         << ", expected a product of f32 with weights of f32, in one group";
+         << kNote << "' = " << note << " and computes " << kernel.getComputes()
+         << ", expected an attention, or with tf32 a product of f32 with weights of f32, in one "
+            "group";
 }
 
 } // namespace heddle

@@ -20,7 +20,9 @@ enum class FloatProducts : uint8_t {
   /// Each factor is the sum of two numbers of tf32, of 11 bits: three products.
   Tf32x3,
   /// Factors are rounded to tf32.
-  Tf32
+  Tf32,
+  /// Factors are rounded to bf16, of 8 bits.
+  Bf16
 };
 
 /// How weights are stored, and what products compute with.
@@ -42,6 +44,8 @@ struct Precision {
   bool keepsCodes = false;
   /// What products of weights that stay in f32 may be.
   FloatProducts products = FloatProducts::Exact;
+  /// What products of rows with rows may be, which are those of attention.
+  FloatProducts attention = FloatProducts::Exact;
   /// A target beside that one, with units that multiply tiles of what products multiply; empty:
   /// none.
   std::string_view tileTarget = {};
@@ -63,18 +67,18 @@ inline constexpr std::string_view int4Precision = "int4";
 inline constexpr Precision precisions[] = {
     {f32Precision, "weights and arithmetic in f32"},
     {"tf32x3", "f32, products on tensor cores of GPUs: each of three of tf32, near to f32", 32, 0,
-     false, "sm_80", false, FloatProducts::Tf32x3},
+     false, "sm_80", false, FloatProducts::Tf32x3, FloatProducts::Tf32x3},
     {"tf32", "f32, products on tensor cores of GPUs: factors rounded to tf32, 11 bits", 32, 0,
-     false, "sm_80", false, FloatProducts::Tf32},
+     false, "sm_80", false, FloatProducts::Tf32, FloatProducts::Tf32},
     {"bf16-weights", "weights stored in bf16, half of the file; arithmetic in f32", 16},
     {"int8-weights",
      "weights stored in 8 bits with scales, a quarter of the file; arithmetic in f32", 8, 64},
     {"bf16", "weights in bf16, products of bf16 with sums in f32", 16, 0, true, "x86-64-v4-bf16",
-     false, FloatProducts::Exact, amxTarget},
+     false, FloatProducts::Exact, FloatProducts::Bf16, amxTarget},
     {"int8", "weights in 8 bits with a scale a row, products of integers", 8, 0, true,
-     "x86-64-v4-vnni", false, FloatProducts::Exact, amxTarget},
+     "x86-64-v4-vnni", false, FloatProducts::Exact, FloatProducts::Exact, amxTarget},
     {"int8-g128", "the same with a scale for every 128 elements, nearer to f32", 8, 128, true,
-     "x86-64-v4-vnni", false, FloatProducts::Exact, amxTarget},
+     "x86-64-v4-vnni", false, FloatProducts::Exact, FloatProducts::Exact, amxTarget},
     {int4Precision,
      "matrices in 4 bits with a scale and a zero for every 32 elements, or N of int4-gN, tables in "
      "8; products of integers",

@@ -14,8 +14,8 @@ namespace heddle {
 namespace {
 
 /// Expects all that a launch computes to be right, and nothing else to be written.
-void expectRight(const ProductOperands &operands, const ProductLaunch &launch,
-                 const ProductResult &result) {
+void expectRight(const ProductOperands &operands, const KernelLaunch &launch,
+                 const KernelOutcome &result) {
   ASSERT_EQ(result.report, "");
   const ProductShape &shape = operands.shape;
   const int64_t begin = launch.columnBegin * ProductShape::panelColumns;
@@ -86,7 +86,7 @@ TEST(BlockProduct, IsRightForAllSizes) {
                  << floatProductsName(shape.products).str());
     CompiledProduct product(shape);
     const ProductOperands operands(shape, ++seed);
-    const ProductLaunch launch = product.launchOfAll();
+    const KernelLaunch launch = product.launchOfAll();
     expectRight(operands, launch, product.run(operands, launch));
   }
 }
@@ -95,9 +95,9 @@ TEST(BlockProduct, IsRightForAllSizes) {
 void expectAnyDivision(const ProductShape &shape) {
   CompiledProduct product(shape);
   const ProductOperands operands(shape, 7);
-  for (ProductLaunch launch : {ProductLaunch{0, 150, 0, 4, 1}, ProductLaunch{0, 150, 0, 4, 16},
-                               ProductLaunch{3, 4, 0, 4, 3}, ProductLaunch{5, 21, 1, 2, 1},
-                               ProductLaunch{5, 149, 1, 4, 2}, ProductLaunch{90, 150, 3, 4, 5}}) {
+  for (KernelLaunch launch : {KernelLaunch{0, 150, 0, 4, 1}, KernelLaunch{0, 150, 0, 4, 16},
+                              KernelLaunch{3, 4, 0, 4, 3}, KernelLaunch{5, 21, 1, 2, 1},
+                              KernelLaunch{5, 149, 1, 4, 2}, KernelLaunch{90, 150, 3, 4, 5}}) {
     launch.shared = product.launchOfAll().shared;
     SCOPED_TRACE(testing::Message() << "rows from " << launch.rowBegin << " to " << launch.rowEnd);
     expectRight(operands, launch, product.run(operands, launch));
@@ -136,7 +136,7 @@ double largestError(const ProductShape &shape) {
   ProductOperands operands(shape, 11);
   operands.bias.assign(operands.bias.size(), 0);
   operands.residual.assign(operands.residual.size(), 0);
-  const ProductResult result = product.run(operands, product.launchOfAll());
+  const KernelOutcome result = product.run(operands, product.launchOfAll());
   EXPECT_EQ(result.report, "");
   double largest = 0;
   for (int64_t row = 0; row < shape.rows && result.report.empty(); ++row) {
@@ -173,7 +173,7 @@ TEST(BlockProduct, NumbersThatAreNoneStayInTf32) {
     ProductOperands operands(shape, 9);
     operands.rows[5] = std::numeric_limits<float>::quiet_NaN();
     operands.rows[size_t(shape.k) + 20] = std::numeric_limits<float>::infinity();
-    const ProductResult result = product.run(operands, product.launchOfAll());
+    const KernelOutcome result = product.run(operands, product.launchOfAll());
     ASSERT_EQ(result.report, "");
     for (int64_t column = 0; column < shape.n; ++column) {
       const float weight = operands.weights[size_t(column * shape.k + 20)];
@@ -195,7 +195,7 @@ TEST(BlockProduct, NumbersThatAreNoneStay) {
   ProductOperands operands(shape, 9);
   operands.rows[5] = std::numeric_limits<float>::quiet_NaN();
   operands.rows[size_t(shape.k) + 40] = std::numeric_limits<float>::infinity();
-  const ProductResult result = product.run(operands, product.launchOfAll());
+  const KernelOutcome result = product.run(operands, product.launchOfAll());
   ASSERT_EQ(result.report, "");
   for (int64_t column = 0; column < shape.n; ++column) {
     const float weight = operands.weights[size_t(column * shape.k + 40)];
@@ -209,7 +209,7 @@ TEST(BlockProduct, NumbersThatAreNoneStay) {
 /// How often banks are used beyond what the accesses of a product take.
 double extraPasses(const ProductShape &shape) {
   CompiledProduct product(shape);
-  const ProductResult result = product.run(ProductOperands(shape, 3), product.launchOfAll());
+  const KernelOutcome result = product.run(ProductOperands(shape, 3), product.launchOfAll());
   EXPECT_EQ(result.report, "");
   EXPECT_GT(result.banks.least, 0U);
   return double(result.banks.passes) / double(result.banks.least) - 1;

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One matrix product, compiled for the emulated GPU and launched by the functions of its driver.
-/// Between both steps a test may change the code.
+/// Matrix products on the emulated GPU: operands, what they must give, and the code.
 #ifndef HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDPRODUCT_H
 #define HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDPRODUCT_H
 
 #include "compiler/Parameters/Precision.h"
-#include "compiler/Target/Target.h"
-#include "heddle/Abi.h"
-#include "tests/Emulator/Emulator.h"
-
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/OwningOpRef.h"
+#include "tests/EmulatedCompiler/LaunchedKernel.h"
 
 #include <cstdint>
 #include <string>
@@ -54,38 +48,18 @@ private:
   float sumOf(int64_t row, int64_t column) const;
 };
 
-/// The work of a launch, and its shape.
-struct ProductLaunch {
-  int64_t rowBegin, rowEnd, columnBegin, columnEnd;
-  unsigned blocks = 2;
-  unsigned threads = 128;
-  unsigned shared = 0;
-};
-
-/// A result, or what the emulated GPU says of the kernel; and how it has used banks.
-struct ProductResult {
-  std::vector<float> values;
-  std::string report;
-  HeddleBankUses banks;
-};
-
-/// The code of a product for a GPU, in the llvm dialect.
+/// The code of a product for a GPU.
 class CompiledProduct {
 public:
   CompiledProduct(const ProductShape &shape, const std::string &target = "sm_80");
 
-  /// The function that all threads of a block call.
-  mlir::LLVM::LLVMFuncOp body() const;
-  /// How the manifest has it launched, over all of its work.
-  ProductLaunch launchOfAll() const;
-  /// Compiles what the code is now, and launches it.
-  ProductResult run(const ProductOperands &operands, const ProductLaunch &launch);
+  mlir::LLVM::LLVMFuncOp body() const { return kernel.body(); }
+  KernelLaunch launchOfAll() const { return kernel.launchOf(shape.rows, shape.panels()); }
+  KernelOutcome run(const ProductOperands &operands, const KernelLaunch &launch) const;
 
 private:
   ProductShape shape;
-  std::string target;
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
+  CompiledKernel kernel;
 };
 
 } // namespace heddle

@@ -4,10 +4,8 @@
 /// code between emitter and code generator, in the tile for many rows, which is written last. What
 /// is wrong with matrices in registers no device can know: it shows in the numbers, and what is
 /// slow in the counts.
+#include "tests/EmulatedCompiler/PlantedDefects.h"
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
-
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 #include "llvm/Support/Regex.h"
 
@@ -19,11 +17,6 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-template <typename Op> SmallVector<Op> all(LLVM::LLVMFuncOp function) {
-  SmallVector<Op> found;
-  function.walk([&](Op op) { found.push_back(op); });
-  return found;
-}
 NVVM::CpAsyncWaitGroupOp lastAwait(LLVM::LLVMFuncOp function) {
   return all<NVVM::CpAsyncWaitGroupOp>(function).back();
 }
@@ -31,8 +24,6 @@ NVVM::CpAsyncWaitGroupOp lastAwait(LLVM::LLVMFuncOp function) {
 Operation *barrierOfLoop(LLVM::LLVMFuncOp function) { return lastAwait(function)->getNextNode(); }
 
 // --- defects -----------------------------------------------------------------------------------
-
-void nothing(LLVM::LLVMFuncOp) {}
 
 void noBarrierInLoop(LLVM::LLVMFuncOp function) { barrierOfLoop(function)->erase(); }
 
@@ -84,41 +75,6 @@ void wrongLanes(LLVM::LLVMFuncOp function) {
   lane.replaceAllUsesWith(first);
 }
 
-/// Whether the number of the thread compares so with another one.
-Value threadIs(OpBuilder &builder, LLVM::LLVMFuncOp function, LLVM::ICmpPredicate predicate,
-               int32_t number) {
-  Value thread = all<NVVM::ThreadIdXOp>(function).front();
-  Value other = LLVM::ConstantOp::create(builder, function.getLoc(), thread.getType(),
-                                         builder.getI32IntegerAttr(number));
-  return LLVM::ICmpOp::create(builder, function.getLoc(), predicate, thread, other);
-}
-
-void halfLeavesEarly(LLVM::LLVMFuncOp function) {
-  auto thread = all<NVVM::ThreadIdXOp>(function).front();
-  Block *const entry = thread->getBlock();
-  Block *const rest = entry->splitBlock(thread->getNextNode());
-  OpBuilder builder(function.getContext());
-  Block *const end = builder.createBlock(&function.getBody());
-  LLVM::ReturnOp::create(builder, function.getLoc(), ValueRange());
-  builder.setInsertionPointToEnd(entry);
-  Value isFirst = threadIs(builder, function, LLVM::ICmpPredicate::ult, 64);
-  LLVM::CondBrOp::create(builder, function.getLoc(), isFirst, rest, end);
-}
-
-void oneLaneElsewhere(LLVM::LLVMFuncOp function) {
-  // Before a matrix is loaded, lane 8 of warp 1 waits at a barrier.
-  NVVM::LdMatrixOp load = all<NVVM::LdMatrixOp>(function).back();
-  Block *const before = load->getBlock();
-  Block *const rest = before->splitBlock(load);
-  OpBuilder builder(function.getContext());
-  Block *const aside = builder.createBlock(rest);
-  NVVM::Barrier0Op::create(builder, function.getLoc());
-  LLVM::BrOp::create(builder, function.getLoc(), rest);
-  builder.setInsertionPointToEnd(before);
-  Value isAside = threadIs(builder, function, LLVM::ICmpPredicate::eq, 40);
-  LLVM::CondBrOp::create(builder, function.getLoc(), isAside, aside, rest);
-}
-
 void oneBufferOfRows(LLVM::LLVMFuncOp function) {
   // The only difference from a constant: the other one of two places.
   LLVM::SubOp other;
@@ -145,13 +101,6 @@ void oneLaneAhead(LLVM::LLVMFuncOp function) {
   Value isAhead = threadIs(builder, function, LLVM::ICmpPredicate::eq, 40);
   LLVM::CondBrOp::create(builder, function.getLoc(), isAhead, rest, ValueRange{anything}, loading,
                          ValueRange());
-}
-
-/// The address so many bytes further on.
-Value moved(Operation *use, Value address, int32_t bytes) {
-  OpBuilder builder(use);
-  return LLVM::GEPOp::create(builder, use->getLoc(), address.getType(), builder.getI8Type(),
-                             address, ArrayRef<LLVM::GEPArg>{bytes});
 }
 
 template <int32_t bytes> void matrixElsewhere(LLVM::LLVMFuncOp function) {
@@ -274,7 +223,7 @@ const Defect kTensorDefects[] = {
     {"oneCopyMissing", oneCopyMissing, kNotWritten},
     {"noEdges", noEdges, kOutside},
     {"oneBufferOfRows", oneBufferOfRows, kRaceOfTwoThreads},
-    {"oneLaneElsewhere", oneLaneElsewhere,
+    {"oneLaneElsewhere", oneLaneElsewhere<NVVM::LdMatrixOp>,
      "deadlock: 31 threads of warp 1 wait at ldmatrix, which 1 never reach"},
     {"oneLaneAhead", oneLaneAhead,
      "comes to (mma.m16n8k16 while lanes of its warp wait at ldmatrix|ldmatrix while lanes of its "
@@ -292,10 +241,10 @@ const Defect kTensorDefects[] = {
 void expectFound(const ProductShape &shape, const Defect &defect) {
   CompiledProduct product(shape);
   defect.plant(product.body());
-  ProductLaunch launch = product.launchOfAll();
+  KernelLaunch launch = product.launchOfAll();
   launch.shared -= defect.sharedLess;
   // The kernel and the place, then what is wrong.
-  const ProductResult result = product.run(ProductOperands(shape, 1), launch);
+  const KernelOutcome result = product.run(ProductOperands(shape, 1), launch);
   EXPECT_TRUE(result.values.empty());
   EXPECT_TRUE(llvm::Regex("^product: block [01](, thread [0-9]+)?: ").match(result.report))
       << result.report;
@@ -354,7 +303,7 @@ TEST_P(PlantedWrongNumbers, Differ) {
   CompiledProduct product(shape);
   GetParam().plant(product.body());
   const ProductOperands operands(shape, 1);
-  const ProductResult result = product.run(operands, product.launchOfAll());
+  const KernelOutcome result = product.run(operands, product.launchOfAll());
   ASSERT_EQ(result.report, "");
   int64_t different = 0;
   for (int64_t row = 0; row < shape.rows; ++row) {
@@ -376,7 +325,7 @@ TEST(PlantedSlowness, PartsInOneOrderCostPasses) {
     if (isPlanted) {
       noOrderOfParts(product.body());
     }
-    const ProductResult result = product.run(ProductOperands(shape, 1), product.launchOfAll());
+    const KernelOutcome result = product.run(ProductOperands(shape, 1), product.launchOfAll());
     ASSERT_EQ(result.report, "");
     uses[isPlanted ? 1 : 0] = result.banks;
   }

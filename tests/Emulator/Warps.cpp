@@ -176,6 +176,43 @@ std::string multiplyTf32(void *const *lanes) {
   return "";
 }
 
+// --- shfl ----------------------------------------------------------------------------------------
+
+/// A number that a lane gives, and which lane's it wants: as the manual's `b` and `c`.
+struct Shuffling {
+  float number;
+  uint32_t lane;
+  uint32_t clamp;
+  float result;
+};
+
+/// The lane that lane number `own` names, or itself where that is beyond its segment.
+template <bool isOther> uint32_t sourceOf(uint32_t own, const Shuffling &of) {
+  const uint32_t segment = of.clamp >> 8 & 31, inSegment = ~segment & 31;
+  const uint32_t last = (own & segment) | (of.clamp & inSegment);
+  const uint32_t named = isOther ? own ^ of.lane : (own & segment) | (of.lane & inSegment);
+  return named > last ? own : named;
+}
+
+template <bool isOther> std::string exchange(void *const *lanes) {
+  for (uint32_t lane = 0; lane < warpLanes; ++lane) {
+    auto &own = *static_cast<Shuffling *>(lanes[lane]);
+    own.result = static_cast<const Shuffling *>(lanes[sourceOf<isOther>(lane, own) & 31])->number;
+  }
+  return "";
+}
+
+template <bool isOther>
+float shuffle(const char *name, uint32_t mask, float number, uint32_t lane, uint32_t clamp) {
+  Shuffling own = {number, lane, clamp, 0};
+  if (mask != 0xFFFFFFFFU) {
+    leaveThread("exchanges numbers with some lanes of its warp, which is not emulated",
+                LaunchFailed);
+  }
+  meetLanes(name, &own, exchange<isOther>);
+  return own.result;
+}
+
 /// The word of a number rounded to tf32, ties away from zero, as the bits of f32 that it is.
 uint32_t roundedToTf32(float value) {
   return std::isnan(value) ? 0x7FFFFFFFU
@@ -221,6 +258,15 @@ HEDDLE_EMULATED void heddle_emulated_mma_m16n8k8_row_col_tf32(float *sums, uint3
   Multiplying own = {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}};
   meetLanes("mma.m16n8k8", &own, multiplyTf32);
   std::memcpy(sums, own.sums.data(), sizeof own.sums);
+}
+
+HEDDLE_EMULATED float heddle_emulated_shfl_sync_idx_f32(uint32_t mask, float number, uint32_t lane,
+                                                        uint32_t clamp) {
+  return shuffle</*isOther=*/false>("shfl.idx", mask, number, lane, clamp);
+}
+HEDDLE_EMULATED float heddle_emulated_shfl_sync_bfly_f32(uint32_t mask, float number, uint32_t lane,
+                                                         uint32_t clamp) {
+  return shuffle</*isOther=*/true>("shfl.bfly", mask, number, lane, clamp);
 }
 
 HEDDLE_EMULATED uint32_t heddle_emulated_f2tf32_rna(float value) { return roundedToTf32(value); }

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <array>
@@ -113,6 +114,18 @@ Value BlockCode::keptHere(Value number) {
       ->getResult(0);
 }
 
+SmallVector<Value> BlockCode::choose(Value condition, llvm::function_ref<SmallVector<Value>()> then,
+                                     llvm::function_ref<SmallVector<Value>()> otherwise) {
+  // The operation's builder is that of the code, at the end of the region that it fills.
+  auto side = [](llvm::function_ref<SmallVector<Value>()> body) {
+    return [body](OpBuilder &builder, Location location) {
+      scf::YieldOp::create(builder, location, body());
+    };
+  };
+  auto op = scf::IfOp::create(code.builder, code.location, condition, side(then), side(otherwise));
+  return SmallVector<Value>(op.getResults());
+}
+
 /// A vector at an address that is a multiple of its bytes, element by element.
 static SmallVector<Value> loadTogether(VectorCode &code, Value address, VectorType type,
                                        llvm::function_ref<Value(Value)> widen) {
@@ -168,12 +181,20 @@ static LLVM::LLVMStructType fourOf(Type type) {
   return LLVM::LLVMStructType::getLiteral(type.getContext(), {type, type, type, type});
 }
 
-SmallVector<Value> BlockCode::loadMatrix(Value address) {
+static SmallVector<Value> loadMatrices(VectorCode &code, Value address, NVVM::MMALayout layout) {
   MLIRContext *const context = code.builder.getContext();
   Value words = NVVM::LdMatrixOp::create(
-      code.builder, code.location, fourOf(code.i32), address, /*num=*/4, NVVM::MMALayout::row,
+      code.builder, code.location, fourOf(code.i32), address, /*num=*/4, layout,
       NVVM::LdStMatrixShapeAttr::get(context, /*m=*/8, /*n=*/8), NVVM::LdStMatrixEltType::B16);
   return fieldsOf(code, words);
+}
+
+SmallVector<Value> BlockCode::loadMatrix(Value address) {
+  return loadMatrices(code, address, NVVM::MMALayout::row);
+}
+
+SmallVector<Value> BlockCode::loadTransposed(Value address) {
+  return loadMatrices(code, address, NVVM::MMALayout::col);
 }
 
 /// Adds a product of matrices with so many steps of k of a type.
@@ -209,6 +230,26 @@ Value BlockCode::roundedToTf32(Value number) {
   return NVVM::ConvertFloatToTF32Op::create(code.builder, code.location, code.i32, number,
                                             NVVM::FPRoundingMode::RNA, NVVM::SaturationMode::NONE,
                                             /*relu=*/false);
+}
+
+// --- exchange between lanes ----------------------------------------------------------------------
+
+static Value shuffle(VectorCode &code, Value number, Value lane, NVVM::ShflKind kind) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(code.builder, code.location, code.i32, value);
+  };
+  // All lanes take part, and the warp is one segment.
+  return NVVM::ShflOp::create(code.builder, code.location, number.getType(), constant(-1), number,
+                              lane, constant(kWarpLanes - 1), kind, UnitAttr());
+}
+
+Value BlockCode::ofLane(Value number, Value lane) {
+  return shuffle(code, number, lane, NVVM::ShflKind::idx);
+}
+
+Value BlockCode::ofOtherLane(Value number, int64_t bits) {
+  Value mask = arith::ConstantIntOp::create(code.builder, code.location, code.i32, bits);
+  return shuffle(code, number, mask, NVVM::ShflKind::bfly);
 }
 
 } // namespace heddle

@@ -78,6 +78,12 @@ public:
   /// of sums: a register is dearer than an addition.
   mlir::Value keptHere(mlir::Value number);
 
+  /// What the side gives that runs where a condition holds, or does not: as many values of the same
+  /// types. Threads that meet in one of them must all take it.
+  llvm::SmallVector<mlir::Value>
+  choose(mlir::Value condition, llvm::function_ref<llvm::SmallVector<mlir::Value>()> then,
+         llvm::function_ref<llvm::SmallVector<mlir::Value>()> otherwise);
+
   /// `count` elements side by side at an address of shared memory, in f32: they are stored as
   /// `element`.
   llvm::SmallVector<mlir::Value> load(mlir::Value address, int64_t count, mlir::Type element);
@@ -92,6 +98,10 @@ public:
   /// bytes are that row l % 16 has from word l / 16 * 4 on. Word 0 of a lane is word t of row g,
   /// its word 1 that of row g + 8; words 2 and 3 are 4 words further on.
   llvm::SmallVector<mlir::Value> loadMatrix(mlir::Value address);
+  /// A matrix of bf16, [16][16] in shared memory, as products take the second one of it transposed.
+  /// Lane l says where row l % 16 has the 8 elements from l / 16 * 8 on. Words 0 and 1 of a lane
+  /// are of column g: rows 2 t and 2 t + 1, and 8 rows further on. Words 2 and 3: of column g + 8.
+  llvm::SmallVector<mlir::Value> loadTransposed(mlir::Value address);
   /// Adds the product of a matrix of bf16, [16][16], with another one, transposed [8][16], to sums
   /// in f32, [16][8]. Words of the second: word t of column g, and 4 words further on. Sums of a
   /// lane: columns 2 t and 2 t + 1 of row g, then of row g + 8.
@@ -104,6 +114,10 @@ public:
   mlir::Value roundedPair(mlir::Value first, mlir::Value second);
   /// The word of a number rounded to tf32, ties away from zero.
   mlir::Value roundedToTf32(mlir::Value number);
+  /// The number that another lane has given: lane number `lane`, an i32, and the one whose number
+  /// differs in the bits of `bits`.
+  mlir::Value ofLane(mlir::Value number, mlir::Value lane);
+  mlir::Value ofOtherLane(mlir::Value number, int64_t bits);
 
 private:
   mlir::Type sharedPointer;

@@ -13,18 +13,6 @@ using namespace mlir;
 
 namespace heddle {
 
-static Units unitsFor(FloatProducts products) {
-  switch (products) {
-  case FloatProducts::Exact:
-    return Units::Fma;
-  case FloatProducts::Tf32x3:
-    return Units::Tf32x3;
-  case FloatProducts::Tf32:
-    return Units::Tf32;
-  }
-  llvm_unreachable("every kind of products is handled");
-}
-
 /// What multiplies for a kernel; nothing where each thread is a caller of its own.
 static std::optional<Units> unitsOf(dataflow::KernelOp kernel, const TargetDescription &target) {
   auto computes = dyn_cast<dataflow::ContractAttr>(kernel.getComputes());

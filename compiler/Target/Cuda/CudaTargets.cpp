@@ -3,6 +3,9 @@
 /// The table of GPUs. sm_80 runs on everything since Ampere, sm_90a on Hopper alone.
 #include "compiler/Target/Cuda/CudaTargets.h"
 
+#include "compiler/Passes.h"
+#include "compiler/Remarks/Report.h"
+#include "compiler/Target/Cuda/BlockAttention.h"
 #include "compiler/Target/Cuda/BlockProduct.h"
 #include "compiler/Target/Emitters/Emitters.h"
 #include "compiler/Target/Panels.h"
@@ -52,7 +55,8 @@ public:
   void setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &target,
                      bool isShared) const override;
   KernelScratch scratchOf(dataflow::KernelOp kernel) const override {
-    return kernelScratch(kernel);
+    // Blocks have shared memory.
+    return blockAttention(kernel) ? KernelScratch() : kernelScratch(kernel);
   }
   Result<std::unique_ptr<TargetCode>> translate(mlir::ModuleOp module,
                                                 const TargetDescription &target) const override {
@@ -62,18 +66,42 @@ public:
 
 } // namespace
 
+/// How blocks compute a kernel; nothing where each thread is a caller of its own.
+static std::optional<BlockWork> blockWork(dataflow::KernelOp kernel,
+                                          const TargetDescription &target) {
+  const std::optional<BlockWork> attention = blockAttention(kernel);
+  return attention ? attention : blockProduct(kernel, target);
+}
+
 manifest::LaunchShape CudaBackend::launchShapeOf(dataflow::KernelOp kernel,
                                                  const TargetDescription &target) const {
-  const std::optional<BlockWork> work = blockProduct(kernel, target);
+  const std::optional<BlockWork> work = blockWork(kernel, target);
   return work ? manifest::LaunchShape(manifest::LaunchUnit::Caller,
                                       static_cast<uint32_t>(work->threads),
                                       static_cast<uint32_t>(work->shared))
               : launchShape();
 }
 
+/// Says of an attention how a target computes it, or why no blocks do.
+static void reportAttention(dataflow::KernelOp kernel, const TargetDescription &target) {
+  const std::optional<AttentionChoice> choice = attentionChoice(kernel);
+  if (!choice) {
+    return;
+  }
+  const std::string text = target.name.str() + ": " + choice->text;
+  if (choice->isByBlocks) {
+    reportTaken(kernel.getLoc(), passNames::convertDataflowToKernels, text);
+  } else {
+    reportDeclined(kernel.getLoc(), passNames::convertDataflowToKernels, text);
+  }
+}
+
 void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
+  reportAttention(body.kernel, code.target);
   if (blockProduct(body.kernel, code.target)) {
     emitBlockProduct(code, body, mlir::cast<dataflow::ContractAttr>(body.kernel.getComputes()));
+  } else if (blockAttention(body.kernel)) {
+    emitBlockAttention(code, body, mlir::cast<dataflow::AttentionAttr>(body.kernel.getComputes()));
   } else {
     emitFamily(code, body);
   }

@@ -6,7 +6,7 @@
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_PRODUCTTILE_H
 #define HEDDLE_COMPILER_TARGET_CUDA_PRODUCTTILE_H
 
-#include "compiler/Target/Cuda/BlockCode.h"
+#include "compiler/Target/Cuda/TensorWords.h"
 #include "compiler/Target/Emitters/Emitters.h"
 #include "compiler/Target/Panels.h"
 
@@ -14,10 +14,6 @@ namespace heddle {
 
 /// Threads of a block of every product.
 inline constexpr int64_t kProductThreads = 128;
-
-/// What multiplies: FMA units numbers of f32; tensor cores numbers of bf16, numbers rounded to
-/// tf32, or numbers of f32 as sums of two of tf32.
-enum class Units : uint8_t { Fma, Bf16, Tf32, Tf32x3 };
 
 /// The numbers of a product, what it reads, and the part of the result that is computed.
 struct Product {

@@ -19,16 +19,14 @@
 /// those of tf32 rounded then. Which columns a lane multiplies is free: it takes up to four side by
 /// side, and its sums are then of twice as many.
 ///
-/// With tf32x3 rows keep all their bits in shared memory. Of what is read from there each number
-/// becomes a rounded one and the rounded rest, and three products are added: the small ones first,
-/// that of both rests not at all.
+/// With tf32x3 rows keep all their bits in shared memory, and numbers are split when they have been
+/// read from there (TensorWords.cpp).
 #include "compiler/Target/Cuda/ProductTile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
-using heddle::transformer::bf16Together;
 
 namespace heddle {
 
@@ -95,12 +93,6 @@ struct State {
   SmallVector<Value> sums;
 };
 
-/// Words of a matrix as instructions take them, and of what rounding has left of its numbers where
-/// that counts.
-struct Words {
-  SmallVector<Value> high, low;
-};
-
 /// A tile while its code is written.
 class TileCode {
 public:
@@ -109,7 +101,7 @@ public:
 
 private:
   /// Steps of k of a word, and of a slab.
-  int64_t stepsOfWord() const { return product.units == Units::Bf16 ? bf16Together : 1; }
+  int64_t stepsOfWord() const { return numbersOfWord(product.units); }
   int64_t slabSteps() const { return tile.slab * stepsOfWord(); }
   int64_t slabs() const { return llvm::divideCeilSigned(product.k(), slabSteps()); }
   /// A thread loads so many times, each time of a row so much further on.
@@ -122,9 +114,6 @@ private:
   SmallVector<Value> wordsOf(Value four);
   void storeRows(ValueRange loaded, Value number, Value to);
   void copySlab(Value stage, Value number);
-  Words split(ValueRange words);
-  Words rounded(ValueRange words, bool isRow);
-  SmallVector<Value> addProduct(const Words &rows, const Words &columns, ValueRange sums);
   void multiplyRun(const Run &run, ArrayRef<Words> rows, Value weights,
                    MutableArrayRef<Value> sums);
   void multiply(const State &state, MutableArrayRef<Value> sums);
@@ -136,6 +125,7 @@ private:
   VectorCode &code;
   const Tile &tile;
   const Product &product;
+  TensorProducts products;
   const WeightSlab weights;
   const SmallVector<Run> runs;
   /// The four elements of a row that the thread loads, and the first row.
@@ -163,7 +153,7 @@ BlockWork tensorWork() {
 }
 
 TileCode::TileCode(BlockCode &block, const Tile &tile, const Product &product)
-    : block(block), code(block.code), tile(tile), product(product),
+    : block(block), code(block.code), tile(tile), product(product), products(block, product.units),
       weights{llvm::divideCeilSigned(product.k(), stepsOfWord()), tile.slab, tile.panels,
               sharedPanelColumns * kWordBytes, tile.stepPitch()},
       runs(tile.runs()),
@@ -239,26 +229,11 @@ Value TileCode::zeroBehind(Value four, Value k) {
 
 /// The words of four elements in shared memory.
 SmallVector<Value> TileCode::wordsOf(Value four) {
-  auto element = [&](int64_t i) -> Value {
-    return vector::ExtractOp::create(code.builder, code.location, four, i);
-  };
-  SmallVector<Value> words;
-  for (int64_t i = 0; i < kTogether; i += stepsOfWord()) {
-    switch (product.units) {
-    case Units::Bf16:
-      words.push_back(block.roundedPair(element(i), element(i + 1)));
-      break;
-    case Units::Tf32:
-      words.push_back(block.roundedToTf32(element(i)));
-      break;
-    case Units::Tf32x3:
-      words.push_back(arith::BitcastOp::create(code.builder, code.location, code.i32, element(i)));
-      break;
-    case Units::Fma:
-      llvm_unreachable("tensor cores do not multiply these");
-    }
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < kTogether; ++i) {
+    elements.push_back(vector::ExtractOp::create(code.builder, code.location, four, i));
   }
-  return words;
+  return products.wordsOf(elements);
 }
 
 /// Writes what was loaded to shared memory.
@@ -284,63 +259,6 @@ void TileCode::copySlab(Value stage, Value number) {
 
 // --- sums ----------------------------------------------------------------------------------------
 
-/// Numbers of f32, given by their bits, as sums of two of tf32 but for 2^-22 of each. The rest of a
-/// number that is not finite is none.
-Words TileCode::split(ValueRange words) {
-  Words parts;
-  auto number = [&](Value bits) -> Value {
-    return arith::BitcastOp::create(code.builder, code.location, code.f32, bits);
-  };
-  for (Value word : words) {
-    Value high = block.roundedToTf32(number(word));
-    // Without loss: both have the same first bits.
-    Value rest = arith::SubFOp::create(code.builder, code.location, number(word), number(high));
-    parts.high.push_back(high);
-    parts.low.push_back(block.roundedToTf32(rest));
-  }
-  return parts;
-}
-
-/// What instructions take of words that were read from shared memory.
-Words TileCode::rounded(ValueRange words, bool isRow) {
-  switch (product.units) {
-  case Units::Bf16:
-    return {SmallVector<Value>(words), {}};
-  case Units::Tf32: {
-    Words result;
-    for (Value word : words) {
-      // Rows are rounded on their way to shared memory.
-      result.high.push_back(isRow ? word
-                                  : block.roundedToTf32(arith::BitcastOp::create(
-                                        code.builder, code.location, code.f32, word)));
-    }
-    return result;
-  }
-  case Units::Tf32x3:
-    return split(words);
-  case Units::Fma:
-    break;
-  }
-  llvm_unreachable("tensor cores do not multiply these");
-}
-
-SmallVector<Value> TileCode::addProduct(const Words &rows, const Words &columns, ValueRange sums) {
-  switch (product.units) {
-  case Units::Bf16:
-    return block.multiplyBf16(rows.high, columns.high, sums);
-  case Units::Tf32:
-    return block.multiplyTf32(rows.high, columns.high, sums);
-  case Units::Tf32x3: {
-    const SmallVector<Value> low = block.multiplyTf32(rows.low, columns.high, sums);
-    return block.multiplyTf32(rows.high, columns.high,
-                              block.multiplyTf32(rows.high, columns.low, low));
-  }
-  case Units::Fma:
-    break;
-  }
-  llvm_unreachable("tensor cores do not multiply these");
-}
-
 /// The columns of a run times the words of an instruction of all rows of the warp, a matrix of them
 /// for each part. `weights` is where the lane's first word is.
 void TileCode::multiplyRun(const Run &run, ArrayRef<Words> rows, Value weights,
@@ -355,11 +273,11 @@ void TileCode::multiplyRun(const Run &run, ArrayRef<Words> rows, Value weights,
     words[half] = block.loadWords(block.sharedAt(code.add(first, before)), run.width);
   }
   for (int64_t j = 0; j < run.width; ++j) {
-    const Words columns = rounded({words[0][j], words[1][j]}, /*isRow=*/false);
+    const Words columns = products.rounded({words[0][j], words[1][j]}, /*areRounded=*/false);
     for (auto [part, matrix] : llvm::enumerate(rows)) {
       const auto number = static_cast<int64_t>(part) * matrices + run.first / kMatrixColumns + j;
       auto own = sums.slice(static_cast<size_t>(number * sumsOfLane), sumsOfLane);
-      llvm::copy(addProduct(matrix, columns, own), own.begin());
+      llvm::copy(products.add(matrix, columns, own), own.begin());
     }
   }
 }
@@ -378,8 +296,8 @@ void TileCode::multiply(const State &state, MutableArrayRef<Value> sums) {
     SmallVector<Words> rows;
     for (int64_t i = 0; i < tile.parts(); ++i) {
       const int64_t before = i * tile.partRows() * tile.rowBytes();
-      rows.push_back(
-          rounded(block.loadMatrix(block.sharedAt(code.add(at, before))), /*isRow=*/true));
+      rows.push_back(products.rounded(block.loadMatrix(block.sharedAt(code.add(at, before))),
+                                      /*areRounded=*/true));
     }
     for (const Run &run : runs) {
       multiplyRun(run, rows, code.add(weights, word * tile.stepPitch()), sums);

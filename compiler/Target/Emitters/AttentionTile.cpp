@@ -178,8 +178,7 @@ static Value endOfSegment(AttentionTile &a, const CacheFields &cache, Value segm
   })[0];
 }
 
-// Takes up the sequence whose rows see the same keys as `row`, and returns where its rows end.
-static Value enterSequence(AttentionTile &a, Value row, Value rowEnd) {
+Value enterSequence(AttentionTile &a, Value row, Value rowEnd) {
   VectorCode &code = a.code;
   const CacheFields &cache = cacheOf(a);
   if (a.tokenOffsets) {

@@ -177,6 +177,10 @@ void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t 
 /// Takes up the maths of scores and of pairs, which are the kernel's regions.
 void loadScore(AttentionTile &a, const KernelBody &body);
 
+/// Takes up the sequence whose rows see the same keys as `row`, and returns where its rows end. Of
+/// rows in the order of time it is the next rows, before `rowEnd`, that do.
+mlir::Value enterSequence(AttentionTile &a, mlir::Value row, mlir::Value rowEnd);
+
 /// Calls `tile(query, last)` for the tiles of queries of all sequences and heads of the call: the
 /// queries from number `query` on, `last` being past the last one. The number of a query is that of
 /// its row, or, where heads share keys, counts the heads at hand of one row after the other. Keys

@@ -46,18 +46,27 @@ dataflow.kernel @gather : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[30
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "bf16", expected "tf32x3" or "tf32"}}
+// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "f16", expected "tf32x3", "tf32" or "bf16"}}
 dataflow.kernel @note : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[48, 40], f32>) -> !dataflow.buffer<[tokens, 48], f32>
-    computes #dataflow.contract<n = 48, k = 40> attributes {dataflow.float_products = "bf16"} {
+    computes #dataflow.contract<n = 48, k = 40> attributes {dataflow.float_products = "f16"} {
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' and computes #dataflow.contract<n = 48, k = 20, groups = 2>, expected a product of f32 with weights of f32, in one group}}
+// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "tf32" and computes #dataflow.contract<n = 48, k = 20, groups = 2>, expected an attention, or with tf32 a product of f32 with weights of f32, in one group}}
 dataflow.kernel @groups : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[96, 20], f32>) -> !dataflow.buffer<[tokens, 96], f32>
     computes #dataflow.contract<n = 48, k = 20, groups = 2> attributes {dataflow.float_products = "tf32"} {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+
+// -----
+
+// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "bf16" and computes #dataflow.contract<n = 48, k = 40>, expected an attention, or with tf32 a product of f32 with weights of f32, in one group}}
+dataflow.kernel @rounded : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[48, 40], f32>) -> !dataflow.buffer<[tokens, 48], f32>
+    computes #dataflow.contract<n = 48, k = 40> attributes {dataflow.float_products = "bf16"} {
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Which attentions blocks compute, the tiles of a call, and a tile (docs/decisions/0058).
+///
+///   for each sequence and run of heads that share keys: for each tile of its queries:
+///     take up the queries; load the keys of the first span
+///     for each span: store its keys; load its values; barrier;
+///       scores; store its values; load the next keys; barrier;
+///       softmax; add values
+///
+/// Two barriers a span are enough: keys are written after the barrier that follows their last use,
+/// and so are values. What is loaded is on its way while the products before are computed.
+#include "compiler/Target/Cuda/BlockAttention.h"
+
+#include "compiler/Parameters/FloatProducts.h"
+#include "compiler/Target/Cuda/AttentionSpan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace heddle {
+
+// --- which, and how ------------------------------------------------------------------------------
+
+/// Numbers of the largest heads: on tensor cores queries and sums of values are in registers.
+static constexpr int64_t kMostTensorNumbers = 128, kMostNumbers = 256;
+
+/// What keeps blocks from computing an attention; empty if nothing does.
+static std::string problemOf(dataflow::KernelOp kernel, dataflow::AttentionAttr computes) {
+  if (computes.getPairs()) {
+    return "scores are sums over pairs of elements, expected products of rows";
+  }
+  if (kernel.getRows().isOrdered()) {
+    return "rows are in the order of time, expected sequence by sequence";
+  }
+  const int64_t size = std::max(computes.getKeySize(), computes.getValueSize());
+  if (size > kMostNumbers) {
+    return "heads have " + std::to_string(size) + " elements, expected at most " +
+           std::to_string(kMostNumbers);
+  }
+  for (const unsigned input : {1U, 2U}) {
+    dataflow::CacheType cache = kernel.getOperandCache(input);
+    if (cache && !cache.getElementType().isF32()) {
+      return "caches have elements of " + cache.getElementText() + ", expected f32";
+    }
+  }
+  return "";
+}
+
+static SpanShape shapeOf(dataflow::KernelOp kernel, dataflow::AttentionAttr computes) {
+  const int64_t keySize = computes.getKeySize(), valueSize = computes.getValueSize();
+  const int64_t size = SpanShape::padded(std::max(keySize, valueSize));
+  const Units units = unitsFor(floatProductsOf(kernel));
+  if (units != Units::Fma && size <= kMostTensorNumbers) {
+    // A thread loads 32 numbers of a span at most.
+    return {units, /*warps=*/4, /*laneRows=*/2, size <= 64 ? 64 : 32, keySize, valueSize};
+  }
+  // Rows of a lane share what it reads of keys and values: as many as registers hold sums for.
+  if (size <= 64) {
+    return {Units::Fma, /*warps=*/2, /*laneRows=*/4, /*keys=*/32, keySize, valueSize};
+  }
+  return size <= 128
+             ? SpanShape{Units::Fma, /*warps=*/2, /*laneRows=*/2, /*keys=*/16, keySize, valueSize}
+             : SpanShape{Units::Fma, /*warps=*/4, /*laneRows=*/1, /*keys=*/16, keySize, valueSize};
+}
+
+/// Neighbouring heads that have keys and values in common: rows of all of them are in a tile.
+static int64_t headsTogether(dataflow::AttentionAttr computes) {
+  return std::gcd(computes.getKeyShare(), computes.getValueShare());
+}
+
+std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel) {
+  auto computes = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes());
+  if (!computes || !problemOf(kernel, computes).empty()) {
+    return std::nullopt;
+  }
+  const SpanShape shape = shapeOf(kernel, computes);
+  const int64_t together = headsTogether(computes);
+  const int64_t most = std::max<int64_t>(shape.rows() / together, 1);
+  // Of few rows more blocks have some: steps of several sequences, which see keys of their own, or
+  // a text or two.
+  const int64_t few = kernel.getOperandCache(1) ? 2 : 16;
+  return BlockWork{shape.threads(),
+                   shape.bytes(),
+                   {most, together},
+                   {std::min(most, few), together},
+                   /*fewRows=*/64};
+}
+
+static std::string nameOf(Units units) {
+  switch (units) {
+  case Units::Fma:
+    return "f32";
+  case Units::Bf16:
+    return "bf16";
+  case Units::Tf32:
+    return "tf32";
+  case Units::Tf32x3:
+    return "tf32, three for each";
+  }
+  llvm_unreachable("every kind of units is handled");
+}
+
+std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel) {
+  auto computes = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes());
+  if (!computes) {
+    return std::nullopt;
+  }
+  const std::string problem = problemOf(kernel, computes);
+  if (!problem.empty()) {
+    return AttentionChoice{false, "each thread computes rows alone: " + problem};
+  }
+  const SpanShape shape = shapeOf(kernel, computes);
+  return AttentionChoice{true, "blocks of " + std::to_string(shape.threads()) +
+                                   " threads for tiles of " + std::to_string(shape.rows()) +
+                                   " rows and spans of " + std::to_string(shape.keys) +
+                                   " keys, products of " + nameOf(shape.units)};
+}
+
+// --- a tile --------------------------------------------------------------------------------------
+
+namespace {
+
+class AttentionCode {
+public:
+  AttentionCode(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale);
+  void emitTile(Value query, Value last);
+
+private:
+  /// What goes from span to span.
+  struct State {
+    SmallVector<Value> keys;
+    SoftmaxState softmax;
+    SmallVector<Value> sums;
+  };
+
+  size_t laneRows() const { return static_cast<size_t>(shape.laneRows); }
+  State unpack(ValueRange carried) const;
+  static SmallVector<Value> pack(const State &state);
+  Value areAligned(Value address, int64_t stride, int64_t size) const;
+  SpanRows rowsOf(bool areKeys) const;
+  void enterRows(Value query, Value last);
+  LaneRow rowOf(Value query);
+  Value narrow(Value number) const {
+    return arith::TruncIOp::create(code.builder, code.location, code.i32, number);
+  }
+  State begin(Value firstSpan, const SpanRows &keys);
+  State next(Value first, const State &state, const SpanRows &keys, const SpanRows &values);
+  State attend(Value first, const State &state, ArrayRef<Value> products);
+  void store(const State &state);
+
+  BlockCode &block;
+  VectorCode &code;
+  AttentionTile &a;
+  const SpanShape &shape;
+  const float scale;
+  const SpanThread thread;
+  const std::unique_ptr<SpanProducts> products;
+  /// The tile: its rows as the lane has them, the queries of the warp before it, how many there
+  /// are, and the keys that any of them sees.
+  SmallVector<LaneRow> rows;
+  Value before, count, from, to;
+};
+
+} // namespace
+
+AttentionCode::AttentionCode(BlockCode &block, AttentionTile &a, const SpanShape &shape,
+                             float scale)
+    : block(block), code(block.code), a(a), shape(shape), scale(scale),
+      thread(SpanThread::load(block)),
+      products(shape.units == Units::Fma ? fmaSpanProducts(block, shape, thread)
+                                         : tensorSpanProducts(block, shape, thread)),
+      before(code.multiply(thread.warp, shape.warpRows())) {}
+
+AttentionCode::State AttentionCode::unpack(ValueRange carried) const {
+  State state;
+  const size_t sums = laneRows() * static_cast<size_t>(shape.laneValues());
+  const size_t keys = carried.size() - 2 * laneRows() - sums;
+  state.keys = SmallVector<Value>(carried.take_front(keys));
+  state.softmax.maxima = SmallVector<Value>(carried.slice(keys, laneRows()));
+  state.softmax.sums = SmallVector<Value>(carried.slice(keys + laneRows(), laneRows()));
+  state.sums = SmallVector<Value>(carried.take_back(sums));
+  return state;
+}
+
+SmallVector<Value> AttentionCode::pack(const State &state) {
+  SmallVector<Value> all(state.keys);
+  llvm::append_range(all, state.softmax.maxima);
+  llvm::append_range(all, state.softmax.sums);
+  llvm::append_range(all, state.sums);
+  return all;
+}
+
+// --- what it reads -------------------------------------------------------------------------------
+
+/// Whether four numbers from a multiple of four on lie at a multiple of 16 bytes, at an address and
+/// so many elements further on; null where it is known that they do not.
+Value AttentionCode::areAligned(Value address, int64_t stride, int64_t size) const {
+  if (stride % kFourNumbers != 0 || size % kFourNumbers != 0) {
+    return {};
+  }
+  Value number = LLVM::PtrToIntOp::create(code.builder, code.location, code.i64, address);
+  return code.equal(code.remainder(number, kSharedAlignment), code.integer(0));
+}
+
+SpanRows AttentionCode::rowsOf(bool areKeys) const {
+  SpanRows all;
+  all.size = areKeys ? a.keySize : a.valueSize;
+  all.numbers = areKeys ? shape.keyNumbers() : shape.valueNumbers();
+  Value head = areKeys ? a.keyHead() : a.valueHead();
+  all.column = code.multiply(head, all.size);
+  if (a.isCached) {
+    all.cache = areKeys ? &a.keyCache : &a.valueCache;
+    all.places = areKeys ? &a.keyPlaces : &a.valuePlaces;
+    all.blocks = areKeys ? a.keyBlocks : a.valueBlocks;
+    if (!areKeys) {
+      Value first = areAligned(all.cache->memory, a.valueStride, all.size);
+      Value bytes = code.remainder(all.cache->blockStride, kSharedAlignment);
+      all.areAligned = first ? code.both(first, code.equal(bytes, code.integer(0))) : first;
+    }
+    return all;
+  }
+  all.stride = areKeys ? a.keyStride : a.valueStride;
+  Value memory = areKeys ? a.key : a.value;
+  all.areAligned = areAligned(memory, all.stride, all.size);
+  all.base = code.at(memory, code.add(code.multiply(a.firstKey, all.stride), all.column));
+  return all;
+}
+
+/// A query of the tile, and the keys that it sees.
+LaneRow AttentionCode::rowOf(Value query) {
+  const QueryPlace place = placeOf(a, query);
+  LaneRow row{place.row, place.head, a.positionOf(place.row)};
+  Value end = a.keyCount;
+  if (a.visibility.to) {
+    end = code.smaller(code.positionBound(*a.visibility.to, row.position), end);
+  }
+  row.end = narrow(end);
+  if (a.visibility.from) {
+    Value begin = code.positionBound(*a.visibility.from, row.position);
+    row.begin = narrow(code.larger(begin, code.integer(0)));
+  }
+  if (a.hidden) {
+    row.shown = narrow(code.add(row.position, 1));
+  }
+  return row;
+}
+
+/// Takes up the tile from number `query` on, of queries before `last`. Those past the last repeat
+/// it.
+void AttentionCode::enterRows(Value query, Value last) {
+  Value lastQuery = code.subtract(last, 1);
+  count = code.smaller(code.subtract(last, query), code.integer(shape.rows()));
+  rows.clear();
+  SmallVector<Value> queries;
+  for (int64_t i = 0; i < shape.laneRows; ++i) {
+    Value inTile = code.add(code.add(before, thread.g), i * kLaneGroups);
+    rows.push_back(rowOf(code.smaller(code.add(query, inTile), lastQuery)));
+    Value number = code.add(code.multiply(rows.back().row, a.queryStride),
+                            code.multiply(rows.back().head, a.keySize));
+    queries.push_back(code.at(a.query, number));
+  }
+  // What rows see does not fall from one to the next.
+  auto wide = [&](Value number) -> Value {
+    return arith::ExtSIOp::create(code.builder, code.location, code.i64, number);
+  };
+  const LaneRow firstRow = rowOf(query);
+  const LaneRow lastRow = rowOf(code.add(query, code.subtract(count, 1)));
+  from = firstRow.begin ? wide(firstRow.begin) : code.integer(0);
+  to = wide(lastRow.end);
+  products->takeQueries(queries);
+}
+
+// --- spans ---------------------------------------------------------------------------------------
+
+AttentionCode::State AttentionCode::begin(Value firstSpan, const SpanRows &keys) {
+  State state;
+  auto four = VectorType::get({kFourNumbers}, code.f32);
+  // A sequence may have no keys, and then no memory of any.
+  state.keys = block.choose(
+      code.less(from, to), [&] { return loadSpan(block, shape, keys, firstSpan, from, to); },
+      [&] {
+        Value zeros =
+            arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(four));
+        const int64_t fours = shape.keys * keys.numbers / kFourNumbers / shape.threads();
+        return SmallVector<Value>(static_cast<size_t>(fours), zeros);
+      });
+  state.softmax.maxima.assign(laneRows(), code.number(kLowestScore));
+  state.softmax.sums.assign(laneRows(), code.number(0));
+  state.sums.assign(laneRows() * static_cast<size_t>(shape.laneValues()), code.number(0));
+  return state;
+}
+
+/// Softmax and values of the span from key `first` on, whose products of keys these are.
+AttentionCode::State AttentionCode::attend(Value first, const State &state,
+                                           ArrayRef<Value> products) {
+  State after = state;
+  SmallVector<Value> scores;
+  for (auto [row, ofRow] : llvm::zip_equal(rows, products)) {
+    scores.push_back(spanScores(block, a, shape, scale, row, ofRow, first, thread.t));
+  }
+  const SmallVector<Value> corrections = updateSoftmax(block, after.softmax, scores);
+  for (auto [i, sum] : llvm::enumerate(after.sums)) {
+    sum = code.multiplyFloat(sum, corrections[i / static_cast<size_t>(shape.laneValues())]);
+  }
+  after.sums = this->products->addValues(scores, after.sums);
+  return after;
+}
+
+AttentionCode::State AttentionCode::next(Value first, const State &state, const SpanRows &keys,
+                                         const SpanRows &values) {
+  // A warp without rows brings its part of keys and values, and is done.
+  Value hasRows = code.less(before, count);
+  storeSpan(block, shape, keys, state.keys, shape.keysBegin());
+  const SmallVector<Value> loaded = loadSpan(block, shape, values, first, from, to);
+  block.barrier();
+  const SmallVector<Value> scores = block.choose(
+      hasRows, [&] { return products->scores(); },
+      [&] {
+        auto type = VectorType::get({shape.laneKeys()}, code.f32);
+        Value zeros =
+            arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(type));
+        return SmallVector<Value>(laneRows(), zeros);
+      });
+  storeSpan(block, shape, values, loaded, shape.valuesBegin());
+  State after = state;
+  // Behind the last span its last key is loaded again, for nothing.
+  after.keys = loadSpan(block, shape, keys, code.add(first, shape.keys), from, to);
+  block.barrier();
+  State own = state;
+  own.keys.clear();
+  const State attended = unpack(block.choose(
+      hasRows, [&] { return pack(attend(first, own, scores)); }, [&] { return pack(own); }));
+  after.softmax = attended.softmax;
+  after.sums = attended.sums;
+  return after;
+}
+
+/// result[row][head] = sums of values / sum of weights. Where rows end, a sum may be the zero of
+/// either sign, as spans go that the row does not see: it becomes that which has none.
+void AttentionCode::store(const State &state) {
+  for (auto [i, row] : llvm::enumerate(rows)) {
+    Value sum = sumOfRow(block, state.softmax.sums[i]);
+    Value factor = code.divideFloat(code.number(1), sum);
+    Value inTile = code.add(code.add(before, thread.g), static_cast<int64_t>(i) * kLaneGroups);
+    const size_t values = static_cast<size_t>(shape.laneValues());
+    const ArrayRef<Value> sums = ArrayRef(state.sums).slice(i * values, values);
+    const LaneRow &place = row;
+    code.when(code.less(inTile, count), [&] {
+      Value first = code.multiply(place.head, a.valueSize);
+      for (auto [n, value] : llvm::enumerate(sums)) {
+        const SpanProducts::Column column = products->columnOf(static_cast<int64_t>(n));
+        Value own = code.add(code.multiply(thread.t, column.step), column.first);
+        auto storeOne = [&] {
+          Value result = code.addFloat(code.multiplyFloat(value, factor), code.number(0));
+          code.storeScalar(result, a.result.at(code, place.row, code.add(first, own)));
+        };
+        const int64_t most = column.first + (kLanesOfRow - 1) * column.step;
+        if (most < a.valueSize) {
+          storeOne();
+        } else if (column.first < a.valueSize) {
+          code.when(code.less(own, code.integer(a.valueSize)), storeOne);
+        }
+      }
+    });
+  }
+}
+
+void AttentionCode::emitTile(Value query, Value last) {
+  enterRows(query, last);
+  const SpanRows keys = rowsOf(/*areKeys=*/true), values = rowsOf(/*areKeys=*/false);
+  Value firstSpan = code.multiply(code.divide(from, shape.keys), shape.keys);
+  auto carried = code.loop(firstSpan, to, shape.keys, pack(begin(firstSpan, keys)),
+                           [&](Value first, ValueRange state) {
+                             return pack(next(first, unpack(state), keys, values));
+                           });
+  store(unpack(carried));
+}
+
+// --- the kernel ----------------------------------------------------------------------------------
+
+static AttentionTile prepare(VectorCode &code, const KernelBody &body,
+                             dataflow::AttentionAttr computes, const SpanShape &shape) {
+  AttentionTile a{code, shape.rows(), computes.getKeySize(), computes.getValueSize()};
+  setVisibility(a, computes.getVisibility(), computes.getHidden());
+  a.keyShare = computes.getKeyShare();
+  a.valueShare = computes.getValueShare();
+  a.headsTogether = headsTogether(computes);
+  a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
+  a.result = KernelResult::load(code, body.arguments);
+  a.query = body.operand(code, 0);
+  loadRowSpaces(a, body, 1);
+  loadKeys(a, body, 1);
+  loadValues(a, body, 2);
+  loadBias(a, body, 3, computes.getBiasDistance());
+  loadScore(a, body);
+  return a;
+}
+
+/// The tiles of a call: sequence by sequence, and for each the heads that share keys.
+static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
+                      AttentionCode &attention) {
+  VectorCode &code = a.code;
+  const int64_t together = a.headsTogether;
+  code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
+    Value last = code.smaller(enterSequence(a, row, arguments.rowEnd), arguments.rowEnd);
+    code.walk(arguments.columnBegin, arguments.columnEnd, [&](Value head) {
+      // A division of the heads may cut those that share keys.
+      Value next = code.multiply(code.add(code.divide(head, together), 1), together);
+      next = code.smaller(next, arguments.columnEnd);
+      a.head = head;
+      Value from = row, to = last;
+      if (together > 1) {
+        a.headCount = code.subtract(next, head);
+        a.firstQuery = row;
+        from = code.integer(0);
+        to = code.multiply(code.subtract(last, row), a.headCount);
+      }
+      code.loop(from, to, a.rows, [&](Value query) { attention.emitTile(query, to); });
+      return next;
+    });
+    return last;
+  });
+}
+
+void emitBlockAttention(VectorCode &code, const KernelBody &body,
+                        dataflow::AttentionAttr computes) {
+  blockAttention(body.kernel)->note(body.function);
+  BlockCode block(code, body.function);
+  const SpanShape shape = shapeOf(body.kernel, computes);
+  AttentionTile a = prepare(code, body, computes, shape);
+  AttentionCode attention(block, a, shape, computes.getScale().getValue().convertToFloat());
+  emitTiles(a, body.arguments, attention);
+}
+
+} // namespace heddle

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Products of queries and keys as scores, and the online softmax (Milakov & Gimelshein 2018) of
+/// what a lane has of its rows. What a row does not see has the weight zero, whatever stands in its
+/// place: a span without a key that the row sees multiplies its sums by one and adds zeros.
+#include "compiler/Target/Cuda/AttentionSpan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace heddle {
+
+namespace {
+/// The scores of one row while they are written.
+class ScoreCode {
+public:
+  ScoreCode(BlockCode &block, AttentionTile &a, const SpanShape &shape, const LaneRow &row,
+            Value first, Value t);
+
+  /// Scores of products times a factor.
+  Value map(Value products, float scale);
+
+private:
+  Value splat(float number);
+  Value broadcast(Value number);
+  /// Which keys are before a position, an i32.
+  Value areBefore(Value position);
+  Value biases(float factor);
+  Value hide(Value scores, Value bias);
+
+  VectorCode &code;
+  AttentionTile &a;
+  const LaneRow &row;
+  VectorType floats, integers;
+  /// The positions of the lane's keys.
+  Value positions;
+};
+} // namespace
+
+/// Powers of two take the place of those of e.
+static constexpr auto kUnit = static_cast<float>(M_LOG2E);
+
+ScoreCode::ScoreCode(BlockCode &block, AttentionTile &a, const SpanShape &shape, const LaneRow &row,
+                     Value first, Value t)
+    : code(block.code), a(a), row(row), floats(VectorType::get({shape.laneKeys()}, code.f32)),
+      integers(VectorType::get({shape.laneKeys()}, code.i32)) {
+  SmallVector<int32_t> numbers;
+  for (int64_t e = 0; e < shape.laneKeys(); ++e) {
+    numbers.push_back(static_cast<int32_t>(e / 2 * kMatrixColumns + e % 2));
+  }
+  Value own = code.add(first, code.multiply(t, 2));
+  Value constants = arith::ConstantOp::create(
+      code.builder, code.location, DenseElementsAttr::get(integers, ArrayRef<int32_t>(numbers)));
+  positions =
+      code.add(vector::BroadcastOp::create(
+                   code.builder, code.location, integers,
+                   arith::TruncIOp::create(code.builder, code.location, code.i32, own).getResult()),
+               constants);
+}
+
+Value ScoreCode::splat(float number) {
+  return arith::ConstantOp::create(code.builder, code.location,
+                                   DenseElementsAttr::get(floats, number));
+}
+
+Value ScoreCode::broadcast(Value number) {
+  auto type = number.getType().isF32() ? floats : integers;
+  return vector::BroadcastOp::create(code.builder, code.location, type, number);
+}
+
+Value ScoreCode::areBefore(Value position) { return code.less(positions, broadcast(position)); }
+
+/// The biases of the row by the distance of each key, times a factor.
+Value ScoreCode::biases(float factor) {
+  const int64_t distance = a.biasDistance, width = 2 * distance + 1;
+  Value table = code.at(a.bias, code.multiply(row.head, width));
+  SmallVector<Value> loaded;
+  for (Value position : elementsOf(code, positions)) {
+    Value key = arith::ExtSIOp::create(code.builder, code.location, code.i64, position);
+    // Distances are shifted so that none is negative.
+    Value index = code.add(code.subtract(key, row.position), distance);
+    index = code.smaller(code.larger(index, code.integer(0)), code.integer(width - 1));
+    loaded.push_back(code.loadScalar(code.at(table, index)));
+  }
+  Value bias = vectorOf(code, loaded);
+  return factor == 1 ? bias : code.multiplyFloat(bias, splat(factor));
+}
+
+/// Scores, to which a bias is added if there is one, where a mask of a finite number hides keys.
+Value ScoreCode::hide(Value scores, Value bias) {
+  Value number = splat(static_cast<float>(a.hidden.getNumber().getValueAsDouble() * kUnit));
+  Value isShown = areBefore(row.shown);
+  auto withBias = [&](Value unbiased) { return bias ? code.addFloat(unbiased, bias) : unbiased; };
+  switch (a.hidden.getKind()) {
+  case transformer::HiddenKind::Added:
+    return code.addFloat(withBias(scores), code.select(isShown, splat(0), number));
+  case transformer::HiddenKind::Score:
+    return code.select(isShown, withBias(scores), number);
+  case transformer::HiddenKind::Product:
+    return withBias(code.select(isShown, scores, number));
+  }
+  llvm_unreachable("every mask has a formula");
+}
+
+Value ScoreCode::map(Value products, float scale) {
+  // Where there is maths between, the unit is its factor.
+  Value scores = code.multiplyFloat(products, splat(a.score ? scale : scale * kUnit));
+  Value bias = a.bias ? biases(a.scoreTakesBias ? 1 : kUnit) : Value();
+  if (a.score) {
+    SmallVector<Value, 2> arguments = {scores};
+    if (a.scoreTakesBias) {
+      arguments.push_back(std::exchange(bias, Value()));
+    }
+    scores = code.multiplyFloat(cloneScalarMaths(code, *a.score, arguments, floats), splat(kUnit));
+  }
+  if (a.hidden) {
+    scores = hide(scores, bias);
+  } else if (bias) {
+    scores = code.addFloat(scores, bias);
+  }
+  Value lowest = splat(-std::numeric_limits<float>::infinity());
+  scores = code.select(areBefore(row.end), scores, lowest);
+  return row.begin ? code.select(areBefore(row.begin), lowest, scores) : scores;
+}
+
+Value spanScores(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale,
+                 const LaneRow &row, Value products, Value first, Value t) {
+  return ScoreCode(block, a, shape, row, first, t).map(products, scale);
+}
+
+Value sumOfRow(BlockCode &block, Value ofLane) {
+  for (int64_t bits = 1; bits < kLanesOfRow; bits *= 2) {
+    ofLane = block.code.addFloat(ofLane, block.ofOtherLane(ofLane, bits));
+  }
+  return ofLane;
+}
+
+static Value maximumOfRow(BlockCode &block, Value ofLane) {
+  for (int64_t bits = 1; bits < kLanesOfRow; bits *= 2) {
+    ofLane = block.code.maximum(ofLane, block.ofOtherLane(ofLane, bits));
+  }
+  return ofLane;
+}
+
+static Value powersOfTwo(VectorCode &code, Value exponents) {
+  return math::Exp2Op::create(code.builder, code.location, exponents);
+}
+
+SmallVector<Value> updateSoftmax(BlockCode &block, SoftmaxState &state,
+                                 MutableArrayRef<Value> scores) {
+  VectorCode &code = block.code;
+  SmallVector<Value> changes;
+  for (auto [maximum, row] : llvm::zip_equal(state.maxima, scores)) {
+    Value most = code.number(kLowestScore);
+    for (Value score : elementsOf(code, row)) {
+      most = code.maximum(score, most);
+    }
+    Value before = maximum;
+    maximum = code.maximum(maximumOfRow(block, most), before);
+    changes.push_back(code.subtractFloat(before, maximum));
+    Value all = vector::BroadcastOp::create(code.builder, code.location, row.getType(), maximum);
+    row = powersOfTwo(code, code.subtractFloat(row, all));
+  }
+  SmallVector<Value> corrections = elementsOf(code, powersOfTwo(code, vectorOf(code, changes)));
+  for (auto [sum, correction, row] : llvm::zip_equal(state.sums, corrections, scores)) {
+    sum = code.multiplyFloat(sum, correction);
+    for (Value weight : elementsOf(code, row)) {
+      sum = code.addFloat(sum, weight);
+    }
+  }
+  return corrections;
+}
+
+} // namespace heddle

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Attention by blocks on the emulated GPU: every row is what the definition says, within the error
+/// of its products, and has the same bits in every batch, division and chunk.
+#include "tests/EmulatedCompiler/LaunchedAttention.h"
+
+#include "compiler/Parameters/FloatProducts.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace heddle {
+namespace {
+
+using transformer::PositionBound;
+using transformer::Visibility;
+
+/// The largest error of a result whose values are up to 1: scores are up to 8, and an error of one
+/// becomes a relative one of its weight.
+double toleranceOf(FloatProducts products) {
+  switch (products) {
+  case FloatProducts::Exact:
+    return 4e-6;
+  case FloatProducts::Tf32x3:
+    return 1e-5;
+  case FloatProducts::Tf32:
+    return 4e-3;
+  case FloatProducts::Bf16:
+    return 3e-2;
+  }
+  return 0;
+}
+
+/// The largest error of a batch.
+double errorOf(const AttentionShape &shape, const CompiledAttention &attention,
+               const std::vector<AttentionPart> &batch) {
+  const KernelOutcome outcome = attention.run(batch);
+  EXPECT_EQ(outcome.report, "");
+  double largest = 0;
+  size_t place = 0;
+  for (const AttentionPart &part : batch) {
+    for (int64_t row = 0; row < part.rows; ++row) {
+      for (int64_t column = 0; column < shape.resultWidth() && place < outcome.values.size();
+           ++column, ++place) {
+        const double error = std::abs(double(outcome.values[place]) -
+                                      attention.expected(*part.sequence, part.first + row, column));
+        // What is no number compares with nothing.
+        largest = error <= largest ? largest : error;
+      }
+    }
+  }
+  return largest;
+}
+
+/// Sequences of some lengths, all of their rows.
+struct Batch {
+  std::vector<AttentionSequence> sequences;
+
+  Batch(const AttentionShape &shape, const std::vector<int64_t> &lengths) {
+    uint32_t seed = 0;
+    for (const int64_t length : lengths) {
+      sequences.emplace_back(shape, length, ++seed);
+    }
+  }
+  std::vector<AttentionPart> all() const {
+    std::vector<AttentionPart> parts;
+    for (const AttentionSequence &sequence : sequences) {
+      parts.push_back({&sequence, 0, sequence.length});
+    }
+    return parts;
+  }
+};
+
+AttentionShape with(FloatProducts products, AttentionShape shape) {
+  shape.products = products;
+  return shape;
+}
+
+std::string describe(const AttentionShape &shape) {
+  return std::to_string(shape.heads) + " heads of " + std::to_string(shape.keySize) + " and " +
+         std::to_string(shape.valueSize) + ", " + shape.visibility.text() +
+         (shape.isCached ? ", cached, " : ", ") + floatProductsName(shape.products).str() +
+         " shares " + std::to_string(shape.keyShare) + " " + std::to_string(shape.valueShare) +
+         " bias " + std::to_string(shape.biasDistance) + " before " + std::to_string(shape.before) +
+         " " + shape.score + " " + shape.hidden;
+}
+
+/// Sizes around those of tiles, and everything that an attention may have.
+const AttentionShape kShapes[] = {
+    {.heads = 2, .keySize = 32, .valueSize = 32},
+    {.heads = 1, .keySize = 1, .valueSize = 3},
+    {.heads = 2, .keySize = 64, .valueSize = 48, .visibility = Visibility::causal(), .before = 5},
+    {.heads = 1, .keySize = 128, .valueSize = 128, .visibility = Visibility::band(9, 4)},
+    {.heads = 1, .keySize = 20, .valueSize = 160, .before = 4},
+    {.heads = 4,
+     .keySize = 16,
+     .valueSize = 8,
+     .visibility = Visibility::causal(),
+     .isCached = true,
+     .keyShare = 2,
+     .valueShare = 4,
+     .biasDistance = 5},
+    {.heads = 2,
+     .keySize = 40,
+     .valueSize = 24,
+     .visibility = Visibility::blocks(12, 3, 2),
+     .score = "tanh"},
+    {.heads = 1,
+     .keySize = 16,
+     .valueSize = 16,
+     .visibility = Visibility::causal(),
+     .biasDistance = 3,
+     .hidden = "added"},
+    {.heads = 1,
+     .keySize = 16,
+     .valueSize = 16,
+     .visibility = Visibility::causal(),
+     .hidden = "score"},
+    {.heads = 1,
+     .keySize = 16,
+     .valueSize = 16,
+     .visibility = Visibility::causal(),
+     .biasDistance = 3,
+     .hidden = "product"},
+    {.heads = 2, .keySize = 16, .valueSize = 16, .biasDistance = 40, .score = "bias"}};
+
+constexpr FloatProducts kAllProducts[] = {FloatProducts::Exact, FloatProducts::Bf16,
+                                          FloatProducts::Tf32, FloatProducts::Tf32x3};
+
+/// One tile and two, one span and two, and nothing.
+void expectDefinition(const AttentionShape &shape) {
+  SCOPED_TRACE(describe(shape));
+  EXPECT_LE(errorOf(shape, CompiledAttention(shape), Batch(shape, {5, 1, 70, 0, 33}).all()),
+            toleranceOf(shape.products));
+}
+
+TEST(BlockAttention, AgreesWithItsDefinition) {
+  for (const AttentionShape &shape : kShapes) {
+    expectDefinition(shape);
+  }
+}
+TEST(BlockAttention, AgreesWithItsDefinitionOnTensorCores) {
+  size_t number = 0;
+  for (const AttentionShape &shape : kShapes) {
+    // Each of the three in turn, and all of them for the first.
+    for (size_t i = 1; i < std::size(kAllProducts); ++i) {
+      if (number == 0 || number % 3 == i - 1) {
+        expectDefinition(with(kAllProducts[i], shape));
+      }
+    }
+    ++number;
+  }
+}
+
+/// Numbers of one of `choices`.
+template <typename Choice> Choice any(std::mt19937 &random, std::initializer_list<Choice> choices) {
+  return choices.begin()[random() % choices.size()];
+}
+
+AttentionShape randomShape(std::mt19937 &random) {
+  AttentionShape shape = {
+      .heads = 0, .keySize = 1 + int64_t(random() % 70), .valueSize = 1 + int64_t(random() % 70)};
+  shape.keyShare = any<int64_t>(random, {1, 1, 2, 4});
+  shape.valueShare = any<int64_t>(random, {1, 1, 2, 4});
+  shape.heads = 4;
+  shape.visibility = any<Visibility>(
+      random, {Visibility::all(), Visibility::causal(),
+               Visibility::band(int64_t(random() % 90), int64_t(random() % 20)),
+               Visibility{.from = PositionBound{.offset = -int64_t(random() % 40)}}});
+  shape.products = any<FloatProducts>(random, {FloatProducts::Exact, FloatProducts::Bf16,
+                                               FloatProducts::Tf32, FloatProducts::Tf32x3});
+  shape.isCached = shape.visibility == Visibility::causal() && random() % 2 == 0;
+  shape.biasDistance = any<int64_t>(random, {0, 0, 7});
+  shape.before = any<int64_t>(random, {0, 0, 3, 8});
+  return shape;
+}
+
+TEST(BlockAttention, AgreesWithItsDefinitionForRandomShapes) {
+  std::mt19937 random(2026);
+  for (int number = 0; number < 10; ++number) {
+    const AttentionShape shape = randomShape(random);
+    SCOPED_TRACE(describe(shape));
+    std::vector<int64_t> lengths;
+    for (int i = 0; i < 3; ++i) {
+      lengths.push_back(int64_t(random() % 80));
+    }
+    lengths.push_back(1 + int64_t(random() % 80));
+    EXPECT_LE(errorOf(shape, CompiledAttention(shape), Batch(shape, lengths).all()),
+              toleranceOf(shape.products));
+  }
+}
+
+TEST(BlockAttention, ErrorsAreThoseOfThePrecision) {
+  // They are no bounds of something more exact.
+  const AttentionShape shape = {.heads = 1, .keySize = 32, .valueSize = 32};
+  double before = 0;
+  for (const FloatProducts products :
+       {FloatProducts::Tf32x3, FloatProducts::Tf32, FloatProducts::Bf16}) {
+    const AttentionShape own = with(products, shape);
+    const double error = errorOf(own, CompiledAttention(own), Batch(own, {70}).all());
+    EXPECT_GE(error, 3 * before) << floatProductsName(products).str();
+    before = error;
+  }
+  EXPECT_GE(before, 1e-4);
+}
+
+// --- bits --------------------------------------------------------------------------------------
+
+/// Expects rows of a result to have the bits of others.
+void expectSameBits(const AttentionShape &shape, const std::vector<float> &found, int64_t foundRow,
+                    const std::vector<float> &other, int64_t otherRow, int64_t rows) {
+  ASSERT_FALSE(found.empty());
+  ASSERT_FALSE(other.empty());
+  const size_t width = size_t(shape.resultWidth());
+  for (size_t i = 0; i < size_t(rows) * width; ++i) {
+    const float a = found[size_t(foundRow) * width + i], b = other[size_t(otherRow) * width + i];
+    ASSERT_EQ(std::memcmp(&a, &b, sizeof a), 0)
+        << "row " << i / width << ", column " << i % width << ": " << a << " and " << b;
+  }
+}
+
+TEST(BlockAttention, ASequenceHasTheSameBitsInAnyBatchAndDivision) {
+  for (const FloatProducts products : kAllProducts) {
+    for (const Visibility &visibility : {Visibility::all(), Visibility::band(20, 0)}) {
+      const AttentionShape shape = {.heads = 2,
+                                    .keySize = 24,
+                                    .valueSize = 32,
+                                    .visibility = visibility,
+                                    .products = products};
+      SCOPED_TRACE(describe(shape));
+      const CompiledAttention attention(shape);
+      const Batch batch(shape, {50, 71, 20});
+      const AttentionSequence &own = batch.sequences[1];
+      const std::vector<float> alone = attention.run({{&own, 0, own.length}}).values;
+      const std::vector<float> together = attention.run(batch.all()).values;
+      expectSameBits(shape, together, 50, alone, 0, 71);
+      // Only what a launch is of is written.
+      KernelLaunch part = attention.launchOf(batch.all());
+      part.rowBegin = 63;
+      part.rowEnd = 100;
+      part.blocks = 3;
+      const std::vector<float> some = attention.run(batch.all(), part).values;
+      expectSameBits(shape, some, 63, alone, 13, 37);
+      ASSERT_FALSE(some.empty());
+      EXPECT_TRUE(std::isnan(some[size_t(62 * shape.resultWidth())]));
+      EXPECT_TRUE(std::isnan(some[size_t(100 * shape.resultWidth())]));
+    }
+  }
+}
+
+TEST(BlockAttention, HeadsOfADivisionHaveTheSameBits) {
+  const AttentionShape shape = {
+      .heads = 6, .keySize = 16, .valueSize = 16, .keyShare = 3, .valueShare = 3};
+  const CompiledAttention attention(shape);
+  const Batch batch(shape, {30, 9});
+  const std::vector<float> all = attention.run(batch.all()).values;
+  KernelLaunch part = attention.launchOf(batch.all());
+  part.columnBegin = 1;
+  part.columnEnd = 5;
+  const std::vector<float> some = attention.run(batch.all(), part).values;
+  ASSERT_EQ(all.size(), some.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const size_t head = i / size_t(shape.valueSize) % size_t(shape.heads);
+    if (head >= 1 && head < 5) {
+      ASSERT_EQ(all[i], some[i]) << i;
+    } else {
+      ASSERT_TRUE(std::isnan(some[i])) << i;
+    }
+  }
+}
+
+TEST(BlockAttention, ATextHasTheSameBitsInAnyChunks) {
+  for (const FloatProducts products : kAllProducts) {
+    for (const Visibility &visibility : {Visibility::causal(), Visibility::band(25, 0)}) {
+      const AttentionShape shape = {.heads = 2,
+                                    .keySize = 16,
+                                    .valueSize = 32,
+                                    .visibility = visibility,
+                                    .products = products,
+                                    .isCached = true,
+                                    .biasDistance = 9};
+      SCOPED_TRACE(describe(shape));
+      const CompiledAttention attention(shape);
+      const Batch batch(shape, {80, 40});
+      const AttentionSequence &own = batch.sequences.front(), &other = batch.sequences.back();
+      const std::vector<float> whole = attention.run({{&own, 0, 80}}).values;
+      for (const AttentionPart &chunk :
+           {AttentionPart{&own, 0, 3}, {&own, 3, 62}, {&own, 65, 14}, {&own, 79, 1}}) {
+        SCOPED_TRACE("from row " + std::to_string(chunk.first));
+        const std::vector<float> found = attention.run({{&other, 30, 10}, chunk}).values;
+        expectSameBits(shape, found, 10, whole, chunk.first, chunk.rows);
+      }
+    }
+  }
+}
+
+TEST(BlockAttention, NothingDependsOnTheOrderOfThreads) {
+  for (const FloatProducts products : {FloatProducts::Exact, FloatProducts::Bf16}) {
+    const AttentionShape shape = {.heads = 1, .keySize = 32, .valueSize = 32, .products = products};
+    const CompiledAttention attention(shape, "sm_90a");
+    const Batch batch(shape, {70});
+    std::vector<float> first;
+    for (const char *const seed : {"1000", "2000"}) {
+      ::setenv("HEDDLE_EMULATOR_SEED", seed, 1);
+      const KernelOutcome outcome = attention.run(batch.all());
+      ASSERT_EQ(outcome.report, "");
+      if (first.empty()) {
+        first = outcome.values;
+      }
+      expectSameBits(shape, outcome.values, 0, first, 0, 70);
+    }
+    ::unsetenv("HEDDLE_EMULATOR_SEED");
+  }
+}
+
+TEST(BlockAttention, LanesWantDifferentBanks) {
+  // Queries, keys and values are read and stored without further passes. Only rows of 16 words lie
+  // so that two of them, which are stored at once, have four banks in common.
+  constexpr double most = 0.15, mostOfShortRows = 0.5;
+  for (const FloatProducts products : kAllProducts) {
+    for (const int64_t size : {32, 64, 128}) {
+      const AttentionShape shape = {
+          .heads = 1, .keySize = size, .valueSize = size, .products = products};
+      const KernelOutcome outcome = CompiledAttention(shape).run(Batch(shape, {64}).all());
+      ASSERT_EQ(outcome.report, "");
+      ASSERT_GT(outcome.banks.least, 0U);
+      EXPECT_LE(double(outcome.banks.passes) / double(outcome.banks.least) - 1,
+                products == FloatProducts::Bf16 && size == 32 ? mostOfShortRows : most)
+          << describe(shape);
+    }
+  }
+}
+
+} // namespace
+} // namespace heddle

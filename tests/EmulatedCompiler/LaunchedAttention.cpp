@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Operands of attention on the emulated GPU. What a kernel may not read is no number: rows of
+/// wider buffers beside its own, blocks of caches before a window, positions that are not there
+/// yet.
+#include "tests/EmulatedCompiler/LaunchedAttention.h"
+
+#include "compiler/Parameters/FloatProducts.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace heddle {
+
+static constexpr float kHiddenNumber = -1.5F;
+static constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
+
+static std::vector<float> randomNumbers(int64_t count, std::mt19937 &random) {
+  std::uniform_real_distribution<float> number(-1, 1);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float &value : values) {
+    value = number(random);
+  }
+  return values;
+}
+
+AttentionSequence::AttentionSequence(const AttentionShape &shape, int64_t length, uint32_t seed)
+    : length(length) {
+  std::mt19937 random(seed);
+  queries = randomNumbers(length * shape.queryWidth(), random);
+  keys = randomNumbers(length * shape.keyWidth(), random);
+  values = randomNumbers(length * shape.valueWidth(), random);
+  for (float &query : queries) {
+    query *= 4;
+  }
+}
+
+// --- what it must give -------------------------------------------------------------------------
+
+double CompiledAttention::biasOf(int64_t head, int64_t distance) const {
+  const int64_t most = shape.biasDistance;
+  const int64_t column = std::clamp(distance, -most, most) + most;
+  return most == 0 ? 0 : double(biases[size_t(head * (2 * most + 1) + column)]);
+}
+
+double CompiledAttention::scoreOf(const AttentionSequence &sequence, int64_t row, int64_t head,
+                                  int64_t key) const {
+  double product = 0;
+  for (int64_t d = 0; d < shape.keySize; ++d) {
+    const int64_t ofKey = head / shape.keyShare * shape.keySize + d;
+    product +=
+        double(sequence.queries[size_t(row * shape.queryWidth() + head * shape.keySize + d)]) *
+        double(sequence.keys[size_t(key * shape.keyWidth() + ofKey)]);
+  }
+  product *= double(shape.scale);
+  double bias = biasOf(head, key - row);
+  if (shape.score == "tanh") {
+    product = std::tanh(product);
+  } else if (shape.score == "bias") {
+    product = product * bias;
+    bias = 0;
+  }
+  if (shape.visibility.sees(row, key)) {
+    return product + bias;
+  }
+  return shape.hidden == "added"     ? product + bias + double(kHiddenNumber)
+         : shape.hidden == "score"   ? double(kHiddenNumber)
+         : shape.hidden == "product" ? double(kHiddenNumber) + bias
+                                     : -std::numeric_limits<double>::infinity();
+}
+
+double CompiledAttention::expected(const AttentionSequence &sequence, int64_t row,
+                                   int64_t column) const {
+  const int64_t head = column / shape.valueSize;
+  std::vector<double> scores;
+  for (int64_t key = 0; key < sequence.length; ++key) {
+    scores.push_back(scoreOf(sequence, row, head, key));
+  }
+  const double most = *std::max_element(scores.begin(), scores.end());
+  double sum = 0, values = 0;
+  for (int64_t key = 0; key < sequence.length; ++key) {
+    const double weight = std::exp(scores[size_t(key)] - most);
+    const int64_t place = key * shape.valueWidth() + head / shape.valueShare * shape.valueSize +
+                          column % shape.valueSize;
+    sum += weight;
+    values += weight * double(sequence.values[size_t(place)]);
+  }
+  return values / sum;
+}
+
+// --- the program -------------------------------------------------------------------------------
+
+static std::string programOf(const AttentionShape &shape) {
+  const auto rows = [&](int64_t width) {
+    const int64_t stride = width + 2 * shape.before;
+    return llvm::formatv("!dataflow.buffer<[tokens, {0}]{1}, f32>", width,
+                         shape.before == 0 ? "" : " in " + std::to_string(stride))
+        .str();
+  };
+  const auto keysOf = [&](int64_t width, const char *layout) {
+    return shape.isCached ? llvm::formatv("!dataflow.cache<[{0}], f32, {1}>", width, layout).str()
+                          : rows(width);
+  };
+  std::string inputs = rows(shape.queryWidth()) + ", " + keysOf(shape.keyWidth(), "keys") + ", " +
+                       keysOf(shape.valueWidth(), "rows");
+  std::string options, note;
+  if (shape.biasDistance > 0) {
+    inputs += llvm::formatv(", !dataflow.buffer<[{0}, {1}], f32>", shape.heads,
+                            2 * shape.biasDistance + 1);
+    options += llvm::formatv(", biasDistance = {0}", shape.biasDistance);
+  }
+  if (!shape.hidden.empty()) {
+    options += llvm::formatv(", hidden = <{0} {1:f4} : f32>", shape.hidden, kHiddenNumber);
+  }
+  if (shape.keyShare > 1 || shape.valueShare > 1) {
+    options +=
+        llvm::formatv(", keyShare = {0}, valueShare = {1}", shape.keyShare, shape.valueShare);
+  }
+  if (shape.products != FloatProducts::Exact) {
+    note = " attributes {dataflow.float_products = \"" + floatProductsName(shape.products).str() +
+           "\"}";
+  }
+  const std::string maths = shape.score == "tanh"   ? "%0 = math.tanh %x : f32"
+                            : shape.score == "bias" ? "%0 = arith.mulf %x, %bias : f32"
+                                                    : "";
+  return llvm::formatv(R"(
+dataflow.kernel @attention : ({0}) -> !dataflow.buffer<[tokens, {1}], f32>
+    computes #dataflow.attention<heads = {2}, keySize = {3}, valueSize = {4}, scale = {5:f4} : f32, visibility = <{6}>{7}>{8} {{
+^bb0(%x: f32{9}):
+  {10}
+  dataflow.yield %{11}
+}
+)",
+                       inputs, shape.resultWidth(), shape.heads, shape.keySize, shape.valueSize,
+                       shape.scale, shape.visibility.text(), options, note,
+                       shape.score == "bias" ? ", %bias: f32" : "", maths,
+                       maths.empty() ? "x" : "0");
+}
+
+CompiledAttention::CompiledAttention(const AttentionShape &shape, const std::string &target)
+    : shape(shape), kernel(programOf(shape), "attention", target) {
+  std::mt19937 random(99);
+  biases = randomNumbers(shape.heads * (2 * shape.biasDistance + 1), random);
+}
+
+// --- operands ----------------------------------------------------------------------------------
+
+namespace {
+/// The rows of a batch as kernels read them.
+struct BatchRows {
+  std::vector<int32_t> offsets = {0}, sequenceOf, positions, lengths;
+  int64_t longest = 0;
+
+  explicit BatchRows(const std::vector<AttentionPart> &batch) {
+    for (const AttentionPart &part : batch) {
+      for (int64_t row = 0; row < part.rows; ++row) {
+        sequenceOf.push_back(static_cast<int32_t>(offsets.size() - 1));
+        positions.push_back(static_cast<int32_t>(part.first + row));
+      }
+      offsets.push_back(static_cast<int32_t>(offsets.back() + part.rows));
+      lengths.push_back(static_cast<int32_t>(part.first + part.rows));
+      longest = std::max(longest, part.first + part.rows);
+    }
+  }
+  int64_t count() const { return offsets.back(); }
+};
+} // namespace
+
+/// The rows of a batch side by side, each within a wider one. The address of the first.
+static uint64_t sendRows(EmulatedGpu &gpu, const std::vector<AttentionPart> &batch,
+                         const std::vector<float> AttentionSequence::*member, int64_t width,
+                         int64_t before) {
+  std::vector<float> all;
+  for (const AttentionPart &part : batch) {
+    for (int64_t row = part.first; row < part.first + part.rows; ++row) {
+      const float *const from = (part.sequence->*member).data() + row * width;
+      all.insert(all.end(), size_t(before), kNothing);
+      all.insert(all.end(), from, from + width);
+      all.insert(all.end(), size_t(before), kNothing);
+    }
+  }
+  return gpu.send(all) + size_t(before) * sizeof(float);
+}
+
+/// A cache with the positions of a batch up to its last rows. Blocks lie in another order than they
+/// follow each other; beside what is kept all is no number.
+static uint64_t sendCache(EmulatedGpu &gpu, const std::vector<AttentionPart> &batch,
+                          const BatchRows &rows,
+                          const std::vector<float> AttentionSequence::*member, int64_t width,
+                          bool areKeys) {
+  constexpr int64_t size = HEDDLE_BLOCK;
+  const int64_t pitch = (rows.longest + size - 1) / size + 1;
+  const auto segments = static_cast<int64_t>(batch.size());
+  const int64_t blocks = segments * pitch;
+  std::vector<float> memory(static_cast<size_t>(blocks * size * width), kNothing);
+  std::vector<int32_t> list;
+  for (int64_t block = 0; block < blocks; ++block) {
+    list.push_back(static_cast<int32_t>((block * 7 + 3) % blocks));
+  }
+  // Each block once, if 7 divides their number no more.
+  if (blocks % 7 == 0) {
+    for (int64_t block = 0; block < blocks; ++block) {
+      list[size_t(block)] = static_cast<int32_t>(blocks - 1 - block);
+    }
+  }
+  for (int64_t segment = 0; segment < segments; ++segment) {
+    const AttentionPart &part = batch[size_t(segment)];
+    for (int64_t position = 0; position < part.first + part.rows; ++position) {
+      const int64_t block = list[size_t(segment * pitch + position / size)];
+      for (int64_t d = 0; d < width; ++d) {
+        const int64_t inBlock = areKeys ? d * size + position % size : position % size * width + d;
+        memory[size_t(block * size * width + inBlock)] =
+            (part.sequence->*member)[size_t(position * width + d)];
+      }
+    }
+  }
+  const auto pointer = [](uint64_t address) { return reinterpret_cast<int32_t *>(address); };
+  const HeddleCache cache = {pointer(gpu.send(memory)),
+                             size * width * int64_t(sizeof(float)),
+                             pointer(gpu.send(rows.offsets)),
+                             pointer(gpu.send(rows.sequenceOf)),
+                             pointer(gpu.send(rows.lengths)),
+                             pointer(gpu.send(list)),
+                             pitch,
+                             segments};
+  return gpu.send(&cache, sizeof cache);
+}
+
+KernelLaunch CompiledAttention::launchOf(const std::vector<AttentionPart> &batch) const {
+  return kernel.launchOf(BatchRows(batch).count(), shape.heads);
+}
+
+KernelOutcome CompiledAttention::run(const std::vector<AttentionPart> &batch,
+                                     const KernelLaunch &launch) const {
+  const BatchRows rows(batch);
+  const auto send = [&](EmulatedGpu &gpu, uint64_t result) {
+    const auto operand = [&](const std::vector<float> AttentionSequence::*member, int64_t width,
+                             bool areKeys) {
+      return shape.isCached ? sendCache(gpu, batch, rows, member, width, areKeys)
+                            : sendRows(gpu, batch, member, width, shape.before);
+    };
+    std::vector<uint64_t> operands = {
+        result, sendRows(gpu, batch, &AttentionSequence::queries, shape.queryWidth(), shape.before),
+        operand(&AttentionSequence::keys, shape.keyWidth(), /*areKeys=*/true),
+        operand(&AttentionSequence::values, shape.valueWidth(), /*areKeys=*/false)};
+    if (shape.biasDistance > 0) {
+      operands.push_back(gpu.send(biases));
+    }
+    const auto list = [&](const std::vector<int32_t> &values) {
+      return reinterpret_cast<const int32_t *>(gpu.send(values));
+    };
+    HeddleRows space = {};
+    space.count = rows.count();
+    space.longest = rows.longest;
+    space.offsets = list(rows.offsets);
+    space.sequence_of = list(rows.sequenceOf);
+    space.positions = list(rows.positions);
+    return gpu.sendLaunch(operands, {gpu.send(&space, sizeof space)}, launch);
+  };
+  return kernel.run(launch, size_t(rows.count() * shape.resultWidth()), shape.resultWidth(), send);
+}
+
+} // namespace heddle

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Attention on the emulated GPU: sequences with numbers of their own, batches of parts of them,
+/// and what each row must give.
+#ifndef HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDATTENTION_H
+#define HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDATTENTION_H
+
+#include "compiler/Parameters/Precision.h"
+#include "dialects/Transformer/Visibility.h"
+#include "tests/EmulatedCompiler/LaunchedKernel.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// An attention.
+struct AttentionShape {
+  int64_t heads, keySize, valueSize;
+  transformer::Visibility visibility = {};
+  FloatProducts products = FloatProducts::Exact;
+  /// Keys and values are caches.
+  bool isCached = false;
+  int64_t keyShare = 1, valueShare = 1;
+  int64_t biasDistance = 0;
+  /// Queries, keys and values are columns of wider rows, so many further on in each.
+  int64_t before = 0;
+  /// What is done to a score: "", "tanh", or "bias", which takes that too.
+  std::string score = {};
+  /// What stands for keys after the row: "", "added", "score", "product".
+  std::string hidden = {};
+  float scale = 0.25F;
+
+  int64_t queryWidth() const { return heads * keySize; }
+  int64_t keyWidth() const { return heads / keyShare * keySize; }
+  int64_t valueWidth() const { return heads / valueShare * valueSize; }
+  int64_t resultWidth() const { return heads * valueSize; }
+};
+
+/// What queries, keys and values of a sequence are: the same in every batch.
+struct AttentionSequence {
+  std::vector<float> queries, keys, values;
+  int64_t length;
+
+  AttentionSequence(const AttentionShape &shape, int64_t length, uint32_t seed);
+};
+
+/// The rows of a sequence that are in a batch: with caches those from `first` on, after which there
+/// is nothing yet; else all.
+struct AttentionPart {
+  const AttentionSequence *sequence;
+  int64_t first, rows;
+};
+
+/// An attention as it must be, and its code.
+class CompiledAttention {
+public:
+  explicit CompiledAttention(const AttentionShape &shape, const std::string &target = "sm_80");
+
+  mlir::LLVM::LLVMFuncOp body() const { return kernel.body(); }
+  /// How a batch is launched.
+  KernelLaunch launchOf(const std::vector<AttentionPart> &batch) const;
+  /// The result of a batch, a row after the other; `launch` may be of a part of its work.
+  KernelOutcome run(const std::vector<AttentionPart> &batch, const KernelLaunch &launch) const;
+  KernelOutcome run(const std::vector<AttentionPart> &batch) const {
+    return run(batch, launchOf(batch));
+  }
+  /// A number of the result for a row of a sequence.
+  double expected(const AttentionSequence &sequence, int64_t row, int64_t column) const;
+
+private:
+  double scoreOf(const AttentionSequence &sequence, int64_t row, int64_t head, int64_t key) const;
+  double biasOf(int64_t head, int64_t distance) const;
+
+  AttentionShape shape;
+  std::vector<float> biases;
+  CompiledKernel kernel;
+};
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDATTENTION_H

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The emulated driver, called by name as the runtime does.
+#include "tests/EmulatedCompiler/LaunchedKernel.h"
+
+#include "compiler/CompileOptions.h"
+#include "compiler/Link/LinkModel.h"
+#include "compiler/Pipeline.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <cstring>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace heddle {
+
+static void *driverFunction(const char *name) {
+  static void *const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  void *const address = library == nullptr ? nullptr : ::dlsym(library, name);
+  if (address == nullptr) {
+    ADD_FAILURE() << "no " << name << " in the emulated GPU's libcuda.so.1";
+    std::abort();
+  }
+  return address;
+}
+template <typename... Arguments> static int call(const char *name, Arguments... arguments) {
+  return reinterpret_cast<int (*)(Arguments...)>(driverFunction(name))(arguments...);
+}
+template <typename... Arguments> static void mustCall(const char *name, Arguments... arguments) {
+  EXPECT_EQ(call(name, arguments...), 0) << name;
+}
+
+static HeddleBankUses takeBankUses() {
+  return reinterpret_cast<HeddleEmulatorBanks *>(driverFunction("heddle_emulator_banks"))();
+}
+
+// --- the emulated driver -----------------------------------------------------------------------
+
+EmulatedGpu::EmulatedGpu() {
+  mustCall("cuInit", 0U);
+  void *context = nullptr;
+  mustCall("cuDevicePrimaryCtxRetain", &context, 0);
+  mustCall("cuCtxPushCurrent_v2", context);
+}
+
+EmulatedGpu::~EmulatedGpu() {
+  for (const uint64_t address : allocations) {
+    call("cuMemFree_v2", address);
+  }
+  if (module != nullptr) {
+    call("cuModuleUnload", module);
+  }
+  void *context = nullptr;
+  call("cuCtxPopCurrent_v2", &context);
+  call("cuDevicePrimaryCtxRelease_v2", 0);
+}
+
+void *EmulatedGpu::load(llvm::ArrayRef<char> image, const std::string &entry) {
+  void *function = nullptr;
+  mustCall("cuModuleLoadDataEx", &module, static_cast<const void *>(image.data()), 0U,
+           static_cast<int *>(nullptr), static_cast<void **>(nullptr));
+  mustCall("cuModuleGetFunction", &function, module, entry.c_str());
+  return function;
+}
+
+uint64_t EmulatedGpu::send(const void *values, size_t bytes) {
+  uint64_t address = 0;
+  mustCall("cuMemAlloc_v2", &address, bytes);
+  allocations.push_back(address);
+  void *pinned = nullptr;
+  mustCall("cuMemHostAlloc", &pinned, bytes, 0U);
+  std::memcpy(pinned, values, bytes);
+  mustCall("cuMemcpyHtoDAsync_v2", address, static_cast<const void *>(pinned), bytes,
+           static_cast<void *>(nullptr));
+  mustCall("cuMemFreeHost", pinned);
+  return address;
+}
+
+uint64_t EmulatedGpu::sendLaunch(const std::vector<uint64_t> &operands,
+                                 const std::vector<uint64_t> &spaces, const KernelLaunch &launch) {
+  const auto pointer = [](uint64_t address) { return reinterpret_cast<void *>(address); };
+  const HeddleKernelContext context = {
+      static_cast<void *const *>(pointer(send(operands))),
+      static_cast<const HeddleRows *const *>(pointer(send(spaces))), nullptr};
+  const HeddleDeviceLaunch record = {
+      static_cast<const HeddleKernelContext *>(pointer(send(&context, sizeof context))),
+      launch.rowBegin,
+      launch.rowEnd,
+      launch.columnBegin,
+      launch.columnEnd,
+      1,
+      0};
+  return send(&record, sizeof record);
+}
+
+std::string EmulatedGpu::run(void *function, uint64_t record, const KernelLaunch &launch) {
+  void *parameters[] = {&record};
+  mustCall("cuStreamSynchronize", static_cast<void *>(nullptr));
+  call("heddle_emulator_record");
+  mustCall("cuLaunchKernel", function, launch.blocks, 1U, 1U, launch.threads, 1U, 1U, launch.shared,
+           static_cast<void *>(nullptr), static_cast<void **>(parameters),
+           static_cast<void **>(nullptr));
+  return wait();
+}
+
+/// Waits for a kernel; what was there to say of it.
+std::string EmulatedGpu::wait() {
+  const int code = call("cuStreamSynchronize", static_cast<void *>(nullptr));
+  std::string journal(size_t(1) << 16, '\0');
+  journal.resize(reinterpret_cast<HeddleEmulatorJournal *>(
+      driverFunction("heddle_emulator_journal"))(journal.data(), journal.size()));
+  const size_t said = journal.rfind("\n! ");
+  return code == 0 ? ""
+         : said == std::string::npos
+             ? "error " + std::to_string(code)
+             : journal.substr(said + 3, journal.find('\n', said + 1) - said - 3);
+}
+
+std::vector<float> EmulatedGpu::fetch(uint64_t address, size_t count) {
+  void *pinned = nullptr;
+  const size_t bytes = count * sizeof(float);
+  mustCall("cuMemHostAlloc", &pinned, bytes, 0U);
+  mustCall("cuMemcpyDtoHAsync_v2", pinned, address, bytes, static_cast<void *>(nullptr));
+  mustCall("cuStreamSynchronize", static_cast<void *>(nullptr));
+  std::vector<float> values(count);
+  std::memcpy(values.data(), pinned, bytes);
+  mustCall("cuMemFreeHost", pinned);
+  return values;
+}
+
+// --- a kernel ----------------------------------------------------------------------------------
+
+CompiledKernel::CompiledKernel(const std::string &program, const std::string &name,
+                               const std::string &target)
+    : name(name), target(target) {
+  registerDialects(context);
+  module = mlir::parseSourceString<mlir::ModuleOp>(program, &context);
+  PipelineOptions options;
+  options.targets = {target};
+  mlir::PassManager manager(&context);
+  buildPhase(manager, Phase::Kernels, options);
+  buildPhase(manager, Phase::Llvm, options);
+  EXPECT_TRUE(module && succeeded(manager.run(*module))) << program;
+}
+
+mlir::LLVM::LLVMFuncOp CompiledKernel::body() const {
+  auto kernels = mlir::cast<mlir::ModuleOp>(mlir::SymbolTable::lookupSymbolIn(*module, target));
+  return mlir::cast<mlir::LLVM::LLVMFuncOp>(
+      mlir::SymbolTable::lookupSymbolIn(kernels, kernelFunctionName(name, target)));
+}
+
+KernelLaunch CompiledKernel::launchOf(int64_t rows, int64_t columns) const {
+  const TargetDescription &described = *findTarget(target);
+  auto kernel = mlir::cast<dataflow::KernelOp>(mlir::SymbolTable::lookupSymbolIn(*module, name));
+  const manifest::LaunchShape launch = described.backend->launchShapeOf(kernel, described);
+  return {0, rows, 0, columns, /*blocks=*/2, launch.threads(), launch.shared()};
+}
+
+KernelOutcome CompiledKernel::run(const KernelLaunch &launch, size_t count, int64_t rowElements,
+                                  const Send &send) const {
+  if (image.empty()) {
+    const Result<CompiledKernels> code = compileKernels(*module, /*cache=*/nullptr, {});
+    EXPECT_TRUE(code.ok()) << code.status().message();
+    if (!code.ok()) {
+      return {};
+    }
+    image = code->images.front().second.bytes;
+  }
+  EmulatedGpu gpu;
+  void *const function =
+      gpu.load(image, findTarget(target)->backend->symbolOf(name, *findTarget(target)));
+  const std::vector<float> nothing(count, std::numeric_limits<float>::quiet_NaN());
+  const uint64_t memory = gpu.send(nothing);
+  const HeddleResult result = {reinterpret_cast<void *>(memory), 0, 0, rowElements};
+  const uint64_t record = send(gpu, gpu.send(&result, sizeof result));
+  takeBankUses();
+  const std::string report = gpu.run(function, record, launch);
+  return {report.empty() ? gpu.fetch(memory, count) : std::vector<float>(), report, takeBankUses()};
+}
+
+} // namespace heddle

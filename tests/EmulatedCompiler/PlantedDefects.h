@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Defects that any kernel of blocks may have, planted in its code between emitter and code
+/// generator.
+#ifndef HEDDLE_TESTS_EMULATEDCOMPILER_PLANTEDDEFECTS_H
+#define HEDDLE_TESTS_EMULATEDCOMPILER_PLANTEDDEFECTS_H
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+namespace heddle {
+
+/// All operations of a kind, in order.
+template <typename Op> llvm::SmallVector<Op> all(mlir::LLVM::LLVMFuncOp function) {
+  llvm::SmallVector<Op> found;
+  function.walk([&](Op op) { found.push_back(op); });
+  return found;
+}
+
+inline void nothing(mlir::LLVM::LLVMFuncOp) {}
+
+/// Whether the number of the thread compares so with another one.
+inline mlir::Value threadIs(mlir::OpBuilder &builder, mlir::LLVM::LLVMFuncOp function,
+                            mlir::LLVM::ICmpPredicate predicate, int32_t number) {
+  mlir::Value thread = all<mlir::NVVM::ThreadIdXOp>(function).front();
+  mlir::Value other = mlir::LLVM::ConstantOp::create(builder, function.getLoc(), thread.getType(),
+                                                     builder.getI32IntegerAttr(number));
+  return mlir::LLVM::ICmpOp::create(builder, function.getLoc(), predicate, thread, other);
+}
+
+/// Threads from number 64 on return.
+inline void halfLeavesEarly(mlir::LLVM::LLVMFuncOp function) {
+  auto thread = all<mlir::NVVM::ThreadIdXOp>(function).front();
+  mlir::Block *const entry = thread->getBlock();
+  mlir::Block *const rest = entry->splitBlock(thread->getNextNode());
+  mlir::OpBuilder builder(function.getContext());
+  mlir::Block *const end = builder.createBlock(&function.getBody());
+  mlir::LLVM::ReturnOp::create(builder, function.getLoc(), mlir::ValueRange());
+  builder.setInsertionPointToEnd(entry);
+  mlir::Value isFirst = threadIs(builder, function, mlir::LLVM::ICmpPredicate::ult, 64);
+  mlir::LLVM::CondBrOp::create(builder, function.getLoc(), isFirst, rest, end);
+}
+
+/// Before the last operation of a kind, lane 8 of warp 1 waits at a barrier.
+template <typename Op> void oneLaneElsewhere(mlir::LLVM::LLVMFuncOp function) {
+  Op load = all<Op>(function).back();
+  mlir::Block *const before = load->getBlock();
+  mlir::Block *const rest = before->splitBlock(load);
+  mlir::OpBuilder builder(function.getContext());
+  mlir::Block *const aside = builder.createBlock(rest);
+  mlir::NVVM::Barrier0Op::create(builder, function.getLoc());
+  mlir::LLVM::BrOp::create(builder, function.getLoc(), rest);
+  builder.setInsertionPointToEnd(before);
+  mlir::Value isAside = threadIs(builder, function, mlir::LLVM::ICmpPredicate::eq, 40);
+  mlir::LLVM::CondBrOp::create(builder, function.getLoc(), isAside, aside, rest);
+}
+
+/// The address so many bytes further on.
+inline mlir::Value moved(mlir::Operation *use, mlir::Value address, int32_t bytes) {
+  mlir::OpBuilder builder(use);
+  return mlir::LLVM::GEPOp::create(builder, use->getLoc(), address.getType(), builder.getI8Type(),
+                                   address, llvm::ArrayRef<mlir::LLVM::GEPArg>{bytes});
+}
+
+} // namespace heddle
+
+#endif // HEDDLE_TESTS_EMULATEDCOMPILER_PLANTEDDEFECTS_H
