@@ -18,7 +18,7 @@
 /// Every spelling is one: what is joined is written as sums of products of neighbouring columns
 /// (Piece), and these are compared. Columns may be cut and put together before or after they are
 /// multiplied, signs and factors may be anywhere, and columns beyond the pairs may be left alone.
-/// Candidates are joined rows that are sums or put together.
+/// Candidates are joined rows that are sums or put together, or such times a number, which stays.
 /// Pinned by tests/compiler/Model/Rows/fuse-rotary.mlir.
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Passes.h"
@@ -353,21 +353,38 @@ private:
   llvm::DenseMap<std::tuple<Value, int64_t, std::pair<int64_t, int64_t>>, Value> written;
 };
 
+/// The numbers that joined rows are multiplied with last, the last one first.
+SmallVector<ScaleOp> scalesOf(JoinRowsOp join) {
+  SmallVector<ScaleOp> scales;
+  auto next = join.getInput().getDefiningOp<ScaleOp>();
+  for (; next && scales.size() < mostFactors; next = next.getInput().getDefiningOp<ScaleOp>()) {
+    scales.push_back(next);
+  }
+  return scales;
+}
+
+/// What is joined, before it is multiplied with such numbers.
+Value turnedBy(JoinRowsOp join, ArrayRef<ScaleOp> scales) {
+  return scales.empty() ? join.getInput() : ScaleOp(scales.back()).getInput();
+}
+
 struct FuseRotaryPass : impl::FuseRotaryPassBase<FuseRotaryPass> {
   using Base::Base;
 
   void runOnOperation() override {
     SmallVector<JoinRowsOp> candidates;
     getOperation().walk([&](JoinRowsOp join) {
-      if (isa_and_present<AddOp, ConcatOp>(join.getInput().getDefiningOp())) {
+      Value turned = turnedBy(join, scalesOf(join));
+      if (isa_and_present<AddOp, ConcatOp>(turned.getDefiningOp())) {
         candidates.push_back(join);
       }
     });
     RotationWriter writer;
     for (JoinRowsOp join : candidates) {
       std::string reason;
+      SmallVector<ScaleOp> scales = scalesOf(join);
       std::optional<Rotation> rotation =
-          match(PieceReader(join.getChoices()).read(join.getInput()), reason);
+          match(PieceReader(join.getChoices()).read(turnedBy(join, scales)), reason);
       if (!rotation) {
         reportDeclined(join.getLoc(), passNames::fuseRotary, "not fused: " + reason);
         continue;
@@ -376,7 +393,12 @@ struct FuseRotaryPass : impl::FuseRotaryPassBase<FuseRotaryPass> {
       reportTaken(join.getLoc(), passNames::fuseRotary,
                   Twine(heads) + (heads == 1 ? " head of " : " heads of ") + Twine(rotation->size) +
                       ", " + Twine(2 * rotation->pairs) + " columns of each turned");
-      join.getResult().replaceAllUsesWith(writer.write(join, *rotation));
+      Value rotated = writer.write(join, *rotation);
+      OpBuilder builder(join);
+      for (ScaleOp scale : llvm::reverse(scales)) {
+        rotated = ScaleOp::create(builder, scale.getLoc(), rotated, scale.getFactorAttr());
+      }
+      join.getResult().replaceAllUsesWith(rotated);
       eraseUnused(join);
     }
   }

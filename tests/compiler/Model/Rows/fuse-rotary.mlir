@@ -30,6 +30,35 @@ func.func @halves(%q: tensor<?x15xf32>, %cosine: tensor<?x2xf32>, %sine: tensor<
   return %r : tensor<?x15xf32>
 }
 
+// A factor of what is turned stays: attention makes it part of its scale.
+// CHECK-LABEL: func.func @scaled(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x8xf32>, %[[C:[a-z0-9]+]]: tensor<?x2xf32>, %[[S:[a-z0-9]+]]:
+// CHECK: %[[R:.*]] = transformer.rotate %[[X]], %[[C]], %[[S]] {heads = 2 : i64}
+// CHECK-NEXT: %[[H:.*]] = transformer.scale %[[R]], 5.000000e-01
+// CHECK-NEXT: %[[T:.*]] = transformer.scale %[[H]], 3.000000e+00
+// CHECK-NEXT: return %[[T]]
+func.func @scaled(%q: tensor<?x8xf32>, %cosine: tensor<?x2xf32>, %sine: tensor<?x2xf32>, %rows: !transformer.segments) -> tensor<?x8xf32> {
+  %heads = transformer.choices %rows, 2
+  %h = transformer.split_rows %q to(%heads) : tensor<?x8xf32> -> tensor<?x4xf32>
+  %c = transformer.repeat %cosine to(%heads) : tensor<?x2xf32>
+  %s = transformer.repeat %sine to(%heads) : tensor<?x2xf32>
+  %x = transformer.columns %h from 0 : tensor<?x4xf32> -> tensor<?x2xf32>
+  %y = transformer.columns %h from 2 : tensor<?x4xf32> -> tensor<?x2xf32>
+  %xc = transformer.multiply %x, %c : tensor<?x2xf32>
+  %ys = transformer.multiply %y, %s : tensor<?x2xf32>
+  %m = transformer.scale %ys, -1.0 : tensor<?x2xf32>
+  %near = transformer.add %xc, %m : tensor<?x2xf32>, tensor<?x2xf32>
+  %yc = transformer.multiply %y, %c : tensor<?x2xf32>
+  %xs = transformer.multiply %x, %s : tensor<?x2xf32>
+  %far = transformer.add %yc, %xs : tensor<?x2xf32>, tensor<?x2xf32>
+  %g = transformer.concat %near, %far : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x4xf32>
+  %half = transformer.scale %g, 0.5 : tensor<?x4xf32>
+  %all = transformer.scale %half, 3.0 : tensor<?x4xf32>
+  // expected-remark @below {{2 heads of 4, 4 columns of each turned}}
+  %r = transformer.join_rows %all in(%heads) : tensor<?x4xf32> -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}
+
 // All columns times both cosines side by side, plus the halves exchanged times both sines: as
 // Transformers spells it. Rows of heads that something else made are joined first; the sign may be
 // at the sine, and factors become those of cosines and sines.
