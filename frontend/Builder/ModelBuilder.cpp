@@ -115,14 +115,33 @@ Tensor Entry::optionalInput(std::string_view name, int64_t width) {
   return addRows(name, width, true);
 }
 
+/// The input of that name; the end if there is none.
+static auto findInput(EntryState &entry, std::string_view name) {
+  return std::find_if(entry.inputs.begin(), entry.inputs.end(),
+                      [&](const EntryState::Input &each) { return each.name == name; });
+}
+
+void Entry::limit(std::string_view input, int32_t most) {
+  if (!model->works()) {
+    return;
+  }
+  EntryState &entry = model->entries[index];
+  const auto found = findInput(entry, input);
+  if (found == entry.inputs.end() || most < 1) {
+    model->fail(entry.name,
+                fmt::format("input \"{}\" has ids less than {}, expected {}", input, most,
+                            most < 1 ? "a limit of 1 or more" : "an input of the entry"));
+    return;
+  }
+  found->limit = most;
+}
+
 void Entry::pad(std::string_view input, int32_t token) {
   if (!model->works()) {
     return;
   }
   EntryState &entry = model->entries[index];
-  const auto found =
-      std::find_if(entry.inputs.begin(), entry.inputs.end(),
-                   [&](const EntryState::Input &each) { return each.name == input; });
+  const auto found = findInput(entry, input);
   if (found == entry.inputs.end() || token < 0) {
     model->fail(entry.name, fmt::format("input \"{}\" is padded with {}, expected {}", input, token,
                                         token < 0 ? "0 or more" : "an input of the entry"));
@@ -213,6 +232,10 @@ static void finishEntry(OpBuilder &builder, EntryState &entry) {
     if (input.pad) {
       entry.function.setArgAttr(number, "transformer.pad", builder.getI32IntegerAttr(*input.pad));
     }
+    if (input.limit) {
+      entry.function.setArgAttr(number, "transformer.limit",
+                                builder.getI32IntegerAttr(*input.limit));
+    }
   }
   auto argument = static_cast<unsigned>(entry.inputs.size()) + 1;
   if (!entry.memory.empty()) {
@@ -267,7 +290,9 @@ Result<OwningOpRef<ModuleOp>> ModelBuilder::build() {
     state->error = HEDDLE_ERROR(InvalidArgument, "the model has no entry, expected at least one");
   }
   for (const EntryState &entry : state->entries) {
-    if (entry.outputs.empty()) {
+    const bool keeps = std::any_of(entry.caches.begin(), entry.caches.end(),
+                                   [](const EntryState::Cache &cache) { return cache.appended; });
+    if (entry.outputs.empty() && !keeps) {
       state->fail(entry.name, "the entry has no output, expected at least one");
     }
   }

@@ -368,6 +368,8 @@ public:
   Parameter zeros(std::string_view name, std::initializer_list<int64_t> shape) const;
   /// The element-wise sum of parameters of one shape.
   Parameter sum(std::string_view name, std::span<const Parameter> parts) const;
+  /// Every element times a number.
+  Parameter scaled(std::string_view name, const Parameter &parameter, double factor) const;
   /// A matrix [m, k] times another, [k, n]: [m, n].
   Parameter product(std::string_view name, const Parameter &left, const Parameter &right) const;
   /// A matrix [n, m] with its axes swapped: [m, n].
@@ -491,7 +493,8 @@ private:
   std::string join(std::string_view name) const;
   Parameter derive(std::string_view name, transformer::ExpressionKind kind,
                    std::span<const Parameter *const> operands,
-                   std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const;
+                   std::initializer_list<int64_t> numbers, std::vector<int64_t> shape,
+                   std::optional<double> factor = std::nullopt) const;
   Parameter derive(std::string_view name, transformer::ExpressionKind kind,
                    std::initializer_list<const Parameter *> operands,
                    std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const;
@@ -516,6 +519,9 @@ public:
   /// Says what the shorter sequences of an input end in where the tensor of a file has one size for
   /// all: this token or, of rows of floats, zeros (0), beside which the file has lengths.
   void pad(std::string_view input, int32_t token);
+  /// Says that all ids of an input are less than this; tables that they look up may have fewer
+  /// rows.
+  void limit(std::string_view input, int32_t most);
   /// Which rows of the inputs form one sequence.
   Segments segments() const;
   /// The rows that one run of another entry has left in caches: a memory, such as the source of a

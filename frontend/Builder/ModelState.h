@@ -32,6 +32,8 @@ struct EntryState {
     bool optional;
     /// Entry::pad().
     std::optional<int32_t> pad = std::nullopt;
+    /// Entry::limit().
+    std::optional<int32_t> limit = std::nullopt;
   };
   struct Output {
     std::string name;

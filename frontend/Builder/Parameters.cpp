@@ -64,7 +64,8 @@ Parameter Scope::parameter(std::string_view name, std::span<const int64_t> shape
 
 Parameter Scope::derive(std::string_view name, ExpressionKind kind,
                         std::span<const Parameter *const> operands,
-                        std::initializer_list<int64_t> numbers, std::vector<int64_t> shape) const {
+                        std::initializer_list<int64_t> numbers, std::vector<int64_t> shape,
+                        std::optional<double> factor) const {
   if (state == nullptr || !state->works()) {
     return {};
   }
@@ -78,7 +79,8 @@ Parameter Scope::derive(std::string_view name, ExpressionKind kind,
     symbols.push_back(FlatSymbolRefAttr::get(state->context, operand->symbol()));
   }
   const auto expression = transformer::ParameterExpressionAttr::get(
-      state->context, kind, symbols, ArrayRef<int64_t>(numbers.begin(), numbers.size()));
+      state->context, kind, symbols, ArrayRef<int64_t>(numbers.begin(), numbers.size()),
+      factor ? Builder(state->context).getF64FloatAttr(*factor) : FloatAttr());
   if (!state->declare(full, shape, expression)) {
     return {};
   }
@@ -155,6 +157,11 @@ Parameter Scope::sum(std::string_view name, std::span<const Parameter> parts) co
   }
   return derive(name, ExpressionKind::Sum, operands, {},
                 parts.empty() ? std::vector<int64_t>() : parts.front().shape());
+}
+
+Parameter Scope::scaled(std::string_view name, const Parameter &parameter, double factor) const {
+  const Parameter *const operand = &parameter;
+  return derive(name, ExpressionKind::Scale, std::span(&operand, 1), {}, parameter.shape(), factor);
 }
 
 Parameter Scope::product(std::string_view name, const Parameter &left,

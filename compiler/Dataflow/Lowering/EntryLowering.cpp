@@ -16,6 +16,7 @@ constexpr llvm::StringLiteral transformerName = "transformer.name";
 constexpr llvm::StringLiteral transformerOptional = "transformer.optional";
 constexpr llvm::StringLiteral transformerPad = "transformer.pad";
 constexpr llvm::StringLiteral transformerMostRows = "transformer.most_rows";
+constexpr llvm::StringLiteral transformerLimit = "transformer.limit";
 constexpr llvm::StringLiteral transformerObserved = "transformer.observed";
 // An id that no table bounds may be any number that is not negative.
 constexpr int64_t anyId = int64_t{1} << 31;
@@ -114,8 +115,9 @@ private:
   /// The cache or state that the entry returns as a result; null after an error.
   Value returnedCache(func::ReturnOp op, unsigned index);
   Value returnedRows(func::ReturnOp op, unsigned index);
+  /// Null after an error.
   DictionaryAttr argumentAttributes(BlockArgument argument);
-  void setSignature();
+  LogicalResult setSignature();
 
   func::FuncOp entry;
   const CacheLayouts &layouts;
@@ -141,8 +143,7 @@ LogicalResult EntryLowering::run() {
     }
   }
   context.eraseUnreadMoves();
-  setSignature();
-  return success();
+  return setSignature();
 }
 
 LogicalResult EntryLowering::lowerArgument(BlockArgument argument) {
@@ -313,6 +314,16 @@ DictionaryAttr EntryLowering::argumentAttributes(BlockArgument argument) {
   auto type = dyn_cast<BufferType>(buffer.getType());
   if (type && type.getElementType().isInteger(32)) {
     int64_t limit = context.idLimit(buffer).value_or(anyId);
+    // A program may know more of its ids than its tables do.
+    if (Attribute said = entry.getArgAttr(index, transformerLimit)) {
+      auto number = dyn_cast<IntegerAttr>(said);
+      if (!number || !number.getType().isSignlessInteger(32) || number.getInt() < 1) {
+        entry.emitError("input ") << entry.getArgAttr(index, transformerName) << " has the limit "
+                                  << said << ", expected 1 or more in i32";
+        return {};
+      }
+      limit = std::min(limit, number.getInt());
+    }
     attributes.append("dataflow.limit", builder.getI64IntegerAttr(limit));
   }
   if (entry.getArgAttr(index, transformerOptional)) {
@@ -324,13 +335,16 @@ DictionaryAttr EntryLowering::argumentAttributes(BlockArgument argument) {
   return attributes.getDictionary(builder.getContext());
 }
 
-void EntryLowering::setSignature() {
+LogicalResult EntryLowering::setSignature() {
   Builder builder(entry.getContext());
   Block &body = graph.getBody().front();
   SmallVector<Attribute> arguments;
   for (BlockArgument argument : entry.getArguments()) {
     if (context.bufferOf(argument)) {
       arguments.push_back(argumentAttributes(argument));
+      if (!arguments.back()) {
+        return failure();
+      }
     }
   }
   SmallVector<Attribute> results;
@@ -350,6 +364,7 @@ void EntryLowering::setSignature() {
   if (dataflow::RowLimitsAttr limits = context.getMaxRows()) {
     graph.setMaxRowsAttr(limits);
   }
+  return success();
 }
 
 /// Notes that `op` reads its operand number `operand`, if it has one, as keys or as values.

@@ -341,6 +341,7 @@ TEST_F(BuilderTest, DerivesParameters) {
       scope.gather(scope.sinusoid("sines", 64, 24), scope.positions(rows)) +
       scope.gather(scope.reshape("flat", table, {50, 24}), ids) +
       scope.gather(scope.onesFrom("later_ones", 1, 64, 24), scope.positions(rows)) +
+      scope.gather(scope.scaled("half", table, 0.5), ids) +
       scope.gather(scope.columns("right", scope.parameter("wide", {50, 40}), 16, 24), ids) +
       scope.gather(scope.transposed("turned", scope.parameter("tall", {24, 50})), ids);
   entry.output("normed", scope.rmsNorm("norm", x, 1e-6));
@@ -354,6 +355,7 @@ TEST_F(BuilderTest, DerivesParameters) {
         "@layer.sines : tensor<64x24xf32> = sinusoid_interleaved(0, 12)",
         "@layer.flat : tensor<50x24xf32> = reshape(@layer.words)",
         "@layer.later_ones : tensor<64x24xf32> = ones_from(1)",
+        "@layer.half : tensor<50x24xf32> = scale(@layer.words, 5.0",
         "@layer.right : tensor<50x24xf32> = columns(@layer.wide, 16)",
         "@layer.distances : tensor<4x41xf32> = relative_buckets(@layer.buckets, 1, 20)",
         ", @layer.norm.weight {epsilon = 9.99999997E-7 : f32}",

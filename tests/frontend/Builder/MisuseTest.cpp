@@ -266,6 +266,12 @@ static const MisuseCase misuseCases[] = {
     {"PaddingOfNoInput",
      "\"encode\": input \"more\" is padded with 0, expected an input of the entry",
      [](Draft &d) { d.entry.pad("more", 0); }},
+    {"LimitOfNoInput",
+     "\"encode\": input \"more\" has ids less than 2, expected an input of the entry",
+     [](Draft &d) { d.entry.limit("more", 2); }},
+    {"LimitThatLeavesNoIds",
+     "\"encode\": input \"ids\" has ids less than 0, expected a limit of 1 or more",
+     [](Draft &d) { d.entry.limit("ids", 0); }},
     {"PaddingThatIsNoToken", "\"encode\": input \"ids\" is padded with -1, expected 0 or more",
      [](Draft &d) { d.entry.pad("ids", -1); }},
     {"RowsNamedAsIds", "\"encode\": input \"ids\" appears twice",
@@ -316,6 +322,13 @@ TEST(MisuseOfTheEnd, EntriesAndOutputsAreNeeded) {
   Draft draft(context);
   EXPECT_EQ(draft.model.build().status().message(),
             "\"encode\": the entry has no output, expected at least one");
+}
+
+TEST(MisuseOfTheEnd, EntriesThatAppendToACacheNeedNoOutput) {
+  mlir::MLIRContext context;
+  Draft draft(context);
+  draft.entry.cache("kept", draft.x.width()).append(draft.x, draft.rows);
+  EXPECT_EQ(draft.model.build().status().message(), "");
 }
 
 TEST(MisuseOfTheEnd, NothingHappensAfterBuild) {

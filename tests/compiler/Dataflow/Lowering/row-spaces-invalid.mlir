@@ -283,3 +283,13 @@ func.func @locations(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !tra
   %f = transformer.convolve_keys %s, @filters in(%rows, %rows) : tensor<?x1x?xf32> -> tensor<?x?x20xf32>
   return %x : tensor<?x8xf32>
 }
+
+// -----
+
+transformer.parameter @words : tensor<30x8xf32> from "words"
+// expected-error@+1 {{input "ids" has the limit 0 : i32, expected 1 or more in i32}}
+func.func @limited(%ids: tensor<?xi32> {transformer.name = "ids", transformer.limit = 0 : i32}, %rows: !transformer.segments)
+    -> (tensor<?x8xf32> {transformer.name = "y"}) {
+  %x = transformer.gather @words[%ids] : tensor<?x8xf32>
+  return %x : tensor<?x8xf32>
+}

@@ -70,8 +70,9 @@ func.func @convolved(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !tra
 
 // A memory has positions of the rows that are appended to it.
 // CHECK-LABEL: dataflow.graph @remembered(
-func.func @remembered(%ids: tensor<?xi32> {transformer.name = "ids", transformer.pad = 3 : i32}, %rows: !transformer.segments, %c: !transformer.cache<8> {transformer.name = "c"}, %d: !transformer.cache<8> {transformer.name = "d"})
+func.func @remembered(%ids: tensor<?xi32> {transformer.name = "ids", transformer.pad = 3 : i32, transformer.limit = 6 : i32}, %rows: !transformer.segments, %c: !transformer.cache<8> {transformer.name = "c"}, %d: !transformer.cache<8> {transformer.name = "d"})
     -> (!transformer.cache<8> {transformer.name = "c"}, !transformer.cache<8> {transformer.name = "d"}) {
+  // CHECK-SAME: dataflow.limit = 6 : i64
   // CHECK-SAME: dataflow.pad = 3 : i32
   %pairs = transformer.blocks %rows, 2
   %x = transformer.gather @words[%ids] : tensor<?x8xf32>
