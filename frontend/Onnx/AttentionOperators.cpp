@@ -55,11 +55,34 @@ static Result<Rows> joinHeads(Evaluation &evaluation, Rows rows) {
       std::move(rows), {shape[0], shape[2], evaluation.expressions.multiply(shape[1], shape[3])});
 }
 
+/// Heads of keys that several heads of queries share, once for each of these.
+static Result<Rows> repeatHeads(Evaluation &evaluation, Rows rows, int64_t times) {
+  if (times == 1) {
+    return rows;
+  }
+  rows.axes.insert(rows.axes.begin() + 2, Atoms());
+  HEDDLE_ASSIGN(rows, evaluation.repeated(std::move(rows), 2, times));
+  rows.axes[1].insert(rows.axes[1].end(), rows.axes[2].begin(), rows.axes[2].end());
+  rows.axes.erase(rows.axes.begin() + 2);
+  return rows;
+}
+
 /// softmax(query key^T scale + biases) value.
 static Result<Rows> attended(Evaluation &evaluation, AttentionParts parts) {
   Expressions &expressions = evaluation.expressions;
   if (parts.query.axes.size() != 4 || parts.key.axes.size() != 4 || parts.value.axes.size() != 4) {
     return refuse(evaluation, "its queries, keys and values have no heads");
+  }
+  const int64_t heads = widthOf(parts.query.axes[1]);
+  for (Rows *const part : {&parts.key, &parts.value}) {
+    const int64_t own = widthOf(part->axes[1]);
+    if (own < 1 || heads % own != 0) {
+      return refuse(evaluation,
+                    fmt::format("has {} heads of queries and {} of keys or values, expected a "
+                                "multiple",
+                                heads, own));
+    }
+    HEDDLE_ASSIGN(*part, repeatHeads(evaluation, std::move(*part), heads / own));
   }
   std::swap(parts.key.axes[2], parts.key.axes[3]);
   HEDDLE_ASSIGN(Rows scores, product(evaluation, std::move(parts.query), std::move(parts.key)));
@@ -87,13 +110,15 @@ static Symbolic biasOf(Evaluation &evaluation, Symbolic visible, double hidden) 
   return visible;
 }
 
-/// Hides the keys after each query.
-static Symbolic causalBias(Evaluation &evaluation, const Rows &query, double hidden) {
+/// Hides the keys after each query; beside a past, of positions that count it.
+static Symbolic causalBias(Evaluation &evaluation, const AttentionParts &parts, double hidden) {
   Expressions &expressions = evaluation.expressions;
-  const Expr rows = evaluation.shapeOf(query)[2];
-  Symbolic visible{Element::Boolean, {rows, rows}, nullptr};
+  const Expr rows = evaluation.shapeOf(parts.query)[2], keys = evaluation.shapeOf(parts.key)[2];
+  Symbolic visible{Element::Boolean, {rows, keys}, nullptr};
   expressions.within(visible.shape);
-  visible.body = expressions.negation(expressions.less(expressions.axis(0), expressions.axis(1)));
+  const Expr position = rows == keys ? expressions.axis(0)
+                                     : expressions.add(expressions.axis(0), evaluation.earlier());
+  visible.body = expressions.negation(expressions.less(position, expressions.axis(1)));
   return biasOf(evaluation, std::move(visible), hidden);
 }
 
@@ -117,6 +142,18 @@ static Result<AttentionParts> partsOf(Evaluation &evaluation, const Call &call, 
   return parts;
 }
 
+/// Puts the keys and values of earlier runs before those of this one.
+static Status joinPasts(Evaluation &evaluation, const Call &call, AttentionParts &parts) {
+  for (const size_t input : {size_t{4}, size_t{5}}) {
+    if (!call.has(input) || !call.inputs[input]->rows || call.inputs[input]->rows->past.empty()) {
+      return refuse(evaluation, "has keys and values of a past that are no inputs of the graph");
+    }
+    Rows &fresh = input == 4 ? parts.key : parts.value;
+    HEDDLE_ASSIGN(fresh, evaluation.withPast(*call.inputs[input]->rows, std::move(fresh), 2));
+  }
+  return {};
+}
+
 /// The operator of opset 23.
 static Status attention(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t queryHeads, call.integerOr("q_num_heads", 0));
@@ -124,14 +161,15 @@ static Status attention(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t isCausal, call.integerOr("is_causal", 0));
   HEDDLE_ASSIGN(const std::optional<double> scale, call.real("scale"));
   HEDDLE_ASSIGN(const std::optional<double> cap, call.real("softcap"));
-  if (call.has(4) || call.has(5) || call.has(6)) {
-    return refuse(evaluation, "has keys and values of the past, or lengths of them");
-  }
-  if (cap.value_or(0) != 0 && (call.has(3) || isCausal != 0)) {
-    return refuse(evaluation, "has a softcap and a mask, expected one of them");
+  if (call.has(6)) {
+    return refuse(evaluation, "has lengths of its keys, expected a mask");
   }
   HEDDLE_ASSIGN(AttentionParts parts, partsOf(evaluation, call, queryHeads, keyHeads));
   const bool isJoined = evaluation.shapeOf(*call.inputs[0]).size() == 3;
+  if (call.has(4) || call.has(5)) {
+    HEDDLE_TRY(joinPasts(evaluation, call, parts));
+  }
+  const Rows presentKey = parts.key, presentValue = parts.value;
   parts.scale = scale.value_or(inverseRoot(evaluation, parts.query));
   parts.cap = cap.value_or(0);
   const double hidden = -std::numeric_limits<double>::infinity();
@@ -144,13 +182,15 @@ static Status attention(Evaluation &evaluation, Call &call) {
                                                             : mask);
   }
   if (isCausal != 0) {
-    parts.biases.push_back(causalBias(evaluation, parts.query, hidden));
+    parts.biases.push_back(causalBias(evaluation, parts, hidden));
   }
   HEDDLE_ASSIGN(Rows result, attended(evaluation, std::move(parts)));
   if (isJoined) {
     HEDDLE_ASSIGN(result, joinHeads(evaluation, std::move(result)));
   }
   call.give(std::move(result));
+  call.give(presentKey);
+  call.give(presentValue);
   return {};
 }
 
@@ -196,7 +236,7 @@ static Status readContrib(Evaluation &evaluation, const Call &call, AttentionPar
     parts.biases.push_back(*call.inputs[biasInput]->symbolic);
   }
   if (isCausal != 0) {
-    parts.biases.push_back(causalBias(evaluation, parts.query, hidden));
+    parts.biases.push_back(causalBias(evaluation, parts, hidden));
   }
   return {};
 }

@@ -64,7 +64,9 @@ bool Evaluation::addPast(const OnnxPort &port) {
 Status Evaluation::checkPasts(const Call &call) const {
   for (const Value *const input : call.inputs) {
     const bool isPast = input != nullptr && input->rows && !input->rows->past.empty();
-    if (isPast && call.node.type != "Concat" && call.node.type != "Shape") {
+    static constexpr std::string_view joining[] = {"Concat", "Shape", "Attention"};
+    if (isPast &&
+        std::find(std::begin(joining), std::end(joining), call.node.type) == std::end(joining)) {
       return failure(StatusCode::Unsupported,
                      fmt::format("reads {}, the rows of earlier runs, before it is joined with "
                                  "those of this run, expected a Concat",

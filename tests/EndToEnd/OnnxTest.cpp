@@ -102,6 +102,10 @@ std::vector<bool> visibleRows(const Checkpoint &inputs) {
     return {true};
   }
   const std::vector<int64_t> shape = inputs.find(name)->shape;
+  if (inputs.find(name)->dtype == ElementType::F32) {
+    visible.assign(static_cast<size_t>(shape[0] * shape[1]), true);
+    return visible;
+  }
   std::vector<int32_t> values(static_cast<size_t>(shape[0] * shape[1]));
   EXPECT_TRUE(inputs.readI32(name, values).ok());
   for (const int32_t value : values) {

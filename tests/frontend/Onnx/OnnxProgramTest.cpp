@@ -236,7 +236,10 @@ TEST(OnnxProgram, AttentionsArePrimitiveMathematics) {
       {xs + integer("q_num_heads", 3) + integer("kv_num_heads", 3),
        "node \"the_node\" (Attention): divides 4 among 3 heads"},
       {attention({"x", "x", "x", "", "x", "x"}) + heads,
-       "node \"the_node\" (Attention): has keys and values of the past, or lengths of them"},
+       "node \"the_node\" (Attention): has keys and values of a past that are no inputs of the "
+       "graph"},
+      {attention({"x", "x", "x", "", "", "", "x"}) + heads,
+       "node \"the_node\" (Attention): has lengths of its keys, expected a mask"},
       {attention({"x", "x", "x", "r"}) + heads,
        "node \"the_node\" (Attention): has a mask that is computed of activations"},
       {node("Attention", {"x", "w"}, {"y"}, "a", microsoft) + integer("num_heads", 2),
