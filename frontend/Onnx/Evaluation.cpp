@@ -535,6 +535,9 @@ Status Evaluation::evaluate(const GraphNode &next) {
     if (call.results[i].symbolic) {
       call.results[i].symbolic->maker = next.name;
     }
+    if (call.results[i].rows && call.results[i].rows->function != nullptr) {
+      functions.try_emplace(call.results[i].rows->function, &next);
+    }
     if (next.outputs[i].empty()) {
       continue;
     }

@@ -18,6 +18,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 namespace heddle::onnx {
 
@@ -298,6 +299,13 @@ public:
     return totalSize ? weights.hiding.later : weights.hiding.padding;
   }
   const GraphNode &present() const { return *node; }
+  /// Makes the node that gave a function the present one, where that is known; gives back the one
+  /// before.
+  const GraphNode *enterFunction(Expr function) {
+    const auto made = functions.find(function);
+    return std::exchange(node, made == functions.end() ? node : made->second);
+  }
+  void leaveFunction(const GraphNode *before) { node = before; }
   mlir::MLIRContext *getContext() const { return context; }
 
 private:
@@ -373,6 +381,8 @@ private:
   llvm::DenseSet<mlir::Value> caches;
   Segments seen;
   std::map<size_t, Parameter> parameters;
+  /// The first node that gave each function of a value: it is written where somebody reads it.
+  std::map<Expr, const GraphNode *> functions;
   /// Look-ups by their formula and shape: each is written once.
   std::map<std::pair<Expr, std::vector<Expr>>, Rows> looked;
   Uses found;

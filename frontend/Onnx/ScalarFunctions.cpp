@@ -101,8 +101,13 @@ public:
     if (known != done.end()) {
       return known->second;
     }
-    HEDDLE_ASSIGN(const mlir::Value value, make(function));
-    done.emplace(function, value);
+    // A refusal names the node that gave the function, not the one that reads it.
+    const GraphNode *const reader = evaluation.enterFunction(function);
+    Result<mlir::Value> value = make(function);
+    evaluation.leaveFunction(reader);
+    if (value.ok()) {
+      done.emplace(function, *value);
+    }
     return value;
   }
 

@@ -532,5 +532,15 @@ TEST(OnnxOddGraphs, PaddingIsAnIdOf32Bits) {
       "both, and nothing else");
 }
 
+TEST(OnnxOddGraphs, ARefusedFunctionIsItsNodes) {
+  const auto named = [](const char *type, const std::vector<std::string> &inputs,
+                        const std::string &output,
+                        const char *name) { return graphNode(node(type, inputs, {output}, name)); };
+  EXPECT_EQ(read(named("Tanh", {"x"}, "a", "first") + named("Pow", {"a", "none"}, "b", "second") +
+                 named("Mul", {"b", "two"}, "c", "third") + named("Softplus", {"c"}, "y", "reader"))
+                .message,
+            "node \"second\" (Pow): raises rows to the power 0, expected another number");
+}
+
 } // namespace
 } // namespace heddle

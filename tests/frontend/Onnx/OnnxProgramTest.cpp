@@ -155,11 +155,12 @@ TEST(OnnxProgram, ScalarFunctionsArePrimitiveMathematics) {
           .text,
       {"activate tanh", "combine divide"});
   EXPECT_EQ(become(graphNode(node("Pow", {"x", "zero_power"}, {"y"}))).message,
-            "raises rows to the power 0, expected another number");
+            "node \"the_node\" (Pow): raises rows to the power 0, expected another number");
   EXPECT_EQ(become(graphNode(node("Pow", {"minus", "x"}, {"y"}))).message,
-            "raises -1 to powers, expected a positive number");
+            "node \"the_node\" (Pow): raises -1 to powers, expected a positive number");
   EXPECT_EQ(become(graphNode(node("Mul", {"x", "infinite"}, {"y"}))).message,
-            "computes with the constant inf, expected one that is finite in f32");
+            "node \"the_node\" (Mul): computes with the constant inf, expected one that is finite "
+            "in f32");
 }
 
 TEST(OnnxProgram, NormsArePrimitiveMathematics) {
