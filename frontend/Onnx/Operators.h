@@ -39,8 +39,7 @@ Result<Rows> withBias(Evaluation &evaluation, Rows rows, const Value &bias);
 /// Scores plus a mask: a formula that is 0 where a key is visible.
 Result<Rows> withMask(Evaluation &evaluation, Rows scores, const Symbolic &mask);
 
-// --- Casts.cpp
-// ------------------------------------------------------------------------------------
+// --- Casts.cpp -----------------------------------------------------------------------------------
 
 /// A formula as integers of a type.
 Result<Expr> castToInteger(Evaluation &evaluation, Expr value, ElementType type);
