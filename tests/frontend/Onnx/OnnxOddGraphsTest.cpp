@@ -233,8 +233,13 @@ TEST(OnnxOddGraphs, ConstantsDoNotEnlargeRows) {
   EXPECT_EQ(
       read(mean + floats("four", {4}, {1, 2, 3, 4}) + step("Mul", {"four", "m"}, {"y"})).message,
       refusal);
-  EXPECT_EQ(read(floats("twos", {2, 1, 1, 1}, {2, 2}) + step("Mul", {"x", "twos"}, {"y"})).message,
-            refusal);
+  const auto filled = [](const std::vector<int64_t> &shape) {
+    return numbers("shape", {static_cast<int64_t>(shape.size())}, shape) +
+           step("ConstantOfShape", {"shape"}, {"same"});
+  };
+  EXPECT_EQ(read(filled({2, 1, 1, 1}) + step("Mul", {"x", "same"}, {"y"})).message, refusal);
+  EXPECT_EQ(read(mean + filled({4}) + step("Mul", {"m", "same"}, {"y"})).message, refusal);
+  EXPECT_EQ(read(filled({1, 4}) + step("Mul", {"x", "same"}, {"y"})).message, "");
   // The same in every column is one number.
   const Read twice = read(floats("twos", {4}, {2, 2, 2, 2}) + step("Mul", {"x", "twos"}, {"y"}));
   EXPECT_EQ(twice.message, "");
@@ -449,7 +454,7 @@ TEST(OnnxOddGraphs, AMaskIsOfItsOwnReaderOnly) {
   // The scores once with the mask, and once without.
   const Read twice = read(padded(softmaxOfMasked + step("MatMul", {"p", "x"}, {"z"}) +
                                  step("Softmax", {"scores"}, {"weights"}, integer("axis", -1))) +
-                          step("Add", {"y", "z"}, {"sum"}));
+                          step("Add", {"y", "z"}, {"sum"}) + output(port("sum", {})));
   EXPECT_NE(twice.message.find("mixes all rows of a sequence, but node"), std::string::npos)
       << twice.message;
 }
