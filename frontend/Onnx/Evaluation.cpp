@@ -352,6 +352,12 @@ Status Evaluation::addRows(const OnnxPort &port, int64_t size, bool hasBatch) {
   return {};
 }
 
+/// Rows of floats may have none.
+static bool hasBatchAxis(const OnnxPort &port) {
+  return port.dtype && port.shape &&
+         port.shape->size() >= (infoOf(*port.dtype).isFloat() ? size_t{3} : size_t{2});
+}
+
 Status Evaluation::addInput(const OnnxPort &port) {
   HEDDLE_ASSIGN(const bool isImage, addImage(port));
   if (hasImages && (!isImage || graph.inputs.size() > 1)) {
@@ -369,6 +375,11 @@ Status Evaluation::addInput(const OnnxPort &port) {
   const bool isFlat = element == Element::Real && rank == 2;
   if (rank != least && !isFlat) {
     return refuseInput(port, fmt::format("has {} axes", rank));
+  }
+  const auto withBatch = std::find_if(graph.inputs.begin(), graph.inputs.end(), hasBatchAxis);
+  if (isFlat && withBatch != graph.inputs.end()) {
+    // In the graph all sequences of the batch have these rows; in the program each has its own.
+    return refuseInput(port, fmt::format("has no batch, but {} has", quote(withBatch->name)));
   }
   const OnnxSize &length = (*port.shape)[isFlat ? 0 : 1];
   const std::optional<int64_t> batch = isFlat ? std::nullopt : port.shape->front().number;

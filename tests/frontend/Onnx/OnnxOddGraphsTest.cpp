@@ -547,5 +547,13 @@ TEST(OnnxOddGraphs, ARefusedFunctionIsItsNodes) {
             "node \"second\" (Pow): raises rows to the power 0, expected another number");
 }
 
+TEST(OnnxOddGraphs, RowsWithoutABatchAreAlone) {
+  // "x" has a batch.
+  EXPECT_EQ(
+      read(input(port("p", {"rows", "4"})) + step("Add", {"x", "p"}, {"y"})).message,
+      "input \"p\" has no batch, but \"x\" has, expected ids [batch, sequence] or rows of floats "
+      "[batch, sequence, width]");
+}
+
 } // namespace
 } // namespace heddle
