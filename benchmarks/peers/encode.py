@@ -35,6 +35,8 @@ def parse():
     parser.add_argument("--shapes", default="1x16,1x128,1x512,8x128,32x128")
     parser.add_argument("--lengths")
     parser.add_argument("--goldens")
+    parser.add_argument("--exporter", default="torchscript", choices=["torchscript", "dynamo"],
+                        help="which of PyTorch's exporters writes the ONNX file")
     return parser.parse_args()
 
 
@@ -56,7 +58,8 @@ SMALL_GROUP = 32
 
 
 def export_onnx():
-    path = os.path.join(options.work, "model.onnx")
+    is_new = options.exporter == "dynamo"
+    path = os.path.join(options.work, "model-dynamo.onnx" if is_new else "model.onnx")
     if os.path.exists(path):
         return path
     import torch
@@ -65,7 +68,8 @@ def export_onnx():
     class Body(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.model = AutoModel.from_pretrained(options.model, attn_implementation="eager")
+            self.model = AutoModel.from_pretrained(options.model,
+                                                  attn_implementation="sdpa" if is_new else "eager")
             self.model.eval()
 
         def forward(self, ids, mask):
@@ -73,10 +77,18 @@ def export_onnx():
 
     ids = torch.randint(1, config.vocab_size, (2, 128))
     axes = {0: "b", 1: "s"}
-    torch.onnx.export(Body(), (ids, torch.ones_like(ids)), path + ".part",
-                      input_names=["ids", "mask"], output_names=["h"],
-                      dynamic_axes={"ids": axes, "mask": axes, "h": axes},
-                      opset_version=18, dynamo=False)
+    if is_new:
+        # One file: weights beside it would have its name.
+        sizes = {name: {0: torch.export.Dim("b"), 1: torch.export.Dim("s", max=512)}
+                 for name in ("ids", "mask")}
+        torch.onnx.export(Body(), (ids, torch.ones_like(ids)), input_names=["ids", "mask"],
+                          output_names=["h"], dynamic_shapes=sizes, opset_version=18,
+                          dynamo=True).save(path + ".part", external_data=False)
+    else:
+        torch.onnx.export(Body(), (ids, torch.ones_like(ids)), path + ".part",
+                          input_names=["ids", "mask"], output_names=["h"],
+                          dynamic_axes={"ids": axes, "mask": axes, "h": axes},
+                          opset_version=18, dynamo=False)
     os.rename(path + ".part", path)
     return path
 
@@ -221,6 +233,7 @@ def timed(run, random, name, batches):
     median, tokens = statistics.median(times), sum(map(sum, batches))
     print(json.dumps({"engine": options.engine, "threads": options.threads, "shape": name,
                       "tokens": tokens, "ms": round(median * 1e3, 4),
+                      "exporter": options.exporter,
                       "tokens_per_s": round(tokens / median, 1)}), flush=True)
 
 
