@@ -4,11 +4,10 @@
 /// order inputs, parameters and results are met: the same program gives the same bytes.
 #include "compiler/Link/Manifest.h"
 
-#include "compiler/Cost/KernelCost.h"
-
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
 
+#include "compiler/Cost/KernelCost.h"
 #include "compiler/Link/ManifestTables.h"
 #include "compiler/Link/PrecisionTables.h"
 #include "compiler/Link/UsageTables.h"
@@ -401,7 +400,8 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
       builder.CreateVectorOfStructs(operands), *grid, builder.CreateVector(named),
       text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.ofRow.perRow,
       flops.ofRow.perRowAndKey, bytesPerRow, dispatch->getNumResults(), spaces[flops.rows],
-      spaces[flops.keys], flops.ofRow.mostKeys, chosen.groups, chosen.by, arithmeticOf(kernel)));
+      spaces[flops.keys], flops.ofRow.mostKeys, chosen.groups, chosen.by, arithmeticOf(kernel),
+      kernel.isRowByRow()));
   return success();
 }
 

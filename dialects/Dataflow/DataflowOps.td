@@ -90,6 +90,9 @@ def Dataflow_KernelOp : Dataflow_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerm
     /// The space of what is computed: the rows of the first result that is a buffer or, without one,
     /// of the first input that has some.
     ::heddle::RowSpace getRows();
+    /// Whether each row of the work reads that row of its operands alone, or what no row changes, so
+    /// that some rows can be computed without the others.
+    bool isRowByRow();
     BufferType getOperandBuffer(unsigned i) {
       return ::llvm::cast<BufferType>(getKernelType().getInput(i));
     }

@@ -69,6 +69,19 @@ RowSpace KernelOp::getRows() {
   llvm_unreachable("every kernel has rows");
 }
 
+bool KernelOp::isRowByRow() {
+  FunctionType type = getKernelType();
+  KernelFamily family = getComputes();
+  if (family.getDivision(type).rows != Division::Rows::OfResult) {
+    return false;
+  }
+  // What is changed in place is of no one row, and a state is one row of a whole sequence.
+  return llvm::all_of(llvm::enumerate(family.getInputs(type)), [&](auto each) {
+    const KernelInput &input = each.value();
+    return !input.isState && input.isOfOneRow(isa<CacheType>(type.getInput(each.index())));
+  });
+}
+
 bool KernelOp::hasFinish() {
   return getNorm() && getComputes().getDivision(getKernelType()).columns != Division::Columns::None;
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
+#include <numeric>
 
 namespace heddle {
 
@@ -62,8 +63,10 @@ Executor::Executor(std::shared_ptr<Device> device, std::unique_ptr<DeviceStream>
   }
 }
 
-/// What a launch of a dispatch over a chunk does.
-DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk) {
+/// What a launch of a dispatch over rows of a chunk does.
+DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch,
+                              const Launched &launched) {
+  const Chunk &chunk = launched.chunk;
   RowPairs counted = {static_cast<double>(chunk.tokens), chunk.pairs};
   // A step has as many rows of steps as tokens.
   const auto areTokens = [&](uint8_t space) {
@@ -74,6 +77,14 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, c
     counted = countRows(chunk.sizesIn(run.batch.sizes()), run.plan.spaces[dispatch.countedRows],
                         run.plan.spaces[dispatch.countedKeys], dispatch.mostKeys);
   }
+  // Only of rows of tokens some are launched without the others.
+  const bool isPart =
+      dispatch.rows == tokensSpace && launched.rows.end - launched.rows.begin < chunk.tokens;
+  if (isPart) {
+    const auto rows = static_cast<double>(launched.rows.end - launched.rows.begin);
+    counted = {rows, counted.pairs * rows / counted.rows};
+  }
+  const Range rows = isPart ? launched.rows : allRows;
   DispatchWork work;
   work.weightBytes = dispatch.weightBytes + dispatch.weightBytesPerRow * counted.rows;
   for (uint32_t i = 0; i < dispatch.operandCount; ++i) {
@@ -87,7 +98,7 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch, c
     }
     const CachedWork cached =
         cachedWork(run.caches[place.port].rows->seenBy(chunk), chunk.lengthsIn(run.batch.lengths()),
-                   static_cast<double>(place.positionBytes), dispatch.mostKeys);
+                   {static_cast<double>(place.positionBytes), dispatch.mostKeys, rows});
     work.cacheBytes += cached.bytes;
     counted.pairs = cached.pairs;
   }
@@ -101,12 +112,15 @@ void Executor::expectLaunches(const Run &run, size_t chunks, int lanes) {
   for (const PlannedLoop &loop : run.plan.loops) {
     operands = std::max<size_t>(operands, loop.operandCount);
   }
+  const size_t parts =
+      run.wanted ? run.wanted->size() * (run.plan.dispatches.size() - run.plan.firstForDeferred)
+                 : 0;
   for (int lane = 0; lane < lanes; ++lane) {
     Worker &worker = workers[static_cast<size_t>(lane)];
     worker.stepOperands.reserve(operands);
     if (options.profile) {
       worker.launches.clear();
-      worker.launches.reserve((run.plan.launches(run.batch.longest()) + 1) * chunks);
+      worker.launches.reserve((run.plan.launches(run.batch.longest()) + parts + 1) * chunks);
       for (const PlannedDispatch &dispatch : run.plan.dispatches) {
         // What rows choose is looked at where that costs nothing.
         const size_t groups = shared->sharesHostMemory() ? dispatch.chosenGroups : 0;
@@ -124,7 +138,7 @@ LaunchTime *Executor::startTiming(const Run &run, const PlannedDispatch &dispatc
   const bool kept = worker.spans.size() + worker.launches.size() < worker.spans.capacity();
   DispatchWork work;
   if (counts || kept) {
-    work = workOf(run, dispatch, launched.chunk);
+    work = workOf(run, dispatch, launched);
     // What rows chose was written before: the launches of a lane follow one another.
     if (dispatch.chosenGroups != 0 && shared->sharesHostMemory()) {
       countGroups(launched.chosenBy(dispatch), dispatch.chosenGroups, worker.groupRows);
@@ -192,12 +206,9 @@ void Executor::runLoop(const Run &run, const Chunk &chunk, const PlannedLoop &lo
     ofStep.tokens = rows.end - rows.begin;
     for (uint32_t i = 0; i < loop.count; ++i) {
       const PlannedDispatch &dispatch = run.plan.dispatches[loop.first + i];
-      Launch launch = launchOf(dispatch, memory, context);
+      const Launch launch = launchOf(dispatch, memory, context);
       context.operands = operands.data() + (dispatch.firstOperand - loop.firstOperand);
-      launch.rows = rows;
-      const Launched launched{ofStep, context.operands, rows};
-      LaunchTime *const time = timeOf(run, dispatch, launched, lane, !together || lane == 0);
-      together ? stream->launchTogether(lane, launch, time) : stream->launch(lane, launch, time);
+      launchRows(run, dispatch, {ofStep, context.operands, rows}, launch, lane, together);
     }
   }
 }
@@ -219,6 +230,14 @@ void Executor::runLoops(const Run &run, const Chunk &chunk, std::span<const Plan
   stream->meet(lane);
 }
 
+/// One launch, on one lane or, `together`, on all.
+void Executor::launchRows(const Run &run, const PlannedDispatch &dispatch, const Launched &launched,
+                          Launch launch, int lane, bool together) {
+  launch.rows = launched.rows;
+  LaunchTime *const time = timeOf(run, dispatch, launched, lane, !together || lane == 0);
+  together ? stream->launchTogether(lane, launch, time) : stream->launch(lane, launch, time);
+}
+
 /// All that a plan runs of a chunk, on one lane or, `together`, by all lanes of the run.
 void Executor::runDispatches(const Run &run, const Chunk &chunk, const ChunkMemory &memory,
                              HeddleKernelContext &context, int lane, bool together) {
@@ -231,11 +250,13 @@ void Executor::runDispatches(const Run &run, const Chunk &chunk, const ChunkMemo
       loop += loops.size();
       continue;
     }
+    const bool isForDeferred = i >= run.plan.firstForDeferred;
     const PlannedDispatch &dispatch = run.plan.dispatches[i++];
     const Launch launch = launchOf(dispatch, memory, context);
-    const Launched launched{chunk, context.operands, launch.rows};
-    LaunchTime *const time = timeOf(run, dispatch, launched, lane, !together || lane == 0);
-    together ? stream->launchTogether(lane, launch, time) : stream->launch(lane, launch, time);
+    const std::span<const Range> all(&launch.rows, 1);
+    for (const Range rows : isForDeferred ? run.wanted.value_or(all) : all) {
+      launchRows(run, dispatch, {chunk, context.operands, rows}, launch, lane, together);
+    }
   }
 }
 
@@ -260,7 +281,13 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
   context.spaces = deferred ? memory.spacesOf(*deferred) : nullptr;
   LaunchTime *time = nullptr;
   if (deferred) {
-    const Launched launched{chunk, context.operands, {0, memory.rowsOf(*deferred)}};
+    Range rows{0, memory.rowsOf(*deferred)};
+    if (run.wanted) {
+      rows.end =
+          std::accumulate(run.wanted->begin(), run.wanted->end(), int64_t(0),
+                          [](int64_t sum, Range part) { return sum + part.end - part.begin; });
+    }
+    const Launched launched{chunk, context.operands, rows};
     time = timeOf(run, *deferred, launched, lane, lane == 0);
   }
   const double begin = time == nullptr ? 0 : stream->now();

@@ -98,7 +98,10 @@ private:
   void runLoops(const Run &run, const Chunk &chunk, std::span<const PlannedLoop> loops,
                 const ChunkMemory &memory, HeddleKernelContext &context, int lane, bool together);
   void runTail(const Run &run, const Chunk &chunk, HeddleKernelContext context, int lane);
-  static DispatchWork workOf(const Run &run, const PlannedDispatch &dispatch, const Chunk &chunk);
+  void launchRows(const Run &run, const PlannedDispatch &dispatch, const Launched &launched,
+                  Launch launch, int lane, bool together);
+  static DispatchWork workOf(const Run &run, const PlannedDispatch &dispatch,
+                             const Launched &launched);
   void expectLaunches(const Run &run, size_t chunks, int lanes);
   LaunchTime *startTiming(const Run &run, const PlannedDispatch &dispatch, const Launched &launched,
                           int lane, bool counts);

@@ -421,8 +421,9 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   run.longestCached = std::max(longest, memoryRows.longest);
   run.whole = true;
   run.tail = &step->projection;
-  HEDDLE_TRY(executor->reserve(run));
   HEDDLE_TRY(step->projection.begin(sink, batch.tokens(), executor->device()));
+  run.wanted = step->projection.rowsWanted();
+  HEDDLE_TRY(executor->reserve(run));
   // From here on nothing fails.
   extend(extensions);
   describeHistory(extensions);

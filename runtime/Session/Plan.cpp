@@ -117,6 +117,7 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   planned.weightBytesPerRow = static_cast<double>(dispatch.weight_bytes_per_row());
   planned.chosenGroups = dispatch.chosen_groups();
   planned.chosenBy = dispatch.chosen_by();
+  planned.rowByRow = dispatch.row_by_row();
   for (const manifest::Operand *const operand : *dispatch.operands()) {
     plan.operands.push_back({operand->buffer(), operand->byte_offset()});
   }
@@ -277,6 +278,25 @@ static void deferLast(Plan &plan, const manifest::Entry &entry, const PlanReques
   plan.buffers[buffer] = {};
 }
 
+/// Plan::firstForDeferred: all that follows the last dispatch whose rows depend on each other or
+/// leave something that is read later, such as the keys of the last layer.
+static size_t findFirstForDeferred(const Plan &plan) {
+  const auto serves = [&](const PlannedDispatch &dispatch) {
+    const auto first = plan.operands.begin() + dispatch.firstOperand;
+    return dispatch.rowByRow && dispatch.rows == tokensSpace &&
+           std::all_of(first, first + dispatch.written, [&](const PlannedOperand &operand) {
+             return plan.buffers[operand.buffer].kind == BufferPlace::Kind::Memory;
+           });
+  };
+  size_t first = plan.dispatches.size();
+  const size_t end = plan.loops.empty() ? 0 : plan.loops.back().first + plan.loops.back().count;
+  const bool canServe = plan.deferred && plan.deferred->rowByRow;
+  while (canServe && first > end && serves(plan.dispatches[first - 1])) {
+    --first;
+  }
+  return first;
+}
+
 /// What the caller asks for, by buffer.
 static std::vector<bool> buffersAskedFor(const manifest::Entry &entry, const PlanRequest &request) {
   std::vector<bool> needed(entry.buffers()->size(), false);
@@ -374,6 +394,7 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
   // Results that nobody asked for may be what most of the arena is for.
   plan.memory = arenaOf(entry, live);
   deferLast(plan, entry, request, read);
+  plan.firstForDeferred = findFirstForDeferred(plan);
   placeOutputs(plan, entry, request, read);
   plan.memoryWithInputs = plan.memory;
   for (const PlannedInput &input : plan.inputs) {

@@ -52,6 +52,8 @@ struct PlannedDispatch {
   /// which; 0 groups: every row reads all weights.
   uint32_t chosenGroups;
   uint32_t chosenBy;
+  /// Whether some of its rows can be computed without the others.
+  bool rowByRow;
 
   /// The columns of the grid that compute the elements [begin, end) of a row, and the elements that
   /// a range of columns computes. Only where columnElements is not 0.
@@ -196,6 +198,9 @@ struct Plan {
   /// What PlanRequest::deferred left out: it writes nothing else, nothing reads what it writes, and
   /// it has no finish. Its output has no place in the memory.
   std::optional<PlannedDispatch> deferred;
+  /// With `deferred`: the dispatches from this one on are there for its rows alone, each of them
+  /// for the row of that number. Rows that nobody wants of it need not be computed by any of them.
+  size_t firstForDeferred = 0;
   std::vector<PlannedOperand> operands;
   /// The entry's row spaces, and whether kernels read its offsets and positions.
   std::vector<RowSpace> spaces;

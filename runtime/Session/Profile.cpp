@@ -9,12 +9,18 @@
 namespace heddle {
 
 CachedWork cachedWork(const CacheRows &cache, std::span<const int32_t> ofSequences,
-                      double positionBytes, double mostKeys) {
+                      const CacheReading &reading) {
+  const auto &[positionBytes, mostKeys, wanted] = reading;
   CachedWork work;
+  int64_t end = 0;
   for (int64_t segment = 0; segment < cache.segments; ++segment) {
-    const int32_t own = cache.offsets == nullptr
-                            ? ofSequences[static_cast<size_t>(segment)]
-                            : cache.offsets[segment + 1] - cache.offsets[segment];
+    const int64_t begin = end;
+    end += cache.offsets == nullptr ? ofSequences[static_cast<size_t>(segment)]
+                                    : cache.offsets[segment + 1] - cache.offsets[segment];
+    const int64_t own = std::min(end, wanted.end) - std::max(begin, wanted.begin);
+    if (own <= 0) {
+      continue;
+    }
     const auto rows = static_cast<double>(own);
     const auto positions = static_cast<double>(cache.lengths[segment]);
     const double seen = mostKeys > 0 ? std::min(positions, mostKeys) : positions;

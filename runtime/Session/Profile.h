@@ -9,6 +9,7 @@
 #include "runtime/Session/Run.h"
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -57,15 +58,25 @@ struct DispatchSpan {
   DispatchWork work;
 };
 
+/// However many there are.
+inline constexpr Range allRows{0, std::numeric_limits<int64_t>::max()};
+
 /// What reading a cache means: the bytes of all positions its segments see, and the products of
-/// rows and positions. A row sees at most `mostKeys` of them, unless that is 0.
+/// rows and positions.
 struct CachedWork {
   double bytes = 0;
   double pairs = 0;
 };
+/// How it is read: the bytes of a position; the most of them that a row sees, unless that is 0; and
+/// the rows that read.
+struct CacheReading {
+  double positionBytes = 0;
+  double mostKeys = 0;
+  Range rows = allRows;
+};
 /// `ofSequences` are the rows of each sequence; sequences are the segments if `cache` names none.
 CachedWork cachedWork(const CacheRows &cache, std::span<const int32_t> ofSequences,
-                      double positionBytes, double mostKeys = 0);
+                      const CacheReading &reading);
 
 /// Counts how many rows chose each of so many groups. What they chose is not checked: a number that
 /// is no group is not counted.

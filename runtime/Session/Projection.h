@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace heddle {
@@ -31,6 +32,10 @@ public:
   /// Before a run of `rows` rows. Fails only for want of memory.
   Status begin(LogitsSink &sink, int64_t rows, Device &device);
   void run(int lane, const RunView &view) override;
+
+  /// After begin(): the rows that will be computed, those that the sink wants and what lies between
+  /// two of them where there is little of it.
+  std::span<const Range> rowsWanted() const { return ranges; }
 
 private:
   /// State of one lane.
@@ -55,7 +60,6 @@ private:
   std::vector<Worker> workers;
   LogitsSink *sink = nullptr;
   int64_t rows = 0;
-  /// The rows that the sink wants.
   std::vector<Range> ranges;
   std::atomic<int64_t> next = 0;
 };

@@ -10,6 +10,7 @@
 #include "runtime/Session/Scheduler.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace heddle {
@@ -79,6 +80,8 @@ struct Run {
   /// Not cut into chunks: all lanes work on all of it together.
   bool whole = false;
   RunTail *tail = nullptr;
+  /// The rows of Plan::deferred that the tail will ask for, in order; nothing: any.
+  std::optional<std::span<const Range>> wanted = {};
 };
 
 } // namespace heddle

@@ -159,6 +159,16 @@ TEST_F(ManifestTest, DividesTheWork) {
   EXPECT_EQ(dispatches->Get(3)->finish_kernel(), -1);
 }
 
+TEST_F(ManifestTest, SaysWhichRowsNeedOthers) {
+  const manifest::Manifest *written = build(program, someInputs());
+  ASSERT_NE(written, nullptr) << error;
+  const auto *dispatches = written->entries()->Get(0)->dispatches();
+  // Attention to the rows of a sequence, a product, and a mean of them.
+  EXPECT_FALSE(dispatches->Get(1)->row_by_row());
+  EXPECT_TRUE(dispatches->Get(2)->row_by_row());
+  EXPECT_FALSE(dispatches->Get(3)->row_by_row());
+}
+
 TEST_F(ManifestTest, NamesADispatchWithoutCheckpointAfterItsKernel) {
   const manifest::Manifest *written = build(program, someInputs());
   ASSERT_NE(written, nullptr) << error;

@@ -135,6 +135,9 @@ TEST_F(DecoderManifestTest, AppendHasItsCacheOnce) {
   const manifest::Dispatch *scores = entry->dispatches()->Get(2);
   EXPECT_EQ(scores->operands()->Get(2)->buffer(), cache);
   EXPECT_EQ(scores->flops_per_row_key(), 2u * 64);
+  // A row reads the keys that the run has appended, and changes none.
+  EXPECT_FALSE(append->row_by_row());
+  EXPECT_TRUE(scores->row_by_row());
 }
 
 TEST_F(DecoderManifestTest, SaysHowItGenerates) {

@@ -124,15 +124,19 @@ TEST(Profile, CountsThePositionsThatSegmentsSee) {
   cache.offsets = offsets.data();
   cache.lengths = lengths.data();
   cache.segments = 3;
-  const CachedWork work = cachedWork(cache, {}, 8 * sizeof(float));
+  const CachedWork work = cachedWork(cache, {}, {.positionBytes = 8 * sizeof(float)});
   EXPECT_EQ(work.bytes, (5 + 7 + 20) * 8 * sizeof(float));
   EXPECT_EQ(work.pairs, 1 * 5 + 3 * 7 + 2 * 20);
   // Each row sees six positions, two rows seven in all.
-  const CachedWork bounded = cachedWork(cache, {}, 8 * sizeof(float), 6);
+  const CachedWork bounded = cachedWork(cache, {}, {8 * sizeof(float), /*mostKeys=*/6});
   EXPECT_EQ(bounded.bytes, (5 + 7 + 7) * 8 * sizeof(float));
   EXPECT_EQ(bounded.pairs, 1 * 5 + 3 * 6 + 2 * 6);
+  // Of the rows 2 to 4 two are of the second segment, and one of the third.
+  const CachedWork part = cachedWork(cache, {}, {8 * sizeof(float), 0, {2, 5}});
+  EXPECT_EQ(part.bytes, (7 + 20) * 8 * sizeof(float));
+  EXPECT_EQ(part.pairs, 2 * 7 + 1 * 20);
   // Without offsets each sequence is a segment.
   cache.offsets = nullptr;
   const std::array<int32_t, 3> rows{2, 1, 3};
-  EXPECT_EQ(cachedWork(cache, rows, 8 * sizeof(float)).pairs, 2 * 5 + 1 * 7 + 3 * 20);
+  EXPECT_EQ(cachedWork(cache, rows, {8 * sizeof(float)}).pairs, 2 * 5 + 1 * 7 + 3 * 20);
 }
