@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Tiles leave their sums in a small block of the frame, which stays in the first-level cache, and
+/// the epilogue runs over that block on its way to the only store of the result.
+///
+/// Weights are read once for a block of rows, and each tile asks for its share of the panel that
+/// comes next, so that a pass over few rows runs at the speed of the products and not at the
+/// latency of memory (docs/performance.md).
+#include "compiler/Target/Emitters/ContractBlocks.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+// How far ahead of its loads a tile asks that is alone on its panel: what memory delivers in about
+// a quarter of a microsecond.
+static constexpr int64_t kBytesAhead = 8192;
+// The least k of tiles that ask for the rows of their epilogue: measured, from there on products
+// whose rows no cache has are up to an eighth faster, and others as fast as without. A tile of 64
+// steps is over before they come, and the requests are in the way of its own loads.
+static constexpr int64_t kLongTile = 256;
+
+Value Product::rowAt(VectorCode &code, Value place) const {
+  if (!order) {
+    return place;
+  }
+  return arith::MinUIOp::create(code.builder, code.location, code.loadIndex(order, place),
+                                code.subtract(rowCount, 1));
+}
+
+PanelLayout layoutOf(const VectorCode &code, const KernelBody &body, const Product &product) {
+  return PanelLayout::of(code, body.kernel.getOperandBuffer(1).getElementType(), product.k,
+                         product.arithmetic);
+}
+
+namespace {
+/// A panel: the first columns of input and result that it reads and writes, and its number among
+/// those of its group.
+struct Panel {
+  Value weights;
+  Value inputColumn;
+  Value resultColumn;
+  Value number;
+};
+} // namespace
+
+static Panel panelAt(VectorCode &code, const KernelBody &body, const Product &product,
+                     Value index) {
+  Value group = code.integer(0), number = index;
+  int64_t groupPanels = llvm::divideCeilSigned(product.n, code.target.panelColumns);
+  if (product.group) {
+    index = code.add(code.multiply(product.group, groupPanels), index);
+  } else if (product.groups > 1) {
+    group = code.divide(index, groupPanels);
+    number = code.remainder(index, groupPanels);
+  }
+  Value weights = body.operand(code, 1);
+  int64_t bytes = layoutOf(code, body, product).panelBytes(product.k);
+  const int64_t inputColumns = product.prepared ? product.prepared->groupElements() : product.k;
+  return {
+      code.bytesAt(weights, code.multiply(index, bytes)), code.multiply(group, inputColumns),
+      code.add(code.multiply(group, product.n), code.multiply(number, code.target.panelColumns)),
+      number};
+}
+
+// Takes `rows` rows of sums of one panel, from number `first` of the tile on, through the epilogue;
+// `width` columns of it count. All vectors are loaded before any is stored, so that their chains of
+// maths can run side by side.
+static void storeRows(VectorCode &code, const Destination &to, Value sums, Value row, Value first,
+                      int64_t rows, Value column, int64_t width) {
+  SmallVector<std::tuple<Value, Value, int64_t>> results;
+  for (int64_t r = 0; r < rows; ++r) {
+    Value number = code.add(first, r), line = to.product.rowAt(code, code.add(row, number));
+    Value from = code.at(sums, code.multiply(number, code.target.panelColumns));
+    for (int64_t v = 0; v * code.lanes < width; ++v) {
+      int64_t valid = code.validLanes(v, width);
+      Value at = code.add(column, v * code.lanes);
+      Value value = code.loadVector(code.at(from, v * code.lanes));
+      if (to.product.bias) {
+        value = code.addFloat(value, code.loadVector(code.at(to.product.bias, at), valid));
+      }
+      value = to.epilogue.apply(code, value, line, at, valid);
+      results.push_back({value, to.result.at(code, line, at), valid});
+    }
+  }
+  for (auto [value, place, valid] : results) {
+    code.storeVector(value, place, valid);
+  }
+}
+
+// Asks for what the epilogue of `count` rows will read and write, so that it comes while the tile
+// computes.
+static void prefetchRows(VectorCode &code, const Destination &to, Value row, Value count,
+                         Value column, int64_t width) {
+  code.loop(code.integer(0), count, 1, [&](Value number) {
+    Value line = to.product.rowAt(code, code.add(row, number));
+    to.epilogue.prefetch(code, line, column, width);
+    code.prefetchLines(to.result.at(code, line, column), width);
+  });
+}
+
+// Takes `count` rows of sums of one panel through the epilogue.
+static void storePanel(VectorCode &code, const Destination &to, Value sums, Value row, Value count,
+                       Value column, int64_t width) {
+  // As many rows together as there are registers for: six vectors of sixteen lanes.
+  int64_t together = std::max<int64_t>(1, 6 * code.lanes / code.target.panelColumns);
+  Value whole = code.multiply(code.divide(count, together), together);
+  code.loop(code.integer(0), whole, together,
+            [&](Value first) { storeRows(code, to, sums, row, first, together, column, width); });
+  if (together > 1) {
+    code.loop(whole, count, 1,
+              [&](Value first) { storeRows(code, to, sums, row, first, 1, column, width); });
+  }
+}
+
+namespace {
+/// A range cut into parts of about the same size, of which the first may have one more. A step of a
+/// small model has a dozen products of one row, so divisions are done once for all parts.
+struct EvenParts {
+  Value count, size, larger;
+
+  static EvenParts of(VectorCode &code, Value total, Value count) {
+    Value size = code.divide(total, count);
+    return {count, size, code.subtract(total, code.multiply(size, count))};
+  }
+  /// Where a part begins.
+  Value begin(VectorCode &code, Value part) const {
+    return code.add(code.multiply(part, size), code.smaller(part, larger));
+  }
+};
+
+/// The tiles of a block of rows, and what of the next panel each of them asks for.
+struct Tiles {
+  Value firstRow;
+  EvenParts rows;
+  Value stride; // bytes for every step of k
+  Value share;  // bytes for a tile
+
+  static Tiles of(VectorCode &code, const KernelBody &body, const Product &product, Value first,
+                  Value last);
+};
+} // namespace
+
+Tiles Tiles::of(VectorCode &code, const KernelBody &body, const Product &product, Value first,
+                Value last) {
+  const PanelLayout layout = layoutOf(code, body, product);
+  Value rows = code.subtract(last, first), tiles = code.divideUp(rows, layout.tileRows);
+  // The tiles ask for the next panel between them, each for as few new lines at a time as will do:
+  // a request to far memory holds a buffer that the tile's own loads need. A tile always asks for
+  // linesAsked() lines; where fewer are new, the others are on their way or in the cache
+  // already.
+  const PanelLayout read = product.unpacked ? layout.unpacked(code) : layout;
+  Value everyTile = code.divideUp(code.integer(layout.linesRead()), tiles);
+  Value lines = code.smaller(everyTile, code.integer(read.linesAsked()));
+  const int64_t unroll = read.unroll();
+  return {first, EvenParts::of(code, rows, tiles), code.multiply(lines, kLineBytes / unroll),
+          code.multiply(lines, product.k / unroll * kLineBytes)};
+}
+
+// Lists where the rows are that those from a place of the order on read.
+static void listRows(VectorCode &code, const Product &product, const ProductRows &rows, Value place,
+                     Value count) {
+  code.loop(code.integer(0), count, 1, [&](Value number) {
+    Value row = code.divide(product.rowAt(code, code.add(place, number)), product.parts);
+    LLVM::StoreOp::create(
+        code.builder, code.location, code.at(rows.memory, code.multiply(row, rows.elements)),
+        code.bytesAt(product.list, code.multiply(number, sizeof(void *))), sizeof(void *));
+  });
+}
+
+// Computes the sums of a tile; one that is alone asks for what itself will read, unless a cache has
+// the panel.
+static void callTiles(VectorCode &code, const KernelBody &body, const Product &product,
+                      const PanelLayout &layout, Value isAlone, Value count, int64_t width,
+                      ValueRange arguments) {
+  auto call = [&](TileAsks asks) {
+    callTile(code, layout, body.function, count, width,
+             {/*isListed=*/static_cast<bool>(product.order), asks}, arguments);
+  };
+  auto alone = [&] {
+    if (!product.readsAgain) {
+      call(TileAsks::Alone);
+      return;
+    }
+    code.when(product.readsAgain, [&] { call(TileAsks::Nothing); }, [&] { call(TileAsks::Alone); });
+  };
+  code.when(isAlone, alone, [&] { call(TileAsks::Share); });
+}
+
+// All tiles of one panel: the rows are divided evenly, so that no tile is a small remainder.
+static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRows &rows,
+                      const Destination &to, Value sums, const Tiles &tiles, Value index) {
+  const Product &product = to.product;
+  const PanelLayout layout = layoutOf(code, body, product);
+  int64_t k = product.k, panelBytes = layout.panelBytes(k);
+  Panel panel = panelAt(code, body, product, index);
+  Value next = code.bytesAt(panel.weights, code.integer(panelBytes));
+  // A tile alone passes over its panel at the speed of memory: it asks for what itself will read,
+  // and multiplies codes with scales on their way. Several tiles would do so again and again.
+  Value isAlone = code.less(tiles.rows.count, code.integer(2));
+  if (product.unpacked) {
+    code.when(
+        isAlone, [] {}, [&] { unpackPanel(code, layout, k, panel.weights, product.unpacked); });
+  }
+  code.loop(code.integer(0), tiles.rows.count, 1, [&](Value tile) {
+    Value begin = tiles.rows.begin(code, tile), end = tiles.rows.begin(code, code.add(tile, 1));
+    Value row = code.add(tiles.firstRow, begin), rowCount = code.subtract(end, begin);
+    // Tiles that come when all of it was asked for ask for one place again, which costs nothing.
+    Value asked = code.multiply(tile, tiles.share);
+    Value asks = code.less(asked, code.integer(panelBytes));
+    Value ahead = code.select(asks, code.bytesAt(next, asked), panel.weights);
+    Value step = code.select(asks, tiles.stride, code.integer(0));
+    ahead = code.select(isAlone, code.bytesAt(panel.weights, code.integer(kBytesAhead)), ahead);
+    step = code.select(isAlone, code.integer(llvm::divideCeilSigned(panelBytes, k)), step);
+    Value from = product.list;
+    if (product.order) {
+      listRows(code, product, rows, row, rowCount);
+    } else {
+      Value inMemory = code.multiply(code.subtract(row, rows.first), rows.elements);
+      from = code.at(rows.memory, code.add(inMemory, panel.inputColumn));
+    }
+    auto multiply = [&](const PanelLayout &layout, Value weights, int64_t width) {
+      int64_t vectors = llvm::divideCeilSigned(width, code.lanes);
+      callTiles(code, body, product, layout, isAlone, rowCount, vectors * code.lanes,
+                {from, rows.elements, weights, code.integer(k), sums, ahead, step});
+    };
+    auto computeColumns = [&](int64_t width) {
+      if (k >= kLongTile) {
+        prefetchRows(code, to, row, rowCount, panel.resultColumn, width);
+      }
+      if (product.unpacked) {
+        code.when(
+            isAlone, [&] { multiply(layout, panel.weights, width); },
+            [&] { multiply(layout.unpacked(code), product.unpacked, width); });
+      } else {
+        multiply(layout, panel.weights, width);
+      }
+      storePanel(code, to, sums, row, rowCount, panel.resultColumn, width);
+    };
+    int64_t tail = product.n % code.target.panelColumns;
+    if (tail == 0) {
+      computeColumns(code.target.panelColumns);
+      return;
+    }
+    Value whole = code.less(panel.number, code.integer(product.n / code.target.panelColumns));
+    code.when(
+        whole, [&] { computeColumns(code.target.panelColumns); }, [&] { computeColumns(tail); });
+  });
+}
+
+void emitBlocks(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
+                Value begin, Value end, int64_t most,
+                llvm::function_ref<ProductRows(Value first, Value last)> rowsOf) {
+  const KernelArguments &arguments = body.arguments;
+  // Blocks are whole tiles of about the same number.
+  int64_t tile = layoutOf(code, body, to.product).tileRows;
+  Value rows = code.subtract(end, begin);
+  Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);
+  code.loop(code.integer(0), blocks, 1, [&](Value block) {
+    EvenParts parts = EvenParts::of(code, tiles, blocks);
+    auto edge = [&](Value number) {
+      Value rowsBefore = code.multiply(parts.begin(code, number), tile);
+      return code.smaller(code.add(begin, rowsBefore), end);
+    };
+    Value first = edge(block), last = edge(code.add(block, 1));
+    ProductRows rowsOfBlock = rowsOf(first, last);
+    Tiles tilesOfBlock = Tiles::of(code, body, to.product, first, last);
+    code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value panel) {
+      if (to.product.isBackward) {
+        Value last = code.subtract(code.add(arguments.columnBegin, arguments.columnEnd), 1);
+        panel = code.select(to.product.isBackward, code.subtract(last, panel), panel);
+      }
+      emitPanel(code, body, rowsOfBlock, to, sums, tilesOfBlock, panel);
+    });
+  });
+}
+
+} // namespace heddle
