@@ -53,8 +53,9 @@ TEST_P(Contract, AgreesWithItsTwin) {
           "\n");
   ASSERT_FALSE(binary.empty());
   for (const std::string &isa : runnableTargets(binary)) {
-    // Every number of rows up to more than two tiles, then several blocks of rows.
-    for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 19, 400}) {
+    // Every number of rows up to more than two tiles, around four tiles, then several blocks of
+    // rows.
+    for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 19, 24, 25, 32, 33, 400}) {
       Ragged batch = randomSentences(1, 1, vocabulary, rows);
       batch.ids.resize(rows);
       for (int i = 0; i < rows; ++i) {
@@ -105,6 +106,39 @@ TEST(Kernels, RowsOfAnEpilogueHaveTheSameBits) {
       for (int row = 0; row < rows; ++row) {
         std::vector<float> one(out.begin() + row * 48, out.begin() + (row + 1) * 48);
         EXPECT_EQ(one, expected) << isa << " row " << row << " of " << rows;
+      }
+    }
+  }
+}
+
+// Tiles that pass over the whole of k, or over a strip of it at a time: one tile, a few, or more;
+// on any target that is from 1 to more than 32 rows. The last strip is short, the last panel
+// narrow.
+TEST(Kernels, RowsOfALongProductHaveTheSameBits) {
+  constexpr int n = 97, k = 389;
+  std::mt19937 random(8);
+  Matrix x = randomMatrix("x", vocabulary, k, random), w = randomMatrix("w", n, k, random);
+  std::string binary = compileProgram({x, w}, n,
+                                      gatherText("x", "x", k) +
+                                          "  %out = transformer.linear %x, @w : " + rowsType(k) +
+                                          " -> " + rowsType(n) + "\n");
+  ASSERT_FALSE(binary.empty());
+  for (const std::string &isa : runnableTargets(binary)) {
+    std::vector<std::vector<float>> alone;
+    for (int rows : {1, 7, 8, 9, 12, 13, 16, 17, 24, 25, 31, 32, 33, 40, 200}) {
+      std::vector<int32_t> ids(rows);
+      for (int row = 0; row < rows; ++row) {
+        ids[row] = row % 5;
+      }
+      Ragged batch;
+      batch.append(ids);
+      std::vector<float> out = runBinary(binary, batch, isa)["out"];
+      for (int row = 0; row < rows; ++row) {
+        std::vector<float> one(out.begin() + row * n, out.begin() + (row + 1) * n);
+        if (row < 5 && int(alone.size()) <= row) {
+          alone.push_back(one);
+        }
+        ASSERT_EQ(one, alone[row % 5]) << isa << " row " << row << " of " << rows;
       }
     }
   }

@@ -136,7 +136,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Contra
   findWeights(code, body, product);
   Destination to{KernelResult::load(code, body.arguments), epilogue, product};
   const PanelLayout layout = layoutOf(code, body, product);
-  Value sums = code.frame(body.function, layout.tileRows * code.target.panelColumns);
+  Value sums = frameOfSums(code, body, product);
   if (layout.isOnAmx) {
     enterAmx(code, body.function, layout, product.k);
   }
@@ -175,7 +175,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr 
   Product product{computes.getN(), computes.getK(), computes.getGroups()};
   product.unpacked = unpackedPanel(code, body, scratchOf(computes).fixed);
   Destination to{KernelResult::load(code, body.arguments), epilogue, product};
-  Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
+  Value sums = frameOfSums(code, body, product);
   int64_t inner = computes.getInner();
   int64_t most = tilesOfBlock(code.target.tileRows, inner * int64_t(sizeof(float)));
   constexpr unsigned weights = 2;
@@ -229,11 +229,11 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractChosenAttr
   Product product{computes.getN(), computes.getK(), computes.getGroups()};
   product.unpacked = unpackedPanel(code, body, scratchOf(computes).fixed);
   Destination to{KernelResult::load(code, arguments), epilogue, product};
-  Value sums = code.frame(body.function, code.target.tileRows * code.target.panelColumns);
   // An address is as wide as two elements.
   product.list = code.frame(body.function, 2 * code.target.tileRows);
   product.order = body.operand(code, 3);
   product.rowCount = body.rows(code).count(code);
+  Value sums = frameOfSums(code, body, product);
   bool isOwnRow = *body.kernel.getOperandBuffer(0).getRowSpace() == body.kernel.getRows();
   product.parts = isOwnRow ? 1 : body.kernel.getRows().parts();
   Value chosen = body.operand(code, 2);

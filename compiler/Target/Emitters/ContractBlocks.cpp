@@ -15,13 +15,15 @@ using namespace mlir;
 
 namespace heddle {
 
-// How far ahead of its loads a tile asks that is alone on its panel: what memory delivers in about
-// a quarter of a microsecond.
-static constexpr int64_t kBytesAhead = 8192;
 // The least k of tiles that ask for the rows of their epilogue: measured, from there on products
 // whose rows no cache has are up to an eighth faster, and others as fast as without. A tile of 64
 // steps is over before they come, and the requests are in the way of its own loads.
 static constexpr int64_t kLongTile = 256;
+// Weights of a strip: the first-level cache has them beside what tiles read of their rows.
+static constexpr int64_t kStripBytes = 24 * 1024;
+// The most tiles that pass over a panel strip by strip. More of them compute for so long that the
+// second level gives them their weights in time, and what they have summed leaves the first.
+static constexpr int64_t kMostStripTiles = 6;
 
 Value Product::rowAt(VectorCode &code, Value place) const {
   if (!order) {
@@ -139,6 +141,11 @@ struct Tiles {
   Value stride; // bytes for every step of k
   Value share;  // bytes for a tile
 
+  /// The first row of a tile, and how many it has.
+  std::pair<Value, Value> at(VectorCode &code, Value tile) const {
+    Value begin = rows.begin(code, tile), end = rows.begin(code, code.add(tile, 1));
+    return {code.add(firstRow, begin), code.subtract(end, begin)};
+  }
   static Tiles of(VectorCode &code, const KernelBody &body, const Product &product, Value first,
                   Value last);
 };
@@ -160,6 +167,22 @@ Tiles Tiles::of(VectorCode &code, const KernelBody &body, const Product &product
           code.multiply(lines, product.k / unroll * kLineBytes)};
 }
 
+// Steps of k of a strip; 0 where panels have none. Quantised weights are unpacked panel by panel,
+// and rows in an order of their own are listed.
+static int64_t stripSteps(const VectorCode &code, const PanelLayout &layout,
+                          const Product &product) {
+  const int64_t steps = kStripBytes / layout.rowBytes;
+  const bool canAdd = product.arithmetic == dataflow::Arithmetic::F32 && layout.group == 0;
+  return canAdd && !product.order && code.target.tileRows > 1 && product.k >= 2 * steps ? steps : 0;
+}
+
+Value frameOfSums(VectorCode &code, const KernelBody &body, const Product &product) {
+  const PanelLayout layout = layoutOf(code, body, product);
+  const bool hasStrips = stripSteps(code, layout, product) > 0;
+  return code.frame(body.function, (hasStrips ? kMostStripTiles : 1) * layout.tileRows *
+                                       code.target.panelColumns);
+}
+
 // Lists where the rows are that those from a place of the order on read.
 static void listRows(VectorCode &code, const Product &product, const ProductRows &rows, Value place,
                      Value count) {
@@ -169,6 +192,12 @@ static void listRows(VectorCode &code, const Product &product, const ProductRows
         code.builder, code.location, code.at(rows.memory, code.multiply(row, rows.elements)),
         code.bytesAt(product.list, code.multiply(number, sizeof(void *))), sizeof(void *));
   });
+}
+
+// Where elements of a row lie, and of those that follow it, from a column on.
+static Value rowsFrom(VectorCode &code, const ProductRows &rows, Value row, Value column) {
+  Value inMemory = code.multiply(code.subtract(row, rows.first), rows.elements);
+  return code.at(rows.memory, code.add(inMemory, column));
 }
 
 // Computes the sums of a tile; one that is alone asks for what itself will read, unless a cache has
@@ -190,13 +219,24 @@ static void callTiles(VectorCode &code, const KernelBody &body, const Product &p
   code.when(isAlone, alone, [&] { call(TileAsks::Share); });
 }
 
-// All tiles of one panel: the rows are divided evenly, so that no tile is a small remainder.
-static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRows &rows,
-                      const Destination &to, Value sums, const Tiles &tiles, Value index) {
+// Gives the columns of a panel that count: all, or those of the last one of a group.
+static void ofWidth(VectorCode &code, const Product &product, const Panel &panel,
+                    llvm::function_ref<void(int64_t width)> compute) {
+  int64_t tail = product.n % code.target.panelColumns;
+  if (tail == 0) {
+    compute(code.target.panelColumns);
+    return;
+  }
+  Value whole = code.less(panel.number, code.integer(product.n / code.target.panelColumns));
+  code.when(whole, [&] { compute(code.target.panelColumns); }, [&] { compute(tail); });
+}
+
+// All tiles of one panel, one after the other.
+static void emitTiles(VectorCode &code, const KernelBody &body, const ProductRows &rows,
+                      const Destination &to, Value sums, const Tiles &tiles, const Panel &panel) {
   const Product &product = to.product;
   const PanelLayout layout = layoutOf(code, body, product);
   int64_t k = product.k, panelBytes = layout.panelBytes(k);
-  Panel panel = panelAt(code, body, product, index);
   Value next = code.bytesAt(panel.weights, code.integer(panelBytes));
   // A tile alone passes over its panel at the speed of memory: it asks for what itself will read,
   // and multiplies codes with scales on their way. Several tiles would do so again and again.
@@ -206,8 +246,7 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRow
         isAlone, [] {}, [&] { unpackPanel(code, layout, k, panel.weights, product.unpacked); });
   }
   code.loop(code.integer(0), tiles.rows.count, 1, [&](Value tile) {
-    Value begin = tiles.rows.begin(code, tile), end = tiles.rows.begin(code, code.add(tile, 1));
-    Value row = code.add(tiles.firstRow, begin), rowCount = code.subtract(end, begin);
+    auto [row, rowCount] = tiles.at(code, tile);
     // Tiles that come when all of it was asked for ask for one place again, which costs nothing.
     Value asked = code.multiply(tile, tiles.share);
     Value asks = code.less(asked, code.integer(panelBytes));
@@ -219,15 +258,14 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRow
     if (product.order) {
       listRows(code, product, rows, row, rowCount);
     } else {
-      Value inMemory = code.multiply(code.subtract(row, rows.first), rows.elements);
-      from = code.at(rows.memory, code.add(inMemory, panel.inputColumn));
+      from = rowsFrom(code, rows, row, panel.inputColumn);
     }
     auto multiply = [&](const PanelLayout &layout, Value weights, int64_t width) {
       int64_t vectors = llvm::divideCeilSigned(width, code.lanes);
       callTiles(code, body, product, layout, isAlone, rowCount, vectors * code.lanes,
                 {from, rows.elements, weights, code.integer(k), sums, ahead, step});
     };
-    auto computeColumns = [&](int64_t width) {
+    ofWidth(code, product, panel, [&](int64_t width) {
       if (k >= kLongTile) {
         prefetchRows(code, to, row, rowCount, panel.resultColumn, width);
       }
@@ -239,16 +277,67 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRow
         multiply(layout, panel.weights, width);
       }
       storePanel(code, to, sums, row, rowCount, panel.resultColumn, width);
-    };
-    int64_t tail = product.n % code.target.panelColumns;
-    if (tail == 0) {
-      computeColumns(code.target.panelColumns);
-      return;
-    }
-    Value whole = code.less(panel.number, code.integer(product.n / code.target.panelColumns));
-    code.when(
-        whole, [&] { computeColumns(code.target.panelColumns); }, [&] { computeColumns(tail); });
+    });
   });
+}
+
+// A few tiles of one panel, strip by strip: each strip is read once from the second-level cache or
+// from farther away, and waits in the first for all tiles. They ask for the strip after the next.
+static void emitStrips(VectorCode &code, const KernelBody &body, const ProductRows &rows,
+                       const Destination &to, Value sums, const Tiles &tiles, const Panel &panel,
+                       int64_t width) {
+  const Product &product = to.product;
+  const PanelLayout layout = layoutOf(code, body, product);
+  const int64_t steps = stripSteps(code, layout, product), stripBytes = steps * layout.rowBytes;
+  const int64_t ofTile = code.target.tileRows * code.target.panelColumns;
+  auto overTiles =
+      [&](llvm::function_ref<void(Value tile, Value row, Value count, Value sums)> each) {
+        code.loop(code.integer(0), tiles.rows.count, 1, [&](Value tile) {
+          auto [row, count] = tiles.at(code, tile);
+          each(tile, row, count, code.at(sums, code.multiply(tile, ofTile)));
+        });
+      };
+  overTiles([&](Value, Value row, Value count, Value) {
+    prefetchRows(code, to, row, count, panel.resultColumn, width);
+  });
+  code.loop(code.integer(0), code.multiply(tiles.rows.count, ofTile), code.lanes,
+            [&](Value element) { code.storeVector(code.splat(0), code.at(sums, element)); });
+  Value share = code.multiply(tiles.stride, steps);
+  code.loop(code.integer(0), code.integer(product.k), steps, [&](Value first) {
+    Value weights = code.bytesAt(panel.weights, code.multiply(first, layout.rowBytes));
+    Value count = code.smaller(code.subtract(code.integer(product.k), first), code.integer(steps));
+    Value later = code.bytesAt(weights, code.integer(2 * stripBytes));
+    overTiles([&](Value tile, Value row, Value rowCount, Value sums) {
+      Value asked = code.multiply(tile, share);
+      Value asks = code.less(asked, code.integer(stripBytes));
+      Value ahead = code.select(asks, code.bytesAt(later, asked), weights);
+      Value step = code.select(asks, tiles.stride, code.integer(0));
+      Value from = rowsFrom(code, rows, row, code.add(panel.inputColumn, first));
+      callTile(code, layout, body.function, rowCount, llvm::alignTo(width, code.lanes),
+               {/*isListed=*/false, TileAsks::Share, /*adds=*/true},
+               {from, rows.elements, weights, count, sums, ahead, step});
+    });
+  });
+  overTiles([&](Value, Value row, Value count, Value sums) {
+    storePanel(code, to, sums, row, count, panel.resultColumn, width);
+  });
+}
+
+// All tiles of one panel: the rows are divided evenly, so that no tile is a small remainder.
+static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRows &rows,
+                      const Destination &to, Value sums, const Tiles &tiles, Value index) {
+  Panel panel = panelAt(code, body, to.product, index);
+  auto byTile = [&] { emitTiles(code, body, rows, to, sums, tiles, panel); };
+  if (stripSteps(code, layoutOf(code, body, to.product), to.product) == 0) {
+    byTile();
+    return;
+  }
+  Value areFew = code.both(code.less(code.integer(1), tiles.rows.count),
+                           code.less(tiles.rows.count, code.integer(kMostStripTiles + 1)));
+  auto byStrip = [&](int64_t width) {
+    emitStrips(code, body, rows, to, sums, tiles, panel, width);
+  };
+  code.when(areFew, [&] { ofWidth(code, to.product, panel, byStrip); }, byTile);
 }
 
 void emitBlocks(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,

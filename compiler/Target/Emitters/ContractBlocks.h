@@ -46,9 +46,12 @@ struct Destination {
 /// How the weights of a product lie.
 PanelLayout layoutOf(const VectorCode &code, const KernelBody &body, const Product &product);
 
+/// Room in the frame for the sums of the tiles of a panel that are computed side by side.
+mlir::Value frameOfSums(VectorCode &code, const KernelBody &body, const Product &product);
+
 /// All panels of the call for the rows [begin, end), block by block: at most `most` tiles in each.
-/// `rowsOf` gives what the rows [first, last) of a block are multiplied from; `sums` has room for a
-/// tile.
+/// `rowsOf` gives what the rows [first, last) of a block are multiplied from; `sums` is
+/// frameOfSums().
 void emitBlocks(VectorCode &code, const KernelBody &body, const Destination &to, mlir::Value sums,
                 mlir::Value begin, mlir::Value end, int64_t most,
                 llvm::function_ref<ProductRows(mlir::Value first, mlir::Value last)> rowsOf);

@@ -241,6 +241,15 @@ Value TileColumns::sumAt(int64_t row, int64_t vector) const {
                  row * code.target.panelColumns + first + vector * code.lanes);
 }
 
+SmallVector<Value> TileColumns::begin() const {
+  SmallVector<Value> sums(rows.size() * vectors, code.splat(0));
+  for (size_t i = 0; adds && i < sums.size(); ++i) {
+    const auto number = static_cast<int64_t>(i);
+    sums[i] = code.loadVector(sumAt(number / vectors, number % vectors));
+  }
+  return sums;
+}
+
 void TileColumns::store(ValueRange sums) const {
   for (size_t i = 0; i < sums.size(); ++i) {
     const auto number = static_cast<int64_t>(i);
@@ -313,8 +322,7 @@ static void emitTile(const TileColumns &tile) {
     emitBf16Tile(tile);
     return;
   case dataflow::Arithmetic::F32:
-    SmallVector<Value> sums(tile.rows.size() * tile.vectors, tile.code.splat(0));
-    tile.store(allSteps(tile, sums));
+    tile.store(allSteps(tile, tile.begin()));
     return;
   }
 }
@@ -349,11 +357,14 @@ static StringRef askingName(const PanelLayout &layout, int64_t lines) {
 // hold those of a last one, written once in a module. No kernel's name has a slash.
 static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, func::FuncOp kernel,
                                  int64_t rowCount, int64_t width, TileKind kind) {
+  assert((!kind.adds || layout.arithmetic == dataflow::Arithmetic::F32) &&
+         "others only write sums");
   auto module = kernel->getParentOfType<ModuleOp>();
   const int64_t lines = linesAsked(layout, rowCount, kind.asks);
   std::string name =
-      ("tile/contract_" + Twine(kind.isListed ? "listed_" : "") + askingName(layout, lines) +
-       Twine(rowCount) + "x" + Twine(width) + layout.suffix() + "." + code.target.name)
+      ("tile/contract_" + Twine(kind.isListed ? "listed_" : "") +
+       Twine(kind.adds ? "adding_" : "") + askingName(layout, lines) + Twine(rowCount) + "x" +
+       Twine(width) + layout.suffix() + "." + code.target.name)
           .str();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name)) {
     return existing;
@@ -375,7 +386,7 @@ static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, fu
   int64_t vectors = code.target.tileVectors, columns = vectors * code.lanes;
   for (int64_t column = 0; column < width; column += columns) {
     const int64_t own = std::min(vectors, (width - column) / code.lanes);
-    emitTile({code, layout, entry, rows, column, own, lines});
+    emitTile({code, layout, entry, rows, column, own, lines, kind.adds});
   }
   func::ReturnOp::create(code.builder, kernel.getLoc());
   return function;

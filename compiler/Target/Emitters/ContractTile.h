@@ -83,6 +83,10 @@ struct GroupHead {
 void unpackPanel(VectorCode &code, const PanelLayout &layout, int64_t k, mlir::Value from,
                  mlir::Value to);
 
+/// How far ahead of its loads a tile asks that is alone on its panel: what memory delivers in about
+/// a quarter of a microsecond.
+inline constexpr int64_t kBytesAhead = 8192;
+
 /// The arguments of a tile function, in order (callTile).
 enum TileArgument : uint8_t { Rows, Stride, Weights, K, Sums, Ahead, Step };
 
@@ -96,6 +100,8 @@ struct TileColumns {
   int64_t first, vectors;
   /// Cache lines that a round asks memory for.
   int64_t linesAsked;
+  /// Whether the sums are added to those that are there.
+  bool adds = false;
 
   /// What is left to say of a loop over k: the sums after one step, or after those that are done
   /// together, from step `k` on, number `inPanel` of the loop.
@@ -104,8 +110,9 @@ struct TileColumns {
   /// The sums after steps [begin, end) of k, whose number is a multiple of those done together.
   llvm::SmallVector<mlir::Value> steps(mlir::Value begin, mlir::Value end, mlir::ValueRange sums,
                                        Step step) const;
-  /// Where a vector of the sums of a row is written, and writing all of them.
+  /// Where a vector of the sums of a row is written, what sums begin with, and writing all of them.
   mlir::Value sumAt(int64_t row, int64_t vector) const;
+  llvm::SmallVector<mlir::Value> begin() const;
   void store(mlir::ValueRange sums) const;
 };
 
@@ -114,18 +121,20 @@ struct TileColumns {
 enum class TileAsks : uint8_t { Nothing, Share, Alone };
 
 /// Which of the tile functions for a number of rows and columns: whether there is a list of where
-/// rows are, and what it asks for.
+/// rows are, what it asks for, and whether it adds to the sums that are there, as only tiles that
+/// multiply f32 do.
 struct TileKind {
   bool isListed;
   TileAsks asks;
+  bool adds = false;
 };
 
 /// Calls the tile function for `count` rows, a number from 1 to the layout's tile, and for so many
 /// columns: those of a panel, or the whole vectors that hold those of a last one. Arguments, in
 /// order: rows [rows, k], or as PreparedRows has them, with `stride` elements of f32
 /// between rows, or a list of where each is; weights
-/// in their layout; k; sums [rows][panelColumns], which are written; and memory to be asked for:
-/// `ahead`, `step` bytes for every step of k.
+/// in their layout; k; sums [rows][panelColumns], which are written or added to; and memory to be
+/// asked for: `ahead`, `step` bytes for every step of k.
 void callTile(VectorCode &code, const PanelLayout &layout, mlir::func::FuncOp kernel,
               mlir::Value count, int64_t width, TileKind kind, mlir::ValueRange arguments);
 
