@@ -212,17 +212,35 @@ void unpackPanel(VectorCode &code, const PanelLayout &layout, int64_t k, Value f
 
 // --- what all tiles share ----------------------------------------------------------------------
 
+// How far ahead a tile asks for all lines of f32 that it reads, instead of kBytesAhead, and asks
+// again: a processor may drop requests that come faster than memory answers (docs/performance.md).
+static constexpr int64_t kBytesAheadOfAll[] = {4096, 1536};
+
+// Asks memory for the lines of a round from step `i` on.
+static void askForLines(const TileColumns &tile, Value i) {
+  VectorCode &code = tile.code;
+  Value stride = tile.entry.getArgument(TileArgument::Step);
+  Value line = code.bytesAt(tile.entry.getArgument(Ahead), code.multiply(i, stride));
+  auto ask = [&](int64_t offset) {
+    for (int64_t p = 0; p < tile.linesAsked; ++p) {
+      code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes + offset)));
+    }
+  };
+  if (tile.layout.arithmetic == dataflow::Arithmetic::F32 &&
+      tile.linesAsked == tile.layout.linesRead()) {
+    llvm::for_each(kBytesAheadOfAll, [&](int64_t bytes) { ask(bytes - kBytesAhead); });
+  } else {
+    ask(0);
+  }
+}
+
 SmallVector<Value> TileColumns::steps(Value begin, Value end, ValueRange sums, Step step) const {
-  Value ahead = entry.getArgument(Ahead), stride = entry.getArgument(TileArgument::Step);
   const int64_t unroll = layout.unroll(), together = layout.together();
   Value count = code.subtract(end, begin);
   Value whole = code.add(begin, code.multiply(code.divide(count, unroll), unroll));
   SmallVector<Value> next = code.loop(begin, whole, unroll, sums, [&](Value i, ValueRange carried) {
     if (first == 0 && linesAsked > 0) {
-      Value line = code.bytesAt(ahead, code.multiply(i, stride));
-      for (int64_t p = 0; p < linesAsked; ++p) {
-        code.prefetch(code.bytesAt(line, code.integer(p * kLineBytes)));
-      }
+      askForLines(*this, i);
     }
     SmallVector<Value> sums(carried);
     for (int64_t u = 0; u < unroll; u += together) {

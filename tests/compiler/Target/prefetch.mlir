@@ -59,8 +59,9 @@ dataflow.kernel @rows : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[96, 
 // CHECK-COUNT-6: llvm.intr.prefetch
 // CHECK-NOT: llvm.intr.prefetch
 // CHECK-LABEL: func.func private @"tile/contract_7x48.x86-64-v4"
+// All lines are asked for twice.
 // CHECK-LABEL: func.func private @"tile/contract_asking_8x48.x86-64-v4"
-// CHECK-COUNT-12: llvm.intr.prefetch
+// CHECK-COUNT-24: llvm.intr.prefetch
 // CHECK-NOT: llvm.intr.prefetch
 // CHECK-LABEL: func.func private @"tile/contract_asking_7x48.x86-64-v4"
 // What a tile that is alone asks for depends on its rows.
