@@ -179,8 +179,8 @@ static int64_t stripSteps(const VectorCode &code, const PanelLayout &layout,
 Value frameOfSums(VectorCode &code, const KernelBody &body, const Product &product) {
   const PanelLayout layout = layoutOf(code, body, product);
   const bool hasStrips = stripSteps(code, layout, product) > 0;
-  return code.frame(body.function, (hasStrips ? kMostStripTiles : 1) * layout.tileRows *
-                                       code.target.panelColumns);
+  return code.frame(body.function,
+                    (hasStrips ? kMostStripTiles : 1) * layout.tileRows * code.target.panelColumns);
 }
 
 // Lists where the rows are that those from a place of the order on read.
