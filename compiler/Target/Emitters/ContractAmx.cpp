@@ -74,7 +74,7 @@ struct Configuration {
 
   void set(uint8_t number, int64_t rows, int64_t rowBytes) {
     constexpr size_t rowBytesAt = 16, rowsAt = 48;
-    bytes[rowBytesAt + 2 * number] = static_cast<uint8_t>(rowBytes);
+    bytes[rowBytesAt + sizeof(uint16_t) * number] = static_cast<uint8_t>(rowBytes);
     bytes[rowsAt + number] = static_cast<uint8_t>(rows);
   }
 };

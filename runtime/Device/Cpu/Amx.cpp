@@ -58,10 +58,10 @@ __attribute__((target("amx-tile"))) static void clearTiles() {
 
 /// Gives the registers back, after what must not be removed.
 __attribute__((target("amx-tile"))) static void releaseTiles(float *sink) {
-  alignas(64) float sums[tileRows * tileBytes / sizeof(float)];
+  alignas(64) float sums[tileRows][tileBytes / sizeof(float)];
   _tile_stored(0, sums, tileBytes);
   _tile_release();
-  *sink += sums[0];
+  *sink += sums[0][0];
 }
 
 /// The operations of as many rounds with so many elements in 64 bytes.
