@@ -116,8 +116,7 @@ mlir::Value RowFormula::write(Expr body, int64_t width) {
 
 } // namespace
 
-/// A number of each row, `count` times side by side.
-static mlir::Value sideBySide(Evaluation &evaluation, mlir::Value number, int64_t count) {
+mlir::Value sideBySide(Evaluation &evaluation, mlir::Value number, int64_t count) {
   if (count == 1) {
     return number;
   }

@@ -38,6 +38,15 @@ bool hasPasts(const Graph &graph) {
   });
 }
 
+Status fixedBesidePast(std::string_view input, int64_t rows) {
+  return HEDDLE_ERROR(
+      Unsupported,
+      fmt::format("input {} has {} of each sequence beside a past, expected any number; what the "
+                  "exporter made for the first tokens has that, and is decoded a token at a time "
+                  "as well",
+                  quote(input), rows == 1 ? std::string("one row") : fmt::format("{} rows", rows)));
+}
+
 Expr Evaluation::earlier() {
   return totalSize
              ? expressions.subtract(expressions.size(*totalSize), expressions.size(*sequenceSize))
@@ -127,7 +136,11 @@ mlir::Value Evaluation::segmentsOf(const Atom &rowsOrKeys) {
   if (const auto space = spaces.find(rowsOrKeys.size); space != spaces.end()) {
     return parts(space->second);
   }
-  return totalSize && rowsOrKeys.size == *totalSize ? history().value() : segments();
+  if (other && !isOfRun(rowsOrKeys)) {
+    return memory().value();
+  }
+  const bool isOfAll = totalSize ? rowsOrKeys.size == *totalSize : areTargets;
+  return isOfAll ? history().value() : segments();
 }
 
 } // namespace heddle::onnx

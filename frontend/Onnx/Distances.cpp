@@ -7,6 +7,7 @@
 #include "frontend/Onnx/Evaluation.h"
 
 #include "base/Utf8.h"
+#include "heddle/RectangleEntries.h"
 
 #include <algorithm>
 #include <cmath>
@@ -268,8 +269,74 @@ bool readsTable(const Expressions &expressions, Expr value) {
 } // namespace
 
 bool Evaluation::isOfPairs(const Symbolic &value) {
-  return sequenceSize &&
-         std::count(value.shape.begin(), value.shape.end(), sizeOf(*sequenceSize)) > 1;
+  const auto isOfRows = [&](Expr size) {
+    return (sequenceSize && size == sizeOf(*sequenceSize)) ||
+           (other && other->sequenceSize && size == sizeOf(*other->sequenceSize));
+  };
+  return std::count_if(value.shape.begin(), value.shape.end(), isOfRows) > 1;
+}
+
+/// A row of a table of buckets, [1, heads].
+Parameter Evaluation::bucketRow(const Parameter &table, int64_t index) {
+  return root().rows(fmt::format("{}.bucket {}", table.symbol(), index), table, index, 1);
+}
+
+/// The bias where distances are those of positions: `buckets` has the row of the table for each.
+mlir::Value Evaluation::biasByPositions(const Parameter &table, std::span<const int64_t> buckets,
+                                        mlir::Value queries, mlir::Value keys) {
+  std::vector<Parameter> parts;
+  for (const int64_t index : buckets) {
+    parts.push_back(bucketRow(table, index));
+  }
+  const std::string name = fmt::format("{}.distances to {}", table.symbol(), buckets.size() / 2);
+  const Parameter distances =
+      root().transposed(name, root().concat(fmt::format("{} by row", name), parts));
+  return make<transformer::RelativeBiasOp>(
+      tensorType({ShapedType::kDynamic, table.shape()[1], ShapedType::kDynamic}),
+      FlatSymbolRefAttr::get(context, distances.symbol()), queries, keys);
+}
+
+/// The bias where distances are those of the columns that rows had: a step for each distance from
+/// which another bucket holds, times the difference of both. What the first bucket adds to all
+/// scores of a row changes no softmax.
+mlir::Value Evaluation::biasByColumns(const Parameter &table, std::span<const int64_t> buckets) {
+  const auto reach = static_cast<int64_t>(buckets.size() / 2);
+  const mlir::Value before = make<transformer::ScaleOp>(columnNumbers, f32(-1));
+  std::vector<Parameter> differences;
+  llvm::SmallVector<mlir::Value> starts;
+  for (size_t i = 1; i < buckets.size(); ++i) {
+    const int64_t from = buckets[i - 1], to = buckets[i];
+    if (from == to) {
+      continue;
+    }
+    const std::string name = fmt::format("{}.from bucket {} to {}", table.symbol(), from, to);
+    const Parameter parts[] = {
+        bucketRow(table, to),
+        root().scaled(fmt::format("{}.bucket {} negated", table.symbol(), from),
+                      bucketRow(table, from), -1)};
+    differences.push_back(root().sum(name, parts));
+    // 1 where the key's column is at least so far after the row's, else 0 or less.
+    const auto least = static_cast<double>(static_cast<int64_t>(i) - reach);
+    starts.push_back(make<transformer::ShiftOp>(before, f32(1 - least)));
+  }
+  const auto count = static_cast<int64_t>(starts.size());
+  if (count == 0) {
+    return {};
+  }
+  const mlir::Value queries = count == 1 ? starts.front()
+                                         : mlir::Value(make<transformer::ConcatOp>(
+                                               tensorType({ShapedType::kDynamic, count}), starts));
+  const mlir::Value sums = make<transformer::PairSumOp>(
+      tensorType({ShapedType::kDynamic, ShapedType::kDynamic, count}), queries,
+      sideBySide(*this, columnNumbers, count), segments(), segments());
+  const mlir::Value steps = make<transformer::ClampOp>(sums, f32(0), f32(1));
+  const std::string name = fmt::format("{}.by columns to {}", table.symbol(), reach);
+  const Parameter weights =
+      root().transposed(name, root().concat(fmt::format("{} by row", name), differences));
+  const mlir::Value rowsAndKeys[] = {segments(), segments()};
+  return make<transformer::ContractOp>(
+      tensorType({ShapedType::kDynamic, table.shape()[1], ShapedType::kDynamic}), "tkw,hw->thk",
+      steps, weight(weights), ValueRange(rowsAndKeys));
 }
 
 /// Scores plus an element of a table of heads by the distance of the key.
@@ -297,7 +364,8 @@ Result<Rows> Evaluation::withDistance(Rows scores, Expr bias, const ScoreAxes &a
   expressions.within({});
   const Expr query = expressions.axis(axes.row), key = expressions.axis(axes.key);
   const Expr bucket = expressions.replace(bias->operands[0], [&](Expr part) {
-    return part == key ? expressions.add(query, expressions.bound()) : nullptr;
+    return part == key ? expressions.add(expressions.add(query, earlier()), expressions.bound())
+                       : nullptr;
   });
   const std::optional<Buckets> buckets = bucketsOf(bucket, count);
   if (!buckets) {
@@ -308,26 +376,18 @@ Result<Rows> Evaluation::withDistance(Rows scores, Expr bias, const ScoreAxes &a
   const auto reach = static_cast<int64_t>(buckets->indices.size() / 2);
   if (!buckets->isComplete) {
     noteLongest(reach + 1);
+    if (plan.hasColumns) {
+      entry.limit(columnsInput, static_cast<int32_t>(reach + 1));
+    }
   }
-  std::map<int64_t, Parameter> rowOf;
-  std::vector<Parameter> parts;
-  for (const int64_t index : buckets->indices) {
-    const auto found = rowOf.find(index);
-    parts.push_back(
-        found != rowOf.end()
-            ? found->second
-            : rowOf
-                  .emplace(index, root().rows(fmt::format("{}.bucket {}", table.symbol(), index),
-                                              table, index, 1))
-                  .first->second);
+  const mlir::Value added = plan.hasColumns
+                                ? biasByColumns(table, buckets->indices)
+                                : biasByPositions(table, buckets->indices, segmentsOf(scores),
+                                                  segmentsOf(scores.axes[axes.key].front()));
+  found.usesDistances = true;
+  if (!added) {
+    return scores;
   }
-  const std::string name = fmt::format("{}.distances to {}", table.symbol(), reach);
-  const Parameter distances =
-      root().transposed(name, root().concat(fmt::format("{} by row", name), parts));
-  const mlir::Value added = make<transformer::RelativeBiasOp>(
-      tensorType({ShapedType::kDynamic, heads, ShapedType::kDynamic}),
-      FlatSymbolRefAttr::get(context, distances.symbol()), segmentsOf(scores), segmentsOf(scores));
-  noteNeighbours();
   scores.value = make<transformer::AddOp>(scores.value, added);
   return scores;
 }
@@ -338,11 +398,11 @@ Expr Evaluation::withoutLengths(Expr bias, const ScoreAxes &axes) {
   const Expr key = expressions.axis(axes.key);
   return expressions.replace(bias, [&](Expr part) -> Expr {
     if (part->formula != Formula::Less || part->operands[0] != key ||
-        part->operands[1]->formula != Formula::RunningSum || !sequenceSize) {
+        part->operands[1]->formula != Formula::RunningSum) {
       return nullptr;
     }
     const Expr sum = part->operands[1];
-    const Expr last = expressions.subtract(sizeOf(*sequenceSize), integer(1));
+    const Expr last = expressions.subtract(sizeOf(axes.keySize), integer(1));
     if (sum->operands[0] != last || sum->operands[1]->formula != Formula::Read) {
       return nullptr;
     }
@@ -365,7 +425,7 @@ Result<Rows> Evaluation::biased(Rows scores, Expr bias) {
   if (!row || !key) {
     return hidden(std::move(scores), bias);
   }
-  const ScoreAxes axes{*row, *key, head};
+  const ScoreAxes axes{*row, *key, head, scores.axes[*key].front().size};
   // Sums, and choices between a bias and what hides a key.
   std::vector<Expr> terms{bias};
   Expr mask = expressions.real(0);

@@ -23,6 +23,10 @@ Evaluation::Evaluation(const Graph &graph, MLIRContext &context, ModelBuilder &b
                        EntryPlan plan)
     : graph(graph), builder(builder), plan(std::move(plan)), entry(builder.entry(this->plan.name)),
       context(&context), location(UnknownLoc::get(&context)) {
+  if (!this->plan.targets.empty()) {
+    other = OtherRows{builder.entry(this->plan.targets)};
+    other->areTargets = this->plan.known != nullptr;
+  }
   for (const GraphNode &each : graph.nodes) {
     for (const std::optional<std::string> &input : each.inputs) {
       if (input) {
@@ -210,94 +214,6 @@ Expr Evaluation::broadcast(const Symbolic &value, size_t rank) {
   return expressions.substitute(value.body, coordinates);
 }
 
-// --- parameters ------------------------------------------------------------------------------
-
-Parameter Evaluation::parameter(size_t source) {
-  const auto known = parameters.find(source);
-  if (known != parameters.end()) {
-    return known->second;
-  }
-  const Source &from = expressions.source(source);
-  return parameters.emplace(source, root().parameter(from.name, from.constant->shape))
-      .first->second;
-}
-
-std::vector<SafetensorsTensor> Evaluation::tensors() const {
-  std::vector<SafetensorsTensor> list;
-  for (const auto &[source, parameter] : parameters) {
-    const OnnxTensor &tensor = *expressions.source(source).constant;
-    list.push_back({parameter.symbol(), tensor.dtype, tensor.shape, tensor.bytes});
-  }
-  return list;
-}
-
-mlir::Value Evaluation::weight(const Parameter &parameter) {
-  return make<transformer::WeightOp>(tensorType(parameter.shape()), StringRef(parameter.symbol()));
-}
-
-std::optional<Evaluation::StoredParameter> Evaluation::parameterOf(const Symbolic &value) {
-  const Expr body = value.body;
-  if (body->formula != Formula::Read || body->element != Element::Real ||
-      expressions.source(static_cast<size_t>(body->integer)).constant == nullptr ||
-      body->operands.size() != value.shape.size()) {
-    return std::nullopt;
-  }
-  const Source &source = expressions.source(static_cast<size_t>(body->integer));
-  bool isSame = true, isTransposed = body->operands.size() == 2;
-  for (size_t axis = 0; axis < body->operands.size(); ++axis) {
-    const Expr coordinate = body->operands[axis];
-    const bool isOne = source.shape[axis]->isConstant(1);
-    isSame &= coordinate == expressions.axis(axis) || (isOne && coordinate->isConstant(0));
-    isTransposed &= coordinate == expressions.axis(1 - std::min<size_t>(axis, 1));
-  }
-  for (size_t axis = 0; axis < value.shape.size(); ++axis) {
-    isSame &= value.shape[axis] == source.shape[axis];
-    isTransposed &=
-        value.shape[axis] ==
-        source.shape[std::min<size_t>(1, source.shape.size() - 1) - std::min<size_t>(axis, 1)];
-  }
-  if (!isSame && !isTransposed) {
-    return std::nullopt;
-  }
-  return StoredParameter{parameter(static_cast<size_t>(body->integer)), !isSame};
-}
-
-std::optional<Parameter> Evaluation::vectorParameter(const Symbolic &value) {
-  const Expr body = value.body;
-  if (value.shape.empty() || !value.shape.back()->isConstant() || body->formula != Formula::Read ||
-      body->element != Element::Real) {
-    return std::nullopt;
-  }
-  const auto number = static_cast<size_t>(body->integer);
-  const Source &source = expressions.source(number);
-  if (source.constant == nullptr || body->operands.empty() ||
-      body->operands.back() != expressions.axis(value.shape.size() - 1) ||
-      source.shape.back() != value.shape.back()) {
-    return std::nullopt;
-  }
-  // The other coordinates are constants: one row of a table.
-  int64_t row = 0;
-  for (size_t axis = 0; axis + 1 < body->operands.size(); ++axis) {
-    if (!body->operands[axis]->isConstant()) {
-      return std::nullopt;
-    }
-    row = row * source.shape[axis]->integer + body->operands[axis]->integer;
-  }
-  const int64_t width = value.shape.back()->integer;
-  const Parameter whole = parameter(number);
-  if (source.shape.size() == 1) {
-    return whole;
-  }
-  const int64_t count = source.constant->elements() / width;
-  const Parameter table =
-      source.shape.size() == 2
-          ? whole
-          : root().reshape(fmt::format("{}.table", source.name), whole, {count, width});
-  const Parameter one =
-      count == 1 ? table : root().rows(fmt::format("{}.row {}", source.name, row), table, row, 1);
-  return root().reshape(fmt::format("{}.row {} as vector", source.name, row), one, {width});
-}
-
 // --- inputs and outputs ----------------------------------------------------------------------
 
 /// Ids of a size, or a mask of one. What hides rows is no input of a run that has no padding.
@@ -310,15 +226,19 @@ void Evaluation::addIds(const OnnxPort &port, Element element, int64_t size) {
     return;
   }
   const Uses *const known = plan.known;
-  const bool isPadding = known != nullptr && known->padding && known->padding->input == name;
+  const LengthUses uses = known == nullptr ? LengthUses() : known->of(other ? size : 0);
+  const bool isPadding = uses.padding && uses.padding->input == name;
   if (!totalSize || (size == *sequenceSize && !isPadding)) {
     const bool isRead = known == nullptr || known->read.contains(name);
     ids[name] = isRead ? entry.input(name) : entry.optionalInput(name);
   }
   if (isPadding && !totalSize) {
-    entry.pad(name, static_cast<int32_t>(known->padding->value));
-  } else if (known != nullptr && known->ending && known->ending->input == name) {
-    entry.pad(name, static_cast<int32_t>(known->ending->value));
+    entry.pad(name, static_cast<int32_t>(uses.padding->value));
+    if (uses.padding->isBit && !known->read.contains(name)) {
+      entry.limit(name, 2);
+    }
+  } else if (uses.ending && uses.ending->input == name) {
+    entry.pad(name, static_cast<int32_t>(uses.ending->value));
   }
   const size_t source = expressions.addSource({name, element, nullptr, value.shape});
   value.body = expressions.read(source, {expressions.axis(0), expressions.axis(1)});
@@ -383,8 +303,11 @@ Status Evaluation::addInput(const OnnxPort &port) {
   }
   const OnnxSize &length = (*port.shape)[isFlat ? 0 : 1];
   const std::optional<int64_t> batch = isFlat ? std::nullopt : port.shape->front().number;
-  if (totalSize && (batch || length.number)) {
-    return refuseInput(port, "has a fixed batch or length beside a past");
+  if (totalSize && length.number) {
+    return fixedBesidePast(port.name, *length.number);
+  }
+  if (totalSize && batch) {
+    return refuseInput(port, "has a fixed batch beside a past");
   }
   // Beside pasts a mask has their positions, too.
   const bool isOfAll = totalSize && sequenceSize && element != Element::Real;
@@ -392,13 +315,12 @@ Status Evaluation::addInput(const OnnxPort &port) {
       length.number ? fmt::to_string(*length.number) : std::string(length.name);
   const auto next = static_cast<int64_t>(sizes.size()) + 1;
   const int64_t size = sizes.try_emplace(name, isOfAll ? *totalSize : next).first->second;
-  if (sequenceSize && size != *sequenceSize && !(isOfAll && size == *totalSize)) {
+  if (!(isOfAll && size == *totalSize) && !enterLength(size)) {
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("input {} has rows of another length than the inputs before "
                                     "it, expected one length for all",
                                     quote(port.name)));
   }
-  sequenceSize = sequenceSize.value_or(size);
   HEDDLE_TRY(fixDeclared(port, length.number, size));
   HEDDLE_TRY(fixDeclared(port, batch, 0));
   if (element == Element::Real) {
@@ -422,7 +344,7 @@ Status Evaluation::addInputs() {
   }
   if (plan.hasColumns) {
     columns = entry.input(columnsInput);
-    if (plan.known->usesAngles) {
+    if (plan.known->usesAngles || plan.known->usesDistances) {
       columnNumbers = entry.input(columnNumbersInput, 1).value();
     }
   }
@@ -441,7 +363,9 @@ Status Evaluation::addOutput(const OnnxPort &port) {
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("output {} has no elements, expected some", quote(name)));
   }
-  if (result.function == nullptr && caches.contains(result.value)) {
+  const bool hasHeads = result.axes.size() == 4;
+  if ((result.function == nullptr && caches.contains(result.value)) ||
+      (hasHeads && keysRead.contains({result.value, result.function}))) {
     // What the next run reads is in the cache.
     return {};
   }
@@ -528,6 +452,12 @@ Status Evaluation::evaluate(const GraphNode &next) {
   expressions.clearProblem();
   HEDDLE_TRY(checkPasts(call));
   HEDDLE_TRY(info->takesEmpty ? Status() : checkNotEmpty(call));
+  for (const Value *const input : call.inputs) {
+    if (input != nullptr && input->rows && input->rows->value) {
+      enterRowsOf(*input->rows);
+      break;
+    }
+  }
   HEDDLE_TRY(info->evaluate(*this, call));
   HEDDLE_TRY(call.checkAsked());
   if (!expressions.problem().empty()) {
@@ -561,6 +491,10 @@ Status Evaluation::run() {
   HEDDLE_TRY(builder.status());
   rows = entry.segments();
   block = rows.value().getParentBlock();
+  if (other) {
+    other->rows = other->entry.segments();
+    other->block = other->rows.value().getParentBlock();
+  }
   location = NameLoc::get(StringAttr::get(context, plan.name));
   HEDDLE_TRY(addInputs());
   HEDDLE_TRY(builder.status());

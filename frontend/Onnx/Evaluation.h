@@ -14,6 +14,7 @@
 
 #include "mlir/IR/Builders.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
 #include <map>
@@ -40,19 +41,32 @@ inline constexpr std::string_view logitsOutput = "logits";
 /// ids.
 inline constexpr std::string_view positionsInput = "position_ids";
 
-/// What a graph does with rows, found by evaluating it.
-struct Uses {
+/// What a graph does with rows of one length, as queries or as keys.
+struct LengthUses {
   std::optional<Padding> padding;
   /// The token that positions are counted without, which must only end sequences.
   std::optional<Padding> ending;
-  /// The first attention that no mask keeps from rows of padding, or beside a past from later rows.
+  /// The first attention that no mask keeps from keys of padding, and the first whose rows see
+  /// later ones.
   std::string unmasked;
+  std::string unordered;
+};
+
+/// What a graph does with rows, found by evaluating it.
+struct Uses {
+  /// By the number of the length's size; 0 where all rows have one length.
+  std::map<int64_t, LengthUses> lengths;
+  /// Where rows of one length look at those of another: the numbers of both, and the first node.
+  std::optional<int64_t> targets, sources;
+  std::string crossing;
   /// The inputs whose values are looked at beyond the padding, with the first node.
   std::map<std::string, std::string> read;
   /// Whether positions of rows matter, and the rows of the shortest table of them.
   bool usesPositions = false;
   /// Whether mathematics is done with positions, and not only rows of tables read by them.
   bool usesAngles = false;
+  /// Whether scores have biases by distance.
+  bool usesDistances = false;
   std::optional<int64_t> positions;
   /// The first node for which a sequence must be the first columns of its row: what it computes
   /// follows from distances of rows or from their number.
@@ -61,6 +75,11 @@ struct Uses {
   std::optional<int64_t> vocabulary;
   /// The longest sequence that the graph's own tables allow.
   std::optional<int64_t> longest;
+
+  LengthUses of(int64_t size) const {
+    const auto known = lengths.find(size);
+    return known == lengths.end() ? LengthUses() : known->second;
+  }
 };
 
 /// A size by its number, and the constant that the exporter made of it.
@@ -73,10 +92,19 @@ struct FixedSize {
 bool hasPasts(const Graph &graph);
 /// Whether a convolution reads an input: then it is an image or a sound.
 bool isConvolved(const Graph &graph, std::string_view name);
+/// Refuses an input of so many rows beside a past.
+Status fixedBesidePast(std::string_view input, int64_t rows);
+
+/// The name of the length that the rows of an input have; nothing if it is no such input.
+std::optional<std::string> lengthOf(const OnnxPort &port);
+/// Those of all inputs, in their order.
+std::vector<std::string> lengthsOf(const Graph &graph);
 
 /// How an entry is written.
 struct EntryPlan {
   std::string name;
+  /// That of the rows which look at others, where a graph has two lengths; else empty.
+  std::string targets = {};
   /// Where the column of each row is an input, instead of its position among the sequence's rows.
   bool hasColumns = false;
   /// What an evaluation before found; null in that one.
@@ -247,6 +275,16 @@ public:
   std::optional<int64_t> rowsOfSize(Expr size);
   /// Parts of images and others after them, along their axis.
   Result<Rows> joinedParts(const Call &call, size_t axis);
+  // --- two lengths: Lengths.cpp --------------------------------------------------------------
+
+  /// Makes the entry of these rows the present one.
+  void enterRowsOf(const Rows &rows);
+  /// The same of the rows that a tensor of this shape has.
+  void enterShape(const std::vector<Expr> &shape);
+  /// Whether rows that become keys are kept in a cache, and read from there.
+  bool isKept(const Rows &keys) const;
+  /// Keys or values as the queries of other rows read them.
+  Result<Rows> kept(Rows keys, const Rows &queries);
 
   // --- masks: Masks.cpp ----------------------------------------------------------------------
 
@@ -270,7 +308,7 @@ public:
   mlir::RankedTensorType tensorType(llvm::ArrayRef<int64_t> shape) const;
   mlir::FloatAttr f32(double value) const;
   mlir::Value segments() const { return rows.value(); }
-  /// Those of an axis of rows or keys.
+  /// Those of an axis of keys, or of rows that become keys.
   mlir::Value segmentsOf(const Atom &rowsOrKeys);
   bool isOfRun(const Atom &atom) const {
     return atom.size == sequenceSize || spaces.contains(atom.size);
@@ -278,11 +316,8 @@ public:
   mlir::Value weight(const Parameter &parameter);
   /// How many nodes and outputs read a result.
   size_t readers(const std::string &name) const;
-  void noteMixing(const std::string &node) {
-    if (found.unmasked.empty()) {
-      found.unmasked = node;
-    }
-  }
+  /// Notes what the weights of keys do not hide.
+  void noteMixing(const Rows &weights, const Atom &keys);
   void noteLongest(int64_t count) {
     found.longest = std::min(found.longest.value_or(count), count);
   }
@@ -294,10 +329,6 @@ public:
   /// Refuses what a function of each element would make of hidden keys, if they were not hidden any
   /// more.
   Status checkHidden(const Rows &rows);
-  bool isMasked(const Rows &weights) const {
-    // Beside a past there is no padding; but later rows must not be seen.
-    return totalSize ? weights.hiding.later : weights.hiding.padding;
-  }
   const GraphNode &present() const { return *node; }
   /// Makes the node that gave a function the present one, where that is known; gives back the one
   /// before.
@@ -307,9 +338,16 @@ public:
   }
   void leaveFunction(const GraphNode *before) { node = before; }
   mlir::MLIRContext *getContext() const { return context; }
+  const Graph &getGraph() const { return graph; }
 
 private:
-  Status notePadding(Padding padding);
+  Status notePadding(Padding padding, int64_t length);
+  LengthUses &usesOf(int64_t size) { return found.lengths[other ? size : 0]; }
+  /// Makes the entry of a length the present one; false if there is a third length.
+  bool enterLength(int64_t size);
+  bool enterOther();
+  Status noteCrossing(int64_t queries, int64_t keys);
+  std::string cacheName();
   Expr triangle(const Symbolic &value, const OnnxTensor &table);
   Rows joined(Rows rows);
   Status addInputs();
@@ -328,6 +366,8 @@ private:
   Status checkCaches() const;
   Status checkNotEmpty(const Call &call);
   const Segments &history();
+  /// The rows of the other length as keys.
+  const Segments &memory();
   Status addOutputs();
   Status addOutput(const OnnxPort &port);
   Status evaluate(const GraphNode &next);
@@ -342,8 +382,14 @@ private:
   struct ScoreAxes {
     size_t row = 0, key = 0;
     std::optional<size_t> head;
+    int64_t keySize = 0;
   };
   Result<Rows> withDistance(Rows scores, Expr bias, const ScoreAxes &axes);
+  Parameter bucketRow(const Parameter &table, int64_t index);
+  mlir::Value biasByPositions(const Parameter &table, std::span<const int64_t> buckets,
+                              mlir::Value queries, mlir::Value keys);
+  /// Null if all distances have one bucket.
+  mlir::Value biasByColumns(const Parameter &table, std::span<const int64_t> buckets);
   Expr withoutLengths(Expr bias, const ScoreAxes &axes);
 
   const Graph &graph;
@@ -379,7 +425,25 @@ private:
   /// rows.
   std::map<std::string, bool> pasts;
   llvm::DenseSet<mlir::Value> caches;
-  Segments seen;
+  Segments seen, remembered;
+  /// What the present entry has, for the rows of the other length.
+  struct OtherRows {
+    Entry entry;
+    Segments rows = {}, seen = {}, remembered = {};
+    mlir::Block *block = nullptr;
+    std::optional<int64_t> sequenceSize = std::nullopt;
+    bool areTargets = false;
+  };
+  std::optional<OtherRows> other;
+  /// Whether the present entry is that of the rows which look at others.
+  bool areTargets = false;
+  /// A value and its function, which is still to be written.
+  using Unwritten = std::pair<mlir::Value, Expr>;
+  /// Keys that are kept, and the order of their parts.
+  llvm::DenseMap<Unwritten, std::vector<std::pair<Atoms, mlir::Value>>> keptKeys;
+  std::set<std::string> cacheNames;
+  /// What has become keys or values of targets, or does so in another evaluation.
+  llvm::DenseSet<Unwritten> keysRead;
   std::map<size_t, Parameter> parameters;
   /// The first node that gave each function of a value: it is written where somebody reads it.
   std::map<Expr, const GraphNode *> functions;
@@ -388,6 +452,9 @@ private:
   Uses found;
   int nextAtom = 1;
 };
+
+/// A number of each row, `count` times side by side.
+mlir::Value sideBySide(Evaluation &evaluation, mlir::Value number, int64_t count);
 
 } // namespace heddle::onnx
 

@@ -117,11 +117,18 @@ bool Evaluation::areOwn(const std::vector<Expr> &coordinates, size_t batchAxis, 
 }
 
 std::optional<int64_t> Evaluation::mostRows() {
-  const Expr length = sequenceSize ? sizeOf(*sequenceSize) : nullptr;
   // A sequence is one image.
-  return hasImages                                   ? std::optional<int64_t>(1)
-         : length != nullptr && length->isConstant() ? std::optional(length->integer)
-                                                     : std::nullopt;
+  if (hasImages) {
+    return 1;
+  }
+  for (const std::optional<int64_t> &number :
+       {sequenceSize, other ? other->sequenceSize : std::optional<int64_t>()}) {
+    const Expr length = number ? sizeOf(*number) : nullptr;
+    if (length != nullptr && length->isConstant()) {
+      return length->integer;
+    }
+  }
+  return std::nullopt;
 }
 
 } // namespace heddle::onnx

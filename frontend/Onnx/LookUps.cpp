@@ -99,10 +99,11 @@ Result<mlir::Value> Evaluation::idsOf(Expr index, size_t batchAxis, size_t rowAx
   if (const auto counted = countedPosition(*this, index, batchAxis, rowAxis)) {
     const Padding ending{counted->input, counted->pad, false,
                          node == nullptr ? "" : node->describe()};
-    if (found.ending && !found.ending->isSame(ending)) {
+    std::optional<Padding> &known = usesOf(sequenceSize.value_or(0)).ending;
+    if (known && !known->isSame(ending)) {
       return failure(StatusCode::Unsupported, "counts other tokens than the positions before");
     }
-    found.ending = ending;
+    known = ending;
     offset = integer(counted->offset);
   }
   if (!offset->isConstant() || offset->integer < 0 || offset->integer >= table.shape()[0]) {
@@ -159,6 +160,7 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
   if (body->element != Element::Real || rank < 2 || (!sequenceSize && spaces.empty())) {
     return refuse(body->element == Element::Real ? "numbers that are no rows" : "integers");
   }
+  enterShape(value.shape);
   Rows result;
   std::optional<size_t> batchAxis, rowAxis;
   for (size_t axis = 0; axis + 1 < rank; ++axis) {
@@ -213,11 +215,13 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
 
 Result<Rows> Evaluation::rowsOf(const Value &value) {
   if (value.rows) {
+    enterRowsOf(*value.rows);
     return *value.rows;
   }
   const std::pair key(value.symbolic->body, value.symbolic->shape);
   const auto known = looked.find(key);
   if (known != looked.end()) {
+    enterRowsOf(known->second);
     return known->second;
   }
   // Named after the node that says what is looked up, not the first that computes with it.

@@ -174,21 +174,33 @@ static Rows causal(Evaluation &evaluation, Rows scores, const Atom &keys) {
   return scores;
 }
 
-/// Notes what hides rows, which must be the same for all attentions.
-Status Evaluation::notePadding(Padding padding) {
+/// Notes what hides rows of a length, which must be the same for all attentions.
+Status Evaluation::notePadding(Padding padding, int64_t length) {
   padding.node = node->describe();
-  if (found.padding && !found.padding->isSame(padding)) {
+  std::optional<Padding> &known = usesOf(length).padding;
+  if (known && !known->isSame(padding)) {
     return failure(
         StatusCode::Unsupported,
         fmt::format("hides keys where {} is {}, but {} does where {} is {}, expected one "
                     "padding for all",
-                    quote(padding.input), padding.value, found.padding->node,
-                    quote(found.padding->input), found.padding->value));
+                    quote(padding.input), padding.value, known->node, quote(known->input),
+                    known->value));
   }
-  if (!found.padding) {
-    found.padding = std::move(padding);
+  if (!known) {
+    known = std::move(padding);
   }
   return {};
+}
+
+void Evaluation::noteMixing(const Rows &weights, const Atom &keys) {
+  const Hiding &hiding = weights.hiding;
+  LengthUses &uses = usesOf(keys.size);
+  if (!hiding.padding && uses.unmasked.empty()) {
+    uses.unmasked = node->describe();
+  }
+  if (!hiding.later && uses.unordered.empty()) {
+    uses.unordered = node->describe();
+  }
 }
 
 Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
@@ -210,9 +222,14 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
   }
   MaskProof proof{*this, bias};
   const Atom keys = scores.axes[*keyAxis].front();
-  proof.findOrder(isOfRun(keys) ? expressions.axis(*rowAxis)
-                                : expressions.add(expressions.axis(*rowAxis), earlier()),
-                  expressions.axis(*keyAxis));
+  if (other && !isOfRun(keys)) {
+    // Rows of another length have no order with these.
+    proof.shown = bias;
+  } else {
+    proof.findOrder(isOfRun(keys) ? expressions.axis(*rowAxis)
+                                  : expressions.add(expressions.axis(*rowAxis), earlier()),
+                    expressions.axis(*keyAxis));
+  }
   proof.findRead(*batchAxis, *keyAxis);
   if (!proof.problem.empty()) {
     return failure(StatusCode::Unsupported, refusal(proof.problem));
@@ -229,7 +246,7 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
                      refusal(fmt::format("compares {} with {}, which no id of 32 bits is",
                                          expressions.print(proof.read), padding->value)));
     }
-    HEDDLE_TRY(notePadding(*padding));
+    HEDDLE_TRY(notePadding(*padding, keys.size));
   } else if (!proof.isCausalAlone()) {
     return failure(StatusCode::Unsupported, refusal("depends on positions in another way"));
   }

@@ -7,6 +7,7 @@
 #include "base/Utf8.h"
 #include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
+#include "frontend/Onnx/EncoderDecoder.h"
 #include "frontend/Onnx/Evaluation.h"
 #include "heddle/RectangleEntries.h"
 
@@ -53,7 +54,7 @@ static Status checkOperators(const Graph &graph) {
 }
 
 /// Rows of padding may be left out only where none of them reaches another row.
-static Status checkPadding(const Uses &uses) {
+static Status checkPadding(const LengthUses &uses) {
   if (uses.ending && (!uses.padding || uses.padding->input == uses.ending->input)) {
     return HEDDLE_ERROR(
         Unsupported, fmt::format("{} counts the tokens other than {} of {}, expected a mask beside "
@@ -83,15 +84,16 @@ static Status checkPadding(const Uses &uses) {
 
 /// What a run that continues earlier ones needs: ids, and logits of each row.
 static Status checkDecoder(const Uses &uses) {
-  if (!uses.unmasked.empty()) {
+  const LengthUses rows = uses.of(0);
+  if (!rows.unordered.empty()) {
     return HEDDLE_ERROR(Unsupported,
                         fmt::format("{} lets rows see later ones, expected a causal mask where the "
                                     "graph has a past",
-                                    uses.unmasked));
+                                    rows.unordered));
   }
-  if (uses.read.size() != 1 || uses.ending) {
+  if (uses.read.size() != 1 || rows.ending) {
     return HEDDLE_ERROR(
-        Unsupported, uses.ending ? fmt::format("{} counts tokens beside a past", uses.ending->node)
+        Unsupported, rows.ending ? fmt::format("{} counts tokens beside a past", rows.ending->node)
                                  : fmt::format("the graph has a past and reads {} inputs of ids, "
                                                "expected one",
                                                uses.read.size()));
@@ -105,23 +107,34 @@ static Status checkDecoder(const Uses &uses) {
 
 /// How texts end and are drawn, which no graph says: the configuration beside the file does, if
 /// there is one.
-static Result<Generation> readSettings(const std::string &path, int64_t vocabulary) {
+using SettingsReader = decltype(readContinuation);
+static Result<std::optional<Generation>> readSettings(const std::string &path, int64_t vocabulary,
+                                                      SettingsReader *read) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(path).parent_path();
   const std::string config = (folder / "config.json").string();
   const std::string generation = (folder / "generation_config.json").string();
   std::error_code ignored;
   if (!fs::exists(config, ignored)) {
-    Generation settings;
-    settings.pad = -1;
-    return settings;
+    return std::optional<Generation>();
   }
   HEDDLE_ASSIGN(const Config settings, Config::open(config));
   std::optional<Config> more;
   if (fs::exists(generation, ignored)) {
     HEDDLE_ASSIGN(more, Config::open(generation));
   }
-  return readContinuation(settings, more, vocabulary);
+  HEDDLE_ASSIGN(Generation found, read(settings, more, vocabulary));
+  return std::optional(std::move(found));
+}
+
+/// Those of a model that translates. A search needs to know the tokens that begin and end targets:
+/// without a configuration there is none.
+static Status addSettings(ModelBuilder &builder, const std::string &path, int64_t vocabulary) {
+  HEDDLE_ASSIGN(const auto settings, readSettings(path, vocabulary, readGeneration));
+  if (settings) {
+    builder.generation(*settings);
+  }
+  return {};
 }
 
 /// A graph with pasts: one entry that continues what earlier runs of it began.
@@ -130,7 +143,7 @@ static Result<std::vector<SafetensorsTensor>> writeDecoder(const Graph &graph,
                                                            ModelBuilder &builder, const Uses &uses,
                                                            const Generation &settings) {
   builder.generation(settings);
-  Evaluation evaluation(graph, context, builder, {std::string(decodeEntry), false, &uses, {}});
+  Evaluation evaluation(graph, context, builder, {std::string(decodeEntry), {}, false, &uses, {}});
   HEDDLE_TRY(evaluation.run());
   return evaluation.tensors();
 }
@@ -148,19 +161,30 @@ struct Survey {
 
 } // namespace
 
+static EntryPlan firstPlan(const Graph &graph) {
+  EntryPlan plan;
+  plan.name = hasPasts(graph) ? decodeEntry : rectangleEntry;
+  return hasTwoLengths(graph) ? encoderDecoderPlan(nullptr) : plan;
+}
+
 /// Evaluates a graph to see what it does with rows; with `isStatic` anew for each size of which the
 /// exporter made a constant.
 static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, bool isStatic) {
   Survey found;
-  const std::string name(hasPasts(graph) ? decodeEntry : rectangleEntry);
+  EntryPlan plan = firstPlan(graph);
   for (;;) {
     ModelBuilder builder(context, "onnx");
-    Evaluation evaluation(graph, context, builder, {name, false, nullptr, found.fixed});
+    plan.fixed = found.fixed;
+    Evaluation evaluation(graph, context, builder, plan);
     const Status status = evaluation.run();
     if (status.ok()) {
       found.uses = evaluation.uses();
       found.mostRows = evaluation.mostRows();
-      if (found.mostRows && !evaluation.isOfImages() && !found.uses.padding) {
+      if (found.mostRows && hasTwoLengths(graph)) {
+        return HEDDLE_ERROR(Unsupported, "rows have two lengths, one of which is a constant, "
+                                         "expected any number of both");
+      }
+      if (found.mostRows && !evaluation.isOfImages() && !found.uses.of(0).padding) {
         return HEDDLE_ERROR(
             Unsupported,
             fmt::format("all sequences have {} rows, and no mask hides padding, expected one: "
@@ -197,35 +221,56 @@ static void limitRows(mlir::ModuleOp module, int64_t most) {
   }
 }
 
+/// Writes the entries of a graph without pasts: one of rows that are first columns and one of any
+/// columns, or those of a source and of targets.
+static Result<std::vector<SafetensorsTensor>> writeEntries(const Graph &graph,
+                                                           mlir::MLIRContext &context,
+                                                           ModelBuilder &builder,
+                                                           const Survey &survey) {
+  const Uses &uses = survey.uses;
+  std::vector<EntryPlan> plans;
+  if (hasTwoLengths(graph)) {
+    HEDDLE_TRY(checkEncoderDecoder(graph, uses));
+    plans.push_back(encoderDecoderPlan(&uses));
+  } else {
+    HEDDLE_TRY(checkPadding(uses.of(0)));
+    plans.push_back({std::string(rectangleEntry), {}, false, &uses, {}});
+    if (uses.of(0).padding && uses.neighbours.empty()) {
+      plans.push_back({std::string(columnsEntry), {}, true, &uses, {}});
+    }
+  }
+  std::vector<SafetensorsTensor> tensors;
+  for (EntryPlan &plan : plans) {
+    plan.fixed = survey.fixed;
+    Evaluation evaluation(graph, context, builder, plan);
+    HEDDLE_TRY(evaluation.run());
+    tensors = evaluation.tensors();
+  }
+  return tensors;
+}
+
 static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
                                      std::shared_ptr<const OnnxFile> file, bool isStatic) {
   HEDDLE_ASSIGN(const Graph graph, flatten(file->model(), file->path()));
   HEDDLE_TRY_WITH(checkOperators(graph), file->path());
-  const bool decodes = hasPasts(graph);
   Result<Survey> surveyed = survey(graph, context, isStatic);
   HEDDLE_TRY_WITH(surveyed.status(), file->path());
   const Uses &uses = surveyed->uses;
   ModelBuilder builder(context, "onnx");
-  std::vector<SafetensorsTensor> tensors;
-  if (decodes) {
+  std::optional<Result<std::vector<SafetensorsTensor>>> written;
+  if (hasPasts(graph)) {
     HEDDLE_TRY_WITH(checkDecoder(uses), file->path());
-    HEDDLE_ASSIGN(const Generation settings, readSettings(file->path(), *uses.vocabulary));
-    Result<std::vector<SafetensorsTensor>> written =
-        writeDecoder(graph, context, builder, uses, settings);
-    HEDDLE_TRY_WITH(written.status(), file->path());
-    tensors = *std::move(written);
-  } else {
-    HEDDLE_TRY_WITH(checkPadding(uses), file->path());
-  }
-  for (const bool hasColumns : {false, true}) {
-    if (decodes || (hasColumns && (!uses.padding || !uses.neighbours.empty()))) {
-      break;
+    HEDDLE_ASSIGN(auto settings, readSettings(file->path(), *uses.vocabulary, readContinuation));
+    if (!settings) {
+      settings.emplace().pad = -1;
     }
-    const EntryPlan plan{std::string(hasColumns ? columnsEntry : rectangleEntry), hasColumns, &uses,
-                         surveyed->fixed};
-    Evaluation evaluation(graph, context, builder, plan);
-    HEDDLE_TRY_WITH(evaluation.run(), file->path());
-    tensors = evaluation.tensors();
+    written = writeDecoder(graph, context, builder, uses, *settings);
+  } else {
+    written = writeEntries(graph, context, builder, *surveyed);
+  }
+  HEDDLE_TRY_WITH(written->status(), file->path());
+  if (hasTwoLengths(graph)) {
+    HEDDLE_TRY(addSettings(builder, file->path(), *uses.vocabulary));
   }
   Result<mlir::OwningOpRef<mlir::ModuleOp>> module = builder.build();
   HEDDLE_TRY_WITH(module.status(), file->path());
@@ -233,7 +278,7 @@ static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
     limitRows(**module, *surveyed->mostRows);
   }
   HEDDLE_ASSIGN(Checkpoint checkpoint,
-                Checkpoint::ofFiles(tensors, file->path(), file->mapped(), file));
+                Checkpoint::ofFiles(**written, file->path(), file->mapped(), file));
   OnnxProgram program{*std::move(module), std::move(checkpoint), std::move(surveyed->notes),
                       !surveyed->fixed.empty()};
   if (uses.longest && uses.longest != uses.positions) {

@@ -117,9 +117,7 @@ static Result<Rows> mixed(Evaluation &evaluation, Rows weights, Rows value) {
                               "mixes values by scores whose keys are hidden, expected their "
                               "softmax");
   }
-  if (!evaluation.isMasked(weights)) {
-    evaluation.noteMixing(evaluation.present().describe());
-  }
+  evaluation.noteMixing(weights, weights.axes.back().front());
   Rows result;
   result.space = weights.space;
   result.value = evaluation.make<transformer::ContractOp>(
@@ -161,6 +159,46 @@ static Status alignHeads(Evaluation &evaluation, Rows &left, Rows &right, bool s
   return {};
 }
 
+static Result<Rows> productOf(Evaluation &evaluation, Rows left, Rows right);
+
+/// Whether the scores that the present node gives become weights along the rows of its left
+/// operand: then these are the keys.
+static bool areKeysLeft(const Evaluation &evaluation, size_t rank) {
+  static constexpr size_t mostNodes = 64;
+  const std::vector<GraphNode> &nodes = evaluation.getGraph().nodes;
+  std::string name = evaluation.present().outputs.front();
+  auto place = static_cast<int64_t>(rank) - 2;
+  for (size_t count = 0; count < mostNodes; ++count) {
+    const auto reader = std::find_if(nodes.begin(), nodes.end(), [&](const GraphNode &node) {
+      return node.type != "Shape" &&
+             std::find(node.inputs.begin(), node.inputs.end(), name) != node.inputs.end();
+    });
+    if (reader == nodes.end() || reader->outputs.empty()) {
+      return false;
+    }
+    if (reader->type == "Softmax") {
+      const OnnxAttribute *const axis = reader->find("axis");
+      const int64_t given = axis == nullptr ? -1 : axis->integer;
+      return reader->opset >= 13 &&
+             (given < 0 ? given + static_cast<int64_t>(rank) : given) == place;
+    }
+    if (reader->type == "MatMul" || reader->type == "Reshape") {
+      return false;
+    }
+    if (const OnnxAttribute *const order = reader->find("perm"); reader->type == "Transpose") {
+      if (order == nullptr || order->integers.size() != rank) {
+        return false;
+      }
+      place = std::find(order->integers.begin(), order->integers.end(), place) -
+              order->integers.begin();
+    }
+    name = reader->outputs.front();
+  }
+  return false;
+}
+
+static void turn(Rows &rows) { std::swap(rows.axes[rows.axes.size() - 2], rows.axes.back()); }
+
 Result<Rows> product(Evaluation &evaluation, Rows left, Rows right) {
   const std::vector<Expr> leftShape = evaluation.shapeOf(left),
                           rightShape = evaluation.shapeOf(right);
@@ -170,12 +208,27 @@ Result<Rows> product(Evaluation &evaluation, Rows left, Rows right) {
                               "multiplies activations that are not rows of one form");
   }
   HEDDLE_TRY(checkSizes(evaluation, leftShape.back(), rightShape[rightShape.size() - 2]));
+  if (evaluation.present().type == "MatMul" && hasAtom(left, 2, Atom::Kind::Row) &&
+      hasAtom(right, 1, Atom::Kind::Row) && areKeysLeft(evaluation, leftShape.size())) {
+    // Keys times queries: the same scores, turned.
+    turn(left);
+    turn(right);
+    HEDDLE_ASSIGN(Rows result, productOf(evaluation, std::move(right), std::move(left)));
+    turn(result);
+    return result;
+  }
+  return productOf(evaluation, std::move(left), std::move(right));
+}
+
+static Result<Rows> productOf(Evaluation &evaluation, Rows left, Rows right) {
+  evaluation.enterRowsOf(left);
   // A factor of all keys so far is one of their scores: caches are read as they are.
   const std::optional<double> factor =
-      hasAtom(right, 1, Atom::Kind::Row) && !evaluation.isOfRun(right.axes.back().front())
+      hasAtom(right, 1, Atom::Kind::Row) && evaluation.isKept(right)
           ? evaluation.linearFactor(right)
           : std::nullopt;
   right.function = factor ? nullptr : right.function;
+  HEDDLE_ASSIGN(right, evaluation.kept(std::move(right), left));
   HEDDLE_ASSIGN(left, evaluation.written(std::move(left)));
   HEDDLE_ASSIGN(right, evaluation.written(std::move(right)));
   const bool isQuery = hasAtom(left, 2, Atom::Kind::Row) &&
@@ -288,7 +341,7 @@ Result<Rows> softmaxOfKeys(Evaluation &evaluation, Rows scores) {
                               "is a softmax of weights whose keys are hidden, expected scores");
   }
   scores.value = evaluation.make<transformer::SoftmaxOp>(
-      scores.value, evaluation.segmentsOf(scores.axes.back().front()));
+      scores.value, evaluation.segmentsOf(scores.physical.back().front()));
   scores.hiding.areWeights = true;
   return scores;
 }
@@ -298,7 +351,7 @@ static Status softmax(Evaluation &evaluation, Call &call) {
   const size_t rank = rows.axes.size();
   HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", call.node.opset < 13 ? 1 : -1, rank));
   const bool isLast = axis + 1 == rank;
-  if (isLast && isAxisOf(rows.axes[axis], Atom::Kind::Key)) {
+  if ((isLast || call.node.opset >= 13) && isAxisOf(rows.axes[axis], Atom::Kind::Key)) {
     HEDDLE_ASSIGN(Rows weights, softmaxOfKeys(evaluation, std::move(rows)));
     call.give(std::move(weights));
     return {};

@@ -39,9 +39,10 @@ def rows_kept(entry: Entry, given: Mapping[str, Any], mask: Optional[Any]) -> np
         if values is None:
             continue
         values = np.asarray(values)
-        if values.shape != keep.shape or not np.isin(values, (0, 1)).all():
+        if values.shape != keep.shape or ((values < 0) | (values >= port.limit)).any():
+            expected = "ones and zeros" if port.limit == 2 else "ids"
             raise InvalidArgument(f"{port.name} has the shape {list(values.shape)}, or other values "
-                                  f"than 0 and 1, expected ones and zeros {list(keep.shape)}")
+                                  f"than {port.name} has, expected {expected} {list(keep.shape)}")
         keep = values != port.pad
     for port in ids:
         values = np.asarray(given[port.name])

@@ -68,8 +68,21 @@ struct RunOutputs {
 /// Whether a model is run by runDecoder() when no entry is asked for.
 static bool isDecoderModel(const Model &model) { return PagedDecoder::supports(model); }
 
+/// The inputs of "encode". Where nothing else says where padding is, sources end in tokens `pad`.
+static Result<RunInputs> readSources(const Model &model, const EntryInfo &entry,
+                                     const PortInfo &shaping,
+                                     std::span<const SafetensorsTensor> tensors,
+                                     std::string_view where, int32_t pad) {
+  if (isOverRectangles(entry)) {
+    HEDDLE_ASSIGN(RectangleInputs read, readRectangle(model, entry, shaping, tensors, where));
+    return std::move(read.inputs);
+  }
+  return readRunInputs(entry, shaping, tensors, where, pad);
+}
+
 /// The inputs of "decode": what says where the source has tokens is not about them.
-static Result<RunInputs> readTargets(const EntryInfo &entry, const PortInfo &shaping,
+static Result<RunInputs> readTargets(const Model &model, const EntryInfo &entry,
+                                     const PortInfo &shaping,
                                      std::span<const SafetensorsTensor> tensors,
                                      std::string_view where) {
   std::vector<SafetensorsTensor> kept;
@@ -78,7 +91,7 @@ static Result<RunInputs> readTargets(const EntryInfo &entry, const PortInfo &sha
       kept.push_back(tensor);
     }
   }
-  return readRunInputs(entry, shaping, kept, where);
+  return readSources(model, entry, shaping, kept, where, -1);
 }
 
 /// The part of `values` that every sequence has, `width` for a token.
@@ -296,8 +309,8 @@ static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &o
   HEDDLE_TRY_WITH(checkLengthsNames(encode.outputs), model.path());
   HEDDLE_ASSIGN(const std::unique_ptr<PagedDecoder> decoder, PagedDecoder::create(model, options));
   HEDDLE_ASSIGN(const RunInputs sources,
-                readRunInputs(encode, *source, tensors, where, decoder->pad()));
-  HEDDLE_ASSIGN(RunInputs targets, readTargets(decode, *target, tensors, where));
+                readSources(model, encode, *source, tensors, where, decoder->pad()));
+  HEDDLE_ASSIGN(RunInputs targets, readTargets(model, decode, *target, tensors, where));
   noteConversions(sources);
   HEDDLE_TRY(putCommands(targets, decode, tensors, where));
   if (sources.batch.sequences() != targets.batch.sequences()) {
@@ -362,7 +375,7 @@ static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &opti
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
   HEDDLE_TRY_WITH(checkLengthsNames(entry->outputs), options.model);
   HEDDLE_ASSIGN(const PortInfo *shaping, chooseInput(model, *entry));
-  const bool overRectangles = isOverRectangles(model, *entry);
+  const bool overRectangles = isOverRectangles(*entry);
   RunInputs inputs;
   if (overRectangles) {
     HEDDLE_ASSIGN(RectangleInputs read,

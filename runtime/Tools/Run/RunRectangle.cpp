@@ -4,6 +4,7 @@
 #include "runtime/Tools/Run/RunRectangle.h"
 
 #include "base/Utf8.h"
+#include "formats/Binary/GenerationCheck.h"
 #include "formats/Checkpoint/Convert.h"
 #include "heddle/RectangleEntries.h"
 #include "runtime/Tools/Models/ModelEntries.h"
@@ -17,9 +18,10 @@ static bool isPadded(const PortInfo &input) {
   return input.pad && input.element == ElementType::I32;
 }
 
-bool isOverRectangles(const Model &model, const EntryInfo &entry) {
+bool isOverRectangles(const EntryInfo &entry) {
+  static constexpr std::string_view names[] = {rectangleEntry, encodeEntry, decodeEntry};
   return entry.name == columnsEntry ||
-         (entry.name == rectangleEntry &&
+         (std::find(std::begin(names), std::end(names), entry.name) != std::end(names) &&
           std::any_of(entry.inputs.begin(), entry.inputs.end(), isPadded));
 }
 
@@ -52,16 +54,17 @@ static std::string placeOf(std::string_view where, std::string_view tensor, size
 }
 
 /// Marks the rows that an input says are padding. An input that nothing else reads is a mask, of
-/// zeros and ones.
+/// zeros and ones, or ids of which only one says something.
 static Status markPadding(const PortInfo &input, const SafetensorsTensor &tensor,
                           std::span<const int64_t> shape, std::string_view where,
                           std::vector<bool> &present) {
   HEDDLE_ASSIGN(const std::vector<int32_t> values, idsOf(tensor, shape, where));
   for (size_t i = 0; i < values.size(); ++i) {
-    if (input.optional && values[i] != 0 && values[i] != 1) {
+    if (input.optional && (values[i] < 0 || values[i] >= input.limit)) {
       return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("{} is {}, expected 0 or 1",
-                                      placeOf(where, tensor.name, i, shape), values[i]));
+                          fmt::format("{} is {}, expected {}",
+                                      placeOf(where, tensor.name, i, shape), values[i],
+                                      input.limit == 2 ? "0 or 1" : "0 or more"));
     }
     present[i] = values[i] != *input.pad;
   }
@@ -157,21 +160,28 @@ Result<RectangleInputs> readRectangle(const Model &model, const EntryInfo &entry
                                       const PortInfo &shaping,
                                       std::span<const SafetensorsTensor> tensors,
                                       std::string_view where) {
-  const EntryInfo &simple = *model.findEntry(rectangleEntry);
+  const bool hasColumns = entry.name == columnsEntry;
+  const EntryInfo &simple = hasColumns ? *model.findEntry(rectangleEntry) : entry;
   const SafetensorsTensor *const first = findTensor(tensors, shaping.name);
   const size_t rank = shaping.shape.size() + 1;
-  if (first == nullptr || first->shape.size() != rank) {
+  const auto isGiven = [&](const PortInfo &input) {
+    return isPadded(input) && findTensor(tensors, input.name) != nullptr;
+  };
+  // Without what says where padding is, lengths may do so.
+  const bool saysPadding = std::any_of(simple.inputs.begin(), simple.inputs.end(), isGiven);
+  if (first == nullptr || first->shape.size() != rank || (!saysPadding && !hasColumns)) {
     HEDDLE_ASSIGN(RunInputs inputs, readRunInputs(entry, shaping, tensors, where));
     return RectangleInputs{std::move(inputs), &entry};
   }
   HEDDLE_ASSIGN(PaddedBatch batch,
                 findTokens(simple, std::span(first->shape).first(2), tensors, where));
-  const bool isSimple = entry.name == rectangleEntry &&
-                        (batch.areFirstColumns() || model.findEntry(columnsEntry) == nullptr);
+  const EntryInfo *const any =
+      simple.name == rectangleEntry ? model.findEntry(columnsEntry) : nullptr;
+  const bool isSimple = !hasColumns && (batch.areFirstColumns() || any == nullptr);
   if (isSimple) {
     HEDDLE_TRY(checkFirstColumns(batch, where));
   }
-  const EntryInfo &chosen = isSimple ? simple : *model.findEntry(columnsEntry);
+  const EntryInfo &chosen = isSimple ? simple : *any;
   for (const PortInfo &input : chosen.inputs) {
     if (!input.optional && !isOfColumns(input.name) && findTensor(tensors, input.name) == nullptr) {
       return HEDDLE_ERROR(InvalidArgument,

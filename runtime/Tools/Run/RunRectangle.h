@@ -10,7 +10,7 @@
 namespace heddle::tools {
 
 /// Whether an entry of a model is over the rows of rectangles that are no padding.
-bool isOverRectangles(const Model &model, const EntryInfo &entry);
+bool isOverRectangles(const EntryInfo &entry);
 
 /// The inputs of such an entry, and the one that takes them: that of `entry` and the one with
 /// columns which padding needs that does not end rows.

@@ -2,47 +2,15 @@
 ///
 /// Small graphs of decoders: causal masks in several spellings, rotary positions, heads of keys
 /// that several heads of queries share.
-#include "frontend/Onnx/OnnxProgram.h"
-#include "tests/base/TemporaryFolder.h"
-#include "tests/formats/Onnx/OnnxBytes.h"
-
-#include "mlir/IR/MLIRContext.h"
-
-#include "llvm/Support/raw_ostream.h"
+#include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <limits>
 
 namespace heddle {
 namespace {
 
 using namespace onnxbytes;
-
-constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
-
-template <typename Number>
-std::string constant(const char *name, const std::vector<int64_t> &shape, int64_t type,
-                     const std::vector<Number> &values) {
-  return initializer(tensor(name, shape, type) +
-                     bytes(9, std::string_view(reinterpret_cast<const char *>(values.data()),
-                                               values.size() * sizeof(Number))));
-}
-
-std::string floats(const char *name, const std::vector<int64_t> &shape,
-                   const std::vector<float> &values) {
-  return constant(name, shape, 1, values);
-}
-
-std::string numbers(const char *name, const std::vector<int64_t> &shape,
-                    const std::vector<int64_t> &values) {
-  return constant(name, shape, 7, values);
-}
-
-std::string step(std::string_view type, const std::vector<std::string> &inputs,
-                 const std::string &output, const std::string &attributes = "") {
-  return graphNode(node(type, inputs, {output}) + attributes);
-}
 
 /// Numbers by name; the size of a sequence as "s" and "s1", the positions of rows as "positions".
 std::string preamble() {
@@ -58,30 +26,6 @@ std::string preamble() {
          step("Shape", {"ids"}, "s1", integer("start", 1)) + step("Squeeze", {"s1"}, "s") +
          step("Range", {"i0", "s", "i1"}, "positions") +
          step("Unsqueeze", {"positions", "v1"}, "rows");
-}
-
-struct Read {
-  std::string text;
-  std::string message;
-  bool has(std::string_view part) const { return text.find(part) != std::string::npos; }
-};
-
-Read read(const std::string &graph, const std::string &config = "", int64_t version = 18) {
-  const TemporaryFolder folder;
-  const std::string file = folder.write("m.onnx", model(graph, version));
-  if (!config.empty()) {
-    folder.write("config.json", config);
-  }
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  auto program = readOnnxProgram(context, file);
-  Read result;
-  if (!program.ok()) {
-    result.message = program.status().message();
-    return result;
-  }
-  llvm::raw_string_ostream stream(result.text);
-  program->module->print(stream);
-  return result;
 }
 
 /// Attention of one head whose scores "scores" become "masked" by nodes.
@@ -239,6 +183,62 @@ TEST(OnnxDecoder, HeadsAreRepeated) {
                  output(port("y", {})))
                 .message.find("has other axes than rows"),
             std::string::npos);
+}
+
+TEST(OnnxDecoder, KeysMayStandBeforeQueries) {
+  const auto turned = [](int64_t axis) {
+    return read(preamble() + step("Cast", {"mask"}, "truth", integer("to", 9)) +
+                step("Unsqueeze", {"truth", "v2"}, "present") +
+                step("Transpose", {"x"}, "queries", integers("perm", {0, 2, 1})) +
+                step("MatMul", {"x", "queries"}, "scores") +
+                step("Where", {"present", "scores", "low"}, "masked") +
+                step("Softmax", {"masked"}, "turned", integer("axis", axis)) +
+                step("Transpose", {"turned"}, "weights", integers("perm", {0, 2, 1})) +
+                step("MatMul", {"weights", "x"}, "y") + output(port("y", {})));
+  };
+  for (const int64_t axis : {1, -2}) {
+    const Read found = turned(axis);
+    EXPECT_EQ(found.message, "");
+    EXPECT_TRUE(found.has("contract \"thd,khd->thk\"")) << found.text;
+    EXPECT_TRUE(found.has("func.func @run_columns")) << found.text;
+  }
+  // Weights along the other axis: now the mask is one of queries.
+  EXPECT_NE(turned(2).message.find("elsewhere than at the key's own row"), std::string::npos)
+      << turned(2).message;
+}
+
+/// A graph of one node of opset 23, with pasts.
+Read attentionWithPasts(const std::string &attributes, const char *rows = "rows") {
+  std::string text = input(port("ids", {"batch", rows}, 7));
+  for (const char *const name : {"past_key", "past_value"}) {
+    text += input(port(name, {"batch", "2", "earlier", "4"}));
+  }
+  return read(text + initializer(tensor("table", {11, 8}) + raw(352)) +
+                  step("Gather", {"table", "ids"}, "x") +
+                  graphNode(node("Attention", {"x", "x", "x", "", "past_key", "past_value"},
+                                 {"logits", "key", "value"}) +
+                            integer("q_num_heads", 2) + integer("kv_num_heads", 2) + attributes) +
+                  output(port("logits", {})) + output(port("key", {})) + output(port("value", {})),
+              "", 23);
+}
+
+TEST(OnnxDecoder, PastsOfAttentionNodesAreCaches) {
+  const Read found = attentionWithPasts(integer("is_causal", 1));
+  EXPECT_EQ(found.message, "");
+  for (const char *const part :
+       {"func.func @decode(", "!transformer.cache<8> {transformer.name = \"past_value\"}",
+        "transformer.history", "transformer.mask causal"}) {
+    EXPECT_TRUE(found.has(part)) << part << "\n" << found.text;
+  }
+  EXPECT_NE(attentionWithPasts("").message.find("(Attention) lets rows see later ones"),
+            std::string::npos);
+  const std::string one = attentionWithPasts(integer("is_causal", 1), "1").message;
+  EXPECT_NE(
+      one.find("input \"ids\" has one row of each sequence beside a past, expected any number; "
+               "what the exporter made for the first tokens has that, and is decoded a token "
+               "at a time as well"),
+      std::string::npos)
+      << one;
 }
 
 TEST(OnnxDecoder, TrianglesOfActivationsAreRefused) {

@@ -266,9 +266,10 @@ TEST(OnnxProgram, RefusesWhatIsNoProgramOfRows) {
            output(port("y", {})),
        "input \"x\" has 4 axes, expected ids [batch, sequence] or rows of floats [batch, sequence, "
        "width]"},
-      {input(port("a", {"batch", "rows"}, 7)) + input(port("b", {"batch", "others"}, 7)) +
-           graphNode(node("Add", {"a", "b"}, {"y"})) + output(port("y", {})),
-       "input \"b\" has rows of another length than the inputs before it, expected one length for "
+      {input(port("a", {"batch", "rows"}, 7)) + input(port("c", {"batch", "more"}, 7)) +
+           input(port("b", {"batch", "others"}, 7)) + graphNode(node("Add", {"a", "b"}, {"y"})) +
+           output(port("y", {})),
+       "input \"c\" has rows of another length than the inputs before it, expected one length for "
        "all"},
       {graphOf(lookUp + graphNode(node("Relu", {"nowhere"}, {"y"}))),
        "node \"the_node\" (Relu): no node makes \"nowhere\", expected a node, an input or an "

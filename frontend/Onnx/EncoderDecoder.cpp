@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// What must hold of a graph of two lengths, so that its source can be encoded once and its targets
+/// be decoded a token at a time.
+#include "frontend/Onnx/EncoderDecoder.h"
+
+#include "base/Utf8.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace heddle::onnx {
+
+static constexpr std::string_view encodeEntry = "encode";
+static constexpr std::string_view decodeEntry = "decode";
+
+bool hasTwoLengths(const Graph &graph) { return lengthsOf(graph).size() == 2 && !hasPasts(graph); }
+
+EntryPlan encoderDecoderPlan(const Uses *known) {
+  EntryPlan plan;
+  plan.name = encodeEntry;
+  plan.targets = decodeEntry;
+  plan.known = known;
+  return plan;
+}
+
+namespace {
+
+/// The inputs of one length that are read for more than where padding is.
+struct InputsRead {
+  std::vector<std::string> names;
+  bool areIds = false;
+};
+
+} // namespace
+
+static InputsRead inputsRead(const Graph &graph, const Uses &uses, std::string_view length) {
+  InputsRead result;
+  for (const OnnxPort &port : graph.inputs) {
+    if (lengthOf(port) != length) {
+      continue;
+    }
+    const bool isFloat = infoOf(*port.dtype).isFloat();
+    if (isFloat || uses.read.contains(std::string(port.name))) {
+      result.names.push_back(quote(port.name));
+      result.areIds = !isFloat;
+    }
+  }
+  return result;
+}
+
+static Status refuse(const std::string &what) { return HEDDLE_ERROR(Unsupported, what); }
+
+Status checkEncoderDecoder(const Graph &graph, const Uses &uses) {
+  const std::vector<std::string> lengths = lengthsOf(graph);
+  const std::string both = fmt::format("{} and {}", quote(lengths[0]), quote(lengths[1]));
+  if (!uses.targets) {
+    return refuse(fmt::format("the inputs have rows of two lengths, {}, expected an attention "
+                              "whose queries are rows of one and whose keys are rows of the other",
+                              both));
+  }
+  // Sizes are numbered as the lengths are found; 0 is the batch.
+  const std::string &target = lengths[static_cast<size_t>(*uses.targets) - 1];
+  const std::string &source = lengths[static_cast<size_t>(*uses.sources) - 1];
+  const LengthUses ofTargets = uses.of(*uses.targets), ofSources = uses.of(*uses.sources);
+  if (!ofTargets.unordered.empty()) {
+    return refuse(fmt::format("{} lets rows of {} see later ones, expected a causal mask where "
+                              "rows look at those of another length",
+                              ofTargets.unordered, quote(target)));
+  }
+  if (ofSources.padding && !ofSources.unmasked.empty()) {
+    return refuse(fmt::format("{} sees all rows of {}, but {} hides those where {} is {}, expected "
+                              "all attentions to hide them",
+                              ofSources.unmasked, quote(source), ofSources.padding->node,
+                              quote(ofSources.padding->input), ofSources.padding->value));
+  }
+  const InputsRead targets = inputsRead(graph, uses, target);
+  if (targets.names.size() != 1 || !targets.areIds) {
+    return refuse(fmt::format("the rows of {} are computed from {}, expected one input of ids, as "
+                              "a decoder has",
+                              quote(target), fmt::join(targets.names, ", ")));
+  }
+  const InputsRead sources = inputsRead(graph, uses, source);
+  if (sources.names.size() != 1) {
+    return refuse(fmt::format("the rows of {} are computed from {}, expected one input",
+                              quote(source), fmt::join(sources.names, ", ")));
+  }
+  return uses.vocabulary ? Status()
+                         : refuse(fmt::format("the graph decodes rows of {}, but has no output {} "
+                                              "of them",
+                                              quote(target), quote(logitsOutput)));
+}
+
+} // namespace heddle::onnx

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Graphs of two lengths: a decoder, whose rows look at those of a source. Each length has an entry
+/// of its own, and a node computes in the entry of its operands. Where queries of targets meet keys
+/// of the source, the source's entry leaves these in a cache and the other reads them. Keys of
+/// targets are kept as well: their rows see none after them, so that a token at a time gives what
+/// the graph gives for all.
+#include "frontend/Onnx/Evaluation.h"
+
+#include "base/Utf8.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace heddle::onnx {
+
+static constexpr std::string_view memoryName = "memory";
+
+std::optional<std::string> lengthOf(const OnnxPort &port) {
+  const size_t axes = port.shape && port.dtype ? port.shape->size() : 0;
+  if (axes != 2 && axes != 3) {
+    return std::nullopt;
+  }
+  const bool isFlat = axes == 2 && infoOf(*port.dtype).isFloat();
+  const OnnxSize &size = (*port.shape)[isFlat ? 0 : 1];
+  return size.number ? fmt::to_string(*size.number) : std::string(size.name);
+}
+
+std::vector<std::string> lengthsOf(const Graph &graph) {
+  std::vector<std::string> names;
+  for (const OnnxPort &port : graph.inputs) {
+    const std::optional<std::string> name = lengthOf(port);
+    if (name && std::find(names.begin(), names.end(), *name) == names.end()) {
+      names.push_back(*name);
+    }
+  }
+  return names;
+}
+
+/// The number of the size of the rows among a value's axes.
+static std::optional<int64_t> lengthOf(const Rows &rows) {
+  for (const Atoms &axis : rows.axes) {
+    for (const Atom &atom : axis) {
+      if (atom.kind == Atom::Kind::Row) {
+        return atom.size;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+bool Evaluation::enterOther() {
+  if (!other) {
+    return false;
+  }
+  std::swap(entry, other->entry);
+  std::swap(rows, other->rows);
+  std::swap(seen, other->seen);
+  std::swap(remembered, other->remembered);
+  std::swap(block, other->block);
+  std::swap(sequenceSize, other->sequenceSize);
+  std::swap(areTargets, other->areTargets);
+  return true;
+}
+
+bool Evaluation::enterLength(int64_t size) {
+  const bool isOfTargets = plan.known != nullptr && plan.known->targets == size;
+  for (const bool isLast : {false, true}) {
+    if (sequenceSize == size) {
+      return true;
+    }
+    if (!sequenceSize && (plan.known == nullptr || areTargets == isOfTargets)) {
+      sequenceSize = size;
+      return true;
+    }
+    if (isLast || !enterOther()) {
+      break;
+    }
+  }
+  return false;
+}
+
+void Evaluation::enterRowsOf(const Rows &value) {
+  mlir::Value made = value.value;
+  if (other && made && made.getParentBlock() != block) {
+    enterOther();
+  }
+}
+
+void Evaluation::enterShape(const std::vector<Expr> &shape) {
+  const auto hasSize = [&](const std::optional<int64_t> &size) {
+    return size && std::find(shape.begin(), shape.end(), sizeOf(*size)) != shape.end();
+  };
+  if (other && !hasSize(sequenceSize) && hasSize(other->sequenceSize)) {
+    enterOther();
+  }
+}
+
+const Segments &Evaluation::memory() {
+  if (!remembered.valid()) {
+    remembered = entry.memory(memoryName);
+  }
+  return remembered;
+}
+
+/// Rows of one length look at those of the other, never the other way round.
+Status Evaluation::noteCrossing(int64_t queries, int64_t keys) {
+  if (found.targets && *found.targets != queries) {
+    return failure(StatusCode::Unsupported,
+                   fmt::format("lets rows of {} see those of {}, but {} does so the other way "
+                               "round, expected one direction",
+                               expressions.print(expressions.size(queries)),
+                               expressions.print(expressions.size(keys)), found.crossing));
+  }
+  if (!found.targets) {
+    found.targets = queries;
+    found.sources = keys;
+    found.crossing = node->describe();
+  }
+  return {};
+}
+
+bool Evaluation::isKept(const Rows &keys) const {
+  const std::optional<int64_t> length = lengthOf(keys);
+  return length && (areTargets || !isOfRun({Atom::Kind::Row, *length, 0}));
+}
+
+/// Each node that reads such keys names a cache.
+std::string Evaluation::cacheName() {
+  const std::string base = node->name.empty() ? node->describe() : node->name;
+  std::string name = base;
+  for (int number = 2; !cacheNames.insert(name).second; ++number) {
+    name = fmt::format("{} {}", base, number);
+  }
+  return name;
+}
+
+Result<Rows> Evaluation::kept(Rows keys, const Rows &queries) {
+  const std::optional<int64_t> length = lengthOf(keys);
+  if (!other || !length || !lengthOf(queries)) {
+    return keys;
+  }
+  enterRowsOf(queries);
+  const bool areOwn = *length == sequenceSize;
+  if (!areOwn) {
+    HEDDLE_TRY(noteCrossing(*sequenceSize, *length));
+  }
+  const bool keeps = !areOwn || areTargets;
+  const Unwritten source(keys.value, keys.function);
+  if (keeps || plan.known == nullptr) {
+    keysRead.insert(source);
+  }
+  if (!keeps) {
+    return keys;
+  }
+  Atoms order;
+  for (const Atom &atom : flatten(keys.axes)) {
+    if (atom.kind == Atom::Kind::Inner) {
+      order.push_back(atom);
+    }
+  }
+  auto &orders = keptKeys[source];
+  const auto same = [&](const auto &each) { return each.first == order; };
+  auto known = std::find_if(orders.begin(), orders.end(), same);
+  if (known == orders.end()) {
+    enterRowsOf(keys);
+    HEDDLE_ASSIGN(keys, arranged(std::move(keys), {order}));
+    const std::string name = cacheName();
+    const Cache after =
+        entry.cache(name, widthOf(order)).append(Tensor(rows.model(), keys.value), rows);
+    enterRowsOf(queries);
+    const Tensor read =
+        areOwn ? after.rows(history()) : entry.cache(name, widthOf(order)).rows(memory());
+    HEDDLE_TRY(builder.status());
+    known = orders.emplace(orders.end(), order, read.value());
+  }
+  enterRowsOf(queries);
+  keys.value = known->second;
+  keys.function = nullptr;
+  keys.spread.clear();
+  keys.physical = {order};
+  keys.maker.clear();
+  return keys;
+}
+
+} // namespace heddle::onnx
