@@ -11,6 +11,10 @@
 /// had, and where the model computes with it, `columnNumbersInput` says it as a number. Without
 /// that entry padding may only come after all rows of a sequence. Outputs of rows of padding are
 /// zero, and so are outputs of a sequence whose first column is one.
+///
+/// A graph of two lengths has the entries "encode" and "decode". Their inputs say where padding is
+/// in the same way, and it may only come after all rows of a sequence. A mask whose numbers the
+/// graph computes with has the limit 2: it must be 0 or 1.
 #ifndef HEDDLE_RECTANGLEENTRIES_H
 #define HEDDLE_RECTANGLEENTRIES_H
 
