@@ -31,9 +31,11 @@ def Dataflow_ContractAttr : Dataflow_Family<"Contract", "contract"> {
     computed with it. Steps of k that one instruction takes are added from the first to the last; how
     an instruction adds and rounds what it takes is the target's. Processors take pairs of k, of each
     pair the second product first, and round each addition once, with an instruction for it or without.
-    Tensor cores take 16 of k, in an order that nobody documents. Infinities and NaN stay what they
-    are. What is below the least normal number of f32, an element, a product or a sum, may count as
-    zero: targets of processors give the same bits where there is none of it.
+    With AMX they take 32 of k: the products of even steps are added up, those of odd steps, then both
+    sums, and that to the sum so far. Tensor cores take 16 of k, in an order that nobody documents.
+    Infinities and NaN stay what they are. What is below the least normal number of f32, an element, a
+    product or a sum, may count as zero: targets of processors without AMX give the same bits where
+    there is none of it.
   }];
   let parameters = (ins "int64_t":$n, "int64_t":$k, DefaultValuedParameter<"int64_t", "1">:$groups,
                         DefaultValuedParameter<"Arithmetic", "Arithmetic::F32">:$arithmetic);
