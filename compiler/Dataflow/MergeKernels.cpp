@@ -104,7 +104,9 @@ std::string wordsOf(KernelOp kernel, Block &block, ActivationMatcher &activation
 std::string describe(KernelOp kernel, ActivationMatcher &activations) {
   KernelFamily family = kernel.getComputes();
   std::string name = family.getFamilyName().str() + "_" + family.getSizes(kernel.getKernelType());
-  if (const FloatProducts products = floatProductsOf(kernel); products != FloatProducts::Exact) {
+  // Attention that GPUs compute in bf16 stays f32 on processors, for which alone most binaries are.
+  const FloatProducts products = floatProductsOf(kernel);
+  if (products != FloatProducts::Exact && products != FloatProducts::Bf16) {
     name += "_" + floatProductsName(products).str();
   }
   for (Block &pairs : kernel.getPairs()) {
