@@ -26,8 +26,23 @@ namespace heddle {
 
 // --- which, and how ------------------------------------------------------------------------------
 
-/// Numbers of the largest heads: on tensor cores queries and sums of values are in registers.
-static constexpr int64_t kMostTensorNumbers = 128, kMostNumbers = 256;
+/// Numbers of the largest heads.
+static constexpr int64_t kMostNumbers = 256;
+
+/// The same on tensor cores, where queries and sums of values are in registers: three products for
+/// each want more of them.
+static int64_t mostNumbersOf(Units units) {
+  switch (units) {
+  case Units::Fma:
+    return 0;
+  case Units::Bf16:
+  case Units::Tf32:
+    return 128;
+  case Units::Tf32x3:
+    return 64;
+  }
+  llvm_unreachable("every kind of units is handled");
+}
 
 /// What keeps blocks from computing an attention; empty if nothing does.
 static std::string problemOf(dataflow::KernelOp kernel, dataflow::AttentionAttr computes) {
@@ -55,13 +70,16 @@ static SpanShape shapeOf(dataflow::KernelOp kernel, dataflow::AttentionAttr comp
   const int64_t keySize = computes.getKeySize(), valueSize = computes.getValueSize();
   const int64_t size = SpanShape::padded(std::max(keySize, valueSize));
   const Units units = unitsFor(floatProductsOf(kernel));
-  if (units != Units::Fma && size <= kMostTensorNumbers) {
-    // A thread loads 32 numbers of a span at most.
-    return {units, /*warps=*/4, /*laneRows=*/2, size <= 64 ? 64 : 32, keySize, valueSize};
+  // Spans are as long as ptxas keeps all in registers, of which it takes fewer where blocks are
+  // small.
+  if (size <= mostNumbersOf(units)) {
+    const int64_t keys = size <= 32 && units != Units::Bf16 ? 64 : 32;
+    return {units, /*warps=*/4, /*laneRows=*/2, keys, keySize, valueSize};
   }
   // Rows of a lane share what it reads of keys and values: as many as registers hold sums for.
   if (size <= 64) {
-    return {Units::Fma, /*warps=*/2, /*laneRows=*/4, /*keys=*/32, keySize, valueSize};
+    const int64_t keys = size <= 32 ? 32 : 16;
+    return {Units::Fma, /*warps=*/2, /*laneRows=*/4, keys, keySize, valueSize};
   }
   return size <= 128
              ? SpanShape{Units::Fma, /*warps=*/2, /*laneRows=*/2, /*keys=*/16, keySize, valueSize}

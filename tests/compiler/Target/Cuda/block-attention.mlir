@@ -34,15 +34,15 @@ dataflow.kernel @exact : (!x, !x, !x) -> !x
   dataflow.yield %score
 } loc("exact")
 
-// Four warps with 16 rows each, spans of 64 keys in bf16. Scores become the first matrix of a product
+// Four warps with 16 rows each, spans of 32 keys in bf16. Scores become the first matrix of a product
 // without leaving their lanes.
-// REPORT-DAG: what="sm_80: blocks of 128 threads for tiles of 64 rows and spans of 64 keys, products of bf16"{{.*}}where=rounded
-// CHECK: func.func @rounded.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 10240, 64, 1, 2, 1, 64>}
+// REPORT-DAG: what="sm_80: blocks of 128 threads for tiles of 64 rows and spans of 32 keys, products of bf16"{{.*}}where=rounded
+// CHECK: func.func @rounded.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 5120, 64, 1, 2, 1, 64>}
 // CHECK: nvvm.barrier0
 // CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<row>
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
 // CHECK: nvvm.barrier0
-// CHECK: math.exp2 {{.*}} : vector<16xf32>
+// CHECK: math.exp2 {{.*}} : vector<8xf32>
 // CHECK: nvvm.convert.f32x2.to.bf16x2
 // CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>
 // CHECK: nvvm.mma.sync
