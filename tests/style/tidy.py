@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy over sources, several in one translation unit.
 
-Most of its time goes into headers, LLVM's and MLIR's above all. Sources that are compiled with equal
-flags therefore share a unit that includes them one after another, as long as no two of them give one
-name to different things of their own. Where a unit does not compile nevertheless, it is cut in two.
+Most of its time goes into headers, LLVM's and MLIR's above all. Sources that are compiled with flags
+that go together therefore share a unit that includes them one after another, as long as no two of them
+give one name to different things of their own. Where a unit does not compile nevertheless, it is cut in
+two.
 """
 
 import argparse
@@ -23,6 +24,9 @@ OURS = r"(base|benchmarks|compiler|dialects|formats|frontend|runtime|tests)/.*\.
 INCLUDE = '#include "{}" // NOLINT(bugprone-suspicious-include)\n'
 # Sources that include themselves once for each instruction set.
 ALONE = re.compile(r'#include "hwy/foreach_target\.h"')
+# Flags that change the code of a source, and nothing that is looked at.
+ONLY_CODE = re.compile(r"-f(PIC|PIE|rtti|no-rtti|sanitize=.*|visibility.*)|-O\d|-g\d?")
+POSITION = re.compile(r"-f(PIC|PIE)")
 FINDING = re.compile(r"^(\S+?:\d+:\d+: )(?:warning|error): .*\[([\w.,-]+)\]$", re.M)
 
 # Names that a source declares at the outermost level, where the style has no indentation.
@@ -60,24 +64,82 @@ def flags_of(entry):
     return tuple(kept)
 
 
+class Flags:
+    """Flags that sources of a unit share. Macros and folders of headers are those of all of them."""
+
+    def __init__(self, words):
+        self.rest, self.macros, self.folders = [], {}, []
+        # A precompiled header asks for the flags that it was made with. Of two that say where code lies the
+        # last counts.
+        dropped = POSITION if "-include-pch" in words else ONLY_CODE
+        kept = [word for word in words if POSITION.fullmatch(word)][-1:] if dropped is POSITION else []
+        words = iter(words)
+        for word in words:
+            if word == "-isystem":
+                self.folders.append((word, next(words)))
+            elif word.startswith("-I"):
+                self.folders.append((word,))
+            elif word.startswith("-D"):
+                name, _, value = word.partition("=")
+                self.macros[name] = value
+            elif not dropped.fullmatch(word):
+                self.rest.append(word)
+        self.rest += kept
+
+    def fits(self, other):
+        return self.rest == other.rest and all(
+            self.macros.get(name, value) == value for name, value in other.macros.items())
+
+    def add(self, other):
+        self.macros.update(other.macros)
+        self.folders += [folder for folder in other.folders if folder not in self.folders]
+
+    def words(self):
+        macros = [f"{name}={value}" if value else name for name, value in self.macros.items()]
+        return [self.rest[0], *macros, *(word for folder in self.folders for word in folder), *self.rest[1:]]
+
+
+class Unit:
+    """Sources that are looked at together."""
+
+    def __init__(self, source, flags, names):
+        self.sources, self.flags, self.names = [source], flags, names
+
+    def takes(self, flags, names):
+        return not self.names & names and self.flags.fits(flags)
+
+    def add(self, source, flags, names):
+        self.sources.append(source)
+        self.flags.add(flags)
+        self.names |= names
+
+
 def units_of(sources, commands, most):
-    """Lists of sources that share their flags and no names, each of at most `most`."""
-    filling, done = {}, []
+    """Lists of sources whose flags go together and that share no names, each of at most `most`."""
+    filling, done = [], []
     for source in sources:
         text = source.read_text(encoding="utf-8")
-        flags, names = flags_of(commands[source]), names_of(text)
+        flags, names = Flags(flags_of(commands[source])), names_of(text)
         if ALONE.search(text):
             done.append([source])
             continue
-        units = filling.setdefault(flags, [])
-        for unit in units:
-            if len(unit[0]) < most and not unit[1] & names:
-                unit[0].append(source)
-                unit[1].update(names)
+        for unit in filling:
+            if len(unit.sources) < most and unit.takes(flags, names):
+                unit.add(source, flags, names)
                 break
         else:
-            units.append(([source], set(names)))
-    return done + [unit[0] for units in filling.values() for unit in units]
+            filling.append(Unit(source, flags, names))
+    return done + [unit.sources for unit in filling]
+
+
+def together(unit, commands):
+    """The flags of a unit; those of a source alone as they are."""
+    if len(unit) == 1:
+        return flags_of(commands[unit[0]])
+    flags = Flags(flags_of(commands[unit[0]]))
+    for source in unit[1:]:
+        flags.add(Flags(flags_of(commands[source])))
+    return flags.words()
 
 
 def findings_of(output):
@@ -94,7 +156,7 @@ def look_at(unit, commands, options):
             main = Path(folder) / "unit.cpp"
             main.write_text("".join(map(INCLUDE.format, unit)), encoding="utf-8")
         entry = {"directory": commands[unit[0]]["directory"], "file": str(main),
-                 "arguments": [*flags_of(commands[unit[0]]), "-c", str(main)]}
+                 "arguments": [*together(unit, commands), "-c", str(main)]}
         (Path(folder) / "compile_commands.json").write_text(json.dumps([entry]), encoding="utf-8")
         done = subprocess.run([*options, "-p", folder, str(main)], check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)

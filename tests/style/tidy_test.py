@@ -101,6 +101,38 @@ class UnitsTest(unittest.TestCase):
         # A member belongs to its class.
         self.assertEqual(self.names("void Batch::add(int row) {\n"), [])
 
+    def units(self, *flags, most=9):
+        """Which sources with these flags share a unit, and the words of each unit."""
+        with tempfile.TemporaryDirectory() as folder:
+            sources = [Path(folder) / f"{number}.cpp" for number in range(len(flags))]
+            for source in sources:
+                source.write_text(f"int f{source.stem}();\n", encoding="utf-8")
+            commands = {source: {"file": str(source), "command": f"clang++ {words} -o x.o -c {source}"}
+                        for source, words in zip(sources, flags)}
+            units = tidy.units_of(sources, commands, most)
+            return ([[int(source.stem) for source in unit] for unit in units],
+                    [" ".join(tidy.together(unit, commands)) for unit in units])
+
+    def test_flags_that_go_together(self):
+        self.assertEqual(self.units("-DA=1 -I/a -fPIC", "-DA=1 -DB -I/a -isystem /b -fPIE -fno-rtti"),
+                         ([[0, 1]], ["clang++ -DA=1 -DB -I/a -isystem /b"]))
+        # Alone a source keeps all of them.
+        self.assertEqual(self.units("-DA=1 -fno-rtti -O3"), ([[0]], ["clang++ -DA=1 -fno-rtti -O3"]))
+
+    def test_flags_that_do_not(self):
+        self.assertEqual(self.units("-DA=1", "-DA=2", "-DB")[0], [[0, 2], [1]])
+        self.assertEqual(self.units("-std=c++20", "-std=c++17")[0], [[0], [1]])
+        self.assertEqual(self.units("-include-pch /a", "-include-pch /b", "-include-pch /a")[0],
+                         [[0, 2], [1]])
+        self.assertEqual(self.units("", "", "", most=2)[0], [[0, 1], [2]])
+
+    def test_flags_of_precompiled_headers(self):
+        header = "-Xclang -include-pch -Xclang /a"
+        self.assertEqual(self.units(f"-fPIE -fno-rtti -fPIC {header}", f"-fPIC -fno-rtti {header}"),
+                         ([[0, 1]], [f"clang++ -fno-rtti {header} -fPIC"]))
+        self.assertEqual(self.units(f"-fno-rtti {header}", header)[0], [[0], [1]])
+        self.assertEqual(self.units(f"-fPIC {header}", f"-fPIE {header}")[0], [[0], [1]])
+
 
 if __name__ == "__main__":
     unittest.main()
