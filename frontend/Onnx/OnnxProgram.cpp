@@ -53,6 +53,22 @@ static Status checkOperators(const Graph &graph) {
                                   list.size() == 1 ? "is" : "are", fmt::join(list, ", ")));
 }
 
+/// An input that only hides rows is checked to be 0 or 1 where a batch is read; ids are not.
+static Status checkMasks(const Uses &uses) {
+  for (const auto &[size, ofLength] : uses.lengths) {
+    const std::optional<Padding> &padding = ofLength.padding;
+    if (padding && padding->isBit && uses.read.contains(padding->input)) {
+      return HEDDLE_ERROR(
+          Unsupported,
+          fmt::format("{} hides rows where {} is {}, and {} reads it as ids, expected a mask of 0 "
+                      "and 1 that nothing else reads",
+                      padding->node, quote(padding->input), padding->value,
+                      uses.read.at(padding->input)));
+    }
+  }
+  return {};
+}
+
 /// Rows of padding may be left out only where none of them reaches another row.
 static Status checkPadding(const LengthUses &uses) {
   if (uses.ending && (!uses.padding || uses.padding->input == uses.ending->input)) {
@@ -60,16 +76,6 @@ static Status checkPadding(const LengthUses &uses) {
         Unsupported, fmt::format("{} counts the tokens other than {} of {}, expected a mask beside "
                                  "them that hides padding",
                                  uses.ending->node, uses.ending->value, quote(uses.ending->input)));
-  }
-  // An input that only hides rows is checked to be 0 or 1 where a batch is read; ids are not.
-  if (uses.padding && uses.padding->isBit && uses.read.contains(uses.padding->input)) {
-    return HEDDLE_ERROR(
-        Unsupported,
-        fmt::format(
-            "{} hides rows where {} is {}, and {} reads it as ids, expected a mask of 0 and "
-            "1 that nothing else reads",
-            uses.padding->node, quote(uses.padding->input), uses.padding->value,
-            uses.read.at(uses.padding->input)));
   }
   if (!uses.padding || uses.unmasked.empty()) {
     return {};
@@ -228,6 +234,7 @@ static Result<std::vector<SafetensorsTensor>> writeEntries(const Graph &graph,
                                                            ModelBuilder &builder,
                                                            const Survey &survey) {
   const Uses &uses = survey.uses;
+  HEDDLE_TRY(checkMasks(uses));
   std::vector<EntryPlan> plans;
   if (hasTwoLengths(graph)) {
     HEDDLE_TRY(checkEncoderDecoder(graph, uses));
