@@ -3,7 +3,7 @@
 /// Which products blocks compute, and the tiles of a call. What a tile is computed with follows
 /// from what the product promises of its sums: FMA units where f32 is f32 (docs/decisions/0049),
 /// tensor cores where rows are rounded to bf16 (docs/decisions/0054), or a note on the kernel lets
-/// them have numbers of tf32 (docs/decisions/0055).
+/// them have numbers of tf32 (docs/decisions/0056).
 #include "compiler/Target/Cuda/BlockProduct.h"
 
 #include "compiler/Parameters/FloatProducts.h"
