@@ -7,6 +7,7 @@
 #include "tests/base/TemporaryFolder.h"
 #include "tests/formats/Onnx/OnnxBytes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
@@ -153,13 +154,16 @@ TEST(OnnxOddGraphs, PowersOfNegativeNumbers) {
 }
 
 TEST(OnnxOddGraphs, GuardsOfNaN) {
-  expectEach(numbers("axes", {1}, {-1}) + floats("none", {}, {0}) +
-                 step("ReduceSum", {"x", "axes"}, {"s"}, integer("keepdims", 1)) +
-                 step("Div", {"x", "s"}, {"d"}) + step("IsNaN", {"d"}, {"n"}) +
+  expectEach(numbers("axes", {1}, {-1}) + floats("none", {}, {0}) + step("Relu", {"x"}, {"p"}) +
+                 step("ReduceSum", {"p", "axes"}, {"s"}, integer("keepdims", 1)) +
+                 step("Div", {"p", "s"}, {"d"}) + step("IsNaN", {"d"}, {"n"}) +
                  step("Where", {"n", "none", "d"}, {"y"}),
              [](const Row &row) {
-               const float sum = row[0] + row[1] + row[2] + row[3];
-               return each([&](double x) { return sum == 0 ? 0 : x / sum; })(row);
+               double sum = 0;
+               for (const float x : row) {
+                 sum += std::max(x, 0.0F);
+               }
+               return each([&](double x) { return sum == 0 ? 0 : std::max(x, 0.0) / sum; })(row);
              });
 }
 
