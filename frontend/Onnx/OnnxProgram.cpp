@@ -281,14 +281,20 @@ static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
   }
   Result<mlir::OwningOpRef<mlir::ModuleOp>> module = builder.build();
   HEDDLE_TRY_WITH(module.status(), file->path());
-  if (surveyed->mostRows) {
-    limitRows(**module, *surveyed->mostRows);
+  // Entries of a past, or of two lengths, have no rows of their own to count.
+  const bool canLimit = !hasPasts(graph) && !hasTwoLengths(graph);
+  std::optional<int64_t> mostRows = surveyed->mostRows;
+  if (canLimit && uses.longest) {
+    mostRows = std::min(mostRows.value_or(*uses.longest), *uses.longest);
+  }
+  if (mostRows) {
+    limitRows(**module, *mostRows);
   }
   HEDDLE_ASSIGN(Checkpoint checkpoint,
                 Checkpoint::ofFiles(**written, file->path(), file->mapped(), file));
   OnnxProgram program{*std::move(module), std::move(checkpoint), std::move(surveyed->notes),
                       !surveyed->fixed.empty()};
-  if (uses.longest && uses.longest != uses.positions) {
+  if (!canLimit && uses.longest && uses.longest != uses.positions) {
     program.notes.push_back(
         fmt::format("the graph itself takes sequences of at most {} rows, which "
                     "is not checked",

@@ -183,24 +183,28 @@ TEST(OnnxOddGraphs, SlicesWithoutColumns) {
              [](const Row &row) { return Row(row.begin(), row.begin() + 3); });
 }
 
+/// Attention of one head whose bias is table[key - query], counted from the end if it is negative.
+std::string attentionBy(const std::vector<float> &table) {
+  const auto count = static_cast<int64_t>(table.size());
+  return numbers("i0", {}, {0}) + numbers("i1", {}, {1}) + numbers("v0", {1}, {0}) +
+         numbers("v1", {1}, {1}) + floats("table", {count, 1}, table) +
+         step("Shape", {"x"}, {"s1"}, integer("start", 1) + integer("end", 2)) +
+         step("Squeeze", {"s1"}, {"s"}) + step("Range", {"i0", "s", "i1"}, {"r"}) +
+         step("Unsqueeze", {"r", "v1"}, {"q"}) + step("Sub", {"r", "q"}, {"d"}) +
+         step("Gather", {"table", "d"}, {"b3"}) +
+         step("Transpose", {"b3"}, {"b1"}, integers("perm", {2, 0, 1})) +
+         step("Squeeze", {"b1", "v0"}, {"bias"}) +
+         step("Transpose", {"x"}, {"k"}, integers("perm", {0, 2, 1})) +
+         step("MatMul", {"x", "k"}, {"scores"}) + step("Add", {"scores", "bias"}, {"m"}) +
+         step("Softmax", {"m"}, {"w"}, integer("axis", -1)) + step("MatMul", {"w", "x"}, {"y"});
+}
+
 TEST(OnnxOddGraphs, NegativeIndicesOfDistances) {
   std::vector<float> table;
   for (int i = 0; i < 16; ++i) {
     table.push_back(3 * std::sin(static_cast<float>(i * i)));
   }
-  const std::string nodes =
-      numbers("i0", {}, {0}) + numbers("i1", {}, {1}) + numbers("v0", {1}, {0}) +
-      numbers("v1", {1}, {1}) + floats("table", {16, 1}, table) +
-      step("Shape", {"x"}, {"s1"}, integer("start", 1) + integer("end", 2)) +
-      step("Squeeze", {"s1"}, {"s"}) + step("Range", {"i0", "s", "i1"}, {"r"}) +
-      step("Unsqueeze", {"r", "v1"}, {"q"}) + step("Sub", {"r", "q"}, {"d"}) +
-      step("Gather", {"table", "d"}, {"b3"}) +
-      step("Transpose", {"b3"}, {"b1"}, integers("perm", {2, 0, 1})) +
-      step("Squeeze", {"b1", "v0"}, {"bias"}) +
-      step("Transpose", {"x"}, {"k"}, integers("perm", {0, 2, 1})) +
-      step("MatMul", {"x", "k"}, {"scores"}) + step("Add", {"scores", "bias"}, {"m"}) +
-      step("Softmax", {"m"}, {"w"}, integer("axis", -1)) + step("MatMul", {"w", "x"}, {"y"});
-  expectRows(nodes, [&](const std::vector<Row> &all) {
+  expectRows(attentionBy(table), [&](const std::vector<Row> &all) {
     std::vector<Row> results;
     for (size_t query = 0; query < rows; ++query) {
       Row sum(width, 0);
@@ -222,6 +226,28 @@ TEST(OnnxOddGraphs, NegativeIndicesOfDistances) {
     }
     return results;
   });
+}
+
+TEST(OnnxOddGraphs, SequencesThatATableIsTooShortFor) {
+  const TemporaryFolder folder;
+  const std::string binary = compileModel(
+      folder.write("m.onnx", model(input(port("x", {"batch", "rows", "4"})) +
+                                   attentionBy({0, 1, 2, 3}) + output(port("y", {})))));
+  ASSERT_FALSE(binary.empty());
+  const auto run = [&](size_t count, std::string &text) {
+    const std::vector<float> x(count * width);
+    const std::vector<SafetensorsTensor> tensors = {
+        {"x", ElementType::F32, {1, int64_t(count), width}, std::as_bytes(std::span(x))}};
+    EXPECT_TRUE(writeSafetensors(folder / "in.safetensors", tensors).ok());
+    return runCommand("(" + programs + "heddle run " + binary + " --inputs " +
+                          (folder / "in.safetensors") + " --outputs " +
+                          (folder / "out.safetensors") + " 2>&1)",
+                      text);
+  };
+  std::string text;
+  EXPECT_EQ(run(4, text), 0) << text;
+  EXPECT_EQ(run(5, text), 1);
+  EXPECT_NE(text.find("has 5 tokens, the model allows at most 4"), std::string::npos) << text;
 }
 
 } // namespace
