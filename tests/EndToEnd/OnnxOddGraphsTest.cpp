@@ -21,30 +21,6 @@ const std::string programs = HEDDLE_BINARY_DIR "/bin/";
 constexpr size_t batch = 2, rows = 5, width = 4;
 using Row = std::vector<float>;
 
-template <typename Number>
-std::string constant(const std::string &name, const std::vector<int64_t> &shape, int64_t type,
-                     const std::vector<Number> &values) {
-  return initializer(tensor(name, shape, type) +
-                     bytes(9, std::string_view(reinterpret_cast<const char *>(values.data()),
-                                               values.size() * sizeof(Number))));
-}
-
-std::string floats(const std::string &name, const std::vector<int64_t> &shape,
-                   const std::vector<float> &values) {
-  return constant(name, shape, 1, values);
-}
-
-std::string numbers(const std::string &name, const std::vector<int64_t> &shape,
-                    const std::vector<int64_t> &values) {
-  return constant(name, shape, 7, values);
-}
-
-std::string step(std::string_view type, const std::vector<std::string> &inputs,
-                 const std::vector<std::string> &outputs, const std::string &attributes = "",
-                 std::string_view domain = "") {
-  return graphNode(node(type, inputs, outputs, "the_node", domain) + attributes);
-}
-
 /// Numbers of both signs; the second row is zero.
 std::vector<float> valuesOfX() {
   std::vector<float> values;

@@ -96,6 +96,40 @@ inline std::string initializer(std::string_view tensor) { return bytes(5, tensor
 inline std::string input(std::string_view port) { return bytes(11, port); }
 inline std::string output(std::string_view port) { return bytes(12, port); }
 
+/// An initializer with values.
+template <typename Number>
+std::string constant(std::string_view name, const std::vector<int64_t> &shape, int64_t type,
+                     const std::vector<Number> &values) {
+  return initializer(tensor(name, shape, type) +
+                     bytes(9, std::string_view(reinterpret_cast<const char *>(values.data()),
+                                               values.size() * sizeof(Number))));
+}
+inline std::string floats(std::string_view name, const std::vector<int64_t> &shape,
+                          const std::vector<float> &values) {
+  return constant(name, shape, 1, values);
+}
+inline std::string numbers(std::string_view name, const std::vector<int64_t> &shape,
+                           const std::vector<int64_t> &values) {
+  return constant(name, shape, 7, values);
+}
+
+/// A node of a graph, "the_node", with attributes after its results.
+inline std::string step(std::string_view type, const std::vector<std::string> &inputs,
+                        const std::vector<std::string> &outputs, const std::string &attributes = "",
+                        std::string_view domain = "") {
+  return graphNode(node(type, inputs, outputs, "the_node", domain) + attributes);
+}
+inline std::string step(std::string_view type, const std::vector<std::string> &inputs,
+                        const std::string &output, const std::string &attributes = "",
+                        std::string_view domain = "") {
+  return step(type, inputs, std::vector<std::string>{output}, attributes, domain);
+}
+inline std::string step(std::string_view type, const std::vector<std::string> &inputs,
+                        const char *output, const std::string &attributes = "",
+                        std::string_view domain = "") {
+  return step(type, inputs, std::string(output), attributes, domain);
+}
+
 } // namespace heddle::onnxbytes
 
 #endif // HEDDLE_TESTS_FORMATS_ONNX_ONNXBYTES_H

@@ -11,6 +11,10 @@ namespace {
 
 using namespace onnxbytes;
 
+Read read(const std::string &graph, const std::string &config = "", int64_t version = 18) {
+  return readModel(model(graph, version), {.config = config});
+}
+
 /// One head: `queries` look at `keys`, whose scores become "PREFIXmasked" by nodes.
 std::string attention(const std::string &prefix, const std::string &queries,
                       const std::string &keys, const std::string &masking) {

@@ -12,6 +12,10 @@ namespace {
 
 using namespace onnxbytes;
 
+Read read(const std::string &graph, const std::string &config = "", int64_t version = 18) {
+  return readModel(model(graph, version), {.config = config});
+}
+
 /// Numbers by name; the size of a sequence as "s" and "s1", the positions of rows as "positions".
 std::string preamble() {
   std::string text = input(port("ids", {"batch", "rows"}, 7)) +

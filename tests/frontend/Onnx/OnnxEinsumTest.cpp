@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Einstein summations, which name axes by letters, and casts to the type of another value.
-#include "frontend/Onnx/OnnxProgram.h"
-#include "tests/base/TemporaryFolder.h"
-#include "tests/formats/Onnx/OnnxBytes.h"
-
-#include "mlir/IR/MLIRContext.h"
-
-#include "llvm/Support/raw_ostream.h"
+#include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <gtest/gtest.h>
 
@@ -16,35 +10,7 @@ namespace {
 
 using namespace onnxbytes;
 
-struct Read {
-  std::string text;
-  std::string message;
-};
-
-Read read(const std::string &graph) {
-  const TemporaryFolder folder;
-  const std::string file = folder.write("m.onnx", model(graph, 18));
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  auto program = readOnnxProgram(context, file);
-  Read result;
-  if (!program.ok()) {
-    result.message = program.status().message();
-    result.message.erase(0, file.size() + 2);
-    return result;
-  }
-  llvm::raw_string_ostream stream(result.text);
-  program->module->print(stream);
-  return result;
-}
-
-/// Whether a program has all of these parts, in this order.
-void expectInOrder(const std::string &text, std::initializer_list<const char *> parts) {
-  size_t at = 0;
-  for (const char *const part : parts) {
-    at = text.find(part, at);
-    ASSERT_NE(at, std::string::npos) << "expected " << part << " in order\n" << text;
-  }
-}
+Read read(const std::string &graph) { return readModel(model(graph, 18)); }
 
 /// Rows of a table, which the nodes make "y" of.
 std::string ofRows(const std::string &nodes) {

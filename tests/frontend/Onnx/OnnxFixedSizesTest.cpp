@@ -2,13 +2,7 @@
 ///
 /// Graphs with sizes that are constants: declared ones, those of an exporter's example, and images
 /// of one size.
-#include "frontend/Onnx/OnnxProgram.h"
-#include "tests/base/TemporaryFolder.h"
-#include "tests/formats/Onnx/OnnxBytes.h"
-
-#include "mlir/IR/MLIRContext.h"
-
-#include "llvm/Support/raw_ostream.h"
+#include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <gtest/gtest.h>
 
@@ -17,37 +11,8 @@ namespace {
 
 using namespace onnxbytes;
 
-struct Read {
-  std::string text;
-  std::string message;
-  std::vector<std::string> notes;
-};
-
 Read read(const std::string &graph, bool isStatic = false) {
-  const TemporaryFolder folder;
-  const std::string file = folder.write("m.onnx", model(graph, 18));
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  auto program = readOnnxProgram(context, file, isStatic);
-  Read result;
-  if (!program.ok()) {
-    result.message = program.status().message();
-    result.message.erase(0, file.size() + 2);
-    return result;
-  }
-  result.notes = program->notes;
-  EXPECT_EQ(program->hasFixedSizes, isStatic);
-  llvm::raw_string_ostream stream(result.text);
-  program->module->print(stream);
-  return result;
-}
-
-/// Whether a program has all of these parts, in this order.
-void expectInOrder(const std::string &text, std::initializer_list<const char *> parts) {
-  size_t at = 0;
-  for (const char *const part : parts) {
-    at = text.find(part, at);
-    ASSERT_NE(at, std::string::npos) << "expected " << part << " in order\n" << text;
-  }
+  return readModel(model(graph, 18), {.isStatic = isStatic});
 }
 
 std::string longs(const char *name, const std::vector<int64_t> &values) {

@@ -2,13 +2,7 @@
 ///
 /// Graphs that differ in one operator from what exporters write: they become the program that they
 /// say, or are refused with the node. None may become another program.
-#include "frontend/Onnx/OnnxProgram.h"
-#include "tests/base/TemporaryFolder.h"
-#include "tests/formats/Onnx/OnnxBytes.h"
-
-#include "mlir/IR/MLIRContext.h"
-
-#include "llvm/Support/raw_ostream.h"
+#include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <gtest/gtest.h>
 #include <limits>
@@ -17,30 +11,6 @@ namespace heddle {
 namespace {
 
 using namespace onnxbytes;
-
-template <typename Number>
-std::string constant(const std::string &name, const std::vector<int64_t> &shape, int64_t type,
-                     const std::vector<Number> &values) {
-  return initializer(tensor(name, shape, type) +
-                     bytes(9, std::string_view(reinterpret_cast<const char *>(values.data()),
-                                               values.size() * sizeof(Number))));
-}
-
-std::string floats(const std::string &name, const std::vector<int64_t> &shape,
-                   const std::vector<float> &values) {
-  return constant(name, shape, 1, values);
-}
-
-std::string numbers(const std::string &name, const std::vector<int64_t> &shape,
-                    const std::vector<int64_t> &values) {
-  return constant(name, shape, 7, values);
-}
-
-std::string step(std::string_view type, const std::vector<std::string> &inputs,
-                 const std::vector<std::string> &outputs, const std::string &attributes = "",
-                 std::string_view domain = "") {
-  return graphNode(node(type, inputs, outputs, "the_node", domain) + attributes);
-}
 
 /// FunctionProto of the domain "local".
 std::string function(std::string_view name, const std::vector<std::string> &inputs,
@@ -59,12 +29,6 @@ std::string function(std::string_view name, const std::vector<std::string> &inpu
   return bytes(25, text);
 }
 
-struct Read {
-  std::string text;
-  std::string message;
-  bool has(std::string_view part) const { return text.find(part) != std::string::npos; }
-};
-
 /// Rows "x" of 4 columns, a mask, a table of 11 rows, and numbers by name.
 Read read(const std::string &nodes, const std::string &functions = "", int64_t version = 17) {
   std::string graph = input(port("x", {"batch", "rows", "4"})) +
@@ -75,21 +39,7 @@ Read read(const std::string &nodes, const std::string &functions = "", int64_t v
     const std::string name = value < 0 ? "m" + std::to_string(-value) : std::to_string(value);
     graph += numbers("i" + name, {}, {value}) + numbers("v" + name, {1}, {value});
   }
-  const TemporaryFolder folder;
-  const std::string file =
-      folder.write("m.onnx", model(graph, version) + opset(1, "com.microsoft") + functions);
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  auto program = readOnnxProgram(context, file);
-  Read result;
-  if (!program.ok()) {
-    result.message = program.status().message();
-    EXPECT_TRUE(result.message.starts_with(file + ": ")) << result.message;
-    result.message.erase(0, file.size() + 2);
-    return result;
-  }
-  llvm::raw_string_ostream stream(result.text);
-  program->module->print(stream);
-  return result;
+  return readModel(model(graph, version) + opset(1, "com.microsoft") + functions);
 }
 
 /// How often a text has a part.

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Small graphs: what programs they become, and why others are refused.
-#include "frontend/Onnx/OnnxProgram.h"
-#include "tests/base/TemporaryFolder.h"
-#include "tests/formats/Onnx/OnnxBytes.h"
-
-#include "mlir/IR/MLIRContext.h"
-
-#include "llvm/Support/raw_ostream.h"
+#include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -25,26 +19,8 @@ std::string graphOf(const std::string &nodes, const std::string &more = "") {
          more + nodes + output(port("y", {}));
 }
 
-struct Read {
-  std::string text;
-  std::string message;
-};
-
 Read read(const std::string &graph, int64_t opset = 17) {
-  const TemporaryFolder folder;
-  const std::string file = folder.write("m.onnx", model(graph, opset));
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  auto program = readOnnxProgram(context, file);
-  Read result;
-  if (!program.ok()) {
-    result.message = program.status().message();
-    EXPECT_TRUE(result.message.starts_with(file + ": ")) << result.message;
-    result.message.erase(0, file.size() + 2);
-    return result;
-  }
-  llvm::raw_string_ostream stream(result.text);
-  program->module->print(stream, mlir::OpPrintingFlags().enableDebugInfo());
-  return result;
+  return readModel(model(graph, opset), {.showsLocations = true});
 }
 
 const std::string lookUp = graphNode(node("Gather", {"table", "ids"}, {"x"}, "embed"));

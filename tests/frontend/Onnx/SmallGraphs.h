@@ -12,6 +12,8 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <gtest/gtest.h>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -21,52 +23,56 @@ namespace heddle::onnxbytes {
 
 inline constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
 
-template <typename Number>
-std::string constant(const char *name, const std::vector<int64_t> &shape, int64_t type,
-                     const std::vector<Number> &values) {
-  return initializer(tensor(name, shape, type) +
-                     bytes(9, std::string_view(reinterpret_cast<const char *>(values.data()),
-                                               values.size() * sizeof(Number))));
-}
-
-inline std::string floats(const char *name, const std::vector<int64_t> &shape,
-                          const std::vector<float> &values) {
-  return constant(name, shape, 1, values);
-}
-
-inline std::string numbers(const char *name, const std::vector<int64_t> &shape,
-                           const std::vector<int64_t> &values) {
-  return constant(name, shape, 7, values);
-}
-
-inline std::string step(std::string_view type, const std::vector<std::string> &inputs,
-                        const std::string &output, const std::string &attributes = "") {
-  return graphNode(node(type, inputs, {output}) + attributes);
-}
-
+/// What became of a graph: its program, or a message without the file's name.
 struct Read {
   std::string text;
   std::string message;
+  std::vector<std::string> notes;
   bool has(std::string_view part) const { return text.find(part) != std::string::npos; }
 };
 
-/// The program of a graph, or why it is none.
-inline Read read(const std::string &graph, const std::string &config = "", int64_t opset = 18) {
+/// How a file is read.
+struct Reading {
+  /// config.json beside it; empty: none.
+  std::string config = "";
+  bool isStatic = false;
+  bool showsLocations = false;
+};
+
+/// Reads a ModelProto.
+inline Read readModel(const std::string &model, const Reading &how = {}) {
   const TemporaryFolder folder;
-  const std::string file = folder.write("m.onnx", model(graph, opset));
-  if (!config.empty()) {
-    folder.write("config.json", config);
+  const std::string file = folder.write("m.onnx", model);
+  if (!how.config.empty()) {
+    folder.write("config.json", how.config);
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  auto program = readOnnxProgram(context, file);
+  auto program = readOnnxProgram(context, file, how.isStatic);
   Read result;
   if (!program.ok()) {
     result.message = program.status().message();
+    EXPECT_TRUE(result.message.starts_with(file + ": ")) << result.message;
+    result.message.erase(0, file.size() + 2);
     return result;
   }
+  result.notes = program->notes;
+  EXPECT_EQ(program->hasFixedSizes, how.isStatic);
+  mlir::OpPrintingFlags flags;
+  if (how.showsLocations) {
+    flags.enableDebugInfo();
+  }
   llvm::raw_string_ostream stream(result.text);
-  program->module->print(stream);
+  program->module->print(stream, flags);
   return result;
+}
+
+/// Whether a program has all of these parts, in this order.
+inline void expectInOrder(const std::string &text, std::initializer_list<const char *> parts) {
+  size_t at = 0;
+  for (const char *const part : parts) {
+    at = text.find(part, at);
+    ASSERT_NE(at, std::string::npos) << "expected " << part << " in order\n" << text;
+  }
 }
 
 } // namespace heddle::onnxbytes
