@@ -105,24 +105,23 @@ TEST(OnnxOddGraphs, UnusedResultsOfFunctions) {
   const std::string two = bytes(
       25, bytes(1, "Two") + bytes(10, "local") + bytes(4, "a") + bytes(5, "b") + bytes(5, "c") +
               bytes(7, node("Neg", {"a"}, {"b"})) + bytes(7, node("Abs", {"a"}, {"c"})));
-  expectEach(floats("one", {}, {1}) + step("Two", {"x"}, {"t", ""}, "", "local") +
-                 step("Clip", {"x", "", "one"}, {"c"}) + step("Add", {"c", "t"}, {"y"}),
+  expectEach(floats("one", {}, {1}) + stepWithOutputs("Two", {"x"}, {"t", ""}, "", "local") +
+                 step("Clip", {"x", "", "one"}, "c") + step("Add", {"c", "t"}, "y"),
              each([](double x) { return std::min(x, 1.0) - x; }), two);
 }
 
 TEST(OnnxOddGraphs, PowersOfNegativeNumbers) {
   for (const int power : {3, 17, 20}) {
-    expectEach(floats("power", {}, {static_cast<float>(power)}) +
-                   step("Pow", {"x", "power"}, {"y"}),
+    expectEach(floats("power", {}, {static_cast<float>(power)}) + step("Pow", {"x", "power"}, "y"),
                each([&](double x) { return std::pow(x, power); }));
   }
   // Of numbers near -1 that f32 has, so that these powers are numbers too.
   for (const int power : {1030, 1031, -1031}) {
     expectEach(floats("power", {}, {static_cast<float>(power)}) + floats("four", {}, {4}) +
                    floats("part", {}, {-0x1p-10F}) + floats("one", {}, {1}) +
-                   step("Abs", {"x"}, {"a"}) + step("Mul", {"a", "four"}, {"b"}) +
-                   step("Floor", {"b"}, {"f"}) + step("Mul", {"f", "part"}, {"t"}) +
-                   step("Sub", {"t", "one"}, {"s"}) + step("Pow", {"s", "power"}, {"y"}),
+                   step("Abs", {"x"}, "a") + step("Mul", {"a", "four"}, "b") +
+                   step("Floor", {"b"}, "f") + step("Mul", {"f", "part"}, "t") +
+                   step("Sub", {"t", "one"}, "s") + step("Pow", {"s", "power"}, "y"),
                each([&](double x) {
                  return std::pow(-1 - std::floor(std::abs(x) * 4) * 0x1p-10, power);
                }));
@@ -130,10 +129,10 @@ TEST(OnnxOddGraphs, PowersOfNegativeNumbers) {
 }
 
 TEST(OnnxOddGraphs, GuardsOfNaN) {
-  expectEach(numbers("axes", {1}, {-1}) + floats("none", {}, {0}) + step("Relu", {"x"}, {"p"}) +
-                 step("ReduceSum", {"p", "axes"}, {"s"}, integer("keepdims", 1)) +
-                 step("Div", {"p", "s"}, {"d"}) + step("IsNaN", {"d"}, {"n"}) +
-                 step("Where", {"n", "none", "d"}, {"y"}),
+  expectEach(numbers("axes", {1}, {-1}) + floats("none", {}, {0}) + step("Relu", {"x"}, "p") +
+                 step("ReduceSum", {"p", "axes"}, "s", integer("keepdims", 1)) +
+                 step("Div", {"p", "s"}, "d") + step("IsNaN", {"d"}, "n") +
+                 step("Where", {"n", "none", "d"}, "y"),
              [](const Row &row) {
                double sum = 0;
                for (const float x : row) {
@@ -145,8 +144,8 @@ TEST(OnnxOddGraphs, GuardsOfNaN) {
 
 TEST(OnnxOddGraphs, SlicesWithoutColumns) {
   expectEach(numbers("from", {1}, {4}) + numbers("to", {1}, {9}) + numbers("axis", {1}, {2}) +
-                 step("Slice", {"x", "from", "to", "axis"}, {"e"}) +
-                 step("Concat", {"x", "e", "x"}, {"y"}, integer("axis", 2)),
+                 step("Slice", {"x", "from", "to", "axis"}, "e") +
+                 step("Concat", {"x", "e", "x"}, "y", integer("axis", 2)),
              [](const Row &row) {
                Row result = row;
                result.insert(result.end(), row.begin(), row.end());
@@ -154,8 +153,8 @@ TEST(OnnxOddGraphs, SlicesWithoutColumns) {
              });
   // INT64_MAX as i32 is -1: all columns but the last one.
   expectEach(numbers("from", {1}, {0}) + numbers("far", {1}, {INT64_MAX}) +
-                 numbers("axis", {1}, {2}) + step("Cast", {"far"}, {"to"}, integer("to", 6)) +
-                 step("Slice", {"x", "from", "to", "axis"}, {"y"}),
+                 numbers("axis", {1}, {2}) + step("Cast", {"far"}, "to", integer("to", 6)) +
+                 step("Slice", {"x", "from", "to", "axis"}, "y"),
              [](const Row &row) { return Row(row.begin(), row.begin() + 3); });
 }
 
@@ -164,15 +163,15 @@ std::string attentionBy(const std::vector<float> &table) {
   const auto count = static_cast<int64_t>(table.size());
   return numbers("i0", {}, {0}) + numbers("i1", {}, {1}) + numbers("v0", {1}, {0}) +
          numbers("v1", {1}, {1}) + floats("table", {count, 1}, table) +
-         step("Shape", {"x"}, {"s1"}, integer("start", 1) + integer("end", 2)) +
-         step("Squeeze", {"s1"}, {"s"}) + step("Range", {"i0", "s", "i1"}, {"r"}) +
-         step("Unsqueeze", {"r", "v1"}, {"q"}) + step("Sub", {"r", "q"}, {"d"}) +
-         step("Gather", {"table", "d"}, {"b3"}) +
-         step("Transpose", {"b3"}, {"b1"}, integers("perm", {2, 0, 1})) +
-         step("Squeeze", {"b1", "v0"}, {"bias"}) +
-         step("Transpose", {"x"}, {"k"}, integers("perm", {0, 2, 1})) +
-         step("MatMul", {"x", "k"}, {"scores"}) + step("Add", {"scores", "bias"}, {"m"}) +
-         step("Softmax", {"m"}, {"w"}, integer("axis", -1)) + step("MatMul", {"w", "x"}, {"y"});
+         step("Shape", {"x"}, "s1", integer("start", 1) + integer("end", 2)) +
+         step("Squeeze", {"s1"}, "s") + step("Range", {"i0", "s", "i1"}, "r") +
+         step("Unsqueeze", {"r", "v1"}, "q") + step("Sub", {"r", "q"}, "d") +
+         step("Gather", {"table", "d"}, "b3") +
+         step("Transpose", {"b3"}, "b1", integers("perm", {2, 0, 1})) +
+         step("Squeeze", {"b1", "v0"}, "bias") +
+         step("Transpose", {"x"}, "k", integers("perm", {0, 2, 1})) +
+         step("MatMul", {"x", "k"}, "scores") + step("Add", {"scores", "bias"}, "m") +
+         step("Softmax", {"m"}, "w", integer("axis", -1)) + step("MatMul", {"w", "x"}, "y");
 }
 
 TEST(OnnxOddGraphs, NegativeIndicesOfDistances) {

@@ -114,20 +114,17 @@ inline std::string numbers(std::string_view name, const std::vector<int64_t> &sh
 }
 
 /// A node of a graph, "the_node", with attributes after its results.
-inline std::string step(std::string_view type, const std::vector<std::string> &inputs,
-                        const std::vector<std::string> &outputs, const std::string &attributes = "",
-                        std::string_view domain = "") {
+inline std::string stepWithOutputs(std::string_view type, const std::vector<std::string> &inputs,
+                                   const std::vector<std::string> &outputs,
+                                   const std::string &attributes = "",
+                                   std::string_view domain = "") {
   return graphNode(node(type, inputs, outputs, "the_node", domain) + attributes);
 }
+/// The same of one result.
 inline std::string step(std::string_view type, const std::vector<std::string> &inputs,
                         const std::string &output, const std::string &attributes = "",
                         std::string_view domain = "") {
-  return step(type, inputs, std::vector<std::string>{output}, attributes, domain);
-}
-inline std::string step(std::string_view type, const std::vector<std::string> &inputs,
-                        const char *output, const std::string &attributes = "",
-                        std::string_view domain = "") {
-  return step(type, inputs, std::string(output), attributes, domain);
+  return stepWithOutputs(type, inputs, {output}, attributes, domain);
 }
 
 } // namespace heddle::onnxbytes

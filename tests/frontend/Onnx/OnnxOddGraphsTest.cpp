@@ -54,24 +54,23 @@ size_t countOf(const std::string &text, std::string_view part) {
 TEST(OnnxOddGraphs, ResultsThatNothingReadsAreNoOperands) {
   const std::string two =
       function("Two", {"a"}, {"b", "c"}, {node("Neg", {"a"}, {"b"}), node("Abs", {"a"}, {"c"})});
-  const Read called =
-      read(step("Two", {"x"}, {"t", ""}, "", "local") + step("Clip", {"x", "", "one"}, {"c"}) +
-               step("Add", {"c", "t"}, {"y"}),
-           two);
+  const Read called = read(stepWithOutputs("Two", {"x"}, {"t", ""}, "", "local") +
+                               step("Clip", {"x", "", "one"}, "c") + step("Add", {"c", "t"}, "y"),
+                           two);
   EXPECT_EQ(called.message, "");
   EXPECT_FALSE(called.has("abs")) << called.text;
   EXPECT_FALSE(called.has("combine maximum")) << called.text;
-  const Read summed = read(
-      step("SkipLayerNormalization", {"x", "x", "ones"}, {"n", "", "", ""}, "", "com.microsoft") +
-      step("Clip", {"n", "", "one"}, {"y"}));
+  const Read summed = read(stepWithOutputs("SkipLayerNormalization", {"x", "x", "ones"},
+                                           {"n", "", "", ""}, "", "com.microsoft") +
+                           step("Clip", {"n", "", "one"}, "y"));
   EXPECT_EQ(summed.message, "");
   EXPECT_FALSE(summed.has("combine maximum")) << summed.text;
   EXPECT_TRUE(summed.has("clamp")) << summed.text;
   // A function that hands on an operand which its caller leaves out.
   const std::string same = function("Same", {"a"}, {"a"}, {});
-  EXPECT_EQ(read(step("Same", {""}, {"y"}, "", "local"), same).message,
+  EXPECT_EQ(read(step("Same", {""}, "y", "", "local"), same).message,
             "output \"y\" is not made, expected a value");
-  EXPECT_EQ(read(step("Same", {""}, {"z"}, "", "local") + step("Relu", {"z"}, {"y"}), same).message,
+  EXPECT_EQ(read(step("Same", {""}, "z", "", "local") + step("Relu", {"z"}, "y"), same).message,
             "node \"the_node\" (Relu): input 1 is not made, expected a value");
 }
 
@@ -83,67 +82,69 @@ TEST(OnnxOddGraphs, CallsOfFunctionsWithoutNodesAreCounted) {
     functions += function("F" + std::to_string(depth), {}, {}, std::vector<std::string>(12, call));
   }
   functions += function("F8", {}, {}, {});
-  EXPECT_EQ(read(step("F0", {}, {}, "", "local") + step("Neg", {"x"}, {"y"}), functions).message,
-            "more than 262144 nodes with those of functions");
+  EXPECT_EQ(
+      read(stepWithOutputs("F0", {}, {}, "", "local") + step("Neg", {"x"}, "y"), functions).message,
+      "more than 262144 nodes with those of functions");
 }
 
 TEST(OnnxOddGraphs, OperandsThatMustBeThere) {
-  EXPECT_EQ(read(step("Max", {"x", ""}, {"y"})).message,
+  EXPECT_EQ(read(step("Max", {"x", ""}, "y")).message,
             "node \"the_node\" (Max): input 2 is left out, expected a value");
-  EXPECT_EQ(read(step("Concat", {"x", ""}, {"y"}, integer("axis", 2))).message,
+  EXPECT_EQ(read(step("Concat", {"x", ""}, "y", integer("axis", 2))).message,
             "node \"the_node\" (Concat): input 2 is left out, expected a value");
-  EXPECT_EQ(read(step("Relu", {""}, {"y"})).message,
+  EXPECT_EQ(read(step("Relu", {""}, "y")).message,
             "node \"the_node\" (Relu): input 1 is left out, expected a value");
 }
 
 TEST(OnnxOddGraphs, EmbeddingsWithoutTokenTypes) {
   const std::string tables = initializer(tensor("words", {7, 4}) + raw(112)) +
                              initializer(tensor("places", {9, 4}) + raw(144));
-  const Read found = read(tables + step("EmbedLayerNormalization",
-                                        {"mask", "", "words", "places", "", "ones", "ones"},
-                                        {"y", ""}, "", "com.microsoft"));
+  const Read found =
+      read(tables + stepWithOutputs("EmbedLayerNormalization",
+                                    {"mask", "", "words", "places", "", "ones", "ones"}, {"y", ""},
+                                    "", "com.microsoft"));
   EXPECT_EQ(found.message, "");
   // The words and the positions.
   EXPECT_EQ(countOf(found.text, "transformer.gather"), 2U) << found.text;
-  EXPECT_EQ(
-      read(tables + step("EmbedLayerNormalization", {"mask", "", "", "places", "", "ones", "ones"},
-                         {"y", ""}, "", "com.microsoft"))
-          .message,
-      "node \"the_node\" (com.microsoft.EmbedLayerNormalization): input 3 is left out, "
-      "expected a value");
+  EXPECT_EQ(read(tables + stepWithOutputs("EmbedLayerNormalization",
+                                          {"mask", "", "", "places", "", "ones", "ones"}, {"y", ""},
+                                          "", "com.microsoft"))
+                .message,
+            "node \"the_node\" (com.microsoft.EmbedLayerNormalization): input 3 is left out, "
+            "expected a value");
 }
 
 TEST(OnnxOddGraphs, VectorsThatAreNoScalars) {
   const std::string empty = initializer(tensor("empty", {0}, 7)),
                     pair = numbers("pair", {2}, {1, 2});
-  EXPECT_EQ(read(empty + step("Range", {"empty", "i9", "i1"}, {"y"})).message,
+  EXPECT_EQ(read(empty + step("Range", {"empty", "i9", "i1"}, "y")).message,
             "node \"the_node\" (Range): its start has 0 elements, expected one");
-  EXPECT_EQ(read(pair + step("Range", {"i0", "i9", "pair"}, {"y"})).message,
+  EXPECT_EQ(read(pair + step("Range", {"i0", "i9", "pair"}, "y")).message,
             "node \"the_node\" (Range): its step has 2 elements, expected one");
   EXPECT_EQ(read(empty + numbers("square", {2, 2}, {1, 2, 3, 4}) +
-                 step("Trilu", {"square", "empty"}, {"y"}))
+                 step("Trilu", {"square", "empty"}, "y"))
                 .message,
             "node \"the_node\" (Trilu): its diagonal has 0 elements, expected one");
-  EXPECT_EQ(read(empty + step("CumSum", {"mask", "empty"}, {"y"})).message,
+  EXPECT_EQ(read(empty + step("CumSum", {"mask", "empty"}, "y")).message,
             "node \"the_node\" (CumSum): its axis has 0 elements, expected one");
 }
 
 TEST(OnnxOddGraphs, ColumnsBeyondTheLastOneAreNone) {
-  const std::string none = step("Slice", {"x", "v4", "v9", "v2"}, {"none_left"});
-  const Read joined = read(none + step("Concat", {"x", "none_left"}, {"j"}, integer("axis", 2)) +
-                           step("Relu", {"j"}, {"y"}));
+  const std::string none = step("Slice", {"x", "v4", "v9", "v2"}, "none_left");
+  const Read joined = read(none + step("Concat", {"x", "none_left"}, "j", integer("axis", 2)) +
+                           step("Relu", {"j"}, "y"));
   EXPECT_EQ(joined.message, "");
   EXPECT_FALSE(joined.has("transformer.columns")) << joined.text;
   EXPECT_FALSE(joined.has("transformer.concat")) << joined.text;
-  const Read both = read(none + step("Concat", {"x", "none_left", "x"}, {"y"}, integer("axis", 2)));
+  const Read both = read(none + step("Concat", {"x", "none_left", "x"}, "y", integer("axis", 2)));
   EXPECT_EQ(both.message, "");
   EXPECT_EQ(countOf(both.text, "transformer.concat"), 1U) << both.text;
-  EXPECT_EQ(read(none + step("Relu", {"none_left"}, {"y"})).message,
+  EXPECT_EQ(read(none + step("Relu", {"none_left"}, "y")).message,
             "node \"the_node\" (Relu): reads \"none_left\", which has no elements, expected a "
             "Concat with others");
-  EXPECT_EQ(read(none + step("Concat", {"none_left"}, {"y"}, integer("axis", 2))).message,
+  EXPECT_EQ(read(none + step("Concat", {"none_left"}, "y", integer("axis", 2))).message,
             "node \"the_node\" (Concat): joins activations that have no elements");
-  EXPECT_EQ(read(step("Slice", {"x", "v4", "v9", "v2"}, {"y"})).message,
+  EXPECT_EQ(read(step("Slice", {"x", "v4", "v9", "v2"}, "y")).message,
             "output \"y\" has no elements, expected some");
 }
 
@@ -152,46 +153,45 @@ TEST(OnnxOddGraphs, ManyFunctionsInARowTakeNoTime) {
   std::string last = "x";
   for (int i = 0; i < 300; ++i) {
     const std::string next = "t" + std::to_string(i);
-    nodes += step("Tanh", {last}, {next});
+    nodes += step("Tanh", {last}, next);
     last = next;
   }
-  const Read found = read(nodes + step("Neg", {last}, {"y"}));
+  const Read found = read(nodes + step("Neg", {last}, "y"));
   EXPECT_EQ(found.message, "");
   EXPECT_EQ(countOf(found.text, "activate tanh"), 300U);
 }
 
 TEST(OnnxOddGraphs, FactorsFollowFromTheFormula) {
   // (x / 2) * -1 * 1 / 4: one factor.
-  const Read factor = read(floats("quarter", {}, {0.25}) + step("Div", {"x", "two"}, {"a"}) +
-                           step("Neg", {"a"}, {"b"}) + step("Mul", {"quarter", "b"}, {"y"}));
+  const Read factor = read(floats("quarter", {}, {0.25}) + step("Div", {"x", "two"}, "a") +
+                           step("Neg", {"a"}, "b") + step("Mul", {"quarter", "b"}, "y"));
   EXPECT_EQ(countOf(factor.text, "transformer.scale"), 1U) << factor.text;
   EXPECT_TRUE(factor.has("-1.250000e-01")) << factor.text;
   // x x / x is NaN where x is 0.
-  const Read quotient =
-      read(step("Mul", {"x", "x"}, {"square"}) + step("Div", {"square", "x"}, {"y"}));
+  const Read quotient = read(step("Mul", {"x", "x"}, "square") + step("Div", {"square", "x"}, "y"));
   EXPECT_TRUE(quotient.has("multiply")) << quotient.text;
   EXPECT_TRUE(quotient.has("combine divide")) << quotient.text;
 }
 
 TEST(OnnxOddGraphs, ConstantsDoNotEnlargeRows) {
-  const std::string mean = step("ReduceMean", {"x"}, {"m"}, integers("axes", {-1}));
+  const std::string mean = step("ReduceMean", {"x"}, "m", integers("axes", {-1}));
   const std::string refusal =
       "node \"the_node\" (Mul): a constant has more axes than the rows, or larger ones";
   EXPECT_EQ(
-      read(mean + floats("twos", {4}, {2, 2, 2, 2}) + step("Mul", {"m", "twos"}, {"y"})).message,
+      read(mean + floats("twos", {4}, {2, 2, 2, 2}) + step("Mul", {"m", "twos"}, "y")).message,
       refusal);
   EXPECT_EQ(
-      read(mean + floats("four", {4}, {1, 2, 3, 4}) + step("Mul", {"four", "m"}, {"y"})).message,
+      read(mean + floats("four", {4}, {1, 2, 3, 4}) + step("Mul", {"four", "m"}, "y")).message,
       refusal);
   const auto filled = [](const std::vector<int64_t> &shape) {
     return numbers("shape", {static_cast<int64_t>(shape.size())}, shape) +
-           step("ConstantOfShape", {"shape"}, {"same"});
+           step("ConstantOfShape", {"shape"}, "same");
   };
-  EXPECT_EQ(read(filled({2, 1, 1, 1}) + step("Mul", {"x", "same"}, {"y"})).message, refusal);
-  EXPECT_EQ(read(mean + filled({4}) + step("Mul", {"m", "same"}, {"y"})).message, refusal);
-  EXPECT_EQ(read(filled({1, 4}) + step("Mul", {"x", "same"}, {"y"})).message, "");
+  EXPECT_EQ(read(filled({2, 1, 1, 1}) + step("Mul", {"x", "same"}, "y")).message, refusal);
+  EXPECT_EQ(read(mean + filled({4}) + step("Mul", {"m", "same"}, "y")).message, refusal);
+  EXPECT_EQ(read(filled({1, 4}) + step("Mul", {"x", "same"}, "y")).message, "");
   // The same in every column is one number.
-  const Read twice = read(floats("twos", {4}, {2, 2, 2, 2}) + step("Mul", {"x", "twos"}, {"y"}));
+  const Read twice = read(floats("twos", {4}, {2, 2, 2, 2}) + step("Mul", {"x", "twos"}, "y"));
   EXPECT_EQ(twice.message, "");
 }
 
@@ -200,10 +200,10 @@ TEST(OnnxOddGraphs, EqualIndicesAreNotOne) {
       "node \"the_node\" (Gather): reads activations by indices that are no "
       "constant, or by several";
   EXPECT_EQ(
-      read(numbers("same", {2}, {1, 1}) + step("Gather", {"x", "same"}, {"y"}, integer("axis", 2)))
+      read(numbers("same", {2}, {1, 1}) + step("Gather", {"x", "same"}, "y", integer("axis", 2)))
           .message,
       refusal);
-  const Read one = read(step("Gather", {"x", "v1"}, {"y"}, integer("axis", 2)));
+  const Read one = read(step("Gather", {"x", "v1"}, "y", integer("axis", 2)));
   EXPECT_EQ(one.message, "");
   EXPECT_TRUE(one.has("columns")) << one.text;
 }
@@ -211,20 +211,20 @@ TEST(OnnxOddGraphs, EqualIndicesAreNotOne) {
 /// Scores of the rows with themselves, before nodes that make "weights" of "scores" and "order",
 /// which is true where a key is not after its query.
 std::string attentionOf(const std::string &nodes) {
-  return step("Transpose", {"x"}, {"keys"}, integers("perm", {0, 2, 1})) +
-         step("MatMul", {"x", "keys"}, {"scores"}) +
-         step("Shape", {"x"}, {"s1"}, integer("start", 1) + integer("end", 2)) +
-         step("Squeeze", {"s1"}, {"s"}) + step("Range", {"i0", "s", "i1"}, {"positions"}) +
-         step("Unsqueeze", {"positions", "v1"}, {"queries"}) +
-         step("LessOrEqual", {"positions", "queries"}, {"order"}) + nodes +
-         step("MatMul", {"weights", "x"}, {"y"});
+  return step("Transpose", {"x"}, "keys", integers("perm", {0, 2, 1})) +
+         step("MatMul", {"x", "keys"}, "scores") +
+         step("Shape", {"x"}, "s1", integer("start", 1) + integer("end", 2)) +
+         step("Squeeze", {"s1"}, "s") + step("Range", {"i0", "s", "i1"}, "positions") +
+         step("Unsqueeze", {"positions", "v1"}, "queries") +
+         step("LessOrEqual", {"positions", "queries"}, "order") + nodes +
+         step("MatMul", {"weights", "x"}, "y");
 }
 
 TEST(OnnxOddGraphs, OnlyWhatHidesAScoreStandsForAMask) {
   const auto become = [](float number) {
     return read(floats("low", {}, {number}) +
-                attentionOf(step("Where", {"order", "scores", "low"}, {"m"}) +
-                            step("Softmax", {"m"}, {"weights"}, integer("axis", -1))));
+                attentionOf(step("Where", {"order", "scores", "low"}, "m") +
+                            step("Softmax", {"m"}, "weights", integer("axis", -1))));
   };
   const Read hidden = become(-1e9F);
   EXPECT_EQ(hidden.message, "");
@@ -236,56 +236,55 @@ TEST(OnnxOddGraphs, OnlyWhatHidesAScoreStandsForAMask) {
                   ", expected a number of at most -10000 that hides them from a softmax");
   }
   // Linear attention, and a mask of weights.
-  EXPECT_NE(read(attentionOf(step("Where", {"order", "scores", "none"}, {"weights"}))).message, "");
-  EXPECT_NE(read(attentionOf(step("Softmax", {"scores"}, {"w"}, integer("axis", -1)) +
-                             step("Where", {"order", "w", "none"}, {"weights"})))
+  EXPECT_NE(read(attentionOf(step("Where", {"order", "scores", "none"}, "weights"))).message, "");
+  EXPECT_NE(read(attentionOf(step("Softmax", {"scores"}, "w", integer("axis", -1)) +
+                             step("Where", {"order", "w", "none"}, "weights")))
                 .message,
             "");
   // What hides scores must not have more axes than they.
   EXPECT_NE(read(floats("lows", {2, 1, 1, 1}, {-1e9F, -1e9F}) +
-                 attentionOf(step("Where", {"order", "scores", "lows"}, {"m"}) +
-                             step("Softmax", {"m"}, {"weights"}, integer("axis", -1))))
+                 attentionOf(step("Where", {"order", "scores", "lows"}, "m") +
+                             step("Softmax", {"m"}, "weights", integer("axis", -1))))
                 .message,
             "");
 }
 
 TEST(OnnxOddGraphs, NumbersThatAreNoneBecomeZero) {
-  const std::string quotient = step("ReduceSum", {"x", "vm1"}, {"sum"}, integer("keepdims", 1)) +
-                               step("Div", {"x", "sum"}, {"d"}) + step("IsNaN", {"d"}, {"nan"});
-  const Read guarded = read(quotient + step("Where", {"nan", "none", "d"}, {"y"}));
+  const std::string quotient = step("ReduceSum", {"x", "vm1"}, "sum", integer("keepdims", 1)) +
+                               step("Div", {"x", "sum"}, "d") + step("IsNaN", {"d"}, "nan");
+  const Read guarded = read(quotient + step("Where", {"nan", "none", "d"}, "y"));
   EXPECT_EQ(guarded.message, "");
   EXPECT_TRUE(guarded.has("activate nan_to_zero")) << guarded.text;
   const std::string refusal = "node \"the_node\" (Where): chooses by activations, expected a mask, "
                               "or 0 where a value is NaN";
-  EXPECT_EQ(
-      read(quotient + step("Not", {"nan"}, {"not"}) + step("Where", {"not", "none", "d"}, {"y"}))
-          .message,
-      refusal);
-  EXPECT_EQ(read(quotient + step("Where", {"nan", "one", "d"}, {"y"})).message, refusal);
-  EXPECT_EQ(read(quotient + step("Where", {"nan", "none", "x"}, {"y"})).message, refusal);
+  EXPECT_EQ(read(quotient + step("Not", {"nan"}, "not") + step("Where", {"not", "none", "d"}, "y"))
+                .message,
+            refusal);
+  EXPECT_EQ(read(quotient + step("Where", {"nan", "one", "d"}, "y")).message, refusal);
+  EXPECT_EQ(read(quotient + step("Where", {"nan", "none", "x"}, "y")).message, refusal);
 }
 
 /// Attention with an element of the table [16, 1] "biases" added, by nodes that make "index" of
 /// "distance", the key less the query.
 Read withBiasBy(const std::string &nodes, int64_t count = 16) {
   return read(initializer(tensor("biases", {count, 1}) + raw(static_cast<size_t>(count) * 4)) +
-              attentionOf(step("Sub", {"positions", "queries"}, {"distance"}) + nodes +
-                          step("Gather", {"biases", "index"}, {"b3"}) +
-                          step("Transpose", {"b3"}, {"b1"}, integers("perm", {2, 0, 1})) +
-                          step("Squeeze", {"b1", "v0"}, {"bias"}) +
-                          step("Add", {"scores", "bias"}, {"m"}) +
-                          step("Softmax", {"m"}, {"weights"}, integer("axis", -1))));
+              attentionOf(step("Sub", {"positions", "queries"}, "distance") + nodes +
+                          step("Gather", {"biases", "index"}, "b3") +
+                          step("Transpose", {"b3"}, "b1", integers("perm", {2, 0, 1})) +
+                          step("Squeeze", {"b1", "v0"}, "bias") +
+                          step("Add", {"scores", "bias"}, "m") +
+                          step("Softmax", {"m"}, "weights", integer("axis", -1))));
 }
 
 TEST(OnnxOddGraphs, NegativeIndicesCountFromTheEnd) {
   // Distances -15 to 15: rows 1 to 15 before the query, 0 to 15 after it.
-  const Read found = withBiasBy(step("Identity", {"distance"}, {"index"}));
+  const Read found = withBiasBy(step("Identity", {"distance"}, "index"));
   EXPECT_EQ(found.message, "");
   EXPECT_TRUE(found.has("distances to 15")) << found.text;
   EXPECT_TRUE(found.has("biases.bucket 15")) << found.text;
   // A row is as far from its neighbour as no row of the table.
   EXPECT_EQ(
-      withBiasBy(step("Mul", {"distance", "i9"}, {"index"}), 4).message,
+      withBiasBy(step("Mul", {"distance", "i9"}, "index"), 4).message,
       "node \"the_node\" (Add): adds a bias from \"biases\" by what is no distance, or a bucket "
       "of none of its 4 rows, to scores, expected one that is read from a table of [buckets, "
       "heads] by the distance of a key");
@@ -293,7 +292,7 @@ TEST(OnnxOddGraphs, NegativeIndicesCountFromTheEnd) {
 
 TEST(OnnxOddGraphs, WholePowersOfNegativeNumbersAreNumbers) {
   const auto raised = [](float power) {
-    return read(floats("power", {}, {power}) + step("Pow", {"x", "power"}, {"y"})).text;
+    return read(floats("power", {}, {power}) + step("Pow", {"x", "power"}, "y")).text;
   };
   // 20 is 16 and 4: four squares, and a product.
   EXPECT_EQ(countOf(raised(20), "transformer.multiply"), 5U);
@@ -317,16 +316,16 @@ TEST(OnnxOddGraphs, WholePowersOfNegativeNumbersAreNumbers) {
 /// What `Cast` makes of nodes' "from", as rows of a table to look up where it is accepted.
 Read castTo(int64_t type, const std::string &nodes) {
   return read(initializer(tensor("entries", {11, 4}) + raw(176)) + nodes +
-              step("Cast", {"from"}, {"index"}, integer("to", type)) +
-              step("Gather", {"entries", "index"}, {"y"}));
+              step("Cast", {"from"}, "index", integer("to", type)) +
+              step("Gather", {"entries", "index"}, "y"));
 }
 
 TEST(OnnxOddGraphs, CastsOfConstantsHaveTheWidthOfTheirType) {
   constexpr int64_t i8 = 3, u8 = 2, i32 = 6, u32 = 12;
   // A slice up to the largest integer of 64 bits, which is -1 in 32: all but the last column.
   const auto columns = [](int64_t type, int64_t end) {
-    return read(numbers("end", {1}, {end}) + step("Cast", {"end"}, {"e"}, integer("to", type)) +
-                step("Slice", {"x", "v0", "e", "v2"}, {"s"}) + step("Relu", {"s"}, {"y"}));
+    return read(numbers("end", {1}, {end}) + step("Cast", {"end"}, "e", integer("to", type)) +
+                step("Slice", {"x", "v0", "e", "v2"}, "s") + step("Relu", {"s"}, "y"));
   };
   for (const auto &[type, end] :
        {std::pair(i32, INT64_MAX), std::pair(i8, int64_t{255}), std::pair(u8, int64_t{256 + 3}),
@@ -350,61 +349,59 @@ TEST(OnnxOddGraphs, CastsOfConstantsHaveTheWidthOfTheirType) {
 
 TEST(OnnxOddGraphs, CastsThatMayNotFitAreRefused) {
   constexpr int64_t i8 = 3, u8 = 2, i32 = 6, i64 = 7;
-  const std::string same = step("Identity", {"mask"}, {"from"});
+  const std::string same = step("Identity", {"mask"}, "from");
   EXPECT_EQ(castTo(i32, same).message, "");
   EXPECT_EQ(castTo(i64, same).message, "");
   const std::string narrow =
       "node \"the_node\" (Cast): casts integers to i8, expected such as are known to fit";
   EXPECT_EQ(castTo(i8, same).message, narrow);
-  EXPECT_EQ(
-      castTo(i32, numbers("factor", {}, {1 << 20}) + step("Mul", {"mask", "factor"}, {"from"}))
-          .message,
-      "node \"the_node\" (Cast): casts integers to i32, expected such as are known to fit");
+  EXPECT_EQ(castTo(i32, numbers("factor", {}, {1 << 20}) + step("Mul", {"mask", "factor"}, "from"))
+                .message,
+            "node \"the_node\" (Cast): casts integers to i32, expected such as are known to fit");
   // Truth values fit any type, and so does a choice between small numbers.
-  const std::string truth = step("Cast", {"mask"}, {"truth"}, integer("to", 9));
-  EXPECT_EQ(castTo(u8, truth + step("Identity", {"truth"}, {"from"})).message.find("Cast"),
+  const std::string truth = step("Cast", {"mask"}, "truth", integer("to", 9));
+  EXPECT_EQ(castTo(u8, truth + step("Identity", {"truth"}, "from")).message.find("Cast"),
             std::string::npos);
-  EXPECT_EQ(castTo(i8, truth + step("Where", {"truth", "i1", "i2"}, {"from"})).message.find("Cast"),
+  EXPECT_EQ(castTo(i8, truth + step("Where", {"truth", "i1", "i2"}, "from")).message.find("Cast"),
             std::string::npos);
   EXPECT_NE(castTo(i8, truth + numbers("many", {}, {128}) +
-                           step("Where", {"truth", "i1", "many"}, {"from"}))
+                           step("Where", {"truth", "i1", "many"}, "from"))
                 .message.find(narrow),
             std::string::npos);
 }
 
 TEST(OnnxOddGraphs, AttributesThatNothingReadsAreRefused) {
   const std::string dropped = constant<char>("yes", {}, 9, {1}) + constant<char>("no", {}, 9, {0});
-  EXPECT_EQ(read(dropped + step("Dropout", {"x", "one", "yes"}, {"y"})).message,
+  EXPECT_EQ(read(dropped + step("Dropout", {"x", "one", "yes"}, "y")).message,
             "node \"the_node\" (Dropout): may be in training mode, expected the constant false");
-  EXPECT_EQ(read(dropped + step("Dropout", {"x", "one", "no"}, {"y"}, integer("seed", 3))).message,
+  EXPECT_EQ(read(dropped + step("Dropout", {"x", "one", "no"}, "y", integer("seed", 3))).message,
             "");
-  EXPECT_EQ(read(step("Relu", {"x"}, {"y"}, integer("mystery", 1))).message,
+  EXPECT_EQ(read(step("Relu", {"x"}, "y", integer("mystery", 1))).message,
             "node \"the_node\" (Relu): attribute \"mystery\" is not supported");
+  EXPECT_EQ(read(step("LayerNormalization", {"x", "ones"}, "y", integer("stash_type", 1))).message,
+            "");
   EXPECT_EQ(
-      read(step("LayerNormalization", {"x", "ones"}, {"y"}, integer("stash_type", 1))).message, "");
-  EXPECT_EQ(
-      read(step("LayerNormalization", {"x", "ones"}, {"y"}, integer("stash_type", 10))).message,
+      read(step("LayerNormalization", {"x", "ones"}, "y", integer("stash_type", 10))).message,
       "node \"the_node\" (LayerNormalization): attribute \"stash_type\" is not supported, expected "
       "1");
 }
 
 /// Scores "masked", whose keys are hidden where the mask is 0, before nodes.
 std::string padded(const std::string &nodes) {
-  return floats("low", {}, {-1e9F}) + step("Unsqueeze", {"mask", "v1"}, {"mask3"}) +
-         step("Cast", {"mask3"}, {"bits"}, integer("to", 1)) +
-         step("Sub", {"one", "bits"}, {"hides"}) + step("Mul", {"hides", "low"}, {"bias"}) +
-         attentionOf(step("Add", {"scores", "bias"}, {"masked"}) + nodes);
+  return floats("low", {}, {-1e9F}) + step("Unsqueeze", {"mask", "v1"}, "mask3") +
+         step("Cast", {"mask3"}, "bits", integer("to", 1)) + step("Sub", {"one", "bits"}, "hides") +
+         step("Mul", {"hides", "low"}, "bias") +
+         attentionOf(step("Add", {"scores", "bias"}, "masked") + nodes);
 }
 
-const std::string softmaxOfMasked = step("Softmax", {"masked"}, {"p"}, integer("axis", -1));
+const std::string softmaxOfMasked = step("Softmax", {"masked"}, "p", integer("axis", -1));
 
 TEST(OnnxOddGraphs, AMaskIsOfItsOwnReaderOnly) {
-  EXPECT_EQ(read(padded(step("Softmax", {"masked"}, {"weights"}, integer("axis", -1)))).message,
-            "");
+  EXPECT_EQ(read(padded(step("Softmax", {"masked"}, "weights", integer("axis", -1)))).message, "");
   // The scores once with the mask, and once without.
-  const Read twice = read(padded(softmaxOfMasked + step("MatMul", {"p", "x"}, {"z"}) +
-                                 step("Softmax", {"scores"}, {"weights"}, integer("axis", -1))) +
-                          step("Add", {"y", "z"}, {"sum"}) + output(port("sum", {})));
+  const Read twice = read(padded(softmaxOfMasked + step("MatMul", {"p", "x"}, "z") +
+                                 step("Softmax", {"scores"}, "weights", integer("axis", -1))) +
+                          step("Add", {"y", "z"}, "sum") + output(port("sum", {})));
   EXPECT_NE(twice.message.find("mixes all rows of a sequence, but node"), std::string::npos)
       << twice.message;
 }
@@ -413,58 +410,58 @@ TEST(OnnxOddGraphs, HiddenKeysStayHidden) {
   const auto become = [](const std::string &nodes) { return read(padded(nodes)).message; };
   const std::string ofWeights = "node \"the_node\" (MatMul): reads a function of weights that is "
                                 "not 0 for hidden keys, whose weights are 0";
-  EXPECT_EQ(become(softmaxOfMasked + step("Exp", {"p"}, {"weights"})), ofWeights);
-  EXPECT_EQ(become(softmaxOfMasked + step("Add", {"p", "one"}, {"weights"})), ofWeights);
+  EXPECT_EQ(become(softmaxOfMasked + step("Exp", {"p"}, "weights")), ofWeights);
+  EXPECT_EQ(become(softmaxOfMasked + step("Add", {"p", "one"}, "weights")), ofWeights);
   // 0 stays 0.
   for (const char *const type : {"Sqrt", "Tanh", "Neg", "Relu"}) {
-    EXPECT_EQ(become(softmaxOfMasked + step(type, {"p"}, {"weights"})), "") << type;
+    EXPECT_EQ(become(softmaxOfMasked + step(type, {"p"}, "weights")), "") << type;
   }
-  EXPECT_EQ(become(softmaxOfMasked + step("Mul", {"p", "two"}, {"weights"})), "");
+  EXPECT_EQ(become(softmaxOfMasked + step("Mul", {"p", "two"}, "weights")), "");
   EXPECT_EQ(
-      become(step("Tanh", {"masked"}, {"weights"})),
+      become(step("Tanh", {"masked"}, "weights")),
       "node \"the_node\" (MatMul): reads a function of scores whose keys are hidden, expected "
       "their softmax");
-  EXPECT_EQ(become(step("Identity", {"masked"}, {"weights"})),
+  EXPECT_EQ(become(step("Identity", {"masked"}, "weights")),
             "node \"the_node\" (MatMul): mixes values by scores whose keys are hidden, expected "
             "their softmax");
-  EXPECT_EQ(become(softmaxOfMasked + step("Softmax", {"p"}, {"weights"}, integer("axis", -1))),
+  EXPECT_EQ(become(softmaxOfMasked + step("Softmax", {"p"}, "weights", integer("axis", -1))),
             "node \"the_node\" (Softmax): is a softmax of weights whose keys are hidden, expected "
             "scores");
-  EXPECT_EQ(become(softmaxOfMasked + step("Add", {"p", "bias"}, {"weights"})),
+  EXPECT_EQ(become(softmaxOfMasked + step("Add", {"p", "bias"}, "weights")),
             "node \"the_node\" (Add): masks weights, expected the scores before a softmax");
   // Scores may have a factor, or a bound that hides as well.
-  const std::string weights = step("Softmax", {"f"}, {"weights"}, integer("axis", -1));
-  EXPECT_EQ(become(step("Mul", {"masked", "two"}, {"f"}) + weights), "");
-  EXPECT_EQ(become(step("Max", {"masked", "low"}, {"f"}) + weights), "");
-  EXPECT_NE(become(step("Neg", {"masked"}, {"f"}) + weights), "");
-  EXPECT_NE(become(step("Max", {"masked", "none"}, {"f"}) + weights), "");
-  EXPECT_NE(
-      become(floats("small", {}, {1e-3F}) + step("Mul", {"masked", "small"}, {"f"}) + weights), "");
+  const std::string weights = step("Softmax", {"f"}, "weights", integer("axis", -1));
+  EXPECT_EQ(become(step("Mul", {"masked", "two"}, "f") + weights), "");
+  EXPECT_EQ(become(step("Max", {"masked", "low"}, "f") + weights), "");
+  EXPECT_NE(become(step("Neg", {"masked"}, "f") + weights), "");
+  EXPECT_NE(become(step("Max", {"masked", "none"}, "f") + weights), "");
+  EXPECT_NE(become(floats("small", {}, {1e-3F}) + step("Mul", {"masked", "small"}, "f") + weights),
+            "");
 }
 
 TEST(OnnxOddGraphs, CombinationsOfHiddenKeys) {
   const auto become = [](const std::string &nodes) { return read(padded(nodes)).message; };
-  const std::string open = step("Softmax", {"scores"}, {"q"}, integer("axis", -1));
+  const std::string open = step("Softmax", {"scores"}, "q", integer("axis", -1));
   const std::string refusal = "combines scores or weights of which only one hides keys, expected a "
                               "softmax first";
-  EXPECT_EQ(become(softmaxOfMasked + open + step("Mul", {"p", "q"}, {"weights"})), "");
-  EXPECT_EQ(become(softmaxOfMasked + step("Mul", {"p", "scores"}, {"weights"})), "");
-  EXPECT_EQ(become(softmaxOfMasked + open + step("Add", {"p", "q"}, {"weights"})),
+  EXPECT_EQ(become(softmaxOfMasked + open + step("Mul", {"p", "q"}, "weights")), "");
+  EXPECT_EQ(become(softmaxOfMasked + step("Mul", {"p", "scores"}, "weights")), "");
+  EXPECT_EQ(become(softmaxOfMasked + open + step("Add", {"p", "q"}, "weights")),
             "node \"the_node\" (Add): " + refusal);
-  EXPECT_EQ(become(softmaxOfMasked + open + step("Div", {"q", "p"}, {"weights"})),
+  EXPECT_EQ(become(softmaxOfMasked + open + step("Div", {"q", "p"}, "weights")),
             "node \"the_node\" (Div): " + refusal);
-  EXPECT_EQ(become(step("Tanh", {"scores"}, {"t"}) + step("Add", {"masked", "t"}, {"sum"}) +
-                   step("Softmax", {"sum"}, {"weights"}, integer("axis", -1))),
+  EXPECT_EQ(become(step("Tanh", {"scores"}, "t") + step("Add", {"masked", "t"}, "sum") +
+                   step("Softmax", {"sum"}, "weights", integer("axis", -1))),
             "");
-  EXPECT_EQ(become(step("Tanh", {"scores"}, {"t"}) + step("Mul", {"masked", "t"}, {"sum"}) +
-                   step("Softmax", {"sum"}, {"weights"}, integer("axis", -1))),
+  EXPECT_EQ(become(step("Tanh", {"scores"}, "t") + step("Mul", {"masked", "t"}, "sum") +
+                   step("Softmax", {"sum"}, "weights", integer("axis", -1))),
             "node \"the_node\" (Mul): " + refusal);
 }
 
 TEST(OnnxOddGraphs, AMaskThatIsAlsoIds) {
-  const std::string weights = step("Softmax", {"masked"}, {"weights"}, integer("axis", -1));
+  const std::string weights = step("Softmax", {"masked"}, "weights", integer("axis", -1));
   EXPECT_EQ(read(initializer(tensor("kinds", {2, 4}) + raw(32)) + padded(weights) +
-                 step("Gather", {"kinds", "mask"}, {"k"}) + step("Relu", {"k"}, {"z"}) +
+                 step("Gather", {"kinds", "mask"}, "k") + step("Relu", {"k"}, "z") +
                  output(port("z", {})))
                 .message,
             "node \"the_node\" (Add) hides rows where \"mask\" is 0, and node \"the_node\" (Relu) "
@@ -473,10 +470,10 @@ TEST(OnnxOddGraphs, AMaskThatIsAlsoIds) {
 
 TEST(OnnxOddGraphs, PaddingIsAnIdOf32Bits) {
   const auto become = [](int64_t padding) {
-    return read(numbers("padding", {}, {padding}) + step("Equal", {"mask", "padding"}, {"p2"}) +
-                step("Unsqueeze", {"p2", "v1"}, {"p3"}) + floats("low", {}, {-1e9F}) +
-                attentionOf(step("Where", {"p3", "low", "scores"}, {"m"}) +
-                            step("Softmax", {"m"}, {"weights"}, integer("axis", -1))))
+    return read(numbers("padding", {}, {padding}) + step("Equal", {"mask", "padding"}, "p2") +
+                step("Unsqueeze", {"p2", "v1"}, "p3") + floats("low", {}, {-1e9F}) +
+                attentionOf(step("Where", {"p3", "low", "scores"}, "m") +
+                            step("Softmax", {"m"}, "weights", integer("axis", -1))))
         .message;
   };
   EXPECT_EQ(become(7), "");
@@ -500,7 +497,7 @@ TEST(OnnxOddGraphs, ARefusedFunctionIsItsNodes) {
 TEST(OnnxOddGraphs, RowsWithoutABatchAreAlone) {
   // "x" has a batch.
   EXPECT_EQ(
-      read(input(port("p", {"rows", "4"})) + step("Add", {"x", "p"}, {"y"})).message,
+      read(input(port("p", {"rows", "4"})) + step("Add", {"x", "p"}, "y")).message,
       "input \"p\" has no batch, but \"x\" has, expected ids [batch, sequence] or rows of floats "
       "[batch, sequence, width]");
 }
