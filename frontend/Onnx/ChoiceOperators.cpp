@@ -42,7 +42,7 @@ static std::optional<double> numberBeside(Evaluation &evaluation, const Value &n
   return both.ok() && *both == shape ? evaluation.uniformNumberOf(number) : std::nullopt;
 }
 
-/// Of formulas a formula.
+/// Chooses between formulas, as a formula.
 static Result<Symbolic> chosen(Evaluation &evaluation, const Symbolic &condition,
                                const Symbolic &then, const Symbolic &otherwise) {
   Expressions &expressions = evaluation.expressions;
