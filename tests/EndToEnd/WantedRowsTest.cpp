@@ -130,22 +130,25 @@ TEST(WantedRows, OthersAreNotComputedAfterTheLastKeys) {
   const std::string binary = compileModel(oracle("llama-tiny"));
   ASSERT_FALSE(binary.empty());
   constexpr double tokens = 40;
-  // Width, inner width, vocabulary; a product of a number is two operations.
+  // Width, that of all heads of keys, inner width, vocabulary; a product of a number is two
+  // operations.
   constexpr double width = 64;
+  constexpr double keys = 16;
   constexpr double inner = 120;
   constexpr double vocabulary = 109;
   std::map<std::string, double> operations = operationsOf(binary, size_t(tokens));
   EXPECT_EQ(operations["model.layers.1.mlp.down_proj"], tokens * 2 * inner * width);
-  EXPECT_EQ(operations["model.layers.2.mlp.down_proj"], 2 * inner * width);
+  // The last one is named after the norm that follows it.
+  EXPECT_EQ(operations["model"], 2 * inner * width);
   EXPECT_EQ(operations["model.layers.1.self_attn.o_proj"], tokens * 2 * width * width);
   EXPECT_EQ(operations["model.layers.2.self_attn.o_proj"], 2 * width * width);
   EXPECT_EQ(operations["lm_head"], 2 * vocabulary * width);
-  // Scores and values of a row and the 40 keys that it may see.
-  EXPECT_EQ(operations["model.layers.1.self_attn"], tokens * tokens * 4 * width);
-  EXPECT_EQ(operations["model.layers.2.self_attn"], tokens * 4 * width);
-  // Keys and values of the last layer are those of all rows.
-  EXPECT_EQ(operations["model.layers.2.self_attn.q_proj"],
-            operations["model.layers.1.self_attn.q_proj"]);
+  // Queries, keys and values of all rows, then scores and values of a row and the 40 keys there
+  // are.
+  constexpr double projections = 2 * width * (width + 2 * keys);
+  EXPECT_EQ(operations["model.layers.1.self_attn"],
+            tokens * projections + tokens * tokens * 4 * width);
+  EXPECT_EQ(operations["model.layers.2.self_attn"], tokens * projections + tokens * 4 * width);
 }
 
 } // namespace

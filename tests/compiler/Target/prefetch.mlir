@@ -76,8 +76,9 @@ dataflow.kernel @rows : (!dataflow.buffer<[tokens], i32>, !dataflow.buffer<[96, 
 // CHECK: call @"tile/contract_1x48.x86-64-v4"
 // CHECK: call @"tile/contract_8x48.x86-64-v4"
 // CHECK-NOT: contract_unasked_8
+// Once where tiles pass over strips, and once where each passes over the whole panel.
 // CHECK-LABEL: func.func @"long.x86-64-v4"
-// CHECK-COUNT-6: llvm.intr.prefetch
+// CHECK-COUNT-12: llvm.intr.prefetch
 // CHECK-NOT: llvm.intr.prefetch
 // CHECK-NOT: contract_unasked_8
 // CHECK-LABEL: func.func @"steps.x86-64-v4"
