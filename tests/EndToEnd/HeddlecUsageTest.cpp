@@ -223,7 +223,7 @@ TEST_F(HeddlecTest, HelpAndVersion) {
         "\n  x86-64-v4-bf16          processors with vectors of 16 f32 numbers, products of 8-bit "
         "integers and of bf16; by default for bf16\n",
         "\n  x86-64-v4-amx           processors with vectors of 16 f32 numbers, products of 8-bit "
-        "integers and of bf16 on the tile registers of AMX; by default for bf16, int8, int8-g128, "
+        "integers and of bf16, on the tile registers of AMX; by default for bf16, int8, int8-g128, "
         "files that quantise rows\n",
         "\n  native ", "\n  bf16-weights            weights stored",
         "\nCaches of --cache:\n  f32                     keys and values as"}) {
