@@ -214,8 +214,9 @@ TEST(Encoder, SameSentenceSameBitsInTf32) {
   expectSameBits("bert-tiny", 211, {"--precision=tf32"});
 }
 
-/// Processors compute in f32 what GPUs may multiply in tf32, and these do: not as in f32, and one
-/// layer as all others unless it is kept.
+/// Processors compute in f32 what GPUs may multiply in tf32, and these do: not as in f32. Layers
+/// that are kept multiply in f32 there, but their attention, which has no weights, follows the
+/// precision.
 TEST(Encoder, Tf32IsOfGpusAlone) {
   const Ragged batch = randomSentences(9, 40, 211, 4);
   const std::string exact = compileModel(oracles + "bert-tiny");
@@ -233,7 +234,9 @@ TEST(Encoder, Tf32IsOfGpusAlone) {
       const bool isGpu = isa.starts_with("sm_");
       const auto expected = runBinary(exact, batch, isa), found = runBinary(rounded, batch, isa);
       EXPECT_EQ(found == expected, !isGpu) << isa << " in " << precision;
-      EXPECT_EQ(runBinary(kept, batch, isa), expected) << isa;
+      const auto partly = runBinary(kept, batch, isa);
+      EXPECT_EQ(partly == expected, !isGpu) << isa;
+      EXPECT_EQ(partly == found, !isGpu) << isa << " in " << precision;
     }
   }
 }
