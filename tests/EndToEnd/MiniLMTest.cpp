@@ -136,13 +136,14 @@ struct PrecisionCase {
   bool isCalibrated = false;
 };
 
-// The bounds hold for the 55 texts of the oracle.
+// The bounds hold for the 55 texts of the oracle. Files of int8-g128 have a tenth of a megabyte
+// more for code of a third target.
 TEST_F(MiniLM, IsNearAndSmallInFewerBits) {
   for (const PrecisionCase &each : {PrecisionCase{"bf16-weights", 0.9999, 0.99995, 47'000'000},
                                     PrecisionCase{"int8-weights", 0.998, 0.9995, 25'000'000},
                                     PrecisionCase{"bf16", 0.9999, 0.99995, 47'000'000},
                                     PrecisionCase{"int8", 0.9925, 0.998, 25'000'000},
-                                    PrecisionCase{"int8-g128", 0.997, 0.9992, 25'000'000},
+                                    PrecisionCase{"int8-g128", 0.997, 0.9992, 25'100'000},
                                     PrecisionCase{"int4", 0.89, 0.957, 20'000'000},
                                     PrecisionCase{"int4", 0.90, 0.973, 20'000'000, true}}) {
     std::vector<std::string> options = {"--precision=" + std::string(each.precision)};
