@@ -18,8 +18,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
-#include <numeric>
-
 using namespace mlir;
 
 namespace heddle {
@@ -84,11 +82,6 @@ static SpanShape shapeOf(dataflow::KernelOp kernel, dataflow::AttentionAttr comp
   return size <= 128
              ? SpanShape{Units::Fma, /*warps=*/2, /*laneRows=*/2, /*keys=*/16, keySize, valueSize}
              : SpanShape{Units::Fma, /*warps=*/4, /*laneRows=*/1, /*keys=*/16, keySize, valueSize};
-}
-
-/// Neighbouring heads that have keys and values in common: rows of all of them are in a tile.
-static int64_t headsTogether(dataflow::AttentionAttr computes) {
-  return std::gcd(computes.getKeyShare(), computes.getValueShare());
 }
 
 std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel) {
@@ -404,18 +397,7 @@ void AttentionCode::emitTile(Value query, Value last) {
 static AttentionTile prepare(VectorCode &code, const KernelBody &body,
                              dataflow::AttentionAttr computes, const SpanShape &shape) {
   AttentionTile a{code, shape.rows(), computes.getKeySize(), computes.getValueSize()};
-  setVisibility(a, computes.getVisibility(), computes.getHidden());
-  a.keyShare = computes.getKeyShare();
-  a.valueShare = computes.getValueShare();
-  a.headsTogether = headsTogether(computes);
-  a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
-  a.result = KernelResult::load(code, body.arguments);
-  a.query = body.operand(code, 0);
-  loadRowSpaces(a, body, 1);
-  loadKeys(a, body, 1);
-  loadValues(a, body, 2);
-  loadBias(a, body, 3, computes.getBiasDistance());
-  loadScore(a, body);
+  loadAttention(a, body, computes);
   return a;
 }
 

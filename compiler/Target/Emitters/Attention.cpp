@@ -14,8 +14,6 @@
 
 #include "llvm/Support/MathExtras.h"
 
-#include <numeric>
-
 using namespace mlir;
 
 namespace heddle {
@@ -155,18 +153,7 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
          "scratch is sized for every target");
   Attention a{{code, rows, computes.getKeySize(), computes.getValueSize()},
               computes.getScale().getValue().convertToFloat()};
-  setVisibility(a, computes.getVisibility(), computes.getHidden());
-  a.keyShare = computes.getKeyShare();
-  a.valueShare = computes.getValueShare();
-  a.headsTogether = std::gcd(a.keyShare, a.valueShare);
-  a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
-  a.result = KernelResult::load(code, body.arguments);
-  a.query = body.operand(code, 0);
-  loadRowSpaces(a, body, 1);
-  loadKeys(a, body, 1);
-  loadValues(a, body, 2);
-  loadBias(a, body, 3, computes.getBiasDistance());
-  loadScore(a, body);
+  loadAttention(a, body, computes);
   a.scores = body.arguments.scratch(code);
   a.scorePitch = code.integer(kKeyBlock);
   a.accumulators = code.at(a.scores, rows * kKeyBlock);

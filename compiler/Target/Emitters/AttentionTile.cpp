@@ -5,6 +5,8 @@
 
 #include "heddle/Abi.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace heddle {
@@ -110,6 +112,25 @@ void loadScore(AttentionTile &a, const KernelBody &body) {
     a.pairs = &body.kernel.getPairs().front();
     a.pairWeights = body.operand(a.code, body.kernel.getNumInputs() - 1);
   }
+}
+
+int64_t headsTogether(dataflow::AttentionAttr computes) {
+  return std::gcd(computes.getKeyShare(), computes.getValueShare());
+}
+
+void loadAttention(AttentionTile &a, const KernelBody &body, dataflow::AttentionAttr computes) {
+  setVisibility(a, computes.getVisibility(), computes.getHidden());
+  a.keyShare = computes.getKeyShare();
+  a.valueShare = computes.getValueShare();
+  a.headsTogether = headsTogether(computes);
+  a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
+  a.result = KernelResult::load(a.code, body.arguments);
+  a.query = body.operand(a.code, 0);
+  loadRowSpaces(a, body, 1);
+  loadKeys(a, body, 1);
+  loadValues(a, body, 2);
+  loadBias(a, body, 3, computes.getBiasDistance());
+  loadScore(a, body);
 }
 
 namespace {

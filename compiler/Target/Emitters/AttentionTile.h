@@ -177,6 +177,11 @@ void loadBias(AttentionTile &a, const KernelBody &body, int64_t number, int64_t 
 /// Takes up the maths of scores and of pairs, which are the kernel's regions.
 void loadScore(AttentionTile &a, const KernelBody &body);
 
+/// Neighbouring heads that have keys and values in common: rows of all of them are in a tile.
+int64_t headsTogether(dataflow::AttentionAttr computes);
+/// Takes up all that a kernel of attention computes with.
+void loadAttention(AttentionTile &a, const KernelBody &body, dataflow::AttentionAttr computes);
+
 /// Takes up the sequence whose rows see the same keys as `row`, and returns where its rows end. Of
 /// rows in the order of time it is the next rows, before `rowEnd`, that do.
 mlir::Value enterSequence(AttentionTile &a, mlir::Value row, mlir::Value rowEnd);
