@@ -10,9 +10,6 @@ using namespace mlir;
 
 namespace heddle::onnx {
 
-/// A score of this or less is that of a hidden key.
-static constexpr double hides = -1e4;
-
 static Status isNan(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
   HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));

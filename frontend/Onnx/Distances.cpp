@@ -22,8 +22,6 @@ namespace {
 /// The farthest distance that a table may tell from others, and what stands for any farther one.
 constexpr int64_t mostDistance = int64_t{1} << 16;
 constexpr double farthest = 0x1p40;
-/// A score plus this or less is that of a hidden key.
-constexpr double hides = -1e4;
 
 /// All values that a formula may have.
 struct Interval {

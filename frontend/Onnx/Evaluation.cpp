@@ -123,7 +123,7 @@ static std::optional<std::array<double, 2>> triangleOf(const OnnxTensor &table, 
 /// Such a table as a formula. Numbers that are no bias are weights.
 Expr Evaluation::triangle(const Symbolic &value, const OnnxTensor &table) {
   const auto values = triangleOf(table, value.element);
-  if (!values || (value.element == Element::Real && ((*values)[0] != 0 || (*values)[1] > -1e4))) {
+  if (!values || (value.element == Element::Real && ((*values)[0] != 0 || (*values)[1] > hides))) {
     return nullptr;
   }
   const auto number = [&](double each) {

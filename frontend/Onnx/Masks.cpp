@@ -20,9 +20,6 @@ using namespace mlir;
 
 namespace heddle::onnx {
 
-/// A bias of this or less leaves a key no weight.
-static constexpr double hides = -1e4;
-
 namespace {
 
 /// A bias, whose coordinates are those of scores.

@@ -281,7 +281,8 @@ static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
   }
   Result<mlir::OwningOpRef<mlir::ModuleOp>> module = builder.build();
   HEDDLE_TRY_WITH(module.status(), file->path());
-  // Entries of a past, or of two lengths, have no rows of their own to count.
+  // Where there is a past a run continues earlier ones, and of two lengths the limit is that of
+  // one.
   const bool canLimit = !hasPasts(graph) && !hasTwoLengths(graph);
   std::optional<int64_t> mostRows = surveyed->mostRows;
   if (canLimit && uses.longest) {

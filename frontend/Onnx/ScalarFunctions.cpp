@@ -315,7 +315,7 @@ std::optional<double> Evaluation::linearFactor(const Rows &rows) const {
 /// Whether a function leaves very negative scores very negative: a factor that is not small, or a
 /// bound that hides as well.
 static bool keepsHidden(std::optional<double> factor, Expr function) {
-  constexpr double leastFactor = 0.02, hides = -1e4;
+  constexpr double leastFactor = 0.02;
   const auto isBound = [](Expr each) { return each->isConstant() && each->value() <= hides; };
   return (factor && *factor >= leastFactor) ||
          (function->formula == Formula::Largest &&

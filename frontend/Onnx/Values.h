@@ -46,6 +46,10 @@ struct Atom {
 
 using Atoms = std::vector<Atom>;
 
+/// A score of this or less, and one to which so much is added, is that of a hidden key: no softmax
+/// gives it weight.
+inline constexpr double hides = -1e4;
+
 /// Which keys of scores, or of the weights made of them, are hidden.
 struct Hiding {
   bool padding = false;
