@@ -5,15 +5,15 @@
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Config/Config.h"
 #include "frontend/Families/Family.h"
+#include "tests/Fuzzing/FreshContext.h"
 #include "tests/Fuzzing/JsonMutation.h"
 
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 
 #include <map>
-#include <memory>
 
 using namespace heddle;
+using fuzzing::freshContext;
 using fuzzing::require;
 
 HEDDLE_FUZZ_MUTATION(fuzzing::mutateJsonDocuments)
@@ -72,17 +72,6 @@ static bool isLarge(const Config &config) {
     }
   }
   return false;
-}
-
-/// Attributes are never given back by a context: a new one now and then keeps memory bounded.
-static mlir::MLIRContext &freshContext() {
-  constexpr size_t runs = 500;
-  static std::unique_ptr<mlir::MLIRContext> context;
-  static size_t count = 0;
-  if (count++ % runs == 0) {
-    context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
-  }
-  return *context;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -3,29 +3,17 @@
 /// Any bytes as an ONNX file, through functions, operators and masks: a message that begins with
 /// the file, or a program that verifies.
 #include "frontend/Onnx/OnnxProgram.h"
+#include "tests/Fuzzing/FreshContext.h"
 #include "tests/Fuzzing/ProtobufMutation.h"
 #include "tests/Fuzzing/ScratchFolder.h"
 
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 
-#include <memory>
-
 using namespace heddle;
+using fuzzing::freshContext;
 using fuzzing::require;
 
 HEDDLE_FUZZ_MUTATION(fuzzing::mutateProtobuf)
-
-/// Attributes are never given back by a context: a new one now and then keeps memory bounded.
-static mlir::MLIRContext &freshContext() {
-  constexpr size_t runs = 500;
-  static std::unique_ptr<mlir::MLIRContext> context;
-  static size_t count = 0;
-  if (count++ % runs == 0) {
-    context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
-  }
-  return *context;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const fuzzing::ScratchFolder folder;
