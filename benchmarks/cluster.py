@@ -25,7 +25,7 @@ import sys
 import time
 from pathlib import Path
 
-from compare import HERE, number, processor, rounds_of, write_between
+from compare import HERE, failure_of, number, processor, rounds_of, write_between
 
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT / "python"))
@@ -229,8 +229,7 @@ def main():
     try:
         text = table(options, measure(options))
     except subprocess.CalledProcessError as error:
-        program = " ".join(map(str, error.cmd[:3]))
-        sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
+        sys.exit(failure_of(error, words=3))
     print(text)
     if options.write:
         write_between(BEGIN, END, text)

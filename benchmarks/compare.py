@@ -229,13 +229,18 @@ def write_between(begin, end, text, path=PAGE):
     print(f"bench: wrote {path}", file=sys.stderr)
 
 
+def failure_of(error, words):
+    """What is said of a program that failed, by the first words of its command line."""
+    program = " ".join(map(str, error.cmd[:words]))
+    return f"bench: '{program}' ended with exit code {error.returncode}, expected 0"
+
+
 def main():
     options = parse()
     try:
         text = report(options, measure(options))
     except subprocess.CalledProcessError as error:
-        program = " ".join(map(str, error.cmd[:2]))
-        sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
+        sys.exit(failure_of(error, words=2))
     print(text)
     if options.write:
         write_between(BEGIN, END, text)

@@ -18,8 +18,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from compare import (HERE, compiled_random_model, lines_of, number, peers_python, processor,
-                     write_between)
+from compare import (HERE, compiled_random_model, failure_of, lines_of, number, peers_python,
+                     processor, write_between)
 
 PEER = HERE / "peers" / "llama.py"
 SIZES = {"213m": dict(layers=16, width=1024, inner=2816, heads=16, kv_heads=16, vocabulary=8192),
@@ -167,8 +167,7 @@ def main():
         machine = {threads: roofs(options, compiled, threads) for threads in options.threads}
         measured = measure(options, python, folder, compiled)
     except subprocess.CalledProcessError as error:
-        program = " ".join(map(str, error.cmd[:3]))
-        sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
+        sys.exit(failure_of(error, words=3))
     peak, bandwidth = machine[options.threads[0]]
     text = (f"Machine: {processor()}; {os.cpu_count()} cores. {options.threads[0]} thread: "
             f"{number(peak)} GFLOP/s f32, {number(bandwidth)} GB/s. Medians of {options.rounds} "

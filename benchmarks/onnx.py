@@ -148,8 +148,7 @@ def main():
         makers = {"speed": speed, "attentions": attentions}
         tables = {name: makers[name](options, python) for name in options.tables}
     except subprocess.CalledProcessError as error:
-        program = " ".join(map(str, error.cmd[:2]))
-        sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
+        sys.exit(compare.failure_of(error, words=2))
     for name, table in tables.items():
         print("\n".join(table) + "\n")
         if options.write:

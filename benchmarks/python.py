@@ -16,8 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-from compare import (HERE, compiled_random_model, json_lines, number, peers_python, processor, rounds_of,
-                     write_between)
+from compare import (HERE, compiled_random_model, failure_of, json_lines, number, peers_python,
+                     processor, rounds_of, write_between)
 
 sys.path.insert(0, str(HERE.parent / "python"))
 import build_wheel  # noqa: E402
@@ -195,8 +195,7 @@ def main():
             print("bench:", " | ".join(map(str, row)), file=sys.stderr)
             table.append(row)
     except subprocess.CalledProcessError as error:
-        program = " ".join(map(str, error.cmd[:3]))
-        sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
+        sys.exit(failure_of(error, words=3))
     text = "\n".join([f"Machine: {processor()}; {len(os.sched_getaffinity(0))} cores; "
                       f"{rounds_of(options.rounds)}.", "",
                       *("| " + " | ".join(map(str, row)) + " |" for row in table)])

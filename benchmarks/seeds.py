@@ -30,7 +30,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from compare import HERE, NAMES, number, peers_python, processor, write_between
+from compare import HERE, NAMES, failure_of, number, peers_python, processor, write_between
 
 SEEDS = HERE / "peers" / "seeds.py"
 RAGGED = HERE / "ragged.txt"
@@ -385,8 +385,7 @@ def main():
         say(f"measured\n{markdown(rows)}")
         own = own_table(options, heddle)
     except subprocess.CalledProcessError as error:
-        program = " ".join(map(str, error.cmd[:3]))
-        sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
+        sys.exit(failure_of(error, words=3))
     except OSError as error:
         sys.exit(f"bench: {error}")
     finally:

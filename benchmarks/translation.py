@@ -15,7 +15,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from compare import HERE, compiled_random_model, lines_of, number, peers_python, write_between
+from compare import (HERE, compiled_random_model, failure_of, lines_of, number, peers_python,
+                     write_between)
 
 TRANSLATE = HERE / "peers" / "translate.py"
 BEGIN, END = "<!-- translation: begin -->", "<!-- translation: end -->"
@@ -83,8 +84,7 @@ def main():
         compiled = compiled_random_model(options, python, TRANSLATE, folder)
         text = table(options, measure(options, python, folder, compiled))
     except subprocess.CalledProcessError as error:
-        program = " ".join(map(str, error.cmd[:2]))
-        sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
+        sys.exit(failure_of(error, words=2))
     print(text)
     if options.write:
         write_between(BEGIN, END, text)

@@ -36,7 +36,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import variants_precision
-from compare import NAMES, lines_of, number, peers_python, processor, write_between
+from compare import NAMES, failure_of, lines_of, number, peers_python, processor, write_between
 from precision import known_precisions
 
 HERE = Path(__file__).resolve().parent
@@ -453,8 +453,7 @@ def main():
             text = table.text()
             place = (BEGIN, END, text)
     except subprocess.CalledProcessError as error:
-        program = " ".join(map(str, error.cmd[:3]))
-        sys.exit(f"bench: '{program}' ended with exit code {error.returncode}, expected 0")
+        sys.exit(failure_of(error, words=3))
     print(text)
     if options.write:
         write_between(*place)
