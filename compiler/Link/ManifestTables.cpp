@@ -162,14 +162,14 @@ uint32_t KernelTable::numberOf(KernelOp kernel) {
 static Offset<manifest::Kernel> writeKernel(FlatBufferBuilder &builder,
                                             const ManifestInputs &inputs, StringRef name,
                                             ScratchSize scratch,
-                                            std::vector<manifest::LaunchShape> launches) {
+                                            ArrayRef<manifest::LaunchShape> launches) {
   Table<flatbuffers::String> symbols;
   for (const ManifestTarget &target : inputs.targets) {
     symbols.push_back(text(builder, inputs.functionName(name, target.name)));
   }
   return manifest::CreateKernel(builder, text(builder, name), builder.CreateVector(symbols),
                                 scratch.fixed, scratch.perLongest,
-                                builder.CreateVectorOfStructs(launches));
+                                builder.CreateVectorOfStructs(launches.data(), launches.size()));
 }
 
 Table<manifest::Kernel> KernelTable::write(FlatBufferBuilder &builder,
@@ -181,12 +181,12 @@ Table<manifest::Kernel> KernelTable::write(FlatBufferBuilder &builder,
       launches.push_back(inputs.launchShape(kernel, target));
       ofFinish.push_back(target.launch);
     }
-    table.push_back(writeKernel(builder, inputs, kernel.getSymName(), inputs.scratch(kernel),
-                                std::move(launches)));
+    table.push_back(
+        writeKernel(builder, inputs, kernel.getSymName(), inputs.scratch(kernel), launches));
     if (kernel.hasFinish()) {
       // A norm works on the finished row itself.
       table.push_back(writeKernel(builder, inputs, inputs.finishName(kernel.getSymName()),
-                                  ScratchSize(), std::move(ofFinish)));
+                                  ScratchSize(), ofFinish));
     }
   }
   return table;

@@ -270,10 +270,9 @@ Values makeValues(transformer::ParameterExpressionAttr expression, RankedTensorT
 
 Exact asExact(Values values) {
   return std::visit(
-      [](auto &&wide) {
-        using Vector = std::decay_t<decltype(wide)>;
-        if constexpr (std::is_same_v<Vector, Exact>) {
-          return std::move(wide);
+      [](auto wide) {
+        if constexpr (std::is_same_v<decltype(wide), Exact>) {
+          return wide;
         } else {
           return Exact(wide.begin(), wide.end());
         }
@@ -306,7 +305,7 @@ void appendValues(Values &all, Values part) {
 /// What takes one operand of `shape` and moves its values.
 template <typename T>
 static std::vector<T> movedValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
-                                  std::vector<T> values) {
+                                  const std::vector<T> &values) {
   transformer::ParameterExpressionAttr expression = *parameter.getExpression();
   switch (expression.getKind()) {
   case ExpressionKind::Transpose:
@@ -337,12 +336,11 @@ static std::vector<T> movedValues(transformer::ParameterOp parameter, ArrayRef<i
 
 Values moveValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape, Values values) {
   if (auto *narrow = std::get_if<NarrowValues>(&values)) {
-    return NarrowValues{narrow->element, movedValues(parameter, shape, std::move(narrow->bits))};
+    return NarrowValues{narrow->element, movedValues(parameter, shape, narrow->bits)};
   }
   assert(!std::holds_alternative<QuantizedValues>(values) && "rows of codes stay whole");
-  return std::visit(
-      [&](auto &&wide) -> Values { return movedValues(parameter, shape, std::move(wide)); },
-      widened(std::move(values)));
+  return std::visit([&](const auto &wide) -> Values { return movedValues(parameter, shape, wide); },
+                    widened(std::move(values)));
 }
 
 Values packValues(transformer::ParameterExpressionAttr pack, int64_t groups, int64_t columns,

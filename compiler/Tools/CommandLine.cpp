@@ -103,6 +103,17 @@ static void addTargets(CLI::App &app, CompileRequest &request) {
       ->default_str(fmt::format("{} and what suits --precision, see below", leastTarget));
 }
 
+/// The option of layers in another precision.
+static void addKeep(CLI::App &app, CompileRequest &request) {
+  app.add_option(
+         std::string(optionNames.keep), request.keep,
+         "weights of another precision than all others, and products with them: "
+         "attention.self=int8, or layer.4,layer.5=int8; a pattern matches the tensors that "
+         "have its dotted parts in their names side by side, * is any part; may be repeated")
+      ->type_name("LAYERS=PRECISION")
+      ->allow_extra_args(false);
+}
+
 /// What a target has, and which binaries have code for it unless somebody chooses.
 static std::string describeTarget(const KnownTarget &target) {
   if (target.name == leastTarget) {
@@ -167,13 +178,7 @@ void declareOptions(CLI::App &app, CommandLine &line) {
       ->default_str("f32, or as quantised files say");
   addText(app, optionNames.cache, request.cache, "NAME", "what caches keep of earlier tokens")
       ->capture_default_str();
-  app.add_option(
-         std::string(optionNames.keep), request.keep,
-         "weights of another precision than all others, and products with them: "
-         "attention.self=int8, or layer.4,layer.5=int8; a pattern matches the tensors that "
-         "have its dotted parts in their names side by side, * is any part; may be repeated")
-      ->type_name("LAYERS=PRECISION")
-      ->allow_extra_args(false);
+  addKeep(app, request);
   addPhase(app, optionNames.texts, line.emit, line, "print the program after a phase");
   addPhase(app, optionNames.stopAfter, line.stopAfter, line,
            "write the program after a phase to -o");
@@ -182,8 +187,7 @@ void declareOptions(CLI::App &app, CommandLine &line) {
            "after the one that INPUT says it is in");
   addText(app, optionNames.weights, request.weights, "PATH",
           "the model's folder, a GGUF file or a file of weights, for a program FILE.mlir; without "
-          "it, what "
-          "lies beside the program");
+          "it, what lies beside the program");
   addText(app, "--report", line.reportFile, "FILE",
           "write every candidate of every pass, taken or not, and why: FILE.html is a page with "
           "the program before and after and its costs, any other name JSON; with no other output, "
