@@ -44,6 +44,27 @@ static std::string partialName(const std::string &target) {
   return fmt::format("{}.partial-{}-{}", target, ::getpid(), counter.fetch_add(1));
 }
 
+/// Lets those use a new file who may use the one that it replaces, and nobody else. What the new
+/// one should be executable for is that for all who may read it.
+static void takeAccess(int descriptor, const struct stat &replaced, unsigned permissions) {
+  mode_t mode = replaced.st_mode & 0777U;
+  if ((permissions & 0111U) != 0) {
+    mode |= (mode & 0444U) >> 2U;
+  }
+  struct stat own;
+  const bool isKnown = ::fstat(descriptor, &own) == 0;
+  if (!isKnown ||
+      (own.st_gid != replaced.st_gid && ::fchown(descriptor, -1, replaced.st_gid) != 0)) {
+    // The writer's group is not the one that was meant.
+    mode &= ~mode_t(0070);
+  }
+  // Only root gives files away: others stay the owners of what they write.
+  [[maybe_unused]] const bool isGiven =
+      isKnown && own.st_uid != replaced.st_uid && ::fchown(descriptor, replaced.st_uid, -1) == 0;
+  // File systems without modes refuse, and keep nobody out anyway.
+  ::fchmod(descriptor, mode);
+}
+
 // --- The file ------------------------------------------------------------------------------------
 
 Result<AtomicFile> AtomicFile::open(const std::string &path, unsigned permissions) {
@@ -51,7 +72,8 @@ Result<AtomicFile> AtomicFile::open(const std::string &path, unsigned permission
     return HEDDLE_ERROR(InvalidArgument, "the path of a file to write is empty");
   }
   struct stat information;
-  if (::stat(path.c_str(), &information) == 0) {
+  const bool isThere = ::stat(path.c_str(), &information) == 0;
+  if (isThere) {
     if (S_ISDIR(information.st_mode)) {
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("{}: is a directory, expected a file to write", path));
@@ -73,6 +95,9 @@ Result<AtomicFile> AtomicFile::open(const std::string &path, unsigned permission
     if (descriptor >= 0) {
       AtomicFile file(path, target, std::move(partial), descriptor);
       file.listed = listed;
+      if (isThere) {
+        takeAccess(descriptor, information, permissions);
+      }
       return file;
     }
     const int error = errno;

@@ -184,14 +184,37 @@ TEST_F(FilesTest, WithoutCommitNothingChanges) {
   EXPECT_EQ(count(), 1);
 }
 
-TEST_F(FilesTest, LinksAreFollowedAndPermissionsKept) {
+TEST_F(FilesTest, LinksAreFollowed) {
   put("a", "old");
   fs::create_symlink(at("a"), at("link"));
-  AtomicFile file = *AtomicFile::open(at("link"), 0700);
+  AtomicFile file = *AtomicFile::open(at("link"));
   ASSERT_TRUE(file.write("new").ok());
   ASSERT_TRUE(file.commit().ok());
   EXPECT_TRUE(fs::is_symlink(at("link")));
   EXPECT_EQ(get("a"), "new");
+}
+
+TEST_F(FilesTest, ReplacedFilesKeepTheirPermissions) {
+  const auto modeAfter = [&](unsigned before, unsigned asked) {
+    EXPECT_EQ(::chmod(put("a", "old").c_str(), before), 0);
+    AtomicFile file = *AtomicFile::open(at("a"), asked);
+    EXPECT_TRUE(file.write("new").ok());
+    EXPECT_TRUE(file.commit().ok());
+    struct stat information;
+    EXPECT_EQ(::stat(at("a").c_str(), &information), 0);
+    return information.st_mode & 0777U;
+  };
+  EXPECT_EQ(modeAfter(0600, 0666), 0600U);
+  EXPECT_EQ(modeAfter(0664, 0666), 0664U);
+  // For those who may read it.
+  EXPECT_EQ(modeAfter(0640, 0777), 0750U);
+  EXPECT_EQ(modeAfter(0755, 0666), 0755U);
+}
+
+TEST_F(FilesTest, NewFilesHaveThePermissionsAskedFor) {
+  AtomicFile file = *AtomicFile::open(at("a"), 0700);
+  ASSERT_TRUE(file.write("new").ok());
+  ASSERT_TRUE(file.commit().ok());
   struct stat information;
   ASSERT_EQ(::stat(at("a").c_str(), &information), 0);
   EXPECT_EQ(information.st_mode & 0777U, 0700U);
