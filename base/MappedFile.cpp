@@ -3,9 +3,10 @@
 /// Maps files.
 #include "base/MappedFile.h"
 
+#include "base/FileDescriptor.h"
+
 #include <cerrno>
 #include <cstdint>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,23 +18,10 @@ namespace heddle {
 /// The system's message for an error number.
 static std::string reason(int error) { return std::generic_category().message(error); }
 
-/// The mapping outlives the descriptor, so the descriptor is closed on every path.
-struct Descriptor {
-  int number;
-  ~Descriptor() { ::close(number); }
-};
-
 Result<MappedFile> MappedFile::open(const std::string &path) {
-  // O_NONBLOCK: opening a pipe nobody writes to must fail below, not hang here.
-  const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (number < 0) {
-    const int error = errno;
-    const std::string message = fmt::format("{}: cannot open: {}", path, reason(error));
-    return error == ENOENT || error == ENOTDIR ? HEDDLE_ERROR(NotFound, message)
-                                               : HEDDLE_ERROR(InputOutput, message);
-  }
-  const Descriptor descriptor{number};
-  return ofDescriptor(number, path);
+  // The mapping outlives the descriptor.
+  HEDDLE_ASSIGN(const FileDescriptor descriptor, FileDescriptor::open(path));
+  return ofDescriptor(descriptor.number(), path);
 }
 
 Result<MappedFile> MappedFile::ofDescriptor(int number, const std::string &path) {

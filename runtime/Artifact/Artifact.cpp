@@ -3,6 +3,7 @@
 /// Loads compiled models.
 #include "runtime/Artifact/Artifact.h"
 
+#include "base/FileDescriptor.h"
 #include "base/Utf8.h"
 #include "formats/Binary/ImageCheck.h"
 #include "formats/Binary/Layout.h"
@@ -144,7 +145,8 @@ Status Artifact::chooseTarget(const std::string &wanted, const std::shared_ptr<D
 Result<std::shared_ptr<const Artifact>>
 Artifact::load(const std::string &path, const ArtifactOptions &options,
                std::span<const std::shared_ptr<Device>> devices) {
-  HEDDLE_ASSIGN(MappedFile file, MappedFile::open(path));
+  HEDDLE_ASSIGN(const FileDescriptor descriptor, FileDescriptor::open(path));
+  HEDDLE_ASSIGN(MappedFile file, MappedFile::ofDescriptor(descriptor.number(), path));
   const std::shared_ptr<Artifact> artifact(new Artifact(std::move(file)));
   HEDDLE_TRY_WITH(artifact->check(), path);
   if (options.verifyWeights) {
@@ -161,9 +163,9 @@ Artifact::load(const std::string &path, const ArtifactOptions &options,
     }
     HEDDLE_TRY_WITH(status, path);
     HEDDLE_ASSIGN(const ElfFile elf, ElfFile::parse(artifact->file.bytes()));
-    Result<std::unique_ptr<DeviceProgram>> program =
-        artifact->chosen->load({path, elf, *artifact->model, artifact->targetIndex,
-                                artifact->weightBytes, artifact->imageBytes});
+    Result<std::unique_ptr<DeviceProgram>> program = artifact->chosen->load(
+        {path, descriptor.number(), elf, *artifact->model, artifact->targetIndex,
+         artifact->weightBytes, artifact->imageBytes});
     HEDDLE_TRY_WITH(program.status(), path);
     artifact->loaded = *std::move(program);
   }

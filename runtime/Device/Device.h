@@ -85,6 +85,8 @@ protected:
 /// The file of a model, checked, and which of its targets is wanted.
 struct ProgramFile {
   const std::string &path;
+  /// The file, open: a path may be another file's by now.
+  int descriptor;
   const ElfFile &elf;
   const manifest::Manifest &model;
   uint32_t target;

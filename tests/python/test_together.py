@@ -182,7 +182,7 @@ def test_another_process_has_the_model(encoder):
     assert np.array_equal(again.encode(TEXTS), encoder.encode(TEXTS))
 
 
-def test_a_process_shares_a_model(encoder_path, tmp_path):
+def test_a_process_shares_a_model(encoder_path, dates, dates_path, tmp_path):
     path = tmp_path / "m.so"
     path.write_bytes(open(encoder_path, "rb").read())
     with ThreadPoolExecutor(8) as threads:
@@ -194,9 +194,11 @@ def test_a_process_shares_a_model(encoder_path, tmp_path):
     again = heddle.shared(path)
     assert again is not models[0] and not again.closed
     other = tmp_path / "other.so"
-    other.write_bytes(path.read_bytes())
+    other.write_bytes(open(dates_path, "rb").read())
     os.replace(other, path)
-    assert heddle.shared(path) is not again
+    # Its code is that of the new file, although the old one is still loaded.
+    assert heddle.shared(path).generate(LINES[:5]) == dates.generate(LINES[:5])
+    assert again.encode(TEXTS).shape == (len(TEXTS), 72)
     with pytest.raises(heddle.Error, match="none.so"):
         heddle.shared(tmp_path / "none.so")
 
