@@ -22,8 +22,9 @@ namespace heddle {
 class AtomicFile {
 public:
   /// Starts a file that commit() renames to `path`. If `path` is a symbolic link, the file it
-  /// points to is replaced. A new file has `permissions`, subject to the process's umask; 0777 makes
-  /// an executable. One that replaces another keeps its permissions, group and, for root, owner.
+  /// points to is replaced. A new file has `permissions`, subject to the process's umask; 0777
+  /// makes an executable. One that replaces another keeps its permissions, group and, for root,
+  /// owner.
   static Result<AtomicFile> open(const std::string &path, unsigned permissions = 0666);
 
   AtomicFile(AtomicFile &&other) noexcept;
