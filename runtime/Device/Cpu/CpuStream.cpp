@@ -115,6 +115,7 @@ Status CpuStream::runErased(int count, ErasedTask task, void *argument) {
     // The other threads sleep on.
     guarded(0);
   } else {
+    HEDDLE_TRY(pool->renew());
     pool->run(guarded);
   }
   return {};

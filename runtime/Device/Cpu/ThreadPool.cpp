@@ -100,35 +100,76 @@ void ThreadPool::runErased(ErasedTask erased, void *argument) {
   barrier();
 }
 
-Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
-  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
+/// Counts the forks that led to this process; relaxed, as a child begins with one thread.
+static std::atomic<uint32_t> forksSoFar = 0;
+
+/// The number of forks, counted from the first call on.
+static uint32_t countForks() {
+  static const int registered = ::pthread_atfork(nullptr, nullptr, [] { ++forksSoFar; });
+  static_cast<void>(registered);
+  return forksSoFar.load(std::memory_order_relaxed);
+}
+
+ThreadPool::ThreadPool(int threads) : count(threads), forks(countForks()) {
   for (int i = 1; i < threads; ++i) {
-    pool->workers.push_back(Worker{pool.get(), i, {}});
+    workers.push_back(Worker{this, i, {}});
   }
+}
+
+bool ThreadPool::wasForked() const { return forks != countForks(); }
+
+/// Takes the pool to be one whose threads have not been started: those that it knows of are in
+/// another process, and may have been anywhere.
+void ThreadPool::forget() {
+  forks = countForks();
+  started = 0;
+  stopping = false;
+  arrived.store(0);
+  sleepers.store(0);
+}
+
+Status ThreadPool::renew() {
+  if (wasForked()) {
+    forget();
+  }
+  return started == count - 1 ? Status() : start();
+}
+
+Status ThreadPool::start() {
   // Signals are the program's own threads' affair.
   sigset_t all;
   sigset_t previous;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &previous);
   int error = 0;
-  for (Worker &worker : pool->workers) {
+  while (error == 0 && started < count - 1) {
+    Worker &worker = workers[static_cast<size_t>(started)];
     error = pthread_create(&worker.thread, nullptr, workerMain, &worker);
-    if (error != 0) {
-      break;
+    if (error == 0) {
+      pthread_setname_np(worker.thread, "heddle-worker");
+      ++started;
     }
-    pthread_setname_np(worker.thread, "heddle-worker");
-    ++pool->started;
   }
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   if (error != 0) {
+    // The caller of run() is the first.
     return HEDDLE_ERROR(ResourceExhausted,
-                        fmt::format("cannot start thread {} of {}: {}", pool->started + 1, threads,
+                        fmt::format("cannot start thread {} of {}: {}", started + 2, count,
                                     std::generic_category().message(error)));
   }
+  return {};
+}
+
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
+  HEDDLE_TRY(pool->start());
   return pool;
 }
 
 ThreadPool::~ThreadPool() {
+  if (wasForked()) {
+    forget();
+  }
   stopping = true;
   // This thread also arrives in the place of those that could not be started.
   arrived.fetch_add(count - 1 - started, std::memory_order_acq_rel);

@@ -27,6 +27,11 @@ public:
 
   int threads() const { return count; }
 
+  /// Starts the threads anew in a child of fork(), which has none of its parent's; does nothing in
+  /// the process that has them. Call it before run(), by the same thread. ResourceExhausted when
+  /// the system refuses a thread; a later call tries again.
+  Status renew();
+
   /// Calls task(worker) on every worker, 0 to threads() - 1, and returns when all have finished.
   /// The task must not throw. For one thread at a time.
   template <typename Task> void run(Task &task) {
@@ -45,9 +50,14 @@ private:
     pthread_t thread;
   };
 
-  explicit ThreadPool(int threads) : count(threads) {}
+  explicit ThreadPool(int threads);
   /// Returns when the generation is no longer `now`.
   void sleepWhile(uint32_t now);
+  /// Starts the threads that do not run yet.
+  Status start();
+  /// Whether the threads were those of a process that this one was forked from.
+  bool wasForked() const;
+  void forget();
   void runErased(ErasedTask erased, void *argument);
   static void *workerMain(void *worker);
 
@@ -55,6 +65,8 @@ private:
   // All but worker 0; the first `started` of them run. Not resized while they do.
   std::vector<Worker> workers;
   int started = 0;
+  /// The forks that led to this process when the threads were started.
+  uint32_t forks;
   ErasedTask task = nullptr;
   void *taskArgument = nullptr;
   bool stopping = false;

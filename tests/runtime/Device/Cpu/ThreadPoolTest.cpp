@@ -5,8 +5,10 @@
 #include "runtime/Device/Cpu/FloatingPoint.h"
 
 #include <atomic>
+#include <functional>
 #include <gtest/gtest.h>
 #include <immintrin.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace heddle;
@@ -41,6 +43,58 @@ TEST(ThreadPool, BarrierSeparates) {
   };
   (*pool)->run(task);
   EXPECT_EQ(wrong[0] + wrong[1] + wrong[2], 0);
+}
+
+/// What `body` returns in a child of fork(), which has ten seconds.
+static int inChild(const std::function<int()> &body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    ::_exit(body());
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(ThreadPool, StartsItsThreadsAgainInAChild) {
+  const auto pool = ThreadPool::create(4);
+  ASSERT_TRUE(pool.ok());
+  std::atomic<int> calls = 0;
+  auto task = [&](int) {
+    ++calls;
+    (*pool)->barrier();
+  };
+  (*pool)->run(task);
+  const auto body = [&] {
+    for (int i = 0; i < 20; ++i) {
+      if (!(*pool)->renew().ok()) {
+        return 100;
+      }
+      (*pool)->run(task);
+    }
+    // A child of the child, too.
+    const int below = inChild([&] {
+      const Status status = (*pool)->renew();
+      (*pool)->run(task);
+      return status.ok() ? calls.load() : 100;
+    });
+    return below == 4 * 22 ? calls.load() : 101;
+  };
+  EXPECT_EQ(inChild(body), 4 * 21);
+  ASSERT_TRUE((*pool)->renew().ok());
+  (*pool)->run(task);
+  EXPECT_EQ(calls, 4 * 2);
+}
+
+TEST(ThreadPool, EndsInAChildThatDoesNotUseIt) {
+  auto pool = ThreadPool::create(4);
+  ASSERT_TRUE(pool.ok());
+  EXPECT_EQ(inChild([&] {
+              pool->reset();
+              return 7;
+            }),
+            7);
 }
 
 TEST(ThreadPool, HasMoreThreadsThanProcessors) {
