@@ -31,9 +31,7 @@ BatchSearch::~BatchSearch() {
 int64_t BatchSearch::cost(const Sentence &sentence) const {
   const Settings &settings = sentence.settings;
   const int64_t searches = settings.sample || settings.alternatives ? settings.nbest : 1;
-  const size_t rows =
-      sentence.rows.size() / static_cast<size_t>(std::max<int64_t>(limits.sourceWidth, 1));
-  auto tokens = static_cast<int64_t>(sentence.source.size() + rows);
+  int64_t tokens = sourceLength(sentence.source, sentence.rows, limits);
   if (!limits.hasSources) {
     tokens = static_cast<int64_t>(sentence.beginning.size()) -
              (sentence.encoded ? sentence.shared : decoder.shareable(sentence.beginning));

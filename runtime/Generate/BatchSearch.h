@@ -21,18 +21,6 @@
 
 namespace heddle {
 
-/// How much runs together.
-struct BatchBounds {
-  BatchBounds(int64_t tokens, int64_t promptTokens = GeneratorOptions().promptTokens,
-              int64_t promptTokensBeside = GeneratorOptions().promptTokensBeside)
-      : tokens(tokens), promptTokens(promptTokens), promptTokensBeside(promptTokensBeside) {}
-
-  /// As in GeneratorOptions.
-  int64_t tokens;
-  int64_t promptTokens;
-  int64_t promptTokensBeside;
-};
-
 /// Continuous batching. Refers to the decoder and releases everything it holds there, at the latest
 /// in the destructor.
 class BatchSearch {

@@ -32,7 +32,7 @@ private:
 struct Generator::State {
   State(std::unique_ptr<PagedDecoder> paged, const GenerationDefaults &defaults,
         const GenerationLimits &limits, const BatchBounds &bounds)
-      : decoder(std::move(paged)), defaults(defaults), limits(limits), batchTokens(bounds.tokens),
+      : decoder(std::move(paged)), defaults(defaults), limits(limits), bounds(bounds),
         constraints([this] { return targetTokenizer->tokenBytes(size_t(this->limits.vocabulary)); },
                     defaults.end),
         search(*decoder, defaults, withConstraints(limits), bounds,
@@ -52,7 +52,7 @@ struct Generator::State {
   std::unique_ptr<PagedDecoder> decoder;
   GenerationDefaults defaults;
   GenerationLimits limits;
-  int64_t batchTokens;
+  BatchBounds bounds;
   Constraints constraints;
   BatchSearch search;
   std::shared_ptr<const Tokenizer> sourceTokenizer;
@@ -231,16 +231,15 @@ Result<std::vector<std::vector<float>>> Generator::score(std::span<const Scoring
       HEDDLE_TRY(
           setSourceLanguage(state->defaults.languages, request.sourceLanguage, request.source));
     }
-    return scoreTargets(*state->decoder, state->defaults, state->limits, state->batchTokens,
-                        placed);
+    return scoreTargets(*state->decoder, state->defaults, state->limits, state->bounds, placed);
   });
 }
 
 Result<std::vector<std::vector<float>>>
 Generator::scoreTexts(std::span<const std::vector<int32_t>> texts, int64_t stride) {
   return withoutExceptions([&] {
-    return heddle::scoreTexts(*state->decoder, state->defaults, state->limits, state->batchTokens,
-                              texts, stride);
+    return heddle::scoreTexts(*state->decoder, state->defaults, state->limits, state->bounds, texts,
+                              stride);
   });
 }
 

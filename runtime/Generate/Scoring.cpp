@@ -33,7 +33,7 @@ struct Target {
 /// Holds a pass's sequences in the decoder and releases them at the end.
 class Pass {
 public:
-  explicit Pass(Decoder &decoder) : decoder(decoder) {}
+  Pass(Decoder &decoder, int64_t stepTokens) : decoder(decoder), stepTokens(stepTokens) {}
   Pass(const Pass &) = delete;
   Pass &operator=(const Pass &) = delete;
   ~Pass() {
@@ -51,6 +51,8 @@ private:
   Status step(std::span<Target> targets);
 
   Decoder &decoder;
+  /// Tokens of targets in a step, at most.
+  const int64_t stepTokens;
   std::vector<SourceId> sources;
   std::vector<HypothesisId> hypotheses;
 };
@@ -75,7 +77,7 @@ Status Pass::begin(std::span<Target> targets) {
 Status Pass::step(std::span<Target> targets) {
   std::vector<Extension> extensions;
   std::vector<RowQuery> queries;
-  size_t left = static_cast<size_t>(GeneratorOptions().promptTokens);
+  size_t left = static_cast<size_t>(stepTokens);
   for (size_t i = 0; i < targets.size() && left > 0; ++i) {
     const Target &target = targets[i];
     const size_t count = std::min(left, target.fed().size() - target.done);
@@ -173,7 +175,7 @@ Status checkScoring(const ScoringRequest &request, const GenerationDefaults &def
 
 Result<std::vector<std::vector<float>>>
 scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
-             int64_t batchTokens, std::span<const ScoringRequest> requests) {
+             const BatchBounds &bounds, std::span<const ScoringRequest> requests) {
   std::vector<Target> targets;
   for (size_t i = 0; i < requests.size(); ++i) {
     Result<Target> target = makeTarget(requests[i], defaults, limits);
@@ -185,11 +187,13 @@ scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const Generat
     int64_t cost = 0;
     do {
       cost += targets[begin + count++].cost();
-    } while (begin + count < targets.size() && cost + targets[begin + count].cost() <= batchTokens);
-    Status status = Pass(decoder).run(std::span(targets).subspan(begin, count));
+    } while (begin + count < targets.size() &&
+             cost + targets[begin + count].cost() <= bounds.tokens);
+    Status status =
+        Pass(decoder, bounds.promptTokens).run(std::span(targets).subspan(begin, count));
     while (status.code() == StatusCode::ResourceExhausted && count > 1) {
       count = (count + 1) / 2;
-      status = Pass(decoder).run(std::span(targets).subspan(begin, count));
+      status = Pass(decoder, bounds.promptTokens).run(std::span(targets).subspan(begin, count));
     }
     HEDDLE_TRY_WITH(status, fmt::format("request {}", begin + 1));
     begin += count;
@@ -253,7 +257,7 @@ static void addWindows(std::span<const int32_t> text, int64_t stride,
 
 Result<std::vector<std::vector<float>>>
 scoreTexts(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
-           int64_t batchTokens, std::span<const std::vector<int32_t>> texts, int64_t stride) {
+           const BatchBounds &bounds, std::span<const std::vector<int32_t>> texts, int64_t stride) {
   std::vector<ScoringRequest> windows;
   std::vector<size_t> ends;
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -262,7 +266,7 @@ scoreTexts(Decoder &decoder, const GenerationDefaults &defaults, const Generatio
     ends.push_back(windows.size());
   }
   HEDDLE_ASSIGN(const std::vector<std::vector<float>> scores,
-                scoreTargets(decoder, defaults, limits, batchTokens, windows));
+                scoreTargets(decoder, defaults, limits, bounds, windows));
   std::vector<std::vector<float>> results(texts.size());
   for (size_t text = 0, window = 0; text < texts.size(); ++text) {
     for (; window < ends[text]; ++window) {

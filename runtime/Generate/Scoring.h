@@ -14,16 +14,17 @@
 namespace heddle {
 
 /// The log-probability of every token of each target, its end included. The model's first end token
-/// is added to a target that does not finish with one. A pass has at most `batchTokens` tokens of
-/// targets and sources. The decoder is left as it was found.
+/// is added to a target that does not finish with one. A pass has at most `bounds.tokens` tokens of
+/// targets and sources, a step of it at most `bounds.promptTokens` of targets. The decoder is left
+/// as it was found.
 Result<std::vector<std::vector<float>>>
 scoreTargets(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
-             int64_t batchTokens, std::span<const ScoringRequest> requests);
+             const BatchBounds &bounds, std::span<const ScoringRequest> requests);
 
 /// As Generator::scoreTexts().
 Result<std::vector<std::vector<float>>>
 scoreTexts(Decoder &decoder, const GenerationDefaults &defaults, const GenerationLimits &limits,
-           int64_t batchTokens, std::span<const std::vector<int32_t>> texts, int64_t stride);
+           const BatchBounds &bounds, std::span<const std::vector<int32_t>> texts, int64_t stride);
 
 /// Checks a text as scoreTexts() does before running anything.
 Status checkText(std::span<const int32_t> text, int64_t stride, const GenerationDefaults &defaults,

@@ -307,6 +307,12 @@ static Status checkRows(std::span<const int32_t> tokens, std::span<const float> 
   return {};
 }
 
+int64_t sourceLength(std::span<const int32_t> tokens, std::span<const float> rows,
+                     const GenerationLimits &limits) {
+  return limits.sourceWidth > 0 ? static_cast<int64_t>(rows.size()) / limits.sourceWidth
+                                : static_cast<int64_t>(tokens.size());
+}
+
 Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows, int64_t width,
                    const GenerationLimits &limits) {
   if (!limits.hasSources) {
@@ -328,8 +334,7 @@ Status checkSource(std::span<const int32_t> tokens, std::span<const float> rows,
   } else if (tokens.empty()) {
     return HEDDLE_ERROR(InvalidArgument, "source has no tokens, expected at least one");
   }
-  const auto count = readsRows ? static_cast<int64_t>(rows.size()) / limits.sourceWidth
-                               : static_cast<int64_t>(tokens.size());
+  const int64_t count = sourceLength(tokens, rows, limits);
   if (!readsRows) {
     HEDDLE_TRY(checkWidth(count, width, limits));
   }
@@ -399,7 +404,7 @@ static Status setLengths(const GenerationRequest &request, const GenerationDefau
   if (defaults.maxLength > 0 && own) {
     most = defaults.maxLength;
   } else if (rules.maxAddsSource) {
-    most += static_cast<int64_t>(request.source.size());
+    most += sourceLength(request.source, request.rows, limits);
   }
   most = std::min(most, room);
   if (options.maxLength) {

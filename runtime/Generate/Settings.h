@@ -65,6 +65,18 @@ struct GenerationLimits {
   Constraints *constraints = nullptr;
 };
 
+/// How much runs together.
+struct BatchBounds {
+  BatchBounds(int64_t tokens, int64_t promptTokens = GeneratorOptions().promptTokens,
+              int64_t promptTokensBeside = GeneratorOptions().promptTokensBeside)
+      : tokens(tokens), promptTokens(promptTokens), promptTokensBeside(promptTokensBeside) {}
+
+  /// As in GeneratorOptions.
+  int64_t tokens;
+  int64_t promptTokens;
+  int64_t promptTokensBeside;
+};
+
 /// The options of one request.
 struct Settings {
   const SearchRules *rules = nullptr;
@@ -126,6 +138,10 @@ GenerationOptions filledIn(GenerationOptions options, const GenerationDefaults &
 /// Checks a request and fills in its unset options.
 Result<Settings> makeSettings(const GenerationRequest &request, const GenerationDefaults &defaults,
                               const GenerationLimits &limits);
+
+/// The tokens of a source, or the rows of one of floats.
+int64_t sourceLength(std::span<const int32_t> tokens, std::span<const float> rows,
+                     const GenerationLimits &limits);
 
 /// Checks that a source is what the model reads: tokens, or rows of floats, `width` of which are
 /// side by side in an image.

@@ -9,9 +9,10 @@
 
 using namespace heddle;
 
-static Result<std::vector<std::vector<float>>>
-scoresOf(Decoder &decoder, std::span<const ScoringRequest> requests, int64_t batchTokens = 1000) {
-  return scoreTargets(decoder, hashDefaults(), limitsOf(decoder), batchTokens, requests);
+static Result<std::vector<std::vector<float>>> scoresOf(Decoder &decoder,
+                                                        std::span<const ScoringRequest> requests,
+                                                        const BatchBounds &bounds = 1000) {
+  return scoreTargets(decoder, hashDefaults(), limitsOf(decoder), bounds, requests);
 }
 
 static std::vector<ScoringRequest> someRequests() {
@@ -59,6 +60,19 @@ TEST(Scoring, DoesNotDependOnTheBatch) {
   EXPECT_EQ(*together, *crowded);
   EXPECT_EQ(small.blocksInUse(), 0);
   EXPECT_EQ(*scoresOf(decoder, requests, 1), *together);
+}
+
+TEST(Scoring, StepsHaveAsManyTokensAsPromptsMay) {
+  const std::vector<ScoringRequest> requests = someRequests();
+  FakeDecoder decoder(HashModel{});
+  const auto all = scoresOf(decoder, requests);
+  ASSERT_TRUE(all.ok());
+  EXPECT_GT(decoder.mostRows, 7);
+  FakeDecoder bounded(HashModel{});
+  const auto pieces = scoresOf(bounded, requests, {1000, /*promptTokens=*/7});
+  ASSERT_TRUE(pieces.ok());
+  EXPECT_EQ(bounded.mostRows, 7);
+  EXPECT_EQ(*pieces, *all);
 }
 
 static std::string refusal(const ScoringRequest &request, StatusCode code) {

@@ -158,6 +158,18 @@ TEST(Settings, SourcesAreWhatTheModelReads) {
             "source has rows of 3 pixels, the model expects no images");
 }
 
+TEST(Settings, TheUsualMaximumCountsTheRowsOfASource) {
+  GenerationLimits rows;
+  rows.vocabulary = 40;
+  rows.sourceWidth = 3;
+  GenerationDefaults rules = defaults();
+  rules.rules = Rules::Transformers;
+  rules.maxLength = 0;
+  const Result<Settings> settings = makeSettings({.rows = std::vector<float>(60)}, rules, rows);
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+  EXPECT_EQ(settings->maxLength, 20 + settings->rules->maxLength);
+}
+
 TEST(Settings, AModelWithoutSourcesContinuesAPrefix) {
   GenerationLimits own = limits;
   own.hasSources = false;
