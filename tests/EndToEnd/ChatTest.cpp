@@ -176,6 +176,13 @@ TEST_F(ChatTest, LinesOfConversationsAreAnswered) {
   const tools::Outcome streamed =
       tools::runHeddle({"generate", binary, "--chat", "--max-length", "12", "--prompt", "ab"});
   EXPECT_EQ(streamed.output, answer["text"].get<std::string>() + "\n") << streamed.error;
+  // A conversation wants whole turns, a prompt is only continued.
+  const std::string cut = "heddle: note: 1 answer was cut at the most tokens of an answer: "
+                          "--max-length allows more\n";
+  EXPECT_EQ(answer["finish"], "length");
+  EXPECT_EQ(streamed.error, cut);
+  EXPECT_EQ(prompt.error, cut);
+  EXPECT_EQ(ids.error, "");
 }
 
 TEST_F(ChatTest, BadLinesAreSaid) {

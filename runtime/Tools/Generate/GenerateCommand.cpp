@@ -73,6 +73,7 @@ private:
   Status writeAnswers();
   Status writeEvents();
   std::string countsText(double seconds) const;
+  std::string cutText() const;
 
   AnswerRecords records() const { return {options, generator}; }
 
@@ -90,6 +91,8 @@ private:
   std::map<int64_t, size_t> numbers;
   int64_t tokensGenerated = 0;
   int64_t tokensOfPrompts = 0;
+  /// Answers that ended because they may have no more tokens.
+  int64_t answersCut = 0;
   /// Tokens of the answer that is written as it is made.
   int64_t tokensWritten = 0;
   /// Why a token of the streamed answer has no text.
@@ -286,6 +289,9 @@ void GenerateRun::accept(const GenerationResult &result) {
     tokensGenerated += static_cast<int64_t>(hypothesis.tokens.size()) -
                        (generator.hasSources() ? 0 : result.prefix);
   }
+  if (!result.hypotheses.empty() && result.hypotheses[0].finish == FinishReason::Length) {
+    ++answersCut;
+  }
   Pending &line = pending[place];
   tokensOfPrompts += result.prefix;
   // What was written as it was made needs but an end.
@@ -336,6 +342,17 @@ std::string GenerateRun::countsText(double seconds) const {
       seconds, static_cast<double>(tokensGenerated) / std::max(seconds, 1e-9));
 }
 
+/// Half a turn of a conversation, or half of a JSON value, is not what was asked for; half of a
+/// text that is continued is.
+std::string GenerateRun::cutText() const {
+  const bool wantsWhole = options.chat || !options.jsonSchema.empty();
+  return wantsWhole && answersCut > 0
+             ? fmt::format("heddle: note: {} {} cut at the most tokens of an answer: --max-length "
+                           "allows more\n",
+                           answersCut, answersCut == 1 ? "answer was" : "answers were")
+             : "";
+}
+
 Status GenerateRun::run() {
   noteInterruptions();
   const Progress::Clock::time_point start = Progress::Clock::now();
@@ -365,6 +382,9 @@ Status GenerateRun::run() {
   if (options.streams() && tokensGenerated > 0 && isatty(STDERR_FILENO) != 0) {
     const std::chrono::duration<double> seconds = Progress::Clock::now() - start;
     sayAboveProgress(countsText(seconds.count()));
+  }
+  if (const std::string note = cutText(); !note.empty()) {
+    sayAboveProgress(note);
   }
   return errors.finish(output, static_cast<int64_t>(written), failure);
 }
