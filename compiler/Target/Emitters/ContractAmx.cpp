@@ -14,25 +14,21 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
-#include <array>
-
 using namespace mlir;
 
 namespace heddle {
 
-// Bytes of a row of a register.
-static constexpr int64_t kRowBytes = 64;
 // The registers: sums of as many vectors of columns as a tile has, rows and weights, and rows and
 // weights of the last steps.
-static constexpr uint8_t kSums = 0;
+static constexpr int64_t kSums = 0;
 static constexpr int64_t kMostVectors = 3;
-static constexpr uint8_t kRows = 3, kWeights = 4, kLastRows = 5, kLastWeights = 6;
+static constexpr int64_t kRows = 3, kWeights = 4, kLastRows = 5, kLastWeights = 6;
 // Rows whose sums of codes are scaled side by side.
 static constexpr int64_t kRowsTogether = 4;
 
 // Steps of k in a row of a register.
 static int64_t stepsOf(const PanelLayout &layout) {
-  return kRowBytes / 4 * dataflow::elementsTogether(layout.arithmetic);
+  return kAmxRowBytes / 4 * dataflow::elementsTogether(layout.arithmetic);
 }
 
 bool runsOnAmx(const TargetDescription &target, const PanelLayout &layout) {
@@ -51,57 +47,20 @@ bool runsOnAmx(const TargetDescription &target, const PanelLayout &layout) {
   llvm_unreachable("every arithmetic is handled");
 }
 
-// --- instructions ----------------------------------------------------------------------------
-
-static void call(VectorCode &code, StringRef intrinsic, ValueRange arguments) {
-  LLVM::CallIntrinsicOp::create(code.builder, code.location, code.builder.getStringAttr(intrinsic),
-                                arguments);
-}
-
-static Value registerOf(VectorCode &code, int64_t number) {
-  return arith::ConstantOp::create(code.builder, code.location,
-                                   code.builder.getI8IntegerAttr(static_cast<int8_t>(number)));
-}
-
-static void load(VectorCode &code, int64_t to, Value from, Value stride) {
-  call(code, "llvm.x86.tileloadd64", {registerOf(code, to), from, stride});
-}
-
-namespace {
-/// How registers are set up, as the processor reads it.
-struct Configuration {
-  std::array<uint8_t, kRowBytes> bytes = {/*palette=*/1};
-
-  void set(uint8_t number, int64_t rows, int64_t rowBytes) {
-    constexpr size_t rowBytesAt = 16, rowsAt = 48;
-    bytes[rowBytesAt + sizeof(uint16_t) * number] = static_cast<uint8_t>(rowBytes);
-    bytes[rowsAt + number] = static_cast<uint8_t>(rows);
-  }
-};
-} // namespace
-
 void enterAmx(VectorCode &code, func::FuncOp kernel, const PanelLayout &layout, int64_t k) {
   const int64_t together = dataflow::elementsTogether(layout.arithmetic);
-  Configuration registers;
+  AmxRegisters registers;
   for (int64_t v = 0; v < kMostVectors; ++v) {
-    registers.set(static_cast<uint8_t>(kSums + v), kAmxRows, kRowBytes);
+    registers.set(kSums + v, kAmxRows, kAmxRowBytes);
   }
-  registers.set(kRows, kAmxRows, kRowBytes);
-  registers.set(kWeights, kRowBytes / 4, kRowBytes);
+  registers.set(kRows, kAmxRows, kAmxRowBytes);
+  registers.set(kWeights, kAmxRowBytes / 4, kAmxRowBytes);
   if (const int64_t last = llvm::divideCeilSigned(k % stepsOf(layout), together)) {
     registers.set(kLastRows, kAmxRows, 4 * last);
-    registers.set(kLastWeights, last, kRowBytes);
+    registers.set(kLastWeights, last, kAmxRowBytes);
   }
-  auto type = VectorType::get({kRowBytes}, code.builder.getI8Type());
-  Value bytes =
-      arith::ConstantOp::create(code.builder, code.location,
-                                DenseElementsAttr::get(type, ArrayRef<uint8_t>(registers.bytes)));
-  Value place = code.frame(kernel, kRowBytes / int64_t(sizeof(float)));
-  LLVM::StoreOp::create(code.builder, code.location, bytes, place, kRowBytes);
-  call(code, "llvm.x86.ldtilecfg", {place});
+  enterAmx(code, kernel, registers);
 }
-
-void leaveAmx(VectorCode &code) { call(code, "llvm.x86.tilerelease", {}); }
 
 // --- tiles -----------------------------------------------------------------------------------
 
@@ -118,7 +77,7 @@ struct AmxTile {
   Value sumStride = code.integer(code.target.panelColumns * int64_t(sizeof(float)));
 
   void clear();
-  void multiply(Value codes, Value inPanel, Value k, uint8_t rows, uint8_t weights);
+  void multiply(Value codes, Value inPanel, Value k, int64_t rows, int64_t weights);
   void ask(Value k);
   void multiplySteps(Value codes, Value begin, Value end);
   void store(Value memory);
@@ -127,22 +86,25 @@ struct AmxTile {
 
 void AmxTile::clear() {
   for (int64_t v = 0; v < tile.vectors; ++v) {
-    call(code, "llvm.x86.tilezero", {registerOf(code, kSums + v)});
+    clearAmx(code, kSums + v);
   }
 }
 
 // Adds the steps from `k` on that registers `rows` and `weights` have room for. In the panel, whose
 // first is at `codes`, they are those from number `inPanel` on.
-void AmxTile::multiply(Value codes, Value inPanel, Value k, uint8_t rows, uint8_t weights) {
+void AmxTile::multiply(Value codes, Value inPanel, Value k, int64_t rows, int64_t weights) {
   const bool isBf16 = layout.arithmetic == dataflow::Arithmetic::Bf16;
   const int64_t elementBytes = isBf16 ? sizeof(uint16_t) : sizeof(uint8_t);
-  load(code, rows, code.bytesAt(tile.entry.getArgument(Rows), code.multiply(k, elementBytes)),
-       rowStride);
+  loadAmx(code, rows, code.bytesAt(tile.entry.getArgument(Rows), code.multiply(k, elementBytes)),
+          rowStride);
   Value line = code.bytesAt(codes, code.multiply(inPanel, layout.rowBytes));
   for (int64_t v = 0; v < tile.vectors; ++v) {
-    load(code, weights, code.at(line, tile.first + v * code.lanes), panelStride);
-    call(code, isBf16 ? "llvm.x86.tdpbf16ps" : "llvm.x86.tdpbusd",
-         {registerOf(code, kSums + v), registerOf(code, rows), registerOf(code, weights)});
+    loadAmx(code, weights, code.at(line, tile.first + v * code.lanes), panelStride);
+    if (isBf16) {
+      multiplyAmxBf16(code, kSums + v, rows, weights);
+    } else {
+      multiplyAmxCodes(code, kSums + v, rows, weights);
+    }
   }
 }
 
@@ -176,8 +138,7 @@ void AmxTile::multiplySteps(Value codes, Value begin, Value end) {
 
 void AmxTile::store(Value memory) {
   for (int64_t v = 0; v < tile.vectors; ++v) {
-    call(code, "llvm.x86.tilestored64",
-         {registerOf(code, kSums + v), code.at(memory, tile.first + v * code.lanes), sumStride});
+    storeAmx(code, kSums + v, code.at(memory, tile.first + v * code.lanes), sumStride);
   }
 }
 

@@ -6,24 +6,20 @@
 #ifndef HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTAMX_H
 #define HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTAMX_H
 
+#include "compiler/Target/Emitters/Amx.h"
 #include "compiler/Target/Emitters/ContractTile.h"
 
 namespace heddle {
-
-/// Rows of a register. A tile function always computes as many: those past the last row of a tile
-/// read other memory of the block and are not stored.
-inline constexpr int64_t kAmxRows = 16;
 
 /// Whether a target multiplies a layout on these registers: bf16, and codes of 8 bits of which
 /// whole registers share a scale.
 bool runsOnAmx(const TargetDescription &target, const PanelLayout &layout);
 
-/// Sets the registers up for products of `k` steps, and gives them back. Around all tiles of a call
-/// of a kernel: both take as long as a small tile.
+/// Sets the registers up for products of `k` steps.
 void enterAmx(VectorCode &code, mlir::func::FuncOp kernel, const PanelLayout &layout, int64_t k);
-void leaveAmx(VectorCode &code);
 
-/// The whole of k of some columns of a tile.
+/// The whole of k of some columns of a tile. It always computes kAmxRows rows: those past the last
+/// row of the tile read other memory of the block and are not stored.
 void emitAmxTile(const TileColumns &tile);
 
 } // namespace heddle
