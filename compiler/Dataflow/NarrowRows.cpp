@@ -7,8 +7,9 @@
 /// stays in f32.
 ///
 /// Where the precision is tf32 or tf32x3, products with weights in f32 get a note instead that
-/// targets may multiply so; what they compute stays f32, as processors do it. So do attentions,
-/// which have no weights, where that of the program is one of these or bf16.
+/// targets may multiply so; what they compute stays f32, as processors do it. Attentions have no
+/// weights and follow the precision of the program: they get the same note, and with bf16 over rows
+/// an arithmetic of their own.
 ///
 /// Before:
 ///   dataflow.kernel @contract_72x40 : (!x, !dataflow.buffer<[72, 40],
@@ -18,6 +19,7 @@
 /// After:
 ///   ... computes #dataflow.contract<n = 72, k = 40, arithmetic = integers>
 ///   ... computes #dataflow.contract<n = 8, k = 40, arithmetic = bf16>
+///   ... computes #dataflow.attention<..., arithmetic = bf16>
 /// And with tf32, of weights in f32:
 ///   ... computes #dataflow.contract<n = 8, k = 40> attributes {dataflow.float_products = "tf32"}
 ///
@@ -136,8 +138,53 @@ void noteProducts(KernelOp kernel, FloatProducts products) {
               Twine(describe(products)) + " on GPUs, sums in f32");
 }
 
-/// Notes on an attention what its products may be.
-void noteAttention(KernelOp kernel, FloatProducts products) {
+/// What keeps the products of an attention from being those of bf16 on every target; empty if
+/// nothing does.
+std::string problemWithBf16(AttentionAttr attention) {
+  if (attention.getPairs()) {
+    return "scores are sums over pairs of elements, expected products";
+  }
+  const int64_t size = std::max(attention.getKeySize(), attention.getValueSize());
+  return size <= mostBf16HeadSize
+             ? ""
+             : "heads have " + std::to_string(size) + " elements, expected at most " +
+                   std::to_string(mostBf16HeadSize);
+}
+
+/// Makes an attention over rows one of bf16. Over a cache it reads each key once for a few rows,
+/// and waits for memory: only GPUs may round it.
+void narrowAttention(KernelOp kernel) {
+  auto attention = dyn_cast<AttentionAttr>(kernel.getComputes());
+  if (!attention) {
+    if (isa<AttentionWeightsAttr, AttendAttr>(kernel.getComputes())) {
+      reportDeclined(
+          kernel.getLoc(), passNames::narrowRows,
+          "computed in f32: its weights are stored, expected an attention in one kernel");
+    }
+    return;
+  }
+  if (const std::string problem = problemWithBf16(attention); !problem.empty()) {
+    reportDeclined(kernel.getLoc(), passNames::narrowRows, "computed in f32: " + problem);
+    return;
+  }
+  if (kernel.getOperandCache(1)) {
+    noteFloatProducts(kernel, FloatProducts::Bf16);
+    reportTaken(kernel.getLoc(), passNames::narrowRows,
+                "attention over a cache on GPUs: factors rounded to bf16, softmax and sums in f32; "
+                "f32 on processors");
+    return;
+  }
+  kernel.setComputesAttr(attention.withArithmetic(Arithmetic::Bf16));
+  reportTaken(kernel.getLoc(), passNames::narrowRows,
+              "attention: factors rounded to bf16, softmax and sums in f32");
+}
+
+/// Says of an attention what the precision of the program makes of its products.
+void treatAttention(KernelOp kernel, FloatProducts products) {
+  if (products == FloatProducts::Bf16) {
+    narrowAttention(kernel);
+    return;
+  }
   if (!isa<AttentionAttr>(kernel.getComputes()) || products == FloatProducts::Exact) {
     return;
   }
@@ -194,7 +241,7 @@ struct NarrowRows : impl::NarrowRowsPassBase<NarrowRows> {
     SymbolTable symbols(module);
     const Precision ofProgram = *findPrecision(precision, quantisesRows);
     for (auto kernel : module.getOps<KernelOp>()) {
-      noteAttention(kernel, ofProgram.attention);
+      treatAttention(kernel, ofProgram.attention);
     }
     const LayerPrecisions precisions(symbols, ofProgram, *rules);
     llvm::DenseMap<KernelOp, std::map<Treatment, SmallVector<DispatchOp>>> runs;

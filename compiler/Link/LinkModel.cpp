@@ -151,6 +151,9 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
     described.panelColumns = named.panelColumns;
     return described.backend->launchShapeOf(kernel, described);
   };
+  inputs.tileRows = [](dataflow::KernelOp kernel, const ManifestTarget &named) {
+    return static_cast<uint32_t>(tileRowsOf(kernel, *findTarget(named.name)));
+  };
   inputs.finishName = finishKernelName;
   // Callers have one scratch memory for all kernels: enough for every kind of machine.
   inputs.scratch = [modules](dataflow::KernelOp kernel) {

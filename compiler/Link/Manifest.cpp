@@ -52,7 +52,9 @@ manifest::Arithmetic arithmeticOf(KernelOp kernel) {
                 int(manifest::Arithmetic::Bf16) == int(Arithmetic::Bf16) &&
                 manifest::Arithmetic::MAX == manifest::Arithmetic::Bf16);
   for (const KernelInput &input : kernel.getComputes().getInputs(kernel.getKernelType())) {
-    if (input.role == KernelInput::Role::Matrix) {
+    using Role = KernelInput::Role;
+    const bool isFactor = input.role == Role::Matrix || input.role == Role::Sequence;
+    if (isFactor && input.arithmetic != Arithmetic::F32) {
       return static_cast<manifest::Arithmetic>(input.arithmetic);
     }
   }
@@ -63,9 +65,9 @@ manifest::Arithmetic arithmeticOf(KernelOp kernel) {
 class EntryWriter {
 public:
   EntryWriter(GraphOp graph, FlatBufferBuilder &builder, SymbolTable &symbols, KernelTable &kernels,
-              const llvm::StringMap<uint32_t> &parameters, ArrayRef<ManifestTarget> targets)
+              const llvm::StringMap<uint32_t> &parameters, const ManifestInputs &facts)
       : graph(graph), builder(builder), symbols(symbols), kernels(kernels), parameters(parameters),
-        targets(targets), output(cast<OutputOp>(graph.getBody().front().getTerminator())) {}
+        facts(facts), output(cast<OutputOp>(graph.getBody().front().getTerminator())) {}
 
   FailureOr<Offset<manifest::Entry>> write();
 
@@ -94,7 +96,7 @@ private:
   SymbolTable &symbols;
   KernelTable &kernels;
   const llvm::StringMap<uint32_t> &parameters;
-  ArrayRef<ManifestTarget> targets;
+  const ManifestInputs &facts;
   OutputOp output;
   SpaceTable spaces;
   llvm::DenseMap<Value, uint32_t> numbers;
@@ -267,12 +269,12 @@ LogicalResult EntryWriter::writeParameter(ParameterOp parameter) {
   if (parameter->use_empty()) {
     return success();
   }
-  if (parameter.getNumStored() != 1 && parameter.getNumStored() != targets.size()) {
+  if (parameter.getNumStored() != 1 && parameter.getNumStored() != facts.targets.size()) {
     return parameter.emitOpError("has ") << parameter.getNumStored() << " encodings, expected one "
-                                         << "for each of " << targets.size() << " targets";
+                                         << "for each of " << facts.targets.size() << " targets";
   }
   SmallVector<uint32_t> stored;
-  for (unsigned target = 0; target < targets.size(); ++target) {
+  for (unsigned target = 0; target < facts.targets.size(); ++target) {
     auto number = parameters.find(parameter.getStored(target).getValue());
     if (number == parameters.end()) {
       return parameter.emitOpError("has no place in the manifest's table of parameters");
@@ -341,7 +343,7 @@ FailureOr<Offset<manifest::Grid>> EntryWriter::writeGrid(DispatchOp dispatch, Ke
   const bool hasResult = static_cast<bool>(kernel.getResultBuffer());
   std::vector<manifest::TargetColumns> columns;
   uint64_t group = 0;
-  for (auto [number, target] : llvm::enumerate(targets)) {
+  for (auto [number, target] : llvm::enumerate(facts.targets)) {
     uint64_t count = columnsOf(division, target.panelColumns);
     if (count > largestGrid) {
       return kernel.emitOpError("has work of ")
@@ -352,7 +354,7 @@ FailureOr<Offset<manifest::Grid>> EntryWriter::writeGrid(DispatchOp dispatch, Ke
       std::tie(elements, group) = columnElements(division, target.panelColumns);
     }
     columns.emplace_back(count, elements, weightTraffic(dispatch, kernel, number, symbols).perRun,
-                         division.rowsShareWork ? target.tileRows : 1);
+                         division.rowsShareWork ? facts.tileRows(kernel, target) : 1);
   }
   return manifest::CreateGrid(builder, spaces[rows], builder.CreateVectorOfStructs(columns), group);
 }
@@ -509,7 +511,7 @@ static FailureOr<Table<manifest::Entry>> writeEntries(ModuleOp module, SymbolTab
   Table<manifest::Entry> entries;
   for (auto graph : module.getOps<GraphOp>()) {
     FailureOr<Offset<manifest::Entry>> entry =
-        EntryWriter(graph, builder, symbols, kernels, numbers, inputs.targets).write();
+        EntryWriter(graph, builder, symbols, kernels, numbers, inputs).write();
     if (failed(entry)) {
       return failure();
     }

@@ -45,7 +45,7 @@ struct ManifestTarget {
   std::string name;
   /// Columns of the result that one column of work is, where the target cuts elements.
   int64_t panelColumns;
-  /// Rows that one call of kernels whose rows share work computes together.
+  /// Rows that most kernels whose rows share work compute together.
   uint32_t tileRows;
   /// How kernels are launched whose callers work alone: all zero on CPUs.
   manifest::LaunchShape launch = {};
@@ -80,6 +80,9 @@ struct ManifestInputs {
   /// How a kernel is launched on a target.
   std::function<manifest::LaunchShape(dataflow::KernelOp kernel, const ManifestTarget &target)>
       launchShape;
+  /// Rows that a kernel whose rows share work computes together on a target.
+  std::function<uint32_t(dataflow::KernelOp kernel, const ManifestTarget &target)> tileRows =
+      [](dataflow::KernelOp, const ManifestTarget &target) { return target.tileRows; };
   /// The name of the norm of a contract kernel as a kernel of its own.
   std::function<std::string(llvm::StringRef kernel)> finishName;
   std::function<ScratchSize(dataflow::KernelOp kernel)> scratch;

@@ -53,7 +53,8 @@ LogicalResult checkFloatProducts(dataflow::KernelOp kernel) {
     return kernel.emitOpError("has '")
            << kNote << "' = " << note << ", expected \"tf32x3\", \"tf32\" or \"bf16\"";
   }
-  if (isa<dataflow::AttentionAttr>(kernel.getComputes())) {
+  auto attention = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes());
+  if (attention && attention.getArithmetic() == dataflow::Arithmetic::F32) {
     return success();
   }
   // What rounds factors to bf16 has weights that are stored so, and an arithmetic of its own.
@@ -65,8 +66,8 @@ LogicalResult checkFloatProducts(dataflow::KernelOp kernel) {
   }
   return kernel.emitOpError("has '")
          << kNote << "' = " << note << " and computes " << kernel.getComputes()
-         << ", expected an attention, or with tf32 a product of f32 with weights of f32, in one "
-            "group";
+         << ", expected an attention of f32, or with tf32 a product of f32 with weights of f32, in "
+            "one group";
 }
 
 } // namespace heddle

@@ -13,6 +13,8 @@
 /// Tested by tests/compiler/Target/dataflow-to-kernels.mlir.
 #include "compiler/Parameters/FloatProducts.h"
 #include "compiler/Passes.h"
+#include "compiler/Target/Emitters/AttentionTile.h"
+#include "compiler/Target/Emitters/ContractTile.h"
 #include "compiler/Target/Emitters/Emitters.h"
 #include "heddle/Abi.h"
 
@@ -40,6 +42,20 @@ KernelScratch kernelScratch(dataflow::KernelOp kernel) {
     scratch.fixed = llvm::alignTo(scratch.fixed, HEDDLE_ALIGNMENT) + bytes;
   }
   return scratch;
+}
+
+int64_t tileRowsOf(dataflow::KernelOp kernel, const TargetDescription &target) {
+  mlir::FunctionType type = kernel.getKernelType();
+  if (!kernel.getComputes().getDivision(type).rowsShareWork) {
+    return 1;
+  }
+  if (auto contract = dyn_cast<dataflow::ContractAttr>(kernel.getComputes())) {
+    return PanelLayout::of(target, kernel.getOperandBuffer(1).getElementType(), contract.getK(),
+                           contract.getArithmetic())
+        .tileRows;
+  }
+  auto attention = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes());
+  return attention && runsOnAmx(attention, target) ? kAmxRows : target.tileRows;
 }
 
 // An empty function with the kernel interface of runtime/include/heddle/Abi.h.

@@ -200,6 +200,10 @@ std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);
 /// The name of a norm as a kernel of its own.
 std::string finishKernelName(llvm::StringRef kernel);
 
+/// Rows that a kernel whose rows share work computes together on a target: work is divided at
+/// multiples of it. One where rows share nothing.
+int64_t tileRowsOf(dataflow::KernelOp kernel, const TargetDescription &target);
+
 /// The names of all targets, for messages: "x86-64-v3, x86-64-v4".
 std::string targetNames();
 

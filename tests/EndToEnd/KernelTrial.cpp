@@ -194,9 +194,8 @@ void KernelTrial::perturb() {
   for (auto [i, operand] : llvm::enumerate(operands)) {
     const KernelInput input = i < inputs.size() ? inputs[i] : KernelInput();
     // Where rows are rounded, a number beside a tie may become the next one of few: that is no
-    // rounding of f32, and would allow anything.
-    const bool isRounded =
-        input.role == KernelInput::Role::Rows && input.arithmetic != dataflow::Arithmetic::F32;
+    // rounding of f32, and would allow anything. What is rounded in between has ties of its own.
+    const bool isRounded = !input.takesEncoding() && input.arithmetic != dataflow::Arithmetic::F32;
     if (input.isInteger || isRounded) {
       continue;
     }
@@ -410,7 +409,9 @@ std::string KernelTrial::compareRow(unsigned number, int64_t row,
         kept.push_back(operand.values);
       }
       perturb();
+      turnsTies = true;
       other = rowOf(number, row);
+      turnsTies = false;
       for (auto [operand, values] : llvm::zip_equal(operands, kept)) {
         operand.values = values;
       }

@@ -213,6 +213,16 @@ TEST(KernelTwinsTest, AgreeOnBf16) {
   expectTwins(oracles + "multimodel/multimodel-text", {}, "bf16");
 }
 
+// Attention of bf16 over rows: windows, heads that share keys, masks and functions of scores.
+TEST(KernelTwinsTest, AgreeOnAttentionOfBf16) {
+  for (const char *name : {"local/mixed", "local/window-odd", "modernbert-tiny", "mpnet-tiny"}) {
+    expectTwins(oracles + name, {}, "bf16");
+  }
+  for (const char *name : {"soft-cap-and-mask", "soft-cap-of-a-bias", "bias-after-a-soft-cap"}) {
+    expectTwins(HEDDLE_TEST_DATA "/EndToEnd/spellings/" + std::string(name) + ".mlir", {}, "bf16");
+  }
+}
+
 // Caches in fewer bits: what is appended is rounded, and attention, its halves and nests read what
 // is kept; heads of odd sizes among them.
 TEST(KernelTwinsTest, AgreeOnNarrowCaches) {

@@ -34,6 +34,7 @@ static int64_t mostNumbersOf(Units units) {
   case Units::Fma:
     return 0;
   case Units::Bf16:
+    return dataflow::mostBf16HeadSize;
   case Units::Tf32:
     return 128;
   case Units::Tf32x3:
@@ -67,7 +68,9 @@ static std::string problemOf(dataflow::KernelOp kernel, dataflow::AttentionAttr 
 static SpanShape shapeOf(dataflow::KernelOp kernel, dataflow::AttentionAttr computes) {
   const int64_t keySize = computes.getKeySize(), valueSize = computes.getValueSize();
   const int64_t size = SpanShape::padded(std::max(keySize, valueSize));
-  const Units units = unitsFor(floatProductsOf(kernel));
+  const Units units = computes.getArithmetic() == dataflow::Arithmetic::Bf16
+                          ? Units::Bf16
+                          : unitsFor(floatProductsOf(kernel));
   // Spans are as long as ptxas keeps all in registers, of which it takes fewer where blocks are
   // small.
   if (size <= mostNumbersOf(units)) {

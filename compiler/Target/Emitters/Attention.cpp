@@ -8,8 +8,9 @@
 /// running sum, running product with V (Milakov & Gimelshein 2018). The blocks are fixed, so a
 /// row's bits depend on nothing but its own sequence. Over a cache (heddle/Abi.h) the keys lie
 /// transposed already, in blocks of positions; all else is the same.
-#include "compiler/Target/Emitters/AttentionTile.h"
+#include "compiler/Target/Emitters/AttentionPairs.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -47,7 +48,12 @@ static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value from, 
                          Value shown, Value &hidden) {
   VectorCode &code = a.code;
   Value before = code.loadVector(a.maxima);
-  Value maxima = code.maximum(code.maximaOfLanes(blockMaxima), before);
+  Value maxima = code.maximaOfLanes(blockMaxima);
+  if (a.isRounded()) {
+    // Weights are times powers of two, so that they are rounded alike whatever keys came before.
+    maxima = LLVM::FCeilOp::create(code.builder, code.location, maxima);
+  }
+  maxima = code.maximum(maxima, before);
   Value correction =
       math::Exp2Op::create(code.builder, code.location, code.subtractFloat(before, maxima));
   code.storeVector(maxima, a.maxima);
@@ -70,7 +76,7 @@ static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value from, 
 }
 
 // accumulators[r][:] = accumulators[r][:] * corrections[r] + sum over j of weight[r][j] V[j][:].
-static void emitValues(Attention &a, Value corrections, Value firstKey, Value count,
+static void emitValues(Attention &a, Value corrections, Value firstKey, Value from, Value count,
                        const KeyLimits &limits) {
   VectorCode &code = a.code;
   SmallVector<Value> weights;
@@ -85,13 +91,28 @@ static void emitValues(Attention &a, Value corrections, Value firstKey, Value co
         sums.push_back(code.multiplyFloat(code.loadVector(a.accumulator(r, v)), correction));
       }
     }
-    sums = addValues(a, group, weights, firstKey, count, limits, sums);
+    sums = a.isPaired ? dotValues(a, group, firstKey, from, count, sums)
+                      : addValues(a, group, weights, firstKey, count, limits, sums);
     for (int64_t r = 0; r < a.rows; ++r) {
       for (int64_t v = 0; v < group.count; ++v) {
         code.storeVector(sums[r * group.count + v], a.accumulator(r, group.first + v));
       }
     }
   }
+}
+
+// The same on AMX, for the keys from <= j < count.
+static void emitAmxValues(Attention &a, Value corrections, Value firstKey, Value from,
+                          Value count) {
+  VectorCode &code = a.code;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    Value correction = code.broadcastLane(corrections, r);
+    for (int64_t v = 0; v < a.valueVectors(); ++v) {
+      Value sum = code.loadVector(a.accumulator(r, v));
+      code.storeVector(code.multiplyFloat(sum, correction), a.accumulator(r, v));
+    }
+  }
+  multiplyValues(a, a.accumulators, firstKey, from, count);
 }
 
 static void resetTile(Attention &a) {
@@ -126,6 +147,7 @@ static void emitTile(Attention &a, Value query, Value last) {
   VectorCode &code = a.code;
   TileRows tile = enterTile(a, query, last);
   resetTile(a);
+  takeQueries(a, tile);
   writeLocations(a, tile, query);
   Value firstBlock = code.multiply(code.divide(tile.first, kKeyBlock), kKeyBlock);
   code.loop(firstBlock, tile.seen, kKeyBlock, [&](Value firstKey) {
@@ -141,26 +163,46 @@ static void emitTile(Attention &a, Value query, Value last) {
       count = code.select(isSeen, count, code.smaller(shown, count));
       limits.ends = visibleOf(a, tile, firstKey, count);
     }
-    emitValues(a, corrections, firstKey, count, limits);
+    if (a.isOnAmx) {
+      emitAmxValues(a, corrections, firstKey, from, count);
+    } else {
+      emitValues(a, corrections, firstKey, from, count, limits);
+    }
   });
   storeTile(a, query, tile.count);
 }
 
+// The most rows of a tile of any target.
+static int64_t mostRowsOf(dataflow::AttentionAttr computes) {
+  return computes.getArithmetic() == dataflow::Arithmetic::Bf16 ? kAmxRows : kMostRows;
+}
+
 static Attention prepare(VectorCode &code, const KernelBody &body,
                          dataflow::AttentionAttr computes) {
-  int64_t rows = code.target.tileRows;
-  assert(rows <= kMostRows && rows <= code.lanes && code.lanes <= kMostLanes &&
-         "scratch is sized for every target");
-  Attention a{{code, rows, computes.getKeySize(), computes.getValueSize()},
+  Attention a{{code, code.target.tileRows, computes.getKeySize(), computes.getValueSize()},
               computes.getScale().getValue().convertToFloat()};
   loadAttention(a, body, computes);
+  a.rows = a.isOnAmx ? kAmxRows : a.rows;
+  assert(a.rows <= mostRowsOf(computes) && a.rows <= code.lanes && code.lanes <= kMostLanes &&
+         "scratch is sized for every target");
   a.scores = body.arguments.scratch(code);
   a.scorePitch = code.integer(kKeyBlock);
-  a.accumulators = code.at(a.scores, rows * kKeyBlock);
-  Value next = code.at(a.accumulators, rows * a.valueVectors() * code.lanes);
+  Value next = code.at(a.scores, a.rows * kKeyBlock);
+  a.products = a.scores;
+  if (a.isOnAmx && a.bias) {
+    // Biases are there before the products.
+    a.products = next;
+    next = code.at(next, a.rows * kKeyBlock);
+  }
+  a.accumulators = next;
+  next = code.at(a.accumulators, a.rows * a.valueVectors() * code.lanes);
   for (Value *numbers : {&a.maxima, &a.sums}) {
     *numbers = next;
     next = code.at(next, kMostLanes);
+  }
+  if (a.isRounded()) {
+    a.roundedQueries = next;
+    next = code.at(next, kMostRows * static_cast<int64_t>(llvm::alignTo(a.keySize, kAmxBf16Steps)));
   }
   a.keysTransposed =
       loadLocations(a, body, computes.getFirstLocation(), computes.getHeadsOfLocations(),
@@ -170,18 +212,29 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
 
 template <> KernelScratch scratchOf(dataflow::AttentionAttr computes) {
   uint64_t valueLanes = llvm::alignTo(computes.getValueSize(), kMostLanes);
-  ScratchElements keys =
-      transposedKeys(computes.getVisibility(), computes.getHidden(), computes.getKeySize());
+  const bool isRounded = computes.getArithmetic() == dataflow::Arithmetic::Bf16;
+  ScratchElements keys = isRounded ? roundedFactors(computes)
+                                   : transposedKeys(computes.getVisibility(), computes.getHidden(),
+                                                    computes.getKeySize());
+  // Where biases are, products of AMX are beside them.
+  const uint64_t scores = isRounded && computes.getBiasDistance() > 0 ? 2 : 1;
   ScratchElements locations = locationElements(
       computes.getHeadsOfLocations(), computes.getTapsOfLocations(), computes.getLocationFilters());
-  uint64_t fixed = kMostRows * (kKeyBlock + valueLanes) + kNumbers * kMostLanes + keys.fixed;
+  uint64_t fixed =
+      mostRowsOf(computes) * (scores * kKeyBlock + valueLanes) + kNumbers * kMostLanes + keys.fixed;
   return {(fixed + locations.fixed) * 4, (keys.perLongest + locations.perLongest) * 4};
 }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes) {
   Attention attention = prepare(code, body, computes);
+  if (attention.isOnAmx) {
+    enterAmx(attention, body.function);
+  }
   overTiles(attention, body.arguments,
             [&](Value query, Value last) { emitTile(attention, query, last); });
+  if (attention.isOnAmx) {
+    leaveAmx(code);
+  }
 }
 
 } // namespace heddle

@@ -4,7 +4,7 @@
 ///
 /// Keys lie transposed, [head size][keys], in a cache or in scratch, so that a vector of scores is
 /// a sum of products over the head size, lane by lane, in one order for every tile.
-#include "compiler/Target/Emitters/AttentionTile.h"
+#include "compiler/Target/Emitters/AttentionPairs.h"
 
 #include "heddle/Abi.h"
 
@@ -52,11 +52,15 @@ static Value loadKeys(const AttentionTile &a, Value start, Value line) {
 }
 
 void transposeKeys(AttentionTile &a) {
+  if (a.isPaired) {
+    pairKeys(a);
+    return;
+  }
   VectorCode &code = a.code;
   int64_t size = a.keySize;
   Value keys = code.at(a.key, code.multiply(a.keyHead(), size));
   Value lastRow = code.add(a.firstKey, code.subtract(a.keyCount, code.integer(1)));
-  Value firstRow = a.firstTransposed ? code.add(a.firstKey, a.firstTransposed) : a.firstKey;
+  Value firstRow = a.firstScratchRow();
   code.loop(code.integer(0), a.pitch, code.lanes, [&](Value j) {
     SmallVector<Value> rows;
     for (int64_t lane = 0; lane < code.lanes; ++lane) {
@@ -67,7 +71,8 @@ void transposeKeys(AttentionTile &a) {
       int64_t valid = std::min(code.lanes, size - d);
       SmallVector<Value> square;
       for (Value row : rows) {
-        square.push_back(code.loadVector(code.at(row, d), valid));
+        Value elements = code.loadVector(code.at(row, d), valid);
+        square.push_back(a.isRounded() ? code.nearestBf16(elements) : elements);
       }
       square = code.transposeSquare(square);
       for (int64_t i = 0; i < valid; ++i) {
@@ -272,13 +277,47 @@ static SmallVector<Value> writeScores(AttentionTile &a, Value first, Value count
                    });
 }
 
+// Elements from one rounded query of a tile to the next.
+static int64_t queryPitch(const AttentionTile &a) {
+  return static_cast<int64_t>(llvm::alignTo(a.keySize, a.code.lanes));
+}
+
+static Value queryOf(AttentionTile &a, const TileRows &tile, int64_t row) {
+  VectorCode &code = a.code;
+  Value query = code.at(a.query, code.multiply(tile.heads[row], a.keySize));
+  return code.at(query, code.multiply(tile.rows[row], a.queryStride));
+}
+
+void takeQueries(AttentionTile &a, const TileRows &tile) {
+  if (!a.isRounded()) {
+    return;
+  }
+  VectorCode &code = a.code;
+  SmallVector<Value> queries;
+  for (int64_t r = 0; r < a.rows; ++r) {
+    queries.push_back(queryOf(a, tile, r));
+  }
+  if (a.isPaired) {
+    pairQueries(a, queries);
+    return;
+  }
+  constexpr int64_t unroll = 4;
+  for (auto [number, query] : llvm::enumerate(queries)) {
+    Value to = code.at(a.roundedQueries, static_cast<int64_t>(number) * queryPitch(a));
+    code.overRow(a.keySize, unroll, [&](Value column, int64_t valid) {
+      Value elements = code.loadVector(code.at(query, column), valid);
+      code.storeVector(code.nearestBf16(elements), code.at(to, column));
+    });
+  }
+}
+
 static PairRows pairRows(AttentionTile &a, const TileRows &tile) {
   VectorCode &code = a.code;
   PairRows rows;
   for (int64_t r = 0; r < a.rows; ++r) {
     Value head = code.multiply(tile.heads[r], a.keySize);
-    Value query = code.at(a.query, head);
-    rows.queries.push_back(code.at(query, code.multiply(tile.rows[r], a.queryStride)));
+    rows.queries.push_back(a.isRounded() ? code.at(a.roundedQueries, r * queryPitch(a))
+                                         : queryOf(a, tile, r));
     rows.weights.push_back(a.pairs ? code.at(a.pairWeights, head) : Value());
     if (!a.locations.empty()) {
       // A row that repeats the last one has its lines.
@@ -287,6 +326,32 @@ static PairRows pairRows(AttentionTile &a, const TileRows &tile) {
     }
   }
   return rows;
+}
+
+// Products of the rows of a tile with `vectors` of keys from number firstKey + j on.
+static SmallVector<Value> productsOf(AttentionTile &a, const PairRows &rows, Value firstKey,
+                                     Value j, int64_t vectors) {
+  VectorCode &code = a.code;
+  SmallVector<Value> keys, scales, products;
+  if (a.isOnAmx) {
+    for (int64_t r = 0; r < a.rows; ++r) {
+      Value row = code.at(a.products, code.multiply(a.scorePitch, r));
+      for (int64_t v = 0; v < vectors; ++v) {
+        products.push_back(code.loadVector(code.at(row, code.add(j, v * code.lanes))));
+      }
+    }
+    return products;
+  }
+  if (a.isPaired) {
+    return dotKeys(a, code.add(firstKey, j), vectors);
+  }
+  for (int64_t v = 0; v < vectors; ++v) {
+    Value position = code.add(code.add(firstKey, j), v * code.lanes);
+    keys.push_back(keysFrom(a, position));
+    scales.push_back(keyScales(a, position));
+  }
+  return a.pairs ? pairTile(a, rows, keys, scales, code.add(firstKey, j))
+                 : scoreTile(a, rows.queries, keys, scales);
 }
 
 SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scale, Value firstKey,
@@ -306,15 +371,11 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
   if (a.bias) {
     emitBias(a, tile, firstKey, from, end);
   }
+  if (a.isOnAmx) {
+    multiplyKeys(a, firstKey, from, end);
+  }
   auto group = [&](Value j, ValueRange carried, int64_t vectors) {
-    SmallVector<Value> keys, scales, next(carried);
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value position = code.add(code.add(firstKey, j), v * code.lanes);
-      keys.push_back(keysFrom(a, position));
-      scales.push_back(keyScales(a, position));
-    }
-    SmallVector<Value> sums = a.pairs ? pairTile(a, rows, keys, scales, code.add(firstKey, j))
-                                      : scoreTile(a, rows.queries, keys, scales);
+    SmallVector<Value> next(carried), sums = productsOf(a, rows, firstKey, j, vectors);
     for (int64_t r = 0; r < a.rows; ++r) {
       for (int64_t v = 0; v < vectors; ++v) {
         Value first = code.add(j, v * code.lanes);
@@ -336,8 +397,9 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
   SmallVector<Value> maxima(a.rows, code.splat(kLowestScore));
   Value begin = from;
   int64_t most = llvm::bit_floor(static_cast<uint64_t>(a.vectorsOfTile()));
-  most = a.pairs ? std::max<int64_t>(kMostPairs / a.rows, 1) : most;
-  for (int64_t vectors = std::min(most, kMostKeyVectors); vectors > 0; vectors /= 2) {
+  most = a.pairs ? std::max<int64_t>(kMostPairs / a.rows, 1) : std::min(most, kMostKeyVectors);
+  const int64_t least = a.keysTogether() / code.lanes;
+  for (int64_t vectors = std::max(most, least); vectors >= least; vectors /= 2) {
     int64_t step = vectors * code.lanes;
     Value whole = code.multiply(code.divide(code.subtract(end, begin), step), step);
     Value groupsEnd = code.add(begin, whole);
@@ -365,6 +427,17 @@ static Value weightOf(AttentionTile &a, Value x) {
   return code.select(isZero, zero, exp2(code.select(isZero, zero, x)));
 }
 
+// Stores the weights of a vector of keys from number `key` on, whose scores are at `place` of
+// `row`.
+static void storeWeights(AttentionTile &a, Value weights, Value row, Value place, Value key) {
+  VectorCode &code = a.code;
+  if (a.isPaired) {
+    storePairedWeights(a, weights, row, key);
+    return;
+  }
+  code.storeVector(a.isRounded() ? code.nearestBf16(weights) : weights, place);
+}
+
 // exponentiate() for the keys [from, to), whose weights are added to the sums. `total`, if there is
 // one, is a sum of all of them.
 static SmallVector<Value> exponentiateRange(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
@@ -385,7 +458,7 @@ static SmallVector<Value> exponentiateRange(AttentionTile &a, int64_t first, Arr
       weights.push_back(weightOf(a, code.subtractFloat(code.loadVector(places.back()), maximum)));
     }
     for (size_t r = 0; r < maxima.size(); ++r) {
-      code.storeVector(weights[r], places[r]);
+      storeWeights(a, weights[r], scores[r], places[r], j);
       next.push_back(code.addFloat(carried[r], weights[r]));
     }
     if (total) {

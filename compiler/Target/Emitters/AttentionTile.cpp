@@ -56,6 +56,19 @@ ScratchElements transposedKeys(transformer::VisibilityAttr visibility,
   return {size * kMostLanes, size};
 }
 
+ScratchElements roundedFactors(dataflow::AttentionAttr computes) {
+  constexpr int64_t mostTogether = 2 * kMostLanes;
+  const auto keySize = static_cast<int64_t>(llvm::alignTo(computes.getKeySize(), kAmxBf16Steps));
+  // Of a key as it is or, on AMX, as pairs, and of its value.
+  const int64_t key = std::max(computes.getKeySize(), keySize / 2);
+  const auto value = static_cast<int64_t>(llvm::alignTo(computes.getValueSize(), kMostLanes));
+  ScratchElements elements =
+      transposedKeys(computes.getVisibility(), computes.getHidden(), key + value);
+  // Keys begin and end at multiples of what is computed together.
+  elements.fixed += (key + value) * 2 * mostTogether + kMostRows * keySize;
+  return elements;
+}
+
 // The first key that a row sees.
 static Value firstKeyOf(AttentionTile &a, Value row) {
   VectorCode &code = a.code;
@@ -131,6 +144,10 @@ void loadAttention(AttentionTile &a, const KernelBody &body, dataflow::Attention
   loadValues(a, body, 2);
   loadBias(a, body, 3, computes.getBiasDistance());
   loadScore(a, body);
+  a.arithmetic = computes.getArithmetic();
+  a.isPaired = a.isRounded() && a.code.target.hasBf16DotProduct;
+  a.isOnAmx = runsOnAmx(computes, a.code.target);
+  assert((a.isPaired || !a.isOnAmx) && "AMX comes with dot products of bf16");
 }
 
 namespace {
@@ -175,11 +192,15 @@ static bool hasPieces(const AttentionTile &a) {
 static Value enterPiece(AttentionTile &a, Value row, Value last) {
   VectorCode &code = a.code;
   last = code.smaller(last, code.add(row, kPieceRows));
-  a.firstTransposed = firstGroupOf(a, row, code.lanes);
+  a.firstTransposed = firstGroupOf(a, row, a.keysTogether());
   Value lastPosition = a.positionOf(code.subtract(last, code.integer(1)));
   Value end = code.smaller(code.positionBound(*a.visibility.to, lastPosition), a.keyCount);
-  // An odd number of cache lines, so that the lines of a head spread over a cache.
   Value keys = code.subtract(end, a.firstTransposed);
+  if (a.isPaired) {
+    a.pitch = a.roundUp(keys);
+    return last;
+  }
+  // An odd number of cache lines, so that the lines of a head spread over a cache.
   Value pairs = code.divide(code.add(keys, kMostLanes - 1), 2 * kMostLanes);
   a.pitch = code.add(code.multiply(pairs, 2 * kMostLanes), kMostLanes);
   return last;
@@ -339,21 +360,30 @@ static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value
       });
 }
 
-// Takes up the keys of the heads at hand, before which are those from `firstHead` on.
-static void enterHeads(AttentionTile &a, Value firstHead) {
+// Calls `take` for the heads at hand, before which are those from `firstHead` on, if they have
+// other keys, or other values, than the heads before: `share` heads have those of number `number`.
+static void takeShared(AttentionTile &a, Value firstHead, int64_t share, Value number,
+                       llvm::function_ref<void()> take) {
   VectorCode &code = a.code;
+  if (share == a.headsTogether) {
+    take();
+    return;
+  }
+  // Heads that have the other of their own come one by one: the first of them brings it.
+  Value isFirst = code.equal(code.multiply(number, share), a.head);
+  Value isEntered = code.equal(a.head, firstHead);
+  code.when(isFirst, take, [&] { code.when(isEntered, take); });
+}
+
+// Takes up the keys of the heads at hand and, where they are rounded, the values.
+static void enterHeads(AttentionTile &a, Value firstHead) {
   if (a.isCached || !a.key) {
     return;
   }
-  if (a.keyShare == a.headsTogether) {
-    transposeKeys(a);
-    return;
+  takeShared(a, firstHead, a.keyShare, a.keyHead(), [&] { transposeKeys(a); });
+  if (a.isRounded()) {
+    takeShared(a, firstHead, a.valueShare, a.valueHead(), [&] { roundValues(a); });
   }
-  // Heads with values of their own come one by one: the first of them brings their keys.
-  Value isFirst = code.equal(code.multiply(a.keyHead(), a.keyShare), a.head);
-  Value isEntered = code.equal(a.head, firstHead);
-  code.when(
-      isFirst, [&] { transposeKeys(a); }, [&] { code.when(isEntered, [&] { transposeKeys(a); }); });
 }
 
 void overTiles(AttentionTile &a, const KernelArguments &arguments,
@@ -366,6 +396,9 @@ void overTiles(AttentionTile &a, const KernelArguments &arguments,
     Value last = code.smaller(enterSequence(a, row, arguments.rowEnd), arguments.rowEnd);
     if (hasPieces(a)) {
       last = enterPiece(a, row, last);
+    }
+    if (a.isRounded()) {
+      a.roundedValues = code.at(a.keysTransposed, code.multiply(a.pitch, a.scratchOfKey()));
     }
     auto tilesOf = [&](Value head, Value nextHead) {
       a.head = head;
@@ -429,7 +462,7 @@ TileRows enterTile(AttentionTile &a, Value query, Value last) {
                            : a.hidden ? code.add(a.positionOf(place.row), 1)
                                       : a.keyCount);
   }
-  tile.first = firstGroupOf(a, tile.rows.front(), code.lanes);
+  tile.first = firstGroupOf(a, tile.rows.front(), a.keysTogether());
   tile.seen = a.visibility.to ? code.smaller(tile.visible.back(), a.keyCount) : a.keyCount;
   tile.count = code.smaller(code.subtract(last, query), code.integer(a.rows));
   return tile;

@@ -18,8 +18,11 @@
 #ifndef HEDDLE_COMPILER_TARGET_EMITTERS_ATTENTIONTILE_H
 #define HEDDLE_COMPILER_TARGET_EMITTERS_ATTENTIONTILE_H
 
+#include "compiler/Target/Emitters/Amx.h"
 #include "compiler/Target/Emitters/CacheBlock.h"
 #include "compiler/Target/Emitters/Emitters.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <limits>
 #include <optional>
@@ -95,6 +98,13 @@ struct AttentionTile {
   mlir::Value scores = {};         // [rows][scorePitch], of the keys at hand
   mlir::Value scorePitch = {};     // elements from the scores of one row to those of the next
   mlir::Value keysTransposed = {}; // [keySize][pitch], from firstTransposed on
+  // With bf16 factors are rounded in scratch: the queries of a tile, [rows][keySize] in whole
+  // vectors, and values, [pitch][valueVectors][lanes], as long as keys. Where a target has
+  // instructions for bf16 they lie in pairs (AttentionPairs.h); on AMX products come to be in
+  // memory before they are scores.
+  dataflow::Arithmetic arithmetic = dataflow::Arithmetic::F32;
+  bool isPaired = false, isOnAmx = false;
+  mlir::Value roundedQueries = {}, roundedValues = {}, products = {};
   // The current sequence and head, or the heads computed together:
   mlir::Value firstRow = {}; // of the sequence, among the queries
   mlir::Value firstKey = {}; // the same among the keys, where those are no cache
@@ -115,9 +125,20 @@ struct AttentionTile {
   int64_t valueVectors() const { return (valueSize + code.lanes - 1) / code.lanes; }
   /// Register tiles have this many vectors of keys or values, whatever the rows.
   int64_t vectorsOfTile() const { return kTileVectors * code.target.tileRows / rows; }
-  /// Whole vectors that cover the keys.
+  bool isRounded() const { return arithmetic == dataflow::Arithmetic::Bf16; }
+  /// Keys that are computed together: a vector, or the steps of an instruction of AMX.
+  int64_t keysTogether() const { return isPaired ? kAmxBf16Steps : code.lanes; }
+  /// Elements of 32 bits that a key takes in scratch.
+  int64_t scratchOfKey() const {
+    return isPaired ? static_cast<int64_t>(llvm::alignTo(keySize, kAmxBf16Steps) / 2) : keySize;
+  }
+  /// The row of the first key in scratch.
+  mlir::Value firstScratchRow() const {
+    return firstTransposed ? code.add(firstKey, firstTransposed) : firstKey;
+  }
+  /// Whole vectors that cover the keys, or all that is computed together.
   mlir::Value roundUp(mlir::Value keys) const {
-    return code.multiply(code.divideUp(keys, code.lanes), code.lanes);
+    return code.multiply(code.divideUp(keys, keysTogether()), keysTogether());
   }
   /// The position of a query in its sequence.
   mlir::Value positionOf(mlir::Value row) const {
@@ -158,9 +179,12 @@ void setVisibility(AttentionTile &a, transformer::VisibilityAttr visibility,
 struct ScratchElements {
   uint64_t fixed, perLongest;
 };
-/// Those that transposed keys take, which `rows` neighbouring queries see.
+/// Those that transposed keys take.
 ScratchElements transposedKeys(transformer::VisibilityAttr visibility,
                                transformer::HiddenAttr hidden, int64_t keySize);
+/// The same with keys and values that are rounded to bf16, and the queries of a tile: enough for
+/// every target.
+ScratchElements roundedFactors(dataflow::AttentionAttr computes);
 /// The most keys, from a whole vector on and in whole vectors, that `rows` neighbouring queries see
 /// together; none if they grow with the sequence.
 std::optional<int64_t> mostKeysOf(transformer::VisibilityAttr visibility,
@@ -235,6 +259,9 @@ llvm::SmallVector<mlir::Value> addLocations(AttentionTile &a, mlir::Value column
 /// their scores are masked.
 void transposeKeys(AttentionTile &a);
 
+/// Writes the queries of a tile to where scores read them.
+void takeQueries(AttentionTile &a, const TileRows &tile);
+
 /// scores[r][j] = log2(e) * (score(scale * (Q[r] . K[j])) + bias), in place of the product perhaps
 /// the weighted sum of the maths of pairs and without log2(e) where no softmax follows, for the
 /// keys firstKey + j, from
@@ -277,6 +304,12 @@ llvm::SmallVector<mlir::Value> addValues(AttentionTile &a, ValueGroup group,
                                          llvm::ArrayRef<mlir::Value> weights, mlir::Value firstKey,
                                          mlir::Value count, const KeyLimits &limits,
                                          llvm::SmallVector<mlir::Value> sums);
+
+/// Writes the values of the head at hand, rounded, to scratch.
+void roundValues(AttentionTile &a);
+
+/// Whether a target multiplies an attention on the tile registers of AMX.
+bool runsOnAmx(dataflow::AttentionAttr computes, const TargetDescription &target);
 
 } // namespace heddle
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Weighted sums of values, in the order of the keys.
-#include "compiler/Target/Emitters/AttentionTile.h"
+#include "compiler/Target/Emitters/AttentionPairs.h"
 
 #include "heddle/Abi.h"
 
@@ -18,6 +18,40 @@ struct ValueLine {
 };
 } // namespace
 
+// Elements from one rounded row of values to the next.
+static int64_t roundedStride(const AttentionTile &a) { return a.valueVectors() * a.code.lanes; }
+
+// The values of the head at hand from key `position` on, where they are rows.
+static Value valuesFrom(AttentionTile &a, Value position, int64_t stride) {
+  VectorCode &code = a.code;
+  if (a.isRounded()) {
+    Value first = a.firstTransposed ? code.subtract(position, a.firstTransposed) : position;
+    return code.at(a.roundedValues, code.multiply(first, stride));
+  }
+  Value head = code.at(a.value, code.multiply(a.valueHead(), a.valueSize));
+  return code.at(head, code.multiply(code.add(a.firstKey, position), stride));
+}
+
+void roundValues(AttentionTile &a) {
+  if (a.isPaired) {
+    pairValues(a);
+    return;
+  }
+  VectorCode &code = a.code;
+  Value firstRow = a.firstScratchRow();
+  Value rows = code.subtract(code.add(a.firstKey, a.keyCount), firstRow);
+  Value head = code.at(a.value, code.multiply(a.valueHead(), a.valueSize));
+  code.loop(code.integer(0), code.smaller(rows, a.pitch), 1, [&](Value j) {
+    Value from = code.at(head, code.multiply(code.add(firstRow, j), a.valueStride));
+    Value to = code.at(a.roundedValues, code.multiply(j, roundedStride(a)));
+    for (int64_t v = 0; v < a.valueVectors(); ++v) {
+      Value elements =
+          code.loadVector(code.at(from, v * code.lanes), code.validLanes(v, a.valueSize));
+      code.storeVector(code.nearestBf16(elements), code.at(to, v * code.lanes));
+    }
+  });
+}
+
 // Calls `key(j, line, carried)` for the keys firstKey + j, `from` <= j < `to`.
 static SmallVector<Value>
 overValues(AttentionTile &a, Value firstKey, Value from, Value to, SmallVector<Value> carried,
@@ -25,11 +59,9 @@ overValues(AttentionTile &a, Value firstKey, Value from, Value to, SmallVector<V
   VectorCode &code = a.code;
   Value column = code.multiply(a.valueHead(), a.valueSize);
   if (!a.isCached) {
-    Value values = code.at(code.at(a.value, column),
-                           code.multiply(code.add(a.firstKey, firstKey), a.valueStride));
-    auto lineOf = [&](Value j) {
-      return ValueLine{code.at(values, code.multiply(j, a.valueStride))};
-    };
+    const int64_t stride = a.isRounded() ? roundedStride(a) : a.valueStride;
+    Value values = valuesFrom(a, firstKey, stride);
+    auto lineOf = [&](Value j) { return ValueLine{code.at(values, code.multiply(j, stride))}; };
     Value pairs = code.multiply(code.divide(code.subtract(to, from), 2), 2);
     Value end = code.add(from, pairs);
     carried = code.loop(from, end, 2, carried, [&](Value j, ValueRange sums) {

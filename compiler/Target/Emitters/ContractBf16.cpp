@@ -76,17 +76,12 @@ RoundedRows::RoundedRows(const TargetDescription &target, dataflow::ContractAttr
 
 int64_t RoundedRows::mostBytes(int64_t k) { return bytesOf(k, sizeof(float)); }
 
-// Numbers rounded to bf16, in f32.
-static Value rounded(VectorCode &code, Value numbers) {
-  return Pairs(code).second(code.roundedToBf16(numbers));
-}
-
 void RoundedRows::emitGroup(VectorCode &code, Value from, Value to) const {
   constexpr int64_t unroll = 4;
   code.overRow(k, unroll, [&](Value column, int64_t valid) {
     Value numbers = code.loadVector(code.at(from, column), valid);
     if (!code.target.hasBf16DotProduct) {
-      code.storeVector(rounded(code, numbers), code.at(to, column));
+      code.storeVector(code.nearestBf16(numbers), code.at(to, column));
       return;
     }
     assert(code.lanes == kMostLanes && "the instruction is that of 512 bits");
@@ -95,6 +90,19 @@ void RoundedRows::emitGroup(VectorCode &code, Value from, Value to) const {
     LLVM::StoreOp::create(code.builder, code.location, narrow,
                           code.storedAt(to, column, code.builder.getBF16Type()), sizeof(uint16_t));
   });
+}
+
+// --- dot products ----------------------------------------------------------------------------
+
+Value broadcastBf16Pair(VectorCode &code, Value address) {
+  Pairs pairs(code);
+  return pairs.as(pairs.halves, pairs.broadcast(address));
+}
+
+Value addBf16Products(VectorCode &code, Value sum, Value pair, Value words) {
+  Pairs pairs(code);
+  return pairs.call("llvm.x86.avx512bf16.dpbf16ps.512", code.vector,
+                    {sum, pair, pairs.as(pairs.halves, words)});
 }
 
 // --- tiles -----------------------------------------------------------------------------------
@@ -109,11 +117,10 @@ static SmallVector<Value> addPairs(const TileColumns &tile, ArrayRef<Value> weig
   if (code.target.hasBf16DotProduct) {
     for (size_t r = 0; r < tile.rows.size(); ++r) {
       Value place = code.storedAt(tile.rows[r], k, code.builder.getBF16Type());
-      Value row = pairs.as(pairs.halves, pairs.broadcast(place));
+      Value row = broadcastBf16Pair(code, place);
       for (int64_t v = 0; v < tile.vectors; ++v) {
         Value &sum = next[r * tile.vectors + v];
-        sum = pairs.call("llvm.x86.avx512bf16.dpbf16ps.512", code.vector,
-                         {sum, row, pairs.as(pairs.halves, weights[v])});
+        sum = addBf16Products(code, sum, row, weights[v]);
       }
     }
     return next;

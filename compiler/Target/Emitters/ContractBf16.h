@@ -24,6 +24,12 @@ private:
   void emitGroup(VectorCode &code, mlir::Value from, mlir::Value to) const override;
 };
 
+/// The pair of bf16 at an address in all lanes, and a sum plus the products of pairs of two
+/// vectors, by the instruction for it. `words` has its pairs in lanes of 32 bits.
+mlir::Value broadcastBf16Pair(VectorCode &code, mlir::Value address);
+mlir::Value addBf16Products(VectorCode &code, mlir::Value sum, mlir::Value pairs,
+                            mlir::Value words);
+
 /// The whole of k of some columns of a tile.
 void emitBf16Tile(const TileColumns &tile);
 

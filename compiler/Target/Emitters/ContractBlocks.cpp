@@ -34,7 +34,7 @@ Value Product::rowAt(VectorCode &code, Value place) const {
 }
 
 PanelLayout layoutOf(const VectorCode &code, const KernelBody &body, const Product &product) {
-  return PanelLayout::of(code, body.kernel.getOperandBuffer(1).getElementType(), product.k,
+  return PanelLayout::of(code.target, body.kernel.getOperandBuffer(1).getElementType(), product.k,
                          product.arithmetic);
 }
 

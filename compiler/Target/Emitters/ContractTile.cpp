@@ -20,19 +20,19 @@ using namespace mlir;
 
 namespace heddle {
 
-PanelLayout PanelLayout::of(const VectorCode &code, Type type, int64_t k,
+PanelLayout PanelLayout::of(const TargetDescription &target, Type type, int64_t k,
                             dataflow::Arithmetic arithmetic) {
   auto quantized = dyn_cast<transformer::QuantizedType>(type);
   Type element = quantized ? quantized.getCodes() : type;
-  const int64_t columns = code.target.panelColumns;
+  const int64_t columns = target.panelColumns;
   const int64_t rowBytes = columns * element.getIntOrFloatBitWidth() / 8;
   PanelLayout layout{element,     rowBytes, arithmetic,
-                     /*group=*/0, columns,  /*headBytes=*/0, quantized, code.target.tileRows};
+                     /*group=*/0, columns,  /*headBytes=*/0, quantized, target.tileRows};
   if (quantized) {
     layout.group = quantized.getScalesOf(k) == 1 ? allSteps : quantized.getGroupOf(k);
     layout.headBytes = quantized.getHeadBytes(columns, dataflow::elementsTogether(arithmetic));
   }
-  if (runsOnAmx(code.target, layout)) {
+  if (runsOnAmx(target, layout)) {
     layout.isOnAmx = true;
     layout.tileRows = kAmxRows;
   }

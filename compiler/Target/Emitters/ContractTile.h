@@ -43,11 +43,11 @@ struct PanelLayout {
   bool isOnAmx = false;
 
   /// The layout of a matrix [n, k] with elements of a type.
-  static PanelLayout of(const VectorCode &code, mlir::Type type, int64_t k,
+  static PanelLayout of(const TargetDescription &target, mlir::Type type, int64_t k,
                         dataflow::Arithmetic arithmetic);
   /// The same in f32.
   PanelLayout unpacked(VectorCode &code) const {
-    return of(code, code.f32, 0, dataflow::Arithmetic::F32);
+    return of(code.target, code.f32, 0, dataflow::Arithmetic::F32);
   }
 
   bool hasZeros() const { return quantized && quantized.hasZeros(); }

@@ -187,6 +187,13 @@ Value VectorCode::roundedToBf16(Value numbers) {
       arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, numbers, numbers);
   return select(isNan, notNumber, sum);
 }
+Value VectorCode::nearestBf16(Value numbers) {
+  constexpr auto upperHalf = static_cast<int32_t>(0xFFFF0000);
+  Value bits = roundedToBf16(numbers);
+  bits =
+      arith::AndIOp::create(builder, location, bits, integerLike(*this, bits.getType(), upperHalf));
+  return arith::BitcastOp::create(builder, location, numbers.getType(), bits);
+}
 /// Numbers of f32 as bits of bf16.
 static Value narrowed(VectorCode &code, Value numbers) {
   Value words = code.roundedToBf16(numbers);

@@ -105,6 +105,8 @@ public:
   /// ones are anything. What is no number stays none. Integers do it, since the instruction takes
   /// small numbers for zero: all targets round alike. Of one number or of a vector.
   mlir::Value roundedToBf16(mlir::Value numbers);
+  /// The same as numbers of f32, whose lower halves are zero.
+  mlir::Value nearestBf16(mlir::Value numbers);
   /// A vector with zero in the lanes whose number plus `first` is not below `limit`: there it reads
   /// no memory.
   mlir::Value loadBelow(mlir::Value address, mlir::Value first, mlir::Value limit);

@@ -168,6 +168,22 @@ static LogicalResult verifyRaw(EmitError emitError, AttentionWeightsAttr weights
   return success();
 }
 
+/// Bf16 is for products, of heads that tensor cores have registers for.
+static LogicalResult verifyArithmetic(EmitError emitError, AttentionAttr attention) {
+  if (attention.getArithmetic() == Arithmetic::Integers) {
+    return emitError() << "expects arithmetic 'f32' or 'bf16', got 'integers'";
+  }
+  const int64_t size = std::max(attention.getKeySize(), attention.getValueSize());
+  if (attention.getArithmetic() == Arithmetic::F32 ||
+      (!attention.getPairs() && size <= mostBf16HeadSize)) {
+    return success();
+  }
+  return emitError() << "expects products of heads of at most " << mostBf16HeadSize
+                     << " elements with arithmetic 'bf16', got "
+                     << (attention.getPairs() ? "sums over pairs"
+                                              : "heads of " + std::to_string(size));
+}
+
 static Division byHeads(int64_t heads, int64_t size) {
   return {.columns = Division::Columns::Heads, .count = heads, .size = size, .rowsShareWork = true};
 }
@@ -278,10 +294,15 @@ static SmallVector<double> linesAt(Attention attention, const KernelRun &run, in
   return lines.empty() ? near : lines;
 }
 
+/// A factor of a product.
+static double factorOf(Arithmetic arithmetic, double value) {
+  return arithmetic == Arithmetic::Bf16 ? nearestBf16(static_cast<float>(value)) : value;
+}
+
 /// score(scale * q K^T) + bias of a row and head: inputs 0 and 1 are Q and K.
 template <typename Attention>
 static SmallVector<double> scoresOf(Attention attention, const KernelRun &run, int64_t row,
-                                    int64_t head) {
+                                    int64_t head, Arithmetic arithmetic = Arithmetic::F32) {
   VisibleKeys keys(run, 1, row);
   int64_t size = attention.getKeySize(), keyHead = head / attention.getKeyShare();
   double scale = attention.getScale().getValueAsDouble();
@@ -296,7 +317,7 @@ static SmallVector<double> scoresOf(Attention attention, const KernelRun &run, i
       }
       product += attention.getPairs() ? run.at(attention.getNumInputs() - 1, head, d) *
                                             run.applyPairs(ofQuery, ofKey)
-                                      : ofQuery * ofKey;
+                                      : factorOf(arithmetic, ofQuery) * factorOf(arithmetic, ofKey);
     }
     scores.push_back(scoreOf(attention, run, head, keys, key, scale * product));
   }
@@ -321,6 +342,12 @@ static SmallVector<double> weightsOf(Attention attention, const KernelRun &run, 
 
 // --- attention -------------------------------------------------------------------------------
 
+AttentionAttr AttentionAttr::withArithmetic(Arithmetic arithmetic) const {
+  return get(getContext(), getHeads(), getKeySize(), getValueSize(), getScale(), getVisibility(),
+             getBiasDistance(), getHidden(), getKeyShare(), getValueShare(), getPairs(),
+             getLocationHeads(), getLocationTaps(), getLocationFilters(), arithmetic);
+}
+
 StringRef AttentionAttr::getNoun() const { return "an attention"; }
 
 std::string AttentionAttr::getSizes(FunctionType type) const {
@@ -333,6 +360,8 @@ std::string AttentionAttr::getSizes(FunctionType type) const {
   name += pairsOf(getPairs());
   name += locationsOf(*this);
   name += getBiasDistance() > 0 ? "_bias" : "";
+  name +=
+      getArithmetic() == Arithmetic::F32 ? "" : ("_" + stringifyArithmetic(getArithmetic())).str();
   return name + maskOf(getVisibility(), getHidden()).str() + cachedOf(type);
 }
 
@@ -344,7 +373,8 @@ LogicalResult AttentionAttr::verifyNumbers(EmitError emitError) const {
                  succeeded(verifyShare(emitError, "values", getValueShare(), getHeads())) &&
                  succeeded(verifyBiasDistance(emitError, getBiasDistance())) &&
                  succeeded(verifyHidden(emitError, *this)) &&
-                 succeeded(verifyLocations(emitError, *this)));
+                 succeeded(verifyLocations(emitError, *this)) &&
+                 succeeded(verifyArithmetic(emitError, *this)));
 }
 
 int64_t AttentionAttr::getNumInputs() const {
@@ -360,6 +390,9 @@ SmallVector<KernelInput> AttentionAttr::getInputs(FunctionType type) const {
              getVisibility(), getHidden()),
       keysOf(type, 2, multiplySizes(getHeads() / getValueShare(), getValueSize()),
              CacheLayout::Rows, getVisibility(), getHidden())};
+  for (KernelInput &input : inputs) {
+    input.arithmetic = getArithmetic();
+  }
   addBias(inputs, getHeads(), getBiasDistance());
   addLocations(inputs, *this, type);
   addPairWeights(inputs, getPairs(), getHeads(), getKeySize());
@@ -374,6 +407,10 @@ LogicalResult AttentionAttr::verifyOperands(EmitError emitError, FunctionType ty
   if (isa<CacheType>(type.getInput(1)) != isa<CacheType>(type.getInput(2))) {
     return emitError() << "expects keys and values that are both buffers or both caches, got "
                        << type.getInput(1) << " and " << type.getInput(2);
+  }
+  if (getArithmetic() != Arithmetic::F32 && isa<CacheType>(type.getInput(1))) {
+    return emitError() << "expects keys and values in rows with arithmetic '"
+                       << stringifyArithmetic(getArithmetic()) << "', got " << type.getInput(1);
   }
   if (spaceOfInput(type, 1) != spaceOfInput(type, 2)) {
     return emitError() << "expects keys and values of one row space, got " << type.getInput(1)
@@ -405,11 +442,18 @@ std::optional<double> AttentionAttr::evaluate(const KernelRun &run, unsigned, in
                                               int64_t column) const {
   int64_t head = column / getValueSize(), d = column % getValueSize();
   VisibleKeys values(run, 2, row);
-  double sum = 0;
-  for (auto [key, weight] : llvm::enumerate(weightsOf(*this, run, row, head))) {
-    sum += weight * values.at(key, head / getValueShare() * getValueSize() + d);
+  const bool isRounded = getArithmetic() != Arithmetic::F32;
+  SmallVector<double> scores = scoresOf(*this, run, row, head, getArithmetic());
+  // A power of two: whatever it is, numbers are rounded alike.
+  const double most = std::ceil(*llvm::max_element(scores) / M_LN2) * M_LN2;
+  double sum = 0, weights = 0;
+  for (auto [key, score] : llvm::enumerate(scores)) {
+    const double weight = std::exp(score - most);
+    const double value = values.at(key, head / getValueShare() * getValueSize() + d);
+    weights += weight;
+    sum += (isRounded ? run.roundToBf16(weight) : weight) * factorOf(getArithmetic(), value);
   }
-  return sum;
+  return sum / weights;
 }
 
 // --- attention_weights -----------------------------------------------------------------------

@@ -68,6 +68,15 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
     `#transformer.hidden`.
 
     `keyShare` neighbouring heads of queries have one head of keys, `valueShare` one of values.
+
+    With `arithmetic = bf16`, queries, keys and values are rounded to bf16, ties to even, where they are
+    multiplied, and so is the weight of a key, a power of two times e^score: the same power for all
+    keys of a row, so that processors round alike whatever it is. GPUs take the largest score so far in
+    its place. Products are added up in f32, in an order that follows from the kernel, the target and
+    the positions of the keys; scale, maths of scores, biases, the softmax and the sum of the weights,
+    which are not rounded for it, are f32. What is below the least normal number of f32 may count as
+    zero, and a value that is infinite or no number may make no number of rows that do not see its key.
+    Keys and values are rows, heads have at most 128 elements, and there are no `pairs`.
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$keySize, "int64_t":$valueSize,
                         "::mlir::FloatAttr":$scale,
@@ -79,9 +88,13 @@ def Dataflow_AttentionAttr : Dataflow_Family<"Attention", "attention"> {
                         DefaultValuedParameter<"bool", "false">:$pairs,
                         OptionalParameter<"::mlir::DenseI64ArrayAttr">:$locationHeads,
                         OptionalParameter<"::mlir::DenseI64ArrayAttr">:$locationTaps,
-                        DefaultValuedParameter<"int64_t", "0">:$locationFilters);
+                        DefaultValuedParameter<"int64_t", "0">:$locationFilters,
+                        DefaultValuedParameter<"Arithmetic", "Arithmetic::F32">:$arithmetic);
   let assemblyFormat = "`<` struct(params) `>`";
-  let extraClassDeclaration = locationDeclaration;
+  let extraClassDeclaration = locationDeclaration # [{
+  /// The same with products of another arithmetic.
+  AttentionAttr withArithmetic(Arithmetic arithmetic) const;
+}];
 }
 
 def Dataflow_AttentionWeightsAttr : Dataflow_Family<"AttentionWeights", "attention_weights"> {

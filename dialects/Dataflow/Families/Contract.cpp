@@ -170,18 +170,6 @@ double ContractAttr::multiplyIntegers(const KernelRun &run, int64_t row, int64_t
   return sum;
 }
 
-/// The nearest number of bf16, ties to even.
-static float nearestBf16(float value) {
-  if (std::isnan(value)) {
-    return value;
-  }
-  // The lower half is rounded away by an addition, which goes on into the exponent, to infinity
-  // too.
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  bits += 0x7FFF + ((bits >> 16) & 1);
-  return std::bit_cast<float>(bits & 0xFFFF0000U);
-}
-
 double ContractAttr::multiplyBf16(const KernelRun &run, int64_t row, int64_t column) const {
   const int64_t first = column / getN() * getK();
   double sum = 0;

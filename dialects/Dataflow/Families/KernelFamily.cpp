@@ -5,6 +5,9 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <bit>
+#include <cmath>
+
 using namespace mlir;
 
 namespace heddle::dataflow {
@@ -35,6 +38,33 @@ const RunRows &KernelRun::rowsOf(RowSpace space) const {
 
 const RunRows &KernelRun::resultRows() const {
   return rowsOf(rowSpaceOf(heddle::dataflow::rowsOf(type)).value_or(RowSpace::tokens()));
+}
+
+float nearestBf16(float value) {
+  if (std::isnan(value)) {
+    return value;
+  }
+  // The lower half is rounded away by an addition, which goes on into the exponent, to infinity
+  // too.
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  bits += 0x7FFF + ((bits >> 16) & 1);
+  return std::bit_cast<float>(bits & 0xFFFF0000U);
+}
+
+double KernelRun::roundToBf16(double value) const {
+  const auto number = static_cast<float>(value);
+  const float rounded = nearestBf16(number);
+  if (!turnsTies) {
+    return rounded;
+  }
+  // What f32 may be off by in the exponential of a score.
+  constexpr float slack = 0x1p-15F;
+  for (const float factor : {1 - slack, 1 + slack}) {
+    if (const float other = nearestBf16(number * factor); other != rounded) {
+      return other;
+    }
+  }
+  return rounded;
 }
 
 VisibleKeys::VisibleKeys(const KernelRun &run, unsigned input, int64_t row)

@@ -38,6 +38,10 @@ inline constexpr int64_t anySize = std::numeric_limits<int64_t>::min();
 /// as one instruction multiplies and adds for each lane of 32 bits.
 int64_t elementsTogether(Arithmetic arithmetic);
 
+/// The elements of the largest heads whose attention multiplies bf16: those that tensor cores have
+/// registers for.
+inline constexpr int64_t mostBf16HeadSize = 128;
+
 /// count * size, or a number that is no dimension if that overflows or one is not positive.
 int64_t multiplySizes(int64_t count, int64_t size);
 
@@ -105,8 +109,9 @@ struct KernelInput {
   int64_t limit = 0;
   /// For Matrix: the number of equal parts of its rows that are multiplied separately.
   int64_t groups = 1;
-  /// For Matrix: what is multiplied; f32 unless said otherwise. For Rows: the same where they are
-  /// rounded to it. For a Table that is encoded: that of the products whose matrix it is.
+  /// For Matrix: what is multiplied; f32 unless said otherwise. For Rows and Sequence: the same
+  /// where they are rounded to it. For a Table that is encoded: that of the products whose matrix
+  /// it is.
   Arithmetic arithmetic = {};
   /// For Table: whether it lies as the target stores a matrix of one group.
   bool isEncoded = false;
@@ -218,6 +223,10 @@ public:
   /// The maths of an element of a query and one of a key, of a family that sums pairs.
   virtual double applyPairs(double query, double key) const = 0;
 
+  /// The nearest number of bf16, ties to even. With `turnsTies` it is the other neighbour of a
+  /// number that is near to the middle of both, as a kernel in f32 may see it on the other side.
+  double roundToBf16(double value) const;
+
   /// The rows of a space that the kernel's type names, or of tokens.
   const RunRows &rowsOf(RowSpace space) const;
   /// Those of the result; tokens, if it is a cache.
@@ -226,7 +235,11 @@ public:
   /// The kernel's.
   mlir::FunctionType type;
   llvm::SmallVector<std::pair<RowSpace, RunRows>> spaces;
+  bool turnsTies = false;
 };
+
+/// The nearest number of bf16, ties to even.
+float nearestBf16(float value);
 
 /// What a row of the work sees of an input: the rows of its sequence, or the positions of a cache.
 class VisibleKeys {

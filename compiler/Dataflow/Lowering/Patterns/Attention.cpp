@@ -168,10 +168,10 @@ LogicalResult lowerAttention(transformer::AttentionOp op, EntryContext &entry) {
     return failure();
   }
   bool pairs = addPairWeights(op, entry, parts);
-  parts.computes = AttentionAttr::get(op.getContext(), heads, keySize, width / heads,
-                                      op.getScaleAttr(), op.getVisibility(), distance,
-                                      op.getHiddenAttr(), op.getKeyShare(), op.getValueShare(),
-                                      pairs, locations->heads, locations->taps, locations->filters);
+  parts.computes = AttentionAttr::get(
+      op.getContext(), heads, keySize, width / heads, op.getScaleAttr(), op.getVisibility(),
+      distance, op.getHiddenAttr(), op.getKeyShare(), op.getValueShare(), pairs, locations->heads,
+      locations->taps, locations->filters, Arithmetic::F32);
   parts.results = {entry.denseBuffer({entry.rowsIn(op.getQueries()), width})};
   return dispatchScored(op, entry, parts);
 }
