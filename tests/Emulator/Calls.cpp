@@ -83,6 +83,20 @@ void poison(int code) { sticky = sticky == Success ? code : sticky; }
 int poisoned() { return sticky; }
 void heal() { sticky = Success; }
 
+bool &recordingThread() {
+  static thread_local bool isRecording = false;
+  return isRecording;
+}
+
+/// Whether a function may be called by a thread that records a stream.
+static bool mayWhileRecording(const char *function) {
+  static constexpr const char *allowed[] = {
+      "cuLaunchKernel",     "cuStreamEndCapture", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
+      "cuStreamDestroy_v2", "cuGetErrorName",     "cuGetErrorString"};
+  return std::any_of(std::begin(allowed), std::end(allowed),
+                     [=](const char *each) { return std::strcmp(each, function) == 0; });
+}
+
 int enter(const char *function, const std::string &arguments, Needs needs) {
   write(std::string(function) + "(" + arguments + ")");
   if (const int code = requested(function)) {
@@ -93,6 +107,9 @@ int enter(const char *function, const std::string &arguments, Needs needs) {
   }
   if (needs == Needs::Context && !hasContext()) {
     return complain(function, "without a context", InvalidContext);
+  }
+  if (recordingThread() && !mayWhileRecording(function)) {
+    return complain(function, "by a thread that records a stream", CaptureUnsupported);
   }
   return needs == Needs::Context ? sticky : int(Success);
 }

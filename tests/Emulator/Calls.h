@@ -32,6 +32,7 @@ enum Code : int {
   IllegalAddress = 700,
   MisalignedAddress = 716,
   LaunchFailed = 719,
+  CaptureUnsupported = 900,
   Unknown = 999
 };
 
@@ -54,6 +55,9 @@ long setting(const char *name, long otherwise);
 /// Whether cuInit was called; whether this thread has a context.
 void initialize();
 bool hasContext();
+
+/// Whether this thread records a stream: it may call little else until it ends that.
+bool &recordingThread();
 
 /// After a kernel went wrong every call with a context fails, until the context is given back.
 void poison(int code);

@@ -44,7 +44,8 @@ std::string describeContexts() {
 }
 
 std::string describeLeaks() {
-  return describeContexts() + describeModules() + describeStreams() + describeMemory();
+  return describeContexts() + describeModules() + describeStreams() + describeGraphs() +
+         describeMemory();
 }
 
 /// CUdevice_attribute: what of them is asked for.

@@ -299,10 +299,15 @@ HEDDLE_EMULATED int cuLaunchKernel(void *handle, unsigned gridX, unsigned gridY,
       shared > unsigned(function->dynamicShared) || parameters == nullptr || extra != nullptr) {
     return complain("cuLaunchKernel", "no function, or sizes that are not allowed", InvalidValue);
   }
-  static uint64_t launches = 0;
-  Launch launch = {gridX, blockX, shared, 0, ++launches};
+  Launch launch = {gridX, blockX, shared, 0, 0};
   std::memcpy(&launch.parameter, parameters[0], sizeof launch.parameter);
-  return addTo(stream, "cuLaunchKernel", [=] { return run(*function, launch); });
+  // One of a graph runs several times, in another order each time.
+  return addTo(stream, "cuLaunchKernel", [=] {
+    static uint64_t launches = 0;
+    Launch next = launch;
+    next.number = ++launches;
+    return run(*function, next);
+  });
 }
 
 // --- What kernels call -------------------------------------------------------------------------

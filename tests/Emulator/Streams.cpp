@@ -17,6 +17,8 @@ namespace heddle::emulator {
 namespace {
 struct Stream {
   std::deque<Work> work;
+  bool isRecorded = false;
+  std::vector<Work> recorded;
 };
 /// What an event knows of its last record.
 struct Event {
@@ -72,7 +74,33 @@ int addTo(void *stream, const char *function, Work work) {
   if (found == nullptr) {
     return complain(function, "no stream", InvalidHandle);
   }
-  found->work.push_back(std::move(work));
+  if (found->isRecorded) {
+    found->recorded.push_back(std::move(work));
+  } else {
+    found->work.push_back(std::move(work));
+  }
+  return Success;
+}
+
+int beginRecording(void *stream) {
+  Stream *const found = streamOf(stream);
+  if (found == nullptr || found == &defaultStream || found->isRecorded) {
+    return complain("cuStreamBeginCapture_v2", "no stream, or one that is recorded", InvalidHandle);
+  }
+  found->isRecorded = true;
+  recordingThread() = true;
+  return Success;
+}
+
+int endRecording(void *stream, std::vector<Work> &launches) {
+  Stream *const found = streamOf(stream);
+  if (found == nullptr || !found->isRecorded) {
+    return complain("cuStreamEndCapture", "no stream that is recorded", InvalidHandle);
+  }
+  found->isRecorded = false;
+  recordingThread() = false;
+  launches = std::move(found->recorded);
+  found->recorded.clear();
   return Success;
 }
 
@@ -119,6 +147,7 @@ HEDDLE_EMULATED int cuStreamDestroy_v2(void *stream) {
     return code != Success ? code : complain("cuStreamDestroy_v2", "no stream", InvalidHandle);
   }
   finish(**found);
+  recordingThread() = recordingThread() && !(*found)->isRecorded;
   for (Event *const event : events) {
     event->stream = event->stream == *found ? nullptr : event->stream;
   }

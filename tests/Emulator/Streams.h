@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace heddle::emulator {
 
@@ -17,11 +18,18 @@ using Work = std::function<int()>;
 int addTo(void *stream, const char *function, Work work);
 int addToDefault(Work work);
 
+/// Records what a stream is told instead of doing it, until the end. Only launches may be told, and
+/// the thread may call nothing else meanwhile.
+int beginRecording(void *stream);
+int endRecording(void *stream, std::vector<Work> &launches);
+
 /// Does all work of all streams.
 void finishAllStreams();
 
 /// "1 streams"; empty if all was given back.
 std::string describeStreams();
+/// The same of graphs.
+std::string describeGraphs();
 
 } // namespace heddle::emulator
 

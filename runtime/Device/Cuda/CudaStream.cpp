@@ -4,6 +4,7 @@
 /// Launches are recorded and told the driver some at a time, as the records that kernels read are
 /// brought to the GPU by a copy. The first failure stays: nothing is told after it.
 #include "runtime/Device/Cuda/CudaDevice.h"
+#include "runtime/Device/Cuda/LaunchGraphs.h"
 #include "runtime/Device/Cuda/LaunchRecord.h"
 #include "runtime/Device/Cuda/PinnedRing.h"
 
@@ -11,6 +12,7 @@
 #include "heddle/Limits.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <fmt/format.h>
 
@@ -19,11 +21,13 @@ namespace heddle {
 /// Each row of a chunk is work for as many threads as a product has columns: with fewer rows many
 /// multiprocessors wait, and nothing is won by fitting into a cache.
 static constexpr int64_t tokensOfChunk = 8192;
-/// Launches told at a time: so many take the host longer than the copy of their records, and the
-/// GPU begins with the first of a step soon enough.
-static constexpr size_t launchesAtOnce = 32;
+/// Launches told at a time: all of a step of most decoders, which is one graph then. To write their
+/// records takes the host less than to launch a few of them, so that the GPU begins soon enough.
+static constexpr size_t launchesAtOnce = 128;
+/// Fewer launches than these are no graph.
+static constexpr size_t fewestOfGraph = 4;
 /// Room for the records of so many launches of a dozen operands.
-static constexpr uint64_t usualRecordBytes = uint64_t(64) << 10;
+static constexpr uint64_t usualRecordBytes = uint64_t(256) << 10;
 /// Callers that a multiprocessor has at most, and what their scratch memory should not exceed.
 static constexpr uint64_t callersOfMultiprocessor = 512;
 static constexpr uint64_t usualScratch = uint64_t(256) << 20;
@@ -71,16 +75,6 @@ protected:
   Status runErased(int count, ErasedTask task, void *argument) override;
 
 private:
-  /// A launch that the driver has not been told.
-  struct Recorded {
-    const CudaKernel *kernel;
-    const CudaKernel *finish;
-    /// Where its record begins among those not told.
-    uint64_t offset;
-    unsigned blocks;
-    unsigned finishBlocks;
-    LaunchTime *time;
-  };
   /// A launch whose time is wanted, with the numbers of the events before and after it.
   struct Timed {
     LaunchTime *time;
@@ -93,7 +87,10 @@ private:
   bool makeRoom(uint64_t bytes);
   bool tellLaunches();
   Status tellRecords(uint64_t bytes);
-  Status tell(const Recorded &launch);
+  void countLaunches();
+  Status tellAll();
+  Status tellSequence();
+  Status tell(const GraphLaunch &launch, LaunchTime *time);
   Status tellKernel(const CudaKernel &kernel, unsigned blocks, uint64_t parameter);
   Status recordEvent(size_t &number);
   Status copyRows(const CopiedRows &rows);
@@ -114,11 +111,13 @@ private:
   uint64_t sendBytes = 0;
   // What was fetched.
   PinnedMemory fetched;
-  // Launches not told, their records, and where those go.
-  std::vector<Recorded> recorded;
+  // Launches not told, where their times go, their records, and where those go.
+  std::vector<GraphLaunch> recorded;
+  std::vector<LaunchTime *> recordedTimes;
   std::vector<std::byte> records;
   PinnedRing recordRing;
   DeviceMemory recordMemory;
+  LaunchGraphs graphs;
   // Launches since the last wait, for messages: the first and the last of them.
   size_t launches = 0;
   const CudaKernel *firstLaunched = nullptr;
@@ -137,6 +136,7 @@ CudaStream::~CudaStream() {
   if (stream != nullptr) {
     context->giveBack(driver.cuStreamSynchronize, stream);
   }
+  graphs.clear();
   for (void *const event : events) {
     context->giveBack(driver.cuEventDestroy_v2, event);
   }
@@ -248,13 +248,21 @@ void CudaStream::copy(std::span<const CopiedRows> list) {
 
 // --- Launches ----------------------------------------------------------------------------------
 
+/// The rows that a grid is made for: a step with fewer rows than one before it is the same sequence
+/// of launches as long as these do not change. Blocks take every n-th piece of what there is, so
+/// that some without any end at once.
+static int64_t bucketOf(int64_t rows) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
+}
+
 /// No more blocks than run at the same time, nor than have work or scratch memory. A block that
 /// works together has no scratch memory, and takes many pieces at once: those without any end at
 /// once, and all others have multiprocessors of their own.
 unsigned CudaStream::blocksOf(const CudaKernel &kernel, const Launch &launch,
                               int64_t columns) const {
   const int64_t step = std::max<int64_t>(launch.rowTile, 1);
-  const int64_t pieces = (launch.rows.end - launch.rows.begin + step - 1) / step * columns;
+  const int64_t rows = bucketOf(launch.rows.end - launch.rows.begin);
+  const int64_t pieces = (rows + step - 1) / step * columns;
   const int64_t threads = kernel.threads;
   if (kernel.isTogether()) {
     return static_cast<unsigned>(std::min<int64_t>(pieces, kernel.mostBlocks));
@@ -282,8 +290,9 @@ void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
   const uint64_t offset = records.size();
   records.resize(offset + bytes);
   const int64_t columns = launch.columns.end - launch.columns.begin;
-  recorded.push_back({kernel, finish, offset, blocksOf(*kernel, launch, columns),
-                      finish == nullptr ? 0 : blocksOf(*finish, launch, 1), time});
+  recorded.push_back({kernel, finish, blocksOf(*kernel, launch, columns),
+                      finish == nullptr ? 0 : blocksOf(*finish, launch, 1), offset});
+  recordedTimes.push_back(time);
   writeRecord(launch, *kernel, records.data() + offset, addressOf(recordMemory.data()) + offset);
 }
 
@@ -294,8 +303,12 @@ bool CudaStream::makeRoom(uint64_t bytes) {
     return false;
   }
   if (bytes > recordMemory.size()) {
-    // Kernels may still read what is there.
-    return keep(wait()) && keep(recordMemory.grow(device, bytes));
+    // Kernels may still read what is there, and graphs always would.
+    if (!keep(wait())) {
+      return false;
+    }
+    graphs.clear();
+    return keep(recordMemory.grow(device, bytes));
   }
   return true;
 }
@@ -313,28 +326,59 @@ Status CudaStream::tellRecords(uint64_t bytes) {
 /// Tells the driver the launches that are recorded, where the context is the thread's. Whether all
 /// is well.
 bool CudaStream::tellLaunches() {
-  if (failure().ok() && !recorded.empty()) {
-    keep(tellRecords(records.size()));
-    for (size_t i = 0; failed.ok() && i < recorded.size(); ++i) {
-      keep(tell(recorded[i]));
-    }
+  if (failure().ok() && !recorded.empty() && keep(tellRecords(records.size()))) {
+    // Events between launches are what times need.
+    const bool isTimed = std::any_of(recordedTimes.begin(), recordedTimes.end(),
+                                     [](const LaunchTime *time) { return time != nullptr; });
+    countLaunches();
+    keep(isTimed || recorded.size() < fewestOfGraph ? tellAll() : tellSequence());
   }
   recorded.clear();
+  recordedTimes.clear();
   records.clear();
   return keep(context->failure());
 }
 
-Status CudaStream::tell(const Recorded &launch) {
+/// Counts what is recorded, for messages of the next wait.
+void CudaStream::countLaunches() {
+  firstLaunched = launches == 0 ? recorded.front().kernel : firstLaunched;
+  for (const GraphLaunch &launch : recorded) {
+    launches += launch.finish == nullptr ? 1 : 2;
+    lastLaunched = launch.finish == nullptr ? launch.kernel : launch.finish;
+  }
+}
+
+/// Tells what is recorded, launch by launch.
+Status CudaStream::tellAll() {
+  for (size_t i = 0; i < recorded.size(); ++i) {
+    HEDDLE_TRY(tell(recorded[i], recordedTimes[i]));
+  }
+  return {};
+}
+
+/// Tells it by one call if it has been told before.
+Status CudaStream::tellSequence() {
+  HEDDLE_ASSIGN(void *const graph,
+                graphs.graphOf(recorded, *context, stream, [&] { return tellAll(); }));
+  if (graph == nullptr) {
+    return tellAll();
+  }
+  return context->callFor(fmt::format("a graph of {} kernels, {} the first", recorded.size(),
+                                      quote(recorded.front().kernel->name)),
+                          driver.cuGraphLaunch, graph, stream);
+}
+
+Status CudaStream::tell(const GraphLaunch &launch, LaunchTime *time) {
   const uint64_t parameter = addressOf(recordMemory.data()) + launch.offset;
-  Timed times{launch.time, 0, 0};
-  if (launch.time != nullptr) {
+  Timed times{time, 0, 0};
+  if (time != nullptr) {
     HEDDLE_TRY(recordEvent(times.begin));
   }
   HEDDLE_TRY(tellKernel(*launch.kernel, launch.blocks, parameter));
   if (launch.finish != nullptr) {
     HEDDLE_TRY(tellKernel(*launch.finish, launch.finishBlocks, parameter + finishOffset));
   }
-  if (launch.time != nullptr) {
+  if (time != nullptr) {
     HEDDLE_TRY(recordEvent(times.end));
     timed.push_back(times);
   }
@@ -343,12 +387,9 @@ Status CudaStream::tell(const Recorded &launch) {
 
 Status CudaStream::tellKernel(const CudaKernel &kernel, unsigned blocks, uint64_t parameter) {
   void *parameters[] = {&parameter};
-  HEDDLE_TRY(context->callFor(kernel.name, driver.cuLaunchKernel, kernel.function, blocks, 1U, 1U,
-                              kernel.threads, 1U, 1U, kernel.shared, stream, parameters,
-                              static_cast<void **>(nullptr)));
-  firstLaunched = launches++ == 0 ? &kernel : firstLaunched;
-  lastLaunched = &kernel;
-  return {};
+  return context->callFor(kernel.name, driver.cuLaunchKernel, kernel.function, blocks, 1U, 1U,
+                          kernel.threads, 1U, 1U, kernel.shared, stream, parameters,
+                          static_cast<void **>(nullptr));
 }
 
 // --- Waiting and times -------------------------------------------------------------------------

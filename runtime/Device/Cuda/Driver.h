@@ -56,6 +56,8 @@ inline constexpr int cudaDynamicShared = 8;
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 /// CU_EVENT_DISABLE_TIMING.
 inline constexpr unsigned cudaEventWithoutTime = 2;
+/// CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: what other threads do is not forbidden meanwhile.
+inline constexpr int cudaCaptureOfThread = 1;
 /// CU_MEMORYTYPE_HOST and _DEVICE.
 inline constexpr int cudaMemoryHost = 1;
 inline constexpr int cudaMemoryDevice = 2;

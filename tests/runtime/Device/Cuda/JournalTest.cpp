@@ -29,7 +29,7 @@ TEST(Journal, OfAStep) {
   Recorder recorder;
   const Tokens tokens = {1};
   const Extension extension{hypothesis, tokens};
-  // The first steps make events and find pinned memory.
+  // The first steps make events, find pinned memory, and make a graph of what comes again.
   for (int step = 0; step < 3; ++step) {
     EmulatedGpu::get().record();
     ASSERT_EQ((*decoder)->decode({&extension, 1}, recorder).message(), "");
@@ -45,12 +45,7 @@ cuEventRecord()
 cuEventSynchronize()
 cuMemcpyHtoDAsync_v2(1568)
 cuEventRecord()
-cuLaunchKernel(embed, 1 x 32)
-cuLaunchKernel(append_keys, 1 x 32)
-cuLaunchKernel(append_rows, 1 x 32)
-cuLaunchKernel(attend_history, 1 x 32)
-cuLaunchKernel(attend_memory, 1 x 32)
-cuLaunchKernel(project, 1 x 32)
+cuGraphLaunch(6 launches)
 cuMemcpyDtoHAsync_v2(3072)
 cuStreamSynchronize()
 cuEventSynchronize()
@@ -67,6 +62,45 @@ cuMemcpyDtoHAsync_v2(256)
 cuStreamSynchronize()
 cuStreamSynchronize()
 )");
+}
+
+/// Decodes a token for each of some hypotheses.
+static Status decodeAll(PagedDecoder &decoder, std::span<const HypothesisId> hypotheses,
+                        Recorder &recorder) {
+  const Tokens tokens = {1};
+  std::vector<Extension> extensions;
+  for (const HypothesisId each : hypotheses) {
+    extensions.push_back({each, tokens});
+  }
+  return decoder.decode(extensions, recorder);
+}
+
+TEST(Journal, AGraphServesFewerRows) {
+  const Result<Model> model = loadOn("cuda", withDevice(generatingModel()), "journal.so");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  Result<std::unique_ptr<PagedDecoder>> decoder =
+      PagedDecoder::create(*model, {.cacheBytes = 1 << 20});
+  ASSERT_TRUE(decoder.ok()) << decoder.status().message();
+  const SourceId source = encodeOne(**decoder, {4, 5, 6});
+  std::vector<HypothesisId> hypotheses;
+  while (hypotheses.size() < 4) {
+    hypotheses.push_back(*(*decoder)->start(source));
+  }
+  Recorder recorder;
+  EmulatedGpu &gpu = EmulatedGpu::get();
+  for (int step = 0; step < 2; ++step) {
+    ASSERT_EQ(decodeAll(**decoder, hypotheses, recorder).message(), "");
+  }
+  // Sentences end one by one: nothing is recorded again, nor launched by itself but for pieces of
+  // the logits.
+  for (size_t rows = 3; rows > 0; --rows) {
+    gpu.record();
+    ASSERT_EQ(decodeAll(**decoder, std::span(hypotheses).first(rows), recorder).message(), "");
+    const std::string journal = gpu.journal();
+    EXPECT_NE(journal.find("cuGraphLaunch(6 launches)"), std::string::npos) << journal;
+    EXPECT_EQ(journal.find("cuStreamBeginCapture"), std::string::npos) << journal;
+    EXPECT_EQ(journal.find("cuLaunchKernel(embed"), std::string::npos) << journal;
+  }
 }
 
 TEST(Journal, OfBlocksThatWorkTogether) {
