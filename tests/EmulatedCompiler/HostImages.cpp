@@ -106,10 +106,23 @@ static bool isOwn(const llvm::Value *address) {
          (llvm::isa<llvm::GlobalVariable>(object) && object->getName() != kShared);
 }
 
-/// Calls the device before every access of memory in a unit whose blocks share some: of that the
-/// device knows who has written it, of all other whether it is of an allocation.
+/// Whether the threads of a unit's blocks work together: they share memory, or are another number
+/// than callers in a block.
+static bool isTogether(const llvm::Module &module) {
+  if (module.getNamedGlobal(kShared)) {
+    return true;
+  }
+  const uint32_t callers = findTarget("sm_80")->backend->launchShape().threads();
+  return llvm::any_of(module, [&](const llvm::Function &function) {
+    const llvm::Attribute threads = function.getFnAttribute("nvvm.reqntid");
+    return threads.isValid() && threads.getValueAsString() != std::to_string(callers);
+  });
+}
+
+/// Calls the device before every access of memory in a unit whose threads work together: it knows
+/// who has written what, and of which allocations there are.
 static void announceAccesses(llvm::Module &module) {
-  if (!module.getNamedGlobal(kShared)) {
+  if (!isTogether(module)) {
     return;
   }
   llvm::SmallVector<llvm::Instruction *> accesses;

@@ -8,11 +8,13 @@
 
 #include "tests/Emulator/Banks.h"
 #include "tests/Emulator/Calls.h"
+#include "tests/Emulator/FarWrites.h"
 #include "tests/Emulator/Fibers.h"
 #include "tests/Emulator/Memory.h"
 #include "tests/Emulator/SharedMemory.h"
 
 #include <algorithm>
+#include <bit>
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
@@ -56,9 +58,15 @@ struct Thread {
 
 /// Where lanes of a warp meet.
 struct Warp {
-  const char *instruction = nullptr;
-  int arrived = 0;
-  void *lanes[warpLanes] = {};
+  /// Where a lane waits, with which others, and what it has brought.
+  struct Lane {
+    const char *instruction = nullptr;
+    uint32_t mask = 0;
+    void *own = nullptr;
+  };
+  Lane lanes[warpLanes];
+  /// The bits of those that wait.
+  uint32_t waiting = 0;
 };
 
 /// A launch, and the block of it that runs.
@@ -69,6 +77,7 @@ struct Block {
   std::mt19937_64 random;
   std::vector<Thread> threads;
   std::vector<Warp> warps;
+  FarWrites farWrites;
   Thread *running = nullptr;
   Fiber scheduler;
   KernelFailure failure;
@@ -121,11 +130,14 @@ void runThread() {
 
 void createThreads(int count) {
   char *const stacks = stacksFor(count);
-  block->threads = std::vector<Thread>(size_t(count));
+  block->threads.resize(size_t(count));
   block->warps = std::vector<Warp>(size_t(count + warpLanes - 1) / warpLanes);
   for (int i = 0; i < count; ++i) {
     Thread &thread = block->threads[size_t(i)];
     thread.number = i;
+    thread.state = Thread::State::Ready;
+    thread.open.clear();
+    thread.groups.clear();
     thread.fiber.prepare(stacks + size_t(i) * stackBytes, stackBytes, runThread);
   }
 }
@@ -163,10 +175,12 @@ int64_t threadsThat(Thread::State state) {
 std::string describeDeadlock() {
   for (size_t number = 0; number < block->warps.size(); ++number) {
     const Warp &warp = block->warps[number];
-    if (warp.arrived != 0) {
-      return "deadlock: " + std::to_string(warp.arrived) + " threads of warp " +
-             std::to_string(number) + " wait at " + warp.instruction + ", which " +
-             std::to_string(warpLanes - warp.arrived) + " never reach";
+    if (warp.waiting != 0) {
+      const Warp::Lane &first = warp.lanes[std::countr_zero(warp.waiting)];
+      const int there = std::popcount(warp.waiting & first.mask);
+      return "deadlock: " + std::to_string(there) + " threads of warp " + std::to_string(number) +
+             " wait at " + first.instruction + ", which " +
+             std::to_string(std::popcount(first.mask) - there) + " never reach";
     }
   }
   const int64_t waiting = threadsThat(Thread::State::AtBarrier);
@@ -197,6 +211,7 @@ void runBlock(int number, int threads, size_t shared) {
       return;
     }
     sharedMemory().passBarrier();
+    block->farWrites.passBarrier();
     for (Thread &thread : block->threads) {
       thread.state = Thread::State::Ready;
     }
@@ -255,6 +270,21 @@ std::string describeCopy(uint64_t address, size_t bytes) {
   return "";
 }
 
+/// Judges a load from the memory of the GPU, or a store to it. Whether it may be.
+bool touchFar(uint64_t address, size_t bytes, bool isWrite) {
+  if (const std::string what = describeOutside(address, bytes); !what.empty()) {
+    note(IllegalAddress, (isWrite ? "writes " : "reads ") + what);
+    return false;
+  }
+  const int number = block->place.block, thread = block->running->number;
+  const std::string what = isWrite ? block->farWrites.write(number, thread, address, bytes)
+                                   : block->farWrites.read(number, thread, address, bytes);
+  if (!what.empty()) {
+    note(LaunchFailed, what);
+  }
+  return what.empty();
+}
+
 /// Judges a load or store. Whether it may be.
 bool touch(uint64_t address, size_t bytes, size_t alignment, bool isWrite) {
   const int thread = block->running->number;
@@ -265,11 +295,7 @@ bool touch(uint64_t address, size_t bytes, size_t alignment, bool isWrite) {
     return false;
   }
   if (!SharedMemory::contains(address)) {
-    const std::string what = isOnStack(address) ? "" : describeOutside(address, bytes);
-    if (!what.empty()) {
-      note(IllegalAddress, (isWrite ? "writes " : "reads ") + what);
-    }
-    return what.empty();
+    return isOnStack(address) || touchFar(address, bytes, isWrite);
   }
   const std::string what = isWrite ? sharedMemory().write(thread, address, bytes)
                                    : sharedMemory().read(thread, address, bytes);
@@ -304,11 +330,15 @@ KernelFailure runBlocks(Entry *entry, const void *parameter, int blocks, int thr
   launch->parameter = parameter;
   launch->place = {0, threads, 0, blocks};
   launch->random.seed(seed);
+  // Lists of copies are dear to make.
+  static std::vector<Thread> kept;
+  launch->threads = std::move(kept);
   block = launch.get();
   for (int number = 0; number < blocks && block->failure.code == Success; ++number) {
     runBlock(number, threads, shared);
   }
   block = nullptr;
+  kept = std::move(launch->threads);
   return launch->failure;
 }
 
@@ -319,47 +349,71 @@ void leaveThread(const char *why, int code) {
   }
 }
 
-/// Notes the thread's arrival. Whether its warp runs nothing else.
-static bool arrive(Warp &warp, const char *instruction, void *own) {
-  if (warp.arrived != 0 && std::strcmp(warp.instruction, instruction) != 0) {
-    note(LaunchFailed, std::string("comes to ") + instruction +
-                           " while lanes of its warp wait at " + warp.instruction);
+/// What is wrong with a lane's waiting so beside another one that waits: they want each other.
+static std::string problemBeside(const Warp::Lane &own, const Warp::Lane &other) {
+  if (std::strcmp(own.instruction, other.instruction) != 0) {
+    return std::string("comes to ") + own.instruction + " while lanes of its warp wait at " +
+           other.instruction;
+  }
+  return own.mask == other.mask ? ""
+                                : std::string("comes to ") + own.instruction +
+                                      " with other lanes than those that wait there for it";
+}
+
+/// Notes the thread's arrival. Whether it may wait there.
+static bool arrive(Warp &warp, const Warp::Lane &own) {
+  const int lane = block->running->number % warpLanes;
+  std::string problem = (own.mask >> lane & 1) == 0 ? std::string("comes to ") + own.instruction +
+                                                          " of other lanes than itself"
+                                                    : "";
+  for (int other = 0; problem.empty() && other < warpLanes; ++other) {
+    const bool isWanted = ((own.mask >> other | warp.lanes[other].mask >> lane) & 1) != 0;
+    if ((warp.waiting >> other & 1) != 0 && isWanted) {
+      problem = problemBeside(own, warp.lanes[other]);
+    }
+  }
+  if (!problem.empty()) {
+    note(LaunchFailed, problem);
     return false;
   }
-  warp.instruction = instruction;
-  warp.lanes[block->running->number % warpLanes] = own;
-  ++warp.arrived;
+  warp.lanes[lane] = own;
+  warp.waiting |= uint32_t(1) << lane;
   return true;
 }
 
-/// Runs the instruction of a warp whose lanes are all there. Whether nothing is wrong.
-static bool runTogether(Warp &warp, WarpInstruction *together) {
-  warp.arrived = 0;
-  const std::string what = together(warp.lanes);
+/// Runs the instruction of lanes that are all there. Whether nothing is wrong.
+static bool runTogether(Warp &warp, uint32_t mask, WarpInstruction *together) {
+  void *lanes[warpLanes];
+  for (int lane = 0; lane < warpLanes; ++lane) {
+    lanes[lane] = (mask >> lane & 1) != 0 ? warp.lanes[lane].own : nullptr;
+  }
+  warp.waiting &= ~mask;
+  const std::string what = together(lanes);
   if (!what.empty()) {
     note(LaunchFailed, what);
   }
   return what.empty();
 }
 
-void meetLanes(const char *instruction, void *own, WarpInstruction *together) {
+void meetLanes(const char *instruction, void *own, WarpInstruction *together, uint32_t mask) {
   needBlock(instruction);
   const int number = block->running->number / warpLanes;
   Warp &warp = block->warps[size_t(number)];
-  if (!arrive(warp, instruction, own)) {
+  if (!arrive(warp, {instruction, mask, own})) {
     leave();
   }
-  if (warp.arrived < warpLanes) {
+  if ((warp.waiting & mask) != mask) {
     block->running->state = Thread::State::AtInstruction;
     toScheduler();
     return;
   }
-  if (!runTogether(warp, together)) {
+  if (!runTogether(warp, mask, together)) {
     leave();
   }
-  const size_t first = size_t(number) * warpLanes;
-  for (size_t lane = first; lane < first + warpLanes; ++lane) {
-    block->threads[lane].state = Thread::State::Ready;
+  for (int lane = 0; lane < warpLanes; ++lane) {
+    if ((mask >> lane & 1) != 0) {
+      block->threads[size_t(number * warpLanes + lane)].state = Thread::State::Ready;
+    }
   }
 }
 

@@ -43,11 +43,15 @@ void leaveThread(const char *why, int code);
 /// Threads of a warp.
 inline constexpr int warpLanes = 32;
 
-/// Waits until every lane of the warp of the thread that runs has come to the same instruction, and
-/// brought what is its own. The last one calls `together` with all of that, by lane: what is wrong,
-/// in words, or nothing.
+/// The bits of all lanes.
+inline constexpr uint32_t allLanes = 0xFFFFFFFF;
+
+/// Waits until every lane of `mask`, of the warp of the thread that runs, has come to the same
+/// instruction with the same mask, and brought what is its own. The last one calls `together` with
+/// all of that, by lane, null for other lanes: what is wrong, in words, or nothing.
 using WarpInstruction = std::string(void *const *lanes);
-void meetLanes(const char *instruction, void *own, WarpInstruction *together);
+void meetLanes(const char *instruction, void *own, WarpInstruction *together,
+               uint32_t mask = allLanes);
 
 } // namespace heddle::emulator
 

@@ -196,8 +196,16 @@ template <bool isOther> uint32_t sourceOf(uint32_t own, const Shuffling &of) {
 
 template <bool isOther> std::string exchange(void *const *lanes) {
   for (uint32_t lane = 0; lane < warpLanes; ++lane) {
+    if (lanes[lane] == nullptr) {
+      continue;
+    }
     auto &own = *static_cast<Shuffling *>(lanes[lane]);
-    own.result = static_cast<const Shuffling *>(lanes[sourceOf<isOther>(lane, own) & 31])->number;
+    const uint32_t source = sourceOf<isOther>(lane, own) & 31;
+    if (lanes[source] == nullptr) {
+      return "wants the number of lane " + std::to_string(source) +
+             ", which does not take part in the shuffle";
+    }
+    own.result = static_cast<const Shuffling *>(lanes[source])->number;
   }
   return "";
 }
@@ -205,11 +213,7 @@ template <bool isOther> std::string exchange(void *const *lanes) {
 template <bool isOther>
 float shuffle(const char *name, uint32_t mask, float number, uint32_t lane, uint32_t clamp) {
   Shuffling own = {number, lane, clamp, 0};
-  if (mask != 0xFFFFFFFFU) {
-    leaveThread("exchanges numbers with some lanes of its warp, which is not emulated",
-                LaunchFailed);
-  }
-  meetLanes(name, &own, exchange<isOther>);
+  meetLanes(name, &own, exchange<isOther>, mask);
   return own.result;
 }
 
