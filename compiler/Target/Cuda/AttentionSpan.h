@@ -38,8 +38,11 @@ struct SpanShape {
   /// Scores of a lane in one of its rows.
   int64_t laneKeys() const { return keys / kLanesOfRow; }
 
-  /// Numbers of a row of keys or values in shared memory: zeros follow those that there are.
-  static int64_t padded(int64_t size) { return llvm::alignTo(size, 16); }
+  /// Numbers of a row of keys or values in shared memory: zeros follow those that there are, for
+  /// all threads to have as many fours of a span, and products whole matrices.
+  int64_t padded(int64_t size) const {
+    return llvm::alignTo(size, std::max<int64_t>(16, threads() * kFourNumbers / keys));
+  }
   int64_t keyNumbers() const { return padded(keySize); }
   int64_t valueNumbers() const { return padded(valueSize); }
   /// Values that a lane sums up in one of its rows.

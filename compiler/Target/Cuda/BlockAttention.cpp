@@ -67,14 +67,15 @@ static std::string problemOf(dataflow::KernelOp kernel, dataflow::AttentionAttr 
 
 static SpanShape shapeOf(dataflow::KernelOp kernel, dataflow::AttentionAttr computes) {
   const int64_t keySize = computes.getKeySize(), valueSize = computes.getValueSize();
-  const int64_t size = SpanShape::padded(std::max(keySize, valueSize));
+  const int64_t size = std::max(keySize, valueSize);
   const Units units = computes.getArithmetic() == dataflow::Arithmetic::Bf16
                           ? Units::Bf16
                           : unitsFor(floatProductsOf(kernel));
   // Spans are as long as ptxas keeps all in registers, of which it takes fewer where blocks are
   // small.
   if (size <= mostNumbersOf(units)) {
-    const int64_t keys = size <= 32 && units != Units::Bf16 ? 64 : 32;
+    const int64_t most = units == Units::Bf16 ? 32 : 64;
+    const int64_t keys = size <= 32 ? most : size <= 64 ? 32 : 16;
     return {units, /*warps=*/4, /*laneRows=*/2, keys, keySize, valueSize};
   }
   // Rows of a lane share what it reads of keys and values: as many as registers hold sums for.
