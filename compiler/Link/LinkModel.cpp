@@ -140,7 +140,7 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
   for (const auto &[nested, target] : modules) {
     inputs.targets.push_back({target.name.str(), target.panelColumns,
                               static_cast<uint32_t>(target.tileRows),
-                              target.backend->launchShape()});
+                              target.backend->finishShape()});
   }
   inputs.functionName = [](llvm::StringRef kernel, llvm::StringRef target) {
     const TargetDescription &described = *findTarget(target);

@@ -47,7 +47,7 @@ struct ManifestTarget {
   int64_t panelColumns;
   /// Rows that most kernels whose rows share work compute together.
   uint32_t tileRows;
-  /// How kernels are launched whose callers work alone: all zero on CPUs.
+  /// How norms are launched that run by themselves: all zero on CPUs.
   manifest::LaunchShape launch = {};
 };
 

@@ -93,7 +93,9 @@ static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
       module, kernel, kernel.getSymName(), target,
       [&](VectorCode &code, const KernelBody &body) { target.backend->emitKernel(code, body); });
   if (kernel.hasFinish()) {
-    emitFunction(module, kernel, finishKernelName(kernel.getSymName()), target, emitFinish);
+    emitFunction(
+        module, kernel, finishKernelName(kernel.getSymName()), target,
+        [&](VectorCode &code, const KernelBody &body) { target.backend->emitFinish(code, body); });
   }
 }
 

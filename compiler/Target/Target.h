@@ -170,15 +170,19 @@ public:
   virtual MatrixEncoding encodeMatrix(const TargetDescription &target,
                                       transformer::ParameterOp matrix,
                                       const dataflow::KernelInput &input) const = 0;
-  /// How kernels are launched whose callers work alone, a norm by itself among them. Without a
-  /// launch unit they are functions of the program.
+  /// How kernels are launched whose callers work alone. Without a launch unit they are functions
+  /// of the program.
   virtual manifest::LaunchShape launchShape() const = 0;
+  /// How a norm is launched that runs by itself, over the finished rows of a kernel.
+  virtual manifest::LaunchShape finishShape() const = 0;
   /// How a kernel is launched for a target.
   virtual manifest::LaunchShape launchShapeOf(dataflow::KernelOp kernel,
                                               const TargetDescription &target) const = 0;
   /// Writes what a kernel computes into its function: by the emitter of its family, or by one that
   /// only this kind of machine has.
   virtual void emitKernel(VectorCode &code, const KernelBody &body) const = 0;
+  /// Writes the norm of a kernel's finished rows into its function.
+  virtual void emitFinish(VectorCode &code, const KernelBody &body) const = 0;
   /// What a kernel, or its finish, is called by whoever launches it.
   virtual std::string symbolOf(llvm::StringRef kernel, const TargetDescription &target) const = 0;
   /// Adds what launches need beside the functions in a module of kernels.

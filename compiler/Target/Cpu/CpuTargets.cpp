@@ -29,12 +29,16 @@ public:
     return encodePanels(target, matrix, input);
   }
   manifest::LaunchShape launchShape() const override { return {}; }
+  manifest::LaunchShape finishShape() const override { return {}; }
   manifest::LaunchShape launchShapeOf(dataflow::KernelOp,
                                       const TargetDescription &) const override {
     return {};
   }
   void emitKernel(VectorCode &code, const KernelBody &body) const override {
     emitFamily(code, body);
+  }
+  void emitFinish(VectorCode &code, const KernelBody &body) const override {
+    emitRowNorms(code, body);
   }
   std::string symbolOf(llvm::StringRef kernel, const TargetDescription &target) const override {
     return kernelFunctionName(kernel, target.name);

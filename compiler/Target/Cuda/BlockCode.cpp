@@ -234,22 +234,25 @@ Value BlockCode::roundedToTf32(Value number) {
 
 // --- exchange between lanes ----------------------------------------------------------------------
 
-static Value shuffle(VectorCode &code, Value number, Value lane, NVVM::ShflKind kind) {
+/// All lanes take part if there is no mask.
+static Value shuffle(VectorCode &code, Value number, Value lane, NVVM::ShflKind kind,
+                     Value mask = {}) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(code.builder, code.location, code.i32, value);
   };
-  // All lanes take part, and the warp is one segment.
-  return NVVM::ShflOp::create(code.builder, code.location, number.getType(), constant(-1), number,
-                              lane, constant(kWarpLanes - 1), kind, UnitAttr());
+  // The warp is one segment.
+  return NVVM::ShflOp::create(code.builder, code.location, number.getType(),
+                              mask ? mask : constant(-1), number, lane, constant(kWarpLanes - 1),
+                              kind, UnitAttr());
 }
 
 Value BlockCode::ofLane(Value number, Value lane) {
   return shuffle(code, number, lane, NVVM::ShflKind::idx);
 }
 
-Value BlockCode::ofOtherLane(Value number, int64_t bits) {
-  Value mask = arith::ConstantIntOp::create(code.builder, code.location, code.i32, bits);
-  return shuffle(code, number, mask, NVVM::ShflKind::bfly);
+Value BlockCode::ofOtherLane(Value number, int64_t bits, Value mask) {
+  Value flipped = arith::ConstantIntOp::create(code.builder, code.location, code.i32, bits);
+  return shuffle(code, number, flipped, NVVM::ShflKind::bfly, mask);
 }
 
 } // namespace heddle

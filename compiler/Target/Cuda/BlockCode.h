@@ -115,9 +115,10 @@ public:
   /// The word of a number rounded to tf32, ties away from zero.
   mlir::Value roundedToTf32(mlir::Value number);
   /// The number that another lane has given: lane number `lane`, an i32, and the one whose number
-  /// differs in the bits of `bits`.
+  /// differs in the bits of `bits`. With `mask`, an i32, only those lanes of the warp take part
+  /// whose bits it has, which all must give the same.
   mlir::Value ofLane(mlir::Value number, mlir::Value lane);
-  mlir::Value ofOtherLane(mlir::Value number, int64_t bits);
+  mlir::Value ofOtherLane(mlir::Value number, int64_t bits, mlir::Value mask = {});
 
 private:
   mlir::Type sharedPointer;

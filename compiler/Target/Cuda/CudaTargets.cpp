@@ -7,6 +7,7 @@
 #include "compiler/Remarks/Report.h"
 #include "compiler/Target/Cuda/BlockAttention.h"
 #include "compiler/Target/Cuda/BlockProduct.h"
+#include "compiler/Target/Cuda/WarpRows.h"
 #include "compiler/Target/Emitters/Emitters.h"
 #include "compiler/Target/Panels.h"
 
@@ -43,9 +44,13 @@ public:
   manifest::LaunchShape launchShape() const override {
     return {manifest::LaunchUnit::Caller, kBlockThreads, /*shared=*/0};
   }
+  manifest::LaunchShape finishShape() const override;
   manifest::LaunchShape launchShapeOf(dataflow::KernelOp kernel,
                                       const TargetDescription &target) const override;
   void emitKernel(VectorCode &code, const KernelBody &body) const override;
+  void emitFinish(VectorCode &code, const KernelBody &body) const override {
+    emitWarpNorms(code, body);
+  }
   std::string symbolOf(llvm::StringRef kernel, const TargetDescription &) const override {
     return entryName(kernel);
   }
@@ -69,17 +74,26 @@ public:
 /// How blocks compute a kernel; nothing where each thread is a caller of its own.
 static std::optional<BlockWork> blockWork(dataflow::KernelOp kernel,
                                           const TargetDescription &target) {
-  const std::optional<BlockWork> attention = blockAttention(kernel);
-  return attention ? attention : blockProduct(kernel, target);
+  if (const std::optional<BlockWork> attention = blockAttention(kernel)) {
+    return attention;
+  }
+  const std::optional<BlockWork> product = blockProduct(kernel, target);
+  return product ? product : warpRows(kernel);
+}
+
+static manifest::LaunchShape togetherShape(int64_t threads, int64_t shared) {
+  return {manifest::LaunchUnit::Caller, static_cast<uint32_t>(threads),
+          static_cast<uint32_t>(shared)};
+}
+
+manifest::LaunchShape CudaBackend::finishShape() const {
+  return togetherShape(kRowThreads, kSharedAlignment);
 }
 
 manifest::LaunchShape CudaBackend::launchShapeOf(dataflow::KernelOp kernel,
                                                  const TargetDescription &target) const {
   const std::optional<BlockWork> work = blockWork(kernel, target);
-  return work ? manifest::LaunchShape(manifest::LaunchUnit::Caller,
-                                      static_cast<uint32_t>(work->threads),
-                                      static_cast<uint32_t>(work->shared))
-              : launchShape();
+  return work ? togetherShape(work->threads, work->shared) : launchShape();
 }
 
 /// Says of an attention how a target computes it, or why no blocks do.
@@ -102,6 +116,8 @@ void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
     emitBlockProduct(code, body, mlir::cast<dataflow::ContractAttr>(body.kernel.getComputes()));
   } else if (blockAttention(body.kernel)) {
     emitBlockAttention(code, body, mlir::cast<dataflow::AttentionAttr>(body.kernel.getComputes()));
+  } else if (warpRows(body.kernel)) {
+    emitWarpRows(code, body);
   } else {
     emitFamily(code, body);
   }

@@ -170,13 +170,14 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Append
                  code.remainder(position, HEDDLE_BLOCK)};
   };
   bool areKeys = type.getLayout() == CacheLayout::Keys;
-  auto appendOne = places.hasScales() ? quantizeRow : areKeys ? scatterRow : copyRow;
+  // A vector of one lane is stored anywhere.
+  auto appendOne = places.hasScales() ? quantizeRow : areKeys && !code.team ? scatterRow : copyRow;
   auto appendRow = [&](Value row) {
     Place to = place(row, code.loadIndex(positions, row));
     appendOne(code, code.at(rows, code.multiply(row, stride)), to, type.getWidth());
   };
-  if (!areKeys || places.hasScales()) {
-    code.loop(arguments.rowBegin, arguments.rowEnd, 1, appendRow);
+  if (!areKeys || places.hasScales() || code.team) {
+    code.overRows(arguments.rowBegin, arguments.rowEnd, appendRow);
     return;
   }
   // As many rows as lanes go as a whole where they are positions side by side from a multiple of

@@ -129,7 +129,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Collec
   }
   Epilogue epilogue(code, body);
   KernelResult written = KernelResult::load(code, arguments);
-  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+  code.overRows(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     Value to = written.at(code, row, code.integer(0));
     auto [sequence, position] =
         result ? result->placeOf(code, row) : std::pair<Value, Value>(row, Value());

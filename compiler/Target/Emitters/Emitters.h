@@ -71,6 +71,11 @@ void emitRows(VectorCode &code, const KernelBody &body, int64_t width,
 mlir::Value sumOverRow(VectorCode &code, mlir::Value row, int64_t width,
                        llvm::function_ref<mlir::Value(mlir::Value vector, int64_t valid)> term);
 
+/// The largest of `term(vector)` over the same elements: NaN if one is, or as if there were none.
+enum class Largest : uint8_t { OrNan, OfNumbers };
+mlir::Value largestOverRow(VectorCode &code, mlir::Value row, int64_t width, Largest largest,
+                           llvm::function_ref<mlir::Value(mlir::Value vector)> term);
+
 /// Number `row` of a list of integers that another kernel wrote, at most `limit` - 1 whatever is
 /// there.
 mlir::Value chosenNumber(VectorCode &code, mlir::Value numbers, mlir::Value row, int64_t limit);
@@ -88,8 +93,8 @@ template <typename Family> void emit(VectorCode &code, const KernelBody &body, F
 /// Writes what a kernel computes by the emitter of its family.
 void emitFamily(VectorCode &code, const KernelBody &body);
 
-/// The norm of a kernel's rows as a function of its own: it runs when all columns are done.
-void emitFinish(VectorCode &code, const KernelBody &body);
+/// Writes the norm of a kernel's rows, in place, where it runs when all columns are done.
+void emitRowNorms(VectorCode &code, const KernelBody &body);
 
 /// The scratch that the code of a family needs, enough for every target: specialized beside emit().
 template <typename Family> KernelScratch scratchOf(Family computes);

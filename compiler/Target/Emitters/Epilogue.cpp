@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 #include <limits>
@@ -73,29 +74,79 @@ Value cloneScalarMaths(VectorCode &code, Block &block, ValueRange arguments, Typ
   return mapping.lookup(block.getTerminator()->getOperand(0));
 }
 
+// The last vector of a row from `column` on, of which `valid` lanes count, as `term` has it. A
+// member of a team whose column is past the end has `neutral`.
+static Value lastTerm(VectorCode &code, Value row, int64_t column, int64_t width, Value neutral,
+                      llvm::function_ref<Value(Value vector, int64_t valid)> term) {
+  Value own = code.ownColumn(code.integer(column));
+  if (!code.team || column + code.columnStep() <= width) {
+    const int64_t valid = std::min(code.lanes, width - column);
+    return term(code.loadVector(code.at(row, own), valid), valid);
+  }
+  // Others may be writing the columns of theirs: none of them is read instead.
+  auto side = [&](llvm::function_ref<Value()> value) {
+    return [value](OpBuilder &builder, Location location) {
+      scf::YieldOp::create(builder, location, value());
+    };
+  };
+  auto load = [&] { return term(code.loadVector(code.at(row, own)), code.lanes); };
+  auto nothing = [&] { return neutral; };
+  return scf::IfOp::create(code.builder, code.location, code.less(own, code.integer(width)),
+                           side(load), side(nothing))
+      .getResult(0);
+}
+
 Value sumOverRow(VectorCode &code, Value row, int64_t width,
                  llvm::function_ref<Value(Value vector, int64_t valid)> term) {
   constexpr int64_t unroll = 4;
-  int64_t group = unroll * code.lanes, whole = width / group * group;
+  const int64_t step = code.columnStep(), group = unroll * step, whole = width / group * group;
   SmallVector<Value> sums(unroll, code.splat(0));
   if (whole > 0) {
     sums = code.loop(code.integer(0), code.integer(whole), group, sums,
                      [&](Value first, ValueRange carried) {
                        SmallVector<Value> next;
                        for (int64_t i = 0; i < unroll; ++i) {
-                         Value x = code.loadVector(code.at(row, code.add(first, i * code.lanes)));
+                         Value column = code.ownColumn(code.add(first, i * step));
+                         Value x = code.loadVector(code.at(row, column));
                          next.push_back(code.addFloat(carried[i], term(x, code.lanes)));
                        }
                        return next;
                      });
   }
-  for (int64_t column = whole, i = 0; column < width; column += code.lanes, ++i) {
-    int64_t valid = std::min(code.lanes, width - column);
-    Value x = code.loadVector(code.at(row, column), valid);
-    sums[i % unroll] = code.addFloat(sums[i % unroll], term(x, valid));
+  for (int64_t column = whole, i = 0; column < width; column += step, ++i) {
+    Value next = lastTerm(code, row, column, width, code.splat(0), term);
+    sums[i % unroll] = code.addFloat(sums[i % unroll], next);
   }
-  return code.sumOfLanes(
+  Value sum = code.sumOfLanes(
       code.addFloat(code.addFloat(sums[0], sums[1]), code.addFloat(sums[2], sums[3])));
+  return code.combineTeam(sum, [&](Value a, Value b) { return code.addFloat(a, b); });
+}
+
+Value largestOverRow(VectorCode &code, Value row, int64_t width, Largest largest,
+                     llvm::function_ref<Value(Value vector)> term) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  auto larger = [&](Value a, Value b) {
+    return largest == Largest::OrNan ? code.maximumOrNan(a, b) : code.maximum(a, b);
+  };
+  auto clear = [&](Value x, int64_t valid) {
+    Value next = term(x);
+    return valid == code.lanes
+               ? next
+               : code.keepBelow(next, code.integer(0), code.integer(valid), -infinity);
+  };
+  const int64_t step = code.columnStep(), whole = width / step * step;
+  Value lowest = code.splat(-infinity);
+  Value most = code.loop(code.integer(0), code.integer(whole), step, {lowest},
+                         [&](Value column, ValueRange carried) {
+                           Value x = code.loadVector(code.at(row, code.ownColumn(column)));
+                           return SmallVector<Value>{larger(term(x), carried[0])};
+                         })[0];
+  if (whole < width) {
+    most = larger(lastTerm(code, row, whole, width, lowest, clear), most);
+  }
+  return code.combineTeam(largest == Largest::OrNan ? code.maximumOfLanesOrNan(most)
+                                                    : code.maximumOfLanes(most),
+                          larger);
 }
 
 // Zero in the lanes past `valid`, so that they add nothing to a sum.
@@ -160,19 +211,8 @@ static void emitNormalize(VectorCode &code, Value row, int64_t width, float epsi
 
 // exp(x - max) / sum. A NaN is none of the maximum, but makes the sum one.
 static void emitSoftmax(VectorCode &code, Value row, int64_t width) {
-  Value lowest = code.splat(-std::numeric_limits<float>::infinity());
-  int64_t whole = width / code.lanes * code.lanes;
-  Value most = code.loop(code.integer(0), code.integer(whole), code.lanes, {lowest},
-                         [&](Value column, ValueRange carried) {
-                           Value x = code.loadVector(code.at(row, column));
-                           return SmallVector<Value>{code.maximum(x, carried[0])};
-                         })[0];
-  if (whole < width) {
-    Value x = code.keepBelow(code.loadVector(code.at(row, whole), width - whole), code.integer(0),
-                             code.integer(width - whole), -std::numeric_limits<float>::infinity());
-    most = code.maximum(x, most);
-  }
-  Value largest = code.broadcast(code.maximumOfLanes(most));
+  Value largest = code.broadcast(
+      largestOverRow(code, row, width, Largest::OfNumbers, [](Value x) { return x; }));
   code.overRow(width, 1, [&](Value column, int64_t valid) {
     Value x = code.subtractFloat(code.loadVector(code.at(row, column), valid), largest);
     code.storeVector(math::ExpOp::create(code.builder, code.location, x), code.at(row, column),
@@ -204,10 +244,10 @@ void emitRowNorm(VectorCode &code, const KernelBody &body, Value row, int64_t wi
   }
 }
 
-void emitFinish(VectorCode &code, const KernelBody &body) {
+void emitRowNorms(VectorCode &code, const KernelBody &body) {
   KernelResult result =
       KernelResult::load(code, body.arguments, *body.kernel.getComputes().getEpilogueResult());
-  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+  code.overRows(body.arguments.rowBegin, body.arguments.rowEnd, [&](Value row) {
     emitRowNorm(code, body, result.at(code, row, code.integer(0)),
                 body.kernel.getMappedBuffer().getWidth());
   });

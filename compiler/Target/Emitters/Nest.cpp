@@ -35,6 +35,8 @@ struct Nest {
   // By operand, those that are caches; `keys` is one whose positions axis k runs over.
   std::map<unsigned, CacheFields> caches = {};
   std::optional<unsigned> keys = {};
+  // The axis that the members of a team share, if one does.
+  char shared = 0;
   Value row = {}, firstRow = {};
   Value firstKey = {}, keyCount = {};    // where keys are rows
   Value position = {};                   // of the row among the keys
@@ -208,13 +210,21 @@ static Value term(Nest &nest) {
   return result;
 }
 
+// Where the caller's indices of an axis begin, and how far they are apart.
+static std::pair<Value, int64_t> ownIndices(Nest &nest, char axis) {
+  VectorCode &code = nest.code;
+  return code.team && axis == nest.shared ? std::pair(code.team->own, code.team->members)
+                                          : std::pair(code.integer(0), int64_t{1});
+}
+
 // Loops over the axes in turn, then runs the body.
 static void overAxes(Nest &nest, StringRef axes, const std::function<void()> &body) {
   if (axes.empty()) {
     body();
     return;
   }
-  nest.code.loop(nest.code.integer(0), axisCount(nest, axes.front()), 1, [&](Value index) {
+  auto [first, apart] = ownIndices(nest, axes.front());
+  nest.code.loop(first, axisCount(nest, axes.front()), apart, [&](Value index) {
     nest.axes[axes.front()] = index;
     overAxes(nest, axes.drop_front(), body);
   });
@@ -226,12 +236,12 @@ static Value reduceAxes(Nest &nest, StringRef axes, Value carried,
   if (axes.empty()) {
     return step(carried);
   }
-  return nest.code.loop(nest.code.integer(0), axisCount(nest, axes.front()), 1, {carried},
-                        [&](Value index, ValueRange values) {
-                          nest.axes[axes.front()] = index;
-                          return SmallVector<Value>{
-                              reduceAxes(nest, axes.drop_front(), values[0], step)};
-                        })[0];
+  auto [first, apart] = ownIndices(nest, axes.front());
+  return nest.code.loop(
+      first, axisCount(nest, axes.front()), apart, {carried}, [&](Value index, ValueRange values) {
+        nest.axes[axes.front()] = index;
+        return SmallVector<Value>{reduceAxes(nest, axes.drop_front(), values[0], step)};
+      })[0];
 }
 
 // The axes of the inputs that the result lacks, in the order they are written.
@@ -249,27 +259,47 @@ static std::string reducedAxes(Nest &nest) {
   return reduced;
 }
 
+// The sum of all of a team.
+static Value sumOfTeam(VectorCode &code, Value sum) {
+  return code.combineTeam(sum, [&](Value a, Value b) { return code.addFloat(a, b); });
+}
+
 static void emitSoftmax(Nest &nest, StringRef axis) {
   VectorCode &code = nest.code;
   Value lowest = code.number(std::numeric_limits<float>::lowest());
-  Value maximum = reduceAxes(nest, axis, lowest,
-                             [&](Value carried) { return code.maximum(term(nest), carried); });
+  auto larger = [&](Value a, Value b) { return code.maximum(a, b); };
+  Value maximum =
+      reduceAxes(nest, axis, lowest, [&](Value carried) { return larger(term(nest), carried); });
+  maximum = code.combineTeam(maximum, larger);
   auto weight = [&] {
     return math::ExpOp::create(code.builder, code.location,
                                code.subtractFloat(term(nest), maximum));
   };
-  Value sum = reduceAxes(nest, axis, code.number(0),
-                         [&](Value carried) { return code.addFloat(carried, weight()); });
+  Value sum = sumOfTeam(code, reduceAxes(nest, axis, code.number(0), [&](Value carried) {
+                          return code.addFloat(carried, weight());
+                        }));
   overAxes(nest, axis,
            [&] { code.storeScalar(code.divideFloat(weight(), sum), resultAddress(nest)); });
 }
 
 static void emitDividedBySum(Nest &nest, StringRef axis) {
   VectorCode &code = nest.code;
-  Value sum = reduceAxes(nest, axis, code.number(0),
-                         [&](Value carried) { return code.addFloat(carried, term(nest)); });
+  Value sum = sumOfTeam(code, reduceAxes(nest, axis, code.number(0), [&](Value carried) {
+                          return code.addFloat(carried, term(nest));
+                        }));
   overAxes(nest, axis,
            [&] { code.storeScalar(code.divideFloat(term(nest), sum), resultAddress(nest)); });
+}
+
+// Stores the only element of a row, which one member of a team does.
+static void storeOnce(Nest &nest, Value value) {
+  VectorCode &code = nest.code;
+  auto store = [&] { code.storeScalar(value, resultAddress(nest)); };
+  if (code.team) {
+    code.when(code.equal(code.team->own, code.integer(0)), store);
+  } else {
+    store();
+  }
 }
 
 static void emitElements(Nest &nest) {
@@ -282,19 +312,27 @@ static void emitElements(Nest &nest) {
   }
   if (nest.computes.isOverLastAxis()) {
     bool isSoftmax = nest.computes.getReduction() == dataflow::ReductionKind::Softmax;
+    nest.shared = axes.back();
     overAxes(nest, StringRef(axes).drop_back(), [&] {
       (isSoftmax ? emitSoftmax : emitDividedBySum)(nest, StringRef(axes).take_back());
     });
     return;
   }
   std::string reduced = reducedAxes(nest);
-  overAxes(nest, axes, [&] {
-    Value value = reduceAxes(nest, reduced, code.number(0), [&](Value carried) {
-      bool sum = nest.computes.getReduction() == dataflow::ReductionKind::Sum;
+  bool sum = nest.computes.getReduction() == dataflow::ReductionKind::Sum;
+  auto reduce = [&] {
+    return reduceAxes(nest, reduced, code.number(0), [&](Value carried) {
       return sum ? code.addFloat(carried, term(nest)) : term(nest);
     });
-    code.storeScalar(value, resultAddress(nest));
-  });
+  };
+  if (axes.empty()) {
+    nest.shared = sum && !reduced.empty() ? reduced.back() : 0;
+    Value value = reduce();
+    storeOnce(nest, nest.shared == 0 ? value : sumOfTeam(code, value));
+    return;
+  }
+  nest.shared = axes.back();
+  overAxes(nest, axes, [&] { code.storeScalar(reduce(), resultAddress(nest)); });
 }
 
 // Loads the sizes of the spaces that the kernel names.
@@ -378,7 +416,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::NestAt
   RowLists lists{
       rows.sequenceOf(code), rows.offsets(code), rows.positions(code),
       arguments.rows(code, nest.keys ? RowSpace::tokens() : keySpace(nest)).offsets(code)};
-  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+  code.overRows(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     enterRow(nest, row, lists);
     emitElements(nest);
   });

@@ -23,7 +23,7 @@ void emitRows(
   const KernelArguments &arguments = body.arguments;
   Epilogue epilogue(code, body);
   KernelResult result = KernelResult::load(code, arguments);
-  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+  code.overRows(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     auto element = elementsOf(row);
     Value to = result.at(code, row, code.integer(0));
     code.overRow(width, kUnroll, [&](Value column, int64_t valid) {
@@ -51,24 +51,9 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAt
 
 // The largest of a row's elements, each times `sign`; NaN if one is.
 static Value largestOfRow(VectorCode &code, Value row, int64_t width, float sign) {
-  Value lowest = code.splat(-std::numeric_limits<float>::infinity());
-  auto load = [&](Value column, int64_t valid) {
-    Value x = code.loadVector(code.at(row, column), valid);
-    x = sign == 1 ? x : code.multiplyFloat(x, code.splat(sign));
-    return valid == code.lanes ? x
-                               : code.keepBelow(x, code.integer(0), code.integer(valid),
-                                                -std::numeric_limits<float>::infinity());
-  };
-  int64_t whole = width / code.lanes * code.lanes;
-  Value most = code.loop(code.integer(0), code.integer(whole), code.lanes, {lowest},
-                         [&](Value column, ValueRange carried) {
-                           return SmallVector<Value>{
-                               code.maximumOrNan(load(column, code.lanes), carried[0])};
-                         })[0];
-  if (whole < width) {
-    most = code.maximumOrNan(load(code.integer(whole), width - whole), most);
-  }
-  return code.maximumOfLanesOrNan(most);
+  return largestOverRow(code, row, width, Largest::OrNan, [&](Value x) {
+    return sign == 1 ? x : code.multiplyFloat(x, code.splat(sign));
+  });
 }
 
 // The number that the `width` columns of a row become.
@@ -94,9 +79,9 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Reduce
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
   emitRows(code, body, /*width=*/1, [&](Value row) {
     Value from = code.at(input, code.multiply(row, stride));
-    return [&code, computes, from](Value, int64_t) {
-      return code.broadcast(reduceRow(code, computes.getKind(), from, computes.getWidth()));
-    };
+    // Not where it is stored: only one member of a team does that.
+    Value reduced = code.broadcast(reduceRow(code, computes.getKind(), from, computes.getWidth()));
+    return [reduced](Value, int64_t) { return reduced; };
   });
 }
 
@@ -305,8 +290,9 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Gather
     Value next = code.smaller(code.add(row, 1), code.subtract(body.arguments.rowEnd, 1));
     for (int64_t i = 0; i < lookups; ++i) {
       rows.push_back(tables[i].at(code, code.loadIndex(ids[i], row)));
-      nextRows.push_back(computes.isEncoded(i) ? tables[i].at(code, code.loadIndex(ids[i], next))
-                                               : TableRow());
+      // The next row is another team's.
+      const bool isFetched = computes.isEncoded(i) && !code.team;
+      nextRows.push_back(isFetched ? tables[i].at(code, code.loadIndex(ids[i], next)) : TableRow());
     }
     for (auto [i, offset] : llvm::enumerate(computes.getPositionOffsets())) {
       Value position = code.add(code.loadIndex(positions, row), offset);
@@ -369,7 +355,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Rotate
   }
   Epilogue epilogue(code, body);
   KernelResult result = KernelResult::load(code, body.arguments);
-  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+  code.overRows(body.arguments.rowBegin, body.arguments.rowEnd, [&](Value row) {
     Value from = code.at(inputs[0], code.multiply(row, strides[0]));
     Value cosines = code.at(inputs[1], code.multiply(row, strides[1]));
     Value sines = code.at(inputs[2], code.multiply(row, strides[2]));

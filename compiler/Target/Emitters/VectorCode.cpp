@@ -442,18 +442,26 @@ void VectorCode::when(Value condition, llvm::function_ref<void()> then,
     otherwise();
   }
 }
+void VectorCode::overRows(Value from, Value to, Body body) {
+  loop(team ? add(from, team->team) : from, to, team ? team->teams : 1, body);
+}
 void VectorCode::overRow(int64_t width, int64_t unroll,
                          llvm::function_ref<void(Value, int64_t)> body) {
-  int64_t group = unroll * lanes, whole = width / group * group;
+  const int64_t step = columnStep(), group = unroll * step, whole = width / group * group;
   if (whole > 0) {
     loop(integer(0), integer(whole), group, [&](Value first) {
       for (int64_t index = 0; index < unroll; ++index) {
-        body(add(first, index * lanes), lanes);
+        body(ownColumn(add(first, index * step)), lanes);
       }
     });
   }
-  for (int64_t column = whole; column < width; column += lanes) {
-    body(integer(column), std::min(lanes, width - column));
+  for (int64_t column = whole; column < width; column += step) {
+    Value own = ownColumn(integer(column));
+    if (team && column + step > width) {
+      when(less(own, integer(width)), [&] { body(own, lanes); });
+    } else {
+      body(own, std::min(lanes, width - column));
+    }
   }
 }
 

@@ -13,12 +13,31 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 
+#include <functional>
+#include <optional>
+
 namespace heddle {
 
 /// What a prefetch brings.
 inline constexpr int64_t kLineBytes = 64;
 /// The scale of quantised weights.
 inline constexpr int64_t kScaleBytes = sizeof(float);
+
+/// Callers that compute a row together, on targets whose vectors have one lane: member number
+/// `own` has every column that is `own` more than a multiple of `members`. What a member has
+/// stored it may load again, and nobody else may.
+struct RowTeam {
+  using Combine = llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>;
+
+  mlir::Value own;
+  int64_t members;
+  /// The number of the team, and how many there are; they take rows in turns.
+  mlir::Value team;
+  int64_t teams;
+  /// Combines a number of each member, the same for all of them, in an order that follows from
+  /// `members`. All members must ask, and the operation must be commutative.
+  std::function<mlir::Value(mlir::Value number, Combine combine)> combine;
+};
 
 /// Writes code at a builder's insertion point.
 class VectorCode {
@@ -35,6 +54,8 @@ public:
   /// f32 lanes of a vector.
   const int64_t lanes;
   mlir::Type f32, i32, i64, pointer, vector;
+  /// Who computes a row with overRows() and overRow(); none: the caller by itself.
+  std::optional<RowTeam> team;
 
   // --- integers -------------------------------------------------------------------------------
   mlir::Value integer(int64_t value);
@@ -168,10 +189,21 @@ public:
   int64_t validLanes(int64_t index, int64_t width) const {
     return std::max<int64_t>(0, std::min(lanes, width - index * lanes));
   }
+  /// Calls `body(row)` for the rows of [from, to), or those that are the caller's team's.
+  void overRows(mlir::Value from, mlir::Value to, Body body);
   /// Calls `body(column, valid)` for a row of `width` elements, vector by vector: a loop over whole
-  /// groups of `unroll` vectors, then the rest. `body` gets the number of the vector in its group.
+  /// groups of `unroll` vectors, then the rest. A member of a team gets its own columns, and must
+  /// not combine anything in `body`: the others may be done.
   void overRow(int64_t width, int64_t unroll,
                llvm::function_ref<void(mlir::Value column, int64_t valid)> body);
+  /// Columns from a vector of the caller to its next one, and the caller's first at or after a
+  /// multiple of that.
+  int64_t columnStep() const { return team ? team->members : lanes; }
+  mlir::Value ownColumn(mlir::Value column) { return team ? add(column, team->own) : column; }
+  /// What all members of the team have, combined; the number itself where there is no team.
+  mlir::Value combineTeam(mlir::Value number, RowTeam::Combine combine) {
+    return team ? team->combine(number, combine) : number;
+  }
 };
 
 /// The rows of one row space (HeddleRows), loaded as they are asked for.

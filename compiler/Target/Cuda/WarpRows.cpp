@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The emitters of families write the code; what is here makes them share rows among lanes. Teams
+/// take rows in turns and exchange nothing but by shuffles, so they need no shared memory.
+#include "compiler/Target/Cuda/WarpRows.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <memory>
+
+using namespace mlir;
+
+namespace heddle {
+
+/// Rows of a team in a piece, and up to which number of rows in a launch it has only one.
+static constexpr int64_t kRowsOfTeam = 4, kFewRows = 512;
+
+/// The columns that a nest shares among the lanes of a team: those of its last axis.
+static int64_t columnsOf(dataflow::KernelOp kernel, dataflow::NestAttr nest) {
+  const int64_t last = kernel.getResultBuffer().getShape().back();
+  return nest.getResultAxes().size() < 2 || last < 1 ? kWarpLanes : last;
+}
+
+/// The columns of a row as a family goes over them; nothing where it does not, or where it does
+/// more with a row than teams may.
+static std::optional<int64_t> columnsOf(dataflow::KernelOp kernel) {
+  using Columns = std::optional<int64_t>;
+  return llvm::TypeSwitch<Attribute, Columns>(kernel.getComputes())
+      .Case<dataflow::RowsAttr, dataflow::ReduceAttr, dataflow::GatherAttr, dataflow::PoolAttr,
+            dataflow::RepeatAttr>([](auto computes) { return computes.getWidth(); })
+      .Case([](dataflow::RotateAttr computes) {
+        return std::max(computes.getPairs(), computes.getSize() - 2 * computes.getPairs());
+      })
+      .Case([&](dataflow::CollectAttr computes) {
+        // Rows as long as the longest sequence have no constant width. A norm of several inputs
+        // would read columns by other lanes than those that have written them.
+        const bool isOne = computes.getWidths().size() == 1 || !kernel.getNorm();
+        const bool isConstant = kernel.getResultBuffer().getShape().size() < 3;
+        return isOne && isConstant ? Columns(*llvm::max_element(computes.getWidths())) : Columns();
+      })
+      .Case([&](dataflow::AppendAttr) {
+        dataflow::CacheType cache = kernel.getOperandCache(0);
+        return isa<transformer::QuantizedType>(cache.getElementType()) ? Columns()
+                                                                       : cache.getWidth();
+      })
+      .Case([&](dataflow::NestAttr nest) { return columnsOf(kernel, nest); })
+      .Default([](Attribute) { return Columns(); });
+}
+
+/// Lanes of a team for rows of so many columns.
+static int64_t membersFor(int64_t columns) {
+  return std::min<int64_t>(kWarpLanes, static_cast<int64_t>(llvm::PowerOf2Ceil(columns)));
+}
+
+static BlockWork workOf(int64_t columns) {
+  const int64_t teams = kRowThreads / membersFor(columns);
+  // A launch with shared memory is one whose threads work together.
+  return {kRowThreads, kSharedAlignment, {kRowsOfTeam * teams, 1}, {teams, 1}, kFewRows};
+}
+
+std::optional<BlockWork> warpRows(dataflow::KernelOp kernel) {
+  const std::optional<int64_t> columns = columnsOf(kernel);
+  return columns ? std::optional(workOf(*columns)) : std::nullopt;
+}
+
+/// The lanes of the thread's team as bits of a word.
+static Value teamMask(const BlockCode &block, int64_t members) {
+  VectorCode &code = block.code;
+  Value lane = code.remainder(block.thread, kWarpLanes);
+  Value first = code.subtract(lane, code.remainder(lane, members));
+  Value bits = code.integer((int64_t{1} << members) - 1);
+  Value shifted = arith::ShLIOp::create(code.builder, code.location, bits, first);
+  return arith::TruncIOp::create(code.builder, code.location, code.i32, shifted);
+}
+
+/// Makes teams of the threads of a block in the function that is written.
+static void enterTeams(VectorCode &code, const KernelBody &body, int64_t columns) {
+  const BlockWork work = workOf(columns);
+  work.note(body.function);
+  const int64_t members = kRowThreads / work.few.rows;
+  auto block = std::make_shared<BlockCode>(code, body.function);
+  Value mask = members == kWarpLanes ? Value() : teamMask(*block, members);
+  auto combine = [block, mask, members](Value number, RowTeam::Combine two) {
+    for (int64_t bits = 1; bits < members; bits *= 2) {
+      number = two(number, block->ofOtherLane(number, bits, mask));
+    }
+    return number;
+  };
+  code.team = RowTeam{code.remainder(block->thread, members), members,
+                      code.divide(block->thread, members), work.few.rows, combine};
+}
+
+void emitWarpRows(VectorCode &code, const KernelBody &body) {
+  enterTeams(code, body, *columnsOf(body.kernel));
+  emitFamily(code, body);
+}
+
+void emitWarpNorms(VectorCode &code, const KernelBody &body) {
+  enterTeams(code, body, body.kernel.getMappedBuffer().getWidth());
+  emitRowNorms(code, body);
+}
+
+} // namespace heddle
