@@ -81,12 +81,82 @@ static Status quickGelu(Evaluation &evaluation, Call &call) {
 
 static Status swish(Evaluation &evaluation, Call &call) { return giveSwish(evaluation, call, 1); }
 
+/// The swish of a gate times the other operand.
+static Status swiGlu(Evaluation &evaluation, Call &call) {
+  Call gate{call.node, {call.inputs[0]}};
+  HEDDLE_TRY(swish(evaluation, gate));
+  call.asked.insert(gate.asked.begin(), gate.asked.end());
+  HEDDLE_ASSIGN(Value result,
+                combined(evaluation, Formula::Multiply, gate.results.front(), *call.inputs[1]));
+  call.results.push_back(std::move(result));
+  return {};
+}
+
 /// log(1 + exp(x)).
 static Status softplus(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
   HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
   rows.value =
       evaluation.make<transformer::ActivateOp>(transformer::Activation::Softplus, rows.value);
+  call.give(std::move(rows));
+  return {};
+}
+
+/// A formula of the value, of an attribute with this default.
+using AttributeFormula = Expr (*)(Expressions &, Expr, double);
+static Status giveFormula(Evaluation &evaluation, Call &call, double otherwise,
+                          AttributeFormula formula) {
+  HEDDLE_ASSIGN(const std::optional<double> alpha, call.real("alpha"));
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  rows.function =
+      formula(evaluation.expressions, functionOf(evaluation, rows), alpha.value_or(otherwise));
+  call.give(std::move(rows));
+  return {};
+}
+
+/// alpha (exp(x) - 1) below 0.
+static Status elu(Evaluation &evaluation, Call &call) {
+  return giveFormula(evaluation, call, 1, [](Expressions &expressions, Expr x, double alpha) {
+    const Expr zero = expressions.real(0);
+    const Expr power = expressions.apply(Formula::Exponential, {expressions.least(x, zero)});
+    const Expr below =
+        expressions.multiply(expressions.real(alpha), expressions.add(power, expressions.real(-1)));
+    return expressions.add(below, expressions.largest(x, zero));
+  });
+}
+
+/// alpha x below 0.
+static Status leakyRelu(Evaluation &evaluation, Call &call) {
+  return giveFormula(evaluation, call, 0.01, [](Expressions &expressions, Expr x, double alpha) {
+    const Expr zero = expressions.real(0);
+    return expressions.add(
+        expressions.multiply(expressions.real(alpha), expressions.least(x, zero)),
+        expressions.largest(x, zero));
+  });
+}
+
+/// alpha x + beta, at least 0 and at most 1.
+static Expr bounded(Expressions &expressions, Expr x, double alpha, double beta) {
+  const Expr line =
+      expressions.add(expressions.multiply(expressions.real(alpha), x), expressions.real(beta));
+  return expressions.least(expressions.largest(line, expressions.real(0)), expressions.real(1));
+}
+
+static Status hardSigmoid(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const std::optional<double> alpha, call.real("alpha"));
+  HEDDLE_ASSIGN(const std::optional<double> beta, call.real("beta"));
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  rows.function = bounded(evaluation.expressions, functionOf(evaluation, rows), alpha.value_or(0.2),
+                          beta.value_or(0.5));
+  call.give(std::move(rows));
+  return {};
+}
+
+static Status hardSwish(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  const Expr x = functionOf(evaluation, rows);
+  rows.function =
+      evaluation.expressions.multiply(x, bounded(evaluation.expressions, x, 1.0 / 6, 0.5));
   call.give(std::move(rows));
   return {};
 }
@@ -111,6 +181,11 @@ std::vector<OperatorInfo> activationOperators() {
       {"", "Softplus", 1, 1, 1, softplus},
       {"", "Swish", 24, 1, 1, swish},
       {"", "Clip", 11, 1, 3, clip},
+      {"", "Elu", 6, 1, 1, elu},
+      {"", "LeakyRelu", 6, 1, 1, leakyRelu},
+      {"", "HardSigmoid", 6, 1, 1, hardSigmoid},
+      {"", "HardSwish", 14, 1, 1, hardSwish},
+      {"", "SwiGLU", 28, 2, 2, swiGlu},
       {microsoft, "Gelu", 1, 1, 1, geluNode},
       {microsoft, "BiasGelu", 1, 2, 2, biasGelu<false>},
       {microsoft, "FastGelu", 1, 1, 2, biasGelu<true>},

@@ -31,8 +31,7 @@ static Status refuse(const Evaluation &evaluation, const std::string &what) {
   return evaluation.failure(StatusCode::Unsupported, what);
 }
 
-/// [batch, rows, heads * size] to [batch, heads, rows, size].
-static Result<Rows> splitHeads(Evaluation &evaluation, Rows rows, int64_t heads) {
+Result<Rows> splitHeads(Evaluation &evaluation, Rows rows, int64_t heads) {
   const std::vector<Expr> shape = evaluation.shapeOf(rows);
   if (shape.size() != 3 || heads < 1 || !shape[2]->isConstant() || shape[2]->integer % heads != 0) {
     return refuse(evaluation, fmt::format("divides {} among {} heads",
@@ -47,8 +46,7 @@ static Result<Rows> splitHeads(Evaluation &evaluation, Rows rows, int64_t heads)
   return rows;
 }
 
-/// The same back.
-static Result<Rows> joinHeads(Evaluation &evaluation, Rows rows) {
+Result<Rows> joinHeads(Evaluation &evaluation, Rows rows) {
   const std::vector<Expr> shape = evaluation.shapeOf(rows);
   std::swap(rows.axes[1], rows.axes[2]);
   return evaluation.reshaped(
@@ -156,6 +154,9 @@ static Status joinPasts(Evaluation &evaluation, const Call &call, AttentionParts
 
 /// The operator of opset 23.
 static Status attention(Evaluation &evaluation, Call &call) {
+  if (evaluation.isWhole()) {
+    return wholeAttention(evaluation, call);
+  }
   HEDDLE_ASSIGN(const int64_t queryHeads, call.integerOr("q_num_heads", 0));
   HEDDLE_ASSIGN(const int64_t keyHeads, call.integerOr("kv_num_heads", 0));
   HEDDLE_ASSIGN(const int64_t isCausal, call.integerOr("is_causal", 0));
@@ -300,7 +301,7 @@ static Status multiHeadAttention(Evaluation &evaluation, Call &call) {
 std::vector<OperatorInfo> attentionOperators() {
   static constexpr std::string_view microsoft = "com.microsoft";
   return {
-      {"", "Attention", 23, 3, 7, attention},
+      {"", "Attention", 23, 3, 7, attention, 0, false, true},
       {microsoft, "Attention", 1, 2, 7, contribAttention},
       {microsoft, "MultiHeadAttention", 1, 1, 10, multiHeadAttention},
   };

@@ -32,10 +32,23 @@ static std::optional<size_t> pastAxisOf(const OnnxPort &port) {
   return found;
 }
 
-bool hasPasts(const Graph &graph) {
-  return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](const OnnxPort &port) {
-    return pastAxisOf(port).has_value() && !isConvolved(graph, port.name);
+/// Whether a node may join an input with the rows of a run.
+static bool isJoined(const Graph &graph, std::string_view name) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode &node) {
+    const OperatorInfo *const info = findOperator(node);
+    return info != nullptr && info->takesPasts && info->mostInputs > 1 &&
+           std::find(node.inputs.begin(), node.inputs.end(), name) != node.inputs.end();
   });
+}
+
+GraphKind kindOf(const Graph &graph) {
+  const bool hasPasts =
+      std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](const OnnxPort &port) {
+        return pastAxisOf(port).has_value() && isJoined(graph, port.name);
+      });
+  return hasPasts                       ? GraphKind::WithPasts
+         : lengthsOf(graph).size() == 2 ? GraphKind::TwoLengths
+                                        : GraphKind::Sequences;
 }
 
 Status fixedBesidePast(std::string_view input, int64_t rows) {
@@ -70,12 +83,9 @@ bool Evaluation::addPast(const OnnxPort &port) {
   return true;
 }
 
-Status Evaluation::checkPasts(const Call &call) const {
+Status Evaluation::checkPasts(const Call &call, const OperatorInfo &info) const {
   for (const Value *const input : call.inputs) {
-    const bool isPast = input != nullptr && input->rows && !input->rows->past.empty();
-    static constexpr std::string_view joining[] = {"Concat", "Shape", "Attention"};
-    if (isPast &&
-        std::find(std::begin(joining), std::end(joining), call.node.type) == std::end(joining)) {
+    if (input != nullptr && input->rows && !input->rows->past.empty() && !info.takesPasts) {
       return failure(StatusCode::Unsupported,
                      fmt::format("reads {}, the rows of earlier runs, before it is joined with "
                                  "those of this run, expected a Concat",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Casts to integers. Formulas have integers of 64 bits: a cast to fewer is one where the value
-/// fits, and of a constant what its bits are. What is not known to fit is refused.
+/// Casts. Activations stay f32. Formulas have integers of 64 bits: a cast to fewer is one where the
+/// value fits, and of a constant what its bits are. What is not known to fit is refused.
 #include "frontend/Onnx/Operators.h"
 
 #include <algorithm>
@@ -147,6 +147,62 @@ Result<Expr> castToInteger(Evaluation &evaluation, Expr value, ElementType type)
         fmt::format("casts integers to {}, expected such as are known to fit", info.name));
   }
   return result;
+}
+
+/// A formula as another kind of numbers. Activations stay f32, whose name `name` must be; `type` is
+/// that of integers.
+static Status castTo(Evaluation &evaluation, Call &call, Element element, std::string_view name,
+                     ElementType type) {
+  const Value &input = *call.inputs[0];
+  if (input.rows ||
+      (evaluation.expressions.readsTable(input.symbolic->body) && !evaluation.isClosed(input))) {
+    if (element != Element::Real || name != infoOf(ElementType::F32).name) {
+      return evaluation.failure(StatusCode::Unsupported,
+                                fmt::format("casts activations to {}, expected f32", name));
+    }
+    call.results.push_back(input);
+    return {};
+  }
+  Symbolic result = *input.symbolic;
+  evaluation.expressions.within(result.shape);
+  if (element == Element::Integer) {
+    HEDDLE_ASSIGN(result.body, castToInteger(evaluation, result.body, type));
+  } else {
+    result.body = evaluation.expressions.cast(result.body, element);
+  }
+  result.element = element;
+  call.give(std::move(result));
+  return {};
+}
+
+static Status cast(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const int64_t to, call.integerOr("to", 0));
+  const std::optional<ElementType> type = onnxElementType(static_cast<int32_t>(to));
+  if (!type) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              fmt::format("casts to type {}, expected numbers", to));
+  }
+  const ElementTypeInfo &info = infoOf(*type);
+  const Element element = info.isFloat()     ? Element::Real
+                          : info.isInteger() ? Element::Integer
+                                             : Element::Boolean;
+  return castTo(evaluation, call, element, info.name, *type);
+}
+
+/// To the type of another value, whose floats are f32 as all activations are.
+static Status castLike(Evaluation &evaluation, Call &call) {
+  const Value &like = *call.inputs[1];
+  const Element element = like.symbolic ? like.symbolic->element : Element::Real;
+  return castTo(evaluation, call, element,
+                element == Element::Real ? infoOf(ElementType::F32).name : "other than floats",
+                ElementType::I64);
+}
+
+std::vector<OperatorInfo> castOperators() {
+  return {
+      {"", "Cast", 6, 1, 1, cast},
+      {"", "CastLike", 15, 2, 2, castLike},
+  };
 }
 
 } // namespace heddle::onnx

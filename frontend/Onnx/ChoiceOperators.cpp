@@ -84,6 +84,79 @@ static Result<Rows> masked(Evaluation &evaluation, Symbolic condition, const Val
   return withMask(evaluation, *scores.rows, condition);
 }
 
+/// A value as a function of the rows of a condition; null if it is one of other rows.
+static Expr functionOf(Evaluation &evaluation, const Value &value, const Rows &condition) {
+  if (const std::optional<double> number = numberBeside(evaluation, value, condition)) {
+    return evaluation.expressions.real(*number);
+  }
+  const bool isSame = value.rows && value.rows->value == condition.value &&
+                      value.rows->spread == condition.spread &&
+                      value.rows->physical == condition.physical &&
+                      value.rows->axes == condition.axes && !value.rows->isNan;
+  return !isSame                           ? nullptr
+         : value.rows->function != nullptr ? value.rows->function
+                                           : evaluation.expressions.operand();
+}
+
+namespace {
+
+/// A comparison of a function of rows with a number: what holds below it, and what from it on.
+struct Threshold {
+  Expr compared = nullptr;
+  Expr number = nullptr;
+  Expr below = nullptr, above = nullptr;
+};
+
+} // namespace
+
+static std::optional<Threshold> thresholdOf(Expr condition, Expr then, Expr otherwise) {
+  if (condition->formula == Formula::Not) {
+    return thresholdOf(condition->operands[0], otherwise, then);
+  }
+  if (condition->formula != Formula::Less) {
+    return std::nullopt;
+  }
+  const Expr left = condition->operands[0], right = condition->operands[1];
+  return right->isConstant()  ? std::optional(Threshold{left, right, then, otherwise})
+         : left->isConstant() ? std::optional(Threshold{right, left, otherwise, then})
+                              : std::nullopt;
+}
+
+/// A choice between two functions by a comparison, where both are the same at the number compared
+/// with: f(x) below c and g(x) from it on is f(min(x, c)) + g(max(x, c)) - f(c).
+static Result<Rows> joinedAt(Evaluation &evaluation, const Rows &condition, const Value &then,
+                             const Value &otherwise) {
+  Expressions &expressions = evaluation.expressions;
+  const Expr first = functionOf(evaluation, then, condition);
+  const Expr second = functionOf(evaluation, otherwise, condition);
+  const std::optional<Threshold> at = first != nullptr && second != nullptr
+                                          ? thresholdOf(condition.function, first, second)
+                                          : std::nullopt;
+  // Both as functions of what is compared.
+  const auto ofCompared = [&](Expr function, Expr argument) {
+    return expressions.replace(
+        function, [&](Expr part) { return part == at->compared ? argument : nullptr; });
+  };
+  const auto valueAt = [&](Expr function) {
+    const Expr value = ofCompared(function, at->number);
+    return value->isConstant() ? std::optional(value->value()) : std::nullopt;
+  };
+  if (!at || !valueAt(at->below) || valueAt(at->below) != valueAt(at->above)) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "chooses between functions by a comparison, expected two that are "
+                              "the same at the number compared with");
+  }
+  const Expr below = ofCompared(at->below, expressions.least(at->compared, at->number));
+  const Expr above = ofCompared(at->above, expressions.largest(at->compared, at->number));
+  Rows rows = condition;
+  rows.function = below->isConstant() ? above
+                  : above->isConstant()
+                      ? below
+                      : expressions.subtract(expressions.add(below, above),
+                                             expressions.real(*valueAt(at->below)));
+  return rows;
+}
+
 static Status where(Evaluation &evaluation, Call &call) {
   const Value &condition = *call.inputs[0], &then = *call.inputs[1], &otherwise = *call.inputs[2];
   if (isNanOf(condition, otherwise) && numberBeside(evaluation, then, *otherwise.rows) == 0) {
@@ -94,15 +167,28 @@ static Status where(Evaluation &evaluation, Call &call) {
     call.give(std::move(rows));
     return {};
   }
+  if (condition.rows && condition.rows->function != nullptr &&
+      condition.rows->function->element == Element::Boolean) {
+    HEDDLE_ASSIGN(Rows rows, joinedAt(evaluation, *condition.rows, then, otherwise));
+    call.give(std::move(rows));
+    return {};
+  }
   if (!condition.symbolic) {
     return evaluation.failure(StatusCode::Unsupported,
                               "chooses by activations, expected a mask, or 0 where a value is NaN");
   }
-  if (then.symbolic && otherwise.symbolic && !isTable(evaluation, *then.symbolic) &&
-      !isTable(evaluation, *otherwise.symbolic)) {
+  const bool areClosed =
+      evaluation.isClosed(condition) && evaluation.isClosed(then) && evaluation.isClosed(otherwise);
+  if (areClosed || (then.symbolic && otherwise.symbolic && !isTable(evaluation, *then.symbolic) &&
+                    !isTable(evaluation, *otherwise.symbolic))) {
     HEDDLE_ASSIGN(Symbolic result,
                   chosen(evaluation, *condition.symbolic, *then.symbolic, *otherwise.symbolic));
     call.give(std::move(result));
+    return {};
+  }
+  if (evaluation.isWhole()) {
+    HEDDLE_ASSIGN(Rows chosen, wholeChoice(evaluation, *condition.symbolic, then, otherwise));
+    call.give(std::move(chosen));
     return {};
   }
   HEDDLE_ASSIGN(Rows result, masked(evaluation, *condition.symbolic, then, otherwise));

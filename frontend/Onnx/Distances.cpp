@@ -254,16 +254,6 @@ std::optional<Buckets> bucketsOf(Expr bucket, int64_t count) {
   return result;
 }
 
-/// Whether a formula reads floats of the file.
-bool readsTable(const Expressions &expressions, Expr value) {
-  bool reads = false;
-  Expressions::walk(value, [&](Expr part) {
-    reads |= part->formula == Formula::Read && part->element == Element::Real &&
-             expressions.source(static_cast<size_t>(part->integer)).constant != nullptr;
-  });
-  return reads;
-}
-
 } // namespace
 
 bool Evaluation::isOfPairs(const Symbolic &value) {
@@ -430,11 +420,10 @@ Result<Rows> Evaluation::biased(Rows scores, Expr bias) {
   while (!terms.empty()) {
     const Expr term = terms.back();
     terms.pop_back();
-    const bool isChoice =
-        term->formula == Formula::Select &&
-        readsTable(expressions, term) != readsTable(expressions, term->operands[0]);
+    const bool isChoice = term->formula == Formula::Select &&
+                          expressions.readsTable(term) != expressions.readsTable(term->operands[0]);
     const size_t constant = isChoice && term->operands[1]->isConstant() ? 1 : 2;
-    if (!readsTable(expressions, term)) {
+    if (!expressions.readsTable(term)) {
       mask = expressions.add(mask, term);
     } else if (term->formula == Formula::Add) {
       terms.insert(terms.end(), {term->operands[1], term->operands[0]});

@@ -14,8 +14,6 @@ namespace heddle::onnx {
 static constexpr std::string_view encodeEntry = "encode";
 static constexpr std::string_view decodeEntry = "decode";
 
-bool hasTwoLengths(const Graph &graph) { return lengthsOf(graph).size() == 2 && !hasPasts(graph); }
-
 EntryPlan encoderDecoderPlan(const Uses *known) {
   EntryPlan plan;
   plan.name = encodeEntry;

@@ -8,9 +8,6 @@
 
 namespace heddle::onnx {
 
-/// Whether the inputs of a graph have two lengths and none has rows of earlier runs.
-bool hasTwoLengths(const Graph &graph);
-
 /// The entries that such a graph is written to.
 EntryPlan encoderDecoderPlan(const Uses *known);
 

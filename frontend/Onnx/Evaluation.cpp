@@ -330,17 +330,52 @@ Status Evaluation::addInput(const OnnxPort &port) {
   return {};
 }
 
+/// Whether an input may be one integer for each sequence.
+static bool areCounts(const OnnxPort &port) {
+  return port.dtype && infoOf(*port.dtype).isInteger() && port.shape && port.shape->size() == 1;
+}
+
+Status Evaluation::addCounts(const OnnxPort &port) {
+  const std::string name(port.name);
+  if (totalSize || other || hasImages || !sequenceSize) {
+    return refuseInput(port, "has one number for each sequence, which is read beside rows of one "
+                             "length without a past");
+  }
+  HEDDLE_TRY(fixDeclared(port, port.shape->front().number, 0));
+  const LengthUses uses = plan.known == nullptr ? LengthUses() : plan.known->of(0);
+  ids[name] = entry.optionalInput(name);
+  if (uses.padding && uses.padding->input == name) {
+    entry.pad(name, static_cast<int32_t>(uses.padding->value));
+    entry.limit(name, 2);
+  }
+  Symbolic value{Element::Integer, {batch()}, nullptr};
+  const size_t source = expressions.addSource({name, Element::Integer, nullptr, value.shape});
+  value.body = expressions.read(source, {expressions.axis(0)});
+  values[name] = {std::move(value), std::nullopt};
+  return {};
+}
+
 Status Evaluation::addInputs() {
   for (const FixedSize &size : plan.fixed) {
     fixedSizes.emplace(size.number, size.value);
   }
-  if (hasPasts(graph)) {
+  if (kindOf(graph) == GraphKind::WithPasts) {
     totalSize = sizes.emplace("all positions so far", 1).first->second;
   }
+  if (plan.isWhole) {
+    for (const OnnxPort &port : graph.inputs) {
+      HEDDLE_TRY(addWhole(port));
+    }
+    return {};
+  }
   for (const OnnxPort &port : graph.inputs) {
-    if (!totalSize || !addPast(port)) {
+    if (!areCounts(port) && (!totalSize || !addPast(port))) {
       HEDDLE_TRY(addInput(port));
     }
+  }
+  // Whose columns they count is known by now.
+  for (const OnnxPort &port : graph.inputs) {
+    HEDDLE_TRY(areCounts(port) ? addCounts(port) : Status());
   }
   if (plan.hasColumns) {
     columns = entry.input(columnsInput);
@@ -357,6 +392,9 @@ Status Evaluation::addOutput(const OnnxPort &port) {
   if (value == values.end()) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("output {} is not made, expected a value", quote(name)));
+  }
+  if (plan.isWhole) {
+    return addWholeOutput(port);
   }
   HEDDLE_ASSIGN(Rows result, rowsOf(value->second));
   if (result.isEmpty()) {
@@ -450,7 +488,7 @@ Status Evaluation::evaluate(const GraphNode &next) {
     call.inputs.push_back(value == values.end() ? nullptr : &value->second);
   }
   expressions.clearProblem();
-  HEDDLE_TRY(checkPasts(call));
+  HEDDLE_TRY(checkPasts(call, *info));
   HEDDLE_TRY(info->takesEmpty ? Status() : checkNotEmpty(call));
   for (const Value *const input : call.inputs) {
     if (input != nullptr && input->rows && input->rows->value) {
@@ -468,13 +506,15 @@ Status Evaluation::evaluate(const GraphNode &next) {
       // An optional result that nothing reads is none.
       if (!next.outputs[i].empty() && readers(next.outputs[i]) > 0) {
         return failure(StatusCode::Unsupported,
-                       fmt::format("gives {}, which is not computed", quote(next.outputs[i])));
+                       fmt::format("output {} is not supported, and something reads it",
+                                   quote(next.outputs[i])));
       }
       continue;
     }
     HEDDLE_TRY(checkSize(*this, shapeOf(call.results[i])));
     if (call.results[i].symbolic) {
       call.results[i].symbolic->maker = next.name;
+      HEDDLE_TRY(fold(*call.results[i].symbolic));
     }
     if (call.results[i].rows && call.results[i].rows->function != nullptr) {
       functions.try_emplace(call.results[i].rows->function, &next);
@@ -487,7 +527,7 @@ Status Evaluation::evaluate(const GraphNode &next) {
   return {};
 }
 
-Status Evaluation::run() {
+Status Evaluation::begin() {
   HEDDLE_TRY(builder.status());
   rows = entry.segments();
   block = rows.value().getParentBlock();
@@ -496,14 +536,24 @@ Status Evaluation::run() {
     other->block = other->rows.value().getParentBlock();
   }
   location = NameLoc::get(StringAttr::get(context, plan.name));
-  HEDDLE_TRY(addInputs());
-  HEDDLE_TRY(builder.status());
+  return {};
+}
+
+Status Evaluation::evaluateNodes() {
   for (const auto &[name, tensor] : graph.constants) {
     values[name] = {constant(name, *tensor), std::nullopt};
   }
   for (const GraphNode &next : graph.nodes) {
     HEDDLE_TRY(evaluate(next));
   }
+  return {};
+}
+
+Status Evaluation::run() {
+  HEDDLE_TRY(begin());
+  HEDDLE_TRY(addInputs());
+  HEDDLE_TRY(builder.status());
+  HEDDLE_TRY(evaluateNodes());
   HEDDLE_TRY(addOutputs());
   HEDDLE_TRY(checkCaches());
   return builder.status();

@@ -7,6 +7,8 @@
 
 #include "formats/Checkpoint/Safetensors.h"
 #include "frontend/Builder/ModelBuilder.h"
+#include "frontend/Onnx/Constants.h"
+#include "frontend/Onnx/Folding.h"
 #include "frontend/Onnx/Graph.h"
 #include "frontend/Onnx/Values.h"
 
@@ -17,7 +19,9 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
+#include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -88,12 +92,17 @@ struct FixedSize {
   int64_t value = 0;
 };
 
-/// Whether a graph has inputs with rows of earlier runs.
-bool hasPasts(const Graph &graph);
+/// What the inputs of a graph are rows of: sequences, those of a source and of targets, or those of
+/// a run that continues earlier ones.
+enum class GraphKind { Sequences, TwoLengths, WithPasts };
+GraphKind kindOf(const Graph &graph);
 /// Whether a convolution reads an input: then it is an image or a sound.
 bool isConvolved(const Graph &graph, std::string_view name);
 /// Refuses an input of so many rows beside a past.
 Status fixedBesidePast(std::string_view input, int64_t rows);
+
+/// Whether no size of the inputs is open, and all are floats.
+bool hasConstantSizes(const Graph &graph);
 
 /// The name of the length that the rows of an input have; nothing if it is no such input.
 std::optional<std::string> lengthOf(const OnnxPort &port);
@@ -111,6 +120,8 @@ struct EntryPlan {
   const Uses *known = nullptr;
   /// Sizes that are constants, although the inputs declare them to be open.
   std::vector<FixedSize> fixed = {};
+  /// Whether each input is one row with all its elements (WholeTensors.cpp).
+  bool isWhole = false;
 };
 
 class Evaluation;
@@ -155,6 +166,9 @@ struct OperatorInfo {
   uint32_t omittable = 0;
   /// Whether operands may be activations of no elements, which nothing can be computed with.
   bool takesEmpty = false;
+  /// Whether operands may be rows of earlier runs: it joins them with those of a run, or asks for
+  /// their number.
+  bool takesPasts = false;
 
   /// Whether an operand may be an empty name. None of a list of any length may.
   bool mayOmit(size_t input) const {
@@ -162,6 +176,9 @@ struct OperatorInfo {
            (input >= leastInputs || (omittable & uint32_t{1} << input) != 0);
   }
 };
+
+/// Names all operators that there is no function for.
+Status checkOperators(const Graph &graph);
 
 /// The operator of a node; null if there is none.
 const OperatorInfo *findOperator(const GraphNode &node);
@@ -173,6 +190,8 @@ public:
 
   /// Writes the entry.
   Status run();
+  /// The outputs of a graph without inputs.
+  Result<std::vector<FoldedTensor>> foldedOutputs();
   const Uses &uses() const { return found; }
   /// After a failure: the size that, as a constant, agrees with what contradicted it.
   std::optional<FixedSize> contradicted() const { return contradiction; }
@@ -184,6 +203,8 @@ public:
   std::string sizeName(int64_t number) const;
   /// The tensors of the file that the program has as parameters.
   std::vector<SafetensorsTensor> tensors() const;
+  /// What owns the bytes of those that the file does not have.
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> owners() const;
 
   // --- for operators -------------------------------------------------------------------------
 
@@ -206,6 +227,12 @@ public:
   std::optional<double> uniformNumberOf(const Value &value);
   /// Adds a tensor that formulas read.
   Symbolic constant(const std::string &name, const OnnxTensor &tensor);
+  Symbolic constant(const Elements &elements);
+  /// The shape of a formula of constants alone, if it is not too large to be computed here.
+  std::optional<std::vector<int64_t>> closedShape(const Symbolic &value);
+  bool isClosed(const Value &value) { return value.symbolic && closedShape(*value.symbolic); }
+  /// The elements of such a formula.
+  Result<Elements> elementsOf(const Symbolic &value);
   /// A formula whose axes are those of a larger shape.
   Expr broadcast(const Symbolic &value, size_t rank);
   Status failure(StatusCode code, const std::string &message) const;
@@ -231,6 +258,16 @@ public:
   /// are not finite.
   mlir::Value angles(const Symbolic &frequencies);
 
+  // --- tensors of constant sizes as one row: WholeTensors.cpp --------------------------------
+
+  bool isWhole() const { return plan.isWhole; }
+  /// The elements of a formula over a shape, as a vector of the program.
+  Result<Parameter> flatParameter(const Symbolic &value, const std::vector<Expr> &shape);
+  /// The same elements in the order of the graph's tensor, and an atom for each axis.
+  Result<Rows> inOrder(Rows rows);
+  /// The whole value once for each of these parts.
+  Result<Rows> repeatedWhole(Rows rows, const Atoms &copies);
+
   // --- rows: RowLayout.cpp -------------------------------------------------------------------
 
   Atom newAtom(int64_t size) { return {Atom::Kind::Inner, size, nextAtom++}; }
@@ -243,6 +280,8 @@ public:
   Result<Rows> arranged(Rows rows, const std::vector<Atoms> &physical);
   /// The same value with these atoms, which must be the first, as rows of their own.
   Result<Rows> spread(Rows rows, const Atoms &atoms);
+  /// Refuses more parts than can be rows of their own.
+  Status checkChoices(const Atoms &atoms) const;
   /// A value of the same rows, with a row for each of these parts.
   mlir::Value choices(const Atoms &atoms);
   /// An axis of size 1 repeated, as heads of keys are for several heads of queries.
@@ -341,6 +380,18 @@ public:
   const Graph &getGraph() const { return graph; }
 
 private:
+  Status begin();
+  Status evaluateNodes();
+  /// Makes a result that follows from constants one of its own, where it is data or a large
+  /// formula.
+  Status fold(Symbolic &value);
+  /// Adds a tensor that no file has; its number among the sources.
+  size_t addTable(const Elements &elements);
+  Status addWhole(const OnnxPort &port);
+  Status addWholeOutput(const OnnxPort &port);
+  Result<Rows> wholeConstant(const Symbolic &value);
+  /// The parts of a row in another order, by exchanges of neighbours.
+  Result<Rows> permuted(Rows rows, const Atoms &to);
   Status notePadding(Padding padding, int64_t length);
   LengthUses &usesOf(int64_t size) { return found.lengths[other ? size : 0]; }
   /// Makes the entry of a length the present one; false if there is a third length.
@@ -362,7 +413,9 @@ private:
   /// False if the input is no past.
   bool addPast(const OnnxPort &port);
   void addIds(const OnnxPort &port, Element element, int64_t size);
-  Status checkPasts(const Call &call) const;
+  /// How many columns of each sequence are no padding: [batch].
+  Status addCounts(const OnnxPort &port);
+  Status checkPasts(const Call &call, const OperatorInfo &info) const;
   Status checkCaches() const;
   Status checkNotEmpty(const Call &call);
   const Segments &history();
@@ -444,6 +497,11 @@ private:
   std::set<std::string> cacheNames;
   /// What has become keys or values of targets, or does so in another evaluation.
   llvm::DenseSet<Unwritten> keysRead;
+  /// Tensors that were computed here, how many by node, and which formulas depend on constants
+  /// alone.
+  std::deque<OnnxTensor> made;
+  std::map<std::string, int> foldedBy;
+  std::map<Expr, bool> closed;
   std::map<size_t, Parameter> parameters;
   /// The first node that gave each function of a value: it is written where somebody reads it.
   std::map<Expr, const GraphNode *> functions;

@@ -5,6 +5,7 @@
 
 #include "base/Utf8.h"
 #include "formats/Checkpoint/Convert.h"
+#include "frontend/Onnx/Constants.h"
 
 #include <algorithm>
 #include <bit>
@@ -282,6 +283,14 @@ Expr Expressions::divide(Expr left, Expr right) {
 }
 
 Expr Expressions::modulo(Expr left, Expr right) {
+  const bool isReal = left->element == Element::Real || right->element == Element::Real;
+  if (left->isConstant() && right->isConstant() && (isReal || right->integer != 0)) {
+    return isReal ? real(restOf(left->value(), right->value()))
+                  : integer(restOf(left->integer, right->integer));
+  }
+  if (isReal) {
+    return make(Formula::Modulo, Element::Real, {left, right});
+  }
   const auto parts = split(left, right);
   return parts ? parts->second : make(Formula::Modulo, Element::Integer, {left, right});
 }

@@ -40,9 +40,11 @@ enum class Formula {
   Less,
   Select,
   Add,
+  Subtract, // what operators do; a formula has sums
   Multiply,
   Divide, // integers: towards zero
-  Modulo,
+  Modulo, // with the sign of the divisor
+  Rest,   // with the sign of the dividend
   Power,
   Least,
   Largest,
@@ -58,6 +60,7 @@ enum class Formula {
   Sine,
   Cosine,
   Floor,
+  Round, // halves to even numbers
 };
 
 struct Expression;
@@ -151,6 +154,8 @@ public:
   Expr substitute(Expr value, std::span<const Expr> coordinates);
   /// The formula where each of its parts that `replacement` knows is replaced; null: kept.
   Expr replace(Expr value, const std::function<Expr(Expr)> &replacement);
+  /// The value of a function of two numbers, or of the first alone.
+  static double numberOf(Formula formula, double x, double y);
   /// Calls `visit` for every part once.
   static void walk(Expr value, const std::function<void(Expr)> &visit);
 
@@ -164,6 +169,9 @@ public:
   /// Why a formula cannot be made: too large, or an index outside its tensor; empty if all could.
   const std::string &problem() const { return failure; }
   void clearProblem() { failure.clear(); }
+
+  /// Whether a formula reads floats of a constant: then it is data, and no mask or index.
+  bool readsTable(Expr value) const;
 
   /// As messages show it.
   std::string print(Expr value) const;

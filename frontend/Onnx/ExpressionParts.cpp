@@ -4,6 +4,7 @@
 #include "frontend/Onnx/Expression.h"
 
 #include "base/Utf8.h"
+#include "frontend/Onnx/Constants.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +15,7 @@ namespace heddle::onnx {
 /// The largest integer up to which a double holds all of them.
 static constexpr double mostExact = 0x1p53;
 
-/// The value of a function of numbers.
-static double valueOf(Formula formula, double x, double y) {
+double Expressions::numberOf(Formula formula, double x, double y) {
   switch (formula) {
   case Formula::Add:
     return x + y;
@@ -23,6 +23,10 @@ static double valueOf(Formula formula, double x, double y) {
     return x * y;
   case Formula::Divide:
     return x / y;
+  case Formula::Modulo:
+    return restOf(x, y);
+  case Formula::Rest:
+    return std::fmod(x, y);
   case Formula::Power:
     return std::pow(x, y);
   case Formula::Least:
@@ -53,6 +57,8 @@ static double valueOf(Formula formula, double x, double y) {
     return std::cos(x);
   case Formula::Floor:
     return std::floor(x);
+  case Formula::Round:
+    return std::nearbyint(x);
   default:
     return std::nan("");
   }
@@ -72,7 +78,7 @@ Expr Expressions::apply(Formula formula, std::vector<Expr> operands) {
   const bool isConstant =
       std::all_of(operands.begin(), operands.end(), [](Expr each) { return each->isConstant(); });
   if (isConstant) {
-    const double value = valueOf(formula, operands.front()->value(), operands.back()->value());
+    const double value = numberOf(formula, operands.front()->value(), operands.back()->value());
     if (isOfIntegers && !(std::abs(value) <= mostExact)) {
       fail("its integers overflow");
       return integer(0);
@@ -181,6 +187,15 @@ void Expressions::walk(Expr value, const std::function<void(Expr)> &visit) {
       next.insert(next.end(), term.factors.begin(), term.factors.end());
     }
   }
+}
+
+bool Expressions::readsTable(Expr value) const {
+  bool reads = false;
+  walk(value, [&](Expr part) {
+    reads |= part->formula == Formula::Read && part->element == Element::Real &&
+             sources[static_cast<size_t>(part->integer)].constant != nullptr;
+  });
+  return reads;
 }
 
 std::string Expressions::print(Expr value) const {

@@ -6,7 +6,9 @@
 #include "base/Utf8.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 using namespace mlir;
 
@@ -90,7 +92,45 @@ static Status constantOfShape(Evaluation &evaluation, Call &call) {
   return {};
 }
 
+/// A sequence of numbers that are all constants, of any type and direction.
+static Result<bool> constantRange(Evaluation &evaluation, Call &call) {
+  double ends[3] = {};
+  bool isReal = false;
+  for (size_t i = 0; i < 3; ++i) {
+    const std::optional<double> number = evaluation.numberOf(*call.inputs[i]);
+    if (!number) {
+      return false;
+    }
+    ends[i] = *number;
+    isReal |= call.inputs[i]->symbolic->element == Element::Real;
+  }
+  const double count = std::max(0.0, std::ceil((ends[1] - ends[0]) / ends[2]));
+  if (ends[2] == 0 || !(count <= std::numeric_limits<int32_t>::max())) {
+    return evaluation.failure(
+        StatusCode::InvalidArgument,
+        fmt::format("goes from {} to {} by steps of {}", ends[0], ends[1], ends[2]));
+  }
+  Expressions &expressions = evaluation.expressions;
+  const Expr place = expressions.axis(0);
+  Symbolic result{isReal ? Element::Real : Element::Integer,
+                  {evaluation.integer(static_cast<int64_t>(count))},
+                  nullptr};
+  result.body =
+      isReal ? expressions.add(expressions.real(ends[0]),
+                               expressions.multiply(expressions.real(ends[2]),
+                                                    expressions.cast(place, Element::Real)))
+             : expressions.add(
+                   evaluation.integer(static_cast<int64_t>(ends[0])),
+                   expressions.multiply(evaluation.integer(static_cast<int64_t>(ends[2])), place));
+  call.give(std::move(result));
+  return true;
+}
+
 static Status range(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(const bool isConstant, constantRange(evaluation, call));
+  if (isConstant) {
+    return {};
+  }
   static constexpr std::string_view names[] = {"start", "limit", "step"};
   std::vector<Expr> ends;
   for (const Value *const input : call.inputs) {
@@ -114,12 +154,46 @@ static Status range(Evaluation &evaluation, Call &call) {
 
 /// An index that counts from the end if it is negative.
 static Expr fromStart(Evaluation &evaluation, Expr index, Expr size) {
-  return index->isConstant() && index->integer < 0 ? evaluation.expressions.add(index, size)
-                                                   : index;
+  Expressions &expressions = evaluation.expressions;
+  if (index->isConstant()) {
+    return index->integer < 0 ? expressions.add(index, size) : index;
+  }
+  // Positions and those of inputs are not negative.
+  return !size->isConstant() || !isClosed(expressions, index) || expressions.isNonNegative(index)
+             ? index
+             : expressions.add(index,
+                               expressions.select(expressions.less(index, evaluation.integer(0)),
+                                                  size, evaluation.integer(0)));
+}
+
+/// Several elements of an axis, side by side.
+static Status gatherParts(Evaluation &evaluation, Call &call, Rows rows, size_t axis) {
+  HEDDLE_ASSIGN(const auto indices, evaluation.constantsOf(*call.inputs[1], "indices"));
+  const int64_t size = widthOf(rows.axes[axis]);
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  std::vector<Value> parts;
+  for (const int64_t index : indices) {
+    if (index < -size || index >= size) {
+      return evaluation.failure(StatusCode::InvalidArgument,
+                                fmt::format("reads element {} of {}", index, size));
+    }
+    HEDDLE_ASSIGN(Rows part, evaluation.sliced(rows, axis, index < 0 ? index + size : index, 1));
+    parts.push_back({std::nullopt, std::move(part)});
+  }
+  Call joined{call.node, {}};
+  for (const Value &part : parts) {
+    joined.inputs.push_back(&part);
+  }
+  HEDDLE_ASSIGN(Rows result, wholeConcat(evaluation, joined, axis));
+  call.give(std::move(result));
+  return {};
 }
 
 /// Part of the width, or the first row of each sequence.
 static Status gatherOfRows(Evaluation &evaluation, Call &call, Rows rows, size_t axis) {
+  if (evaluation.isWhole() && call.inputs[1]->symbolic->shape.size() == 1) {
+    return gatherParts(evaluation, call, std::move(rows), axis);
+  }
   const std::optional<double> number = evaluation.numberOf(*call.inputs[1]);
   if (!number) {
     return evaluation.failure(StatusCode::Unsupported,
@@ -133,11 +207,7 @@ static Status gatherOfRows(Evaluation &evaluation, Call &call, Rows rows, size_t
   } else {
     const int64_t size = widthOf(rows.axes[axis]);
     index = index < 0 ? index + size : index;
-    const Atoms &atoms = rows.axes[axis];
-    const bool isInner = std::all_of(atoms.begin(), atoms.end(), [](const Atom &atom) {
-      return atom.kind == Atom::Kind::Inner;
-    });
-    if (!isInner || index < 0 || index >= size) {
+    if (!isInner(rows.axes[axis]) || index < 0 || index >= size) {
       return evaluation.failure(
           StatusCode::Unsupported,
           fmt::format("reads element {} of an axis, expected one of a part of "
@@ -189,16 +259,20 @@ static Status gather(Evaluation &evaluation, Call &call) {
 
 static Status gatherNd(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t batches, call.integerOr("batch_dims", 0));
-  if (!call.inputs[0]->symbolic || !call.inputs[1]->symbolic || batches != 0) {
-    return evaluation.failure(StatusCode::Unsupported,
-                              "reads activations by indices, or has batch_dims");
+  if (!call.inputs[0]->symbolic || !call.inputs[1]->symbolic) {
+    return evaluation.failure(StatusCode::Unsupported, "reads activations by indices");
   }
   const Symbolic &data = *call.inputs[0]->symbolic, &indices = *call.inputs[1]->symbolic;
-  if (indices.shape.empty() || !indices.shape.back()->isConstant() ||
-      indices.shape.back()->integer > static_cast<int64_t>(data.shape.size())) {
+  // The axes that both begin with.
+  const auto shared = static_cast<size_t>(std::max<int64_t>(batches, 0));
+  const bool isShared =
+      batches >= 0 && shared < indices.shape.size() && shared < data.shape.size() &&
+      std::equal(data.shape.begin(), data.shape.begin() + batches, indices.shape.begin());
+  if (!isShared || !indices.shape.back()->isConstant() || indices.shape.back()->integer < 0 ||
+      indices.shape.back()->integer > static_cast<int64_t>(data.shape.size() - shared)) {
     return evaluation.failure(StatusCode::InvalidArgument, "its indices do not fit its data");
   }
-  const auto count = static_cast<size_t>(indices.shape.back()->integer);
+  const size_t count = shared + static_cast<size_t>(indices.shape.back()->integer);
   const size_t rank = indices.shape.size() - 1;
   Symbolic result{data.element, {indices.shape.begin(), indices.shape.end() - 1}, nullptr};
   result.shape.insert(result.shape.end(), data.shape.begin() + static_cast<int64_t>(count),
@@ -207,15 +281,15 @@ static Status gatherNd(Evaluation &evaluation, Call &call) {
   expressions.within(result.shape);
   std::vector<Expr> coordinates;
   for (size_t i = 0; i < data.shape.size(); ++i) {
-    if (i >= count) {
-      coordinates.push_back(expressions.axis(rank + i - count));
+    if (i >= count || i < shared) {
+      coordinates.push_back(expressions.axis(i < shared ? i : rank + i - count));
       continue;
     }
     std::vector<Expr> own;
     for (size_t axis = 0; axis < rank; ++axis) {
       own.push_back(expressions.axis(axis));
     }
-    own.push_back(evaluation.integer(static_cast<int64_t>(i)));
+    own.push_back(evaluation.integer(static_cast<int64_t>(i - shared)));
     coordinates.push_back(
         fromStart(evaluation, expressions.substitute(indices.body, own), data.shape[i]));
   }
@@ -252,26 +326,32 @@ static Status cumSum(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t reverse, call.integerOr("reverse", 0));
   HEDDLE_ASSIGN(const Expr named, evaluation.scalarOf(*call.inputs[1], "axis"));
   const Value &input = *call.inputs[0];
-  if (!input.symbolic || input.symbolic->element == Element::Real || exclusive != 0 ||
-      reverse != 0) {
-    return evaluation.failure(StatusCode::Unsupported,
-                              "sums activations, exclusively or backwards, expected integers");
-  }
-  const auto rank = static_cast<int64_t>(input.symbolic->shape.size());
+  const size_t count = evaluation.shapeOf(input).size();
+  const auto rank = static_cast<int64_t>(count);
   if (!named->isConstant() || named->integer < -rank || named->integer >= rank) {
     return evaluation.failure(StatusCode::InvalidArgument, "its axis is none of its input");
   }
   const auto axis =
       static_cast<size_t>(named->integer < 0 ? named->integer + rank : named->integer);
-  Expressions &expressions = evaluation.expressions;
-  expressions.within({});
-  std::vector<Expr> coordinates;
-  for (size_t i = 0; i < static_cast<size_t>(rank); ++i) {
-    coordinates.push_back(i == axis ? expressions.bound() : expressions.axis(i));
+  if (!input.symbolic || input.symbolic->element == Element::Real) {
+    return evaluation.failure(StatusCode::Unsupported, "sums activations, expected integers");
   }
+  Expressions &expressions = evaluation.expressions;
+  expressions.within(input.symbolic->shape);
+  // Backwards the sum is over the elements from the last one on.
+  const Expr end = expressions.subtract(input.symbolic->shape[axis], evaluation.integer(1));
+  const Expr place =
+      reverse != 0 ? expressions.subtract(end, expressions.axis(axis)) : expressions.axis(axis);
+  std::vector<Expr> coordinates;
+  for (size_t i = 0; i < count; ++i) {
+    coordinates.push_back(i != axis      ? expressions.axis(i)
+                          : reverse != 0 ? expressions.subtract(end, expressions.bound())
+                                         : expressions.bound());
+  }
+  expressions.within({});
   const Expr body = expressions.substitute(input.symbolic->body, coordinates);
-  call.give(Symbolic{Element::Integer, input.symbolic->shape,
-                     expressions.runningSum(expressions.axis(axis), body)});
+  const Expr last = exclusive != 0 ? expressions.subtract(place, evaluation.integer(1)) : place;
+  call.give(Symbolic{Element::Integer, input.symbolic->shape, expressions.runningSum(last, body)});
   return {};
 }
 
@@ -308,7 +388,7 @@ std::vector<OperatorInfo> indexOperators() {
   return {
       {"", "Constant", 1, 0, 0, constantNode},
       {"", "ConstantOfShape", 9, 1, 1, constantOfShape},
-      {"", "Shape", 1, 1, 1, shape, 0, true},
+      {"", "Shape", 1, 1, 1, shape, 0, true, true},
       {"", "Range", 11, 3, 3, range},
       {"", "Trilu", 14, 1, 2, trilu},
       {"", "CumSum", 11, 2, 2, cumSum},

@@ -273,6 +273,12 @@ static Status expand(Evaluation &evaluation, Call &call) {
             StatusCode::Unsupported,
             "repeats activations along an axis whose size depends on the batch");
       }
+      if (evaluation.isWhole()) {
+        const Atoms copies{evaluation.newAtom(shape[axis]->integer)};
+        HEDDLE_ASSIGN(rows, evaluation.repeatedWhole(std::move(rows), copies));
+        rows.axes[axis] = copies;
+        continue;
+      }
       HEDDLE_ASSIGN(rows, evaluation.repeated(std::move(rows), axis, shape[axis]->integer));
     }
     call.give(std::move(rows));
@@ -285,8 +291,7 @@ static Status expand(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// Rows side by side, or in each of them equal parts such as heads.
-static Status concatRows(Evaluation &evaluation, Call &call, size_t axis) {
+Status concatRows(Evaluation &evaluation, Call &call, size_t axis) {
   std::erase_if(call.inputs, [&](const Value *input) {
     return evaluation.shapeOf(*input)[axis]->isConstant(0);
   });
@@ -355,6 +360,34 @@ static Status concatPast(Evaluation &evaluation, Call &call, size_t axis) {
   return {};
 }
 
+/// Formulas one after another along an axis of this size in all.
+static Symbolic joinedFormula(Evaluation &evaluation, const Call &call,
+                              const std::vector<Expr> &first, size_t axis, Expr total) {
+  Expressions &expressions = evaluation.expressions;
+  Symbolic result{call.inputs[0]->symbolic->element, first, nullptr};
+  result.shape[axis] = total;
+  expressions.within(result.shape);
+  Expr end = total;
+  for (size_t i = call.inputs.size(); i-- > 0;) {
+    const Symbolic &part = *call.inputs[i]->symbolic;
+    const Expr begin = expressions.subtract(end, part.shape[axis]);
+    std::vector<Expr> coordinates;
+    for (size_t each = 0; each < first.size(); ++each) {
+      coordinates.push_back(each == axis && !part.shape[axis]->isConstant(1)
+                                ? expressions.subtract(expressions.axis(each), begin)
+                            : each == axis ? evaluation.integer(0)
+                                           : expressions.axis(each));
+    }
+    const Expr body = expressions.substitute(part.body, coordinates);
+    result.body =
+        result.body == nullptr
+            ? body
+            : expressions.select(expressions.less(expressions.axis(axis), end), body, result.body);
+    end = begin;
+  }
+  return result;
+}
+
 static Status concat(Evaluation &evaluation, Call &call) {
   const std::vector<Expr> first = evaluation.shapeOf(*call.inputs[0]);
   HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", 0, first.size()));
@@ -381,6 +414,11 @@ static Status concat(Evaluation &evaluation, Call &call) {
                                 "joins rows of earlier runs behind others, expected them first");
     }
   }
+  if (hasRows && evaluation.isWhole()) {
+    HEDDLE_ASSIGN(Rows result, wholeConcat(evaluation, call, axis));
+    call.give(std::move(result));
+    return {};
+  }
   if (hasRows) {
     const bool areParts =
         std::any_of(call.inputs.begin(), call.inputs.end(), [&](const Value *input) {
@@ -394,40 +432,24 @@ static Status concat(Evaluation &evaluation, Call &call) {
     }
     return concatRows(evaluation, call, axis);
   }
-  Symbolic result{call.inputs[0]->symbolic->element, first, nullptr};
-  result.shape[axis] = total;
-  expressions.within(result.shape);
-  Expr end = total;
-  for (size_t i = call.inputs.size(); i-- > 0;) {
-    const Symbolic &part = *call.inputs[i]->symbolic;
-    const Expr begin = expressions.subtract(end, part.shape[axis]);
-    std::vector<Expr> coordinates;
-    for (size_t each = 0; each < first.size(); ++each) {
-      coordinates.push_back(each == axis && !part.shape[axis]->isConstant(1)
-                                ? expressions.subtract(expressions.axis(each), begin)
-                            : each == axis ? evaluation.integer(0)
-                                           : expressions.axis(each));
-    }
-    const Expr body = expressions.substitute(part.body, coordinates);
-    result.body =
-        result.body == nullptr
-            ? body
-            : expressions.select(expressions.less(expressions.axis(axis), end), body, result.body);
-    end = begin;
-  }
-  call.give(std::move(result));
+  call.give(joinedFormula(evaluation, call, first, axis, total));
   return {};
 }
 
 std::vector<OperatorInfo> layoutOperators() {
   constexpr size_t any = SIZE_MAX;
   return {
-      {"", "Identity", 1, 1, 1, identity},        {"", "Dropout", 7, 1, 3, dropout},
-      {"", "Reshape", 5, 2, 2, reshape},          {"", "Flatten", 1, 1, 1, flattenNode},
-      {"", "Transpose", 1, 1, 1, transpose},      {"", "Unsqueeze", 1, 1, 1, unsqueeze},
-      {"", "Unsqueeze", 13, 2, 2, unsqueeze},     {"", "Squeeze", 1, 1, 1, squeeze},
-      {"", "Squeeze", 13, 1, 2, squeeze},         {"", "Expand", 8, 2, 2, expand},
-      {"", "Concat", 4, 1, any, concat, 0, true},
+      {"", "Identity", 1, 1, 1, identity},
+      {"", "Dropout", 7, 1, 3, dropout},
+      {"", "Reshape", 5, 2, 2, reshape},
+      {"", "Flatten", 1, 1, 1, flattenNode},
+      {"", "Transpose", 1, 1, 1, transpose},
+      {"", "Unsqueeze", 1, 1, 1, unsqueeze},
+      {"", "Unsqueeze", 13, 2, 2, unsqueeze},
+      {"", "Squeeze", 1, 1, 1, squeeze},
+      {"", "Squeeze", 13, 1, 2, squeeze},
+      {"", "Expand", 8, 2, 2, expand},
+      {"", "Concat", 4, 1, any, concat, 0, true, true},
   };
 }
 

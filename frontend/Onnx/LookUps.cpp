@@ -151,6 +151,9 @@ Result<mlir::Value> Evaluation::placeOf(Expr index, size_t rowAxis, const Rows &
 }
 
 Result<Rows> Evaluation::lookUp(const Symbolic &value) {
+  if (plan.isWhole) {
+    return wholeConstant(value);
+  }
   const auto refuse = [&](std::string_view what) {
     return failure(StatusCode::Unsupported,
                    fmt::format("reads {}, expected rows of activations or of a table", what));
@@ -158,7 +161,8 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
   const Expr body = value.body;
   const size_t rank = value.shape.size();
   if (body->element != Element::Real || rank < 2 || (!sequenceSize && spaces.empty())) {
-    return refuse(body->element == Element::Real ? "numbers that are no rows" : "integers");
+    return refuse(body->element == Element::Real ? "numbers other than rows of a table"
+                                                 : "integers");
   }
   enterShape(value.shape);
   Rows result;
@@ -187,7 +191,7 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
     }
   }
   if (!isTable || !rowAxis || !value.shape.back()->isConstant()) {
-    return refuse("values that are no rows of a table");
+    return refuse("values other than rows of a table");
   }
   Parameter table = parameter(static_cast<size_t>(body->integer));
   if (table.shape().back() != value.shape.back()->integer) {

@@ -32,6 +32,10 @@ struct MaskProof {
   Expr shown = nullptr, after = nullptr;
   /// The one element of an input that it depends on; null if there is none.
   Expr read = nullptr;
+  /// Whether that is the number of a sequence's columns that are no padding.
+  bool isCount = false;
+  /// The coordinate of the keys, where it is.
+  Expr key = nullptr;
   std::string problem = {};
 
   /// The positions of a row and a key.
@@ -43,6 +47,15 @@ struct MaskProof {
   std::optional<Padding> padding();
 
 private:
+  /// Whether a part is one number of the scores' own sequence.
+  bool isCountOf(Expr part, size_t batchAxis) const {
+    return part->operands.size() == 1 &&
+           (part->operands[0] == expressions.axis(batchAxis) ||
+            (evaluation.batch()->isConstant(1) && part->operands[0]->isConstant(0)));
+  }
+  /// Whether a comparison says that the key is before the count, or that it is not.
+  std::optional<bool> isTrueInside(Expr part) const;
+
   using Replacement = std::function<Expr(Expr)>;
 
   static bool isShown(Expr bias) { return bias->isConstant() && bias->value() == 0; }
@@ -97,18 +110,45 @@ void MaskProof::findRead(size_t batchAxis, size_t keyAxis) {
     const Source &source = expressions.source(static_cast<size_t>(part->integer));
     if (source.constant != nullptr) {
       problem = fmt::format("is read from the constant {}", quote(source.name));
+    } else if (isCountOf(part, batchAxis)) {
+      isCount = true;
+      key = expressions.axis(keyAxis);
     } else if (!evaluation.areOwn(part->operands, batchAxis, expressions.axis(keyAxis))) {
       problem = fmt::format("reads {} elsewhere than at the key's own row", quote(source.name));
-    } else if (read != nullptr && read != part) {
+    }
+    if (problem.empty() && read != nullptr && read != part) {
       problem = "depends on several inputs";
     }
     read = part;
   });
 }
 
+std::optional<bool> MaskProof::isTrueInside(Expr part) const {
+  if (part->formula != Formula::Less || part->operands[0]->element != Element::Integer) {
+    return std::nullopt;
+  }
+  // left < right is right - left - 1 >= 0, and a key is inside where count - key - 1 >= 0.
+  const Expr margin = expressions.subtract(
+      expressions.subtract(part->operands[1], part->operands[0]), expressions.integer(1));
+  return margin == expressions.subtract(expressions.subtract(read, key), expressions.integer(1))
+             ? std::optional(true)
+         : margin == expressions.subtract(key, read) ? std::optional(false)
+                                                     : std::nullopt;
+}
+
 /// The proof: which value of the input hides a key, and that no other does.
 std::optional<Padding> MaskProof::padding() {
   const std::string &name = expressions.source(static_cast<size_t>(read->integer)).name;
+  if (isCount) {
+    const auto where = [&](bool isInside) -> Replacement {
+      return [&, isInside](Expr part) -> Expr {
+        const std::optional<bool> inside = isTrueInside(part);
+        return inside ? expressions.boolean(*inside == isInside) : nullptr;
+      };
+    };
+    return hidesBy(where(true), where(false)) ? std::optional(Padding{name, 0, true, {}})
+                                              : std::nullopt;
+  }
   // Compared with one number: then all other numbers are alike.
   std::optional<int64_t> compared;
   bool isCompared = true;
@@ -235,7 +275,7 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
     const std::optional<Padding> padding = proof.padding();
     if (!padding) {
       return failure(StatusCode::Unsupported,
-                     refusal(fmt::format("does not follow from {} being one value or another",
+                     refusal(fmt::format("cannot be proved to depend on {} alone",
                                          expressions.print(proof.read))));
     }
     if (padding->value != static_cast<int32_t>(padding->value)) {
@@ -244,6 +284,10 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
                                          expressions.print(proof.read), padding->value)));
     }
     HEDDLE_TRY(notePadding(*padding, keys.size));
+    if (proof.isCount) {
+      // Padding is behind the columns that are counted.
+      noteNeighbours();
+    }
   } else if (!proof.isCausalAlone()) {
     return failure(StatusCode::Unsupported, refusal("depends on positions in another way"));
   }

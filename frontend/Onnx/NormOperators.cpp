@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reductions of rows, and norms, which are written as the mathematics that they stand for: a graph
-/// that says LayerNormalization and one that spells it out become one program, in which `fuse-norm`
-/// finds the norms.
+/// Norms, and the reductions that they are made of. They are written as the mathematics that they
+/// stand for: a graph that says LayerNormalization and one that spells it out become one program,
+/// in which `fuse-norm` finds the norms.
 #include "frontend/Onnx/Operators.h"
 
 #include <algorithm>
@@ -13,25 +13,52 @@ using heddle::transformer::Reduction;
 
 namespace heddle::onnx {
 
-Result<Rows> reduced(Evaluation &evaluation, Rows rows, Reduction method) {
-  const Atoms width = rows.axes.empty() ? Atoms() : rows.axes.back();
-  const bool isInner = std::all_of(width.begin(), width.end(),
-                                   [](const Atom &atom) { return atom.kind == Atom::Kind::Inner; });
-  if (rows.axes.empty() || !isInner || rows.hasKeys() || widthOf(rows.order()) != widthOf(width)) {
+Result<Rows> withColumns(Evaluation &evaluation, Rows rows, const std::vector<bool> &areColumns) {
+  Atoms others, columns;
+  for (size_t axis = 0; axis < rows.axes.size(); ++axis) {
+    for (const Atom &atom : rows.axes[axis]) {
+      if (atom.kind == Atom::Kind::Inner) {
+        (areColumns[axis] ? columns : others).push_back(atom);
+      }
+    }
+  }
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  if (rows.spread == others && rows.physical == std::vector<Atoms>{columns}) {
+    return rows;
+  }
+  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {flatten({others, columns})}));
+  return widthOf(others) > 1 ? evaluation.spread(std::move(rows), others) : std::move(rows);
+}
+
+Result<Rows> reduced(Evaluation &evaluation, Rows rows, const std::vector<bool> &isReduced,
+                     Reduction method) {
+  bool isInner = !rows.axes.empty() && !rows.hasKeys();
+  for (size_t axis = 0; axis < rows.axes.size(); ++axis) {
+    isInner &= !isReduced[axis] || onnx::isInner(rows.axes[axis]);
+  }
+  if (!isInner) {
     return evaluation.failure(
         StatusCode::Unsupported,
-        "reduces activations along another axis than the width of rows, expected all columns");
+        "reduces activations along another axis than parts of the width of rows");
   }
-  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
+  HEDDLE_ASSIGN(rows, withColumns(evaluation, std::move(rows), isReduced));
   rows.value = evaluation.make<transformer::ReduceOp>(
       evaluation.tensorType({ShapedType::kDynamic, 1}), method, rows.value);
-  rows.axes.back().clear();
-  rows.physical = {{}};
+  for (size_t axis = 0; axis < rows.axes.size(); ++axis) {
+    if (isReduced[axis]) {
+      rows.axes[axis].clear();
+    }
+  }
+  // Atoms of size 1 that are left have no place among the columns.
+  rows.physical = {rows.spread.empty() ? flatten(rows.axes) : Atoms()};
+  rows.physical.front().erase(
+      std::remove_if(rows.physical.front().begin(), rows.physical.front().end(),
+                     [](const Atom &atom) { return atom.kind != Atom::Kind::Inner; }),
+      rows.physical.front().end());
   return rows;
 }
 
-/// The axes that a reduction names, counted from the start; none: all.
-static Result<std::vector<bool>> reducedAxes(Evaluation &evaluation, Call &call, size_t rank) {
+Result<std::vector<bool>> reducedAxes(Evaluation &evaluation, Call &call, size_t rank) {
   std::optional<std::vector<int64_t>> axes;
   if (call.has(1)) {
     HEDDLE_ASSIGN(axes, evaluation.constantsOf(*call.inputs[1], "axes"));
@@ -52,90 +79,51 @@ static Result<std::vector<bool>> reducedAxes(Evaluation &evaluation, Call &call,
   return isReduced;
 }
 
-/// The largest or least element of a formula that does not depend on the axes.
-static Status reduceFormula(Evaluation &evaluation, Call &call, const Symbolic &input,
-                            const std::vector<bool> &isReduced, bool keeps) {
-  bool depends = false;
-  Expressions::walk(input.body, [&](Expr part) {
-    depends |= part->formula == Formula::Axis &&
-               static_cast<size_t>(part->integer) < isReduced.size() &&
-               isReduced[static_cast<size_t>(part->integer)];
-  });
-  if (depends) {
-    return evaluation.failure(StatusCode::Unsupported, "reduces elements that differ");
-  }
-  Symbolic result{input.element, {}, nullptr};
-  std::vector<Expr> coordinates;
-  for (size_t axis = 0; axis < isReduced.size(); ++axis) {
-    if (!isReduced[axis] || keeps) {
-      result.shape.push_back(isReduced[axis] ? evaluation.integer(1) : input.shape[axis]);
-    }
-    coordinates.push_back(isReduced[axis] ? evaluation.integer(0)
-                                          : evaluation.expressions.axis(result.shape.size() - 1));
-  }
-  evaluation.expressions.within(result.shape);
-  result.body = evaluation.expressions.substitute(input.body, coordinates);
-  call.give(std::move(result));
-  return {};
-}
-
-template <Reduction method> static Status reduce(Evaluation &evaluation, Call &call) {
-  const Value &input = *call.inputs[0];
-  HEDDLE_ASSIGN(const int64_t keeps, call.integerOr("keepdims", 1));
-  const size_t rank = evaluation.shapeOf(input).size();
-  HEDDLE_ASSIGN(const std::vector<bool> isReduced, reducedAxes(evaluation, call, rank));
-  const auto count = std::count(isReduced.begin(), isReduced.end(), true);
-  if (count == 0) {
-    call.results.push_back(input);
-    return {};
-  }
-  const bool isExtreme = method == Reduction::Max || method == Reduction::Min;
-  if (input.symbolic && isExtreme) {
-    return reduceFormula(evaluation, call, *input.symbolic, isReduced, keeps != 0);
-  }
-  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(input));
-  if (count != 1 || !isReduced.back()) {
-    return evaluation.failure(
-        StatusCode::Unsupported,
-        "reduces activations along another axis than the width of rows, expected all columns");
-  }
-  HEDDLE_ASSIGN(rows, reduced(evaluation, std::move(rows), method));
-  if (keeps == 0) {
-    rows.axes.pop_back();
-  }
-  call.give(std::move(rows));
-  return {};
-}
-
 // --- norms -----------------------------------------------------------------------------------
 
-/// Rows, less their mean if `isCentred`, divided by the root of their mean square plus epsilon.
-static Result<Rows> normalized(Evaluation &evaluation, Rows rows, double epsilon, bool isCentred) {
-  const Atoms width = rows.axes.empty() ? Atoms() : rows.axes.back();
+namespace {
+
+/// What a norm makes: the rows, and the mean and the inverse deviation that it divided them by.
+struct Normalized {
+  Rows rows;
+  std::optional<Rows> mean;
+  Rows inverse;
+};
+
+} // namespace
+
+/// Rows, less their mean if `isCentred`, divided by the root of their mean square plus epsilon;
+/// over the axes from `first` on.
+static Result<Normalized> normalized(Evaluation &evaluation, Rows rows, size_t first,
+                                     double epsilon, bool isCentred) {
+  std::vector<bool> areColumns(rows.axes.size(), false);
+  std::fill(areColumns.begin() + static_cast<int64_t>(first), areColumns.end(), true);
+  Normalized result;
   HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
   if (isCentred) {
-    HEDDLE_ASSIGN(const Rows mean, reduced(evaluation, rows, Reduction::Mean));
-    HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
+    HEDDLE_ASSIGN(result.mean, reduced(evaluation, rows, areColumns, Reduction::Mean));
+    HEDDLE_ASSIGN(rows, withColumns(evaluation, std::move(rows), areColumns));
     rows.value = evaluation.make<transformer::CombineOp>(transformer::Combination::Subtract,
-                                                         rows.value, mean.value);
+                                                         rows.value, result.mean->value);
   }
+  HEDDLE_ASSIGN(rows, withColumns(evaluation, std::move(rows), areColumns));
   Rows square = rows;
-  HEDDLE_ASSIGN(square, evaluation.arranged(std::move(square), {width}));
-  rows = square;
   square.value = evaluation.make<transformer::MultiplyOp>(rows.value, rows.value);
-  HEDDLE_ASSIGN(const Rows moment, reduced(evaluation, std::move(square), Reduction::Mean));
+  HEDDLE_ASSIGN(result.inverse,
+                reduced(evaluation, std::move(square), areColumns, Reduction::Mean));
   const mlir::Value shifted =
-      evaluation.make<transformer::ShiftOp>(moment.value, evaluation.f32(epsilon));
-  const mlir::Value inverse =
+      evaluation.make<transformer::ShiftOp>(result.inverse.value, evaluation.f32(epsilon));
+  result.inverse.value =
       evaluation.make<transformer::ActivateOp>(transformer::Activation::Rsqrt, shifted);
-  rows.value = evaluation.make<transformer::MultiplyOp>(rows.value, inverse);
-  return rows;
+  rows.value = evaluation.make<transformer::MultiplyOp>(rows.value, result.inverse.value);
+  result.rows = std::move(rows);
+  return result;
 }
 
-/// The same times a scale, plus a bias if there is one; both are left out where null.
-static Result<Rows> normalized(Evaluation &evaluation, Rows rows, double epsilon, bool isCentred,
-                               const Value *scale, const Value *bias) {
-  HEDDLE_ASSIGN(rows, normalized(evaluation, std::move(rows), epsilon, isCentred));
+/// The same of the last axis times a scale, plus a bias if there is one; both are left out where
+/// null.
+static Result<Rows> withScale(Evaluation &evaluation, Rows rows, const Value *scale,
+                              const Value *bias) {
   Value result{std::nullopt, std::move(rows)};
   if (scale != nullptr) {
     HEDDLE_ASSIGN(result, combined(evaluation, Formula::Multiply, result, *scale));
@@ -144,6 +132,17 @@ static Result<Rows> normalized(Evaluation &evaluation, Rows rows, double epsilon
     HEDDLE_ASSIGN(result, combined(evaluation, Formula::Add, result, *bias));
   }
   return *std::move(result.rows);
+}
+
+/// Both, over the last axis.
+static Result<Rows> normalized(Evaluation &evaluation, Rows rows, double epsilon, bool isCentred,
+                               const Value *scale, const Value *bias) {
+  if (rows.axes.empty()) {
+    return evaluation.failure(StatusCode::Unsupported, "normalizes a number, expected rows");
+  }
+  const size_t last = rows.axes.size() - 1;
+  HEDDLE_ASSIGN(Normalized norm, normalized(evaluation, std::move(rows), last, epsilon, isCentred));
+  return withScale(evaluation, std::move(norm.rows), scale, bias);
 }
 
 static const Value *inputOf(const Call &call, size_t index) {
@@ -156,13 +155,15 @@ template <bool isCentred> static Status normalization(Evaluation &evaluation, Ca
   const size_t rank = rows.axes.size();
   HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", -1, rank));
   HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
-  if (axis + 1 != rank) {
-    return evaluation.failure(StatusCode::Unsupported,
-                              "normalizes other axes than the width of rows");
-  }
-  HEDDLE_ASSIGN(Rows result, normalized(evaluation, std::move(rows), epsilon.value_or(1e-5),
-                                        isCentred, inputOf(call, 1), inputOf(call, 2)));
+  HEDDLE_ASSIGN(Normalized norm,
+                normalized(evaluation, std::move(rows), axis, epsilon.value_or(1e-5), isCentred));
+  HEDDLE_ASSIGN(Rows result,
+                withScale(evaluation, std::move(norm.rows), inputOf(call, 1), inputOf(call, 2)));
   call.give(std::move(result));
+  if (norm.mean) {
+    call.give(*std::move(norm.mean));
+    call.give(std::move(norm.inverse));
+  }
   return {};
 }
 
@@ -261,14 +262,6 @@ static Status embedLayerNormalization(Evaluation &evaluation, Call &call) {
 std::vector<OperatorInfo> normOperators() {
   static constexpr std::string_view microsoft = "com.microsoft";
   return {
-      {"", "ReduceMax", 1, 1, 1, reduce<Reduction::Max>},
-      {"", "ReduceMax", 18, 1, 2, reduce<Reduction::Max>},
-      {"", "ReduceMin", 1, 1, 1, reduce<Reduction::Min>},
-      {"", "ReduceMin", 18, 1, 2, reduce<Reduction::Min>},
-      {"", "ReduceMean", 1, 1, 1, reduce<Reduction::Mean>},
-      {"", "ReduceMean", 18, 1, 2, reduce<Reduction::Mean>},
-      {"", "ReduceSum", 1, 1, 1, reduce<Reduction::Sum>},
-      {"", "ReduceSum", 13, 1, 2, reduce<Reduction::Sum>},
       {"", "LayerNormalization", 17, 2, 3, normalization<true>},
       {"", "RMSNormalization", 23, 2, 2, normalization<false>},
       // onnxruntime's own, which it keeps in the domain of the standard.

@@ -24,35 +24,6 @@ using namespace onnx;
 // What a program that continues texts has.
 static constexpr std::string_view decodeEntry = "decode";
 
-/// Names all operators that there is no function for.
-static Status checkOperators(const Graph &graph) {
-  struct Missing {
-    int64_t count = 0;
-    const GraphNode *first = nullptr;
-  };
-  std::map<std::string, Missing> missing;
-  for (const GraphNode &node : graph.nodes) {
-    if (findOperator(node) == nullptr) {
-      Missing &entry = missing[node.operation()];
-      entry.first = entry.count++ == 0 ? &node : entry.first;
-    }
-  }
-  if (missing.empty()) {
-    return {};
-  }
-  std::vector<std::string> list;
-  for (const auto &[operation, entry] : missing) {
-    list.push_back(fmt::format("{} ({} {}, first {}, opset {})", quote(operation, onnxNameLimit),
-                               entry.count, entry.count == 1 ? "node" : "nodes",
-                               quote(entry.first->name), entry.first->opset));
-  }
-  return HEDDLE_ERROR(Unsupported,
-                      fmt::format("{} that {} not read: {}",
-                                  list.size() == 1 ? std::string("an operator")
-                                                   : fmt::format("{} operators", list.size()),
-                                  list.size() == 1 ? "is" : "are", fmt::join(list, ", ")));
-}
-
 /// An input that only hides rows is checked to be 0 or 1 where a batch is read; ids are not.
 static Status checkMasks(const Uses &uses) {
   for (const auto &[size, ofLength] : uses.lengths) {
@@ -143,15 +114,29 @@ static Status addSettings(ModelBuilder &builder, const std::string &path, int64_
   return {};
 }
 
-/// A graph with pasts: one entry that continues what earlier runs of it began.
-static Result<std::vector<SafetensorsTensor>> writeDecoder(const Graph &graph,
-                                                           mlir::MLIRContext &context,
-                                                           ModelBuilder &builder, const Uses &uses,
-                                                           const Generation &settings) {
-  builder.generation(settings);
-  Evaluation evaluation(graph, context, builder, {std::string(decodeEntry), {}, false, &uses, {}});
+namespace {
+
+/// The tensors of a program, and what owns the bytes of those that the file does not have.
+struct WrittenTensors {
+  std::vector<SafetensorsTensor> tensors;
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> owners;
+};
+
+} // namespace
+
+static Result<WrittenTensors> writeEntry(const Graph &graph, mlir::MLIRContext &context,
+                                         ModelBuilder &builder, const EntryPlan &plan) {
+  Evaluation evaluation(graph, context, builder, plan);
   HEDDLE_TRY(evaluation.run());
-  return evaluation.tensors();
+  return WrittenTensors{evaluation.tensors(), evaluation.owners()};
+}
+
+/// A graph with pasts: one entry that continues what earlier runs of it began.
+static Result<WrittenTensors> writeDecoder(const Graph &graph, mlir::MLIRContext &context,
+                                           ModelBuilder &builder, const Uses &uses,
+                                           const Generation &settings) {
+  builder.generation(settings);
+  return writeEntry(graph, context, builder, {std::string(decodeEntry), {}, false, &uses, {}});
 }
 
 namespace {
@@ -163,21 +148,52 @@ struct Survey {
   /// The most rows of a sequence; nothing: any number.
   std::optional<int64_t> mostRows;
   std::vector<std::string> notes;
+  /// Why each input is one row with all its elements; empty: inputs are rows of sequences.
+  std::string whole;
 };
 
 } // namespace
 
-static EntryPlan firstPlan(const Graph &graph) {
+static EntryPlan wholePlan() {
   EntryPlan plan;
-  plan.name = hasPasts(graph) ? decodeEntry : rectangleEntry;
-  return hasTwoLengths(graph) ? encoderDecoderPlan(nullptr) : plan;
+  plan.name = rectangleEntry;
+  plan.isWhole = true;
+  return plan;
+}
+
+/// Where a graph without open sizes has no rows of sequences, each input may be one row.
+static Result<Survey> surveyWhole(const Graph &graph, mlir::MLIRContext &context,
+                                  const Status &reason) {
+  ModelBuilder builder(context, "onnx");
+  Evaluation evaluation(graph, context, builder, wholePlan());
+  const Status status = evaluation.run();
+  if (!status.ok()) {
+    return Status(
+        status.code(),
+        fmt::format("{}; with each input as one row: {}", reason.message(), status.message()),
+        __FILE_NAME__, __LINE__);
+  }
+  Survey found;
+  found.whole = reason.message();
+  found.mostRows = 1;
+  found.notes.push_back(fmt::format("no rows of sequences: {}; each input is one row with all its "
+                                    "elements, and attention is not over ragged rows",
+                                    reason.message()));
+  return found;
+}
+
+static EntryPlan firstPlan(GraphKind kind) {
+  EntryPlan plan;
+  plan.name = kind == GraphKind::WithPasts ? decodeEntry : rectangleEntry;
+  return kind == GraphKind::TwoLengths ? encoderDecoderPlan(nullptr) : plan;
 }
 
 /// Evaluates a graph to see what it does with rows; with `isStatic` anew for each size of which the
 /// exporter made a constant.
-static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, bool isStatic) {
+static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, GraphKind kind,
+                             bool isStatic) {
   Survey found;
-  EntryPlan plan = firstPlan(graph);
+  EntryPlan plan = firstPlan(kind);
   for (;;) {
     ModelBuilder builder(context, "onnx");
     plan.fixed = found.fixed;
@@ -186,7 +202,7 @@ static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, boo
     if (status.ok()) {
       found.uses = evaluation.uses();
       found.mostRows = evaluation.mostRows();
-      if (found.mostRows && hasTwoLengths(graph)) {
+      if (found.mostRows && kind == GraphKind::TwoLengths) {
         return HEDDLE_ERROR(Unsupported, "rows have two lengths, one of which is a constant, "
                                          "expected any number of both");
       }
@@ -229,14 +245,16 @@ static void limitRows(mlir::ModuleOp module, int64_t most) {
 
 /// Writes the entries of a graph without pasts: one of rows that are first columns and one of any
 /// columns, or those of a source and of targets.
-static Result<std::vector<SafetensorsTensor>> writeEntries(const Graph &graph,
-                                                           mlir::MLIRContext &context,
-                                                           ModelBuilder &builder,
-                                                           const Survey &survey) {
+static Result<WrittenTensors> writeEntries(const Graph &graph, mlir::MLIRContext &context,
+                                           ModelBuilder &builder, GraphKind kind,
+                                           const Survey &survey) {
+  if (!survey.whole.empty()) {
+    return writeEntry(graph, context, builder, wholePlan());
+  }
   const Uses &uses = survey.uses;
   HEDDLE_TRY(checkMasks(uses));
   std::vector<EntryPlan> plans;
-  if (hasTwoLengths(graph)) {
+  if (kind == GraphKind::TwoLengths) {
     HEDDLE_TRY(checkEncoderDecoder(graph, uses));
     plans.push_back(encoderDecoderPlan(&uses));
   } else {
@@ -246,26 +264,29 @@ static Result<std::vector<SafetensorsTensor>> writeEntries(const Graph &graph,
       plans.push_back({std::string(columnsEntry), {}, true, &uses, {}});
     }
   }
-  std::vector<SafetensorsTensor> tensors;
+  WrittenTensors written;
   for (EntryPlan &plan : plans) {
     plan.fixed = survey.fixed;
-    Evaluation evaluation(graph, context, builder, plan);
-    HEDDLE_TRY(evaluation.run());
-    tensors = evaluation.tensors();
+    HEDDLE_ASSIGN(written, writeEntry(graph, context, builder, plan));
   }
-  return tensors;
+  return written;
 }
 
 static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
                                      std::shared_ptr<const OnnxFile> file, bool isStatic) {
   HEDDLE_ASSIGN(const Graph graph, flatten(file->model(), file->path()));
   HEDDLE_TRY_WITH(checkOperators(graph), file->path());
-  Result<Survey> surveyed = survey(graph, context, isStatic);
+  GraphKind kind = kindOf(graph);
+  Result<Survey> surveyed = survey(graph, context, kind, isStatic);
+  if (!surveyed.ok() && hasConstantSizes(graph)) {
+    surveyed = surveyWhole(graph, context, surveyed.status());
+    kind = GraphKind::Sequences;
+  }
   HEDDLE_TRY_WITH(surveyed.status(), file->path());
   const Uses &uses = surveyed->uses;
   ModelBuilder builder(context, "onnx");
-  std::optional<Result<std::vector<SafetensorsTensor>>> written;
-  if (hasPasts(graph)) {
+  std::optional<Result<WrittenTensors>> written;
+  if (kind == GraphKind::WithPasts) {
     HEDDLE_TRY_WITH(checkDecoder(uses), file->path());
     HEDDLE_ASSIGN(auto settings, readSettings(file->path(), *uses.vocabulary, readContinuation));
     if (!settings) {
@@ -273,17 +294,17 @@ static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
     }
     written = writeDecoder(graph, context, builder, uses, *settings);
   } else {
-    written = writeEntries(graph, context, builder, *surveyed);
+    written = writeEntries(graph, context, builder, kind, *surveyed);
   }
   HEDDLE_TRY_WITH(written->status(), file->path());
-  if (hasTwoLengths(graph)) {
+  if (kind == GraphKind::TwoLengths) {
     HEDDLE_TRY(addSettings(builder, file->path(), *uses.vocabulary));
   }
   Result<mlir::OwningOpRef<mlir::ModuleOp>> module = builder.build();
   HEDDLE_TRY_WITH(module.status(), file->path());
   // Where there is a past a run continues earlier ones, and of two lengths the limit is that of
   // one.
-  const bool canLimit = !hasPasts(graph) && !hasTwoLengths(graph);
+  const bool canLimit = kind == GraphKind::Sequences;
   std::optional<int64_t> mostRows = surveyed->mostRows;
   if (canLimit && uses.longest) {
     mostRows = std::min(mostRows.value_or(*uses.longest), *uses.longest);
@@ -291,10 +312,21 @@ static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
   if (mostRows) {
     limitRows(**module, *mostRows);
   }
+  // The program's tensors are those of the file, and those that were computed.
+  const auto owner =
+      std::make_shared<std::pair<std::shared_ptr<const OnnxFile>, WrittenTensors>>(file, **written);
   HEDDLE_ASSIGN(Checkpoint checkpoint,
-                Checkpoint::ofFiles(**written, file->path(), file->mapped(), file));
+                Checkpoint::ofFiles(owner->second.tensors, file->path(), file->mapped(), owner));
   OnnxProgram program{*std::move(module), std::move(checkpoint), std::move(surveyed->notes),
                       !surveyed->fixed.empty()};
+  const auto positions =
+      std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                   [](const OnnxPort &port) { return port.name == positionsInput; });
+  if (kind == GraphKind::WithPasts && positions != graph.inputs.end()) {
+    program.notes.push_back(fmt::format("input {} is no input of the model: its rows have the "
+                                        "positions of a request, from 0 on",
+                                        quote(positionsInput)));
+  }
   if (!canLimit && uses.longest && uses.longest != uses.positions) {
     program.notes.push_back(
         fmt::format("the graph itself takes sequences of at most {} rows, which "

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
 
 namespace heddle::onnx {
 
@@ -15,8 +17,9 @@ const OperatorInfo *findOperator(const GraphNode &node) {
     std::vector<OperatorInfo> all;
     for (const auto &group :
          {scalarOperators(), choiceOperators(), indexOperators(), layoutOperators(),
-          sliceOperators(), productOperators(), normOperators(), activationOperators(),
-          attentionOperators(), einsumOperators(), convolutionOperators()}) {
+          sliceOperators(), productOperators(), normOperators(), reductionOperators(),
+          activationOperators(), attentionOperators(), einsumOperators(), convolutionOperators(),
+          castOperators(), constantOperators(), padOperators(), rotaryOperators()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     return all;
@@ -29,6 +32,35 @@ const OperatorInfo *findOperator(const GraphNode &node) {
     }
   }
   return best;
+}
+
+Status checkOperators(const Graph &graph) {
+  struct Missing {
+    int64_t count = 0;
+    const GraphNode *first = nullptr;
+  };
+  std::map<std::string, Missing> missing;
+  for (const GraphNode &node : graph.nodes) {
+    if (findOperator(node) == nullptr) {
+      Missing &entry = missing[node.operation()];
+      entry.first = entry.count++ == 0 ? &node : entry.first;
+    }
+  }
+  if (missing.empty()) {
+    return {};
+  }
+  std::vector<std::string> list;
+  for (const auto &[operation, entry] : missing) {
+    list.push_back(fmt::format("{} ({} {}, first {}, opset {})", quote(operation, onnxNameLimit),
+                               entry.count, entry.count == 1 ? "node" : "nodes",
+                               quote(entry.first->name), entry.first->opset));
+  }
+  return HEDDLE_ERROR(Unsupported,
+                      fmt::format("{}: {}",
+                                  list.size() == 1
+                                      ? std::string("unsupported operator")
+                                      : fmt::format("{} unsupported operators", list.size()),
+                                  fmt::join(list, ", ")));
 }
 
 static std::string_view nameOf(OnnxAttributeKind kind) {
@@ -94,7 +126,6 @@ static constexpr Neutral neutrals[] = {
     {"", "Dropout", "ratio", std::nullopt}, // of training
     {"", "Dropout", "seed", std::nullopt},
     {"", "LayerNormalization", "stash_type", 1},
-    {"", "Mod", "fmod", std::nullopt}, // both signs of a rest are refused
     {"", "RMSNormalization", "stash_type", 1},
     {"", "SimplifiedLayerNormalization", "stash_type", 1},
     {"", "Split", "num_outputs", std::nullopt}, // the node has as many

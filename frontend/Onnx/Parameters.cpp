@@ -30,6 +30,14 @@ std::vector<SafetensorsTensor> Evaluation::tensors() const {
   return list;
 }
 
+std::vector<std::shared_ptr<const std::vector<std::byte>>> Evaluation::owners() const {
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> list;
+  for (const OnnxTensor &tensor : made) {
+    list.push_back(tensor.owned);
+  }
+  return list;
+}
+
 mlir::Value Evaluation::weight(const Parameter &parameter) {
   return make<transformer::WeightOp>(tensorType(parameter.shape()), StringRef(parameter.symbol()));
 }

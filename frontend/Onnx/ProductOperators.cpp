@@ -12,11 +12,6 @@ using namespace mlir;
 
 namespace heddle::onnx {
 
-static bool isInner(const Atoms &atoms) {
-  return std::all_of(atoms.begin(), atoms.end(),
-                     [](const Atom &atom) { return atom.kind == Atom::Kind::Inner; });
-}
-
 /// Refuses a product of axes of different sizes.
 static Status checkSizes(Evaluation &evaluation, Expr left, Expr right) {
   return left == right
@@ -56,7 +51,9 @@ Result<Rows> linear(Evaluation &evaluation, Rows rows, const Parameter &matrix) 
   if (!isInner(width) || rows.hasKeys()) {
     return evaluation.failure(StatusCode::Unsupported, "multiplies scores with a constant");
   }
-  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
+  std::vector<bool> areColumns(rows.axes.size(), false);
+  areColumns.back() = true;
+  HEDDLE_ASSIGN(rows, withColumns(evaluation, std::move(rows), areColumns));
   const int64_t outputs = matrix.shape()[0];
   rows.value = evaluation.make<transformer::LinearOp>(
       evaluation.tensorType({ShapedType::kDynamic, outputs}), rows.value,
@@ -297,9 +294,49 @@ static Status matMul(Evaluation &evaluation, Call &call) {
     return {};
   }
   HEDDLE_ASSIGN(Rows other, evaluation.rowsOf(right));
-  HEDDLE_ASSIGN(Rows result, product(evaluation, std::move(rows), std::move(other)));
+  HEDDLE_ASSIGN(Rows result, evaluation.isWhole()
+                                 ? wholeProduct(evaluation, std::move(rows), std::move(other))
+                                 : product(evaluation, std::move(rows), std::move(other)));
   call.give(std::move(result));
   return {};
+}
+
+/// A value with its two axes exchanged.
+static Value turned(Evaluation &evaluation, Value value) {
+  if (value.rows) {
+    turn(*value.rows);
+    return value;
+  }
+  Expressions &expressions = evaluation.expressions;
+  std::swap(value.symbolic->shape[0], value.symbolic->shape[1]);
+  expressions.within(value.symbolic->shape);
+  const Expr coordinates[] = {expressions.axis(1), expressions.axis(0)};
+  value.symbolic->body = expressions.substitute(value.symbolic->body, coordinates);
+  return value;
+}
+
+static Result<Value> times(Evaluation &evaluation, Value value, double factor) {
+  return factor == 1
+             ? std::move(value)
+             : combined(evaluation, Formula::Multiply, value,
+                        Value{Symbolic{Element::Real, {}, evaluation.expressions.real(factor)},
+                              std::nullopt});
+}
+
+/// A bias vector of a product that nothing else reads is part of it.
+static Result<Rows> withProductBias(Evaluation &evaluation, Rows rows, const Value &bias) {
+  const auto vector = bias.symbolic ? evaluation.vectorParameter(*bias.symbolic) : std::nullopt;
+  auto plain = rows.value.getDefiningOp<transformer::LinearOp>();
+  if (!vector || !plain || vector->shape()[0] != widthOf(rows.axes.back())) {
+    HEDDLE_ASSIGN(Value sum,
+                  combined(evaluation, Formula::Add, Value{std::nullopt, std::move(rows)}, bias));
+    return *std::move(sum.rows);
+  }
+  rows.value = evaluation.make<transformer::LinearOp>(
+      plain.getType(), plain.getInput(), plain.getWeightAttr(),
+      FlatSymbolRefAttr::get(evaluation.getContext(), vector->symbol()));
+  plain.erase();
+  return rows;
 }
 
 static Status gemm(Evaluation &evaluation, Call &call) {
@@ -307,30 +344,35 @@ static Status gemm(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t turnsRight, call.integerOr("transB", 0));
   HEDDLE_ASSIGN(const std::optional<double> alpha, call.real("alpha"));
   HEDDLE_ASSIGN(const std::optional<double> beta, call.real("beta"));
-  if (turnsLeft != 0 || !call.inputs[1]->symbolic || alpha.value_or(1) != 1 ||
-      beta.value_or(1) != 1) {
-    return evaluation.failure(
-        StatusCode::Unsupported,
-        "has transA, alpha, beta or two activations, expected rows times a matrix");
-  }
-  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
-  HEDDLE_ASSIGN(Rows result,
-                linear(evaluation, std::move(rows), *call.inputs[1]->symbolic, turnsRight != 0));
-  if (call.has(2)) {
-    const auto bias = call.inputs[2]->symbolic
-                          ? evaluation.vectorParameter(*call.inputs[2]->symbolic)
-                          : std::nullopt;
-    auto plain = result.value.getDefiningOp<transformer::LinearOp>();
-    if (!bias || bias->shape()[0] != widthOf(result.axes.back())) {
-      return evaluation.failure(StatusCode::Unsupported,
-                                "has a bias that is no vector as wide as its result");
+  for (const size_t operand : {size_t{0}, size_t{1}}) {
+    if (evaluation.shapeOf(*call.inputs[operand]).size() != 2) {
+      return evaluation.failure(StatusCode::InvalidArgument,
+                                fmt::format("its operand {} is no matrix", operand + 1));
     }
-    result.value = evaluation.make<transformer::LinearOp>(
-        plain.getType(), plain.getInput(), plain.getWeightAttr(),
-        FlatSymbolRefAttr::get(evaluation.getContext(), bias->symbol()));
-    plain.erase();
   }
-  call.give(std::move(result));
+  if (turnsLeft != 0 && !evaluation.isWhole()) {
+    return evaluation.failure(StatusCode::Unsupported, "has transA, expected rows times a matrix");
+  }
+  const Value left = turnsLeft != 0 ? turned(evaluation, *call.inputs[0]) : *call.inputs[0];
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(left));
+  Rows product;
+  if (call.inputs[1]->symbolic) {
+    HEDDLE_ASSIGN(product,
+                  linear(evaluation, std::move(rows), *call.inputs[1]->symbolic, turnsRight != 0));
+  } else if (evaluation.isWhole()) {
+    const Value right = turnsRight != 0 ? turned(evaluation, *call.inputs[1]) : *call.inputs[1];
+    HEDDLE_ASSIGN(product, wholeProduct(evaluation, std::move(rows), *right.rows));
+  } else {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "multiplies two activations, expected rows times a matrix");
+  }
+  HEDDLE_ASSIGN(Value result,
+                times(evaluation, Value{std::nullopt, std::move(product)}, alpha.value_or(1)));
+  if (call.has(2)) {
+    HEDDLE_ASSIGN(const Value bias, times(evaluation, *call.inputs[2], beta.value_or(1)));
+    HEDDLE_ASSIGN(result.rows, withProductBias(evaluation, *std::move(result.rows), bias));
+  }
+  call.results.push_back(std::move(result));
   return {};
 }
 
@@ -346,6 +388,19 @@ Result<Rows> softmaxOfKeys(Evaluation &evaluation, Rows scores) {
   return scores;
 }
 
+Result<Rows> rowSoftmax(Evaluation &evaluation, Rows rows, size_t axis) {
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  if (!isInner(rows.axes[axis]) || rows.hasKeys()) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "is a softmax over another axis than keys or a part of the width");
+  }
+  std::vector<bool> areColumns(rows.axes.size(), false);
+  areColumns[axis] = true;
+  HEDDLE_ASSIGN(rows, withColumns(evaluation, std::move(rows), areColumns));
+  rows.value = evaluation.make<transformer::RowSoftmaxOp>(rows.value);
+  return rows;
+}
+
 static Status softmax(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
   const size_t rank = rows.axes.size();
@@ -356,15 +411,37 @@ static Status softmax(Evaluation &evaluation, Call &call) {
     call.give(std::move(weights));
     return {};
   }
-  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
-  const Atoms width = rows.axes[axis];
-  if (!isLast || rows.hasKeys() || rows.order().size() != width.size()) {
+  if (!isLast && call.node.opset < 13) {
     return evaluation.failure(StatusCode::Unsupported,
-                              "is a softmax over another axis than keys or the width of rows");
+                              "is a softmax over all axes from one on, as before version 13");
   }
-  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), {width}));
-  rows.value = evaluation.make<transformer::RowSoftmaxOp>(rows.value);
+  HEDDLE_ASSIGN(rows, rowSoftmax(evaluation, std::move(rows), axis));
   call.give(std::move(rows));
+  return {};
+}
+
+/// x - max(x) - log(sum(exp(x - max(x)))).
+static Status logSoftmax(Evaluation &evaluation, Call &call) {
+  HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
+  const size_t rank = rows.axes.size();
+  HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", -1, rank));
+  std::vector<bool> isReduced(rank, false);
+  isReduced[axis] = true;
+  HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+  HEDDLE_ASSIGN(Rows most, reduced(evaluation, rows, isReduced, transformer::Reduction::Max));
+  HEDDLE_ASSIGN(const Value shifted,
+                combined(evaluation, Formula::Subtract, Value{std::nullopt, std::move(rows)},
+                         Value{std::nullopt, std::move(most)}));
+  Rows powers = *shifted.rows;
+  HEDDLE_ASSIGN(powers, evaluation.written(std::move(powers)));
+  Expressions &expressions = evaluation.expressions;
+  powers.function = expressions.apply(Formula::Exponential, {expressions.operand()});
+  HEDDLE_ASSIGN(Rows sum,
+                reduced(evaluation, std::move(powers), isReduced, transformer::Reduction::Sum));
+  sum.function = expressions.apply(Formula::Logarithm, {expressions.operand()});
+  HEDDLE_ASSIGN(Value result, combined(evaluation, Formula::Subtract, shifted,
+                                       Value{std::nullopt, std::move(sum)}));
+  call.results.push_back(std::move(result));
   return {};
 }
 
@@ -373,6 +450,7 @@ std::vector<OperatorInfo> productOperators() {
       {"", "MatMul", 1, 2, 2, matMul},
       {"", "Gemm", 7, 2, 3, gemm},
       {"", "Softmax", 1, 1, 1, softmax},
+      {"", "LogSoftmax", 13, 1, 1, logSoftmax},
   };
 }
 

@@ -37,6 +37,11 @@ bool isAxisOf(const Atoms &axis, Atom::Kind kind) {
   return axis.size() == 1 && axis.front().kind == kind;
 }
 
+bool isInner(const Atoms &axis) {
+  return std::all_of(axis.begin(), axis.end(),
+                     [](const Atom &atom) { return atom.kind == Atom::Kind::Inner; });
+}
+
 Atoms flatten(const std::vector<Atoms> &groups) {
   Atoms all;
   for (const Atoms &group : groups) {
@@ -70,6 +75,9 @@ static void splitAtom(Rows &rows, const Atom &whole, const Atom &first, const At
     }
   });
 }
+
+/// [t, a, b] to [t, b, a].
+static constexpr int64_t exchange[] = {0, 2, 1};
 
 /// The most parts of a row that transformer.choices makes rows of.
 static constexpr int64_t mostChoices = 255;
@@ -108,6 +116,16 @@ static std::optional<Product> productOf(Expr size) {
     product.sizes.push_back(factor->integer);
   }
   return product;
+}
+
+/// The elements in their order, seen as one axis, can be divided in any way.
+static Result<Rows> reshapedWhole(Evaluation &evaluation, Rows rows,
+                                  const std::vector<Expr> &shape) {
+  HEDDLE_ASSIGN(rows, evaluation.inOrder(std::move(rows)));
+  const Atom whole = evaluation.newAtom(widthOf(rows.order()));
+  rows.axes = {{whole}};
+  rows.physical = {{whole}};
+  return evaluation.reshaped(std::move(rows), shape);
 }
 
 /// Reshaping regroups the atoms, in their order; a part of the width may be divided.
@@ -158,7 +176,8 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
         left.push_back(second);
         wanted->number = 1;
       } else {
-        return refuse();
+        return plan.isWhole && rows.axes.size() > 1 ? reshapedWhole(*this, std::move(rows), shape)
+                                                    : Result<Rows>(refuse());
       }
     }
   }
@@ -184,6 +203,15 @@ FloatAttr Evaluation::f32(double value) const {
   return FloatAttr::get(Float32Type::get(context), static_cast<float>(value));
 }
 
+Status Evaluation::checkChoices(const Atoms &atoms) const {
+  const int64_t count = widthOf(atoms);
+  return count <= mostChoices
+             ? Status()
+             : failure(StatusCode::Unsupported,
+                       fmt::format("makes {} parts of a row rows of their own, expected at most {}",
+                                   count, mostChoices));
+}
+
 mlir::Value Evaluation::choices(const Atoms &atoms) {
   return make<transformer::ChoicesOp>(segments().getType(), segments(),
                                       static_cast<uint64_t>(widthOf(atoms)));
@@ -196,9 +224,9 @@ Result<Rows> Evaluation::spread(Rows rows, const Atoms &atoms) {
   }
   const Atoms order = rows.order();
   const bool isFirst =
-      order.size() > atoms.size() && std::equal(atoms.begin(), atoms.end(), order.begin());
-  if (!isFirst || rows.pooled || rows.hasKeys() || rows.space != 0 ||
-      widthOf(atoms) > mostChoices) {
+      order.size() >= atoms.size() && std::equal(atoms.begin(), atoms.end(), order.begin());
+  HEDDLE_TRY(checkChoices(atoms));
+  if (!isFirst || rows.pooled || rows.hasKeys() || rows.space != 0) {
     return failure(StatusCode::Unsupported,
                    "needs an order of axes that the program has no operation for");
   }
@@ -261,21 +289,63 @@ Result<Rows> Evaluation::arranged(Rows rows, const std::vector<Atoms> &physical)
     const size_t second = static_cast<size_t>(to.end() - start);
     Atoms swapped(from.begin() + static_cast<int64_t>(second), from.end());
     swapped.insert(swapped.end(), from.begin(), from.begin() + static_cast<int64_t>(second));
-    if (start == to.end() || swapped != to) {
+    if (start == to.end()) {
       return refuse();
+    }
+    if (swapped != to) {
+      HEDDLE_ASSIGN(rows, permuted(std::move(rows), to));
+      return arranged(std::move(rows), physical);
     }
     const std::vector<Atoms> groups = cut(from, second);
     if (rows.physical != groups) {
       setGroups(groups);
     }
-    static constexpr int64_t swap[] = {0, 2, 1};
     rows.value = make<transformer::TransposeOp>(
         tensorType({ShapedType::kDynamic, widthOf(groups[1]), widthOf(groups[0])}), rows.value,
-        ArrayRef<int64_t>(swap));
+        ArrayRef<int64_t>(exchange));
     rows.physical = {groups[1], groups[0]};
   }
   if (rows.physical != physical) {
     setGroups(physical);
+  }
+  return rows;
+}
+
+/// From the first place on: what belongs there is brought to the front of what is left, by one
+/// exchange of two neighbouring groups in each of the parts that are in their places already.
+Result<Rows> Evaluation::permuted(Rows rows, const Atoms &to) {
+  Atoms order = rows.order();
+  if (rows.pooled || rows.space != 0 ||
+      !std::is_permutation(order.begin(), order.end(), to.begin())) {
+    return failure(StatusCode::Unsupported,
+                   "needs an order of axes that the program has no operation for");
+  }
+  if (rows.physical.size() == 2) {
+    rows.value = make<transformer::MergeHeadsOp>(tensorType({ShapedType::kDynamic, widthOf(order)}),
+                                                 rows.value);
+  }
+  rows.physical = {order};
+  for (size_t done = 0; done + 1 < to.size(); ++done) {
+    const auto begin = order.begin() + static_cast<int64_t>(done);
+    const auto found = std::find(begin, order.end(), to[done]);
+    if (found == begin) {
+      continue;
+    }
+    const std::vector<Atoms> groups{{begin, found}, {found, order.end()}};
+    const Atoms inPlace(order.begin(), begin);
+    if (!inPlace.empty()) {
+      HEDDLE_ASSIGN(rows, spread(std::move(rows), inPlace));
+    }
+    const int64_t first = widthOf(groups[0]), second = widthOf(groups[1]);
+    rows.value = make<transformer::SplitHeadsOp>(tensorType({ShapedType::kDynamic, first, second}),
+                                                 rows.value);
+    rows.value = make<transformer::TransposeOp>(tensorType({ShapedType::kDynamic, second, first}),
+                                                rows.value, ArrayRef<int64_t>(exchange));
+    rows.value = make<transformer::MergeHeadsOp>(tensorType({ShapedType::kDynamic, first * second}),
+                                                 rows.value);
+    rows.physical = {onnx::flatten({groups[1], groups[0]})};
+    rows = joined(std::move(rows));
+    order = rows.order();
   }
   return rows;
 }

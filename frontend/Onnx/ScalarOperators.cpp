@@ -12,18 +12,8 @@ using namespace mlir;
 
 namespace heddle::onnx {
 
-/// Whether a formula reads floats of a table: then it is no mask or index, but data.
-static bool isData(const Evaluation &evaluation, const Symbolic &value) {
-  bool reads = false;
-  Expressions::walk(value.body, [&](Expr part) {
-    reads |= part->formula == Formula::Read && part->element == Element::Real &&
-             evaluation.expressions.source(static_cast<size_t>(part->integer)).constant != nullptr;
-  });
-  return reads;
-}
-
 bool isTable(Evaluation &evaluation, const Symbolic &value) {
-  return isData(evaluation, value) && !evaluation.isOfPairs(value);
+  return evaluation.expressions.readsTable(value.body) && !evaluation.isOfPairs(value);
 }
 
 Result<std::vector<Expr>> broadcastShapes(Evaluation &evaluation, std::vector<Expr> left,
@@ -52,7 +42,7 @@ static Expr combine(Expressions &expressions, Formula formula, Expr left, Expr r
   switch (formula) {
   case Formula::Add:
     return expressions.add(left, right);
-  case Formula::Sum: // a difference
+  case Formula::Subtract:
     return expressions.subtract(left, right);
   case Formula::Multiply:
     return expressions.multiply(left, right);
@@ -139,7 +129,7 @@ static Result<mlir::Value> combineWeight(Evaluation &evaluation, Formula formula
     return mlir::Value(evaluation.make<transformer::CombineOp>(function, rows, weight));
   };
   switch (formula) {
-  case Formula::Sum:
+  case Formula::Subtract:
     if (!isLeft) {
       return combined(transformer::Combination::Subtract);
     }
@@ -159,6 +149,10 @@ static Result<mlir::Value> combineWeight(Evaluation &evaluation, Formula formula
     return combined(transformer::Combination::Minimum);
   case Formula::Largest:
     return combined(transformer::Combination::Maximum);
+  case Formula::Power:
+    return evaluation.failure(StatusCode::Unsupported,
+                              "raises rows to powers that differ, expected one number: what they "
+                              "are of negative numbers depends on it");
   default:
     return evaluation.failure(StatusCode::Unsupported,
                               "combines rows, expected a sum, a difference, a product, a quotient, "
@@ -180,7 +174,9 @@ static Result<Rows> withVector(Evaluation &evaluation, Formula formula, Rows row
   if (formula == Formula::Add && fromNode && joinBias(evaluation, rows, vector)) {
     return rows;
   }
-  HEDDLE_ASSIGN(rows, withLastAxis(evaluation, std::move(rows)));
+  if (rows.physical != std::vector<Atoms>{width}) {
+    HEDDLE_ASSIGN(rows, withLastAxis(evaluation, std::move(rows)));
+  }
   HEDDLE_ASSIGN(rows.value,
                 combineWeight(evaluation, formula, rows.value, evaluation.weight(vector), isLeft));
   return rows;
@@ -189,20 +185,23 @@ static Result<Rows> withVector(Evaluation &evaluation, Formula formula, Rows row
 /// Rows and one number for each of them, such as their mean.
 static Result<Rows> withColumn(Evaluation &evaluation, Formula formula, Rows rows, Rows column,
                                bool isLeft) {
-  const std::vector<Atoms> flat{rows.order()}, one{column.order()};
-  HEDDLE_ASSIGN(rows, evaluation.arranged(std::move(rows), flat));
-  HEDDLE_ASSIGN(column, evaluation.arranged(std::move(column), one));
+  std::vector<bool> areColumns(rows.axes.size(), false);
+  for (size_t axis = 0; axis < rows.axes.size(); ++axis) {
+    areColumns[axis] = column.axes[axis].empty();
+  }
+  HEDDLE_ASSIGN(rows, withColumns(evaluation, std::move(rows), areColumns));
+  HEDDLE_ASSIGN(column, withColumns(evaluation, std::move(column), areColumns));
   for (size_t axis = 0; axis < rows.axes.size(); ++axis) {
     rows.axes[axis] = rows.axes[axis].empty() ? column.axes[axis] : rows.axes[axis];
   }
   // A sum has no operand of one number for each row; a difference has.
-  if (formula == Formula::Add || (formula == Formula::Sum && isLeft)) {
+  if (formula == Formula::Add || (formula == Formula::Subtract && isLeft)) {
     mlir::Value &negated = formula == Formula::Add ? column.value : rows.value;
     negated = evaluation.make<transformer::ScaleOp>(negated, evaluation.f32(-1));
-    if (formula == Formula::Sum) {
+    if (formula == Formula::Subtract) {
       column.value = evaluation.make<transformer::ScaleOp>(column.value, evaluation.f32(-1));
     }
-    formula = Formula::Sum;
+    formula = Formula::Subtract;
     isLeft = false;
   }
   HEDDLE_ASSIGN(rows.value, combineWeight(evaluation, formula, rows.value, column.value, isLeft));
@@ -214,13 +213,20 @@ static bool hasInner(const Atoms &atoms) {
                      [](const Atom &atom) { return atom.kind == Atom::Kind::Inner; });
 }
 
-/// Whether rows are one number each along axes that the others have.
+/// Whether rows are one number for each part of the others, whose last axes they lack.
 static bool isColumnOf(const Rows &column, const Rows &rows) {
   bool isRepeated = false;
   for (size_t axis = 0; axis < rows.axes.size(); ++axis) {
-    isRepeated |= column.axes[axis].empty() && hasInner(rows.axes[axis]);
+    const bool lacks = column.axes[axis].empty() && hasInner(rows.axes[axis]);
+    if (isRepeated && !lacks && hasInner(rows.axes[axis])) {
+      return false;
+    }
+    isRepeated |= lacks;
+    if (!lacks && hasInner(rows.axes[axis]) && column.axes[axis] != rows.axes[axis]) {
+      return false;
+    }
   }
-  return isRepeated && !column.hasKeys() && !rows.hasKeys() && widthOf(column.order()) == 1;
+  return isRepeated && !column.hasKeys() && !rows.hasKeys();
 }
 
 /// Brings both into one form; what the right lacks, it has for each head or other part of the left.
@@ -252,10 +258,9 @@ static Status meet(Evaluation &evaluation, Rows &left, Rows &right) {
     HEDDLE_ASSIGN(right, evaluation.spread(std::move(right), left.spread));
   }
   if (left.spread != right.spread || left.physical != right.physical) {
-    HEDDLE_ASSIGN(left,
-                  evaluation.arranged(std::move(left), left.spread.empty()
-                                                           ? left.physical
-                                                           : std::vector<Atoms>{left.order()}));
+    const std::vector<Atoms> form =
+        left.spread.empty() ? left.physical : std::vector<Atoms>{left.order()};
+    HEDDLE_ASSIGN(left, evaluation.arranged(std::move(left), form));
     HEDDLE_ASSIGN(right, evaluation.arranged(std::move(right), left.physical));
   }
   HEDDLE_ASSIGN(right, evaluation.written(std::move(right)));
@@ -265,7 +270,7 @@ static Status meet(Evaluation &evaluation, Rows &left, Rows &right) {
 /// Rows of one form; what is repeated is on the right.
 static Result<Rows> combineEqual(Evaluation &evaluation, Formula formula, Rows left, Rows right) {
   bool isLeft = false;
-  if (formula == Formula::Sum) {
+  if (formula == Formula::Subtract) {
     right.function = evaluation.expressions.multiply(
         right.function != nullptr ? right.function : evaluation.expressions.operand(),
         evaluation.expressions.real(-1));
@@ -327,6 +332,11 @@ static Result<Rows> combineRows(Evaluation &evaluation, Formula formula, Rows le
   if (isColumnOf(left, right)) {
     return withColumn(evaluation, formula, std::move(right), std::move(left), true);
   }
+  if (evaluation.isWhole()) {
+    HEDDLE_TRY(alignWhole(evaluation, left, right));
+    HEDDLE_ASSIGN(left.value, combineWeight(evaluation, formula, left.value, right.value, false));
+    return left;
+  }
   HEDDLE_ASSIGN(Rows result, combineEqual(evaluation, formula, std::move(left), std::move(right)));
   result.hiding = hiding;
   return result;
@@ -353,10 +363,39 @@ static Status checkNotLarger(Evaluation &evaluation, const Rows &rows, const Sym
                                   "a constant has more axes than the rows, or larger ones");
 }
 
+/// Whether a constant is a vector of the file along the last axis of rows, which are as large.
+static bool isLastVector(Evaluation &evaluation, const Rows &rows, const Symbolic &constant) {
+  return !rows.axes.empty() && checkNotLarger(evaluation, rows, constant).ok() &&
+         evaluation.shapeOf(rows).back() == constant.shape.back() &&
+         evaluation.vectorParameter(constant).has_value();
+}
+
+/// One row with all elements of a tensor, and a constant over its shape.
+static Result<Rows> combineWhole(Evaluation &evaluation, Formula formula, Rows rows,
+                                 const Value &other, bool isLeft) {
+  const std::vector<Expr> shape = evaluation.shapeOf(rows);
+  HEDDLE_ASSIGN(const auto both, broadcastShapes(evaluation, shape, other.symbolic->shape));
+  if (both != shape) {
+    HEDDLE_ASSIGN(Rows constant, evaluation.rowsOf(other));
+    return isLeft ? combineRows(evaluation, formula, std::move(constant), std::move(rows))
+                  : combineRows(evaluation, formula, std::move(rows), std::move(constant));
+  }
+  HEDDLE_ASSIGN(const Parameter vector, evaluation.flatParameter(*other.symbolic, shape));
+  HEDDLE_ASSIGN(rows, evaluation.inOrder(std::move(rows)));
+  HEDDLE_ASSIGN(rows.value,
+                combineWeight(evaluation, formula, rows.value, evaluation.weight(vector), isLeft));
+  return rows;
+}
+
 /// One operand is rows, of this name in the graph, the other a formula.
 static Result<Rows> combineMixed(Evaluation &evaluation, Formula formula, Rows rows,
                                  const Value &other, bool isLeft, const std::string &name) {
-  if (const std::optional<double> number = evaluation.uniformNumberOf(other)) {
+  const std::optional<double> number = evaluation.uniformNumberOf(other);
+  if (evaluation.isWhole() && !(number && checkNotLarger(evaluation, rows, *other.symbolic).ok()) &&
+      !isLastVector(evaluation, rows, *other.symbolic)) {
+    return combineWhole(evaluation, formula, std::move(rows), other, isLeft);
+  }
+  if (number) {
     HEDDLE_TRY(checkNotLarger(evaluation, rows, *other.symbolic));
     return withNumber(evaluation, formula, std::move(rows), *number, isLeft);
   }
@@ -387,7 +426,8 @@ static Result<Value> combineValues(Evaluation &evaluation, Formula formula, cons
     return value.rows ||
            (isTable(evaluation, *value.symbolic) && !evaluation.vectorParameter(*value.symbolic));
   };
-  if (!isRows(left) && !isRows(right)) {
+  if ((!isRows(left) && !isRows(right)) ||
+      (evaluation.isClosed(left) && evaluation.isClosed(right))) {
     return combineFormulas(evaluation, formula, *left.symbolic, *right.symbolic);
   }
   if (isRows(left) && isRows(right)) {
@@ -443,12 +483,30 @@ template <Formula formula> static Status variadic(Evaluation &evaluation, Call &
   return {};
 }
 
+/// A comparison of rows with a number, as a function of each element that only a Where can read.
+static Result<Rows> compared(Evaluation &evaluation, const Value &left, const Value &right,
+                             bool negates) {
+  const Value &number = left.rows ? right : left;
+  Rows rows = left.rows ? *left.rows : *right.rows;
+  const std::optional<double> other = evaluation.uniformNumberOf(number);
+  if (!other || rows.hasKeys() || !checkNotLarger(evaluation, rows, *number.symbolic).ok()) {
+    return evaluation.failure(StatusCode::Unsupported,
+                              "compares activations, expected integers, or rows and one number");
+  }
+  Expressions &expressions = evaluation.expressions;
+  rows = withNumber(evaluation, Formula::Less, std::move(rows), *other, !left.rows);
+  rows.function = negates ? expressions.negation(rows.function) : rows.function;
+  return rows;
+}
+
 /// A comparison written by less(), whose operands may change places and whose result may be
 /// negated.
 template <bool swaps, bool negates> static Status ordered(Evaluation &evaluation, Call &call) {
   const Value &left = *call.inputs[swaps ? 1 : 0], &right = *call.inputs[swaps ? 0 : 1];
   if (!left.symbolic || !right.symbolic) {
-    return evaluation.failure(StatusCode::Unsupported, "compares activations, expected integers");
+    HEDDLE_ASSIGN(Rows rows, compared(evaluation, left, right, negates));
+    call.give(std::move(rows));
+    return {};
   }
   HEDDLE_ASSIGN(Value result,
                 combineFormulas(evaluation, Formula::Less, *left.symbolic, *right.symbolic));
@@ -462,7 +520,8 @@ template <bool swaps, bool negates> static Status ordered(Evaluation &evaluation
 template <Formula formula> static Status unary(Evaluation &evaluation, Call &call) {
   Expressions &expressions = evaluation.expressions;
   const Value &input = *call.inputs[0];
-  if (input.symbolic && !isData(evaluation, *input.symbolic)) {
+  if (input.symbolic &&
+      (!expressions.readsTable(input.symbolic->body) || evaluation.isClosed(input))) {
     Symbolic result = *input.symbolic;
     expressions.within(result.shape);
     result.body = formula == Formula::Not ? expressions.negation(result.body)
@@ -485,54 +544,6 @@ static Status reciprocal(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// A formula as another kind of numbers. Activations stay f32, whose name `name` must be; `type` is
-/// that of integers.
-static Status castTo(Evaluation &evaluation, Call &call, Element element, std::string_view name,
-                     ElementType type) {
-  const Value &input = *call.inputs[0];
-  if (input.rows || isData(evaluation, *input.symbolic)) {
-    if (element != Element::Real || name != infoOf(ElementType::F32).name) {
-      return evaluation.failure(StatusCode::Unsupported,
-                                fmt::format("casts activations to {}, expected f32", name));
-    }
-    call.results.push_back(input);
-    return {};
-  }
-  Symbolic result = *input.symbolic;
-  evaluation.expressions.within(result.shape);
-  if (element == Element::Integer) {
-    HEDDLE_ASSIGN(result.body, castToInteger(evaluation, result.body, type));
-  } else {
-    result.body = evaluation.expressions.cast(result.body, element);
-  }
-  result.element = element;
-  call.give(std::move(result));
-  return {};
-}
-
-static Status cast(Evaluation &evaluation, Call &call) {
-  HEDDLE_ASSIGN(const int64_t to, call.integerOr("to", 0));
-  const std::optional<ElementType> type = onnxElementType(static_cast<int32_t>(to));
-  if (!type) {
-    return evaluation.failure(StatusCode::Unsupported,
-                              fmt::format("casts to type {}, expected numbers", to));
-  }
-  const ElementTypeInfo &info = infoOf(*type);
-  const Element element = info.isFloat()     ? Element::Real
-                          : info.isInteger() ? Element::Integer
-                                             : Element::Boolean;
-  return castTo(evaluation, call, element, info.name, *type);
-}
-
-/// To the type of another value, whose floats are f32 as all activations are.
-static Status castLike(Evaluation &evaluation, Call &call) {
-  const Value &like = *call.inputs[1];
-  const Element element = like.symbolic ? like.symbolic->element : Element::Real;
-  return castTo(evaluation, call, element,
-                element == Element::Real ? infoOf(ElementType::F32).name : "other than floats",
-                ElementType::I64);
-}
-
 /// Two operands of one version on.
 static OperatorInfo binaryInfo(std::string_view type, int64_t since, Operator evaluate) {
   return {"", type, since, 2, 2, evaluate};
@@ -542,10 +553,9 @@ std::vector<OperatorInfo> scalarOperators() {
   constexpr size_t any = SIZE_MAX;
   return {
       binaryInfo("Add", 7, binary<Formula::Add>),
-      binaryInfo("Sub", 7, binary<Formula::Sum>),
+      binaryInfo("Sub", 7, binary<Formula::Subtract>),
       binaryInfo("Mul", 7, binary<Formula::Multiply>),
       binaryInfo("Div", 7, binary<Formula::Divide>),
-      binaryInfo("Mod", 10, binary<Formula::Modulo>),
       binaryInfo("Pow", 7, binary<Formula::Power>),
       binaryInfo("And", 7, binary<Formula::And>),
       binaryInfo("Or", 7, binary<Formula::Or>),
@@ -571,8 +581,6 @@ std::vector<OperatorInfo> scalarOperators() {
       {"", "Cos", 7, 1, 1, unary<Formula::Cosine>},
       {"", "Floor", 6, 1, 1, unary<Formula::Floor>},
       {"", "Reciprocal", 6, 1, 1, reciprocal},
-      {"", "Cast", 6, 1, 1, cast},
-      {"", "CastLike", 15, 2, 2, castLike},
   };
 }
 

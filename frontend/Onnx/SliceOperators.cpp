@@ -22,6 +22,30 @@ struct Cut {
 };
 } // namespace
 
+/// Each `step`th element of an axis, side by side.
+static Result<Rows> everyNth(Evaluation &evaluation, const Rows &rows, const Cut &cut) {
+  static constexpr int64_t most = 256;
+  if (!cut.begin->isConstant() || !cut.count->isConstant() || cut.count->integer < 1 ||
+      cut.count->integer > most) {
+    return evaluation.failure(
+        StatusCode::Unsupported,
+        fmt::format("takes every {}th element of an axis, expected 1 to {} of "
+                    "them",
+                    cut.step, most));
+  }
+  std::vector<Value> parts;
+  for (int64_t i = 0; i < cut.count->integer; ++i) {
+    HEDDLE_ASSIGN(Rows part,
+                  evaluation.sliced(rows, cut.axis, cut.begin->integer + i * cut.step, 1));
+    parts.push_back({std::nullopt, std::move(part)});
+  }
+  Call joined{evaluation.present(), {}};
+  for (const Value &part : parts) {
+    joined.inputs.push_back(&part);
+  }
+  return wholeConcat(evaluation, joined, cut.axis);
+}
+
 /// Gives part of a value.
 static Result<Value> cutOf(Evaluation &evaluation, const Value &value, const Cut &cut) {
   Expressions &expressions = evaluation.expressions;
@@ -33,16 +57,17 @@ static Result<Value> cutOf(Evaluation &evaluation, const Value &value, const Cut
       return value;
     }
     HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
+    if (evaluation.isWhole() && cut.step != 1) {
+      HEDDLE_ASSIGN(rows, everyNth(evaluation, rows, cut));
+      return Value{std::nullopt, std::move(rows)};
+    }
     if (isAxisOf(rows.axes[cut.axis], Atom::Kind::Row) && cut.count->isConstant(1)) {
       HEDDLE_ASSIGN(rows, evaluation.firstRow(std::move(rows), cut.axis,
                                               cut.begin->isConstant() ? cut.begin->integer : -1));
       return Value{std::nullopt, std::move(rows)};
     }
-    const Atoms &atoms = rows.axes[cut.axis];
-    const bool isInner = std::all_of(atoms.begin(), atoms.end(), [](const Atom &atom) {
-      return atom.kind == Atom::Kind::Inner;
-    });
-    if (!isInner || cut.step != 1 || !cut.begin->isConstant() || !cut.count->isConstant()) {
+    if (!isInner(rows.axes[cut.axis]) || cut.step != 1 || !cut.begin->isConstant() ||
+        !cut.count->isConstant()) {
       return evaluation.failure(
           StatusCode::Unsupported,
           "takes some of the rows, expected part of the width or the first row");
@@ -171,7 +196,7 @@ static Status split(Evaluation &evaluation, Call &call) {
   }
   int64_t begin = 0;
   for (const int64_t part : *parts) {
-    if (part < 1 || part > size - begin) {
+    if (part < 0 || part > size - begin) {
       return evaluation.failure(StatusCode::InvalidArgument,
                                 fmt::format("takes {} elements from {} of {}", part, begin, size));
     }

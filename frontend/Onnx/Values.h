@@ -105,6 +105,9 @@ struct Value {
 /// An axis that is one atom of a kind.
 bool isAxisOf(const Atoms &axis, Atom::Kind kind);
 
+/// Whether all atoms are parts of the width.
+bool isInner(const Atoms &axis);
+
 /// All atoms of groups, in order.
 Atoms flatten(const std::vector<Atoms> &groups);
 

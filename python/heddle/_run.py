@@ -128,10 +128,12 @@ def _entry_of(info: Info, name: Optional[str]) -> Entry:
 
 
 def _whole(values: Any, port: Any) -> Any:
-    """Images of any axes, [sequences, ...], as the one row that each sequence is."""
-    if isinstance(values, np.ndarray) and port.element == "f32" and values.ndim > 1 \
-            and values[0:1].size == port.shape[-1]:
-        return values.reshape(len(values), 1, port.shape[-1])
+    """Images of any axes, [sequences, ...] or one alone, as the one row that each sequence is."""
+    if isinstance(values, np.ndarray) and port.element == "f32":
+        if values.ndim > 1 and values[0:1].size == port.shape[-1]:
+            return values.reshape(len(values), 1, port.shape[-1])
+        if values.size == port.shape[-1]:
+            return values.reshape(1, 1, port.shape[-1])
     return values
 
 

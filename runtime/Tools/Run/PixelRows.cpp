@@ -21,6 +21,17 @@ static bool areWhole(std::span<const int64_t> shape, int64_t width, bool hasLeng
   return elements == width && (shape.size() > 2 || (shape.size() == 2 && !hasLengths));
 }
 
+/// Whether a tensor has as many elements as one sequence, in any axes.
+static bool isOne(std::span<const int64_t> shape, int64_t width) {
+  int64_t elements = 1;
+  for (const int64_t size : shape) {
+    if (__builtin_mul_overflow(elements, size, &elements)) {
+      return false;
+    }
+  }
+  return elements == width;
+}
+
 Result<std::vector<SafetensorsTensor>> pixelsAsRows(const EntryInfo &entry,
                                                     std::span<const SafetensorsTensor> tensors,
                                                     std::string_view where) {
@@ -37,6 +48,10 @@ Result<std::vector<SafetensorsTensor>> pixelsAsRows(const EntryInfo &entry,
     const int64_t width = input->shape.back();
     if (entry.maxLength == 1 && areWhole(tensor.shape, width, hasLengths)) {
       tensor.shape = {tensor.shape[0], 1, width};
+      continue;
+    }
+    if (entry.maxLength == 1 && isOne(tensor.shape, width)) {
+      tensor.shape = {1, 1, width};
       continue;
     }
     std::vector<int64_t> shape = tensor.shape;

@@ -15,8 +15,8 @@ namespace heddle::tools {
 
 /// Pixels of images of one number of columns, [sequences, height, columns, width], spectra of so
 /// many bins, [sequences, frames, bins], and, where a sequence is one row, tensors of any shape
-/// [sequences, ...] with as many elements: as the rows that an input has, [sequences, length,
-/// width].
+/// [sequences, ...] with as many elements, or of one sequence alone: as the rows that an input has,
+/// [sequences, length, width].
 Result<std::vector<SafetensorsTensor>> pixelsAsRows(const EntryInfo &entry,
                                                     std::span<const SafetensorsTensor> tensors,
                                                     std::string_view where);

@@ -66,6 +66,9 @@ inline std::string integers(std::string_view name, const std::vector<int64_t> &v
 inline std::string integer(std::string_view name, int64_t value) {
   return bytes(5, bytes(1, name) + number(20, 2) + number(3, value));
 }
+inline std::string text(std::string_view name, std::string_view value) {
+  return bytes(5, bytes(1, name) + number(20, 3) + bytes(4, value));
+}
 inline std::string graphAttribute(std::string_view name, std::string_view graph) {
   return bytes(5, bytes(1, name) + number(20, 5) + bytes(6, graph));
 }

@@ -502,5 +502,34 @@ TEST(OnnxOddGraphs, RowsWithoutABatchAreAlone) {
       "[batch, sequence, width]");
 }
 
+/// A node of attention whose mask is an input [batch].
+Read readCounted(const std::string &more = "", const std::string &sizes = "batch") {
+  return readModel(
+      model(input(port("lengths", {sizes}, 6)) + input(port("x", {"batch", "rows", "4"})) +
+                initializer(tensor("qkv", {4, 12}) + raw(192)) + more +
+                graphNode(
+                    node("Attention", {"x", "qkv", "", "lengths"}, {"y"}, "a", "com.microsoft") +
+                    integer("num_heads", 2)) +
+                output(port("y", {})),
+            17) +
+      opset(1, "com.microsoft"));
+}
+
+TEST(OnnxOddGraphs, NumbersOfTokensAreMasks) {
+  const Read found = readCounted();
+  EXPECT_EQ(found.message, "");
+  // Padding is behind the tokens: there is no entry for holes.
+  EXPECT_TRUE(found.has("\"lengths\"")) << found.text;
+  EXPECT_FALSE(found.has("@run_columns"));
+  EXPECT_FALSE(found.has("transformer.select"));
+  const Read alone =
+      readModel(model(input(port("lengths", {"batch"}, 6)) +
+                      graphNode(node("Neg", {"lengths"}, {"y"})) + output(port("y", {}))));
+  EXPECT_EQ(alone.message,
+            "input \"lengths\" has one number for each sequence, which is read beside "
+            "rows of one length without a past, expected ids [batch, sequence] or "
+            "rows of floats [batch, sequence, width]");
+}
+
 } // namespace
 } // namespace heddle

@@ -43,12 +43,12 @@ TEST(OnnxProgram, AllOperatorsThatAreNotReadAreNamed) {
                          graphNode(node("Frobnicate", {"a"}, {"b"}, "second")) +
                          graphNode(node("Relu", {"b"}, {"y"}, "third", "com.example"))))
                 .message,
-            "2 operators that are not read: \"Frobnicate\" (2 nodes, first \"first\", opset 17), "
+            "2 unsupported operators: \"Frobnicate\" (2 nodes, first \"first\", opset 17), "
             "\"com.example.Relu\" (1 node, first \"third\", opset 1)");
   // A version before the operator, or before its form.
   EXPECT_EQ(
       read(graphOf(lookUp + graphNode(node("LayerNormalization", {"x", "w"}, {"y"}))), 13).message,
-      "an operator that is not read: \"LayerNormalization\" (1 node, first \"the_node\", opset "
+      "unsupported operator: \"LayerNormalization\" (1 node, first \"the_node\", opset "
       "13)");
   // What no output needs is not looked at.
   EXPECT_EQ(read(graphOf(lookUp + graphNode(node("Frobnicate", {"x"}, {"a"}, "first")) +
@@ -175,8 +175,8 @@ TEST(OnnxProgram, NormsArePrimitiveMathematics) {
   expectInOrder(become(graphNode(node("Sub", {"v", "x"}, {"y"}))).text,
                 {"-1.0", "transformer.add"});
   EXPECT_EQ(become(graphNode(node("ReduceMean", {"x"}, {"y"}) + integers("axes", {1})), 13).message,
-            "node \"the_node\" (ReduceMean): reduces activations along another axis than the width "
-            "of rows, expected all columns");
+            "node \"the_node\" (ReduceMean): reduces activations along another axis than parts of "
+            "the width of rows");
   EXPECT_EQ(become(graphNode(node("ReduceMean", {"x"}, {"y"}) + integers("axes", {3})), 13).message,
             "node \"the_node\" (ReduceMean): names axis 3 of 3");
 }
@@ -264,7 +264,7 @@ TEST(OnnxProgram, RefusesWhatIsNoProgramOfRows) {
        "added "
        "to scores"},
       {graphOf(graphNode(node("Cast", {"ids"}, {"y"}) + integer("to", 1))),
-       "reads values that are no rows of a table, expected rows of activations or of a table"}};
+       "reads values other than rows of a table, expected rows of activations or of a table"}};
   for (const auto &[graph, message] : cases) {
     EXPECT_EQ(read(graph).message, message);
   }
