@@ -107,6 +107,17 @@ std::vector<bool> visibleRows(const Checkpoint &inputs) {
     }
     return visible;
   }
+  if (const SafetensorsTensor *const lengths = inputs.find("lengths")) {
+    std::vector<int32_t> counts(static_cast<size_t>(lengths->shape[0]));
+    EXPECT_TRUE(inputs.readI32("lengths", counts).ok());
+    const int64_t columns = inputs.find("x")->shape[1];
+    for (const int32_t count : counts) {
+      for (int64_t column = 0; column < columns; ++column) {
+        visible.push_back(column < count);
+      }
+    }
+    return visible;
+  }
   std::string name = inputs.names().front();
   for (const char *const mask : {"attention_mask", "mask"}) {
     name = inputs.find(mask) != nullptr ? mask : name;
@@ -278,6 +289,26 @@ TEST(OnnxRectangles, SayWhatIsNoMask) {
   EXPECT_EQ(runMessage({5, 6, 7, 1, 9, 10}, {1, 1, 1, 0, 1, 1}),
             "heddle: in.safetensors: tensor \"input_ids\": row 2, column 1 is 1, which the model "
             "counts positions without, expected it only where the rest of a row is padding\n");
+}
+
+TEST(OnnxRectangles, MayHaveTheNumberOfTokens) {
+  const std::string binary = compileModel(oracles + "attention-lengths/hand-op17.onnx");
+  const TemporaryFolder folder;
+  const std::vector<float> rows(2 * 3 * 36, 0.5F);
+  const auto message = [&](const std::vector<int32_t> &counts) {
+    const std::vector<SafetensorsTensor> tensors = {
+        {"x", ElementType::F32, {2, 3, 36}, std::as_bytes(std::span(rows))},
+        {"lengths", ElementType::I32, {2}, std::as_bytes(std::span(counts))}};
+    EXPECT_TRUE(writeSafetensors(folder / "in.safetensors", tensors).ok());
+    std::string text;
+    runCommand("(cd " + folder.path() + " && " + programs + "heddle run " + binary +
+                   " --inputs in.safetensors --outputs out.safetensors)",
+               text);
+    return text;
+  };
+  EXPECT_EQ(message({3, 1}), "");
+  EXPECT_EQ(message({3, 4}),
+            "heddle: in.safetensors: tensor \"lengths\": sequence 2 has 4, expected 0 to 3\n");
 }
 
 class OnnxRefusals : public testing::TestWithParam<OnnxModelCase> {};

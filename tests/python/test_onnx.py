@@ -23,7 +23,7 @@ def tensors(name, folder=FOLDER):
     """The arrays of a safetensors file."""
     data = (folder / f"{name}.safetensors").read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
-    types = {"I64": np.int64, "F32": np.float32}
+    types = {"I32": np.int32, "I64": np.int64, "F32": np.float32}
     found = {}
     for key, about in json.loads(data[8:8 + size]).items():
         if key != "__metadata__":
@@ -52,6 +52,18 @@ def test_the_mask_is_a_keyword_too(model):
     mask = given.pop("attention_mask")
     by_keyword = model.run(given, attention_mask=mask)["last_hidden_state"]
     assert (by_keyword == model.run(tensors("holes.inputs"))["last_hidden_state"]).all()
+
+
+def test_numbers_of_tokens_instead_of_a_mask(tmp_path):
+    folder = FOLDER.parent / "attention-lengths"
+    model = heddle.load(heddle.compile(folder / "hand-op17.onnx", tmp_path / "model.so"))
+    given, expected = tensors("padded.inputs", folder), tensors("padded.outputs", folder)
+    visible = np.arange(given["x"].shape[1]) < given["lengths"][:, np.newaxis]
+    rows = model.run(given)["y"]
+    assert np.abs(rows[visible] - expected["y"][visible]).max() < 1e-4
+    assert not rows[~visible].any()
+    with pytest.raises(heddle.InvalidArgument, match="lengths has other numbers of columns"):
+        model.run({**given, "lengths": np.full_like(given["lengths"], 99)})
 
 
 def test_padding_between_tokens_that_know_their_distances(tmp_path):

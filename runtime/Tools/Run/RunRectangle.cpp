@@ -53,11 +53,31 @@ static std::string placeOf(std::string_view where, std::string_view tensor, size
                      index % columns + 1);
 }
 
+/// Marks the columns of each sequence that an input counts; the others are padding.
+static Status markCounted(const SafetensorsTensor &tensor, std::span<const int64_t> shape,
+                          std::string_view where, std::vector<bool> &present) {
+  HEDDLE_ASSIGN(const std::vector<int32_t> counts, idsOf(tensor, shape.first(1), where));
+  for (size_t sequence = 0; sequence < counts.size(); ++sequence) {
+    if (counts[sequence] < 0 || counts[sequence] > shape[1]) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("{}: tensor {}: sequence {} has {}, expected 0 to {}", where,
+                                      quote(tensor.name), sequence + 1, counts[sequence],
+                                      shape[1]));
+    }
+    const auto begin = present.begin() + static_cast<int64_t>(sequence) * shape[1];
+    std::fill(begin + counts[sequence], begin + shape[1], false);
+  }
+  return {};
+}
+
 /// Marks the rows that an input says are padding. An input that nothing else reads is a mask, of
 /// zeros and ones, or ids of which only one says something.
 static Status markPadding(const PortInfo &input, const SafetensorsTensor &tensor,
                           std::span<const int64_t> shape, std::string_view where,
                           std::vector<bool> &present) {
+  if (input.optional && input.limit == 2 && tensor.shape.size() == 1) {
+    return markCounted(tensor, shape, where, present);
+  }
   HEDDLE_ASSIGN(const std::vector<int32_t> values, idsOf(tensor, shape, where));
   for (size_t i = 0; i < values.size(); ++i) {
     if (input.optional && (values[i] < 0 || values[i] >= input.limit)) {

@@ -14,7 +14,8 @@
 ///
 /// A graph of two lengths has the entries "encode" and "decode". Their inputs say where padding is
 /// in the same way, and it may only come after all rows of a sequence. A mask whose numbers the
-/// graph computes with has the limit 2: it must be 0 or 1.
+/// graph computes with has the limit 2: it must be 0 or 1. Instead of such a mask one may give the
+/// number of columns of each sequence that are no padding, [sequences].
 #ifndef HEDDLE_RECTANGLEENTRIES_H
 #define HEDDLE_RECTANGLEENTRIES_H
 
