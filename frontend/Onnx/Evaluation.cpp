@@ -330,6 +330,13 @@ Status Evaluation::addInput(const OnnxPort &port) {
   return {};
 }
 
+/// Whether rows of a table are taken by an input.
+static bool areIndices(const Graph &graph, std::string_view name) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode &node) {
+    return node.type == "Gather" && node.inputs.size() > 1 && node.inputs[1] == name;
+  });
+}
+
 /// Whether an input may be one integer for each sequence.
 static bool areCounts(const OnnxPort &port) {
   return port.dtype && infoOf(*port.dtype).isInteger() && port.shape && port.shape->size() == 1;
@@ -368,9 +375,13 @@ Status Evaluation::addInputs() {
     }
     return {};
   }
-  for (const OnnxPort &port : graph.inputs) {
-    if (!areCounts(port) && (!totalSize || !addPast(port))) {
-      HEDDLE_TRY(addInput(port));
+  // Beside pasts tokens say what the rows of a run are, wherever a mask of all rows so far stands.
+  for (const bool isFirst : {true, false}) {
+    for (const OnnxPort &port : graph.inputs) {
+      const bool comesFirst = !totalSize || areIndices(graph, port.name);
+      if (comesFirst == isFirst && !areCounts(port) && (!totalSize || !addPast(port))) {
+        HEDDLE_TRY(addInput(port));
+      }
     }
   }
   // Whose columns they count is known by now.

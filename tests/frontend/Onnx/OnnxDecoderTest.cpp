@@ -253,13 +253,14 @@ TEST(OnnxDecoder, TrianglesOfActivationsAreRefused) {
 /// A graph with one head whose keys and values are x, joined with pasts by `join`: "keys" and
 /// "values" [batch, 1, all, 8]. The mask and the positions are those of all rows so far.
 Read withPasts(const std::string &join, const std::string &more = "", const char *logits = "logits",
-               const char *seen = "both", const std::string &config = "") {
-  std::string text = input(port("ids", {"batch", "rows"}, 7)) + more;
+               const char *seen = "both", const std::string &config = "",
+               bool isMaskFirst = false) {
+  const std::string mask = input(port("mask", {"batch", "total"}, 7));
+  std::string text = (isMaskFirst ? mask : "") + input(port("ids", {"batch", "rows"}, 7)) + more;
   for (const char *const name : {"past_key", "past_value"}) {
     text += input(port(name, {"batch", "1", "earlier", "8"}));
   }
-  text += input(port("mask", {"batch", "total"}, 7)) +
-          initializer(tensor("table", {11, 8}) + raw(352)) +
+  text += (isMaskFirst ? "" : mask) + initializer(tensor("table", {11, 8}) + raw(352)) +
           initializer(tensor("steps", {20, 8}) + raw(640)) + floats("none", {}, {0}) +
           floats("low", {}, {minusInfinity});
   for (const int64_t value : {0, 1, 2}) {
@@ -318,6 +319,30 @@ TEST(OnnxDecoder, AttentionKeepsAFactorOfItsKeys) {
       "", 23);
   EXPECT_EQ(found.message, "");
   EXPECT_TRUE(found.has("1.250000e-01")) << found.text;
+}
+
+TEST(OnnxDecoder, AMaskMayComeBeforeTokens) {
+  const Read found = withPasts(joinKeys + joinValues, "", "logits", "both", "", true);
+  EXPECT_EQ(found.message, "");
+  EXPECT_EQ(found.text, withPasts(joinKeys + joinValues).text);
+}
+
+TEST(OnnxDecoder, PositionsBesideAPastAreNoted) {
+  const Read found =
+      withPasts(joinKeys + joinValues, input(port("position_ids", {"batch", "rows"}, 7)));
+  EXPECT_EQ(found.message, "");
+  ASSERT_EQ(found.notes.size(), 1U);
+  EXPECT_EQ(found.notes[0], "input \"position_ids\" is no input of the model: its rows have the "
+                            "positions of a request, from 0 on");
+}
+
+/// A mask of floats with four axes is no past: nothing joins it.
+TEST(OnnxDecoder, WhatNothingJoinsIsNoPast) {
+  const Read found = read(input(port("x", {"batch", "rows", "8"})) +
+                          input(port("bias", {"batch", "1", "1", "rows"})) +
+                          step("Add", {"x", "bias"}, "y") + output(port("y", {})));
+  EXPECT_EQ(found.message, "input \"bias\" has 4 axes, expected ids [batch, sequence] or rows of "
+                           "floats [batch, sequence, width]");
 }
 
 TEST(OnnxDecoder, PastsAreCaches) {
