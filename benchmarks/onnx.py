@@ -123,9 +123,10 @@ def attentions(options, python):
     count = counter()
     for line in compare.lines_of([python, str(COUNT), str(ORACLES / "models.json")]):
         name = Path(line["file"]).name
+        code = name.split("-")[1]
         kind = " ".join([{"ts": "TorchScript", "dynamo": "torch.export", "raw": "torch.export",
                           "ort": "onnxruntime's optimizer"}.get(name.split("-")[0], "by hand"),
-                         name.split("-")[1]])
+                         "op" if code.startswith("op") else code])
         row = totals[kind]
         row["files"] += 1
         row["attentions"] += line["attentions"]
