@@ -12,9 +12,8 @@
  * HEDDLE_STATUS_InvalidArgument.
  *
  * Threads. A model is immutable and may be used by any number of threads at once. A session belongs
- * to one thread at a time. An error belongs to whoever received it. After fork() the child may go on
- * with sessions and generators of the forking thread that no call was using; their threads are
- * started again.
+ * to one thread at a time. An error belongs to whoever received it. After fork() the child may go
+ * on with sessions and generators that no call was using; their threads are started again.
  *
  * Ownership. Returned strings belong to the object that returned them and live as long as it does.
  * A model may be freed before its sessions: they keep what they need.
