@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The types of memory: their text, their checks and their sizes.
+/// Parsers, printers, verifiers and sizes of the memory types: buffers, caches and states.
 #include "dialects/Dataflow/Dataflow.h"
 #include "heddle/Limits.h"
 
@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// The product of the constant dimensions, or nothing if it is above mostElements.
+/// Returns the product of the constant dimensions, or nothing if it exceeds mostElements.
 static std::optional<int64_t> multiplyConstants(ArrayRef<int64_t> shape) {
   int64_t product = 1;
   for (int64_t size : shape) {
@@ -21,7 +21,7 @@ static std::optional<int64_t> multiplyConstants(ArrayRef<int64_t> shape) {
   return product;
 }
 
-/// A positive number or a run-time size.
+/// Parses a positive number or a run-time size.
 static ParseResult parseDimension(AsmParser &parser, SmallVectorImpl<int64_t> &shape) {
   llvm::SMLoc location = parser.getCurrentLocation();
   int64_t size = 0;
@@ -58,7 +58,7 @@ Type BufferType::parse(AsmParser &parser) {
     if (parser.parseInteger(rowStride)) {
       return {};
     }
-    // Zero in C++ means that none is given.
+    // Zero is the C++ value for "no row stride".
     if (rowStride <= 0) {
       parser.emitError(strideLocation, "expects a row stride above 0, got ") << rowStride;
       return {};
@@ -138,7 +138,7 @@ int64_t BufferType::getRowElements() const {
 
 // --- cache -----------------------------------------------------------------------------------
 
-/// C1 and C2 of caches and states: what they have of a position, or of a sequence.
+/// Checks C1 and C2 of caches and states: the shape of one position, or of one sequence's state.
 static LogicalResult verifyKept(function_ref<InFlightDiagnostic()> emitError, StringRef what,
                                 ArrayRef<int64_t> shape, Type elementType) {
   if (shape.empty() || shape.size() > 3) {

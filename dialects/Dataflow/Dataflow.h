@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The dataflow level of the IR: graphs of dispatches over buffers, and the kernels they run.
-/// The specification of every operation is in the .td files beside this header and, generated, in
-/// docs/reference/dataflow.md.
+/// The dataflow level of the IR: graphs of dispatches over buffers, and the kernels that they run.
+/// The .td files beside this header specify every operation; docs/reference/dataflow.md is
+/// generated from them.
 #ifndef HEDDLE_DIALECTS_DATAFLOW_DATAFLOW_H
 #define HEDDLE_DIALECTS_DATAFLOW_DATAFLOW_H
 
@@ -63,18 +63,18 @@ bool visitAny(KernelFamily family, Visitor &visitor, AttributeList<Attributes...
 
 } // namespace detail
 
-/// Calls `visitor` with a family as the attribute it is. It must take every family of the dialect:
-/// one that it does not take does not compile.
+/// Calls `visitor` with a family, cast to its attribute class. The visitor must accept every family
+/// of the dialect; a missing overload is a compile-time error.
 template <typename Visitor> void visitFamily(KernelFamily family, Visitor visitor) {
   [[maybe_unused]] bool isFound = detail::visitAny(family, visitor, detail::Attributes());
   assert(isFound && "every kernel family is an attribute of the dialect");
 }
 
-// `at` of a dispatch in text: a place as such where there is one result, else a list.
+// Parse and print `at` of a dispatch: a single place without brackets for one result, else a list.
 mlir::ParseResult parsePlaces(mlir::OpAsmParser &parser, mlir::ArrayAttr &places);
 void printPlaces(mlir::OpAsmPrinter &printer, mlir::Operation *dispatch, mlir::ArrayAttr places);
 
-/// What a value of a graph shows, through any number of views.
+/// Looks through any number of views and returns the value that they show.
 mlir::Value viewedValue(mlir::Value value);
 
 } // namespace heddle::dataflow

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The dataflow dialect itself, and what the generators emit for its types, attributes and ops.
+/// The dataflow dialect, and the code that TableGen generates for its types, attributes and ops.
 #include "dialects/Dataflow/Dataflow.h"
 
 #include "mlir/IR/Builders.h"
@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace heddle::dataflow;
 
-// --- what the generators emit --------------------------------------------------------------------
+// --- generated code ------------------------------------------------------------------------------
 
 #include "dialects/Dataflow/Dialect.cpp.inc"
 #include "dialects/Dataflow/Enums.cpp.inc"
@@ -44,7 +44,7 @@ void DataflowDialect::initialize() {
 
 // --- the text of operations ----------------------------------------------------------------------
 
-/// The region of a kernel and, after `pairs`, the one of pairs.
+/// Parses the region of a kernel and, after `pairs`, the region for pairs.
 static ParseResult parseRegions(OpAsmParser &parser, Region &epilogue, Region &pairs) {
   if (parseBody(parser, epilogue)) {
     return failure();
@@ -61,7 +61,7 @@ static void printRegions(OpAsmPrinter &printer, Operation *op, Region &epilogue,
   }
 }
 
-/// `@a`, or `[@a, @b]` where targets differ.
+/// Parses `@a`, or `[@a, @b]` where targets have different encodings.
 static ParseResult parseEncodings(OpAsmParser &parser, ArrayAttr &encodings) {
   SmallVector<Attribute> symbols;
   auto parseSymbol = [&]() -> ParseResult {

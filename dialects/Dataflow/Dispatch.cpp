@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Dispatches: what they read and write, their places in text, and the checks of one among others.
+/// Dispatches: their memory effects, their places in text, and their verifiers.
 #include "dialects/Dataflow/Dataflow.h"
 
 using namespace mlir;
@@ -13,7 +13,7 @@ OpOperand *DispatchOp::getChanged(OpResult result) {
   }
   unsigned before = llvm::count_if(getResults().take_front(result.getResultNumber()),
                                    [](Value other) { return !isa<BufferType>(other.getType()); });
-  // A graph is verified before its dispatches are.
+  // This can run before the dispatch is verified, because its graph is verified first.
   ArrayRef<int64_t> changes = getChanges();
   if (before >= changes.size() || changes[before] < 0 ||
       changes[before] >= static_cast<int64_t>(getInputs().size())) {
@@ -26,8 +26,8 @@ SizeAttr DispatchOp::getPlace(unsigned result) {
   return getAtAttr() ? dyn_cast<SizeAttr>(getAtAttr()[result]) : SizeAttr();
 }
 
-/// What is read and written beside buffers, which are values: a buffer is written once, where it is
-/// made.
+/// Declares effects only on caches and states. Buffers are values: each is written once, by the
+/// dispatch that makes it.
 void DispatchOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   for (OpOperand &input : getInputsMutable()) {
@@ -112,7 +112,7 @@ ParseResult parsePlaces(OpAsmParser &parser, ArrayAttr &places) {
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalSquare, parsePlace)) {
     return failure();
   }
-  // Without brackets: the place of the only result.
+  // A place without brackets is that of the only result.
   if (list.empty() && parsePlace()) {
     return failure();
   }
@@ -141,7 +141,7 @@ void printPlaces(OpAsmPrinter &printer, Operation *, ArrayAttr places) {
   printer << ']';
 }
 
-// --- what the kernel says ----------------------------------------------------------------------
+// --- checks against the kernel -----------------------------------------------------------------
 
 std::optional<KernelInput> DispatchOp::findInput(unsigned operand, SymbolTableCollection &symbols) {
   auto kernel = dyn_cast_or_null<KernelOp>(symbols.lookupNearestSymbolFrom(*this, getKernelAttr()));
@@ -151,9 +151,9 @@ std::optional<KernelInput> DispatchOp::findInput(unsigned operand, SymbolTableCo
   return kernel.getComputes().getInputs(kernel.getKernelType())[operand];
 }
 
-// --- in a graph --------------------------------------------------------------------------------
+// --- checks against the graph ------------------------------------------------------------------
 
-/// C3: the ids at `index` stay within the table that follows them.
+/// C3: checks that the ids at `index` are within the table that follows them.
 static LogicalResult verifyIds(DispatchOp dispatch, GraphOp graph, unsigned index) {
   Value ids = viewedValue(dispatch.getInputs()[index]);
   if (Operation *made = ids.getDefiningOp()) {
@@ -170,11 +170,11 @@ static LogicalResult verifyIds(DispatchOp dispatch, GraphOp graph, unsigned inde
   return success();
 }
 
-/// C4: positions stay within their table.
+/// C4: checks that positions are within their table.
 static LogicalResult verifyPositions(DispatchOp dispatch, GraphOp graph, int64_t offset,
                                      BufferType table) {
   int64_t length = graph.getMaxLengthAttr().getInt();
-  // As many positions as the longest sequence has rows in the space of the result.
+  // There are as many positions as the longest sequence has rows in the space of the result.
   auto result = dyn_cast<BufferType>(dispatch->getResult(0).getType());
   std::optional<RowSpace> space = result ? result.getRowSpace() : std::nullopt;
   bool hasWidths = space && space->hasWidths();
@@ -196,7 +196,7 @@ static LogicalResult verifyPositions(DispatchOp dispatch, GraphOp graph, int64_t
   return success();
 }
 
-/// C3 and C4, for a dispatch that has the types of its kernel.
+/// Checks C3 and C4. The types of the dispatch must be those of its kernel.
 static LogicalResult verifyLookups(DispatchOp dispatch, ArrayRef<KernelInput> inputs) {
   auto graph = dispatch->getParentOfType<GraphOp>();
   for (auto [index, input] : llvm::enumerate(inputs)) {
@@ -228,13 +228,14 @@ static void overUses(Value value, function_ref<void(DispatchOp, OpOperand &)> vi
   }
 }
 
-/// Whether a use asks only how many positions a cache has, which stays as it is during a run.
+/// Returns whether a use only asks for the number of positions of a cache, which is constant during
+/// a run.
 static bool isExtent(DispatchOp user, OpOperand &use, SymbolTableCollection &symbols) {
   std::optional<KernelInput> input = user.findInput(use.getOperandNumber(), symbols);
   return input && input->role == KernelInput::Role::Extent;
 }
 
-/// C5, for an operand that a dispatch changes.
+/// C5, for an operand that the dispatch changes.
 static LogicalResult verifyChange(DispatchOp dispatch, OpOperand &changed,
                                   SymbolTableCollection &symbols) {
   auto argument = dyn_cast<BlockArgument>(viewedValue(changed.get()));
@@ -258,7 +259,8 @@ static LogicalResult verifyChange(DispatchOp dispatch, OpOperand &changed,
   return verified;
 }
 
-/// Whether a dispatch of the graph changes a cache, which is a result of that or was there before.
+/// Returns whether a dispatch of the graph changes a cache. The cache may be the result of that
+/// dispatch or its operand.
 static bool isChanged(Value cache) {
   Value value = viewedValue(cache);
   bool changed = value.getDefiningOp() != nullptr;
@@ -268,7 +270,7 @@ static bool isChanged(Value cache) {
   return changed;
 }
 
-/// C6: what is read of a cache is what a dispatch left, if one changes it.
+/// C6: checks that a dispatch reads a cache as changed by the run, if any dispatch changes it.
 static LogicalResult verifyPositionsThere(DispatchOp dispatch, OpOperand &input,
                                           SymbolTableCollection &symbols) {
   if (!viewedValue(input.get()).getDefiningOp() && isChanged(input.get()) &&
@@ -280,7 +282,7 @@ static LogicalResult verifyPositionsThere(DispatchOp dispatch, OpOperand &input,
   return success();
 }
 
-/// C6 and C7 for the caches that a dispatch of the types of its kernel reads.
+/// Checks C6 and C7 for the caches that a dispatch reads. Its types must be those of its kernel.
 static LogicalResult verifyCaches(DispatchOp dispatch, KernelFamily family,
                                   SymbolTableCollection &symbols) {
   std::optional<bool> areChanged;
@@ -322,7 +324,7 @@ static LogicalResult verifyStates(DispatchOp dispatch) {
   return success();
 }
 
-/// C2: a dispatch says of itself what its kernel does.
+/// C2: checks that the types and changes of a dispatch are those of its kernel.
 static LogicalResult verifyKernelType(DispatchOp dispatch, KernelOp kernel) {
   auto type = FunctionType::get(dispatch.getContext(), dispatch.getOperandTypes(),
                                 dispatch->getResultTypes());
@@ -347,7 +349,7 @@ static LogicalResult verifyKernelType(DispatchOp dispatch, KernelOp kernel) {
   return error;
 }
 
-/// C11: kernels read an encoding without looking at its type.
+/// C11: checks the encodings, because kernels read one without checking its type.
 static LogicalResult verifyEncoded(DispatchOp dispatch, ArrayRef<KernelInput> inputs,
                                    SymbolTableCollection &symbolTable) {
   for (auto [index, value] : llvm::enumerate(dispatch.getInputs())) {
@@ -365,7 +367,7 @@ static LogicalResult verifyEncoded(DispatchOp dispatch, ArrayRef<KernelInput> in
           symbolTable.lookupNearestSymbolFrom(dispatch, symbol));
       transformer::ParameterExpressionAttr pack =
           encoding ? encoding.getExpressionAttr() : transformer::ParameterExpressionAttr();
-      // What is no encoding is said of the parameter.
+      // The parameter's verifier reports an encoding that is not a `pack`.
       bool isPack = pack && pack.getKind() == transformer::ExpressionKind::Pack;
       if (isPack && pack.getGroups() != inputs[index].groups) {
         return dispatch.emitOpError("expects '")

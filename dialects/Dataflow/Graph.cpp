@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs, their parameters and columns: text and verification. Dispatches are in Dispatch.cpp.
+/// Graphs, their parameters and columns: parsers, printers and verifiers. Dispatch.cpp has those of
+/// dispatches.
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/ParameterChecks.h"
 
@@ -16,7 +17,7 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// Ids are i32, so that no limit is higher.
+/// Ids are i32, so no limit can be higher.
 static constexpr uint64_t kMostIds = uint64_t{1} << 31;
 
 Value viewedValue(Value value) {
@@ -59,7 +60,7 @@ void GraphOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
 
-/// C1: a cache, a state, or dense rows of a space.
+/// C1: checks that a port is a cache, a state, or dense rows of a space.
 static LogicalResult verifyPortType(GraphOp graph, StringRef kind, unsigned index, Type type) {
   if (isa<CacheType, StateType>(type)) {
     return success();
@@ -74,7 +75,8 @@ static LogicalResult verifyPortType(GraphOp graph, StringRef kind, unsigned inde
   return success();
 }
 
-/// Whether it is valid UTF-8 without the control characters U+0000 to U+001F and U+007F to U+009F.
+/// Returns whether the text is valid UTF-8 without the control characters U+0000 to U+001F and
+/// U+007F to U+009F.
 static bool isPrintable(StringRef text) {
   const llvm::UTF8 *begin = text.bytes_begin();
   if (!llvm::isLegalUTF8String(&begin, text.bytes_end())) {
@@ -82,7 +84,7 @@ static bool isPrintable(StringRef text) {
   }
   for (size_t i = 0; i < text.size(); ++i) {
     auto byte = static_cast<unsigned char>(text[i]);
-    // Legal, so that a byte follows 0xc2.
+    // The text is valid UTF-8, so a byte follows 0xc2.
     bool isControl = byte < 0x20 || byte == 0x7f ||
                      (byte == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0);
     if (isControl) {
@@ -92,7 +94,7 @@ static bool isPrintable(StringRef text) {
   return true;
 }
 
-/// C3 and C5: a name that is not in `names` yet.
+/// C3 and C5: checks a name, which must not be in `names` yet, and inserts it.
 static LogicalResult verifyPortName(GraphOp graph, StringRef kind, unsigned index, Attribute name,
                                     llvm::StringSet<> &names) {
   auto text = dyn_cast_or_null<StringAttr>(name);
@@ -129,7 +131,7 @@ static LogicalResult verifyLimit(GraphOp graph, unsigned index, Type type) {
   return limit ? error << limit : error << "none";
 }
 
-/// C9. What is observed comes last, so that the numbers of the other outputs do not depend on it.
+/// C9. Observed outputs come last, so that they do not renumber the other outputs.
 static LogicalResult verifyObserved(GraphOp graph) {
   bool isObserved = false;
   for (auto [index, type] : llvm::enumerate(graph.getResultTypes())) {
@@ -183,7 +185,7 @@ static LogicalResult verifyChanged(GraphOp graph, unsigned index, Value value) {
   return success();
 }
 
-/// The rows that a dispatch appends to a cache; nothing if it does not.
+/// Returns the row space that a dispatch appends to a cache; nothing if it does not append.
 static std::optional<RowSpace> appendedRows(DispatchOp dispatch) {
   if (llvm::none_of(dispatch.getResultTypes(), llvm::IsaPred<CacheType>)) {
     return std::nullopt;
@@ -261,7 +263,7 @@ LogicalResult GraphOp::verify() {
   return verifyObserved(*this);
 }
 
-// After what is in the body, whose last operation is its output by then.
+// Runs after the body's operations are verified, so the last one is known to be an OutputOp.
 LogicalResult GraphOp::verifyRegions() {
   if (failed(verifyOperations(*this)) || failed(verifyAppended(*this))) {
     return failure();
@@ -280,7 +282,7 @@ LogicalResult GraphOp::verifyRegions() {
   return success();
 }
 
-// --- what stands in a graph ------------------------------------------------------------------
+// --- operations of a graph -----------------------------------------------------------------------
 
 FlatSymbolRefAttr ParameterOp::getStored(unsigned target) {
   ArrayAttr encodings = getEncodingsAttr();
@@ -291,7 +293,7 @@ FlatSymbolRefAttr ParameterOp::getStored(unsigned target) {
   return cast<FlatSymbolRefAttr>(encodings[std::min<size_t>(target, last)]);
 }
 
-/// The expression of `encoding` if that is `pack` of the parameter; else null.
+/// Returns the expression of `encoding` if that is a `pack` of the parameter; else null.
 static transformer::ParameterExpressionAttr packOf(ParameterOp op,
                                                    transformer::ParameterOp encoding) {
   transformer::ParameterExpressionAttr expression = encoding.getExpressionAttr();

@@ -75,7 +75,7 @@ bool KernelOp::isRowByRow() {
   if (family.getDivision(type).rows != Division::Rows::OfResult) {
     return false;
   }
-  // What is changed in place is of no one row, and a state is one row of a whole sequence.
+  // An input changed in place is shared by rows, and a state is one row for a whole sequence.
   return llvm::all_of(llvm::enumerate(family.getInputs(type)), [&](auto each) {
     const KernelInput &input = each.value();
     return !input.isState && input.isOfOneRow(isa<CacheType>(type.getInput(each.index())));
@@ -114,9 +114,11 @@ bool KernelOp::hasTrivialEpilogue() {
   return cast<YieldOp>(block.getTerminator()).getValue() == block.getArgument(0);
 }
 
-// --- the region and the number of operands ----------------------------------------------------
+// --- regions and operand counts
+// --------------------------------------------------------------------
 
-/// Whether an operation is element-wise maths. Which of it there is code for is a target's to say.
+/// Returns whether an operation is element-wise maths. Targets decide which of these they have code
+/// for.
 static bool isMaths(Operation &op) {
   return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) && op.getNumResults() == 1 &&
          (isa<arith::ConstantOp>(op) || OpTrait::hasElementwiseMappableTraits(&op));
@@ -152,7 +154,7 @@ static LogicalResult verifyMaths(KernelOp kernel, Block &block) {
 /// C3
 static LogicalResult verifyRegion(KernelOp kernel) {
   Block &block = kernel.getEpilogue().front();
-  // What is its region may read nothing, and yields a constant.
+  // A region that is the computation may read nothing and yield a constant.
   if (!block.empty() && block.getNumArguments() == 0 &&
       kernel.getComputes().getEpilogueSupport() != EpilogueSupport::IsRegion) {
     return kernel.emitOpError("expects a region with the computed value as argument, got none");
@@ -181,7 +183,7 @@ static LogicalResult verifyPairs(KernelOp kernel) {
   return verifyMaths(kernel, pairs.front());
 }
 
-/// C2 and C11: whether input `index` may be a buffer, a cache or a state.
+/// C2 and C11: checks whether input `index` may be a buffer, a cache or a state.
 static LogicalResult verifyMemory(KernelOp kernel, unsigned index, const KernelInput &input) {
   Type type = kernel.getKernelType().getInput(index);
   bool isState = isa<StateType>(type);
@@ -197,7 +199,8 @@ static LogicalResult verifyMemory(KernelOp kernel, unsigned index, const KernelI
   return success();
 }
 
-/// C2: whether result `index` is a buffer, or what the family changes in place.
+/// C2: checks that result `index` is a buffer, or aliases the input that the family changes in
+/// place.
 static LogicalResult verifyResult(KernelOp kernel, unsigned index, const KernelResult &result) {
   FunctionType type = kernel.getKernelType();
   if (!result.changes) {
@@ -269,7 +272,7 @@ static LogicalResult verifyMemory(KernelOp kernel) {
 
 // --- shapes ----------------------------------------------------------------------------------
 
-/// C5: `buffer` has the shape `expected`, in which anySize stands for any constant.
+/// C5: checks that `buffer` has the shape `expected`, in which anySize stands for any constant.
 static LogicalResult verifyShape(KernelOp kernel, const Twine &name, BufferType buffer,
                                  ArrayRef<int64_t> expected, Type elementType) {
   ArrayRef<int64_t> shape = buffer.getShape();
@@ -288,7 +291,7 @@ static LogicalResult verifyShape(KernelOp kernel, const Twine &name, BufferType 
   return error << "] and element type " << elementType << ", got " << buffer;
 }
 
-/// C5, C8 and C10 for an input of the family.
+/// C5, C8 and C10 for one input of the family.
 static LogicalResult verifyInput(KernelOp kernel, unsigned index, const KernelInput &input) {
   if (input.isState) {
     return success();
@@ -321,7 +324,7 @@ static LogicalResult verifyInput(KernelOp kernel, unsigned index, const KernelIn
   return success();
 }
 
-/// C5 and C8 for the results and the inputs.
+/// C5 and C8 for all results and inputs.
 static LogicalResult verifyComputes(KernelOp kernel) {
   KernelFamily family = kernel.getComputes();
   FunctionType type = kernel.getKernelType();
@@ -384,7 +387,7 @@ static LogicalResult verifyElementwise(KernelOp kernel) {
   return success();
 }
 
-/// C6 for a region that maps scores: it may take the bias too, if there is one.
+/// C6 for a region that maps scores: it may also take the bias, if there is one.
 static LogicalResult verifyScore(KernelOp kernel) {
   auto isBias = [](const KernelInput &input) {
     return input.role == KernelInput::Role::Weights && !input.weighsPairs;
@@ -433,7 +436,7 @@ static LogicalResult verifyEpilogue(KernelOp kernel) {
   return success();
 }
 
-/// Fast kernels write rows; a nest's own check says what it may write.
+/// Fast kernels write rows. A nest checks its result itself.
 static LogicalResult verifyRows(KernelOp kernel) {
   FunctionType type = kernel.getKernelType();
   for (auto [index, result] : llvm::enumerate(kernel.getComputes().getResults(type))) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verifies loops: their rows, what they carry and what stands in them.
+/// Verifies loops: their rows, their carried values and their operations.
 #include "dialects/Dataflow/Dataflow.h"
 
 using namespace mlir;
@@ -67,7 +67,7 @@ static LogicalResult verifyInitial(LoopOp loop) {
   return success();
 }
 
-/// Whether a loop, or an operation in it, reads a result of another operation.
+/// Returns whether a loop, or an operation in it, reads a result of another operation.
 static bool reads(LoopOp loop, Operation *other) {
   WalkResult found = loop->walk([&](Operation *op) {
     bool isRead = llvm::any_of(op->getOperands(),

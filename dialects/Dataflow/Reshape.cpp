@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The view that splits heads from rows and merges them again, as axes or as rows of their own.
+/// The view that splits rows into heads and merges them again, as axes or as rows of their own.
 #include "dialects/Dataflow/Dataflow.h"
 
 using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// C1 and C2 where a cache is seen in another shape.
+/// C1 and C2 for a view of a cache.
 static LogicalResult verifyCaches(ReshapeOp op) {
   auto source = dyn_cast<CacheType>(op.getSource().getType());
   auto result = dyn_cast<CacheType>(op.getType());

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The text of sizes that depend on the batch, and the spaces that a kernel names.
+/// Parsers and printers of sizes that depend on the batch, and the row spaces that a kernel names.
 #include "dialects/Dataflow/Dataflow.h"
 
 using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// "'tokens', 'sequences', 'blocks(tokens, size)'": what a row space may be written as.
+/// Returns the row spaces for messages: "'tokens', 'sequences', 'blocks(tokens, size)'".
 static std::string spaceChoices() {
   std::string choices;
   for (const RowSpaceInfo &info : rowSpaceTable) {
@@ -27,7 +27,7 @@ static const RowSpaceInfo *findSpace(StringRef name) {
   return found == std::end(rowSpaceTable) ? nullptr : found;
 }
 
-/// `(tokens, 2)` of the derived space `kind`.
+/// Parses `(tokens, 2)` of the derived space `kind`.
 static FailureOr<RowSpace> parseDerived(AsmParser &parser, RowSpaceKind kind) {
   StringRef tokens = rowSpaceTable[static_cast<size_t>(RowSpaceKind::Tokens)].name;
   llvm::SMLoc location;
@@ -65,7 +65,7 @@ static FailureOr<RowSpace> parseDerived(AsmParser &parser, RowSpaceKind kind) {
 static FailureOr<RowSpace> parseSpace(AsmParser &parser, llvm::SMLoc location, StringRef name,
                                       const Twine &choices);
 
-/// `(blocks(tokens, 3), 2)` of a split space.
+/// Parses `(blocks(tokens, 3), 2)` of a split space.
 static FailureOr<RowSpace> parseSplit(AsmParser &parser) {
   llvm::SMLoc location, countLocation;
   StringRef name;
@@ -90,7 +90,8 @@ static FailureOr<RowSpace> parseSplit(AsmParser &parser) {
   return *space;
 }
 
-/// The space of a name that has been read; `choices` is what a message offers instead of another.
+/// Parses the rest of a space whose name has been read. `choices` are the alternatives for
+/// messages.
 static FailureOr<RowSpace> parseSpace(AsmParser &parser, llvm::SMLoc location, StringRef name,
                                       const Twine &choices) {
   const RowSpaceInfo *info = findSpace(name);
@@ -110,7 +111,7 @@ static FailureOr<RowSpace> parseSpace(AsmParser &parser, llvm::SMLoc location, S
   llvm_unreachable("every origin of rows has its text");
 }
 
-/// The dimension of which a name has been read.
+/// Parses the rest of a dimension whose name has been read.
 static FailureOr<RowDimension> parseNamed(AsmParser &parser, llvm::SMLoc location, StringRef name) {
   if (name != "longest") {
     FailureOr<RowSpace> space =
@@ -143,8 +144,8 @@ FailureOr<RowDimension> parseRowDimension(AsmParser &parser) {
                                     : parseNamed(parser, location, name);
 }
 
-/// `tokens * longest = 48`, the factor `longest` or none, then the bytes. The first name has been
-/// read.
+/// Parses `tokens * longest = 48`: an optional factor `longest`, then the bytes. The first name has
+/// been read.
 static ParseResult parseSizeTerm(AsmParser &parser, llvm::SMLoc location, StringRef name,
                                  SmallVector<SizeTerm> &terms) {
   FailureOr<RowDimension> rows = parseNamed(parser, location, name);
@@ -219,7 +220,7 @@ SmallVector<RowSpace> namedSpaces(FunctionType type) {
   };
   llvm::for_each(type.getResults(), visit);
   llvm::for_each(type.getInputs(), visit);
-  // Rows in the order of time find a cache by the tokens of their sequence.
+  // Rows in time order find a cache through the tokens of their sequence.
   bool areOrdered = llvm::any_of(spaces, [](RowSpace space) { return space.isOrdered(); });
   if (areOrdered && llvm::any_of(type.getInputs(), llvm::IsaPred<CacheType>) &&
       !llvm::is_contained(spaces, RowSpace::tokens())) {

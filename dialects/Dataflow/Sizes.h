@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sizes that depend on the batch, as types and attributes of the dataflow dialect write them:
-/// dimensions of buffers, and sums of products of such dimensions.
+/// Sizes that depend on the batch, for types and attributes of the dataflow dialect: dimensions of
+/// buffers, and sums of products of such dimensions.
 #ifndef HEDDLE_DIALECTS_DATAFLOW_SIZES_H
 #define HEDDLE_DIALECTS_DATAFLOW_SIZES_H
 
@@ -25,7 +25,7 @@ struct SizeTerm {
   uint64_t bytes;
 
   bool operator==(const SizeTerm &) const = default;
-  /// Terms without a second dimension come first; tokens come before all other spaces.
+  /// Orders terms without a second dimension first, and tokens before all other spaces.
   bool operator<(const SizeTerm &other) const {
     return std::tuple(longest != 0, -rows, -longest) <
            std::tuple(other.longest != 0, -other.rows, -other.longest);
@@ -35,14 +35,14 @@ struct SizeTerm {
   }
 };
 
-/// Reads a dimension that depends on the batch: `tokens`, `longest(blocks(tokens, 2))`.
+/// Parses a dimension that depends on the batch: `tokens`, `longest(blocks(tokens, 2))`.
 mlir::FailureOr<RowDimension> parseRowDimension(mlir::AsmParser &parser);
 
 mlir::ParseResult parseSizeTerms(mlir::AsmParser &parser, llvm::SmallVector<SizeTerm> &terms);
 void printSizeTerms(mlir::AsmPrinter &printer, llvm::ArrayRef<SizeTerm> terms);
 
-/// The row spaces that a kernel's type names, in its result and then in its inputs, each once: the
-/// kernel finds them in this order.
+/// Returns the row spaces that a kernel's type names, in its result and then in its inputs, without
+/// duplicates. The kernel receives them in this order.
 llvm::SmallVector<RowSpace> namedSpaces(mlir::FunctionType type);
 
 } // namespace heddle::dataflow

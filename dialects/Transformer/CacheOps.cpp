@@ -33,7 +33,8 @@ CachedOp heddle::transformer::cachedSource(Value value) {
   return value.getDefiningOp<CachedOp>();
 }
 
-/// The segments of the queries of scores: the first that the mathematics before them names.
+/// Returns the segments of the queries of scores: the first segments found among the operations
+/// that compute the scores.
 static Value queriesOf(Value scores) {
   SmallVector<Value> values = {scores};
   llvm::SmallPtrSet<Operation *, 8> seen;
@@ -68,7 +69,7 @@ heddle::AttentionKind heddle::transformer::attentionKind(SoftmaxOp softmax) {
   if (!argument) {
     return AttentionKind::No;
   }
-  // The first segments of an entry are those of its rows, others of a memory.
+  // The first segments argument of an entry is that of its own rows; others belong to a memory.
   auto isSegments = [](BlockArgument each) { return isa<SegmentsType>(each.getType()); };
   return *llvm::find_if(argument.getOwner()->getArguments(), isSegments) == argument
              ? AttentionKind::Encoder
@@ -76,7 +77,7 @@ heddle::AttentionKind heddle::transformer::attentionKind(SoftmaxOp softmax) {
 }
 
 LogicalResult AppendOp::verify() {
-  // C1 is checked by traits. C2: one error for each pair is enough, at the later operation.
+  // Traits check C1. C2: reports each pair once, at the later operation.
   for (Operation *user : getCache().getUsers()) {
     auto other = dyn_cast<AppendOp>(user);
     if (other && other != *this && other->getBlock() == (*this)->getBlock() &&

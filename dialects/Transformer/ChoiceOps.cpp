@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verifies choices of rows and the mathematics of what they chose.
+/// Verifies choices of rows and the operations on chosen rows.
 #include "dialects/Transformer/ParameterChecks.h"
 #include "heddle/Limits.h"
 
@@ -14,7 +14,7 @@ LogicalResult ChoicesOp::verify() {
     return emitOpError("expects 1 to ")
            << heddle::SplitSize::mostParts << " choices, got " << count;
   }
-  // C2. What is invalid itself is reported there.
+  // C2. The operation that derives invalid segments reports them.
   std::optional<heddle::RowSpace> rows = rowsOfSegments(getRows()).space;
   if (rows && !rows->choices(count)) {
     return emitOpError("expects rows that are no choices themselves, got ") << rows->text();
@@ -26,9 +26,9 @@ std::optional<heddle::RowSpace> ChoicesOp::deriveSpace(heddle::RowSpace space) {
   return space.choices(getCountAttr().getInt());
 }
 
-/// How many choices each row has in segments that must be choices; fails at `op` otherwise. Nothing
-/// where the segments are invalid, which is reported there. `role` is what the operation calls
-/// them.
+/// Returns how many choices each row has in `segments`; emits an error at `op` if they are not
+/// choices. Returns nothing for invalid segments, which the operation that derives them reports.
+/// `role` is the operation's name for the segments.
 static FailureOr<std::optional<int64_t>> choicesOf(Operation *op, Value segments,
                                                    StringRef role = "to") {
   std::optional<heddle::RowSpace> space = rowsOfSegments(segments).space;
@@ -137,7 +137,7 @@ LogicalResult ChosenLinearOp::verify() {
 }
 
 LogicalResult ChosenLinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  // C2, C3. What is too large is no shape of a parameter.
+  // C2, C3. No parameter has a shape that overflows.
   int64_t rows = 0;
   if (llvm::MulOverflow(getMapsAttr().getInt(), getType().getDimSize(1), rows)) {
     return emitOpError("expects fewer maps, got ") << getMaps();

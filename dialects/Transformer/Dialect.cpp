@@ -21,7 +21,7 @@ using namespace heddle::transformer;
 
 #include "dialects/Transformer/Interfaces.cpp.inc"
 
-/// Parameters, then numbers.
+/// Parses parameters, then numbers.
 static ParseResult parseOperandOrNumber(AsmParser &parser, SmallVector<FlatSymbolRefAttr> &operands,
                                         SmallVector<int64_t> &numbers) {
   int64_t number = 0;
@@ -41,7 +41,7 @@ static ParseResult parseOperandOrNumber(AsmParser &parser, SmallVector<FlatSymbo
   return success();
 }
 
-/// Parameters, then perhaps one constant, which ends the list.
+/// Parses parameters, then at most one constant, which ends the list.
 static ParseResult parseOperandOrFactor(AsmParser &parser, SmallVector<FlatSymbolRefAttr> &operands,
                                         FloatAttr &factor) {
   if (factor) {
@@ -60,7 +60,7 @@ static ParseResult parseOperandOrFactor(AsmParser &parser, SmallVector<FlatSymbo
   return success();
 }
 
-/// `rows(@a, 3)`: a kind, parameters, then numbers, or the constant of `scale`.
+/// Parses `rows(@a, 3)`: a kind, parameters, then numbers, or the constant of `scale`.
 static ParameterExpressionAttr parseExpressionText(AsmParser &parser) {
   FailureOr<ExpressionKind> kind = FieldParser<ExpressionKind>::parse(parser);
   if (failed(kind)) {
@@ -103,7 +103,7 @@ void heddle::transformer::printStateKeys(AsmPrinter &printer, bool keyed) {
   printer << (keyed ? ", keys" : "");
 }
 
-/// The number of elements that share a scale, or `row`: all of a row.
+/// Parses the number of elements that share a scale, or `row` for a whole row.
 static ParseResult parseQuantizedGroup(AsmParser &parser, int64_t &group) {
   group = 0;
   if (succeeded(parser.parseOptionalKeyword("row"))) {
@@ -113,7 +113,7 @@ static ParseResult parseQuantizedGroup(AsmParser &parser, int64_t &group) {
   if (parser.parseInteger(group)) {
     return failure();
   }
-  // Zero in C++ means the whole row.
+  // Zero is the C++ value for the whole row.
   return group != 0 ? success()
                     : parser.emitError(location, "expects 'row' or 1 to 2^40 elements that share "
                                                  "a scale, got 0");
@@ -127,8 +127,8 @@ static void printQuantizedGroup(AsmPrinter &printer, int64_t group) {
   }
 }
 
-/// What follows a group: the type of scales unless it is f32, whether groups have minimums, and
-/// whether a code may be -128.
+/// Parses what follows a group: the type of scales unless it is f32, whether groups have minimums,
+/// and whether codes may be -128.
 static ParseResult parseQuantizedScales(AsmParser &parser, Type &scales, bool &minimums,
                                         bool &full) {
   scales = parser.getBuilder().getF32Type();
@@ -161,10 +161,10 @@ static void printQuantizedScales(AsmPrinter &printer, Type scales, bool minimums
   printer << (minimums ? ", minimums" : "") << (full ? ", full" : "");
 }
 
-/// Whether an operation outside uses what a region defines.
+/// Returns whether an operation outside a region uses a value that the region defines.
 static bool isUsedOutside(Region &body) {
   auto isOutside = [&](Operation *user) {
-    // A block that is still being read is in none.
+    // A block that is still being parsed has no parent region.
     Region *region = user->getParentRegion();
     return !region || !body.isAncestor(region);
   };
@@ -272,7 +272,7 @@ bool QuantizedType::isForIntegers(int64_t columns) const {
          (shared == columns || shared % codesTogether == 0);
 }
 
-/// Bytes of integers of so many bits, filled up to whole words.
+/// Returns the bytes of `count` integers of `bits` bits, rounded up to whole words.
 static int64_t bytesInWords(int64_t count, unsigned bits) {
   return static_cast<int64_t>(llvm::alignTo(llvm::divideCeil(count * bits, 8), sizeof(float)));
 }
@@ -296,7 +296,7 @@ int64_t QuantizedType::getRowBytes(int64_t columns) const {
 int64_t QuantizedType::getHeadBytes(int64_t panelColumns, int64_t together) const {
   const int64_t scaleBytes = panelColumns * getScaleBytes() * (getMinimums() ? 2 : 1);
   if (hasHalves()) {
-    // Vectors of codes begin where a load does not cross a cache line.
+    // Aligns vectors of codes so that no load crosses a cache line.
     constexpr int64_t alignment = 16;
     const int64_t zeroBytes = hasZeros() ? llvm::divideCeilSigned(panelColumns, 2) : 0;
     return static_cast<int64_t>(llvm::alignTo(scaleBytes + zeroBytes, alignment));
@@ -378,10 +378,10 @@ void TransformerDialect::initialize() {
 
 // --- Visibility
 
-/// `i / 4 * 4 - 3`, as Visibility.h has it.
+/// Parses `i / 4 * 4 - 3`, the form of a bound in Visibility.h.
 static ParseResult parseBound(AsmParser &parser, std::optional<PositionBound> &result) {
   PositionBound bound;
-  // A sign and a number, if there are any.
+  // Parses a sign and a number, if present.
   auto parseSum = [&](int64_t &number) -> ParseResult {
     if (succeeded(parser.parseOptionalPlus())) {
       return parser.parseInteger(number);
@@ -410,7 +410,7 @@ static ParseResult parseBound(AsmParser &parser, std::optional<PositionBound> &r
   return success();
 }
 
-/// `all`, `causal`, or bounds: without brackets, as operations have it.
+/// Parses `all`, `causal`, or bounds, without the brackets of an attribute, as in operations.
 static VisibilityAttr parseVisibilityText(AsmParser &parser) {
   Visibility value;
   llvm::SMLoc place = parser.getCurrentLocation();
@@ -463,7 +463,7 @@ static void printVisibility(OpAsmPrinter &printer, Operation *, VisibilityAttr v
   printer << visibility.getValue().text();
 }
 
-/// One type if both operands have the same, else two.
+/// Parses one type if both operands have the same type, else two.
 static ParseResult parseOperandTypes(OpAsmParser &parser, Type &left, Type &right) {
   if (parser.parseType(left)) {
     return failure();
@@ -479,7 +479,7 @@ static void printOperandTypes(OpAsmPrinter &printer, Operation *, Type left, Typ
   }
 }
 
-/// `concat(@a, @b)`, without the brackets an attribute has elsewhere.
+/// Parses `concat(@a, @b)`, without the brackets of an attribute.
 static ParseResult parseExpression(OpAsmParser &parser, ParameterExpressionAttr &expression) {
   expression = parseExpressionText(parser);
   return success(static_cast<bool>(expression));

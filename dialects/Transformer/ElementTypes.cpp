@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Integers follow from their kind and bits; floating-point types have a line each.
+/// Converts element types. Integers are built from their kind and width; floating-point types are
+/// listed.
 #include "dialects/Transformer/ElementTypes.h"
 
 #include "dialects/Transformer/Transformer.h"
@@ -47,7 +48,7 @@ Type typeOf(ElementType element, MLIRContext *context) {
 }
 
 std::optional<ElementType> findElementType(Type type) {
-  // Codes and scales lie as bytes.
+  // Codes and scales are stored as bytes.
   if (isa<transformer::QuantizedType>(type)) {
     return ElementType::I8;
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Element types of the IR and the table heddle/ElementTypes.def: the one place that converts
-/// between them. A program may have every type of the table; verifiers and targets say which of
-/// them stand where.
+/// Conversions between element types of the IR and the table heddle/ElementTypes.def. A program may
+/// use every type of the table; verifiers and targets restrict where each may occur.
 #ifndef HEDDLE_DIALECTS_TRANSFORMER_ELEMENTTYPES_H
 #define HEDDLE_DIALECTS_TRANSFORMER_ELEMENTTYPES_H
 
@@ -19,18 +18,18 @@
 
 namespace heddle {
 
-/// The line of the table for a type of the IR; nothing if the table has none. Of elements that are
-/// quantised that of their codes.
+/// Returns the table entry for a type of the IR; nothing if there is none. For quantised elements
+/// it is the entry of their codes.
 std::optional<ElementType> findElementType(mlir::Type type);
 
 /// The same for a type that a verifier has found in the table.
 ElementType elementTypeOf(mlir::Type type);
 
-/// The type of the IR for a line of the table.
+/// Returns the type of the IR for an entry of the table.
 mlir::Type typeOf(ElementType element, mlir::MLIRContext *context);
 
-/// How a parameter of this type lies in a file: as its elements or, if they are quantised, as rows
-/// of bytes. And the bytes of all of it, of which verified types have at most 2^62.
+/// The layout of a parameter in a file: its elements or, if they are quantised, rows of bytes; and
+/// its total size in bytes, at most 2^62 for verified types.
 struct StoredLayout {
   ElementType element;
   llvm::SmallVector<int64_t, 4> shape;
@@ -39,7 +38,7 @@ struct StoredLayout {
 };
 StoredLayout storedAs(mlir::Type element, llvm::ArrayRef<int64_t> shape);
 
-/// The types of the IR that the table has, for messages: "f32, i32, f64, ...".
+/// Lists the element types of the table for messages: "f32, i32, f64, ...".
 std::string elementTypeChoices(mlir::MLIRContext *context);
 
 } // namespace heddle

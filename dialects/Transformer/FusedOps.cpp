@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
-/// C1 of attention and attention_weights, except shares.
+/// Checks C1 of attention and attention_weights, except shares.
 static LogicalResult verifyHeadsDivide(Operation *op, int64_t heads, ArrayRef<int64_t> widths) {
   for (int64_t width : widths) {
     if (heads < 1 || width % heads != 0) {
@@ -28,10 +28,10 @@ static LogicalResult verifyShare(Operation *op, StringRef what, int64_t share, i
   return success();
 }
 
-/// C2 of attention and attention_weights.
+/// Checks C2 of attention and attention_weights.
 static LogicalResult verifyKeyWidth(Operation *op, int64_t queryWidth, int64_t keyWidth,
                                     int64_t share) {
-  // The share divides the heads, and those the queries.
+  // The share divides the heads, and the heads divide the query width.
   if (keyWidth == queryWidth / share) {
     return success();
   }
@@ -44,7 +44,7 @@ static LogicalResult verifyKeyWidth(Operation *op, int64_t queryWidth, int64_t k
          << share << ", got " << keyWidth;
 }
 
-/// C3 of attention and attention_weights.
+/// Checks C3 of attention and attention_weights.
 static LogicalResult verifyScale(Operation *op, FloatAttr scale) {
   if (!scale.getValue().isFiniteNonZero()) {
     return op->emitOpError("expects a scale that is finite and not zero, got ") << scale;
@@ -52,7 +52,7 @@ static LogicalResult verifyScale(Operation *op, FloatAttr scale) {
   return success();
 }
 
-/// C5 of attention, C6 of attention_weights.
+/// Checks C5 of attention, C6 of attention_weights.
 static LogicalResult verifyHidden(Operation *op, VisibilityAttr visibility, HiddenAttr hidden) {
   if (hidden && !visibility.getValue().isCausal()) {
     return op->emitOpError("expects 'hidden' only with visibility causal, got ")
@@ -61,7 +61,7 @@ static LogicalResult verifyHidden(Operation *op, VisibilityAttr visibility, Hidd
   return success();
 }
 
-/// C6 of attention, C7 of attention_weights.
+/// Checks C6 of attention, C7 of attention_weights.
 static LogicalResult verifyScore(Operation *op, ScoreAttr score, FlatSymbolRefAttr bias,
                                  SymbolTableCollection &symbolTable) {
   if (!score || !score.takesBias()) {
@@ -78,7 +78,7 @@ static LogicalResult verifyScore(Operation *op, ScoreAttr score, FlatSymbolRefAt
   return success();
 }
 
-/// C7 of attention, C8 of attention_weights, but for the shape of the weights.
+/// Checks C7 of attention, C8 of attention_weights, except the shape of the weights.
 static LogicalResult verifyPairs(Operation *op, ScoreAttr pairs, FlatSymbolRefAttr weights) {
   if (static_cast<bool>(pairs) != static_cast<bool>(weights)) {
     return op->emitOpError("expects both 'pairs' and 'pair_weights' or neither, got ")
@@ -90,7 +90,7 @@ static LogicalResult verifyPairs(Operation *op, ScoreAttr pairs, FlatSymbolRefAt
   return success();
 }
 
-/// The same for their shape.
+/// Checks the shape of the weights of pairs.
 static LogicalResult verifyPairWeights(Operation *op, FlatSymbolRefAttr weights, int64_t heads,
                                        RankedTensorType query, SymbolTableCollection &symbolTable) {
   return weights ? verifyParameterShape(op, "pair weights", weights,
@@ -115,7 +115,7 @@ std::optional<int64_t> heddle::transformer::numbersNear(ArrayRef<int64_t> heads,
   return near;
 }
 
-/// Nothing if an operation's locations are not as C8 of attention says.
+/// Returns nothing if an operation's locations violate C8 of attention.
 template <typename Op> static std::optional<int64_t> numbersNear(Op op) {
   ArrayRef<int64_t> taps = op.getLocationTaps().value_or(ArrayRef<int64_t>());
   auto heads = llvm::map_to_vector(op.getLocations(), [](Value numbers) {
@@ -124,7 +124,7 @@ template <typename Op> static std::optional<int64_t> numbersNear(Op op) {
   return heads.size() == taps.size() ? numbersNear(heads, taps) : std::nullopt;
 }
 
-/// C8 of attention, C10 of attention_weights, but for the shapes of parameters.
+/// Checks C8 of attention, C10 of attention_weights, except the shapes of parameters.
 template <typename Op> static LogicalResult verifyLocations(Op op) {
   ArrayRef<int64_t> taps = op.getLocationTaps().value_or(ArrayRef<int64_t>());
   if (taps.size() != op.getLocations().size()) {
@@ -152,7 +152,7 @@ template <typename Op> static LogicalResult verifyLocations(Op op) {
   return success();
 }
 
-/// The same for those.
+/// Checks the shapes of the parameters of locations.
 template <typename Op>
 static LogicalResult verifyLocationShapes(Op op, SymbolTableCollection &symbolTable) {
   if (op.getLocations().empty()) {
@@ -176,7 +176,7 @@ static LogicalResult verifyLocationShapes(Op op, SymbolTableCollection &symbolTa
                               symbolTable);
 }
 
-/// C2 of attend and attention: the width of the result is that of the values times the share.
+/// Checks C2 of attend and attention: the result is as wide as the values times the share.
 static LogicalResult verifyMixedWidth(Operation *op, RankedTensorType values,
                                       RankedTensorType result, int64_t share) {
   int64_t expected = 0;
@@ -391,13 +391,14 @@ LogicalResult RotateOp::verify() {
 
 // --- costs -----------------------------------------------------------------------------------
 
-// Of rows that see a bounded number of keys, however long the sequence, the keys are counted too.
+// Counts `flops` per row and key. If a row sees a bounded number of keys, counts that many per row.
 static OperationFlops ofVisibleKeys(VisibilityAttr visibility, int64_t flops) {
   std::optional<int64_t> keys = visibility.getValue().span(1);
   return keys ? OperationFlops{.perRow = *keys * flops} : OperationFlops{.perRowAndKey = flops};
 }
 
-// What a row takes for each key of its locations: the filters, and the lines in every column.
+// Returns the flops of locations per row and key: those of the filters, and those of adding the
+// lines to every column.
 template <typename Op> static int64_t flopsOfLocations(Op op) {
   int64_t near = numbersNear(op).value_or(0), lines = near, ofFilters = 0;
   if (FlatSymbolRefAttr filters = op.getLocationFiltersAttr()) {
@@ -408,7 +409,7 @@ template <typename Op> static int64_t flopsOfLocations(Op op) {
   return ofFilters + 2 * lines * op.getQuery().getType().getDimSize(1);
 }
 
-// Keys and values may have fewer heads; every head of queries is a product.
+// Keys and values may have fewer heads, but every head of queries is multiplied.
 OperationFlops AttentionOp::getFlops() {
   return ofVisibleKeys(getVisibility(),
                        2 * (getQuery().getType().getDimSize(1) + getType().getDimSize(1)) +
@@ -424,7 +425,7 @@ OperationFlops AttendOp::getFlops() {
   return ofVisibleKeys(getVisibility(), 2 * getType().getDimSize(1));
 }
 
-// Of each pair four products and two sums.
+// Four products and two sums per pair.
 OperationFlops RotateOp::getFlops() {
   return {.perRow = 6 * static_cast<int64_t>(getHeads()) * getCosine().getType().getDimSize(1)};
 }

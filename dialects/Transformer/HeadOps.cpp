@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verifies the primitive mathematics of attention.
+/// Verifies the primitive operations of attention.
 #include "dialects/Transformer/ParameterChecks.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -10,10 +10,10 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
-/// A score of this or less has weight zero after the softmax, in f32.
+/// A score of at most this has weight zero after the softmax, in f32.
 static constexpr float kHidden = -1e4F;
 
-/// C1 of split_heads and merge_heads: `rows` [t, h * d] is `heads` [t, h, d].
+/// C1 of split_heads and merge_heads: checks that `rows` is [t, h * d] and `heads` [t, h, d].
 static LogicalResult verifyHeads(Operation *op, StringRef name, RankedTensorType rows,
                                  RankedTensorType heads) {
   int64_t width = 0;
@@ -74,7 +74,7 @@ LogicalResult TransposeOp::verify() {
   return success();
 }
 
-/// C1: distinct lower-case letters.
+/// C1: checks that letters are distinct and lower-case.
 static LogicalResult verifyLetters(ContractOp op, StringRef letters) {
   for (size_t i = 0; i < letters.size(); ++i) {
     if (!llvm::isLower(letters[i]) || letters.find(letters[i], i + 1) != StringRef::npos) {
@@ -85,7 +85,7 @@ static LogicalResult verifyLetters(ContractOp op, StringRef letters) {
   return success();
 }
 
-/// C1 and the ranks of C2.
+/// Checks C1 and the ranks of C2.
 static LogicalResult verifySpecification(ContractOp op) {
   StringRef axes = op.getAxes();
   if (axes.count(',') != 1 || axes.count("->") != 1 || axes.find(',') > axes.find("->")) {
@@ -110,7 +110,7 @@ static LogicalResult verifySpecification(ContractOp op) {
   return success();
 }
 
-/// C3, and C4 except for `in`.
+/// Checks C3, and C4 except for `in`.
 static LogicalResult verifySizes(ContractOp op, StringRef letters, RankedTensorType type,
                                  llvm::SmallDenseMap<char, int64_t> &sizes) {
   for (auto [letter, size] : llvm::zip_equal(letters, type.getShape())) {
@@ -166,7 +166,7 @@ LogicalResult PairSumOp::verify() {
   return success();
 }
 
-/// The number that hides a key: C1 of mask_bias, C2 of select.
+/// Checks the number that hides a key: C1 of mask_bias, C2 of select.
 static LogicalResult verifyHidden(Operation *op, FloatAttr hidden) {
   // NaN compares false.
   if (hidden.getValue().convertToFloat() <= kHidden) {
@@ -187,7 +187,7 @@ LogicalResult MaskBiasOp::verify() {
   return success();
 }
 
-/// [t, h, k]: scores of queries t, of h heads, for keys k.
+/// Checks the shape [t, h, k]: scores of queries t, of h heads, for keys k.
 static LogicalResult verifyScores(Operation *op, RankedTensorType type) {
   if (type.getRank() != 3 || !type.isDynamicDim(0) || type.isDynamicDim(1) ||
       !type.isDynamicDim(2)) {
@@ -256,14 +256,14 @@ LogicalResult ConvolveKeysOp::verifySymbolUses(SymbolTableCollection &symbolTabl
   return error;
 }
 
-/// Two for each element of the weight.
+/// Counts two for each element of the weight.
 OperationFlops ConvolveKeysOp::getFlops() {
   auto parameter = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(*this, getWeightAttr());
   return parameter ? OperationFlops{.perRowAndKey = 2 * parameter.getTensorType().getNumElements()}
                    : OperationFlops();
 }
 
-/// Two for each combination of the constant axes of a contraction that has keys.
+/// Counts two for each combination of constant axes of a contraction over keys.
 OperationFlops ContractOp::getFlops() {
   if (getSegments().empty()) {
     return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Shared by the verifiers of operations that name parameters or states: looks a symbol up and
-/// compares its shape, with the same wording for all errors. Internal to the dialect.
+/// Checks that the verifiers of operations on parameters and states share. They look a symbol up
+/// and compare its shape, with the same wording for all errors. Internal to the dialect.
 #ifndef HEDDLE_DIALECTS_TRANSFORMER_PARAMETERCHECKS_H
 #define HEDDLE_DIALECTS_TRANSFORMER_PARAMETERCHECKS_H
 
@@ -11,11 +11,11 @@
 
 namespace heddle::transformer {
 
-/// `384x12x?` for the dimensions of a shape.
+/// Prints a shape as `384x12x?`.
 std::string printShape(llvm::ArrayRef<int64_t> shape);
 
-/// The parameter that `symbol` names as seen from `user`. If there is none, emits an error that
-/// calls it `role`, for example "weight", and returns null.
+/// Returns the parameter that `symbol` names as seen from `user`. If there is none, emits an error
+/// that calls it `role`, for example "weight", and returns null.
 ParameterOp lookUpParameter(mlir::Operation *user, llvm::StringRef role,
                             mlir::FlatSymbolRefAttr symbol,
                             mlir::SymbolTableCollection &symbolTable);

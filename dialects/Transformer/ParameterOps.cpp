@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verifies parameters and the weight algebra on them.
+/// Verifies parameters and the expressions that compute them from others.
 #include "dialects/Transformer/ParameterChecks.h"
 #include "heddle/Limits.h"
 
@@ -9,10 +9,11 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
-/// More than the positions, distances and rows of any table.
+/// An upper limit for the positions, distances and rows of any table.
 static constexpr int64_t kMostPositions = int64_t{1} << 32;
 
-/// Whether checkpoints have elements of this type, and `convert` reads and makes them.
+/// Returns whether checkpoints can contain this element type; `convert` reads and produces these
+/// types.
 static bool isReal(RankedTensorType type) {
   Type element = type.getElementType();
   return element.isF32() || element.isF16() || element.isBF16();
@@ -47,7 +48,7 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
-/// The operands and numbers of a kind of expression.
+/// The operands and numbers that a kind of expression takes.
 struct Signature {
   size_t operands = 1;
   /// The meaning of each number, in order.
@@ -81,10 +82,11 @@ static Signature signatureOf(ExpressionKind kind) {
   }
 }
 
-/// The shape of a spread table of relative buckets; fails if it cannot be spread.
+/// Infers the shape of a table of relative buckets spread over distances; fails if it cannot be
+/// spread.
 static FailureOr<SmallVector<int64_t>> inferDistances(RankedTensorType table,
                                                       ArrayRef<int64_t> numbers) {
-  // At least two buckets for each direction: one for distance 0 and one for all others.
+  // Each direction needs at least two buckets: one for distance 0 and one for all others.
   int64_t least = numbers[0] == 1 ? 4 : 2;
   if (table.getRank() != 2 || table.getDimSize(0) < least ||
       (numbers[0] == 1 && table.getDimSize(0) % 2 != 0)) {
@@ -113,7 +115,7 @@ FailureOr<RankedTensorType> heddle::transformer::packedType(RankedTensorType mat
                                  matrix.getElementType());
   }
   if (quantized) {
-    // No element has more bytes than those of a group of its own, for which there is a head.
+    // In the worst case each element is a group of its own with its own header.
     int64_t mostBytes = 0;
     if (llvm::MulOverflow(columns, int64_t{64} * k, mostBytes)) {
       return failure();
@@ -124,7 +126,7 @@ FailureOr<RankedTensorType> heddle::transformer::packedType(RankedTensorType mat
   return RankedTensorType::get({panels, k, columns}, matrix.getElementType());
 }
 
-/// The shape of a concatenation along the first axis; fails if the other axes differ.
+/// Infers the shape of a concatenation along the first axis; fails if the other axes differ.
 static FailureOr<SmallVector<int64_t>> inferConcat(ArrayRef<RankedTensorType> operands) {
   SmallVector<int64_t> shape(operands[0].getShape());
   for (RankedTensorType operand : operands.drop_front()) {
@@ -136,7 +138,7 @@ static FailureOr<SmallVector<int64_t>> inferConcat(ArrayRef<RankedTensorType> op
   return shape;
 }
 
-/// The shape of a matrix times a matrix or a vector; fails if they do not fit.
+/// Infers the shape of a matrix times a matrix or a vector; fails if the operands do not match.
 static FailureOr<SmallVector<int64_t>> inferProduct(RankedTensorType left, RankedTensorType right) {
   if (left.getRank() != 2 || right.getRank() > 2 || left.getDimSize(1) != right.getDimSize(0)) {
     return failure();
@@ -146,7 +148,8 @@ static FailureOr<SmallVector<int64_t>> inferProduct(RankedTensorType left, Ranke
   return shape;
 }
 
-/// The shape of matrices joined along the second axis; fails if their rows differ.
+/// Infers the shape of matrices concatenated along the second axis; fails if their row counts
+/// differ.
 static FailureOr<SmallVector<int64_t>> inferConcatColumns(ArrayRef<RankedTensorType> operands) {
   SmallVector<int64_t> shape = {operands[0].getDimSize(0), 0};
   for (RankedTensorType operand : operands) {
@@ -158,8 +161,8 @@ static FailureOr<SmallVector<int64_t>> inferConcatColumns(ArrayRef<RankedTensorT
   return shape;
 }
 
-/// The shape of a matrix [n, k]; fails if moments [groups * k, k] are none of rows that groups of
-/// its rows are multiplied with.
+/// Returns the shape of the matrix [n, k]; fails unless the moments are [groups * k, k], where
+/// groups divides n.
 static FailureOr<SmallVector<int64_t>> inferCompensate(RankedTensorType matrix,
                                                        RankedTensorType moments) {
   if (matrix.getRank() != 2 || moments.getRank() != 2) {
@@ -173,7 +176,7 @@ static FailureOr<SmallVector<int64_t>> inferCompensate(RankedTensorType matrix,
   return SmallVector<int64_t>(matrix.getShape());
 }
 
-/// Rows of a table from a number on, as many as the type says.
+/// Infers the shape of the rows of a table from a given row on, as many as the type says.
 static FailureOr<SmallVector<int64_t>>
 inferRows(RankedTensorType table, ParameterExpressionAttr expression, ArrayRef<int64_t> shape) {
   int64_t first = expression.getNumbers()[0];
@@ -185,7 +188,7 @@ inferRows(RankedTensorType table, ParameterExpressionAttr expression, ArrayRef<i
   return cut;
 }
 
-/// Columns of a matrix from a number on, as many as the type says.
+/// Infers the shape of the columns of a matrix from a given column on, as many as the type says.
 static FailureOr<SmallVector<int64_t>>
 inferColumns(RankedTensorType matrix, ParameterExpressionAttr expression, ArrayRef<int64_t> shape) {
   int64_t first = expression.getNumbers()[0];
@@ -196,8 +199,8 @@ inferColumns(RankedTensorType matrix, ParameterExpressionAttr expression, ArrayR
   return SmallVector<int64_t>{matrix.getDimSize(0), shape[1]};
 }
 
-/// The shape of an expression, given the shapes of its operands; fails if it has none. The counts
-/// of operands and numbers, and the ranges of numbers, have been checked.
+/// Infers the shape of an expression from those of its operands; fails if they do not match. The
+/// counts of operands and numbers, and the ranges of numbers, have been checked.
 static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expression,
                                                   ArrayRef<RankedTensorType> operands,
                                                   RankedTensorType result) {
@@ -258,7 +261,7 @@ static FailureOr<SmallVector<int64_t>> inferShape(ParameterExpressionAttr expres
   llvm_unreachable("every kind is handled");
 }
 
-/// C3: as many operands as the kind takes.
+/// C3: checks the number of operands.
 static LogicalResult verifyOperandCount(ParameterOp parameter, ParameterExpressionAttr expression) {
   size_t count = expression.getOperands().size();
   ExpressionKind kind = expression.getKind();
@@ -279,7 +282,7 @@ static LogicalResult verifyOperandCount(ParameterOp parameter, ParameterExpressi
   return success();
 }
 
-/// C6: as many numbers as the kind takes, each in the range of what it counts.
+/// C6: checks the number of numbers and the range of each.
 static LogicalResult verifyNumbers(ParameterOp parameter, ParameterExpressionAttr expression) {
   ExpressionKind kind = expression.getKind();
   ArrayRef<int64_t> numbers = expression.getNumbers();
@@ -334,13 +337,13 @@ static LogicalResult verifyOrder(ParameterOp parameter, ParameterOp operand) {
   return error;
 }
 
-/// C8: whether rows of codes stay what they are.
+/// C8: checks that an expression on quantised rows leaves each row unchanged.
 static LogicalResult verifyCodes(ParameterOp parameter, ExpressionKind kind,
                                  ArrayRef<RankedTensorType> operands) {
   auto type = cast<QuantizedType>(parameter.getTensorType().getElementType());
   for (RankedTensorType operand : operands) {
     auto codes = dyn_cast<QuantizedType>(operand.getElementType());
-    // What may be -128 need not be.
+    // Codes that exclude -128 are valid where -128 is allowed.
     if (!codes || codes.withFull(codes.getFull() || type.getFull()) != type ||
         operand.getShape().back() != parameter.getTensorType().getShape().back()) {
       return parameter.emitOpError("expects rows of ")
@@ -351,7 +354,7 @@ static LogicalResult verifyCodes(ParameterOp parameter, ExpressionKind kind,
   return success();
 }
 
-/// C8: minimums are found in files, and nothing chooses them.
+/// C8: groups with minimums only come from files; no expression produces them.
 static LogicalResult verifyMade(ParameterOp parameter, ExpressionKind kind) {
   auto made = dyn_cast<QuantizedType>(parameter.getTensorType().getElementType());
   return !made || !made.getMinimums()
@@ -366,7 +369,7 @@ static LogicalResult verifyElements(ParameterOp parameter, ExpressionKind kind,
   SmallVector<RankedTensorType> types = {parameter.getTensorType()};
   llvm::append_range(types, operands);
   if (kind == ExpressionKind::Convert) {
-    // Codes are made of numbers, or numbers of codes.
+    // One side has codes, the other numbers.
     const bool areMade = isa<QuantizedType>(types.front().getElementType());
     const bool areWidened = isa<QuantizedType>(types.back().getElementType());
     if (areMade != areWidened) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verifies the attributes of a whole program, which carry the settings of its model's folder. An
+/// Verifies the attributes of a whole program, which hold the settings from the model's folder. An
 /// unknown name is an error, because a misspelt limit would have no effect.
 #include "dialects/Transformer/Transformer.h"
 
@@ -16,7 +16,7 @@ using namespace heddle::transformer;
 
 namespace {
 
-/// The kinds of attributes and of values of dictionaries.
+/// The kinds of attributes and of dictionary values.
 enum class Kind {
   I32,
   F32,
@@ -39,7 +39,7 @@ struct Field {
   Kind kind;
 };
 
-/// A dictionary, as messages call it, and all that it has.
+/// A dictionary with its name for messages and all its fields.
 struct Layout {
   StringLiteral name;
   ArrayRef<Field> fields;
@@ -102,7 +102,7 @@ static constexpr Layout languageLayout = {"transformer.languages", languageField
 static constexpr Layout precisionLayout = {"transformer.precision", precisionFields};
 static constexpr Layout keptLayout = {"kept", keptFields};
 
-/// "'one', 'two' or 'three'".
+/// Lists the problem types: "'one', 'two' or 'three'".
 static std::string listOfProblems() {
   std::string list;
   for (size_t i = 0; i < std::size(heddle::problemTable); ++i) {
@@ -114,7 +114,7 @@ static std::string listOfProblems() {
   return list;
 }
 
-/// The expected value of a kind, for messages.
+/// Describes the expected value of a kind, for messages.
 static std::string describe(Kind kind) {
   switch (kind) {
   case Kind::I32:
@@ -191,7 +191,7 @@ static bool isOfKind(Attribute value, Kind kind) {
   return false;
 }
 
-/// Refuses an unknown name. Suggests the one most likely meant, or lists all known ones.
+/// Reports an unknown name. Suggests the most similar known name, or lists all known names.
 static LogicalResult refuseName(InFlightDiagnostic error, StringRef prefix, StringRef name,
                                 ArrayRef<Field> known) {
   const Field *nearest = nullptr;
@@ -212,7 +212,8 @@ static LogicalResult refuseName(InFlightDiagnostic error, StringRef prefix, Stri
   return error;
 }
 
-/// All values must be present with the right type, and no others: there are no hidden defaults.
+/// Checks that all values are present with the right types, and no others: there are no hidden
+/// defaults.
 static LogicalResult verifyValues(Operation *op, const Layout &layout, DictionaryAttr values) {
   for (const Field &field : layout.fields) {
     const Attribute value = values.get(field.name);

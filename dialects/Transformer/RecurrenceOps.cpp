@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verifies recurrences: what their regions take, hold and give.
+/// Verifies recurrences: the arguments, operations and results of their regions.
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -8,14 +8,14 @@
 using namespace mlir;
 using namespace heddle::transformer;
 
-/// Whether a type is that of numbers of keys, [t, h, k].
+/// Returns whether a type is that of scores, [t, h, k].
 static bool areScores(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.getRank() == 3 && tensor.isDynamicDim(0) && !tensor.isDynamicDim(1) &&
          tensor.getDimSize(1) > 0 && tensor.isDynamicDim(2) && tensor.getElementType().isF32();
 }
 
-/// C1: the types of the region's arguments.
+/// C1: checks the types of the region's arguments.
 static LogicalResult verifyArguments(RecurrenceOp op) {
   size_t inputs = op.getInputs().size();
   size_t arguments = op.getBody().getNumArguments();
@@ -68,7 +68,8 @@ static bool isOfFloats(Type type) {
   return isa<SegmentsType>(type) || (tensor && tensor.getElementType().isF32());
 }
 
-/// C5: whether a value is a weight, or keys of a cache that the entry only reads.
+/// C5: returns whether a value is a weight, or reads keys of a cache that the entry does not
+/// change.
 static bool isOfMemory(Value value) {
   while (Operation *view = value.getDefiningOp()) {
     if (isa<WeightOp>(view)) {

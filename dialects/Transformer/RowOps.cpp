@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verifies primitive mathematics on rows.
+/// Verifies primitive operations on rows.
 #include "dialects/Transformer/ParameterChecks.h"
 
 #include "heddle/RowSpace.h"
@@ -33,7 +33,7 @@ LogicalResult PositionsOp::verify() {
 }
 
 LogicalResult AnglesOp::verify() {
-  // C1. Each is a constant of a kernel.
+  // C1. Each frequency is a constant of a kernel.
   constexpr int64_t mostFrequencies = 1024;
   ArrayRef<float> frequencies = getFrequencies();
   auto count = static_cast<int64_t>(frequencies.size());
@@ -51,11 +51,11 @@ LogicalResult AnglesOp::verify() {
 }
 
 LogicalResult BlocksOp::verify() {
-  // C1. Only the product of all sizes can be too large where each is not.
+  // C1. If every size is in range, only their product can be too large.
   int64_t size = getSizeAttr().getInt();
   std::optional<heddle::RowSpace> rows = rowsOfSegments(getRows()).space;
   if (!rows || rows->blocks(size)) {
-    // What is invalid itself is reported there.
+    // The operation that derives invalid segments reports them.
     return success();
   }
   if (rows->isSplit()) {
@@ -73,7 +73,7 @@ std::optional<heddle::RowSpace> BlocksOp::deriveSpace(heddle::RowSpace space) {
 }
 
 SegmentRows heddle::transformer::rowsOfSegments(Value segments) {
-  // More than any space has, should operations that were not verified yet derive from each other.
+  // More steps than any row space has. Bounds the walk if unverified operations form a cycle.
   constexpr size_t mostSteps = 64;
   SmallVector<DerivedRowsInterface> steps;
   while (auto derived = segments.getDefiningOp<DerivedRowsInterface>()) {
@@ -123,7 +123,7 @@ LogicalResult PoolOp::verify() {
   SegmentRows from = rowsOfSegments(getRows());
   SegmentRows to = rowsOfSegments(getBlocks());
   if (!from.space || !to.space) {
-    // Reported where they are derived.
+    // The operation that derives them reports this.
     return success();
   }
   bool isGrouped = from.rows == to.rows && from.space != to.space &&
@@ -144,7 +144,7 @@ LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 }
 
 LogicalResult ConvolveOp::verify() {
-  // C3; how far the kernel reaches is checked with the weight.
+  // C3. The reach of the kernel is checked with the weight.
   auto dilation = static_cast<int64_t>(getDilation());
   if (dilation < 1 || dilation > mostDistance) {
     return emitOpError("expects a dilation of 1 to 2^20, got ") << dilation;
@@ -153,7 +153,7 @@ LogicalResult ConvolveOp::verify() {
   if (getState() && !getCausal()) {
     return emitOpError("expects no state, as it is not causal");
   }
-  // C5; its size is checked with the weight.
+  // C5. The size of the state is checked with the weight.
   return getState() ? verifyEarlier(*this, getState()) : success();
 }
 
@@ -197,8 +197,8 @@ LogicalResult ColumnsOp::verify() {
   return success();
 }
 
-/// Whether `right` is repeated along the leading axes of `left`, or is a bias [t, k] of scores [t,
-/// h, k].
+/// Returns whether `right` is broadcast along the leading axes of `left`, or is a bias [t, k] of
+/// scores [t, h, k].
 static bool isRepeated(RankedTensorType left, RankedTensorType right) {
   if (right.getRank() >= left.getRank()) {
     return false;
@@ -223,7 +223,7 @@ LogicalResult AddOp::verify() {
   return success();
 }
 
-/// Whether `right` is a single number or one number for each row of `left`.
+/// Returns whether `right` is a single number or one number for each row of `left`.
 static bool isScalarOf(RankedTensorType left, RankedTensorType right) {
   ArrayRef<int64_t> shape = right.getShape();
   bool ofRows = left.getRank() > 0 && left.isDynamicDim(0);
@@ -233,7 +233,7 @@ static bool isScalarOf(RankedTensorType left, RankedTensorType right) {
 
 bool MultiplyOp::hasScalarRhs() { return isScalarOf(getLhs().getType(), getRhs().getType()); }
 
-/// C2 of products and combinations: an element of the left operand meets one of the right.
+/// Checks C2 of products and combinations: the shapes of the operands can be broadcast.
 static LogicalResult verifyMet(Operation *op, RankedTensorType left, RankedTensorType right) {
   if (left != right && !(right.hasStaticShape() && isRepeated(left, right)) &&
       !isScalarOf(left, right)) {
@@ -272,7 +272,7 @@ LogicalResult ShiftOp::verify() {
 }
 
 LogicalResult ClampOp::verify() {
-  // C1. Of a NaN nothing is less or greater.
+  // C1. NaN fails every comparison.
   if (!(getLeast() <= getMost())) {
     return emitOpError("expects a lower bound of at most the upper one, got ")
            << getLeastAttr() << " and " << getMostAttr();
@@ -333,8 +333,8 @@ OperationFlops LinearOp::getFlops() {
   return {.perRow = 2 * getInput().getType().getDimSize(1) * width + (getBias() ? width : 0)};
 }
 
-/// One for each element of a row of the result, nothing if they depend on the length of the
-/// sequence.
+/// Counts one per element of a row of the result; nothing if a row's size depends on the length of
+/// the sequence.
 static OperationFlops flopsOfElements(RankedTensorType type) {
   ArrayRef<int64_t> sizes = type.getShape();
   if (sizes.empty() || type.getNumDynamicDims() != 1 || !type.isDynamicDim(0)) {

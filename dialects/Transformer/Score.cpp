@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The text of a score's maths, and what is valid: `tanh(s0), multiply(s1, 50)`.
+/// Parser, printer and verifier of the scalar expression of a score: `tanh(s0), multiply(s1, 50)`.
 #include "dialects/Transformer/Transformer.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -30,7 +30,7 @@ static SmallVector<ScoreTerm, 2> termsOf(const ScoreStep &step) {
                                                 : SmallVector<ScoreTerm, 2>{step.left, step.right};
 }
 
-/// Writes all steps; `number` writes a constant.
+/// Prints all steps; `number` prints a constant.
 static void write(raw_ostream &stream, ArrayRef<ScoreStep> steps,
                   function_ref<void(float)> number) {
   llvm::ListSeparator next;
@@ -76,7 +76,7 @@ bool ScoreAttr::takesBias() const {
   });
 }
 
-/// `s1`, `bias` or a constant.
+/// Parses `s1`, `bias` or a constant.
 static ParseResult parseTerm(AsmParser &parser, ScoreTerm &term) {
   llvm::SMLoc place = parser.getCurrentLocation();
   StringRef word;

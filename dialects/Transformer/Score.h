@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The scalar maths that turns the product of a query and a key into the score of the key: a few
-/// steps of additions, multiplications and activations, each of earlier results.
+/// The scalar expression that maps the product of a query and a key to the score of the key: a few
+/// additions, multiplications and activations, each of earlier results.
 #ifndef HEDDLE_DIALECTS_TRANSFORMER_SCORE_H
 #define HEDDLE_DIALECTS_TRANSFORMER_SCORE_H
 
@@ -14,11 +14,11 @@
 
 namespace heddle::transformer {
 
-/// What a step takes: a number of the score, a constant, or the bias by distance.
+/// An operand of a step: a value of the score, a constant, or the bias by distance.
 struct ScoreTerm {
   enum class Kind : uint8_t { Value, Constant, Bias };
   Kind kind = Kind::Value;
-  /// If it is a number of the score: 0 is the scaled product, n the result of step n, from 1 on.
+  /// For Kind::Value: 0 is the scaled product, n >= 1 the result of step n.
   int64_t value = 0;
   float constant = 0;
 
@@ -29,7 +29,7 @@ struct ScoreTerm {
   static ScoreTerm ofBias() { return {.kind = Kind::Bias}; }
   bool isValue(int64_t number) const { return kind == Kind::Value && value == number; }
 
-  // Attributes are compared bit by bit: 0 is not -0.
+  // Compares constants bitwise, as attributes are uniqued: 0 is not -0.
   friend bool operator==(const ScoreTerm &left, const ScoreTerm &right) {
     return left.kind == right.kind && left.value == right.value &&
            std::bit_cast<uint32_t>(left.constant) == std::bit_cast<uint32_t>(right.constant);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verifies operations on states: they read one as it was before the run, and one of them changes
-/// it.
+/// Verifies operations on states. All of them read a state as it was before the run, and at most
+/// one changes it.
 #include "dialects/Transformer/ParameterChecks.h"
 
 using namespace mlir;
@@ -17,8 +17,8 @@ LogicalResult heddle::transformer::verifyEarlier(Operation *op, Value state) {
   return error;
 }
 
-/// Nothing else changes the state that `op` changes. One error for each pair is enough, at the
-/// later operation.
+/// Checks that no other operation changes the state that `op` changes. Reports each pair once, at
+/// the later operation.
 static LogicalResult verifyOnlyChange(Operation *op) {
   for (Operation *other : op->getOperand(0).getUsers()) {
     if (other->hasTrait<ChangesKept>() && other != op && other->getBlock() == op->getBlock() &&
@@ -31,7 +31,7 @@ static LogicalResult verifyOnlyChange(Operation *op) {
   return success();
 }
 
-// C1 is checked by traits.
+// Traits check C1.
 LogicalResult PrefixMeanOp::verify() { return verifyEarlier(*this, getState()); } // C2
 
 LogicalResult AccumulateOp::verify() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The model level of the IR: types, attributes and operations of the `transformer` dialect.
-/// The specification of every operation is in the .td files beside this header and, generated, in
-/// docs/reference/transformer.md.
+/// The model level of the IR: types, attributes and operations of the `transformer` dialect. The
+/// .td files beside this header specify every operation; docs/reference/transformer.md is generated
+/// from them.
 #ifndef HEDDLE_DIALECTS_TRANSFORMER_TRANSFORMER_H
 #define HEDDLE_DIALECTS_TRANSFORMER_TRANSFORMER_H
 
@@ -36,44 +36,44 @@
 
 namespace heddle::transformer {
 
-/// A multiplication and the addition of its result are two. What depends on the number of rows
-/// counts nothing.
+/// Counts a multiply-add as two. Work that depends on the number of rows is not counted.
 struct OperationFlops {
   int64_t perRow = 0;
   int64_t perRowAndKey = 0;
 };
 
-/// An operation that changes its first operand in place, a cache or a state: its only result is
-/// what that is from then on.
+/// Marks an operation that changes its first operand, a cache or a state, in place. Its only result
+/// is the changed operand.
 template <typename Op> class ChangesKept : public mlir::OpTrait::TraitBase<Op, ChangesKept> {};
 
-/// The pixels in a row of images, `?` where each image has a width of its own.
+/// Parses the number of pixels in a row of an image, `?` if each image has its own width.
 mlir::FailureOr<int64_t> parseAcross(mlir::AsmParser &parser);
 void printAcross(mlir::AsmPrinter &printer, int64_t across);
-/// The same after the word, or 1 without it: rows that are no pixels.
+/// Parses `across` and that number; without the keyword the result is 1, for rows that are not
+/// pixels.
 mlir::ParseResult parseAcrossClause(mlir::OpAsmParser &parser, mlir::IntegerAttr &across);
 void printAcrossClause(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::IntegerAttr across);
 
-/// `, keys` after the width of a state, of this dialect or of dataflow, that has numbers for each
-/// key.
+/// Parses `, keys` after the width of a state of this dialect or of dataflow: the state has numbers
+/// for each key.
 mlir::ParseResult parseStateKeys(mlir::AsmParser &parser, bool &keyed);
 void printStateKeys(mlir::AsmPrinter &printer, bool keyed);
 
-/// What products of integers need of codes that share a scale.
+/// Limits of integer products on codes that share a scale.
 using heddle::codesTogether;
 using heddle::mostIntegersInSum;
-/// The elements that a vector of any target has at most: look-ups read so many of one scale.
+/// The most elements of a vector on any target. Look-ups read this many elements of one scale.
 inline constexpr int64_t mostLanes = 16;
-/// Elements of a column that lie together where they are multiplied in bf16, for the same reason.
+/// Elements of a column that are stored together for bf16 products, for the same reason.
 inline constexpr int64_t bf16Together = 2;
 
-/// The type of `pack` of a matrix [groups * n, k]; fails if it cannot be packed so.
+/// Returns the type of `pack` of a matrix [groups * n, k]; fails if it cannot be packed.
 mlir::FailureOr<mlir::RankedTensorType> packedType(mlir::RankedTensorType matrix,
                                                    ParameterExpressionAttr pack);
 
-/// The region of an operation of this dialect or of dataflow. MLIR lets earlier operations use what
-/// a later region defines until it has read all of the text: where a region is given up halfway,
-/// they must let go of it.
+/// Parses the region of an operation of this dialect or of dataflow. MLIR resolves forward
+/// references only at the end of the text, so earlier operations may use values of the region. If
+/// its parsing fails, these uses must be dropped.
 mlir::ParseResult parseBody(mlir::OpAsmParser &parser, mlir::Region &body);
 void printBody(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Region &body);
 
@@ -89,39 +89,38 @@ namespace heddle::transformer {
 /// The largest distance D that a table of biases by distance, [heads, 2 D + 1], can have.
 inline constexpr int64_t mostDistance = int64_t{1} << 20;
 
-/// The most heads of numbers of keys that scores of pairs add, and the most of these near a key.
+/// The most heads of locations, and the most numbers near a key, that scores of pairs may add.
 inline constexpr int64_t mostLocationHeads = 64;
 inline constexpr int64_t mostNear = int64_t{1} << 20;
-/// How many numbers near a key inputs of so many heads and taps have, one for each head and tap;
-/// nothing if taps are even or not positive, or there are more than these limits.
+/// Returns how many numbers near a key inputs with these heads and taps have, one for each head and
+/// tap; nothing if taps are even or not positive, or if a limit is exceeded.
 std::optional<int64_t> numbersNear(llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps);
 
-/// The entry's argument that a cache or state started from, before it was changed; null if there is
-/// none.
+/// Returns the entry's argument from which a cache or state originates; null if there is none.
 mlir::BlockArgument cacheArgument(mlir::Value cache);
 
-/// The `transformer.name` of that argument; null if there is none.
+/// Returns the `transformer.name` of that argument; null if there is none.
 mlir::StringAttr cacheName(mlir::Value cache);
 
-/// The operation that reads `value` from a cache, looking through splits, merges and transposes of
-/// heads; null if it does not come from a cache.
+/// Returns the operation that reads `value` from a cache, looking through splits, merges, repeats
+/// and transposes of heads; null if it does not come from a cache.
 CachedOp cachedSource(mlir::Value value);
 
-/// What the rows of segments are: the space that derives from the rows of `rows`, which derive from
-/// no others; these rows themselves are tokens.
+/// The rows of segments: their space, derived from the rows of `rows`. Those are not derived from
+/// others and count as tokens.
 struct SegmentRows {
   mlir::Value rows;
-  /// Nothing if operations derive what is no space; the verifier refuses those.
+  /// Empty if the operations derive an invalid space; the verifier rejects those.
   std::optional<RowSpace> space;
 };
 SegmentRows rowsOfSegments(mlir::Value segments);
 
-/// Whether segments are of the same rows: one value, or as many blocks or histories of the same
-/// rows, of which a program may have several.
+/// Returns whether segments are of the same rows: the same value, or equal blocks or histories of
+/// the same rows, of which a program may have several.
 bool areSameSegments(mlir::Value left, mlir::Value right);
 
-/// What the attention of these probabilities is; `No` where nothing says it, as where its queries
-/// or keys are blocks.
+/// Returns the kind of attention of these probabilities; `No` if it is unknown, for example if
+/// queries or keys are blocks.
 AttentionKind attentionKind(SoftmaxOp softmax);
 
 } // namespace heddle::transformer

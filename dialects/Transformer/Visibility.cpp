@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Algebra of intervals whose ends are floor((i + shift) / size) * step + offset: what such an end
-/// does over all positions i, it does over one period of them, and its slope is step / size.
+/// Interval arithmetic on bounds floor((i + shift) / size) * step + offset. Bounds repeat with a
+/// period and have slope step / size, so comparing them over one period is enough.
 #include "dialects/Transformer/Visibility.h"
 
 #include "llvm/ADT/Hashing.h"
@@ -12,7 +12,8 @@
 namespace heddle::transformer {
 namespace {
 
-// Positions over which two ends are compared one by one. A longer period is no model's.
+// The longest period over which bounds are compared position by position. No model has a longer
+// one.
 constexpr int64_t mostPeriod = int64_t{1} << 20;
 
 bool isInRange(const PositionBound &bound) {
@@ -30,7 +31,7 @@ PositionBound normalized(PositionBound bound) {
   if (bound.step == 0) {
     return {0, 1, 0, bound.offset};
   }
-  // Of a multiple of the size in the shift, whole steps.
+  // Moves multiples of the size from the shift into the offset.
   const PositionBound shiftOnly{bound.shift, bound.size, 1, 0};
   const int64_t steps = shiftOnly.at(0);
   bound.shift -= steps * bound.size;
@@ -38,7 +39,7 @@ PositionBound normalized(PositionBound bound) {
   return bound;
 }
 
-/// Whether left >= right at every position; none if that takes too long to say.
+/// Returns whether left >= right at every position; nothing if the period is too long to compare.
 std::optional<bool> isNowhereBelow(const PositionBound &left, const PositionBound &right) {
   const int64_t period = std::lcm(left.size, right.size);
   if (period > mostPeriod) {
@@ -55,7 +56,7 @@ std::optional<bool> isNowhereBelow(const PositionBound &left, const PositionBoun
   return true;
 }
 
-/// The one of two ends that is the larger everywhere, or the smaller.
+/// Returns the bound that is larger (or smaller) at every position, if there is one.
 std::optional<PositionBound> choose(const PositionBound &left, const PositionBound &right,
                                     bool larger) {
   if (isNowhereBelow(left, right).value_or(false)) {
@@ -67,7 +68,8 @@ std::optional<PositionBound> choose(const PositionBound &left, const PositionBou
   return std::nullopt;
 }
 
-/// The ends that two intervals have in common, into `both`; whether one end says it.
+/// Computes the bound of the intersection into `both`. Returns false if no single bound describes
+/// it.
 bool chooseEnd(const std::optional<PositionBound> &left, const std::optional<PositionBound> &right,
                bool larger, std::optional<PositionBound> &both) {
   if (!left || !right) {
@@ -114,8 +116,8 @@ std::string Visibility::problem() const {
              transformer::text(*bound) + "'";
     }
   }
-  // An end falls behind its query, or stays before it, within the first block: there it is at its
-  // worst, unless it is slower or faster than the query from then on.
+  // A bound is worst within its first block, unless its slope differs from that of the query. So
+  // checking the worst position of that block is enough.
   if (from) {
     const int64_t next = (from->size - from->shift % from->size) % from->size;
     if (from->step > from->size || from->at(0) > 0 || from->at(next) > next) {
@@ -140,13 +142,13 @@ std::optional<Visibility> Visibility::intersect(const Visibility &other) const {
 }
 
 std::optional<int64_t> Visibility::span(int64_t rows) const {
-  // Ends of another slope than their query leave it behind.
+  // The distance between a query and a bound of another slope grows without limit.
   if (!from || !to || from->step != from->size || to->step != to->size) {
     return std::nullopt;
   }
   const int64_t period = std::lcm(from->size, to->size);
   if (period > mostPeriod) {
-    // An end is less than one size away from where it would be without rounding.
+    // Rounding moves a bound by less than one size.
     return rows - 1 + to->shift + to->offset - from->shift - from->offset + from->size - 1;
   }
   int64_t most = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Asks something about every operation of the dialect, so that nobody forgets one: an operation
-/// that the question has no answer for does not compile.
+/// A visitor over every operation of the dialect. A visitor without an overload for one of them
+/// does not compile, so that no operation is forgotten.
 #ifndef HEDDLE_DIALECTS_TRANSFORMER_VISITOPERATION_H
 #define HEDDLE_DIALECTS_TRANSFORMER_VISITOPERATION_H
 
@@ -33,8 +33,8 @@ bool visitAny(mlir::Operation *operation, Visitor &visitor, OperationList<Operat
 
 } // namespace detail
 
-/// Calls `visitor` with an operation as the class it is; false, without a call, for one of another
-/// dialect. The visitor must take every operation of the dialect.
+/// Calls `visitor` with an operation, cast to its class; returns false, without a call, for an
+/// operation of another dialect. The visitor must accept every operation of the dialect.
 template <typename Visitor> bool visitOperation(mlir::Operation *operation, Visitor visitor) {
   return detail::visitAny(operation, visitor, detail::Operations());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Verifiers and costs of windows that slide over rows, and where along an axis a window begins.
+/// Verifiers and costs of sliding windows, and the positions of windows along an axis.
 #include "dialects/Transformer/ParameterChecks.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -56,7 +56,7 @@ void heddle::transformer::printAcrossClause(OpAsmPrinter &printer, Operation *,
 
 // --- windows ---------------------------------------------------------------------------------
 
-/// Places before the first element of a window at place 0 of an axis of `places`.
+/// Returns the number of places before the first element of the window at place 0 of an axis.
 static int64_t marginBefore(int64_t places, int64_t elements, int64_t stride, int64_t dilation,
                             bool causal) {
   int64_t reach = (elements - 1) * dilation;
@@ -129,7 +129,7 @@ LogicalResult StridedOp::verify() {
   // C2
   std::optional<heddle::RowSpace> rows = rowsOfSegments(getRows()).space;
   if (!rows || rows->strided(across, down, right)) {
-    // What is invalid itself is reported there.
+    // The operation that derives invalid segments reports them.
     return success();
   }
   return emitOpError("expects strides over ")
@@ -144,11 +144,11 @@ std::optional<heddle::RowSpace> StridedOp::deriveSpace(heddle::RowSpace space) {
 
 // --- slide -----------------------------------------------------------------------------------
 
-/// Whether the result's rows are those that the window makes of the input's.
+/// Checks that the result's rows are those that the window derives from the input's.
 static LogicalResult verifyRowsAfter(SlideOp op) {
   SegmentRows from = rowsOfSegments(op.getRows()), to = rowsOfSegments(op.getResultRows());
   if (!from.space || !to.space) {
-    // Reported where they are derived.
+    // The operation that derives them reports this.
     return success();
   }
   std::optional<heddle::RowSpace> after = op.getWindow().spaceAfter(*from.space);
@@ -170,13 +170,13 @@ LogicalResult SlideOp::verify() {
   // C1
   int64_t expected = inputs;
   if (makesPatches && llvm::MulOverflow(inputs, getWindow().getElements(), expected)) {
-    // No width.
+    // No valid width.
     expected = 0;
   }
   if (width != expected) {
     return emitOpError("expects a result of width ") << expected << ", got " << width;
   }
-  // C2; its shape is checked with the parameter.
+  // C2. The shape is checked with the parameter.
   if ((getKind() == SlideKind::Depthwise) != getWeight().has_value()) {
     return emitOpError("expects ") << (getWeight() ? "no weight" : "a weight") << ", as it is '"
                                    << stringifySlideKind(getKind()) << "'";

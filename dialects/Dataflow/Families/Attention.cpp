@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention, whole and in its two halves: heads, keys in rows or caches, masks and biases.
+/// Attention, fused and as its two halves: heads, keys in rows or caches, masks and biases.
 #include "dialects/Dataflow/Dataflow.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -13,7 +13,8 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// Rows of `width` elements of the same sequences, in a space of their own, or a cache of them.
+/// Returns the input for keys or values: rows of `width` elements of the same sequences, in their
+/// own row space, or a cache of them.
 static KernelInput keysOf(FunctionType type, unsigned input, int64_t width, CacheLayout layout,
                           transformer::VisibilityAttr visibility, transformer::HiddenAttr hidden) {
   return {.role = KernelInput::Role::Sequence,
@@ -23,12 +24,13 @@ static KernelInput keysOf(FunctionType type, unsigned input, int64_t width, Cach
           .readsFrom = hidden ? std::nullopt : visibility.getValue().from};
 }
 
-/// Scores or probabilities of the keys that are an input, [rows, heads, longest].
+/// Returns the shape of scores or probabilities for the keys in input `keys`, [rows, heads,
+/// longest].
 static SmallVector<int64_t> weightsShape(FunctionType type, int64_t heads, unsigned keys) {
   return {rowsOf(type), heads, RowDimension{spaceOfInput(type, keys), true}.number()};
 }
 
-/// Where rows and keys must have positions in common, the keys are rows of the same space.
+/// Checks that keys are rows of the result's space if positions of rows and keys are compared.
 static LogicalResult verifySpaces(EmitError emitError, FunctionType type, unsigned keys,
                                   bool comparesPositions) {
   int64_t rows = rowsOf(type);
@@ -59,7 +61,7 @@ static void addBias(SmallVectorImpl<KernelInput> &inputs, int64_t heads, int64_t
   }
 }
 
-/// Appends the weights of pairs, if it sums pairs.
+/// Appends the weights of pairs, if scores are sums over pairs.
 static void addPairWeights(SmallVectorImpl<KernelInput> &inputs, bool pairs, int64_t heads,
                            int64_t keySize) {
   if (pairs) {
@@ -70,19 +72,19 @@ static void addPairWeights(SmallVectorImpl<KernelInput> &inputs, bool pairs, int
   }
 }
 
-/// The numbers near a key, one for each head and tap of each input of locations; 0 for a family
-/// that is not valid.
+/// Returns how many numbers are near a key, one for each head and tap of each input of locations; 0
+/// for an invalid family.
 template <typename Attention> static int64_t nearOf(Attention attention) {
   ArrayRef<int64_t> heads = attention.getHeadsOfLocations(), taps = attention.getTapsOfLocations();
   return heads.size() == taps.size() ? transformer::numbersNear(heads, taps).value_or(0) : 0;
 }
 
-/// The numbers that each column of a pair adds, with weights of its own.
+/// Returns how many numbers each column of a pair adds, each with its own weight.
 template <typename Attention> static int64_t linesOf(Attention attention) {
   return attention.getLocationFilters() > 0 ? attention.getLocationFilters() : nearOf(attention);
 }
 
-/// Appends locations, filters and the weights of columns.
+/// Appends the locations, their filters and the weights of columns.
 template <typename Attention>
 static void addLocations(SmallVectorImpl<KernelInput> &inputs, Attention attention,
                          FunctionType type) {
@@ -124,7 +126,7 @@ static LogicalResult verifyLocations(EmitError emitError, Attention attention) {
          << Attribute(attention) << "'";
 }
 
-/// What has heads of a size has scales of whole heads, if it is a cache of codes.
+/// Checks that the scales of a quantised cache cover whole heads of `size` elements.
 static LogicalResult verifyScales(EmitError emitError, FunctionType type, unsigned input,
                                   int64_t size) {
   auto cache = dyn_cast<CacheType>(type.getInput(input));
@@ -142,7 +144,7 @@ static LogicalResult verifyBiasDistance(EmitError emitError, int64_t distance) {
   return success();
 }
 
-/// Neighbouring heads that share keys or values divide all heads.
+/// Checks that the number of adjacent heads that share keys or values divides the number of heads.
 static LogicalResult verifyShare(EmitError emitError, StringRef what, int64_t share,
                                  int64_t heads) {
   if (heads % share != 0) {
@@ -195,26 +197,27 @@ static StringRef maskOf(transformer::VisibilityAttr visibility, transformer::Hid
   return hidden ? "_masked" : value.isAll() ? "" : value.isCausal() ? "_causal" : "_local";
 }
 
-/// What each row and key that it sees takes.
+/// Returns `flops` for each pair of a row and a key that it sees.
 static Flops ofVisibleKeys(transformer::VisibilityAttr visibility, uint64_t flops) {
   return {.perRowAndKey = flops, .mostKeys = uint64_t(visibility.getValue().span(1).value_or(0))};
 }
 
-/// What a row takes for each key, of locations: the filters, and the lines in every column.
+/// Returns the flops of locations per row and key: those of the filters, and those of adding the
+/// lines to every column.
 template <typename Attention> static uint64_t flopsOfLocations(Attention attention) {
   uint64_t near = nearOf(attention), lines = linesOf(attention);
   uint64_t ofColumns = lines * attention.getHeads() * attention.getKeySize();
   return 2 * (near * attention.getLocationFilters() + ofColumns);
 }
 
-/// Heads of keys or values, where there are fewer than of queries.
+/// Names the heads of keys or values, if there are fewer than heads of queries.
 static std::string sharedHeads(StringRef what, int64_t heads, int64_t share) {
   return share > 1 ? llvm::formatv("_{0}{1}", what, heads / share).str() : "";
 }
 
 static StringRef pairsOf(bool pairs) { return pairs ? "_pairs" : ""; }
 
-/// The taps of locations, and how many filters they have.
+/// Names the taps of the locations and the number of their filters.
 template <typename Attention> static std::string locationsOf(Attention attention) {
   std::string name;
   for (int64_t taps : attention.getTapsOfLocations()) {
@@ -225,15 +228,16 @@ template <typename Attention> static std::string locationsOf(Attention attention
              : name;
 }
 
-/// Keys, or the only values, that are a cache.
+/// Names the cache that holds the keys, or the values if there are no keys.
 static std::string cachedOf(FunctionType type) {
   auto cache = dyn_cast<CacheType>(type.getInput(1));
   return cache ? "_cached" + cache.getElementText() : std::string();
 }
 
-// --- naive twins -----------------------------------------------------------------------------
+// --- reference evaluation --------------------------------------------------------------------
 
-/// The score of a key for a row, of the product of both, scaled; -inf hides it. The region maps it.
+/// Returns the score of a key for a row: the scaled dot product, mapped by the region. -inf hides
+/// the key.
 template <typename Attention>
 static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
                       const VisibleKeys &keys, int64_t key, double product) {
@@ -266,7 +270,8 @@ static double scoreOf(Attention attention, const KernelRun &run, int64_t head,
   llvm_unreachable("every mask has a formula");
 }
 
-/// What a row sees near a key: the numbers of all inputs of locations, or of the filters.
+/// Returns the numbers that a row reads near a key: those of all inputs of locations, or of the
+/// filters.
 template <typename Attention>
 static SmallVector<double> linesAt(Attention attention, const KernelRun &run, int64_t row,
                                    int64_t key, int64_t keyCount) {
@@ -324,7 +329,7 @@ static SmallVector<double> scoresOf(Attention attention, const KernelRun &run, i
   return scores;
 }
 
-/// Their softmax.
+/// Returns the softmax of the scores.
 template <typename Attention>
 static SmallVector<double> weightsOf(Attention attention, const KernelRun &run, int64_t row,
                                      int64_t head) {

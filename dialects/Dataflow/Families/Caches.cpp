@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels that change caches and states, and those that read a state.
+/// Kernels that change caches and states, and kernels that read a state.
 #include "dialects/Dataflow/Dataflow.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// Elements of a position of the cache, or of the state, that is an input; anySize if it is
-/// neither.
+/// Returns the elements of one position of the cache or state that is input `input`; anySize if it
+/// is neither.
 static int64_t widthOf(FunctionType type, unsigned input) {
   if (auto state = dyn_cast<StateType>(type.getInput(input))) {
     return state.getWidth();
@@ -21,19 +21,19 @@ static int64_t widthOf(FunctionType type, unsigned input) {
   return cache ? cache.getWidth() : anySize;
 }
 
-/// The panels of columns of sequences, whose rows are computed in order.
+/// Divides work into sequences and panels of columns. The rows of a sequence are computed in order.
 static Division alongSequences(int64_t width) {
   return {.rows = Division::Rows::AlongSequences,
           .columns = Division::Columns::Elements,
           .size = width};
 }
 
-/// Rows of the same sequences, [tokens, width].
+/// Returns an input of rows of the same sequences, [tokens, width].
 static KernelInput rowsOfWidth(KernelInput::Role role, int64_t width) {
   return {.role = role, .shape = SmallVector<int64_t>{tokensDimension, width}};
 }
 
-/// An f32 number as a cache keeps it in bf16.
+/// Returns an f32 number as a bf16 cache stores it.
 static double roundToBf16(double number) {
   llvm::APFloat kept(static_cast<float>(number));
   bool losesInfo = false;
@@ -41,7 +41,8 @@ static double roundToBf16(double number) {
   return kept.convertToFloat();
 }
 
-/// An element of a row as a cache keeps it that has a scale for each group of its elements.
+/// Returns an element of a row as a quantised cache stores it, with one scale for each `group`
+/// elements.
 static double keptAsCode(const KernelRun &run, int64_t group, int64_t row, int64_t column) {
   constexpr float largestCode = 127;
   float most = 0;
@@ -111,7 +112,7 @@ std::optional<double> AppendAttr::evaluate(const KernelRun &run, unsigned, int64
   return cache.getElementType().isBF16() ? roundToBf16(number) : number;
 }
 
-/// A state plus the rows of its sequence, up to and with `last`.
+/// Returns the state plus the sum of the rows of its sequence up to and including `last`.
 static double sumOfRows(const KernelRun &run, unsigned rows, unsigned state, int64_t last,
                         int64_t column) {
   const RunRows &tokens = run.rowsOf(RowSpace::tokens());
@@ -166,7 +167,7 @@ std::optional<double> AccumulateAttr::evaluate(const KernelRun &run, unsigned, i
 
 // --- keep ------------------------------------------------------------------------------------
 
-/// Elements of a row that is kept.
+/// Returns the number of elements of a kept row.
 static int64_t keptWidth(FunctionType type) {
   auto rows = dyn_cast<BufferType>(type.getInput(1));
   return rows ? rows.getWidth() : anySize;
@@ -213,7 +214,7 @@ std::optional<double> KeepAttr::evaluate(const KernelRun &run, unsigned, int64_t
   const RunRows &tokens = run.rowsOf(RowSpace::tokens());
   int64_t width = keptWidth(run.type), places = widthOf(run.type, 0) / width;
   int64_t first = tokens.offsets[row], last = tokens.offsets[row + 1] - 1;
-  // The last of its rows whose position has this place; without one it is as it was.
+  // This place holds the last row whose position maps to it. Without such a row it is unchanged.
   int64_t back = (tokens.positions[last] - column / width) % places;
   int64_t kept = last - (back < 0 ? back + places : back);
   return kept >= first ? run.at(1, kept, column % width) : run.atPosition(0, first, 0, column);
@@ -304,7 +305,8 @@ std::optional<double> RunningMeanAttr::evaluate(const KernelRun &run, unsigned r
   return isState ? sum : sum / (tokens.positions[row] + 1);
 }
 
-/// The dimensions of what a state has of so many rows: one row for each, or numbers of its keys.
+/// Returns the shape of `rows` rows of a state: one number for each column, or for each column and
+/// key.
 static SmallVector<int64_t> rowsOfState(FunctionType type, int64_t rows) {
   auto state = dyn_cast<StateType>(type.getInput(0));
   SmallVector<int64_t> shape = {rows, state ? state.getWidth() : anySize};
@@ -314,13 +316,13 @@ static SmallVector<int64_t> rowsOfState(FunctionType type, int64_t rows) {
   return shape;
 }
 
-/// Whether the state of a kernel has keys.
+/// Returns whether the state of a kernel has keys.
 static bool isKeyed(FunctionType type) {
   auto state = dyn_cast<StateType>(type.getInput(0));
   return state && state.getKeyed();
 }
 
-/// Part of the names of their kernels.
+/// Returns the part of a kernel's name that says whether its state has keys.
 static StringRef keysText(FunctionType type) { return isKeyed(type) ? "_keys" : ""; }
 
 // --- load ------------------------------------------------------------------------------------
@@ -431,7 +433,7 @@ std::optional<double> StoreAttr::evaluate(const KernelRun &run, unsigned, int64_
   if (!isKeyed(run.type)) {
     return run.at(1, last, column);
   }
-  // Element by element of a position, position by position.
+  // The order is by position, then by element.
   const RunRows &tokens = run.rowsOf(RowSpace::tokens());
   int64_t heads = widthOf(run.type, 0), key = column / heads;
   if (key >= run.cachedPositions(0, tokens.offsets[row])) {

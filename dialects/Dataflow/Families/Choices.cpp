@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels of rows that choose among columns, and of the rows that are their choices.
+/// Kernels whose rows choose among columns, and kernels on rows that are such choices.
 #include "dialects/Dataflow/Dataflow.h"
 #include "heddle/Limits.h"
 
@@ -13,14 +13,14 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// The dimension of the choices of rows; no size where these have none.
+/// Returns the dimension of the choices of rows; an invalid size if these rows can have no choices.
 static int64_t choicesOf(int64_t rows, int64_t count) {
   std::optional<RowSpace> space = rowSpaceOf(rows);
   std::optional<RowSpace> choices = space ? space->choices(count) : std::nullopt;
   return choices ? RowDimension{*choices}.number() : anySize;
 }
 
-/// The choices that each row makes must be some of the columns.
+/// Checks that each row chooses at most as many columns as there are.
 static LogicalResult verifyChoices(KernelFamily family, EmitError emitError, int64_t count,
                                    int64_t columns) {
   if (failed(verifyPositive(family, emitError, {count, columns}))) {
@@ -33,7 +33,7 @@ static LogicalResult verifyChoices(KernelFamily family, EmitError emitError, int
   return success();
 }
 
-/// Rows that are choices have none of their own.
+/// Checks that the rows are not choices themselves: choices have no choices of their own.
 static LogicalResult verifyChoosing(EmitError emitError, FunctionType type) {
   std::optional<RowSpace> rows = rowSpaceOf(rowsOf(type));
   return rows && rows->isSplit()

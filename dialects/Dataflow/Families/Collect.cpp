@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows brought into another order and put side by side.
+/// Kernels that move rows into another order and concatenate them column-wise.
 #include "dialects/Dataflow/Dataflow.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -11,8 +11,8 @@ using namespace mlir;
 
 namespace heddle::dataflow {
 
-/// Whether rows of one space have the same sequences and positions as those of another, or are the
-/// last of them.
+/// Returns whether rows of one space have the same sequences and positions as rows of the other, or
+/// are their last rows.
 static bool canMove(RowSpace from, RowSpace to) {
   auto isOfTokens = [](RowSpace space) { return space == RowSpace::tokens() || space.isOfSteps(); };
   return from == to || (isOfTokens(from) && isOfTokens(to)) ||
@@ -20,13 +20,13 @@ static bool canMove(RowSpace from, RowSpace to) {
          (from == RowSpace::sequences() && (to == RowSpace::ranks() || isOfTokens(to)));
 }
 
-/// Whether the rows are numbers of keys, [rows, heads, longest].
+/// Returns whether the rows hold numbers for each key, [rows, heads, longest].
 static bool areOfKeys(FunctionType type) {
   auto result = dyn_cast<BufferType>(type.getResult(0));
   return result && result.getShape().size() == 3;
 }
 
-/// The dimensions of so many rows of a width, which is how many heads there are of each key.
+/// Returns the shape of `rows` rows of a width. For rows of keys the width is the number of heads.
 static SmallVector<int64_t> rowsOfWidth(FunctionType type, int64_t rows, int64_t width) {
   SmallVector<int64_t> shape = {rows, width};
   if (areOfKeys(type)) {
@@ -57,7 +57,7 @@ std::string CollectAttr::getSizes(FunctionType type) const {
 }
 
 LogicalResult CollectAttr::verifyNumbers(EmitError emitError) const {
-  // Each input is code.
+  // The kernel has code for each input.
   constexpr size_t mostInputs = 64;
   constexpr int64_t mostElements = int64_t{1} << 30;
   int64_t total = 0;
@@ -117,7 +117,7 @@ std::optional<unsigned> CollectAttr::getEpilogueResult() const { return 0; }
 
 bool CollectAttr::hidesLaterKeys() const { return false; }
 
-/// The row of `rows` that has a position of a sequence.
+/// Finds the row of `rows` with the given sequence and position.
 static int64_t findRow(const RunRows &rows, int64_t sequence, int64_t position) {
   for (int64_t row = 0; row < rows.count(); ++row) {
     if (rows.sequenceOf[row] == sequence && rows.positions[row] == position) {

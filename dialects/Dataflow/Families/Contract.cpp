@@ -113,7 +113,7 @@ std::optional<double> ContractAttr::evaluate(const KernelRun &run, unsigned, int
 }
 
 namespace {
-/// What elements of a row are quantised with, in f32 as kernels compute it.
+/// The parameters with which the elements of a row are quantised, in f32 as kernels compute them.
 struct RowScale {
   float scale = 0, inverse = 0, zero = 0;
 
@@ -136,7 +136,7 @@ struct RowScale {
     scale.zero = isSigned ? 0 : std::nearbyint(-least * scale.inverse);
     return scale;
   }
-  /// The code of a number less the one of zero.
+  /// Returns the code of a number minus the code of zero.
   float codeOf(float value) const {
     return std::clamp(std::nearbyint(value * inverse) + zero, lowest, highest) - zero;
   }
@@ -246,7 +246,7 @@ Flops ContractChosenAttr::getFlops(FunctionType) const {
   return {.perRow = uint64_t{2} * getN() * getK()};
 }
 
-// A norm would run over rows of the result while others of them are still written elsewhere.
+// A norm would read rows of the result while other work items still write parts of them.
 EpilogueSupport ContractChosenAttr::getEpilogueSupport() const { return EpilogueSupport::Maths; }
 
 std::optional<unsigned> ContractChosenAttr::getEpilogueResult() const { return 0; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What kernel families share.
+/// Definitions shared by all kernel families.
 #include "dialects/Dataflow/Dataflow.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -13,14 +13,14 @@ using namespace mlir;
 namespace heddle::dataflow {
 
 int64_t multiplySizes(int64_t count, int64_t size) {
-  // Neither a number nor a run-time size.
+  // Neither a valid size nor a run-time size.
   constexpr int64_t noSize = 0;
   int64_t product = 0;
   return count > 0 && size > 0 && !llvm::MulOverflow(count, size, product) ? product : noSize;
 }
 
 int64_t rowsOf(FunctionType type) {
-  // Asked before the number of results is known to be right.
+  // This may run before the number of results is verified.
   auto buffer = type.getNumResults() > 0 ? dyn_cast<BufferType>(type.getResult(0)) : BufferType();
   return buffer ? buffer.getShape().front() : anySize;
 }
@@ -72,7 +72,7 @@ VisibleKeys::VisibleKeys(const KernelRun &run, unsigned input, int64_t row)
   const RunRows &rows = run.resultRows();
   int32_t sequence = rows.sequenceOf[row];
   if (isCache && rowSpaceOf(heddle::dataflow::rowsOf(run.type))->isOrdered()) {
-    // What caches go by is the first token of the sequence; positions are not compared.
+    // Caches are indexed by the first token of the sequence; positions are not compared.
     this->row = run.rowsOf(RowSpace::tokens()).offsets[sequence];
     first = own = 0;
     count = run.cachedPositions(input, this->row);

@@ -45,10 +45,10 @@ static SmallVector<int64_t> shapeOf(Type operand) {
 }
 
 namespace {
-/// The axes of a nest as its operands are met.
+/// Collects and checks the axes of a nest, operand by operand.
 struct AxisCheck {
   function_ref<InFlightDiagnostic()> emitError;
-  /// The size of each axis that an operand met so far gives it; negative for t and k.
+  /// The size of each axis, from the operands checked so far; negative for t and k.
   llvm::SmallDenseMap<char, int64_t> sizes = llvm::SmallDenseMap<char, int64_t>();
   /// The sizes that caches have for constant axes.
   SmallVector<std::pair<char, int64_t>> cachedSizes = SmallVector<std::pair<char, int64_t>>();
@@ -58,10 +58,10 @@ struct AxisCheck {
   bool hasCachedKeys = false;
   bool hasKeyRows = false;
 
-  /// The axes of one operand: distinct lower-case letters, one for each dimension, of which t and k
-  /// are run-time sizes and all others have one size in all buffers.
+  /// Checks the axes of one operand. They must be distinct lower-case letters, one per dimension. t
+  /// and k are run-time sizes; every other axis must have the same size in all buffers.
   LogicalResult verify(const Twine &name, StringRef axes, Type type);
-  /// The axes of the caches against those of all operands, once these are known.
+  /// Checks the axes of caches against those of all operands. Call it after verify() of each.
   LogicalResult verifyShared();
 
 private:
@@ -133,7 +133,7 @@ LogicalResult AxisCheck::verify(const Twine &name, StringRef axes, Type type) {
 }
 
 LogicalResult AxisCheck::verifyShared() {
-  // An axis that only caches have has the largest of their sizes.
+  // An axis of caches only has the largest size that they give it.
   llvm::sort(cachedSizes, [](auto one, auto other) { return one.second > other.second; });
   for (auto [axis, size] : cachedSizes) {
     int64_t known = sizes.try_emplace(axis, size).first->second;
@@ -146,7 +146,7 @@ LogicalResult AxisCheck::verifyShared() {
   return success();
 }
 
-/// What `relative`, `slides` and `keys_from` need.
+/// Checks the requirements of `relative`, `slides` and `keys_from`.
 static LogicalResult verifyOptions(NestAttr nest, AxisCheck &check, ArrayRef<Type> inputs) {
   StringRef axes = nest.getAxes().getValue();
   bool hasPairs = check.sizes.contains('t') && check.sizes.contains('k');
@@ -183,7 +183,7 @@ static LogicalResult verifyOptions(NestAttr nest, AxisCheck &check, ArrayRef<Typ
   return success();
 }
 
-/// What the rows t and the keys k of a nest may be.
+/// Checks which spaces the rows t and the keys k of a nest may have.
 static LogicalResult verifySpaces(NestAttr nest, const AxisCheck &check, StringRef axes) {
   if (!check.spaces.contains('t') || !check.spaces.contains('k')) {
     return success();
@@ -252,7 +252,8 @@ LogicalResult NestAttr::verifyOperands(EmitError emitError, FunctionType type) c
 
 StringRef NestAttr::getNoun() const { return "a loop nest"; }
 
-/// The axes of inputs and result; those of the result only if the first input has others.
+/// Names the axes of inputs and result; those of the result only if they differ from the first
+/// input's.
 std::string NestAttr::getSizes(FunctionType) const {
   std::string name;
   for (unsigned i = 0; i < getNumNamed(); ++i) {
@@ -280,8 +281,8 @@ int64_t NestAttr::getNumInputs() const {
   return static_cast<int64_t>(getNumNamed()) + (getKeysFrom() ? 1 : 0);
 }
 
-/// A row reads its own elements along the axis of rows, other rows along `k` where that is another;
-/// what has neither is read whole.
+/// Returns the role of an input. With the row axis the work reads its own row; with another axis
+/// `k` it reads other rows; with neither it reads the whole input.
 static KernelInput::Role roleOf(StringRef axes, char rowAxis) {
   return axes.contains(rowAxis) ? KernelInput::Role::Rows
          : axes.contains('k')   ? KernelInput::Role::Sequence
@@ -304,12 +305,12 @@ SmallVector<KernelResult> NestAttr::getResults(FunctionType) const { return {Ker
 
 Division NestAttr::getDivision(FunctionType) const { return {}; }
 
-/// Two for each term of a sum over the axes.
+/// Counts two per term of a sum over the axes.
 Flops NestAttr::getFlops(FunctionType type) const {
   if (getReduction() != ReductionKind::Sum) {
     return {};
   }
-  // Of several sizes, a cache has the smaller one.
+  // If sizes differ, a cache has the smaller one.
   llvm::SmallDenseMap<char, int64_t> sizes;
   auto visit = [&](StringRef axes, Type operand) {
     for (auto [axis, dimension] : llvm::zip_equal(axes, shapeOf(operand))) {
@@ -335,15 +336,15 @@ std::optional<unsigned> NestAttr::getEpilogueResult() const { return 0; }
 
 bool NestAttr::hidesLaterKeys() const { return !getSeen().isAll(); }
 
-// --- the naive twin --------------------------------------------------------------------------
+// --- reference evaluation --------------------------------------------------------------------
 
 namespace {
-/// A nest at one element of its result: the value of every axis.
+/// The reference evaluation of a nest at one element of its result: holds the value of every axis.
 class NestTwin {
 public:
   NestTwin(NestAttr nest, const KernelRun &run);
 
-  /// Sets the axes of the result; whether that element is written.
+  /// Sets the axes of the result. Returns whether the nest writes that element.
   bool enter(int64_t first, int64_t column);
   double reduced();
   double softmax();
@@ -353,7 +354,7 @@ private:
   ArrayRef<int64_t> resultShape() const {
     return cast<BufferType>(run.type.getResult(0)).getShape();
   }
-  /// What t or k counts rows of.
+  /// Returns the row space that t or k counts.
   RowSpace spaceOfAxis(char axis) const;
   int64_t extent(int64_t dimension) const;
   void enterRow(int64_t number);
@@ -366,13 +367,13 @@ private:
   NestAttr nest;
   const KernelRun &run;
   char rowAxis;
-  /// The last input that is a cache.
+  /// The index of the last input that is a cache.
   std::optional<unsigned> cache;
   int64_t row = 0, firstRow = 0, firstKey = 0, keyCount = 0, position = 0;
-  /// The row itself or, in the order of time, the first token of its sequence: what caches go by.
+  /// The row itself or, in time order, the first token of its sequence. Caches are indexed by it.
   int64_t token = 0;
-  /// The value of each axis but the row's, `k` from the first key on; and the size of constant
-  /// ones.
+  /// The value of each axis except that of the row, with `k` relative to the first key; and the
+  /// sizes of constant axes.
   llvm::SmallDenseMap<char, int64_t> axes, sizes;
   std::string reducedAxes;
 };
@@ -387,7 +388,7 @@ NestTwin::NestTwin(NestAttr nest, const KernelRun &run)
   }
   auto visit = [&](StringRef letters, Type operand) {
     for (auto [axis, size] : llvm::zip_equal(letters, shapeOf(operand))) {
-      // Of several sizes, a cache has the smaller one.
+      // If sizes differ, a cache has the smaller one.
       int64_t &known = sizes.try_emplace(axis, size).first->second;
       known = std::max(known, size);
     }

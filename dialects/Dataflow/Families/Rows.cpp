@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels that go over rows once: element-wise maths, look-ups, convolutions, pooling.
+/// Kernels that make one pass over rows: element-wise maths, look-ups, convolutions, pooling.
 #include "dialects/Dataflow/Dataflow.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -118,7 +118,7 @@ LogicalResult ConvolveAttr::verifyNumbers(EmitError emitError) const {
   if (failed(verifyPositive(*this, emitError, {getWidth(), getKernel(), getDilation()}))) {
     return failure();
   }
-  // Every element of the kernel is code.
+  // Every element of the kernel becomes code.
   constexpr int64_t mostElements = 256;
   if (getKernel() > mostElements || getDilation() > transformer::mostDistance) {
     return emitError() << "expects a kernel of 1 to " << mostElements
@@ -178,7 +178,7 @@ bool ConvolveAttr::hidesLaterKeys() const { return false; }
 std::optional<double> ConvolveAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                              int64_t column) const {
   VisibleKeys rows(run, 0, row);
-  // Rows before this run, counted back from its first: they are at their positions in the state.
+  // Rows before this run are stored in the state at their positions.
   int64_t start = getResumes() ? run.resultRows().positions[row - rows.own] : 0;
   double sum = 0;
   for (int64_t j = 0; j < getKernel(); ++j) {
@@ -201,7 +201,7 @@ std::string GatherAttr::getSizes(FunctionType) const {
   return std::to_string(getWidth()) + (getEncoded().empty() ? "" : "_encoded");
 }
 
-/// More look-ups than any model sums; they are counted before operands are.
+/// A limit above the look-ups of any model. It is checked before operands are counted.
 static constexpr int64_t mostLookups = 1 << 16;
 
 LogicalResult GatherAttr::verifyNumbers(EmitError emitError) const {
@@ -377,8 +377,7 @@ std::optional<unsigned> AnglesAttr::getEpilogueResult() const { return 0; }
 
 bool AnglesAttr::hidesLaterKeys() const { return false; }
 
-/// Sines of large angles differ widely where these are rounded otherwise, so they are as kernels
-/// have them.
+/// Rounds the angles as kernels do, because sines of large angles are sensitive to rounding.
 std::optional<double> AnglesAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                            int64_t column) const {
   return static_cast<float>(run.resultRows().positions[row]) *
@@ -448,8 +447,8 @@ std::optional<double> RotateAttr::evaluate(const KernelRun &run, unsigned, int64
 
 StringRef PoolAttr::getNoun() const { return "a pooling"; }
 
-/// How many rows of the input become one of the result; 0: all of a sequence. Nothing if the
-/// result's are not made of several.
+/// Returns how many rows of the input are pooled into one row of the result; 0: all rows of a
+/// sequence. Returns nothing if the result's rows do not group rows of the input.
 static std::optional<int64_t> pooledRows(FunctionType type) {
   std::optional<RowSpace> result = rowSpaceOf(rowsOf(type));
   std::optional<int64_t> rows = result ? result->rowsFrom(spaceOfInput(type, 0)) : std::nullopt;
@@ -515,7 +514,7 @@ std::optional<double> PoolAttr::evaluate(const KernelRun &run, unsigned, int64_t
   for (int64_t pooled = first; pooled < end; ++pooled) {
     double value = run.at(0, pooled, column);
     sum += value;
-    // What is no number makes the largest one too, as it does a sum.
+    // NaN propagates to the maximum, as it does to a sum.
     most = value > most || std::isnan(value) ? value : most;
   }
   switch (getKind()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Windows that slide over rows, alone and in front of a product.
+/// Sliding windows over rows, alone and fused with a matrix product.
 #include "dialects/Dataflow/Dataflow.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -91,7 +91,7 @@ SmallVector<KernelResult> SlideAttr::getResults(FunctionType type) const {
   return {{.shape = SmallVector<int64_t>{rowsOf(type), getResultWidth()}}};
 }
 
-/// Checks the rows of the result, and the state that is input number `state`.
+/// Checks the rows of the result, and the state that is input `state`.
 static LogicalResult verifySlide(SlideAttr slide, EmitError emitError, FunctionType type,
                                  unsigned state) {
   RowSpace from = spaceOfInput(type, 0);
@@ -133,11 +133,11 @@ std::optional<unsigned> SlideAttr::getEpilogueResult() const { return 0; }
 bool SlideAttr::hidesLaterKeys() const { return false; }
 
 namespace {
-/// What a window sees where it stands at a row of the result.
+/// The elements in a window at a row of the result.
 struct Seen {
   const KernelRun &run;
   SlideAttr slide;
-  unsigned state; // the input
+  unsigned state; // index of the input
   int64_t row, first, across, lines, start, down, right;
 
   Seen(const KernelRun &run, SlideAttr slide, int64_t row, unsigned state)
@@ -156,7 +156,7 @@ struct Seen {
     right = own % after * window.getStrideRight() - window.getMarginLeft(across);
   }
 
-  /// Column `column` of an element of the window; nothing if it is outside the sequence.
+  /// Returns column `column` of an element of the window; nothing if it is outside the sequence.
   std::optional<double> at(int64_t element, int64_t column) const {
     transformer::WindowAttr window = slide.getWindow();
     int64_t line = down + element / window.getWidth() * window.getDilationDown();
@@ -176,7 +176,7 @@ struct Seen {
 };
 } // namespace
 
-/// A column of what a slide gives; the weights of a depthwise sum are input number `weights`.
+/// Computes a column of a slide. The weights of a depthwise sum are input `weights`.
 static double slideElement(const Seen &seen, unsigned weights, int64_t column) {
   SlideAttr slide = seen.slide;
   int64_t elements = slide.getWindow().getElements();
@@ -191,7 +191,7 @@ static double slideElement(const Seen &seen, unsigned weights, int64_t column) {
     std::optional<double> x = seen.at(j, column);
     if (isMax) {
       x = slide.getWindow().getCausal() ? x.value_or(0) : x;
-      // What is no number makes the largest one too, as it does a sum.
+      // NaN propagates to the maximum, as it does to a sum.
       const bool isLargest = x && (!result || *x > *result || std::isnan(*x));
       result = isLargest ? x : result;
     } else if (x) {
