@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The phases of a compilation and what can be chosen about it: one definition for the library, for
-/// heddlec and for the pipeline. Needs no header of LLVM.
+/// The phases of a compilation and its options, shared by the library, heddlec and the pipeline.
+/// Does not include headers of LLVM.
 #ifndef HEDDLE_COMPILER_COMPILEOPTIONS_H
 #define HEDDLE_COMPILER_COMPILEOPTIONS_H
 
@@ -32,7 +32,7 @@ constexpr std::string_view phaseName(Phase phase) {
   return "unknown";
 }
 
-/// The phase of that name, if there is one.
+/// Returns the phase with the given name, if there is one.
 constexpr std::optional<Phase> parsePhase(std::string_view name) {
 #define HEDDLE_PHASE(Name, text, summary)                                                          \
   if (name == text) {                                                                              \
@@ -42,7 +42,7 @@ constexpr std::optional<Phase> parsePhase(std::string_view name) {
   return std::nullopt;
 }
 
-/// All names, for messages.
+/// Lists all names, for messages.
 inline std::string phaseNames() {
   std::string names;
 #define HEDDLE_PHASE(Name, text, summary) (names += names.empty() ? "" : ", ") += text;
@@ -50,32 +50,33 @@ inline std::string phaseNames() {
   return names;
 }
 
-/// The phase before or after another; there must be one, and the analyser cannot see that there is.
+/// The phase before or after another, which must exist. The static analyser cannot see that.
 constexpr Phase phaseBefore(Phase phase) { return Phase(static_cast<int>(phase) - 1); } // NOLINT
 constexpr Phase phaseAfter(Phase phase) { return Phase(static_cast<int>(phase) + 1); }  // NOLINT
 
-/// What the binary is to be, and how the program is taken there.
+/// Options that determine the binary, and how the program is lowered to it.
 struct CompileOptions {
-  /// Instruction sets that the binary has code for, "x86-64-v3" for example, or "native" for the
-  /// best one of this machine. Empty: the default ones, or those of the kernels that a program in
-  /// text already has. "x86-64-v3:24" stores the matrices of products for that target in panels of
-  /// 24 columns, for measurements; results do not change by a bit, and where targets differ the
-  /// binary has the matrices once for each.
+  /// Instruction sets for which the binary has code, for example "x86-64-v3", or "native" for the
+  /// best one of this machine. Empty: the default ones, or those of the kernels in a lowered
+  /// program. "x86-64-v3:24" stores the matrices of products for that target in panels of 24
+  /// columns, for measurements. Results are bitwise the same; if layouts differ between targets,
+  /// the binary stores the matrices once per layout.
   std::vector<std::string> targets;
-  /// A name that findPrecision() knows. Empty: f32 or, for a model whose files have codes, theirs.
+  /// A name that findPrecision() accepts. Empty: f32 or, for a model with quantised files, their
+  /// precision.
   std::string precision;
-  /// A name that findCachePrecision() knows. With f32 the caches of a program in text stay what it
-  /// says they are.
+  /// A name that findCachePrecision() accepts. With f32 the caches of a program in text keep their
+  /// types.
   std::string cache{f32Precision};
-  /// Layers whose weights, and products with them, have another precision: LAYERS=PRECISION, where
-  /// LAYERS is one pattern or several with commas between, "layer.4,layer.5=int8". A pattern
-  /// matches every tensor whose name has its dotted parts side by side, each whole; `*` is any one
-  /// part. A matrix that is made of several tensors has the finest of their precisions.
+  /// Layers with another precision of weights and products: LAYERS=PRECISION, where LAYERS is a
+  /// comma-separated list of patterns, "layer.4,layer.5=int8". A pattern matches every tensor whose
+  /// name contains its dotted components consecutively; `*` matches any one component. A matrix
+  /// made of several tensors has the highest of their precisions.
   std::vector<std::string> keep;
-  /// Layers that are to share their attention: sizes of blocks by kind, "self:1,5,cross:4,2".
-  /// Empty: only those that are proved equal.
+  /// Layers that share their attention: block sizes by kind, "self:1,5,cross:4,2". Empty: only
+  /// attentions that are proved equal are shared.
   std::string sharing;
-  /// Passes left out, by the names of optionalPasses().
+  /// Disabled passes, by their names in optionalPasses().
   std::vector<std::string> disabledPasses;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Every pass of the compiler, generated from the table in Passes.td.
+/// Declares every pass of the compiler; generated from the table in Passes.td.
 #ifndef HEDDLE_COMPILER_PASSES_H
 #define HEDDLE_COMPILER_PASSES_H
 
@@ -20,8 +20,8 @@ class ModuleOp;
 
 namespace heddle {
 
-/// What reports and --disable-pass call the passes: fuseAttention = "fuse-attention", for the pass
-/// transformer-fuse-attention.
+/// The names of passes in reports and for --disable-pass: fuseAttention = "fuse-attention", for the
+/// pass transformer-fuse-attention.
 namespace passNames {
 #include "compiler/PassNames.h.inc"
 } // namespace passNames
@@ -29,13 +29,13 @@ namespace passNames {
 #define GEN_PASS_DECL
 #include "compiler/Passes.h.inc"
 
-/// fuse-attention that looks whether numbers that it moves keep their range.
+/// Creates fuse-attention with a reader, to check that rescaled numbers stay in range.
 std::unique_ptr<mlir::Pass> createFuseAttentionPass(ParameterReader reader);
 
-/// fuse-branches that looks whether composed weights keep their range.
+/// Creates fuse-branches with a reader, to check that composed weights stay in range.
 std::unique_ptr<mlir::Pass> createFuseBranchesPass(ParameterReader reader);
 
-/// share-attention that compares parameters by their values.
+/// Creates share-attention with a hasher, to compare parameters by their values.
 std::unique_ptr<mlir::Pass> createShareAttentionPass(ParameterHasher hasher);
 
 /// Registers every pass with the tools' command line parser.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The one lowering path, phase by phase. Optimising passes can be left out; lowering passes
+/// The lowering pipeline, phase by phase. Optimisation passes can be disabled; lowering passes
 /// cannot.
 #include "compiler/Pipeline.h"
 
@@ -31,31 +31,31 @@ using namespace mlir;
 namespace heddle {
 
 namespace {
-/// Adds the passes that are not left out, and knows those that may be.
+/// Adds the passes that are not disabled, and records which passes may be.
 class PhaseBuilder {
 public:
-  /// Without options it only collects passes.
+  /// Without options it only records the passes.
   PhaseBuilder(OpPassManager &manager, const PipelineOptions *options)
       : manager(manager), options(options) {}
 
-  /// What is added from now on is of this phase.
+  /// Assigns passes added from now on to this phase.
   void begin(Phase next) { phase = next; }
 
-  /// Adds a pass that is always needed.
+  /// Adds a required pass.
   void add(std::unique_ptr<Pass> pass) { manager.addPass(std::move(pass)); }
 
-  /// Adds a pass that may be left out.
+  /// Adds a pass unless it is disabled.
   void addOptional(std::unique_ptr<Pass> pass) {
     if (isEnabled(*pass)) {
       add(std::move(pass));
     }
   }
 
-  /// Whether the user wants what this pass does, which may be left out.
+  /// Records a pass that may be disabled. Returns whether it is enabled.
   bool isEnabled(const Pass &pass) {
     const StringRef argument = pass.getArgument();
     const std::string name = argument.substr(argument.find('-') + 1).str();
-    // A pass that runs again is listed where it runs last.
+    // A pass that runs several times is listed at its last run.
     llvm::erase_if(passes, [&](const OptionalPass &known) { return known.name == name; });
     passes.push_back({name, phase, pass.getDescription().str()});
     return options == nullptr || !llvm::is_contained(options->disabledPasses, name);
@@ -77,7 +77,7 @@ private:
 
 static void buildFused(PhaseBuilder &builder) {
   const PipelineOptions &options = builder.chosen();
-  // The user asked for both: they are never left out.
+  // Both are explicit requests of the user, so they cannot be disabled.
   if (const unsigned bits = findCachePrecision(options.cache)->bits; bits != 32) {
     NarrowCachesPassOptions narrow;
     narrow.bits = bits;
@@ -97,7 +97,7 @@ static void buildFused(PhaseBuilder &builder) {
   builder.addOptional(createFuseRotaryPass());
   builder.addOptional(createFuseAttentionPass(options.reader));
   builder.addOptional(createShareAttentionPass(options.hasher));
-  // Before projections of the same rows become one: what is shared leaves some of them unread.
+  // Runs before projections of the same rows are fused, because sharing leaves some of them unused.
   builder.addOptional(createEliminateDeadPass());
   builder.addOptional(createFuseBranchesPass(options.reader));
   builder.addOptional(createFuseProjectionsPass());
@@ -126,7 +126,7 @@ std::vector<std::string> defaultTargets(const PipelineOptions &options) {
   return targets;
 }
 
-/// The chosen targets, or the default ones, as an option of a pass.
+/// Sets the chosen targets, or the default ones, as an option of a pass.
 template <typename TargetList>
 static void setTargets(TargetList &list, const PipelineOptions &options) {
   const std::vector<std::string> targets =
@@ -138,7 +138,7 @@ static void buildDataflow(PhaseBuilder &builder) {
   const PipelineOptions &options = builder.chosen();
   builder.add(createConvertTransformerToDataflowPass());
   const std::vector<Precision> precisions = precisionsOf(options);
-  // The user or the model's files asked for it: it is never left out.
+  // The user or the model's files request this, so it cannot be disabled.
   if (options.precision != f32Precision || !options.keep.empty()) {
     NarrowWeightsPassOptions narrow;
     narrow.precision = options.precision;
@@ -146,7 +146,8 @@ static void buildDataflow(PhaseBuilder &builder) {
     narrow.quantisesRows = options.quantisesRows;
     builder.add(createNarrowWeightsPass(narrow));
   }
-  // Both number rows by the dispatches that the lowering wrote, before passes change them.
+  // Both number rows by the dispatches that the lowering wrote, so they run before passes change
+  // them.
   if (options.compensates) {
     builder.add(createCompensateWeightsPass());
   }
@@ -155,11 +156,11 @@ static void buildDataflow(PhaseBuilder &builder) {
     observed.sites.assign(options.observedRows.begin(), options.observedRows.end());
     builder.add(createObserveRowsPass(observed));
   }
-  // Before maths is folded into products of which some leave their loop.
+  // Runs before maths is folded into products, some of which are hoisted out of loops.
   builder.addOptional(createHoistFromLoopsPass());
   builder.addOptional(createFuseWindowsPass());
   builder.addOptional(createFoldEpiloguesPass());
-  // After products have become others: what is left multiplies nothing else.
+  // Runs after products are rewritten, when no other product uses the remaining weights.
   const auto changesProducts = [](const Precision &each) {
     return each.narrowsRows || each.products != FloatProducts::Exact;
   };
@@ -178,9 +179,9 @@ static void buildDataflow(PhaseBuilder &builder) {
   ShareTablesPassOptions tables;
   setTargets(tables.targets, options);
   builder.addOptional(createShareTablesPass(tables));
-  // Last, so that nothing comes between loops: what they have lives as long as all of them.
+  // Runs last, so that nothing is placed between loops. Their buffers live as long as all of them.
   builder.addOptional(createGroupLoopsPass());
-  // Memory is always planned; what can be switched off is reusing it.
+  // Memory is always planned; only its reuse can be disabled.
   PlanMemoryPassOptions plan;
   plan.reuse = builder.isEnabled(*createPlanMemoryPass());
   builder.add(createPlanMemoryPass(plan));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The passes of each phase, in order. Nothing else orders passes.
+/// Builds the passes of each phase, in order. The order of passes is defined here only.
 #ifndef HEDDLE_COMPILER_PIPELINE_H
 #define HEDDLE_COMPILER_PIPELINE_H
 
@@ -18,38 +18,38 @@ class OpPassManager;
 
 namespace heddle {
 
-/// What the passes of a compilation are made with.
+/// Everything that determines the passes of a compilation.
 struct PipelineOptions : CompileOptions {
-  /// Reads parameters for the passes that compare them; may be empty.
+  /// Reads parameters for passes that compare them; may be empty.
   ParameterHasher hasher;
-  /// Reads parameters for the passes that judge what is made of them; may be empty.
+  /// Reads parameters for passes that check the range of derived weights; may be empty.
   ParameterReader reader;
-  /// Whether the model's files say that products quantise rows.
+  /// Whether the model's files request quantised rows in products.
   bool quantisesRows = false;
-  /// Whether codes of weights are chosen by the rows that they are multiplied with.
+  /// Whether codes of weights are chosen with the rows that multiply them.
   bool compensates = false;
-  /// The rows of products that become results, by their numbers (compiler/Dataflow/ProductRows.h).
+  /// The rows of products that become results, by index (compiler/Dataflow/ProductRows.h).
   std::vector<int64_t> observedRows;
 
-  /// The precision that the request and the files ask for.
+  /// Returns the precision that the request and the files ask for.
   Precision chosenPrecision() const { return *findPrecision(precision, quantisesRows); }
 };
 
-/// The precisions that weights of the program have: its own, and those that layers are kept in.
+/// Returns the precisions of the program's weights: the chosen one, and those of kept layers.
 std::vector<Precision> precisionsOf(const PipelineOptions &options);
 
-/// What a binary has code for unless somebody chooses, the least capable first: what every one has,
-/// and what has instructions for the products of each precision that weights have.
+/// Returns the targets of a binary if the user chooses none, the least capable first: the baseline,
+/// and those with instructions for the products of each precision.
 std::vector<std::string> defaultTargets(const PipelineOptions &options);
 
-/// The phase of one of optionalPasses().
+/// Returns the phase of a pass in optionalPasses().
 Phase phaseOfPass(std::string_view optionalPass);
 
-/// Adds the passes that lead from the phase before `phase` to it. Phases after `llvm` are written
-/// by the linker and have none.
+/// Adds the passes that lower from the phase before `phase` to it. Phases after `llvm` are written
+/// by the linker and have no passes.
 void buildPhase(mlir::OpPassManager &manager, Phase phase, const PipelineOptions &options);
 
-/// Registers every dialect and translation a compilation uses.
+/// Registers every dialect and translation that a compilation uses.
 void registerDialects(mlir::MLIRContext &context);
 
 } // namespace heddle
