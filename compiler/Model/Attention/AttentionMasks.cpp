@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A mask is known when it is a mask operation; a bias when it is one by distance. Masks of one
-/// attention that hide the same keys together write one number over the scores of those, or add one
-/// to them. What several hide is outside of an interval that all of them leave.
+/// Recognises mask operations as masks, and biases by distance as biases. Masks of one attention
+/// that hide the same keys are combined: they replace their scores by one number, or add one. Masks
+/// that hide different keys are combined by the intersection of their visible intervals.
 #include "compiler/Model/Attention/AttentionMasks.h"
 
 #include "compiler/Remarks/Report.h"
@@ -18,18 +18,19 @@ using namespace heddle::transformer;
 
 namespace heddle {
 
-// A number that is no larger hides as minus infinity does: only a row whose scores are 2^127 apart,
-// half of what f32 has, or all at its very end, could tell them apart.
+// A number this low hides a key as minus infinity does: only a row whose scores differ by 2^127,
+// half of f32's range, or all lie at the end of the range, could tell them apart.
 static constexpr double hides = -HiddenAttr::largestNumber;
 
-// Masks and biases by distance that one attention may have: more are no model's.
+// The most masks and biases by distance of one attention; no model has more.
 static constexpr size_t mostBiases = 64;
 
-// Columns that the narrower of two tables is widened by. Its ends are repeated by an expression
-// that takes as many steps to evaluate.
+// The most columns by which the narrower of two tables is widened. An expression repeats its end
+// columns, in as many evaluation steps.
 static constexpr int64_t mostWidened = 4096;
 
-/// A constant, or one number for all of the operand or for each row of it, times operand 0.
+/// Returns whether an operation multiplies operand 0 by a constant, or by one number for the whole
+/// operand or for each row.
 bool isNumberTimes(Operation *op) {
   auto multiply = dyn_cast_if_present<MultiplyOp>(op);
   return isa_and_nonnull<ScaleOp>(op) || (multiply && multiply.hasScalarRhs());
@@ -73,11 +74,11 @@ FailureOr<AttentionMasks::HiddenKeys *> AttentionMasks::addMask(Value mask) {
   }
   masks.push_back(known);
   Visibility seen = known.getVisibility().getValue();
-  // A mask of all keys hides none, whatever is done to it.
+  // A mask of all keys has no effect, whatever its number.
   if (seen.isAll()) {
     return nullptr;
   }
-  // What hides a key here is a score like any other there.
+  // Here the number that hides a key is an ordinary score.
   if (pieces > 0) {
     return decline("a mask is applied before a function of the scores, by which the keys that it "
                    "hides would have weights");
@@ -95,7 +96,7 @@ LogicalResult AttentionMasks::addNumber(HiddenKeys &keys, double hiding, const S
                    "): it may hide keys or prefer them");
   }
   keys.number += hiding * after.constant;
-  // Minus infinity by a factor that is not positive; or what is past f32.
+  // Fails if minus infinity is multiplied by a factor that is not positive, or if f32 overflows.
   return keys.number < -hides
              ? success()
              : decline("a factor of " + printNumber(after.constant) + " follows the mask");
@@ -148,7 +149,7 @@ LogicalResult AttentionMasks::addBias(Value added, const ScoreFactor &after) {
     } else if (isNumberTimes(producer)) {
       pending.push_back({producer->getOperand(0), factor.times(producer)});
     } else {
-      // In the order of the program.
+      // Push them in reverse, to visit them in program order.
       auto add = cast<AddOp>(producer);
       pending.push_back({add.getRhs(), factor});
       pending.push_back({add.getLhs(), factor});
@@ -192,7 +193,8 @@ LogicalResult AttentionMasks::resolveTables() {
                    Twine(columnsOf(*most)) + " columns, expected at most " + Twine(mostWidened) +
                    " more");
   }
-  // The fused operation leaves such a bias out, as it should where nothing but the softmax follows.
+  // The fused operation omits a bias of one column, which is only correct if nothing but the
+  // softmax follows.
   if (piecesAfterBiases > 0 && columnsOf(*most) == 1) {
     return decline("a bias by distance that has one column is added before a function of the "
                    "scores");
@@ -234,7 +236,7 @@ LogicalResult AttentionMasks::resolve() {
   return resolveFinite(*finite);
 }
 
-/// A causal mask whose hidden keys have scores.
+/// Resolves a causal mask whose hidden keys have finite scores.
 LogicalResult AttentionMasks::resolveFinite(const HiddenKeys &keys) {
   visibility = Visibility::causal();
   auto rounded = static_cast<float>(keys.number);
@@ -245,7 +247,7 @@ LogicalResult AttentionMasks::resolveFinite(const HiddenKeys &keys) {
   HiddenKind kind = !keys.isWritten        ? HiddenKind::Added
                     : keys.biasesAfter > 0 ? HiddenKind::Product
                                            : HiddenKind::Score;
-  // The fused operation leaves such a bias out: a number that all keys of a head have.
+  // The fused operation omits a bias of one column: all keys of a head have the same number.
   auto hasOneColumn = [](RelativeBiasOp bias) { return columnsOf(bias) == 1; };
   if (kind == HiddenKind::Score && !distances.empty() && llvm::all_of(distances, hasOneColumn)) {
     return decline("the mask writes over a bias by distance that has one column");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads what a program does to scores before their softmax: masks, which hide keys, and biases by
-/// distance. Attention is fused only where all of it is understood.
+/// Analyses operations between scores and their softmax: masks, which hide keys, and biases by
+/// distance. Attention is fused only if all of them are understood.
 #ifndef HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONMASKS_H
 #define HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONMASKS_H
 
@@ -11,56 +11,58 @@
 
 namespace heddle {
 
-/// A number as reasons print it: six digits, no trailing zeros.
+/// Prints a number for reasons: six digits, no trailing zeros.
 std::string printNumber(double number);
 
-/// Collects masks and the bias from the softmax backwards. A function that fails sets the reason.
+/// Collects masks and the bias, walking backwards from the softmax. A function that fails sets the
+/// reason.
 class AttentionMasks {
 public:
   explicit AttentionMasks(std::string &reason) : reason(reason) {}
 
-  /// Whether a value is made of nothing but mask biases and biases by distance: their sums and
-  /// multiples. No, if it is made of very many.
+  /// Returns whether a value consists of sums and multiples of mask biases and biases by distance
+  /// only. Returns false if there are too many of them.
   static bool isBias(mlir::Value value);
 
-  /// What is met from now on comes before maths that is no factor.
+  /// Marks that masks and biases added from now on precede a function other than a factor.
   void enterMaths() { ++pieces; }
 
-  /// Scores where the mask is true. `after` is the product of the factors between this selection
-  /// and the softmax.
+  /// Adds a selection of scores by a mask. `after` is the product of the factors between it and the
+  /// softmax.
   llvm::LogicalResult addSelection(transformer::SelectOp select, const ScoreFactor &after);
 
-  /// What is added to the scores, a bias as isBias() says.
+  /// Adds a value that is added to the scores and for which isBias() holds.
   llvm::LogicalResult addBias(mlir::Value added, const ScoreFactor &after);
 
-  /// Fails unless every mask and the bias are of these queries and keys.
+  /// Fails unless every mask and the bias refer to these queries and keys.
   llvm::LogicalResult checkSegments(mlir::ValueRange segments);
 
-  /// Makes of all masks what the fused operation says; the bias and the masks are all there.
+  /// Combines all masks into the attributes of the fused operation. Call it when all masks and
+  /// biases are added.
   llvm::LogicalResult resolve();
 
-  /// The keys that no mask hides.
+  /// Returns the keys that no mask hides.
   transformer::Visibility getVisibility() const { return visibility; }
 
-  /// The scores of hidden keys; null where they have no weight, or none is hidden.
+  /// Returns the scores of hidden keys; null if they have no weight, or if no key is hidden.
   transformer::HiddenAttr getHidden() const { return hidden; }
 
-  /// The tables of the biases by distance.
+  /// Returns the tables of the biases by distance.
   llvm::ArrayRef<DistanceBias> getBiases() const { return biases; }
 
 private:
   llvm::LogicalResult decline(const llvm::Twine &text);
-  /// What all masks that hide the same keys do to their scores.
+  /// The combined effect of all masks that hide the same keys.
   struct HiddenKeys {
     transformer::Visibility seen;
-    /// What masks have written over the scores, or added to them, and whether they have written:
-    /// then what comes before, nearer to the product, makes no difference.
+    /// The number that the masks assign or add to the scores, and whether one assigns it. Once it
+    /// is assigned, masks that are applied earlier have no effect.
     double number = 0;
     bool isWritten = false;
-    /// How many of the biases are added to what was written.
+    /// How many of the biases are added after the assignment.
     size_t biasesAfter = 0;
   };
-  /// The keys that a mask hides; null if it hides none.
+  /// Returns the keys that a mask hides; null if it hides none.
   llvm::FailureOr<HiddenKeys *> addMask(mlir::Value mask);
   /// Adds `hiding` times `after` to the scores of hidden keys.
   llvm::LogicalResult addNumber(HiddenKeys &keys, double hiding, const ScoreFactor &after);
@@ -70,12 +72,12 @@ private:
 
   llvm::SmallVector<transformer::MaskOp> masks;
   llvm::SmallVector<transformer::RelativeBiasOp> distances;
-  /// One for each of `distances`.
+  /// One entry per element of `distances`.
   llvm::SmallVector<DistanceBias> biases;
-  /// Pieces of maths that were met so far, and when the biases were met.
+  /// The number of functions met so far, and its value when the biases were met.
   size_t pieces = 0;
   size_t piecesAfterBiases = 0;
-  /// By what they see, in the order in which masks were met.
+  /// By their visible keys, in the order in which masks were met.
   llvm::SmallVector<HiddenKeys, 2> hiddenKeys;
   transformer::Visibility visibility = transformer::Visibility::all();
   transformer::HiddenAttr hidden;

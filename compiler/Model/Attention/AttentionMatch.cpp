@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// From a softmax forwards to the contractions with values, backwards to that of queries and keys.
+/// Walks from a softmax to the contractions with values and to that of queries and keys.
 #include "compiler/Model/Attention/AttentionMatch.h"
 
 #include "compiler/Model/Attention/AttentionMasks.h"
@@ -23,43 +23,43 @@ namespace {
 
 using Order = std::array<int64_t, 3>;
 constexpr Order inOrder = {0, 1, 2};
-// The letters with a meaning of their own in a specification: rows of queries, keys.
+// Letters with a fixed meaning in a specification: rows of queries, keys.
 constexpr char rowLetter = 't';
 constexpr char keyLetter = 'k';
-// No letter: the head of what is the same for all of them.
+// Not a letter: stands for the head axis of a tensor that all heads share.
 constexpr char allHeads = 0;
 
-/// Axes of a transpose's result, seen on its input.
+/// Maps axes of a transpose's result to axes of its input.
 void moveThrough(TransposeOp transpose, MutableArrayRef<int64_t> order) {
   for (int64_t &axis : order) {
     axis = transpose.getPermutation()[axis];
   }
 }
 
-/// The products whose sum may be the scores of one attention: more are no model's.
+/// The most products whose sum can be the scores of one attention; no model has more.
 constexpr size_t mostProducts = 8;
 
-/// What is still to be found of the scores: a summand, on the way back from the softmax.
+/// A summand of the scores that is still to be analysed, on the walk back from the softmax.
 struct Summand {
   Value value;
-  /// What multiplies it before the softmax.
+  /// The factor of the summand before the softmax.
   ScoreFactor factor;
-  /// Its axes that are row, head and key, or, where all heads have the same, row and key.
+  /// Its axes for row, head and key or, if all heads share it, for row and key.
   SmallVector<int64_t, 3> order;
 };
 
-/// The users of a value in the order in which the program was written, each once.
+/// Returns the users of a value in program order, each once.
 SmallVector<Operation *> usersOf(Value value) {
   llvm::SmallSetVector<Operation *, 4> users;
   for (Operation *user : value.getUsers()) {
     users.insert(user);
   }
-  // Users are listed last first.
+  // MLIR lists the last use first.
   return llvm::to_vector(llvm::reverse(users));
 }
 
-/// A use of the probabilities that is still to be looked at. Axis i of `probabilities` is axis
-/// `order[i]` of the softmax, and `factor` what multiplied them on the way.
+/// A use of the probabilities that is still to be analysed. Axis i of `probabilities` is axis
+/// `order[i]` of the softmax; `factor` has been multiplied on the way.
 struct Use {
   Operation *user;
   Value probabilities;
@@ -79,7 +79,7 @@ public:
       return failure();
     }
     for (ScoreProduct &product : match.products) {
-      // A factor of one summand of a pair is none of their sum.
+      // A factor of one summand of a pair is not a factor of their sum.
       if (product.pairs) {
         continue;
       }
@@ -95,13 +95,13 @@ public:
     return match;
   }
 
-  /// One sum, by weights that are there.
+  /// Matches one sum with the given weights.
   FailureOr<AttentionMatch> runAlone(ContractOp contract, Value weights) {
     match.heads = cast<RankedTensorType>(weights.getType()).getDimSize(1);
     if (failed(matchSum(contract, {contract, weights, inOrder, 1.0, 1.0}))) {
       return failure();
     }
-    // A factor of values stays where it is: weights that are no probabilities may be of any size.
+    // Does not move the factor of values: weights other than probabilities may be of any magnitude.
     strip(match.sums.front().value, nullptr, nullptr);
     return match;
   }
@@ -135,7 +135,7 @@ private:
 };
 
 /// Walks from the softmax to the contractions, over factors, maths, masks and transposes. Other
-/// users of what is passed over keep it: products in the kernel cost less than scores in memory.
+/// users keep these: products in the kernel are cheaper than scores in memory.
 LogicalResult AttentionMatcher::matchScores() {
   match.heads = match.softmax.getType().getDimSize(1);
   SmallVector<Summand> pending = {{match.softmax.getInput(), {}, {0, 1, 2}}};
@@ -147,12 +147,12 @@ LogicalResult AttentionMatcher::matchScores() {
   return success();
 }
 
-/// Walks to the contraction of one summand. Those that are met on the way are left for later.
+/// Walks to the contraction of one summand. Appends summands met on the way to `pending`.
 LogicalResult AttentionMatcher::matchSummand(Summand summand, SmallVectorImpl<Summand> &pending) {
   while (true) {
     Operation *producer = summand.value.getDefiningOp();
     if (isNumberTimes(producer)) {
-      // A number of each row goes with the axis that comes first here: queries or keys.
+      // A number of each row belongs to the first axis here: queries or keys.
       bool isOfRows = producer->getNumOperands() == 2 &&
                       cast<RankedTensorType>(producer->getOperand(1).getType()).getRank() == 2;
       if (isOfRows && summand.order.front() != 0) {
@@ -191,7 +191,8 @@ LogicalResult AttentionMatcher::matchSummand(Summand summand, SmallVectorImpl<Su
   }
 }
 
-/// Goes on to what a piece of maths is applied to. The factors met so far follow it.
+/// Records a function of the scores and moves to its input. The factors met so far are applied
+/// after it.
 LogicalResult AttentionMatcher::matchMaths(const MathsPiece &piece, Summand &summand) {
   if (Value number = summand.factor.unknown()) {
     return decline("a factor that only a run knows follows a function of the scores (" +
@@ -215,13 +216,13 @@ LogicalResult AttentionMatcher::matchMaths(const MathsPiece &piece, Summand &sum
   return success();
 }
 
-/// Goes on to the scores that are masked, or that something is added to. The factors met so far are
-/// those that follow.
+/// Records a mask or bias and moves to the scores that it applies to. The factors met so far are
+/// applied after it.
 LogicalResult AttentionMatcher::matchMasked(Operation *masked, Summand &summand,
                                             SmallVectorImpl<Summand> &pending) {
   bool isInOrder = ArrayRef(summand.order) == ArrayRef(inOrder);
   if (auto select = dyn_cast<SelectOp>(masked)) {
-    // The mask's axes are query and key: where it is applied, the scores must have them so.
+    // The mask's axes are query and key, and the scores must have them in this order.
     if (!isInOrder) {
       return decline("the mask is applied to scores with their axes in another order");
     }
@@ -232,7 +233,7 @@ LogicalResult AttentionMatcher::matchMasked(Operation *masked, Summand &summand,
     return masks.addSelection(select, summand.factor);
   }
   auto add = cast<AddOp>(masked);
-  // Scores and bias may stand on either side.
+  // Scores and bias may be either operand.
   bool isRight = !AttentionMasks::isBias(add.getRhs()) && AttentionMasks::isBias(add.getLhs());
   Value added = isRight ? add.getLhs() : add.getRhs();
   summand.value = isRight ? add.getRhs() : add.getLhs();
@@ -300,7 +301,7 @@ LogicalResult AttentionMatcher::matchProduct(ContractOp contract, const Summand 
   return success();
 }
 
-/// A sum over pairs: the rows and keys are the same for all heads.
+/// Returns a sum over pairs as a product: all heads share its rows and keys.
 static FailureOr<ScoreProduct> productOf(ContractOp contract, int64_t heads, std::string &reason) {
   FailureOr<PairScores> pairs = matchPairs(contract, reason);
   if (failed(pairs)) {
@@ -327,8 +328,8 @@ LogicalResult AttentionMatcher::addPairs(ContractOp contract, const ScoreFactor 
   return success();
 }
 
-/// An operand with exactly the axes row, head and one other, the size of a head. Without heads, or
-/// with an axis of one in their place, it is the same for all of them.
+/// Matches an operand whose axes are row, head and one other, the head size. Without a head axis,
+/// or with one of size 1, all heads share the operand.
 LogicalResult AttentionMatcher::matchOperand(Value tensor, StringRef axes, char row, char head,
                                              StringRef what, AttentionOperand &operand,
                                              char &sizeLetter, int64_t &size) {
@@ -337,7 +338,7 @@ LogicalResult AttentionMatcher::matchOperand(Value tensor, StringRef axes, char 
   size_t headAxis = axes.find(head);
   if (headAxis == StringRef::npos) {
     operand.share = match.heads;
-    // One of three axes may stand for the head that all have.
+    // One of three axes may be a head axis of size 1, shared by all heads.
     for (size_t axis = 0; axes.size() == 3 && axis < axes.size(); ++axis) {
       headAxis = type.getDimSize(axis) == 1 ? axis : headAxis;
     }
@@ -355,7 +356,7 @@ LogicalResult AttentionMatcher::matchOperand(Value tensor, StringRef axes, char 
   operand.order.push_back(sizeAxis);
   sizeLetter = axes[sizeAxis];
   size = type.getDimSize(sizeAxis);
-  // Rows of queries or of keys are no size; a letter that is there twice is no third axis.
+  // Dynamic axes are not sizes, and a letter that occurs twice is not a third axis.
   if (ShapedType::isDynamic(size) || sizeLetter == rowLetter || sizeLetter == keyLetter ||
       sizeLetter == row || sizeLetter == head) {
     return decline("the heads of the " + what + " have no constant size");
@@ -394,11 +395,11 @@ LogicalResult AttentionMatcher::matchUses() {
   return success();
 }
 
-/// Walks from the softmax to the contractions with values, over factors and transposes. A list, not
-/// recursion: what is between may be as long as the program.
+/// Walks from the softmax to the contractions with values, over factors and transposes. Uses a
+/// worklist, because recursion could be as deep as the program is long.
 void AttentionMatcher::matchUsers() {
   SmallVector<Use> pending;
-  // The first of them is on top: sums and views are found in the order of the program.
+  // Pushes the first user last, so that sums and views are found in program order.
   auto addUsers = [&](Value probabilities, const Order &order, double factor, double spread) {
     SmallVector<Operation *> users = usersOf(probabilities);
     for (Operation *user : llvm::reverse(users)) {
@@ -482,8 +483,8 @@ LogicalResult AttentionMatcher::matchSum(ContractOp contract, const Use &use) {
   return success();
 }
 
-/// Looks for the weight of each head that maps a sum of rows which all heads have. Mapped before,
-/// the rows are a product of their own, and the kernel sums the columns of one head alone.
+/// Looks for a weight that maps, for each head, a sum of rows that all heads share. Mapping the
+/// rows first makes that a separate product, and the kernel sums only one head's columns.
 void AttentionMatcher::matchMap(WeightedSum &sum) {
   Value rows = sum.contract.getResult();
   auto outer = rows.hasOneUse() ? dyn_cast<ContractOp>(*rows.user_begin()) : ContractOp();
@@ -513,7 +514,7 @@ void AttentionMatcher::matchMap(WeightedSum &sum) {
   }
   bool areAll = sum.mapOrder[0] + sum.mapOrder[1] + sum.mapOrder[2] == 3 &&
                 StringRef(view.axes).contains(head) && StringRef(view.axes).contains(summed);
-  // The last axis of what is made, or of what is summed; axes between them are not those of heads.
+  // The made or summed axis is last; axes between are not heads.
   if (!areAll || sum.mapOrder[0] == 2) {
     return;
   }
@@ -526,8 +527,8 @@ void AttentionMatcher::matchMap(WeightedSum &sum) {
   }
 }
 
-/// Walks from a contraction's operand towards its rows, past factors if they are asked for. Users
-/// of what is passed over keep it.
+/// Walks from a contraction's operand towards its rows, over factors too if `factor` is given.
+/// Operations with other users remain.
 void AttentionMatcher::strip(AttentionOperand &operand, double *factor, double *spread) {
   while (Operation *producer = operand.tensor.getDefiningOp()) {
     bool isInOrder = ArrayRef(operand.order) == ArrayRef(inOrder);

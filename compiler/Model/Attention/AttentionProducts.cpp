@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sums are taken where they are cheapest: of queries where the keys are the same, else of keys;
-/// where both differ, linear maps that make the heads of all products side by side.
+/// Adds up products as cheaply as possible: adds queries if the keys are the same, adds keys if the
+/// queries are; if both differ, linear maps concatenate the heads of all products.
 #include "compiler/Model/Attention/AttentionProducts.h"
 
 #include "compiler/Model/Attention/AttentionMasks.h"
@@ -20,14 +20,15 @@ using namespace heddle::transformer;
 namespace heddle {
 
 Value toRows(OpBuilder &builder, Location location, const AttentionOperand &operand) {
-  // What is no split of rows keeps its own layout: the transpose is then a copy, and stays.
+  // An operand that is not a split of rows keeps its layout: the transpose is then a copy and
+  // remains.
   Value tensor = transposed(builder, location, operand.tensor, operand.order);
   return operand.order.size() == 2 ? tensor : mergedHeads(builder, location, tensor);
 }
 
 namespace {
 
-/// Factors of products may be this far apart.
+/// The largest ratio between factors of products.
 constexpr double mostRatio = 0x1p20;
 
 bool isSame(const AttentionOperand &left, const AttentionOperand &right) {
@@ -35,18 +36,18 @@ bool isSame(const AttentionOperand &left, const AttentionOperand &right) {
          left.numbers == right.numbers;
 }
 
-/// The linear map that makes an operand, if it does as rows.
+/// Returns the linear map that makes an operand, if it makes it as rows.
 LinearOp mapOf(const AttentionOperand &operand) {
   return operand.isRows() ? operand.tensor.getDefiningOp<LinearOp>() : LinearOp();
 }
 
-/// The weight that a number of a factor is; null for a number of each row.
+/// Returns the weight that a number of a factor is; null for a number of each row.
 FlatSymbolRefAttr weightOf(Value number) {
   auto weight = number.getDefiningOp<WeightOp>();
   return weight ? weight.getParameterAttr() : FlatSymbolRefAttr();
 }
 
-/// Rows times a factor.
+/// Returns rows times a factor.
 Value scaledRows(OpBuilder &builder, Location location, Value rows, const ScoreFactor &factor) {
   if (factor.constant != 1) {
     rows = ScaleOp::create(builder, location, rows,
@@ -58,7 +59,7 @@ Value scaledRows(OpBuilder &builder, Location location, Value rows, const ScoreF
   return rows;
 }
 
-/// The parameter times a factor whose numbers are weights.
+/// Derives the parameter times a factor whose numbers are weights.
 FlatSymbolRefAttr scaledParameter(DerivedParameters &parameters, Location location,
                                   FlatSymbolRefAttr symbol, const ScoreFactor &factor) {
   SmallVector<FlatSymbolRefAttr> operands = {symbol};
@@ -76,14 +77,14 @@ FlatSymbolRefAttr scaledParameter(DerivedParameters &parameters, Location locati
                            constant);
 }
 
-/// One operand of all products, as heads side by side.
+/// Concatenates one operand of all products, head by head.
 class SideBySide {
 public:
   SideBySide(OpBuilder &builder, Location location, DerivedParameters &parameters, int64_t heads,
              int64_t share)
       : builder(builder), location(location), parameters(parameters), heads(heads), share(share) {}
 
-  /// Adds the heads that a map makes, times a factor, `size` columns each.
+  /// Adds the heads that a linear map makes, times a factor, `size` columns each.
   void add(const AttentionOperand &operand, int64_t size, const ScoreFactor &factor) {
     LinearOp linear = mapOf(operand);
     Part part{linear.getInput(), size, inHeads(linear.getWeightAttr(), operand.share, factor), {}};
@@ -93,7 +94,7 @@ public:
     parts.push_back(part);
   }
 
-  /// The heads of all parts, as rows: the sum of one map for each of the rows that they are of.
+  /// Returns the heads of all parts as rows: the sum of one linear map per distinct input.
   Value rows() {
     llvm::MapVector<Value, int64_t> inputs;
     for (const Part &part : parts) {
@@ -125,12 +126,12 @@ private:
   struct Part {
     Value input;
     int64_t size;
-    /// [heads / share, ...]: a line for each head.
+    /// [heads / share, ...]: one row per head.
     FlatSymbolRefAttr weight;
     FlatSymbolRefAttr bias;
   };
 
-  /// A weight or a bias of fewer heads, times a factor, with a line for each of heads / share.
+  /// Derives a weight or bias of fewer heads, times a factor, expanded to heads / share rows.
   FlatSymbolRefAttr inHeads(FlatSymbolRefAttr symbol, int64_t operandShare,
                             const ScoreFactor &factor) {
     symbol = scaledParameter(parameters, location, symbol, factor);
@@ -179,8 +180,8 @@ private:
   SmallVector<Part> parts;
 };
 
-/// The queries as rows. A kernel reads heads of queries once each: where several are the same, they
-/// are written so, once for each row; keys and values are read for each row and key.
+/// Returns the queries as rows. A kernel reads heads of queries once per row, so shared heads are
+/// repeated in memory. Keys and values are read once per row and key.
 Value queryRows(OpBuilder &builder, Location location, const ScoreProduct &product, int64_t heads) {
   Value rows = product.pairs ? product.pairs->queries(builder, location)
                              : toRows(builder, location, product.query);
@@ -192,7 +193,7 @@ Value queryRows(OpBuilder &builder, Location location, const ScoreProduct &produ
   return mergedHeads(builder, location, repeatedHeads(builder, location, split, share));
 }
 
-/// The keys as rows, times the numbers that they have.
+/// Returns the keys as rows, times their numbers.
 Value keyRows(OpBuilder &builder, Location location, const AttentionOperand &key) {
   Value rows = toRows(builder, location, key);
   for (Value number : key.numbers) {
@@ -201,7 +202,7 @@ Value keyRows(OpBuilder &builder, Location location, const AttentionOperand &key
   return rows;
 }
 
-/// The factor of a product beside that of the first.
+/// Returns the factor of a product relative to that of the first.
 ScoreFactor besideFirst(const AttentionMatch &match, const ScoreProduct &product) {
   return {product.factor.constant / match.scale(), product.factor.numbers, {}};
 }
@@ -224,7 +225,7 @@ int64_t keyShareOf(const AttentionMatch &match) {
   return share;
 }
 
-/// Why scores that have pairs among them are no one attention; empty if they are.
+/// Returns why scores with pairs are not one attention; empty if they are.
 static std::string obstacleOfPairs(const AttentionMatch &match) {
   if (match.products.size() > 1) {
     return "scores of pairs are summed with other scores";
@@ -235,7 +236,7 @@ static std::string obstacleOfPairs(const AttentionMatch &match) {
              : "a number of each row or key multiplies scores of pairs";
 }
 
-/// Why the heads of several products cannot be made side by side; empty if they can.
+/// Returns why the heads of several products cannot be concatenated; empty if they can.
 static std::string obstacleOfSides(const AttentionMatch &match) {
   for (const ScoreProduct &product : match.products) {
     for (auto [what, operand] :
@@ -273,7 +274,8 @@ FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::
   }
   const ScoreProduct &first = match.products.front();
   for (const ScoreProduct &product : match.products) {
-    // What is summed is multiplied by it first: that must stay within f32 as the products did.
+    // Summands are multiplied by the ratio first, which must stay in the range of f32 as the
+    // products did.
     double ratio = std::abs(product.factor.constant / match.scale());
     if (!(ratio >= 1 / mostRatio && ratio <= mostRatio)) {
       reason = "products that are summed have factors as far apart as " +
@@ -292,7 +294,7 @@ FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::
     reason = "keys of products that are summed lie in caches of their own";
     return failure();
   }
-  // A number of each row is one of the queries: keys cannot have it.
+  // A number of each row belongs to the queries, so keys cannot take it.
   if (llvm::all_of(match.products, [&](const ScoreProduct &each) {
         return isSame(each.query, first.query) && each.key.share == first.key.share &&
                llvm::all_of(each.factor.numbers, weightOf);
@@ -311,7 +313,7 @@ FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::
 ProductRows combineProducts(OpBuilder &builder, Location location, DerivedParameters &parameters,
                             const AttentionMatch &match, ProductArrangement arrangement) {
   const ScoreProduct &first = match.products.front();
-  // Their factor is the weights'.
+  // The weights of pairs include the factor.
   if (first.pairs) {
     return {queryRows(builder, location, first, match.heads), toRows(builder, location, first.key),
             first.key.share};
@@ -359,7 +361,7 @@ Value valueRows(OpBuilder &builder, Location location, DerivedParameters &parame
   return LinearOp::create(builder, location, type, rows, matrix, FlatSymbolRefAttr());
 }
 
-/// The table with as many distances on each side as asked for: the ends stand for those beyond.
+/// Derives the table with `distance` distances on each side: its end columns are repeated.
 static FlatSymbolRefAttr widened(DerivedParameters &parameters, Location location,
                                  FlatSymbolRefAttr table, int64_t distance) {
   RankedTensorType type = parameters.lookUp(table).getTensorType();
@@ -370,7 +372,7 @@ static FlatSymbolRefAttr widened(DerivedParameters &parameters, Location locatio
     return table;
   }
   std::string name = table.getValue().str();
-  // A column repeated: twice as often from each to the next, then what is too much is cut off.
+  // Repeats a column: doubles the table at each step, then cuts it to size.
   auto endOf = [&](int64_t column) {
     FlatSymbolRefAttr end = parameters.derive(location, name + ".end", ExpressionKind::Columns,
                                               table, {heads, 1}, {}, column);

@@ -12,25 +12,25 @@
 
 namespace heddle {
 
-/// How q1 k1 + q2 k2 + ... is one product.
+/// The ways to write q1 k1 + q2 k2 + ... as one product.
 enum class ProductArrangement {
-  /// There is one.
+  /// There is only one product.
   Alone,
   /// (q1 + q2) k
   SameKeys,
   /// q (k1 + k2)
   SameQueries,
-  /// [q1 q2] [k1 k2], head by head, by maps whose weights are concatenated
+  /// [q1 q2] [k1 k2], head by head, by maps with concatenated weights
   SideBySide
 };
 
-/// How the products of `match` become one; on failure `reason` says why they cannot.
+/// Chooses how the products of `match` become one; on failure `reason` says why they cannot.
 llvm::FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match,
                                                     std::string &reason);
 
-/// The size of a head of queries and keys.
+/// Returns the size of a head of queries and keys.
 int64_t sizeOfHeads(const AttentionMatch &match, ProductArrangement arrangement);
-/// Neighbouring heads of queries that have one head of keys.
+/// Returns how many adjacent heads of queries share one head of keys.
 int64_t keyShareOf(const AttentionMatch &match);
 
 /// Queries and keys of one product, as rows.
@@ -40,21 +40,21 @@ struct ProductRows {
   int64_t keyShare = 1;
 };
 
-/// Writes the products of `match` as one; scores are it times match.scale().
+/// Writes the products of `match` as one. The scores are that product times match.scale().
 ProductRows combineProducts(mlir::OpBuilder &builder, mlir::Location location,
                             DerivedParameters &parameters, const AttentionMatch &match,
                             ProductArrangement arrangement);
 
-/// The sum of the tables, each times its factor; null if there is none. A table of fewer distances
-/// is continued by its ends.
+/// Derives the sum of the tables, each times its factor; null if there is none. The end columns of
+/// tables with fewer distances are repeated.
 mlir::FlatSymbolRefAttr deriveBias(DerivedParameters &parameters, mlir::Location location,
                                    llvm::ArrayRef<DistanceBias> biases);
 
-/// The values of a sum as rows; where it has a map, the rows mapped for every head.
+/// Returns the values of a sum as rows; if the sum has a map, the rows mapped for every head.
 mlir::Value valueRows(mlir::OpBuilder &builder, mlir::Location location,
                       DerivedParameters &parameters, const WeightedSum &sum, int64_t heads);
 
-/// The operand as rows [t, h * d], head h in columns h * d on.
+/// Returns the operand as rows [t, h * d], head h in columns h * d on.
 mlir::Value toRows(mlir::OpBuilder &builder, mlir::Location location,
                    const AttentionOperand &operand);
 

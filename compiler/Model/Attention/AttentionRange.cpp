@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Constants and learned numbers are known and may be moved by so much; numbers of each row are
-/// not, and may be moved past weights of ordinary sizes. Probabilities add up to one: what is
-/// summed with them is never larger than the largest of it.
+/// Constants and learned numbers are known and may be moved if they stay within limits. Numbers of
+/// each row are unknown and may be moved past weights of ordinary magnitude. Probabilities sum to
+/// one, so a weighted sum is never larger than its largest element.
 #include "compiler/Model/Attention/AttentionRange.h"
 
 #include "compiler/Model/Attention/AttentionMasks.h"
@@ -16,7 +16,7 @@ using namespace heddle::transformer;
 namespace heddle {
 namespace {
 
-/// Reads what the numbers of one attention are.
+/// Bounds the numbers of one attention.
 class AttentionRange {
 public:
   AttentionRange(const DerivedParameters &parameters, const ParameterReader &reader)
@@ -39,7 +39,7 @@ private:
   const ParameterReader &reader;
 };
 
-/// The largest sum of the absolute values of a row; infinite with what is no number.
+/// Returns the largest sum of absolute values of a row; infinity if there is a NaN.
 double largestRow(ArrayRef<float> values, int64_t width) {
   double largest = 0;
   for (; !values.empty(); values = values.drop_front(width)) {
@@ -54,7 +54,7 @@ double largestRow(ArrayRef<float> values, int64_t width) {
 
 } // namespace
 
-/// Judges weights that unknown numbers move past.
+/// Checks weights that unknown numbers are moved past.
 std::string AttentionRange::judgeSize(StringRef what, double size) {
   if (size == 0 || (size <= largestPassed && size >= 1 / largestPassed)) {
     return {};
@@ -64,8 +64,8 @@ std::string AttentionRange::judgeSize(StringRef what, double size) {
       .str();
 }
 
-/// How large rows are beside what they are made of, by the weights that make them; nothing where
-/// that is not known.
+/// Bounds rows relative to the rows that they are computed from, by the weights between; nothing if
+/// these are unknown.
 std::optional<double> AttentionRange::sizeOfRows(Value rows) {
   if (auto cached = rows.getDefiningOp<CachedOp>()) {
     auto append = cached.getCache().getDefiningOp<AppendOp>();
@@ -115,7 +115,7 @@ std::string AttentionRange::obstacleOf(const ScoreProduct &product) {
          printNumber(largestSpread);
 }
 
-/// The largest sum of what one number of a head is made of: the map's axes are in any order.
+/// Returns the largest absolute sum over the summed axis. The map's axes may be in any order.
 double AttentionRange::sizeOfMap(const WeightedSum &sum, ArrayRef<float> values) {
   WeightOp map = sum.map;
   ArrayRef<int64_t> shape = map.getType().getShape();
@@ -147,7 +147,7 @@ std::string AttentionRange::obstacleOf(const WeightedSum &sum) {
                 : std::string();
 }
 
-/// A table times its factors; nothing where a value is not known.
+/// Returns a table times its factors; nothing if a value is unknown.
 std::optional<std::vector<double>> AttentionRange::scaledTable(const DistanceBias &bias) {
   double factor = bias.factor.constant;
   for (Value number : bias.factor.numbers) {
@@ -167,8 +167,8 @@ std::optional<std::vector<double>> AttentionRange::scaledTable(const DistanceBia
   return table;
 }
 
-/// What the program adds to scores one after another is one number of the kernel's table. A number
-/// of the program that is not finite may stay what it is.
+/// The kernel's table is the sum of biases that the program adds one after another. A number that
+/// is not finite in the program may stay as it is.
 std::string AttentionRange::obstacleOf(ArrayRef<DistanceBias> biases) {
   auto columnsOf = [&](const DistanceBias &bias) {
     return parameters.lookUp(bias.table).getTensorType().getDimSize(1);
@@ -183,7 +183,7 @@ std::string AttentionRange::obstacleOf(ArrayRef<DistanceBias> biases) {
     if (!table) {
       return {};
     }
-    // The ends stand for distances beyond them, as in deriveBias().
+    // The end columns stand for distances beyond them, as in deriveBias().
     int64_t width = columnsOf(bias);
     auto heads = static_cast<int64_t>(table->size()) / width;
     sums.resize(heads * columns);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Whether attention keeps the range of f32 where the program does. The kernel multiplies some
-/// numbers in another place than the program: those of queries, keys and values after the products,
-/// learned ones of the scores before them, it sums values that are mapped already, and it adds one
-/// table where the program adds several. By the rules that fuse-branches has for the same moves
+/// Checks that fusing attention keeps numbers in the range of f32. The kernel multiplies some
+/// numbers in another place than the program: factors of queries, keys and values after the
+/// products, learned factors of scores before them. It also sums values that are already mapped,
+/// and adds one table where the program adds several. The rules are those of fuse-branches
 /// (docs/decisions/0009-affine-forms.md).
 #ifndef HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONRANGE_H
 #define HEDDLE_COMPILER_MODEL_ATTENTION_ATTENTIONRANGE_H
@@ -14,8 +14,8 @@
 
 namespace heddle {
 
-/// The first number that is moved too far; empty if none is. Weights whose values `reader` does not
-/// give, and it may be empty, are taken to be of ordinary sizes.
+/// Returns the first number that is moved too far; empty if there is none. Weights without values
+/// from `reader`, which may be empty, are assumed to be of ordinary magnitude.
 std::string rangeObstacle(const AttentionMatch &match, const DerivedParameters &parameters,
                           const ParameterReader &reader);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operations say it by the names of their operands, which the dialect has from the definitions: a
-/// new one has nothing to add here.
+/// Reads operand names from the operation definitions, so a new operation needs no change here.
 #include "compiler/Model/Attention/CacheReads.h"
 
 #include "dialects/Transformer/VisitOperation.h"
@@ -14,8 +13,8 @@ namespace {
 
 using Reads = SmallVector<CacheRead, 2>;
 
-/// The operands called `key` and `value`. Other rows are read in their order, wherever they come
-/// from; so is attention that is not fused yet: the cache is not laid out for it.
+/// Finds the operands called `key` and `value`. Other operands are read in row order. So is
+/// attention that is not fused yet, because the cache has no layout for it.
 template <typename Op> Reads readsOf(Op op) {
   Reads reads;
   if constexpr (requires { Value(op.getKey()); }) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How operations read caches. Keys lie in memory in another way than values, so that passes that
-/// compare or choose caches ask this.
+/// How operations read caches. Keys and values have different layouts in memory, so passes that
+/// compare or convert caches need to know which they are.
 #ifndef HEDDLE_COMPILER_MODEL_ATTENTION_CACHEREADS_H
 #define HEDDLE_COMPILER_MODEL_ATTENTION_CACHEREADS_H
 
@@ -9,14 +9,14 @@
 
 namespace heddle {
 
-/// An operand of an attention; it is of a cache where cachedSource() says so.
+/// An operand of an attention. It may be a cache; cachedSource() tells.
 struct CacheRead {
   mlir::Value rows;
-  /// Else values.
+  /// Otherwise they are values.
   bool isKeys = false;
 };
 
-/// The keys and values that an operation reads.
+/// Returns the keys and values that an operation reads.
 llvm::SmallVector<CacheRead, 2> cacheReads(mlir::Operation *operation);
 
 } // namespace heddle

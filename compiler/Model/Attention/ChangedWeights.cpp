@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Weights of each row and key that are no softmax's own result, at the contraction that sums
-/// values with them. A kernel reads them as rows of numbers of keys: they must lie so.
+/// Matches weights of each row and key that are not directly the result of a softmax, at the
+/// contraction that sums values with them. A kernel needs them in row order, with the keys of a row
+/// adjacent.
 #include "compiler/Model/Attention/AttentionMatch.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -14,7 +15,7 @@ using namespace heddle::transformer;
 namespace heddle {
 
 bool areOfRowsFirst(Value numbers) {
-  // More than any model's.
+  // No model has more.
   constexpr size_t most = 64;
   llvm::SmallSetVector<Value, 8> seen;
   seen.insert(numbers);
@@ -26,7 +27,7 @@ bool areOfRowsFirst(Value numbers) {
     if (isTurned || isa_and_nonnull<TransposeOp>(producer) || seen.size() > most) {
       return false;
     }
-    // Else of the same order as its operands of as many axes, if it has some.
+    // Other operations keep the order of operands of the same type.
     for (Value operand : contract || !producer ? ValueRange() : producer->getOperands()) {
       if (operand.getType() == numbers.getType()) {
         seen.insert(operand);
@@ -36,7 +37,7 @@ bool areOfRowsFirst(Value numbers) {
   return true;
 }
 
-/// The operand of a contraction that are weights [t, h, k], in this order, which it sums over the
+/// Returns the operand of a contraction that is weights [t, h, k], in this order, summed over the
 /// keys; null if there is none.
 static Value weightsOf(ContractOp contract) {
   for (auto [value, axes, others] :
@@ -57,7 +58,7 @@ static Value weightsOf(ContractOp contract) {
 Value changedWeights(ContractOp contract) {
   Value weights = weightsOf(contract);
   Operation *producer = weights ? weights.getDefiningOp() : nullptr;
-  // Why those of a softmax are no attention has been said.
+  // The pass has already reported why the softmax's weights are not an attention.
   auto ofPairs = dyn_cast_if_present<AttentionWeightsOp>(producer);
   bool isOther = isa_and_present<SoftmaxOp>(producer) || (ofPairs && !ofPairs.getRaw());
   return isOther ? Value() : weights;

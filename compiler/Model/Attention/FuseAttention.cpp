@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes softmax(f(scale * Q K^T) + bias + mask) V, however it is spelt, as one operation on
-/// merged rows. Every softmax is a candidate; AttentionMatch says which are attention, and why
-/// others are not.
+/// Fuses softmax(f(scale * Q K^T) + bias + mask) V, in any spelling, into one operation on merged
+/// rows. Every softmax is a candidate; AttentionMatch decides which are attention, and why others
+/// are not.
 ///
-/// Where several V share the probabilities, as in layers that share attention, those become an
-/// operation of their own, transformer.attention_weights, and each sum a transformer.attend; so
-/// they do where something else reads them. Where the probabilities of one V are a result of the
-/// entry too, attention does not need them: the weights are computed beside it, which costs a
-/// caller that does not ask for them nothing.
+/// If several V share the probabilities, as in layers that share attention, these become an
+/// operation of their own, transformer.attention_weights, and each sum a transformer.attend. The
+/// same applies if there is another reader of the probabilities. If the probabilities of a single V
+/// are also a result of the entry, attention is fused and the weights are computed separately, at
+/// no cost to a caller that does not request them.
 ///
 /// Before:
 ///   %qh = transformer.split_heads %q                    // [t, h, d]; the same for k and v
@@ -20,23 +20,22 @@
 /// After:
 ///   %m = transformer.attention %q, %k, %v in(%rows, %rows) {heads = 3, scale = 0.25, ...}
 ///
-/// f is any element-wise maths of scores, such as a soft cap (ScoreMaths.h): it is the operation's
-/// `score`. Masks come after it, biases by distance before, within or after it.
+/// f is any element-wise function of scores, such as a soft cap (ScoreMaths.h): it becomes the
+/// operation's `score`. Masks are applied after it, biases by distance before, within or after it.
 ///
-/// In place of the product of queries and keys there may be a weighted sum of maths of pairs of
-/// both (PairScores.h), such as v . tanh(q + k), which is the operation's `pairs`. Convolutions
-/// over numbers of keys that are added to pairs are what it has `locations` at. Where no softmax
-/// takes it in, it becomes the scores of an attention without one, so that pairs are never in
-/// memory.
+/// Instead of a product of queries and keys there may be a weighted sum of a function of pairs
+/// (PairScores.h), such as v . tanh(q + k), which becomes the operation's `pairs`. Convolutions
+/// over numbers of keys that are added to pairs become its `locations`. Without a softmax, pairs
+/// become the scores of an attention without one, so that pairs are never in memory.
 ///
-/// Weights that no softmax gives, of another normaliser or changed after it, are summed with values
-/// by `transformer.attend`.
+/// Weights from another normaliser, or changed after the softmax, are summed with values by
+/// `transformer.attend`.
 ///
-/// Neighbouring heads may share keys or values. Scores may be a sum of products, and biases by
-/// distance a sum of multiples: each becomes one (AttentionProducts.h), by parameters that are
-/// derived where that is all it takes.
+/// Adjacent heads may share keys or values. Scores may be a sum of products, and biases by distance
+/// a sum of multiples: each sum is combined into one (AttentionProducts.h), by derived parameters
+/// if possible.
 ///
-/// Pinned by tests/compiler/Model/Attention/fuse-attention.mlir, fuse-attention-shared.mlir and
+/// Tested by tests/compiler/Model/Attention/fuse-attention.mlir, fuse-attention-shared.mlir and
 /// fuse-attention-declined.mlir.
 #include "compiler/Model/Attention/AttentionMasks.h"
 #include "compiler/Model/Attention/AttentionProducts.h"
@@ -63,7 +62,7 @@ std::string countHeads(int64_t heads) {
   return std::to_string(heads) + (heads == 1 ? " head" : " heads");
 }
 
-/// What the report says of keys that a mask hides and that have scores all the same.
+/// Describes keys that a mask hides but that still have scores.
 std::string summarise(HiddenAttr hidden) {
   if (!hidden) {
     return "";
@@ -73,7 +72,7 @@ std::string summarise(HiddenAttr hidden) {
          printNumber(hidden.getNumber().getValueAsDouble());
 }
 
-/// How scores that are a sum of products are one.
+/// Describes how a sum of products is combined.
 std::string summarise(const AttentionMatch &match, ProductArrangement arrangement) {
   std::string count = ", " + std::to_string(match.products.size()) + " products ";
   switch (arrangement) {
@@ -89,7 +88,7 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
   llvm_unreachable("every arrangement is handled");
 }
 
-/// Locations: the taps of each convolution, and the filters that they have in common.
+/// Describes locations: the taps of each convolution, and their shared filters.
 std::string summarise(const PairLocations &locations, const DerivedParameters &parameters) {
   if (locations.locations.empty()) {
     return "";
@@ -138,7 +137,7 @@ std::string summarise(const AttentionMatch &match, ProductArrangement arrangemen
   return match.others.empty() ? text : text + ": " + match.others;
 }
 
-/// `result`, rows, in place of the contraction of a sum.
+/// Replaces the contraction of a sum by `result`, given as rows.
 void replaceSum(OpBuilder &builder, Location location, WeightedSum &sum, int64_t heads,
                 Value result) {
   if (sum.resultScale != 1.0) {
@@ -151,13 +150,13 @@ void replaceSum(OpBuilder &builder, Location location, WeightedSum &sum, int64_t
   sum.contract.getResult().replaceAllUsesWith(result);
 }
 
-/// Rows of a sum: one head of values for each of the scores.
+/// Returns the type of the rows of a sum: one head of values for each head of scores.
 RankedTensorType typeOf(WeightedSum &sum, int64_t heads) {
   return RankedTensorType::get({ShapedType::kDynamic, heads * sum.valueSize},
                                Float32Type::get(sum.contract->getContext()));
 }
 
-/// Sums values with weights that are there.
+/// Sums values with existing weights.
 void fuseWeightedSum(AttentionMatch &match, Value weights, DerivedParameters &parameters) {
   WeightedSum &sum = match.sums.front();
   ContractOp contract = sum.contract;
@@ -172,8 +171,8 @@ void fuseWeightedSum(AttentionMatch &match, Value weights, DerivedParameters &pa
   eraseUnused(contract);
 }
 
-/// What each cache of a module is to attentions, by its name: it lies in memory as one of the two
-/// needs it, in all entries.
+/// The role of each cache of a module in attentions, by name. A cache has the layout of keys or of
+/// values, the same in all entries.
 class CacheRoles {
 public:
   explicit CacheRoles(ModuleOp module) {
@@ -184,7 +183,7 @@ public:
     });
   }
 
-  /// Notes what the caches of an attention are; on failure `reason` says why they cannot be that.
+  /// Records the roles of an attention's caches; on failure `reason` says which role conflicts.
   LogicalResult add(const AttentionMatch &match, std::string &reason) {
     SmallVector<std::pair<const AttentionOperand *, bool>> operands;
     for (const ScoreProduct &product : match.products) {
@@ -227,7 +226,7 @@ private:
   llvm::DenseMap<StringAttr, bool> areKeys;
 };
 
-/// One attention as new operations: their attributes and what they have in common.
+/// Writes one attention as new operations; holds their attributes and shared operands.
 class FusedAttention {
 public:
   FusedAttention(AttentionMatch &match, ProductArrangement arrangement,
@@ -251,13 +250,13 @@ public:
     for (WeightedSum &sum : match.sums) {
       eraseUnused(sum.contract);
     }
-    // Where weights have taken its place no contraction leads to it.
+    // If weights replace it, no contraction leads to it.
     if (match.isResult || !isOneOperation()) {
       eraseUnused(match.softmax);
     }
   }
 
-  /// Writes the scores themselves, where no softmax follows.
+  /// Writes the scores themselves, if no softmax follows.
   void runAlone() {
     ContractOp contract = match.products.front().contract;
     Location location = contract->getLoc();
@@ -270,17 +269,17 @@ public:
   }
 
 private:
-  /// Whether the weights, if they are needed at all, are so only where a caller asks for them.
+  /// Returns whether attention is one operation: any use of the weights is on request of a caller.
   bool isOneOperation() const { return match.sums.size() == 1 && match.others.empty(); }
 
-  /// The place of the softmax and of the sum's contraction: their common prefix is the layer's
-  /// attention.
+  /// Returns the locations of the softmax and of the sum's contraction. Their common prefix names
+  /// the layer's attention.
   Location locationOf(Location sum) {
     return FusedLoc::get(builder.getContext(),
                          {match.products.front().contract->getLoc(), match.softmax->getLoc(), sum});
   }
 
-  /// Reports what is made, with the parameters that it needs.
+  /// Reports the new operation and derives its parameters.
   void begin(Location location) {
     bias = deriveBias(parameters, location, match.biases);
     const ScoreProduct &first = match.products.front();
@@ -294,8 +293,8 @@ private:
         summarise(match, arrangement, summarise(locations, parameters), bias, score, pairs));
   }
 
-  /// One value: attention, and directly after it the weights if they are asked for, so that the
-  /// lives of queries and keys do not grow.
+  /// Writes attention over one value and, directly after it, the weights if they are a result, so
+  /// that the live ranges of queries and keys do not grow.
   void fuseSum() {
     WeightedSum &sum = match.sums.front();
     builder.setInsertionPoint(sum.contract);
@@ -318,7 +317,7 @@ private:
     replaceSum(builder, location, sum, match.heads, result);
   }
 
-  /// Weights, and the sum of each of several values with them.
+  /// Writes the weights, and the sum of each value with them.
   void fuseWeights() {
     Location location = locationOf(match.softmax->getLoc());
     begin(location);
@@ -335,7 +334,7 @@ private:
     }
   }
 
-  /// The weights in place of the softmax's result.
+  /// Replaces the softmax's result by the weights.
   AttentionWeightsOp replaceWeights(Location location, const ProductRows &rows) {
     AttentionWeightsOp weights = createWeights(location, match.softmax.getType(), rows, {});
     match.softmax.getResult().replaceAllUsesWith(weights.getResult());
@@ -396,7 +395,7 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
     simplifyLayouts(getOperation());
   }
 
-  /// Fuses each contraction that `isCandidate` and that `match` takes to be part of an attention.
+  /// Fuses each contraction for which `isCandidate` holds and `match` succeeds.
   void fuseContractions(CacheRoles &roles, llvm::function_ref<bool(ContractOp)> isCandidate,
                         FailureOr<AttentionMatch> (*match)(ContractOp, std::string &),
                         llvm::function_ref<void(ContractOp, AttentionMatch &)> fuse) {
@@ -417,7 +416,7 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
     }
   }
 
-  /// Pairs that are in no attention are summed by a kernel all the same.
+  /// Fuses pairs outside any attention into a kernel too.
   void fusePairs(CacheRoles &roles, DerivedParameters &parameters) {
     fuseContractions(
         roles, [](ContractOp contract) { return sumsPairs(contract); }, matchPairScores,
@@ -426,7 +425,7 @@ struct FuseAttentionPass : impl::FuseAttentionPassBase<FuseAttentionPass> {
         });
   }
 
-  /// Values are summed by a kernel, whatever has made their weights.
+  /// Fuses sums of values, wherever their weights come from.
   void fuseSums(CacheRoles &roles, DerivedParameters &parameters) {
     fuseContractions(
         roles, [](ContractOp contract) { return static_cast<bool>(changedWeights(contract)); },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Builders and cancelling patterns of split_heads, merge_heads and transpose.
+/// Builders of split_heads, merge_heads and transpose, and the patterns that cancel them.
 #include "compiler/Model/Attention/HeadLayout.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -35,7 +35,7 @@ struct CancelTranspose : OpRewritePattern<TransposeOp> {
   }
 };
 
-/// `Outer` undoes `Inner` where the types agree.
+/// Removes `Outer` of `Inner` if the types match.
 template <typename Outer, typename Inner> struct CancelView : OpRewritePattern<Outer> {
   using OpRewritePattern<Outer>::OpRewritePattern;
 
@@ -117,7 +117,7 @@ void simplifyLayouts(ModuleOp module) {
                CancelView<SplitHeadsOp, MergeHeadsOp>>(module.getContext());
   GreedyRewriteConfig config;
   config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
-  // Every pattern removes a view, so the rewriting ends; where it stops does not matter.
+  // Every pattern removes a view, so rewriting terminates; whether it converged does not matter.
   (void)applyOpPatternsGreedily(views, std::move(patterns), config);
 }
 

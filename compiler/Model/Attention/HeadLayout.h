@@ -12,25 +12,25 @@
 
 namespace heddle {
 
-/// Whether a permutation leaves every axis where it is.
+/// Returns whether a permutation leaves every axis in place.
 bool isIdentity(llvm::ArrayRef<int64_t> permutation);
 
-/// `input` with its axes in another order; `input` itself if the order is the same.
+/// Returns `input` with permuted axes; `input` itself for the identity.
 mlir::Value transposed(mlir::OpBuilder &builder, mlir::Location location, mlir::Value input,
                        llvm::ArrayRef<int64_t> permutation);
 
-/// [t, h, d] as rows [t, h * d].
+/// Returns [t, h, d] as rows [t, h * d].
 mlir::Value mergedHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value heads);
 
-/// Rows [t, h * d] as [t, h, d].
+/// Returns rows [t, h * d] as [t, h, d].
 mlir::Value splitHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value rows,
                        int64_t heads, int64_t size);
 
-/// Each head `times` times: [t, g, d] to [t, g * times, d].
+/// Repeats each head `times` times: [t, g, d] to [t, g * times, d].
 mlir::Value repeatedHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value heads,
                           int64_t times);
 
-/// The sum of the heads of rows [t, h * d]: [t, d].
+/// Returns the sum of the heads of rows [t, h * d]: [t, d].
 mlir::Value sumOfHeads(mlir::OpBuilder &builder, mlir::Location location, mlir::Value rows,
                        int64_t heads);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Keeps the rows of caches in fewer bits: what `--cache` asks for.
+/// Stores the rows of caches with fewer bits, as `--cache` requests.
 ///
 /// Before:
 ///   func.func @decode(%x, %rows, %keys: !cache<512> {transformer.name = "keys"}) -> ... {
@@ -9,15 +9,14 @@
 ///   func.func @decode(%x, %rows, %keys: !cache<512, bf16> {transformer.name = "keys"}) -> ... {
 ///     %kept = transformer.append %keys, %k in(%rows) : !cache<512, bf16>
 ///
-/// Nothing but types changes: `append` rounds, and whatever reads a cache reads what was kept, rows
-/// of the same run among them. The first pass of all, so that others count the bytes that there
-/// will be. Codes of 8 bits have a scale for each head that is read of a row, or one for the row
-/// where nothing says what its heads are.
+/// Only types change: `append` rounds, and every reader of a cache, including rows of the same run,
+/// reads the rounded values. This pass runs first, so that others count the reduced bytes. Codes of
+/// 8 bits have a scale per head, as readers split a row, or one per row if the heads are unknown.
 ///
-/// A state stays in f32: each run changes all of it, and would round it again. So does a cache with
-/// one number for each position, which has nothing to share a scale with, and may count positions.
+/// A state stays in f32, because each run updates it and would round it again. So does a cache of
+/// one number per position: it has nothing to share a scale with, and may count positions.
 ///
-/// Pinned by tests/compiler/Model/Attention/narrow-caches.mlir.
+/// Tested by tests/compiler/Model/Attention/narrow-caches.mlir.
 #include "compiler/Model/Attention/CacheReads.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -39,14 +38,14 @@ namespace heddle {
 
 namespace {
 
-/// What a name's cache is, and the elements of a head of it as those who read it split it; 0: they
-/// do not, or not all alike.
+/// The first argument for a cache's name, and the head size that all its readers use; 0 if they do
+/// not split heads, or disagree.
 struct KeptRows {
   BlockArgument first;
   std::optional<int64_t> headSize;
 };
 
-/// The elements of a head that an operation reads of rows, 0 if it has none.
+/// Returns the head size that an operation reads rows with, 0 if it has no heads.
 int64_t headSizeOf(OpOperand &use) {
   Operation *reader = use.getOwner();
   if (auto split = dyn_cast<SplitHeadsOp>(reader)) {
@@ -85,7 +84,7 @@ struct NarrowCachesPass : impl::NarrowCachesPassBase<NarrowCachesPass> {
 private:
   static constexpr unsigned halfBits = 16, codeBits = 8;
 
-  /// Finds the caches and states of all entries, which share them by name, and who reads them.
+  /// Collects the caches and states of all entries, which share them by name, and their readers.
   void collect() {
     for (auto entry : getOperation().getOps<func::FuncOp>()) {
       for (BlockArgument argument : entry.getArguments()) {
@@ -116,7 +115,7 @@ private:
                                                  headSize, Float32Type::get(context));
   }
 
-  /// Decides what becomes of a cache, and says it.
+  /// Decides and reports the new type of a cache.
   void narrow(StringAttr name, const KeptRows &rows) {
     Location location = rows.first.getLoc();
     auto declined = [&](const Twine &reason) {
@@ -136,7 +135,7 @@ private:
                 {.cacheBytesPerToken = cache.getPositionBytes() - after.getPositionBytes()});
   }
 
-  /// Gives caches their types, in an entry and its signature.
+  /// Updates the types of caches, in an entry and its signature.
   void retype(func::FuncOp entry) {
     if (entry.isExternal()) {
       return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes contractions of rows with a weight as linear maps of merged rows, the weight reshaped by
-/// a parameter expression, and takes the sum with a bias that follows into the map.
+/// Rewrites contractions of rows with a weight as linear maps of merged rows, reshaping the weight
+/// by a parameter expression, and folds a following bias into the map.
 ///
 /// Before:
 ///   %w = transformer.weight @W : tensor<12x32x384xf32>
@@ -14,7 +14,7 @@
 ///   %l = transformer.linear %x, @W.matrix, @B.vector
 ///   %q = transformer.split_heads %l
 ///
-/// Pinned by tests/compiler/Model/Attention/normalize-heads.mlir.
+/// Tested by tests/compiler/Model/Attention/normalize-heads.mlir.
 #include "compiler/Cost/OperationCost.h"
 #include "compiler/Model/Attention/HeadLayout.h"
 #include "compiler/Model/Attention/WeightContraction.h"
@@ -33,7 +33,7 @@ namespace heddle {
 
 namespace {
 
-/// For each letter of `wanted` its axis in `axes`.
+/// Returns the axis in `axes` of each letter of `wanted`.
 SmallVector<int64_t> axesOf(StringRef wanted, StringRef axes) {
   SmallVector<int64_t> order;
   for (char letter : wanted) {
@@ -49,7 +49,7 @@ std::string printSizes(ArrayRef<int64_t> sizes) {
   return text;
 }
 
-/// The parameter of a map as a matrix [made, summed].
+/// Derives the parameter of a map as a matrix [made, summed].
 FlatSymbolRefAttr toMatrix(DerivedParameters &parameters, const WeightContraction &map,
                            int64_t made, int64_t summed) {
   WeightOp weight = map.weight;
@@ -106,8 +106,8 @@ void rewrite(DerivedParameters &parameters, ContractOp contract, const WeightCon
   eraseUnused(contract);
 }
 
-/// Makes `contract` a linear map of each group if it is one: "tgd,gnd->tgn". A weight lies as the
-/// matrix that all groups have together. Keys `k` may be positions of a cache, which stay in it.
+/// Rewrites `contract` as a linear map per group if it is one: "tgd,gnd->tgn". The weight becomes
+/// one matrix of all groups. Keys `k` may be positions of a cache, which stay in it.
 bool rewriteGroups(DerivedParameters &parameters, ContractOp contract) {
   bool isLeft = static_cast<bool>(viewWeight(contract.getLhs(), contract.getLhsAxes()).weight);
   WeightView weight = isLeft ? viewWeight(contract.getLhs(), contract.getLhsAxes())
@@ -174,10 +174,10 @@ PlainMap matchPlainMap(Value value, StringRef letters) {
   return map;
 }
 
-/// The first condition that keeps the weight of `add` from being the bias of the map before it;
-/// otherwise it becomes that, and the result is empty.
+/// Makes the weight of `add` the bias of the map before it and returns an empty string, or returns
+/// the first condition that did not hold.
 std::string foldBias(DerivedParameters &parameters, AddOp add) {
-  // The rows' axis, then those of the columns, by letters that do not matter.
+  // The axis of the rows, then those of the columns; the letters are arbitrary.
   StringRef letters = StringRef("tab").take_front(add.getType().getRank());
   WeightView bias = viewWeight(add.getRhs(), letters.drop_front());
   PlainMap map = matchPlainMap(add.getLhs(), letters);
@@ -198,7 +198,7 @@ std::string foldBias(DerivedParameters &parameters, AddOp add) {
     symbol = parameters.derive(location, name + ".vector", ExpressionKind::Reshape, symbol,
                                type.getNumElements());
   }
-  // The result without the bias is no longer written and read.
+  // The result before the bias is no longer written and read.
   reportTaken(add.getLoc(), passNames::normalizeHeads,
               "the bias of a linear map of " + printSizes(type.getShape()),
               {.activationBytesPerToken =
@@ -224,7 +224,7 @@ struct NormalizeHeadsPass : impl::NormalizeHeadsPassBase<NormalizeHeadsPass> {
           contractions.push_back(contract);
         }
       } else if (auto add = dyn_cast<AddOp>(op)) {
-        // A bias for every column: weights of fewer axes are not candidates.
+        // There is a bias for every column: weights with fewer axes are not candidates.
         int64_t rank = add.getRhs().getType().getRank();
         StringRef letters = StringRef("abc").take_front(rank);
         if (rank <= 2 && rank + 1 == add.getType().getRank() &&
@@ -245,7 +245,7 @@ struct NormalizeHeadsPass : impl::NormalizeHeadsPassBase<NormalizeHeadsPass> {
       }
       rewrite(parameters, contract, *map);
     }
-    // Heads split and merged again leave the map right before its bias.
+    // Cancelling views leaves the map directly before its bias.
     simplifyLayouts(getOperation());
     for (AddOp add : sums) {
       std::string reason = foldBias(parameters, add);

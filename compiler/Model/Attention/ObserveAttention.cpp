@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes the probabilities of every attention a result of its entry that can be asked for: what
-/// `heddle analyze` looks at. A run that does not ask for them does not compute them, so that they
-/// cost a few entries in the manifest and nothing else.
+/// Makes the probabilities of every attention an optional result of its entry, which `heddle
+/// analyze` reads. A run that does not request them does not compute them, so their only cost is a
+/// few entries in the manifest.
 ///
 /// Before:
 ///   func.func @encode(...) -> (tensor<?x48xf32> {transformer.name = "encoder"}) {
@@ -16,10 +16,10 @@
 ///     ...
 ///     return %x, %p
 ///
-/// The first pass of all: later ones rewrite the result with everything else. The kinds are those
-/// of heddle/AttentionKind.h.
+/// This pass runs first; later passes rewrite the result with everything else.
+/// heddle/AttentionKind.h defines the kinds.
 ///
-/// Pinned by tests/compiler/Model/Attention/observe-attention.mlir.
+/// Tested by tests/compiler/Model/Attention/observe-attention.mlir.
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Transformer/Transformer.h"
@@ -42,7 +42,7 @@ namespace {
 constexpr llvm::StringLiteral nameAttribute = "transformer.name";
 constexpr llvm::StringLiteral observedAttribute = "transformer.observed";
 
-/// One entry: its results, which grow.
+/// Adds results to one entry.
 class EntryObserver {
 public:
   explicit EntryObserver(func::FuncOp entry)
@@ -77,7 +77,7 @@ public:
     std::string name = freeName(softmax.getLoc());
     NamedAttribute attributes[] = {{nameAttribute, builder.getStringAttr(name)},
                                    {observedAttribute, builder.getStringAttr(kind->name)}};
-    // Fails only for types with more to them than results.
+    // Only function types with additional state can fail here.
     (void)entry.insertResult(entry.getNumResults(), softmax.getType(),
                              builder.getDictionaryAttr(attributes));
     end.getOperandsMutable().append(softmax.getResult());
@@ -87,7 +87,7 @@ public:
   }
 
 private:
-  /// Whether a program that was here before has it as a result of this kind already.
+  /// Returns whether the program already has it as a result of this kind.
   bool isObserved(SoftmaxOp softmax) {
     return llvm::any_of(softmax->getUses(), [&](OpOperand &use) {
       return use.getOwner() == end &&
@@ -95,7 +95,7 @@ private:
     });
   }
 
-  /// The name in the checkpoint, made different from those of all other results.
+  /// Returns the name in the checkpoint, made unique among all results.
   std::string freeName(Location location) {
     std::string name = checkpointName(location);
     if (name.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// From the contraction backwards to the sum of each row and key. Operands are told apart by their
-/// axes: rows are `t`, keys `k`, and pairs have both and one more.
+/// Walks from the contraction back to the sum of each row and key. Operands are distinguished by
+/// their axes: rows have `t`, keys `k`, and pairs both and one more.
 #include "compiler/Model/Attention/PairScores.h"
 
 #include "compiler/Model/Attention/ScoreMaths.h"
@@ -16,15 +16,15 @@ using namespace heddle::transformer;
 
 namespace heddle {
 
-/// Convolutions and biases that are added to a sum of a row and a key.
+/// The most convolutions and biases added to a sum of a row and a key.
 static constexpr size_t mostAdded = 16;
 
 static bool hasRowsAndKeys(StringRef axes) { return axes.contains('t') && axes.contains('k'); }
 
-/// Whether element-wise maths makes a value of sums of rows and keys, and perhaps of something
-/// else.
+/// Returns whether an element-wise function computes a value from sums of rows and keys, and
+/// possibly other operands.
 static bool isOfPairs(Value value) {
-  // More than any model's.
+  // No model has more.
   constexpr size_t most = 64;
   llvm::SmallSetVector<Value, 8> seen;
   seen.insert(value);
@@ -59,7 +59,7 @@ int64_t PairScores::width() const { return sum.getType().getDimSize(2); }
 ScoreAttr PairScores::maths() const { return ScoreAttr::get(sum.getContext(), steps); }
 
 namespace {
-/// One contraction on the way back to its rows and keys.
+/// Matches one contraction, walking back to its rows and keys.
 class PairMatcher {
 public:
   PairMatcher(ContractOp contract, std::string &reason) : contract(contract), reason(reason) {}
@@ -90,7 +90,7 @@ private:
     return failure();
   }
 
-  /// v, with an axis of columns and perhaps one of heads.
+  /// Matches v, with an axis of columns and optionally one of heads.
   LogicalResult matchWeights(Value value, StringRef axes, char column) {
     WeightView view = viewWeight(value, axes);
     if (!view.weight) {
@@ -119,7 +119,7 @@ private:
     return success();
   }
 
-  /// f, down to the sum of rows and keys.
+  /// Matches f, down to the sum of rows and keys.
   LogicalResult matchMaths(Value value) {
     ScoreMaths maths;
     while (Operation *producer = value.getDefiningOp()) {
@@ -174,14 +174,14 @@ private:
     return numbersNear(heads, taps).has_value();
   }
 
-  /// The sum of a row, a key, convolutions over numbers of keys and weights of columns.
+  /// Matches the sum of a row, a key, convolutions over numbers of keys and weights of columns.
   LogicalResult matchSum(Value value) {
     SmallVector<Value> pending = {value};
     while (!pending.empty()) {
       value = pending.pop_back_val();
       Operation *producer = value.getDefiningOp();
       if (auto add = dyn_cast_if_present<AddOp>(producer)) {
-        // Weights along the columns, which come last.
+        // Weights along the columns, which are the last axis.
         bool isBias = add.getRhs().getDefiningOp<WeightOp>() && pairOrder[2] == 2;
         if (isBias) {
           pairs.biases.push_back(add.getRhs());
@@ -211,7 +211,7 @@ private:
   ContractOp contract;
   std::string &reason;
   PairScores pairs;
-  /// The axes of what is at hand that are row, key and column.
+  /// The axes of the current value for row, key and column.
   std::array<int64_t, 3> pairOrder = {0, 1, 2};
 };
 } // namespace
@@ -253,15 +253,15 @@ FlatSymbolRefAttr derivePairWeights(DerivedParameters &parameters, Location loca
 
 namespace {
 /// A matrix [width, near] as the product of a linear map [width, filters] and columns of the
-/// filters, from `first` on.
+/// filters, starting at `first`.
 struct Factors {
   FlatSymbolRefAttr map, filters;
   int64_t first = 0;
 };
 } // namespace
 
-/// The factors of which weight algebra has made the weight [width, heads, taps] of a convolution;
-/// none if it is something else.
+/// Returns the factors from which the weight [width, heads, taps] of a convolution is derived;
+/// nothing if it is derived otherwise.
 static std::optional<Factors> factorsOf(const DerivedParameters &parameters,
                                         FlatSymbolRefAttr weight) {
   Factors factors;
@@ -273,7 +273,7 @@ static std::optional<Factors> factorsOf(const DerivedParameters &parameters,
     ArrayRef<FlatSymbolRefAttr> operands = expression.getOperands();
     switch (expression.getKind()) {
     case ExpressionKind::Reshape: {
-      // A line of the matrix for each of the width.
+      // The map has one row for each row of the width.
       ArrayRef<int64_t> from = parameters.lookUp(operands[0]).getTensorType().getShape();
       ArrayRef<int64_t> to = parameters.lookUp(symbol).getTensorType().getShape();
       if (from.size() != 2 || from[0] != to[0] || to.size() != 3) {
@@ -305,7 +305,7 @@ public:
   LocationMatrices(DerivedParameters &parameters, Location location, const PairScores &pairs)
       : parameters(parameters), location(location), pairs(pairs), width(pairs.width()) {}
 
-  /// How many numbers near a key one convolution is of.
+  /// Returns how many numbers near a key one convolution reads.
   int64_t nearOf(ConvolveKeysOp convolution) const {
     ArrayRef<int64_t> shape = shapeOf(convolution);
     return shape[1] * shape[2];
@@ -314,7 +314,8 @@ public:
     return parameters.lookUp(convolution.getWeightAttr()).getTensorType().getShape();
   }
 
-  /// Filters of all and one map after them; whether they have been made so and that is less work.
+  /// Separates the matrix into filters and one map after them. Returns false if the weights are not
+  /// derived that way or if it is not less work.
   bool separate(PairLocations &locations) const {
     SmallVector<Factors> factors;
     int64_t near = 0;
@@ -341,7 +342,7 @@ public:
     return true;
   }
 
-  /// One matrix of all.
+  /// Derives one matrix of all convolutions.
   FlatSymbolRefAttr whole() const {
     SmallVector<FlatSymbolRefAttr> matrices;
     int64_t near = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A piece of maths is a graph, as s * sigmoid(s) is: its input is the nearest value through which
-/// everything that reaches the end must go.
+/// A function of scores is a graph, such as s * sigmoid(s). Its input is the nearest value that
+/// dominates all paths to its result.
 #include "compiler/Model/Attention/ScoreMaths.h"
 
 #include "compiler/Model/Attention/AttentionMasks.h"
@@ -19,7 +19,7 @@ namespace {
 
 using Values = llvm::SmallSetVector<Value, 4>;
 
-/// The number that every element of a value is: a weight that is derived from nothing.
+/// Returns the number that every element of a value has, if it is a weight derived from a constant.
 std::optional<float> constantOf(Value value) {
   auto weight = value.getDefiningOp<WeightOp>();
   FlatSymbolRefAttr symbol = weight ? weight.getParameterAttr() : FlatSymbolRefAttr();
@@ -38,7 +38,8 @@ std::optional<float> constantOf(Value value) {
   return std::nullopt;
 }
 
-/// Whether an operation computes every score from those of its operands at the same place.
+/// Returns whether an operation computes every score only from its operands' elements at the same
+/// place.
 bool isElementwise(Operation *op) {
   if (isa_and_nonnull<ScaleOp, ShiftOp, ActivateOp>(op) ||
       (isa_and_nonnull<AddOp>(op) && constantOf(op->getOperand(1)))) {
@@ -49,7 +50,7 @@ bool isElementwise(Operation *op) {
          !AttentionMasks::isBias(op->getOperand(0)) && !AttentionMasks::isBias(op->getOperand(1));
 }
 
-/// The one of the values that the program computes last; arguments come before everything.
+/// Returns the value that the program computes last; arguments precede everything.
 Value lastOf(const Values &values) {
   return *std::max_element(values.begin(), values.end(), [](Value left, Value right) {
     Operation *first = left.getDefiningOp();
@@ -58,7 +59,7 @@ Value lastOf(const Values &values) {
   });
 }
 
-/// One step for each of the operations, which are listed backwards.
+/// Returns one step for each of the operations, which are listed in reverse.
 SmallVector<ScoreStep> stepsOf(ArrayRef<Operation *> backwards, Value input) {
   llvm::SmallDenseMap<Value, int64_t> numbers = {{input, 0}};
   SmallVector<ScoreStep> steps;
@@ -92,10 +93,10 @@ static std::optional<MathsPiece> pieceBefore(Value value, bool takesLinear) {
   Values open;
   open.insert(value);
   SmallVector<Operation *> backwards;
-  // The maths up to where it had one input.
+  // The function up to the last value that was its only input.
   Value input = value;
   size_t count = 0;
-  // One more than is allowed: the score is then declined for what it is.
+  // Collects one step more than allowed: the score is then declined for its length.
   while (backwards.size() <= ScoreAttr::mostSteps) {
     if (open.size() == 1) {
       input = open.front();
@@ -135,7 +136,7 @@ std::optional<MathsPiece> mathsBefore(Value value) {
   return pieceBefore(value, /*takesLinear=*/false);
 }
 
-/// Counts the numbers that a step takes from `by` further on.
+/// Increases the step numbers of operands by `by`.
 static void renumber(MutableArrayRef<ScoreStep> steps, int64_t by) {
   for (ScoreStep &step : steps) {
     for (ScoreTerm *term : {&step.left, &step.right}) {

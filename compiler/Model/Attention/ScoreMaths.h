@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Element-wise maths between the product of queries and keys and the softmax, as steps of
-/// `#transformer.score`. It is collected from the softmax backwards, in pieces with factors, biases
-/// and transposes between them.
+/// Element-wise functions between the product of queries and keys and the softmax, as steps of
+/// `#transformer.score`. They are collected backwards from the softmax, in pieces with factors,
+/// biases and transposes between.
 #ifndef HEDDLE_COMPILER_MODEL_ATTENTION_SCOREMATHS_H
 #define HEDDLE_COMPILER_MODEL_ATTENTION_SCOREMATHS_H
 
@@ -12,34 +12,33 @@
 
 namespace heddle {
 
-/// Steps from one value of the program to another.
+/// The steps from one value of the program to another.
 struct MathsPiece {
-  /// What s0 is.
+  /// The value of s0.
   mlir::Value input;
   llvm::SmallVector<transformer::ScoreStep> steps;
 };
 
-/// The element-wise maths that ends with `value` and has one input; none if there is none.
+/// Returns the element-wise function with one input that ends at `value`; nothing if there is none.
 std::optional<MathsPiece> elementwiseBefore(mlir::Value value);
 
-/// The same; none if it is no more than a sum or a factor, which products of queries and keys take
-/// in.
+/// The same; nothing for a single sum or factor, which products of queries and keys absorb.
 std::optional<MathsPiece> mathsBefore(mlir::Value value);
 
-/// Whether an operation makes zeros of what is no number among probabilities. Every row sees a key,
-/// so that there is nothing to do where scores are numbers.
+/// Returns whether an operation replaces NaN by zero among probabilities. Every row sees a key, so
+/// it has no effect if scores are numbers.
 bool isNanGuard(mlir::Operation *op);
 
-/// All steps so far, the last ones first known.
+/// Collects all steps, the last ones first.
 class ScoreMaths {
 public:
   bool empty() const { return steps.empty(); }
   llvm::ArrayRef<transformer::ScoreStep> getSteps() const { return steps; }
 
-  /// Puts steps before those that are there.
+  /// Inserts steps before the existing ones.
   void prepend(llvm::ArrayRef<transformer::ScoreStep> before);
 
-  /// Takes leading factors out, which are then the scale's: returns their product.
+  /// Removes leading factors and returns their product, which becomes part of the scale.
   double takeFactor();
 
 private:

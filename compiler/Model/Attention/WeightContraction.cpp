@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sorts the letters of a contraction by what they do.
+/// Classifies the letters of a contraction by their role.
 #include "compiler/Model/Attention/WeightContraction.h"
 
 using namespace mlir;
@@ -100,7 +100,7 @@ FlatSymbolRefAttr mapOfHeads(DerivedParameters &parameters, Location location, W
                                                symbol, {summed, heads * made});
     return transpose(flat, shape);
   }
-  // [head, summed, made]: a matrix of each head is transposed.
+  // [head, summed, made]: transpose the matrix of each head.
   FlatSymbolRefAttr flat = parameters.derive(location, name + ".flat", ExpressionKind::Reshape,
                                              symbol, {heads * summed, made});
   SmallVector<FlatSymbolRefAttr> matrices;

@@ -18,14 +18,14 @@ bool isRows(Type type) {
   return tensor && tensor.getRank() == 2 && tensor.isDynamicDim(0) && !tensor.isDynamicDim(1);
 }
 
-/// The weight added to rows as a vector; null for rows added to rows.
+/// Returns the weight that is added to rows as a vector; null if rows are added to rows.
 WeightOp addedVector(AddOp add) {
   auto weight = add.getRhs().getDefiningOp<WeightOp>();
   return weight && add.getRhs().getType().getRank() == 1 ? weight : WeightOp();
 }
 
-/// Collects the form of a value step by step, without recursion: forms may be as deep as a program
-/// is long.
+/// Collects the form of a value iteratively: forms may be as deep as a program is long, too deep
+/// for recursion.
 class Flattening {
 public:
   Flattening(AffineForm &form, const DerivedParameters &parameters, const FormEnds &ends)
@@ -34,15 +34,15 @@ public:
   void flatten(Operation *root);
 
 private:
-  /// What is to be done, the last first.
+  /// The pending steps, the last one first.
   struct Step {
     enum class Kind {
-      /// The form of `value` times `factor` after the maps of the chain.
+      /// Flattens `value` times `factor` after the maps of the chain.
       Flatten,
-      /// The vector `symbol`, as that.
+      /// Adds the vector `symbol` after the maps of the chain.
       AddConstant,
       LeaveMap,
-      /// `operation` is flattened.
+      /// Records that `operation` is flattened.
       Record
     };
     Kind kind;
@@ -73,7 +73,8 @@ private:
 
 } // namespace
 
-/// The affine operations. Who asks about one visits this, and has to answer for all of them.
+/// The affine operations. Code that distinguishes them visits this variant, so it must handle all
+/// of them.
 using AffineOperation = std::variant<LinearOp, ScaleOp, AddOp, MultiplyOp>;
 
 static std::optional<AffineOperation> asAffine(Operation *operation) {
@@ -92,7 +93,7 @@ static std::optional<AffineOperation> asAffine(Operation *operation) {
                                                        multiply.getRhs().getDefiningOp<WeightOp>());
         return isByNumbers ? Found(multiply) : Found();
       })
-      // Anything else is an atom, whose rows are what they are.
+      // Anything else is an atom.
       .Default([](Operation *) { return Found(); });
 }
 
@@ -107,7 +108,7 @@ bool isWithinForm(Operation *operation) {
   return isAffine(user) && llvm::is_contained(affineOperands(user), result);
 }
 
-/// The operands of an affine operation in which it is affine.
+/// Returns the operands of an affine operation in which it is affine.
 SmallVector<Value, 2> affineOperands(Operation *operation) {
   using Values = SmallVector<Value, 2>;
   return std::visit(llvm::makeVisitor([](LinearOp linear) { return Values{linear.getInput()}; },
@@ -131,13 +132,13 @@ FormSize formSize(Operation *operation, llvm::function_ref<FormSize(Value)> size
   auto linear = dyn_cast<LinearOp>(operation);
   auto add = dyn_cast<AddOp>(operation);
   bool hasVector = (linear && linear.getBiasAttr()) || (add && addedVector(add));
-  // A map is in the chain of each of the terms.
+  // A map is part of the chain of each term.
   size.total += (linear ? size.terms : 0) + (hasVector ? 1 : 0);
   size.terms += hasVector ? 1 : 0;
   return size;
 }
 
-/// The maps of the chain in the order in which they are applied, to a vector or to an atom.
+/// Returns the maps of the chain in the order of their application, to a vector or to an atom.
 SmallVector<Weight> Flattening::chainAfter(std::optional<Weight> vector) const {
   SmallVector<Weight> maps;
   if (vector) {
@@ -198,7 +199,7 @@ void Flattening::flattenValue(const Step &step) {
     return;
   }
   Term term{step.factor, chainAfter(std::nullopt), step.value};
-  // A constant costs nothing in a weight, whoever else needs the rows with it.
+  // Folding a constant into a weight is free, even if the scaled rows have other users.
   if (auto scale = dyn_cast_or_null<ScaleOp>(producer); scale && !chain.empty()) {
     term.factor = term.factor * Factor::of(scale.getFactor().convertToDouble());
     term.atom = scale.getInput();

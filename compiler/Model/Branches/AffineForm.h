@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows as an affine function of other rows: `sum over j of c_j W_j,n ... W_j,1 a_j + b`, whatever
-/// sums, scales and linear maps it is written with.
+/// Rows as an affine function of other rows: `sum over j of c_j W_j,n ... W_j,1 a_j + b`, written
+/// with any sums, scales and linear maps.
 #ifndef HEDDLE_COMPILER_MODEL_BRANCHES_AFFINEFORM_H
 #define HEDDLE_COMPILER_MODEL_BRANCHES_AFFINEFORM_H
 
@@ -9,17 +9,17 @@
 
 namespace heddle {
 
-/// `factor * chain[n - 1] ... chain[0] atom`. The atom is the result of what is not affine, an
-/// argument, or a value with a second user.
+/// `factor * chain[n - 1] ... chain[0] atom`. The atom is an argument, the result of an operation
+/// that is not affine, or a value with a second user.
 struct Term {
   Factor factor;
-  /// The maps in the order in which they are applied; empty for the atom itself.
+  /// The maps in the order of their application; empty for the atom itself.
   llvm::SmallVector<Weight> chain;
   mlir::Value atom;
 };
 
 /// `factor * chain[n - 1] ... chain[1] chain[0]`, where chain[0] is a vector: the same for every
-/// row but for the factor's numbers of rows.
+/// row, except for row numbers in the factor.
 struct ConstantTerm {
   Factor factor;
   llvm::SmallVector<Weight> chain;
@@ -28,37 +28,37 @@ struct ConstantTerm {
 struct AffineForm {
   llvm::SmallVector<Term> terms;
   llvm::SmallVector<ConstantTerm> constants;
-  /// What computes it, operands first: all of it is replaced or nothing.
+  /// The operations that compute the form, operands first. Either all of them are replaced or none.
   llvm::SmallVector<mlir::Operation *> operations;
-  /// Whether numbers of rows are multiplied before a map, and stand after it in a term.
+  /// Whether row numbers are multiplied before a map that they follow in a term.
   bool movesRows = false;
 };
 
-/// Values that are atoms although they are affine: forms end there.
+/// Affine values that are treated as atoms.
 using FormEnds = llvm::DenseSet<mlir::Value>;
 
-/// Whether the result is an affine function of one of the operands' rows: a sum, a scale, a product
-/// with a number or with one for each row, a linear map.
+/// Returns whether the result is an affine function of the rows of one operand: a sum, a scale, a
+/// product with a number or with one number per row, or a linear map.
 bool isAffine(mlir::Operation *operation);
 
-/// Whether `operation` is a part of a larger form: its only user is affine in its result.
+/// Returns whether `operation` is part of a larger form: its only user is affine in its result.
 bool isWithinForm(mlir::Operation *operation);
 
-/// The operands of an affine operation in which it is affine.
+/// Returns the operands of an affine operation in which it is affine.
 llvm::SmallVector<mlir::Value, 2> affineOperands(mlir::Operation *operation);
 
-/// How much there is of a form, by default of an atom. The work of choosing an evaluation grows
-/// faster than this.
+/// The size of a form; the default is that of an atom. The work of choosing an evaluation grows
+/// faster than linearly with it.
 struct FormSize {
   int64_t terms = 1;
-  /// Operations, terms, and the maps of each.
+  /// Operations, terms, and the maps of each term.
   int64_t total = 1;
 };
 
-/// The size of an affine operation's form, by those of its operands.
+/// Computes the size of an affine operation's form from the sizes of its operands.
 FormSize formSize(mlir::Operation *operation, llvm::function_ref<FormSize(mlir::Value)> sizeOf);
 
-/// The form of an affine operation's result.
+/// Returns the form of an affine operation's result.
 AffineForm flattenAffine(mlir::Operation *root, const DerivedParameters &parameters,
                          const FormEnds &ends);
 

@@ -79,9 +79,9 @@ Weight composeSum(ArrayRef<ConstantTerm> constants) {
 }
 
 ChainSplit cheapestChain(ArrayRef<Weight> chain) {
-  // The shortest way from the atom's width to the result's, over any widths between. Of equal ones
-  // that whose last stretches are longest. Of the maps that read one width, only that with the
-  // cheapest way before it can begin a stretch.
+  // Finds the cheapest path from the atom's width to the result's over the widths between. Prefers
+  // longer last stretches among equal ones. Of the maps that read the same width, only the one with
+  // the cheapest path before it can begin a stretch.
   struct Begin {
     int64_t width;
     size_t map;
@@ -115,22 +115,22 @@ ChainSplit cheapestChain(ArrayRef<Weight> chain) {
 
 namespace {
 
-/// A product that is the input of another, directly or through a function of its elements.
+/// A product that is the input of another, directly or through an element-wise function.
 struct Inner {
   std::optional<Activation> function = {};
   Weight map;
   std::optional<Weight> bias = {};
   Slice input;
-  /// What computes it now.
+  /// The operations that compute it now.
   SmallVector<Operation *> operations = {};
-  /// The product it is the input of.
+  /// The map of the product that reads it.
   Weight outer;
   int64_t groups = 1;
-  /// Both as they are; nothing for a stack of several.
+  /// Both products unchanged; empty for a stack of several.
   std::optional<StackedProduct> whole = {};
 };
 
-/// The first condition that failed.
+/// The first condition that did not hold.
 struct Obstacle {
   std::string text;
   void note(const Twine &other) {
@@ -145,12 +145,12 @@ std::string nameOf(Value value) {
 }
 
 std::string secondUser(Operation *operation) {
-  // Users are listed last first: the first of the program is that of the form.
+  // MLIR lists the last use first; the first use in the program is that of the form.
   return describe(operation) + " has a second user" +
          (" (" + placeName((*operation->getUsers().begin())->getLoc()) + ")");
 }
 
-/// What a value is that should have been something else.
+/// Describes a value that is not the expected one.
 std::string whatStandsAt(Value value) {
   Operation *producer = value.getDefiningOp();
   if (!producer) {
@@ -161,7 +161,7 @@ std::string whatStandsAt(Value value) {
                                         : describe(producer) + " stands between";
 }
 
-/// The product that `product` reads through an activation.
+/// Returns the product that `product` reads through an activation.
 std::optional<Inner> activatedProduct(const StackedProduct &product,
                                       const DerivedParameters &parameters, const FormEnds &ends,
                                       Obstacle &obstacle) {
@@ -236,7 +236,7 @@ std::optional<Weight> concatBiases(ArrayRef<Inner> inners) {
   return Weight::concat(biases);
 }
 
-/// Several as one; the first maps below each other, the last ones side by side.
+/// Stacks several products into one: concatenates the first maps by rows, the last ones by columns.
 Inner stackInners(ArrayRef<Inner> inners, const Slice &input, int64_t groups) {
   if (inners.size() == 1) {
     return inners.front();
@@ -258,7 +258,7 @@ Inner stackInners(ArrayRef<Inner> inners, const Slice &input, int64_t groups) {
           .groups = groups};
 }
 
-/// The indices of slices that lie side by side in one value, in their order there.
+/// Groups the indices of slices that are adjacent in one value, in their order there.
 SmallVector<SmallVector<size_t>> adjacentRuns(ArrayRef<Slice> slices) {
   SmallVector<SmallVector<size_t>> byBase;
   for (size_t index = 0; index < slices.size(); ++index) {
@@ -299,7 +299,7 @@ Slice joinSlices(ArrayRef<Slice> slices, ArrayRef<size_t> run) {
   return joined;
 }
 
-/// Products of columns that lie side by side: one of all these columns.
+/// Joins products of adjacent columns into one product of all these columns.
 void joinColumns(SmallVectorImpl<StackedProduct> &products) {
   SmallVector<Slice> slices;
   SmallVector<StackedProduct> ofColumns;
@@ -320,7 +320,7 @@ void joinColumns(SmallVectorImpl<StackedProduct> &products) {
     joined.push_back(
         {Weight::concatColumns(maps), makeEvaluation(columnsNode(joinSlices(slices, run)))});
   }
-  // The order of the program where nothing was joined.
+  // Keep program order if nothing was joined.
   if (joined.size() < products.size()) {
     products.assign(joined.begin(), joined.end());
   }
@@ -428,7 +428,7 @@ std::string stackProducts(SmallVectorImpl<StackedProduct> &products,
   if (byFunction.size() > 1) {
     obstacle.note("the branches have different functions between their products");
   }
-  // Else nothing was stacked, and the products keep their order.
+  // Otherwise nothing was stacked, and the products keep their order.
   if (stacked.size() < count) {
     products.assign(stacked.begin(), stacked.end());
   }

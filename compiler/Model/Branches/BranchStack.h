@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products that are added up, computed as one: those of columns side by side have their weights
-/// side by side; those of the same function of products have these first products stacked too, as
-/// one map of the same rows or as a map for each group of columns.
+/// Computes products that are added up as one. For products of adjacent columns it concatenates
+/// their weights. If their inputs are the same function of other products, these inner products are
+/// stacked too, as one map of the same rows or as a grouped map of columns.
 #ifndef HEDDLE_COMPILER_MODEL_BRANCHES_BRANCHSTACK_H
 #define HEDDLE_COMPILER_MODEL_BRANCHES_BRANCHSTACK_H
 
@@ -10,31 +10,31 @@
 
 namespace heddle {
 
-/// The rows that a value is, seen through columns of columns.
+/// Returns the rows and columns that a value is, looking through nested `columns` operations.
 Slice sliceOf(mlir::Value value);
 
 Evaluation makeEvaluation(EvaluationNode node);
 EvaluationNode columnsNode(const Slice &slice);
 EvaluationNode linearNode(const Weight &weight, const Evaluation &input);
 
-/// The maps of a chain as one.
+/// Composes the maps of a chain into one.
 Weight compose(llvm::ArrayRef<Weight> chain);
 
-/// Maps in the order in which they are applied, and what their product is multiplied by.
+/// Maps in the order of their application, and a factor of their product.
 struct ScaledChain {
   llvm::ArrayRef<Weight> maps;
   Factor factor;
 };
-/// The sum of chains as one. A map that several end with is applied to their sum, so that what is
-/// written does not grow with the square of a program.
+/// Composes the sum of chains into one weight. A last map that several chains share is applied to
+/// their sum, so that expressions do not grow quadratically with a program.
 Weight composeSum(llvm::ArrayRef<ScaledChain> chains);
-/// The same of constants.
+/// The same for constants.
 Weight composeSum(llvm::ArrayRef<ConstantTerm> constants);
 
-/// How a chain of maps is cheapest: in stretches, each composed to one map.
+/// The cheapest evaluation of a chain of maps: in stretches, each composed into one map.
 struct ChainSplit {
   int64_t multiplications = 0;
-  /// The maps in each of the stretches, in the order of their computation.
+  /// The number of maps in each stretch, in the order of their computation.
   llvm::SmallVector<size_t> lengths;
 };
 ChainSplit cheapestChain(llvm::ArrayRef<Weight> chain);
@@ -45,7 +45,8 @@ struct StackedProduct {
   Evaluation input;
 };
 
-/// Stacks what can be; if two products or more are left, the first condition that failed.
+/// Stacks as many products as possible. If two or more are left, returns the first condition that
+/// did not hold.
 std::string stackProducts(llvm::SmallVectorImpl<StackedProduct> &products,
                           const DerivedParameters &parameters, const FormEnds &ends);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Counts, describes and writes an evaluation.
+/// Counts the cost of an evaluation, describes it and writes its operations.
 #include "compiler/Model/Branches/Evaluation.h"
 
 #include "compiler/Cost/OperationCost.h"
@@ -12,12 +12,12 @@ using namespace heddle::transformer;
 
 namespace heddle {
 
-/// Multiplications of an element by a factor.
+/// Counts the multiplications of an element by a factor.
 static int64_t countFactors(const Factor &factor) {
   return (factor.isOne() ? 0 : 1) + static_cast<int64_t>(factor.rows.size());
 }
 
-/// What a node does with its parts, without computing them.
+/// Returns the cost of a node without that of its parts.
 static int64_t ownCost(const EvaluationNode &node) {
   switch (node.kind) {
   case EvaluationNode::Kind::Columns:
@@ -161,7 +161,7 @@ Value EvaluationEmitter::emitFactor(Value value, const Factor &factor) {
 
 Value EvaluationEmitter::emitSum(const EvaluationNode &node) {
   Value sum;
-  // Each part right before it is added: kernels then add to what they computed last.
+  // Compute each part directly before it is added, so that kernels add to the last result.
   for (const Addend &part : node.parts) {
     Value value = emitFactor(emit(part.evaluation), part.factor);
     sum = sum ? AddOp::create(builder, location, value.getType(), sum, value) : value;

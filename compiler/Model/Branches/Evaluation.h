@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How the rows of an affine form are best computed: a tree of linear maps, activations and sums,
-/// chosen by counting floating-point operations for each row. Weights are free: they are evaluated
-/// when the binary is written.
+/// The cheapest evaluation of the rows of an affine form: a tree of linear maps, activations and
+/// sums, chosen by the number of floating-point operations per row. Composing weights is free: they
+/// are evaluated when the binary is written.
 #ifndef HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATION_H
 #define HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATION_H
 
@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-/// Columns `first` to `first + width` of rows.
+/// Columns [first, first + width) of rows.
 struct Slice {
   mlir::Value base;
   int64_t first = 0;
@@ -31,14 +31,14 @@ struct Addend {
   Evaluation evaluation;
 };
 
-/// Rows of `width` to be computed.
+/// A computation of rows of `width` columns.
 struct EvaluationNode {
   enum class Kind {
-    /// Rows that are there, or columns of them.
+    /// Existing rows, or columns of them.
     Columns,
-    /// A map of the only part, for each of `groups` of its columns.
+    /// A map of the only part; with `groups` > 1, one map per group of columns.
     Linear,
-    /// A function of the elements of the only part.
+    /// An element-wise function of the only part.
     Activate,
     /// The sum of all parts and the bias.
     Sum
@@ -51,34 +51,34 @@ struct EvaluationNode {
   int64_t groups = 1;
   transformer::Activation function = {};
   llvm::SmallVector<Addend, 1> parts = {};
-  /// Operations outside of the form that the node takes the place of.
+  /// Operations outside the form that the node replaces.
   llvm::SmallVector<mlir::Operation *> replaced = {};
 };
 
-/// An evaluation for a form.
+/// The evaluation that is chosen for a form.
 struct ChosenEvaluation {
   Evaluation evaluation;
-  /// The first condition that keeps two products apart; empty if all are one.
+  /// The first reason why there are two products or more; empty if there is one.
   std::string obstacle;
 };
 
 ChosenEvaluation chooseEvaluation(const AffineForm &form, int64_t width,
                                   const DerivedParameters &parameters, const FormEnds &ends);
 
-/// Floating-point operations for each row. Biases of maps are free: they are added in registers.
+/// Counts floating-point operations per row. Biases of maps are free: they are added in registers.
 int64_t costOf(const Evaluation &evaluation);
-/// The same of operations; a bias added by an operation of its own counts.
+/// The same for operations; a bias added by a separate operation counts.
 int64_t costOf(llvm::ArrayRef<mlir::Operation *> operations);
 
-/// The operations outside of the form that an evaluation takes the place of.
+/// Appends the operations outside the form that an evaluation replaces.
 void appendReplaced(const Evaluation &evaluation,
                     llvm::SmallVectorImpl<mlir::Operation *> &operations);
 
-/// The maps of an evaluation in the order of their computation: "512 to 2048 in 8 groups, 2048 to
-/// 512".
+/// Describes the maps of an evaluation in the order of their computation: "512 to 2048 in 8 groups,
+/// 2048 to 512".
 std::string describeMaps(const Evaluation &evaluation);
 
-/// Writes the operations of an evaluation at the builder; sums have `location`.
+/// Writes the operations of an evaluation at the builder's insertion point; sums have `location`.
 mlir::Value emitEvaluation(mlir::OpBuilder &builder, mlir::Location location,
                            const Evaluation &evaluation, DerivedParameters &parameters);
 

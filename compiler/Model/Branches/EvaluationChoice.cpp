@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Choosing the evaluation of a form: terms of the same rows become one product, a map that several
-/// terms end with is applied to their sum, chains of maps are composed where that is cheaper, and
-/// what is left is stacked: products side by side, for branches their first and their last ones.
+/// Chooses the evaluation of a form. Terms of the same rows become one product; a last map that
+/// several terms share is applied to their sum; chains of maps are composed if that is cheaper; the
+/// remaining products are stacked, for branches both their first and their last ones.
 #include "compiler/Model/Branches/BranchStack.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -15,7 +15,7 @@ using namespace heddle::transformer;
 namespace heddle {
 namespace {
 
-/// Terms with one product of numbers of rows, and the constants that have it too.
+/// Terms with the same row numbers, and the constants with these.
 struct GatedTerms {
   SmallVector<Value> rows;
   SmallVector<Term> terms;
@@ -24,7 +24,7 @@ struct GatedTerms {
 
 class EvaluationChooser {
 public:
-  /// `attempts` counts down over all choosers of a form.
+  /// `attempts` is shared by all choosers of a form, which decrement it.
   EvaluationChooser(const DerivedParameters &parameters, const FormEnds &ends, unsigned &attempts)
       : parameters(parameters), ends(ends), attempts(attempts) {}
 
@@ -42,11 +42,11 @@ private:
   unsigned &attempts;
 };
 
-// Maps that many terms end with may be nested, and each may be taken or left: beyond so many ways
-// of one sum, what is left is computed as it is.
+// Shared last maps may be nested, and each may be applied or not. After this many attempts for one
+// sum, the remaining terms are not shared.
 constexpr unsigned mostAttempts = 256;
 
-/// The terms apart by their numbers of rows; first those without.
+/// Groups the terms by their row numbers; the first group has none.
 std::vector<GatedTerms> separate(ArrayRef<Term> terms, ArrayRef<ConstantTerm> constants) {
   std::vector<GatedTerms> parts(1);
   auto partOf = [&](const Factor &factor) -> GatedTerms & {
@@ -63,7 +63,7 @@ std::vector<GatedTerms> separate(ArrayRef<Term> terms, ArrayRef<ConstantTerm> co
   return parts;
 }
 
-/// Nodes as the parts of a sum, or the only one.
+/// Returns the sum of parts, or the only part.
 Evaluation addUp(ArrayRef<Addend> parts, std::optional<Weight> bias, int64_t width) {
   const Factor &factor = parts.front().factor;
   if (parts.size() == 1 && !bias && factor.isOne() && factor.rows.empty()) {
@@ -76,10 +76,10 @@ Evaluation addUp(ArrayRef<Addend> parts, std::optional<Weight> bias, int64_t wid
 
 } // namespace
 
-/// Terms of the same rows, in the order of their first ones; those without maps each alone.
+/// Groups terms of the same rows, in the order of their first ones; terms without maps stay alone.
 static SmallVector<SmallVector<Term>> groupByRows(ArrayRef<Term> terms) {
   SmallVector<SmallVector<Term>> groups;
-  // One value may have several entries, which differ in columns or in numbers of rows.
+  // One value may have several groups, with other columns or row numbers.
   llvm::DenseMap<Value, SmallVector<size_t>> byBase;
   for (const Term &term : terms) {
     Slice slice = sliceOf(term.atom);
@@ -113,7 +113,7 @@ SmallVector<Term> EvaluationChooser::mergeAtoms(ArrayRef<Term> terms, int64_t wi
       apart += cheapestChain(term.chain).multiplications;
       chains.push_back({term.chain, term.factor});
     }
-    // As many products as one of them alone has, if that is of full rank.
+    // The merged product has as many multiplications as a single map of full rank.
     if (width * sliceOf(same.front().atom).width <= apart) {
       merged.push_back({same.front().factor.ofRows(), {composeSum(chains)}, same.front().atom});
     } else {
@@ -123,7 +123,7 @@ SmallVector<Term> EvaluationChooser::mergeAtoms(ArrayRef<Term> terms, int64_t wi
   return merged;
 }
 
-/// Applies a chain to `input` in its cheapest stretches but for the last, which it returns.
+/// Applies all of a chain's cheapest stretches to `input` except the last, which it returns.
 static Weight applyStretches(ArrayRef<Weight> chain, Evaluation &input) {
   ChainSplit split = cheapestChain(chain);
   for (size_t length : ArrayRef<size_t>(split.lengths).drop_back()) {
@@ -133,7 +133,7 @@ static Weight applyStretches(ArrayRef<Weight> chain, Evaluation &input) {
   return compose(chain);
 }
 
-/// How many maps all terms end with.
+/// Counts the last maps that all terms share.
 static size_t commonEnd(ArrayRef<Term> terms) {
   size_t length = 0;
   auto hasNext = [&](const Term &term) {
@@ -148,8 +148,8 @@ static size_t commonEnd(ArrayRef<Term> terms) {
   return length;
 }
 
-/// The last `length` maps of the terms, applied to the sum of what is before them. What all are
-/// multiplied by goes with the maps.
+/// Applies the last `length` maps, which the terms share, to the sum of what precedes them. Common
+/// factors are folded into the maps.
 static EvaluationNode chooseCommonEnd(ArrayRef<Term> terms, size_t length,
                                       EvaluationChooser &chooser) {
   Factor common = terms.front().factor.known();
@@ -195,7 +195,7 @@ void EvaluationChooser::takeCommonMaps(SmallVector<Term> &terms, int64_t width,
     }
     std::optional<EvaluationNode> best;
     std::string apart;
-    // Any length between would be tried again inside of the shortest.
+    // The shortest length tries any length between again, inside its sum.
     llvm::SmallSetVector<size_t, 2> lengths;
     lengths.insert(commonEnd(same));
     lengths.insert(1);
@@ -240,7 +240,8 @@ void EvaluationChooser::chooseProducts(ArrayRef<Term> terms, std::vector<Evaluat
   }
 }
 
-/// Maps, then atoms, as the parts of a sum. The bias goes with the last map, if there is one.
+/// Returns maps, then atoms, as the parts of a sum. The bias is folded into the last map, if there
+/// is one.
 static SmallVector<Addend> collectParts(std::vector<EvaluationNode> &maps, ArrayRef<Term> terms,
                                         std::optional<Weight> &bias) {
   if (bias && !maps.empty()) {
@@ -280,7 +281,7 @@ static void moveNumbers(std::vector<GatedTerms> &gated) {
   }
 }
 
-/// A part of a sum that is multiplied by numbers of rows, before that.
+/// Chooses the part of a sum that is multiplied by row numbers, without these.
 Addend EvaluationChooser::chooseGated(const GatedTerms &gated, int64_t width) {
   std::vector<EvaluationNode> maps;
   chooseProducts(gated.terms, maps);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Bounds of composed weights by products with vectors; element by element only where a bound does
-/// not decide.
+/// Bounds composed weights by matrix-vector products; checks single elements only if a bound is not
+/// conclusive.
 #include "compiler/Model/Branches/EvaluationRange.h"
 
 #include "llvm/Support/Format.h"
@@ -17,18 +17,18 @@ namespace heddle {
 
 constexpr static double smallestNormal = std::numeric_limits<float>::min();
 
-// Activations that cancel each other before a product meet composed weights before they do: these
-// stay so far below the largest number.
+// The largest allowed composed weight. Activations that would cancel before a product in the
+// program are multiplied before they cancel, so there is a large margin to the end of the range.
 constexpr static double largestWeight = 0x1p112;
 
-// Elements that are so much smaller than the largest of their matrix may lose digits: dead inputs
+// Elements smaller than this, relative to the largest of their matrix, may lose digits: dead inputs
 // of trained models have weights at the end of the range.
 constexpr static double smallestShare = 0x1p-64;
 
-// Constants beside weights that nobody reads.
+// The largest spread of constants beside weights whose values are unknown.
 constexpr static double largestUnread = 0x1p96;
 
-// Columns of a weight that are looked at together, and bytes of tensors that are kept.
+// The number of columns that are checked together, and the bytes of tensors that are cached.
 constexpr static int64_t columnsAtOnce = 64;
 constexpr static size_t mostBytesKept = size_t(64) << 20;
 
@@ -38,7 +38,7 @@ static std::string print(double value) {
   return text;
 }
 
-/// What is not a number is as large as can be.
+/// Returns the absolute value; infinity for NaN.
 static double sizeOf(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::infinity() : std::abs(value);
 }
@@ -53,7 +53,7 @@ static double largestOf(ArrayRef<double> values) {
 
 static bool isVector(const Weight &weight) { return weight.shape().size() == 1; }
 
-/// Rows of what it is applied to; a vector is a matrix of one column.
+/// Returns the rows of the weight's operand; a vector is a matrix of one column.
 static int64_t inputsOf(const Weight &weight) { return isVector(weight) ? 1 : weight.columns(); }
 
 static bool isConcat(const Weight &weight) {
@@ -82,14 +82,14 @@ EvaluationRange::Values EvaluationRange::read(FlatSymbolRefAttr symbol) {
 void EvaluationRange::keep(Attribute symbol, const Values &values) {
   recent.emplace_front(symbol, values);
   recentSize += values->size() * sizeof(float);
-  // The latest stays, however large: it is read for some columns at a time.
+  // The latest tensor is kept whatever its size, because it is read a few columns at a time.
   while (recentSize > mostBytesKept && recent.size() > 1) {
     recentSize -= recent.back().second->size() * sizeof(float);
     recent.pop_back();
   }
 }
 
-/// What is known of a factor when the model does not run.
+/// Returns the part of a factor that is known at compile time.
 std::optional<double> EvaluationRange::numberOf(const Factor &factor) {
   double number = factor.constant;
   for (FlatSymbolRefAttr symbol : factor.weights) {
@@ -102,7 +102,7 @@ std::optional<double> EvaluationRange::numberOf(const Factor &factor) {
   return number;
 }
 
-/// The spread of its constants and of those of its weights that are known.
+/// Returns the spread of the factor's constants and of its known weights.
 double EvaluationRange::spreadOf(const Factor &factor) {
   double spread = factor.spread;
   for (FlatSymbolRefAttr symbol : factor.weights) {
@@ -139,7 +139,7 @@ EvaluationRange::applyStored(const Weight &weight, const Block &input, Signs sig
   return result;
 }
 
-/// What is one below another, side by side, or added up.
+/// Applies concatenations and sums part by part.
 std::optional<EvaluationRange::Block> EvaluationRange::applyParts(const Weight &weight,
                                                                   const Block &input, Signs signs) {
   Block result{weight.rows(), input.columns, {}};
@@ -198,29 +198,29 @@ std::optional<EvaluationRange::Block> EvaluationRange::apply(const Weight &weigh
   }
 }
 
-/// The sums of the sizes of each row: what an activation of ones could at most become.
+/// Returns the absolute row sums: the bound of the result for activations of magnitude one.
 std::optional<EvaluationRange::Block> EvaluationRange::sumsOf(const Weight &weight) {
   int64_t inputs = inputsOf(weight);
   return apply(weight, {inputs, 1, std::vector<double>(inputs, 1.0), true}, Signs::Dropped);
 }
 
 namespace {
-/// What rounding to f32 does to elements.
+/// The effect of rounding elements to f32.
 struct Rounding {
   double largest = 0;
   double largestBound = 0;
-  /// An element that loses more digits than the program may, unless some bound of its matrix is
-  /// larger than `needed`.
+  /// An element that loses more digits than the program would, unless some bound of its matrix
+  /// exceeds `needed`.
   double lost = 0;
   double needed = 0;
 
-  /// `bound` is the sum of the sizes of the products that the element is the sum of.
+  /// `bound` is the sum of the absolute values of the products that add up to the element.
   void add(double element, double bound) {
     constexpr double half = 0x1p-24;
     largest = std::max(largest, sizeOf(element));
     largestBound = std::max(largestBound, bound);
     double error = std::abs(double(static_cast<float>(element)) - element);
-    // An element that is normal is rounded within its own size.
+    // The rounding error of a normal element is relative to its own size.
     if (std::abs(element) >= smallestNormal || error <= half * bound) {
       return;
     }
@@ -232,7 +232,7 @@ struct Rounding {
 };
 } // namespace
 
-/// Looks at every element, some columns at a time.
+/// Checks every element, some columns at a time.
 std::string EvaluationRange::judgeElements(Judged &subject, bool isVector) {
   const Weight &weight = subject.weight;
   int64_t inputs = inputsOf(weight);
@@ -269,7 +269,7 @@ std::string EvaluationRange::judgeElements(Judged &subject, bool isVector) {
   return {};
 }
 
-/// Whether an operand is the weight of an evaluation that was taken.
+/// Returns whether an operand is the weight of an evaluation that was taken before.
 bool EvaluationRange::readsTaken(const Weight &weight) const {
   return weight.symbol()
              ? storedSums.contains(weight.symbol())
@@ -278,13 +278,14 @@ bool EvaluationRange::readsTaken(const Weight &weight) const {
 
 bool EvaluationRange::keepsDigits(const Weight &weight, const Block &sums) {
   double largest = largestOf(sums.values);
-  // The largest element is at least the mean of its row; nothing is lost beside it.
+  // The largest element is at least the mean of its row; losses below `smallestShare` of it do not
+  // matter.
   double least = largest / static_cast<double>(inputsOf(weight));
   return largest == 0 || least * smallestShare >= 2 * smallestNormal;
 }
 
-/// The sums of a sum's rows. An addend is judged by its own size: what it loses beside a larger one
-/// is all there is of the result where that one is zero.
+/// Returns the absolute row sums of a sum. Each addend is checked by its own size: digits that it
+/// loses beside a larger addend are all digits of the result where that addend is zero.
 std::optional<EvaluationRange::Block> EvaluationRange::judgeAddends(const Weight &weight,
                                                                     std::string &lost) {
   std::optional<Block> total =
@@ -334,8 +335,8 @@ std::string EvaluationRange::judgeWeight(const Weight &weight, bool isVector) {
   judged.push_back({weight, std::move(*sums), nullptr});
   const Block &own = judged.back().sums;
   bool isSafe = largestOf(own.values) <= largestWeight && (isVector || keepsDigits(weight, own));
-  // What is made of weights that were made before is evaluated: else these would be for the next,
-  // each time from the beginning.
+  // Weights made of composed weights are evaluated now. Otherwise each later evaluation would
+  // evaluate the whole chain again.
   return isSafe && !readsTaken(weight) ? std::string() : judgeElements(judged.back(), isVector);
 }
 
@@ -352,7 +353,7 @@ std::string EvaluationRange::judgeFactor(const Factor &factor) {
          " to " + print(std::numeric_limits<float>::max());
 }
 
-/// Everything that an evaluation makes of weights.
+/// Checks all weights that an evaluation composes.
 std::string EvaluationRange::judgeNode(const Evaluation &evaluation) {
   std::string obstacle;
   if (evaluation->weight) {
@@ -368,7 +369,7 @@ std::string EvaluationRange::judgeNode(const Evaluation &evaluation) {
   return obstacle;
 }
 
-/// Whether a product reads another product or a sum, of the same form.
+/// Returns whether a product reads another product or a sum of the same form.
 static bool isStaged(const Evaluation &evaluation) {
   if (evaluation->kind == EvaluationNode::Kind::Activate) {
     return false;
@@ -381,7 +382,8 @@ static bool isStaged(const Evaluation &evaluation) {
   });
 }
 
-/// Numbers of rows pass the weights of an evaluation: these must be of ordinary sizes.
+/// Checks that the weights of an evaluation are of ordinary magnitude, because row numbers are
+/// moved past them.
 std::string EvaluationRange::judgeSizes(const Evaluation &evaluation) {
   if (evaluation->weight) {
     std::optional<Block> sums = sumsOf(*evaluation->weight);
@@ -400,7 +402,7 @@ std::string EvaluationRange::judgeSizes(const Evaluation &evaluation) {
   return {};
 }
 
-/// What is multiplied in another place than it is written.
+/// Checks the numbers that are multiplied in another place than in the program.
 std::string EvaluationRange::judgeMoves(const AffineForm &form, const Evaluation &evaluation) {
   bool staged = isStaged(evaluation);
   auto hasRows = [](const Term &term) { return !term.factor.rows.empty(); };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Whether an evaluation keeps the range and the digits of the program that it takes the place of.
-/// Where the values of the weights are lent, by these; else by the constants of the program.
+/// Checks that an evaluation keeps the range and the digits of the program that it replaces. Uses
+/// the values of the weights if they are available, else the constants of the program.
 ///
-/// Composed weights are made in f64 and rounded once, and |W2 W1| is at most |W2| |W1| element by
-/// element: as long as no rounded element leaves the range of f32, the error of the evaluation is
-/// within the bound of the program's own rounding. What can be lost is lost at the ends of the
-/// range.
+/// Composed weights are computed in f64 and rounded once, and |W2 W1| is at most |W2| |W1| element
+/// by element. As long as no rounded element leaves the range of f32, the error of the evaluation
+/// is within the bound of the program's own rounding. Only numbers at the ends of the range can
+/// lose precision.
 #ifndef HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATIONRANGE_H
 #define HEDDLE_COMPILER_MODEL_BRANCHES_EVALUATIONRANGE_H
 
@@ -19,40 +19,40 @@
 
 namespace heddle {
 
-/// A constant may be multiplied in another place than it is written if what is between stays within
-/// so much.
+/// The limit for moving a constant: the spread of the factors that it is moved past.
 inline constexpr double largestSpread = 0x1p24;
 
-/// The same of numbers of rows, which are not known, by the sizes of the weights that they pass.
+/// The limit for moving row numbers, which are unknown: the magnitude of the weights that they are
+/// moved past.
 inline constexpr double largestPassed = 0x1p40;
 
-/// Judges evaluations of one module after each other. Reads the tensors of an evaluation one at a
-/// time, and keeps few of them.
+/// Checks the evaluations of one module in sequence. Reads the tensors of an evaluation one at a
+/// time, and caches a few of them.
 class EvaluationRange {
 public:
   EvaluationRange(const DerivedParameters &parameters, ParameterReader reader)
       : parameters(parameters), reader(std::move(reader)) {}
 
-  /// The first thing that would leave the range; empty if nothing does.
+  /// Returns the first number that would leave the range; empty if none does.
   std::string obstacleOf(const AffineForm &form, const Evaluation &evaluation);
 
-  /// Keeps what obstacleOf() found out about the weights of an evaluation that is taken now, for
-  /// evaluations whose weights are made of these.
+  /// Records what obstacleOf() computed about the weights of the evaluation that is taken now, for
+  /// later evaluations with weights composed of them.
   void keepTaken(DerivedParameters &derived);
 
 private:
-  /// Columns side by side: row major, in f64.
+  /// A block of columns: row major, in f64.
   struct Block {
     int64_t rows = 0;
     int64_t columns = 0;
     std::vector<double> values;
-    /// One column of ones.
+    /// Whether it is one column of ones.
     bool isOnes = false;
   };
-  /// What a weight does with columns: itself, or its elements without their signs.
+  /// Whether to apply a weight itself or its absolute values.
   enum class Signs { Kept, Dropped };
   using Values = std::shared_ptr<const std::vector<float>>;
-  /// A composed weight, the sums of the sizes of its rows, and its values if they were needed.
+  /// A composed weight, its absolute row sums, and its values if they were computed.
   struct Judged {
     Weight weight;
     Block sums;
@@ -65,13 +65,13 @@ private:
   std::string judgeNode(const Evaluation &evaluation);
   std::string judgeFactor(const Factor &factor);
   bool readsTaken(const Weight &weight) const;
-  /// Whether the row sums alone show that no element is too small for f32.
+  /// Returns whether the row sums alone prove that no element is too small for f32.
   static bool keepsDigits(const Weight &weight, const Block &sums);
   std::string judgeWeight(const Weight &weight, bool isVector);
   std::optional<Block> judgeAddends(const Weight &weight, std::string &lost);
   std::string judgeElements(Judged &judged, bool isVector);
 
-  /// Nothing where a value is not known.
+  /// Returns nothing if a value is unknown.
   Values read(mlir::FlatSymbolRefAttr symbol);
   void keep(mlir::Attribute symbol, const Values &values);
   std::optional<double> numberOf(const Factor &factor);
@@ -83,10 +83,10 @@ private:
 
   const DerivedParameters &parameters;
   ParameterReader reader;
-  /// The first parameter of the evaluation that a reader was asked for and did not give.
+  /// The first parameter of the evaluation whose values the reader does not have.
   mlir::FlatSymbolRefAttr unread;
   std::vector<Judged> judged;
-  /// The last tensors that were read, the latest first, and their size.
+  /// The most recently read tensors, the latest first, and their total size.
   std::deque<std::pair<mlir::Attribute, Values>> recent;
   size_t recentSize = 0;
   llvm::DenseMap<mlir::Attribute, Block> storedSums;

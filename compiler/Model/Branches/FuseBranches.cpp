@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Computes sums of scaled linear maps in the cheapest way. Weights that are multiplied and added
-/// up are free: they become parameter expressions.
+/// Computes sums of scaled linear maps in the cheapest way. Multiplying and adding weights is free:
+/// they become parameter expressions.
 ///
 /// Before, for each head i of the Weighted Transformer (Ahmed et al., section 3):
 ///   %h = transformer.columns %a from 64
@@ -17,9 +17,9 @@
 ///   %r = transformer.activate relu %i
 ///   %sum = transformer.linear %r, @outer.weight                         // 2048 to 512
 ///
-/// It knows algebra, not models: see AffineForm.h for what is read, Evaluation.h for what is made
-/// of it, and EvaluationRange.h for when that would change a result. Pinned by
-/// tests/compiler/Model/Branches/fuse-branches*.mlir.
+/// The pass relies on algebra, not on specific models. AffineForm.h defines the forms that it
+/// reads, Evaluation.h what it makes of them, and EvaluationRange.h when that would change a
+/// result. Tested by tests/compiler/Model/Branches/fuse-branches*.mlir.
 #include "compiler/Cost/OperationCost.h"
 #include "compiler/Model/Branches/Evaluation.h"
 #include "compiler/Model/Branches/EvaluationRange.h"
@@ -39,7 +39,8 @@ namespace heddle {
 
 namespace {
 
-/// How many operations read each parameter, so that bytes are saved with the last of them.
+/// Counts the operations that read each parameter, so that its bytes are saved with the last of
+/// them.
 class ParameterUses {
 public:
   explicit ParameterUses(ModuleOp module) {
@@ -50,7 +51,8 @@ public:
     });
   }
 
-  /// Counts the operation in or out; gives the parameters that then have their first or no use.
+  /// Adds `by` to the uses of an operation's parameters. Returns the parameters that get their
+  /// first use or lose their last one.
   SmallVector<FlatSymbolRefAttr> change(Operation *operation, int64_t by) {
     SmallVector<FlatSymbolRefAttr> changed;
     operation->getAttrDictionary().walk([&](FlatSymbolRefAttr symbol) {
@@ -67,12 +69,12 @@ private:
   llvm::DenseMap<Attribute, int64_t> counts;
 };
 
-/// A form and what it takes the place of.
+/// A form and the operations that its evaluation replaces.
 struct Candidate {
   Operation *root;
   AffineForm form;
   ChosenEvaluation chosen;
-  /// Everything that goes if the evaluation is taken.
+  /// All operations that are erased if the evaluation is taken.
   llvm::SmallSetVector<Operation *, 16> operations;
 };
 
@@ -80,8 +82,8 @@ int64_t countMaps(ArrayRef<Operation *> operations) {
   return llvm::count_if(operations, [](Operation *op) { return isa<LinearOp>(op); });
 }
 
-/// Whether there may be something to gain: several maps, or one that a weight scales. A constant
-/// alone costs nothing where it is, beside the store of a product.
+/// Returns whether an evaluation could be cheaper: the form has several maps, or one that a weight
+/// scales. A constant factor alone is free: it is applied when a product is stored.
 bool isCandidate(const AffineForm &form) {
   int64_t maps = countMaps(form.operations);
   bool isScaled = llvm::any_of(form.operations, [](Operation *op) {
@@ -91,7 +93,7 @@ bool isCandidate(const AffineForm &form) {
   return maps > 1 || (maps == 1 && isScaled);
 }
 
-/// A map of what another map gives, which something else needs too.
+/// Describes a map of another map's result that has other users.
 std::string sharedProduct(const AffineForm &form) {
   llvm::SmallDenseSet<Operation *> operations(form.operations.begin(), form.operations.end());
   llvm::SmallDenseSet<Operation *> seen;
@@ -117,8 +119,9 @@ Location placeOf(ArrayRef<Operation *> operations) {
   return FusedLoc::get(operations.front()->getContext(), locations);
 }
 
-/// A form of more than this is taken in parts, from its operands on. What is one product after
-/// that is small again, so the time grows with the length of a program and not with its cube.
+/// The largest form that is evaluated as a whole. Larger forms are first evaluated in parts, from
+/// their operands on; each part that becomes one product is small again. So the time is linear in
+/// the length of a program, not cubic.
 constexpr int64_t largestForm = 2048;
 
 /// Visits the forms of a module.
@@ -130,7 +133,7 @@ public:
   void visit(Operation *operation);
 
 private:
-  /// The result of a form, the old one or a new one, and whether there was something to choose.
+  /// The old or new result of a form, and whether there was a choice.
   struct Visited {
     Value result;
     bool isCandidate;
@@ -148,14 +151,14 @@ private:
   FormEnds ends;
 };
 
-/// The size of a value inside a larger form.
+/// Returns the size of a value inside a larger form.
 FormSize Fusion::sizeOf(Value value) const {
   Operation *producer = value.getDefiningOp();
   bool isPart = isAffine(producer) && value.hasOneUse() && !ends.contains(value);
   return isPart ? sizes.lookup(producer) : FormSize();
 }
 
-/// Visits operands on their own until the form of the operation is not too large.
+/// Visits operands separately until the form of the operation is small enough.
 void Fusion::cutOperands(Operation *operation) {
   auto size = [&](Value value) { return sizeOf(value); };
   while (formSize(operation, size).total > largestForm) {
@@ -178,7 +181,7 @@ void Fusion::cutOperands(Operation *operation) {
   }
 }
 
-/// Operations come in the order of the program: the products inside of branches before their sum.
+/// Operations are visited in program order: the products inside branches before their sum.
 void Fusion::visit(Operation *operation) {
   cutOperands(operation);
   sizes[operation] = formSize(operation, [&](Value value) { return sizeOf(value); });
@@ -224,7 +227,7 @@ Fusion::Visited Fusion::visitForm(Operation *root) {
   return {take(candidate), true};
 }
 
-/// Writes the evaluation in the place of what it is for, and gives its result.
+/// Writes the evaluation in place of the replaced operations and returns its result.
 Value Fusion::take(Candidate &candidate) {
   ArrayRef<Operation *> operations = candidate.operations.getArrayRef();
   int64_t maps = countMaps(operations);
@@ -252,7 +255,7 @@ Value Fusion::take(Candidate &candidate) {
   for (Operation *operation : operations) {
     savings.flopsPerToken += flopsPerToken(operation);
     savings.weightBytes += byteSizes(uses.change(operation, -1));
-    // A factor or a vector is read by an operation of its own.
+    // A factor or a vector is read by a separate operation.
     for (Value operand : operation->getOperands()) {
       auto weight = operand.getDefiningOp<WeightOp>();
       savings.weightBytes += weight && weight->hasOneUse() ? byteSizes(uses.change(weight, -1)) : 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Computes equal expressions once: MLIR's common subexpression elimination, with a report of what
-/// it found. Every operation of the model level is pure, so equal operands mean equal values.
+/// it removed. Every operation of the model level is pure, so equal operands mean equal results.
 ///
 /// Before:
 ///   %a = transformer.positions %rows
 ///   %b = transformer.positions %rows
 /// After: %a for both.
 ///
-/// Pinned by tests/compiler/Model/Cleanup/eliminate-common.mlir.
+/// Tested by tests/compiler/Model/Cleanup/eliminate-common.mlir.
 #include "compiler/Cost/OperationCost.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -27,7 +27,7 @@ namespace heddle {
 
 namespace {
 
-/// Reports each operation for which there was an equal one.
+/// Reports each operation that is replaced by an equal one.
 struct ReplacementListener final : RewriterBase::Listener {
   void notifyOperationReplaced(Operation *op, ValueRange replacement) override {
     std::string kept = checkpointName(replacement.front().getLoc());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Drops operations whose results nothing needs, caches and states that no entry reads with what is
-/// appended to them or accumulated into them, those that an entry neither reads nor changes, then
-/// parameters that neither an operation nor the expression of a needed parameter names: their
-/// tensors do not enter the binary.
+/// Erases operations without used results; caches and states that no entry reads, with the
+/// operations that append to them or accumulate into them; caches and states that an entry neither
+/// reads nor changes; then parameters that neither an operation nor the expression of a needed
+/// parameter names, so that their tensors are not in the binary.
 ///
 /// Before, where no entry reads "key":
 ///   func.func @decode(%x, %rows, %key: !cache {transformer.name = "key"}) -> (..., !cache {...})
@@ -13,7 +13,7 @@
 ///   func.func @decode(%x, %rows) -> ...
 ///     return %y
 ///
-/// Pinned by tests/compiler/Model/Cleanup/eliminate-dead.mlir and eliminate-dead-caches.mlir.
+/// Tested by tests/compiler/Model/Cleanup/eliminate-dead.mlir and eliminate-dead-caches.mlir.
 #include "compiler/Cost/OperationCost.h"
 #include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
@@ -32,7 +32,7 @@ namespace heddle {
 
 namespace {
 
-/// Last operations first: what only dead operations use is dead too.
+/// Erases in reverse order, so that operations used only by dead operations die too.
 void eraseOperations(ModuleOp module) {
   module.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
     if (isOpTriviallyDead(op)) {
@@ -50,8 +50,8 @@ StringAttr cacheNameOf(func::FuncOp entry, BlockArgument argument) {
              : StringAttr();
 }
 
-/// Calls `visit` for each argument of an entry that is a cache or a state with a name, last
-/// arguments first.
+/// Calls `visit` for each argument of an entry that is a named cache or state, last arguments
+/// first.
 void overCaches(func::FuncOp entry, llvm::function_ref<void(BlockArgument, StringAttr)> visit) {
   for (BlockArgument argument : llvm::to_vector(llvm::reverse(entry.getArguments()))) {
     if (StringAttr name = cacheNameOf(entry, argument)) {
@@ -60,8 +60,8 @@ void overCaches(func::FuncOp entry, llvm::function_ref<void(BlockArgument, Strin
   }
 }
 
-/// Whether a cache or state, before or after it is changed, has a user but what changes it and the
-/// end of the entry. To return what was not changed is an error, which the lowering reports.
+/// Returns whether a cache or state, before or after its change, has a user other than its change
+/// and the return. Returning an unchanged one is an error, which the lowering reports.
 bool isRead(Value cache) {
   return llvm::any_of(cache.getUsers(), [&](Operation *user) {
     if (user->hasTrait<ChangesKept>()) {
@@ -71,13 +71,13 @@ bool isRead(Value cache) {
   });
 }
 
-/// Erases a cache or state argument of an entry, what changes it, and that as a result.
+/// Erases a cache or state argument of an entry with the operations that change it and its result.
 void eraseCache(func::FuncOp entry, BlockArgument argument) {
   for (Operation *append : llvm::make_early_inc_range(argument.getUsers())) {
     for (OpOperand &use : llvm::make_early_inc_range(append->getResult(0).getUses())) {
       unsigned number = use.getOperandNumber();
       use.getOwner()->eraseOperand(number);
-      // Both fail only for types with more to them than arguments and results.
+      // Only function types with additional state can fail here.
       (void)entry.eraseResult(number);
     }
     append->erase();
@@ -85,7 +85,8 @@ void eraseCache(func::FuncOp entry, BlockArgument argument) {
   (void)entry.eraseArgument(argument.getArgNumber());
 }
 
-/// Caches and states that are written and never read, in all entries. Whether there was one.
+/// Erases caches and states that are written but never read, in all entries. Returns whether there
+/// were any.
 bool eraseUnreadCaches(ModuleOp module) {
   llvm::DenseSet<Attribute> read;
   for (auto entry : module.getOps<func::FuncOp>()) {
@@ -98,7 +99,7 @@ bool eraseUnreadCaches(ModuleOp module) {
   bool isChanged = false;
   for (auto entry : module.getOps<func::FuncOp>()) {
     overCaches(entry, [&](BlockArgument argument, StringAttr name) {
-      // Another function of this pass drops those that are not appended to either.
+      // eraseCaches() erases those that are not appended to either.
       if (read.contains(name) || argument.use_empty()) {
         return;
       }
@@ -114,7 +115,7 @@ bool eraseUnreadCaches(ModuleOp module) {
   return isChanged;
 }
 
-/// Caches and states that an entry does not use, though others may.
+/// Erases caches and states that an entry does not use, even if other entries do.
 void eraseCaches(ModuleOp module) {
   for (auto entry : module.getOps<func::FuncOp>()) {
     for (int64_t number = int64_t(entry.getNumArguments()) - 1; number >= 0; --number) {
@@ -123,7 +124,7 @@ void eraseCaches(ModuleOp module) {
       if ((isState || isa<CacheType>(argument.getType())) && argument.use_empty()) {
         reportTaken(argument.getLoc(), passNames::eliminateDead,
                     (isState ? "a state of @" : "a cache of @") + entry.getSymName());
-        // Fails only for types with more to them than arguments.
+        // Only function types with additional state can fail here.
         (void)entry.eraseArgument(number);
       }
     }
@@ -146,7 +147,7 @@ struct EliminateDeadPass : impl::EliminateDeadPassBase<EliminateDeadPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    // What was computed only to be appended may have read other caches.
+    // The erased appends may have been the only users of values read from other caches.
     do {
       eraseOperations(getOperation());
     } while (eraseUnreadCaches(getOperation()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A worklist from a replaced operation to its operands.
+/// Erases with a worklist, from a replaced operation to its operands.
 #include "compiler/Model/Cleanup/EraseUnused.h"
 
 #include "mlir/IR/Operation.h"
@@ -11,7 +11,7 @@
 namespace heddle {
 
 void eraseUnused(mlir::Operation *operation) {
-  // A set: an operation that uses a value twice must not put its producer on the list twice.
+  // A set, because an operation that uses a value twice must not push its producer twice.
   llvm::SmallSetVector<mlir::Operation *, 8> pending;
   pending.insert(operation);
   while (!pending.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Erases what a rewrite has replaced, and nothing else.
+/// Erases the operations that a rewrite has replaced, but no other dead code.
 #ifndef HEDDLE_COMPILER_MODEL_CLEANUP_ERASEUNUSED_H
 #define HEDDLE_COMPILER_MODEL_CLEANUP_ERASEUNUSED_H
 
@@ -10,8 +10,8 @@ class Operation;
 
 namespace heddle {
 
-/// Erases `operation` if nothing uses its results and it has no effects, then the same for what it
-/// used. Dead code elsewhere stays: eliminate-dead reports that.
+/// Erases `operation` if its results are unused and it has no effects, then likewise the producers
+/// of its operands. Other dead code remains: eliminate-dead reports that.
 void eraseUnused(mlir::Operation *operation);
 
 } // namespace heddle

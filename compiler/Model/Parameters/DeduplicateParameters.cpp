@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes parameters of one type with the same source, or the same expression, one symbol: tied
-/// weights become visible to the passes that compare symbols.
+/// Merges parameters of the same type with the same source or expression into one symbol, so that
+/// passes that compare symbols see tied weights.
 ///
 /// Before:
 ///   transformer.parameter @a : tensor<8x4xf32> from "word.weight"
 ///   transformer.parameter @b : tensor<8x4xf32> from "word.weight"
 /// After: @a, and every use of @b is one of @a.
 ///
-/// Tensors that are equal by content under two names are one in the binary, not here: values never
-/// enter the program. Pinned by tests/compiler/Model/Parameters/deduplicate-parameters.mlir.
+/// Tensors with equal contents but different names are merged in the binary, not here: values never
+/// enter the program. Tested by tests/compiler/Model/Parameters/deduplicate-parameters.mlir.
 #include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -26,7 +26,7 @@ namespace heddle {
 
 namespace {
 
-/// Source or expression, whichever the parameter has, and its type.
+/// Returns the parameter's source or expression, and its type.
 std::pair<Attribute, Type> contentOf(ParameterOp parameter) {
   Attribute content = parameter.getSourceAttr();
   return {content ? content : parameter.getExpressionAttr(), parameter.getType()};
@@ -36,7 +36,7 @@ struct DeduplicateParametersPass : impl::DeduplicateParametersPassBase<Deduplica
   using Base::Base;
 
   void runOnOperation() override {
-    // Renaming operands can make two expressions equal, hence the repetition: at most as often as
+    // Renaming operands can make two expressions equal, so this repeats, at most as often as
     // expressions are nested.
     while (deduplicate()) {
     }

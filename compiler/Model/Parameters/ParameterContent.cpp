@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Where a parameter's values come from is an attribute: two of the same origin need no reading.
+/// Represents the origin of a parameter's values as an attribute: two parameters with the same
+/// origin are equal without reading them.
 #include "compiler/Model/Parameters/ParameterContent.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -35,10 +36,11 @@ bool ParameterContents::haveOneShape(const ParameterRows &left, const ParameterR
              lookUp(right.symbol).getTensorType().getShape().drop_front();
 }
 
-/// What the values of a parameter are made of: tensors of the checkpoint, contents that the program
-/// names, and what is done to them, without the names of the symbols between.
+/// Returns the origin of a parameter's values: tensors of the checkpoint, contents that the program
+/// names, and operations on these, without the names of intermediate symbols.
 Attribute ParameterContents::originOf(FlatSymbolRefAttr symbol) {
-  // Operands first, by a list: expressions may be nested as deep as the program is long.
+  // Visits operands first, with a worklist: expressions may be nested as deep as the program is
+  // long.
   SmallVector<FlatSymbolRefAttr> open = {symbol};
   while (!open.empty()) {
     FlatSymbolRefAttr next = open.back();
@@ -57,7 +59,7 @@ Attribute ParameterContents::originOf(FlatSymbolRefAttr symbol) {
   return origins.lookup(symbol);
 }
 
-/// The operands' origins are known.
+/// Builds an origin; those of the operands are known.
 Attribute ParameterContents::makeOrigin(FlatSymbolRefAttr symbol) {
   if (Attribute known = origins.lookup(symbol)) {
     return known;
@@ -76,7 +78,7 @@ Attribute ParameterContents::makeOrigin(FlatSymbolRefAttr symbol) {
     origin = rowsOfOrigin(expression->getOperands().front(), expression->getNumbers().front(),
                           parameter.getTensorType().getDimSize(0));
   } else {
-    // The expression without its symbols, whatever else its kind has.
+    // The expression without its symbols, with all other attributes of its kind.
     AttrTypeReplacer unname;
     unname.addReplacement([&](FlatSymbolRefAttr) -> std::optional<Attribute> {
       return FlatSymbolRefAttr::get(builder.getStringAttr(""));
@@ -91,7 +93,7 @@ Attribute ParameterContents::makeOrigin(FlatSymbolRefAttr symbol) {
   return origin;
 }
 
-/// Rows of a concatenation are those of its operand, where they are of one.
+/// Rows of a concatenation have the origin of the operand that contains all of them.
 Attribute ParameterContents::rowsOfOrigin(FlatSymbolRefAttr symbol, int64_t first, int64_t count) {
   ParameterOp parameter = lookUp(symbol);
   if (first == 0 && count == parameter.getTensorType().getDimSize(0)) {
@@ -126,7 +128,7 @@ std::optional<ContentHash> ParameterContents::hashOf(const ParameterRows &rows) 
   return place->second;
 }
 
-/// Whether the values are zeros by what they are made of.
+/// Returns whether an origin describes zeros.
 static bool isZeros(Attribute origin) {
   auto parts = dyn_cast<ArrayAttr>(origin);
   if (!parts || parts.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Compares parameters by their values: by hash where a hasher is given, else by the expressions
-/// and the tensors that they are derived from.
+/// Compares parameters by value: by hash if a hasher is given, else by their expressions and the
+/// tensors that they are derived from.
 #ifndef HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERCONTENT_H
 #define HEDDLE_COMPILER_MODEL_PARAMETERS_PARAMETERCONTENT_H
 
@@ -14,16 +14,16 @@
 
 namespace heddle {
 
-/// Rows of a parameter, along its first axis.
+/// A range of rows of a parameter, along its first axis.
 struct ParameterRows {
-  /// Null: zeros, whatever they are compared with.
+  /// Null stands for zeros of any shape.
   mlir::FlatSymbolRefAttr symbol;
   int64_t first = 0;
   int64_t count = 0;
 };
 
-/// Compares the parameters of a module. A tensor is read only when there is another of its shape to
-/// compare it with, and once for the same rows.
+/// Compares the parameters of a module. Reads a tensor only if there is another of its shape to
+/// compare it with, and only once per range of rows.
 class ParameterContents {
 public:
   /// `hasher` may be empty.
@@ -31,17 +31,17 @@ public:
 
   bool isParameter(mlir::FlatSymbolRefAttr symbol) const { return bool(lookUp(symbol)); }
 
-  /// All rows of a parameter.
+  /// Returns all rows of a parameter.
   ParameterRows rowsOf(mlir::FlatSymbolRefAttr symbol) const;
 
-  /// Whether two sets of rows have one shape and the same values, bit by bit.
+  /// Returns whether two ranges of rows have the same shape and bitwise the same values.
   bool areEqual(const ParameterRows &left, const ParameterRows &right);
 
-  /// A number that two sets of rows have in common if and only if they are equal; no parameter, of
-  /// `count` numbers, is a vector of zeros. Reads the tensor if another has been asked for.
+  /// Returns a class number that two ranges of rows share if and only if they are equal. Null with
+  /// a `count` stands for a vector of zeros. Reads the tensor if another one was requested before.
   unsigned classOf(const ParameterRows &rows);
 
-  /// Whether two sets of rows have one shape.
+  /// Returns whether two ranges of rows have the same shape.
   bool haveOneShape(const ParameterRows &left, const ParameterRows &right) const;
 
 private:
@@ -57,7 +57,7 @@ private:
   ParameterHasher hasher;
   llvm::DenseMap<mlir::Attribute, mlir::Attribute> origins;
   llvm::DenseMap<std::tuple<mlir::Attribute, int64_t, int64_t>, std::optional<ContentHash>> hashes;
-  /// Numbers by origin, and by shape and content; those of zeros by shape.
+  /// Class numbers by origin, and by shape and content; those of zeros by shape.
   llvm::DenseMap<mlir::Attribute, unsigned> originClasses;
   llvm::DenseMap<std::tuple<mlir::Type, uint64_t, uint64_t>, unsigned> contentClasses;
   llvm::DenseMap<mlir::Type, unsigned> zeroClasses;

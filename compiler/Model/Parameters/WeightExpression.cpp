@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Trees of parameter expressions, shared by what is made of them.
+/// Trees of parameter expressions; expressions share subtrees.
 #include "compiler/Model/Parameters/WeightExpression.h"
 
 #include "mlir/IR/Builders.h"
@@ -30,7 +30,7 @@ struct Weight::Node {
   SmallVector<int64_t> shape;
   /// The symbol of a stored parameter; null for an expression.
   FlatSymbolRefAttr symbol;
-  /// For a stored parameter the location of its user; for zeros that of the operation that lacks
+  /// For a stored parameter, the location of its user; for zeros, that of the operation that needs
   /// them.
   std::optional<Location> location;
   ExpressionKind kind = ExpressionKind::Zeros;
@@ -124,7 +124,7 @@ ArrayRef<Weight> Weight::operands() const { return node->operands; }
 
 const Factor &Weight::factor() const { return node->factor; }
 
-// A weight of thousands of others, each of which has a place of its own to say, needs not say all.
+// The most locations of a weight that is composed of many others; the remaining ones are dropped.
 static constexpr size_t mostLocations = 64;
 
 void Weight::appendLocations(SmallVectorImpl<Location> &locations) const {
@@ -144,20 +144,21 @@ static FloatAttr constantOf(const Factor &factor, MLIRContext *context) {
                               : FloatAttr::get(Float64Type::get(context), factor.constant);
 }
 
-/// "a.scaled.weight" for "a.weight": the last part says what a parameter is, and stays the last.
+/// Inserts a part into a name: "a.scaled.weight" for "a.weight". The last part, which names the
+/// kind of parameter, stays last.
 static std::string insertPart(StringRef name, StringRef part) {
   auto [owner, last] = name.rsplit('.');
   return last.empty() ? (name + "." + part).str() : (owner + "." + part + "." + last).str();
 }
 
-/// "a.output_inner.bias" for the product of "a.inner.weight" with "a.output.bias".
+/// Returns the name of a product: "a.output_inner.bias" for "a.inner.weight" times "a.output.bias".
 static std::string productName(FlatSymbolRefAttr left, FlatSymbolRefAttr right) {
   StringRef vector = right.getValue();
   if (vector.consume_back(".bias") && left.getValue().ends_with(".weight")) {
     auto matrix = FlatSymbolRefAttr::get(left.getContext(), (vector + ".weight").str());
     return StringRef(joinNames({matrix, left})).drop_back(6).str() + "bias";
   }
-  // In the order in which they are applied.
+  // In the order of their application.
   return joinNames({right, left});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes activations that are spelt as their formulas one operation.
+/// Fuses activations that are spelt as their formulas into one operation.
 ///
 /// Before:
 ///   %a = transformer.scale %x, 0.707106769
@@ -11,10 +11,10 @@
 /// After:
 ///   %e = transformer.activate gelu %x
 ///
-/// Every split of the factors is one: what follows a function f of x is written as a polynomial in
-/// x and f (Polynomial), and these are compared: gelu is x / 2 + x erf / 2. Candidates are
-/// functions that activations are made of; of a tanh or a sigmoid only those that have the
-/// polynomial of one. Pinned by tests/compiler/Model/Rows/fuse-activation.mlir.
+/// All distributions of the factors are recognised: the expression after a function f of x is
+/// expanded to a polynomial in x and f (Polynomial) and compared: gelu is x / 2 + x erf / 2.
+/// Candidates are the functions that activations are made of; of tanh and sigmoid only those with a
+/// matching polynomial. Tested by tests/compiler/Model/Rows/fuse-activation.mlir.
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -38,11 +38,12 @@ namespace heddle {
 
 namespace {
 
-/// What is larger is no activation, and must not be multiplied out: the degree in each variable,
-/// the operations that a formula is read from, those that follow a function, and what x may be.
+/// Limits beyond which an expression is not an activation and must not be expanded: the degree in
+/// each variable, the operations of a formula, the operations after a function, and the candidates
+/// for x.
 constexpr int mostDegree = 4, mostReads = 64;
 constexpr size_t mostFollowing = 24, mostVariables = 16;
-/// Constants were rounded to f32, and multiplied with each other.
+/// Constants may be rounded to f32 and multiplied with each other.
 constexpr double tolerance = 2e-6;
 
 bool areNear(double a, double b) { return std::abs(a - b) <= tolerance * std::abs(b); }
@@ -50,7 +51,7 @@ bool areNear(double a, double b) { return std::abs(a - b) <= tolerance * std::ab
 /// Coefficients by the degrees of x and of f.
 using Polynomial = std::map<std::pair<int, int>, double>;
 
-/// Whether two have the same terms with nearly the same coefficients.
+/// Returns whether two have the same terms with nearly the same coefficients.
 bool areNear(const Polynomial &a, const Polynomial &b) {
   return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto terms) {
            const auto &[left, right] = terms;
@@ -63,7 +64,7 @@ class PolynomialReader {
 public:
   PolynomialReader(Value x, Value f) : x(x), f(f) {}
 
-  /// Nothing if the value is made of something else, or too large.
+  /// Returns nothing if the value depends on something else or is too large.
   std::optional<Polynomial> read(Value value) {
     if (value == x || value == f) {
       return Polynomial{{{value == x ? 1 : 0, value == x ? 0 : 1}, 1.0}};
@@ -148,7 +149,7 @@ ArrayRef<Formula> formulas() {
   return all;
 }
 
-/// What an argument may be a polynomial in: itself, and what it is made of.
+/// Returns candidates for x: the argument itself, and the values that it is computed from.
 SmallVector<Value> variablesOf(Value argument) {
   llvm::SmallSetVector<Value, 16> found;
   found.insert(argument);
@@ -166,7 +167,7 @@ SmallVector<Value> variablesOf(Value argument) {
   return found.takeVector();
 }
 
-/// Whether an operation that reads part of a formula may be part of it too.
+/// Returns whether an operation that reads part of a formula may itself be part of it.
 bool mayBePart(Operation *op, ActivateOp function) {
   return isa<ScaleOp, ShiftOp, AddOp, MultiplyOp, CombineOp>(op) &&
          op->getBlock() == function->getBlock() && op->getResult(0).getType() == function.getType();
@@ -178,7 +179,7 @@ public:
 
   void run() {
     SmallVector<Value> variables = variablesOf(function.getInput());
-    // What follows the function, nearest first: several formulas may share it.
+    // The operations after the function, nearest first: several formulas may share it.
     llvm::SmallSetVector<Operation *, 16> following;
     following.insert(function);
     SmallVector<Operation *> replaced;
@@ -189,7 +190,7 @@ public:
         replaced.push_back(op);
         continue;
       }
-      // Users are listed last first.
+      // MLIR lists the last use first.
       SmallVector<Operation *> users(op->getUsers());
       for (Operation *user : llvm::reverse(users)) {
         if (mayBePart(user, function)) {
@@ -203,7 +204,7 @@ public:
       }
       return;
     }
-    // A tanh or sigmoid may stand alone; an error function is there for a gelu.
+    // A tanh or sigmoid may stand alone; an erf only occurs in a gelu.
     if (reason.empty() && function.getFunction() == Activation::Erf) {
       reason = "what follows is not half of a number times one plus its error function";
     }
@@ -213,7 +214,7 @@ public:
   }
 
 private:
-  /// Whether `result` is an activation of `x`, and is one operation now.
+  /// Returns whether `result` is an activation of `x`, and fuses it.
   bool matches(Value result, Value x) {
     std::optional<Polynomial> argument = PolynomialReader(x, Value()).read(function.getInput());
     std::optional<Polynomial> whole = PolynomialReader(x, function.getResult()).read(result);
@@ -245,7 +246,7 @@ private:
   std::string reason;
 };
 
-/// What one is added to in `1 + exp(x)`; null if a value is no such sum.
+/// Returns x of `1 + exp(x)`; null if a value is no such sum.
 Value exponentOf(Value value) {
   auto shift = value.getDefiningOp<ShiftOp>();
   auto exp = shift && shift.getNumber().isExactlyValue(1.0)
@@ -254,7 +255,7 @@ Value exponentOf(Value value) {
   return exp && exp.getFunction() == Activation::Exp ? exp.getInput() : Value();
 }
 
-/// -x without a second sign.
+/// Returns -x; cancels an existing negation.
 Value negated(OpBuilder &builder, Location location, Value x) {
   auto scale = x.getDefiningOp<ScaleOp>();
   if (scale && scale.getFactor().isExactlyValue(-1.0)) {
@@ -263,8 +264,8 @@ Value negated(OpBuilder &builder, Location location, Value x) {
   return ScaleOp::create(builder, location, x, builder.getF32FloatAttr(-1));
 }
 
-/// 1 / (1 + exp(-x)) is a sigmoid, in a quotient a factor; log(1 + exp(x)) is softplus, which
-/// overflows nowhere.
+/// 1 / (1 + exp(-x)) becomes a sigmoid, a factor if it was a divisor; log(1 + exp(x)) becomes
+/// softplus, which does not overflow.
 void fuseExponential(Operation *op) {
   auto activate = dyn_cast<ActivateOp>(op);
   auto divide = dyn_cast<CombineOp>(op);
@@ -301,7 +302,7 @@ struct FuseActivationPass : impl::FuseActivationPassBase<FuseActivationPass> {
         ends.push_back(op);
       }
     });
-    // Erased are operations before the one that is replaced.
+    // Only operations before the replaced one are erased.
     for (Operation *op : ends) {
       fuseExponential(op);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sums table look-ups, and their layer norm, in one operation: the rows of the tables are read
-/// and the norm is applied while they are in registers.
+/// Fuses sums of table look-ups and their layer norm into one operation, which applies the norm
+/// while the rows are in registers.
 ///
 /// Before:
 ///   %w = transformer.gather @word[%ids]
@@ -15,11 +15,11 @@
 ///   %n = transformer.embed [@word, @segment, @position] ids(%ids, %types) positions(%rows)
 ///            {norm_weight = @weight, norm_bias = @bias, epsilon = ..., position_offsets = [0]}
 ///
-/// A look-up by ids may be multiplied by a number, as "Attention is all you need" does: it becomes
+/// A look-up by ids may be multiplied by a number, as in "Attention is all you need": it becomes
 /// one of `scales`. Look-ups by position have no factors, and one operation numbers the rows of one
-/// segmentation: others stay as they are. Tables are summed left to right as written, those by
-/// position last. BERT writes them so; any other order or nesting changes the rounding, by a unit
-/// in the last place for each table. Pinned by tests/compiler/Model/Rows/fuse-embedding.mlir.
+/// segmentation: others are not fused. Tables are summed left to right as written, those by
+/// position last, as in BERT. Any other order or nesting changes the rounding, by one ulp per
+/// table. Tested by tests/compiler/Model/Rows/fuse-embedding.mlir.
 #include "compiler/Cost/OperationCost.h"
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Passes.h"
@@ -46,24 +46,24 @@ struct LookUp {
   float scale = 1.0F;
 };
 
-/// The positions that a look-up is by; null if it is by ids.
+/// Returns the positions that index a look-up; null if it is indexed by ids.
 PositionsOp positionsOf(GatherOp gather) { return gather.getIds().getDefiningOp<PositionsOp>(); }
 
-/// The look-up that `value` is; without a gather if it is none.
+/// Returns the look-up that `value` is; its gather is null if it is none.
 LookUp lookUpOf(Value value) {
   auto scale = value.getDefiningOp<ScaleOp>();
   if (!scale) {
     return {value.getDefiningOp<GatherOp>()};
   }
   auto gather = scale.getInput().getDefiningOp<GatherOp>();
-  // Zero would be a table nobody reads: that is not for this pass to say.
+  // A factor of zero would make the table unused, which this pass does not handle.
   bool isFactor = gather && scale.getInput().hasOneUse() && scale.getFactor().isNonZero() &&
                   (!positionsOf(gather) || scale.getFactor().isExactlyValue(1));
   return {isFactor ? gather : GatherOp(), scale.getFactor().convertToFloat()};
 }
 
-/// The sums of nothing but look-ups of a program, found in its order: a sum may be of as many
-/// look-ups as the program has operations, so that neither finding nor reading it recurses.
+/// The sums of a program that consist only of look-ups, found in program order. A sum may have as
+/// many look-ups as the program has operations, so neither finding nor reading one recurses.
 class LookUpSums {
 public:
   explicit LookUpSums(ModuleOp module) {
@@ -76,7 +76,7 @@ public:
   }
 
   bool isSum(AddOp add) const { return sums.contains(add); }
-  /// Whether `value` is a look-up or a sum of nothing but look-ups, used once.
+  /// Returns whether `value` is a look-up or a sum of look-ups only, used once.
   bool contains(Value value) const {
     if (!value.hasOneUse()) {
       return false;
@@ -84,14 +84,14 @@ public:
     auto add = value.getDefiningOp<AddOp>();
     return add ? isSum(add) : lookUpOf(value).gather != nullptr;
   }
-  /// Whether an addition of two that are contained has look-ups by positions of different rows.
+  /// Returns whether an addition of two such values has look-ups by positions of different rows.
   bool numbersDifferentRows(AddOp add) const {
     Value left = rowsOf(add.getLhs()), right = rowsOf(add.getRhs());
     return left && right && !areSameSegments(left, right);
   }
 
 private:
-  /// The segments by whose positions something contained is looked up; null if there are none.
+  /// Returns the segments whose positions index look-ups in a sum; null if there are none.
   Value rowsOf(Value value) const {
     if (auto add = value.getDefiningOp<AddOp>()) {
       return sums.lookup(add);
@@ -103,7 +103,7 @@ private:
   llvm::DenseMap<Operation *, Value> sums;
 };
 
-/// The look-ups of a sum, left to right.
+/// Returns the look-ups of a sum, left to right.
 SmallVector<LookUp> collectLookUps(Value sum) {
   SmallVector<LookUp> lookUps;
   SmallVector<Value> open = {sum};
@@ -124,7 +124,7 @@ struct Tables {
   SmallVector<Value> ids;
   /// One factor for each of the ids; empty if all are 1.
   SmallVector<float> scales;
-  /// The segments whose rows are numbered, and the number of the first row for each table.
+  /// The segments whose rows are numbered, and the first index for each table.
   Value rows;
   SmallVector<int64_t> offsets;
 };
@@ -150,7 +150,7 @@ Tables arrange(ArrayRef<LookUp> lookUps) {
   return result;
 }
 
-/// `sum` is an addition of look-ups, or the look-up before `norm`; `norm` may be null.
+/// Fuses `sum`, an addition of look-ups or the single look-up before `norm`; `norm` may be null.
 void fuse(Operation *sum, LayerNormOp norm) {
   SmallVector<LookUp> lookUps = collectLookUps(sum->getResult(0));
   Tables tables = arrange(lookUps);
@@ -182,12 +182,12 @@ void fuse(Operation *sum, LayerNormOp norm) {
   eraseUnused(root);
 }
 
-/// The layer norm that alone uses `value`, if there is one.
+/// Returns the layer norm that is the only user of `value`, if there is one.
 LayerNormOp normOf(Value value) {
   return value.hasOneUse() ? dyn_cast<LayerNormOp>(*value.getUsers().begin()) : LayerNormOp();
 }
 
-/// Why `sum`, of a look-up and `summand`, is not one of look-ups alone.
+/// Describes why `sum`, of a look-up and `summand`, is not a sum of look-ups only.
 std::string describeObstacle(AddOp sum, Value summand) {
   Operation *producer = summand.getDefiningOp();
   if (!producer) {
@@ -208,10 +208,10 @@ std::string describeObstacle(AddOp sum, Value summand) {
   return "a summand is not a table look-up (" + describe(producer) + ")";
 }
 
-/// The outermost operation of a sum of look-ups, and the norm that follows or null.
+/// The outermost operation of a sum of look-ups, and the norm after it or null.
 using Root = std::pair<Operation *, LayerNormOp>;
 
-/// Adds the sum to the roots, or declines it, if it is the outermost of its look-ups.
+/// Adds the sum to the roots, or reports why not, if it is the outermost of its look-ups.
 void classify(AddOp add, const LookUpSums &sums, SmallVectorImpl<Root> &roots) {
   bool left = sums.contains(add.getLhs());
   bool right = sums.contains(add.getRhs());
@@ -225,7 +225,7 @@ void classify(AddOp add, const LookUpSums &sums, SmallVectorImpl<Root> &roots) {
     }
     return;
   }
-  // What is added to a sum of look-ups has nothing to do with it; a bare look-up is a candidate.
+  // An operand added to a sum of look-ups is no candidate; an operand added to a single look-up is.
   Value other = left ? add.getRhs() : add.getLhs();
   Value lookUp = left ? add.getLhs() : add.getRhs();
   if (lookUpOf(lookUp).gather) {
@@ -238,7 +238,7 @@ struct FuseEmbeddingPass : impl::FuseEmbeddingPassBase<FuseEmbeddingPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    // All are found before any is rewritten: their operations are disjoint.
+    // Finds all sums before rewriting any: their operations are disjoint.
     LookUpSums sums(getOperation());
     SmallVector<Root> roots;
     getOperation().walk([&](Operation *op) {

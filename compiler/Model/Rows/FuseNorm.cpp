@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes layer norms and RMS norms one operation, however they are spelt.
+/// Fuses layer norms and RMS norms, in any spelling, into one operation.
 ///
 /// Before:
 ///   %m = transformer.reduce mean %x
@@ -15,9 +15,9 @@
 /// After:
 ///   %y = transformer.layer_norm %x, @weight, @bias {epsilon = 1.0e-12}
 ///
-/// A candidate is a square root of a mean of squares, and each product that it goes into is a norm
-/// of its own. Factors, weight and root may follow each other in any order. Rows that are divided
-/// by the root of the sum of their squares, with a lower bound, are `normalize`. Pinned by
+/// A candidate is a square root of a mean of squares, and each product that uses it is a separate
+/// norm. Factors, weight and root may follow each other in any order. Rows divided by the root of
+/// the sum of their squares, with a lower bound, become `normalize`. Tested by
 /// tests/compiler/Model/Rows/fuse-norm.mlir.
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Model/Parameters/WeightExpression.h"
@@ -41,12 +41,13 @@ namespace heddle {
 
 namespace {
 
-/// How deep two computations are compared, and how many factors of a product are read.
+/// The depth to which two computations are compared, and the most factors of a product.
 constexpr int mostSteps = 8;
 
 int64_t widthOf(Value rows) { return cast<RankedTensorType>(rows.getType()).getDimSize(1); }
 
-/// Whether two values are the same, or made by the same operations of the same.
+/// Returns whether two values are the same, or computed by the same operations from the same
+/// values.
 bool areAlike(Value a, Value b, int steps = mostSteps) {
   if (a == b) {
     return true;
@@ -61,7 +62,7 @@ bool areAlike(Value a, Value b, int steps = mostSteps) {
          });
 }
 
-/// The weight of a vector for each column of `rows`; null if a value is none.
+/// Returns the weight of a vector with one number per column of `rows`; null if a value is none.
 WeightOp vectorOf(Value value, Value rows) {
   auto weight = value.getDefiningOp<WeightOp>();
   auto type = cast<RankedTensorType>(value.getType());
@@ -74,7 +75,7 @@ struct ColumnSum {
   double factor = 1;
 
   bool isMean() const {
-    // The factor may have been rounded to f32, or be the product of two such.
+    // The factor may be rounded to f32, or be the product of two such numbers.
     constexpr double tolerance = 1e-6;
     return std::abs(factor * static_cast<double>(widthOf(input)) - 1) < tolerance;
   }
@@ -97,13 +98,13 @@ std::optional<ColumnSum> sumOf(Value value) {
   return sum;
 }
 
-/// What is squared in a mean of squares plus epsilon.
+/// The value that is squared in a mean of squares plus epsilon.
 struct Moment {
   Value squared;
   double epsilon = 0;
 };
 
-/// Whether `value` is a sum or difference of which one side is a mean of squares: E[x^2] - E[x]^2.
+/// Returns whether `value` is a sum or difference with a mean of squares: E[x^2] - E[x]^2.
 bool isDifferenceOfMeans(Value value) {
   Operation *op = value.getDefiningOp();
   return isa_and_present<CombineOp, AddOp>(op) && llvm::any_of(op->getOperands(), [](Value side) {
@@ -112,8 +113,8 @@ bool isDifferenceOfMeans(Value value) {
          });
 }
 
-/// The moment under a root. Nothing if it is none; then `reason` says why, or is empty where the
-/// root has nothing to do with norms.
+/// Returns the moment under a root. If there is none, `reason` says why, or is empty if the root is
+/// unrelated to norms.
 std::optional<Moment> momentOf(Value value, std::string &reason) {
   Moment moment;
   for (auto shift = value.getDefiningOp<ShiftOp>(); shift; shift = value.getDefiningOp<ShiftOp>()) {
@@ -143,7 +144,7 @@ std::optional<Moment> momentOf(Value value, std::string &reason) {
   return moment;
 }
 
-/// What `centred` is less than by its own mean; `centred` itself if there is no such value.
+/// Returns x if `centred` is x minus the mean of x; else `centred` itself.
 Value withoutCentring(Value centred) {
   auto difference = centred.getDefiningOp<CombineOp>();
   if (!difference || difference.getFunction() != Combination::Subtract || widthOf(centred) == 1) {
@@ -154,7 +155,7 @@ Value withoutCentring(Value centred) {
                                                                               : centred;
 }
 
-/// What is squared in the sum of squares whose root is the length of a row; null if `root` is none.
+/// Returns x if `root` is the square root of the sum of squares of x; else null.
 Value lengthOf(ActivateOp root) {
   std::optional<ColumnSum> sum = sumOf(root.getInput());
   auto square = sum ? sum->input.getDefiningOp<MultiplyOp>() : MultiplyOp();
@@ -163,30 +164,30 @@ Value lengthOf(ActivateOp root) {
   return isLength ? square.getLhs() : Value();
 }
 
-/// Whether an operation is a lower bound that an epsilon of `normalize` can be.
+/// Returns whether an operation is a lower bound that can be the epsilon of `normalize`.
 bool isLowerBound(Operation *op) {
   auto clamp = dyn_cast<ClampOp>(op);
   return clamp && clamp.getMost().isPosInfinity() && clamp.getLeast().isFinite() &&
          !clamp.getLeast().isNegative() && !clamp.getLeast().isZero();
 }
 
-/// One norm: the product with the inverse of the root, and the operations that follow it.
+/// One norm: the product with the inverse of the root, and the operations after it.
 struct Norm {
   Moment moment;
-  /// What the norm is of.
+  /// The operand of the norm.
   Value input;
   double factor = 1;
   WeightOp weight;
-  /// Whether the weight is one plus it.
+  /// Whether the factor is one plus the weight.
   bool isOnePlus = false;
   WeightOp bias;
-  /// The operation that has the norm's result.
+  /// The operation whose result is that of the norm.
   Operation *last = nullptr;
 
   bool isCentred() const { return input != moment.squared; }
 };
 
-/// Goes back over factors and a weight to what was squared.
+/// Walks back over factors and a weight to the squared value.
 LogicalResult matchBackwards(Norm &norm, Value value, std::string &reason) {
   for (int step = 0; !areAlike(value, norm.moment.squared); ++step) {
     auto scale = value.getDefiningOp<ScaleOp>();
@@ -206,7 +207,8 @@ LogicalResult matchBackwards(Norm &norm, Value value, std::string &reason) {
   return success();
 }
 
-/// u + u * weight, where `value` is u and has no other users: the sum and the weight.
+/// Matches u + u * weight, where `value` is u and has no other users; returns the sum and the
+/// weight.
 std::pair<AddOp, WeightOp> onePlusWeight(Value value) {
   AddOp sum;
   MultiplyOp product;
@@ -220,7 +222,7 @@ std::pair<AddOp, WeightOp> onePlusWeight(Value value) {
   return weight ? std::pair(sum, weight) : std::pair(AddOp(), WeightOp());
 }
 
-/// Goes on over a weight, and a bias if the norm takes one.
+/// Walks forward over a weight, and a bias if the norm takes one.
 void matchForwards(Norm &norm) {
   Value value = norm.last->getResult(0);
   if (!norm.weight) {
@@ -243,7 +245,7 @@ void matchForwards(Norm &norm) {
   }
 }
 
-/// Writes norms, with the parameters that they need.
+/// Writes norms, and the parameters that they need.
 class NormWriter {
 public:
   explicit NormWriter(ModuleOp module) : parameters(module) {}
@@ -295,7 +297,7 @@ private:
   DerivedParameters parameters;
 };
 
-/// One root and the products that it, or one over it, goes into.
+/// Matches one root with the products that use it or its inverse.
 class RootMatcher {
 public:
   RootMatcher(ActivateOp root, NormWriter &writer) : root(root), writer(writer) {}
@@ -314,7 +316,7 @@ public:
       return;
     }
     moment = *found;
-    // Each product that is fused takes a use away.
+    // Each fused product removes a use.
     for (Operation *user : usersOf(root)) {
       auto inverse = dyn_cast<ActivateOp>(user);
       bool isRoot = root.getFunction() == Activation::Sqrt;
@@ -329,7 +331,7 @@ public:
   }
 
 private:
-  /// In the order in which the program was written.
+  /// Returns the users in program order.
   static SmallVector<Operation *> usersOf(Operation *op) {
     SmallVector<Operation *> users(op->getUsers());
     std::reverse(users.begin(), users.end());
@@ -340,7 +342,7 @@ private:
     reportDeclined(user->getLoc(), passNames::fuseNorm, "not fused: " + reason);
   }
 
-  /// Rows divided by their length, or by epsilon if that is larger.
+  /// Fuses rows divided by their length, or by epsilon if that is larger.
   void fuseLength(Value squared) {
     for (Operation *bound : usersOf(root)) {
       if (!isLowerBound(bound)) {

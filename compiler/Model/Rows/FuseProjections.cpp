@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Computes linear maps of the same rows as one: their weights concatenated by a parameter
-/// expression, their results columns of one result, in the order of the program.
+/// Fuses linear maps of the same rows into one, in program order: a parameter expression
+/// concatenates their weights, and their results are columns of one result.
 ///
 /// Before:
 ///   %q = transformer.linear %x, @query.weight, @query.bias
 ///   %k = transformer.linear %x, @key.weight, @key.bias
-/// After:
-///   transformer.parameter @query_key.weight : tensor<768x384xf32> = concat(@query.weight,
-///   @key.weight) transformer.parameter @query_key.bias : tensor<768xf32> = concat(@query.bias,
-///   @key.bias) %qk = transformer.linear %x, @query_key.weight, @query_key.bias %q =
-///   transformer.columns %qk from 0 %k = transformer.columns %qk from 384
+/// After, with @query_key.weight = concat(@query.weight, @key.weight), and the biases likewise:
+///   %qk = transformer.linear %x, @query_key.weight, @query_key.bias
+///   %q = transformer.columns %qk from 0
+///   %k = transformer.columns %qk from 384
 ///
-/// It pays when what follows reads columns of wider rows in place, which attention, rotating and
-/// appending to a cache do: the rows are then read once, and one large product keeps more threads
-/// busy than several small ones. Any other user would have been the epilogue of its own map, or
-/// would need its columns copied out; such a map stays as it is. Pinned by
+/// This pays if the users read columns of wider rows in place, as attention, rotation and appending
+/// to a cache do: the rows are then read once, and one large product keeps more threads busy than
+/// several small ones. Any other user could be fused as the epilogue of its own map, or would need
+/// its columns copied; such a map is not fused. Tested by
 /// tests/compiler/Model/Rows/fuse-projections.mlir.
 #include "compiler/Cost/OperationCost.h"
 #include "compiler/Parameters/DerivedParameters.h"
@@ -34,17 +33,17 @@ namespace heddle {
 
 namespace {
 
-/// The first user that cannot read columns of wider rows in place, null if all can.
+/// Returns the first user that cannot read columns of wider rows in place, null if all can.
 Operation *findCopyingUser(LinearOp linear) {
   Operation *found = nullptr;
   for (Operation *user : linear->getUsers()) {
-    // Users are listed last first: the one that stays is the first of the program.
+    // MLIR lists the last use first, so the last assignment is the first user in the program.
     found = isa<AppendOp, AttendOp, AttentionOp, AttentionWeightsOp, RotateOp>(user) ? found : user;
   }
   return found;
 }
 
-/// The parameters one after the other along their first axis.
+/// Concatenates parameters along their first axis.
 FlatSymbolRefAttr concatenate(DerivedParameters &parameters, Location location,
                               ArrayRef<FlatSymbolRefAttr> symbols) {
   SmallVector<int64_t> shape(parameters.lookUp(symbols.front()).getTensorType().getShape());
@@ -55,7 +54,7 @@ FlatSymbolRefAttr concatenate(DerivedParameters &parameters, Location location,
   return parameters.derive(location, joinNames(symbols), ExpressionKind::Concat, symbols, shape);
 }
 
-/// The biases of maps of which some have one, zeros for the others; null if none has.
+/// Concatenates the biases of maps, with zeros for maps without one; null if none has a bias.
 FlatSymbolRefAttr concatenateBiases(DerivedParameters &parameters, Location location,
                                     ArrayRef<LinearOp> linears) {
   if (llvm::none_of(linears, [](LinearOp linear) { return linear.getBiasAttr(); })) {
@@ -66,7 +65,7 @@ FlatSymbolRefAttr concatenateBiases(DerivedParameters &parameters, Location loca
     FlatSymbolRefAttr bias = linear.getBiasAttr();
     if (!bias) {
       int64_t width = linear.getType().getDimSize(1);
-      // Beside the weight's name: "self.key.weight.zeros" says whose bias is missing.
+      // Named after the weight: "self.key.weight.zeros" tells whose bias is missing.
       bias = parameters.derive(location, linear.getWeight().str() + ".zeros", ExpressionKind::Zeros,
                                {}, width);
     }
@@ -87,7 +86,7 @@ void fuse(DerivedParameters &parameters, ArrayRef<LinearOp> linears) {
   }
   int64_t inputWidth = first.getInput().getType().getDimSize(1);
   Location location = FusedLoc::get(first.getContext(), locations);
-  // Each map but the first no longer reads the rows.
+  // Each map except the first saves a read of the rows.
   reportTaken(
       location, passNames::fuseProjections,
       Twine(linears.size()) + " maps of the same rows, " + Twine(inputWidth) + " to " +
@@ -107,7 +106,7 @@ void fuse(DerivedParameters &parameters, ArrayRef<LinearOp> linears) {
     column += linear.getType().getDimSize(1);
     linear.getResult().replaceAllUsesWith(columns);
   }
-  // Not before: the first is the place of what replaces them.
+  // Not earlier: the replacement is inserted at the first map.
   for (LinearOp linear : linears) {
     linear.erase();
   }
@@ -118,8 +117,8 @@ struct FuseProjectionsPass : impl::FuseProjectionsPassBase<FuseProjectionsPass> 
 
   void runOnOperation() override {
     DerivedParameters parameters(getOperation());
-    // Insertion order, so that the program's order decides and nothing else. One block: the first
-    // map's place is before every use of the others.
+    // A MapVector keeps program order. Keyed by block too: within one block the first map dominates
+    // all uses of the others.
     llvm::MapVector<std::pair<Value, Block *>, SmallVector<LinearOp>> byRows;
     getOperation().walk([&](LinearOp linear) {
       byRows[{linear.getInput(), linear->getBlock()}].push_back(linear);

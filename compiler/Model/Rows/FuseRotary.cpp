@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Turns the pairs of columns of each head, as rotary positions ask, in one operation.
+/// Fuses the rotation of pairs of columns of each head, as in rotary position embeddings, into one
+/// operation.
 ///
 /// Before, with heads as the choices of a row:
 ///   %x = transformer.columns %h from 0                   // and %y from n, %z from 2 n on
@@ -15,11 +16,11 @@
 /// After:
 ///   %q = transformer.rotate %rows, %cosine, %sine {heads = 8}
 ///
-/// Every spelling is one: what is joined is written as sums of products of neighbouring columns
-/// (Piece), and these are compared. Columns may be cut and put together before or after they are
-/// multiplied, signs and factors may be anywhere, and columns beyond the pairs may be left alone.
-/// Candidates are joined rows that are sums or put together, or such times a number, which stays.
-/// Pinned by tests/compiler/Model/Rows/fuse-rotary.mlir.
+/// All spellings are recognised: the joined rows are expanded to sums of products of adjacent
+/// columns (Piece) and compared. Columns may be sliced and concatenated before or after they are
+/// multiplied, signs and factors may be anywhere, and columns beyond the pairs may be unchanged.
+/// Candidates are joined rows that are sums or concatenations, or such times a number, which
+/// remains. Tested by tests/compiler/Model/Rows/fuse-rotary.mlir.
 #include "compiler/Model/Cleanup/EraseUnused.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -40,7 +41,7 @@ namespace heddle {
 
 namespace {
 
-/// Neighbouring columns of a value, each row of which may be repeated for choices.
+/// Adjacent columns of a value; each of its rows may be repeated for choices.
 struct Columns {
   Value rows;
   int64_t first = 0;
@@ -54,21 +55,22 @@ struct Term {
   SmallVector<Columns, 2> factors;
 };
 
-/// Neighbouring columns, each the sum of these terms at its place.
+/// Adjacent columns, each the sum of these terms at its index.
 struct Piece {
   int64_t width = 0;
   SmallVector<Term, 2> terms;
 };
 using Pieces = SmallVector<Piece, 4>;
 
-/// What is larger is no rotation, and must not be multiplied out.
+/// Limits beyond which an expression is not a rotation and must not be expanded.
 constexpr size_t mostPieces = 16, mostTerms = 4, mostFactors = 3;
-/// How deep operations are read, and how many of a candidate: each use of a value is read anew.
+/// The depth to which operations are read, and the most reads per candidate: each use of a value is
+/// read again.
 constexpr int mostSteps = 24, mostReads = 512;
 
 int64_t widthOf(Value rows) { return cast<RankedTensorType>(rows.getType()).getDimSize(1); }
 
-/// `count` columns from `first` on.
+/// Returns `count` columns from `first` on.
 Pieces slice(const Pieces &pieces, int64_t first, int64_t count) {
   Pieces result;
   for (const Piece &piece : pieces) {
@@ -90,7 +92,8 @@ Pieces slice(const Pieces &pieces, int64_t first, int64_t count) {
   return result;
 }
 
-/// Both cut where either is, each pair of parts combined. Empty if that gets too large.
+/// Splits both at each other's boundaries and combines each pair of parts. Returns nothing if the
+/// result is too large.
 Pieces combine(const Pieces &left, const Pieces &right,
                llvm::function_ref<void(Piece &left, const Piece &right)> combineTerms) {
   Pieces result;
@@ -133,13 +136,13 @@ void multiplyTerms(Piece &left, const Piece &right) {
   left.terms = std::move(products);
 }
 
-/// Writes values as pieces. Rows that are repeated for choices stand for what they repeat: columns
-/// that are not have a row of their own for each choice.
+/// Reads values as pieces. Rows repeated for choices stand for the rows that they repeat; columns
+/// that are not repeated have a separate row for each choice.
 class PieceReader {
 public:
   explicit PieceReader(Value choices) : choices(choices) {}
 
-  /// Empty if the value is too large.
+  /// Returns nothing if the value is too large.
   Pieces read(Value value, int steps = mostSteps) {
     if (left == 0) {
       return {};
@@ -208,7 +211,7 @@ struct Angles {
   friend bool operator==(const Angles &, const Angles &) = default;
 };
 
-/// Columns `head` on of heads of `size`, of which 2 `pairs` are turned.
+/// Heads of `size` columns starting at `head`; 2 `pairs` columns of each are rotated.
 struct Rotation {
   Columns head;
   int64_t size = 0;
@@ -216,7 +219,7 @@ struct Rotation {
   Angles cosine, sine;
 };
 
-/// What a term multiplies the columns `of` with; nothing if it is no such product.
+/// Returns the factor of the columns `of` in a term; nothing if it is no such product.
 std::optional<Angles> anglesOf(const Term &term, Columns of) {
   if (term.factors.size() != 2) {
     return std::nullopt;
@@ -228,7 +231,7 @@ std::optional<Angles> anglesOf(const Term &term, Columns of) {
   return Angles{term.coefficient, term.factors[isFirst ? 1 : 0]};
 }
 
-/// What multiplies `first` in the two terms of a piece, then what multiplies `second`.
+/// Returns the factors of `first` and of `second` in the two terms of a piece.
 std::optional<std::pair<Angles, Angles>> pairOf(const Piece &piece, Columns first, Columns second) {
   if (piece.terms.size() != 2) {
     return std::nullopt;
@@ -243,14 +246,14 @@ std::optional<std::pair<Angles, Angles>> pairOf(const Piece &piece, Columns firs
   return std::nullopt;
 }
 
-/// The rotation whose first columns, `near`, are a head's from `head` on; on failure `reason` says
-/// what it lacks.
+/// Matches the rotation of heads whose first columns are `head`; on failure `reason` says what is
+/// missing.
 std::optional<Rotation> matchFrom(const Pieces &pieces, Columns head, std::string &reason) {
   Rotation rotation{head, 0, pieces[0].width, {}, {}};
   Columns near = head, far{head.rows, head.first + rotation.pairs};
   auto first = pairOf(pieces[0], near, far), second = pairOf(pieces[1], far, near);
   if (!first || !second) {
-    // Another factor may be the head's, and get further.
+    // Another factor may be the head's columns and match further.
     reason = reason.empty() ? "the first columns are not those of pairs, turned" : reason;
     return std::nullopt;
   }
@@ -275,13 +278,13 @@ std::optional<Rotation> matchFrom(const Pieces &pieces, Columns head, std::strin
   return rotation;
 }
 
-/// The rotation that the pieces of what is joined are.
+/// Matches the pieces of the joined value as a rotation.
 std::optional<Rotation> match(const Pieces &pieces, std::string &reason) {
   if (pieces.size() < 2 || pieces[0].width != pieces[1].width || pieces[0].terms.size() != 2) {
     reason = "it is not sums of two products in two halves";
     return std::nullopt;
   }
-  // Which factor is the head's, rows say: cosines have none for a head.
+  // Tries both factors: only the head's columns have a row per head.
   for (const Term &term : pieces[0].terms) {
     for (const Columns &head : term.factors) {
       if (head.isRepeated) {
@@ -301,7 +304,7 @@ std::optional<Rotation> match(const Pieces &pieces, std::string &reason) {
   return std::nullopt;
 }
 
-/// Writes rotations, and once what several of them multiply with.
+/// Writes rotations, and shared angles only once.
 class RotationWriter {
 public:
   Value write(JoinRowsOp join, const Rotation &rotation) {
@@ -332,7 +335,7 @@ private:
         builder.getI64IntegerAttr(columns.first));
   }
 
-  /// Right after what they are made of, so that every rotation sees them.
+  /// Inserted directly after their operand, so that they dominate every rotation.
   Value angles(const Angles &angles, int64_t count) {
     Value rows = angles.columns.rows;
     auto key = std::tuple(rows, angles.columns.first,
@@ -353,7 +356,7 @@ private:
   llvm::DenseMap<std::tuple<Value, int64_t, std::pair<int64_t, int64_t>>, Value> written;
 };
 
-/// The numbers that joined rows are multiplied with last, the last one first.
+/// Returns the factors applied to joined rows, the last one first.
 SmallVector<ScaleOp> scalesOf(JoinRowsOp join) {
   SmallVector<ScaleOp> scales;
   auto next = join.getInput().getDefiningOp<ScaleOp>();
@@ -363,7 +366,7 @@ SmallVector<ScaleOp> scalesOf(JoinRowsOp join) {
   return scales;
 }
 
-/// What is joined, before it is multiplied with such numbers.
+/// Returns the joined value before these factors.
 Value turnedBy(JoinRowsOp join, ArrayRef<ScaleOp> scales) {
   return scales.empty() ? join.getInput() : ScaleOp(scales.back()).getInput();
 }

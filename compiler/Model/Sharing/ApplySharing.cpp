@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Lets attentions use those before them, as a policy asks: what a Shared Attention Network does
-/// that was trained so (Xiao et al., "Sharing attention weights for fast Transformer",
-/// section 3.1). The attentions of a kind are counted in the order of the program, whatever the
-/// model is; the first of a block is its head. Members of a block of self or encoder attention take
-/// the probabilities of its head, members of a block of cross attention its sums of values, before
-/// the output projection.
+/// Makes attentions reuse earlier ones, as a policy requests: the architecture of a Shared
+/// Attention Network, which must be trained that way (Xiao et al., "Sharing attention weights for
+/// fast Transformer", section 3.1). The attentions of each kind are numbered in program order,
+/// independent of the model; the first of a block is its head. Members of a block of self or
+/// encoder attention reuse the probabilities of its head, members of a block of cross attention its
+/// sums of values, before the output projection.
 ///
 /// Before, with encoder:2:
 ///   %p1 = transformer.softmax %z1 in(%rows)
@@ -15,8 +15,8 @@
 /// After:
 ///   %c2 = transformer.contract "thk,khd->thd" %p1, %v2      // %z2 and what it needed are gone
 ///
-/// This is no equality: the program computes something else than before. The module says so, in
-/// `transformer.sharing`. Pinned by tests/compiler/Model/Sharing/apply-sharing*.mlir.
+/// This is not an equivalence: the program computes something else than before. The module records
+/// that in `transformer.sharing`. Tested by tests/compiler/Model/Sharing/apply-sharing*.mlir.
 #include "compiler/Cost/OperationCost.h"
 #include "compiler/Model/Attention/AttentionMasks.h"
 #include "compiler/Model/Attention/AttentionMatch.h"
@@ -46,7 +46,7 @@ int64_t headsOf(SoftmaxOp softmax) {
   return cast<RankedTensorType>(softmax.getType()).getDimSize(1);
 }
 
-/// Erases operations that nothing needs, and what only they needed, and counts their work.
+/// Erases dead operations and the operations that only they use, and counts their cost.
 Savings eraseDead(ArrayRef<Operation *> operations) {
   Savings savings;
   llvm::SetVector<Operation *> pending(operations.begin(), operations.end());
@@ -67,12 +67,12 @@ Savings eraseDead(ArrayRef<Operation *> operations) {
   return savings;
 }
 
-/// An error that begins with the name of the attention it is about.
+/// Emits an error that begins with the name of the attention.
 InFlightDiagnostic errorAbout(Operation *op) {
   return emitError(op->getLoc()) << placeName(op->getLoc()) << " ";
 }
 
-/// The attention of a softmax; an error if it is not that of one.
+/// Matches the attention of a softmax; emits an error if it is not one.
 FailureOr<AttentionMatch> matchShared(SoftmaxOp softmax) {
   std::string reason;
   FailureOr<AttentionMatch> match = matchAttention(softmax, reason);
@@ -83,7 +83,7 @@ FailureOr<AttentionMatch> matchShared(SoftmaxOp softmax) {
   return match;
 }
 
-/// Fails unless a member of a block may see what the head of it sees, with as many heads.
+/// Fails unless a member of a block has as many heads and the same visibility as the block's head.
 LogicalResult checkMember(SoftmaxOp head, SoftmaxOp member) {
   std::string name = placeName(head.getLoc());
   if (headsOf(head) != headsOf(member)) {
@@ -131,7 +131,7 @@ struct Context {
   WeightedSum sum;
 };
 
-/// An error if the softmax is not that of one attention with one sum.
+/// Emits an error if the softmax is not that of one attention with one sum.
 FailureOr<Context> matchContext(SoftmaxOp softmax) {
   FailureOr<AttentionMatch> match = matchShared(softmax);
   if (failed(match)) {
@@ -172,7 +172,7 @@ LogicalResult shareContext(const Context &head, const Context &member) {
   Location location = memberSoftmax.getLoc();
   memberContext.getResult().replaceAllUsesWith(
       transposed(builder, memberContext.getLoc(), headContext.getResult(), permutation));
-  // Where the probabilities are asked for, they are those that were used.
+  // If the probabilities are also a result, it has those that are used.
   memberSoftmax.getResult().replaceAllUsesWith(headSoftmax.getResult());
   reportTaken(location, passNames::applySharing, "shares the context of " + name,
               eraseDead({memberSoftmax, memberContext}));
@@ -203,7 +203,7 @@ struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
     getOperation()->setAttr(sharingAttribute, StringAttr::get(&getContext(), parsed->text()));
   }
 
-  /// Applies the blocks of one kind to every entry that has attentions of it.
+  /// Applies the blocks of one kind to every entry with attentions of that kind.
   LogicalResult apply(const SharingPolicy::Kind &kind) {
     bool isApplied = false;
     for (auto entry : getOperation().getOps<func::FuncOp>()) {
@@ -229,7 +229,7 @@ struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
   LogicalResult applyTo(func::FuncOp entry, const SharingPolicy::Kind &kind,
                         ArrayRef<SoftmaxOp> softmaxes) {
     if (kind.layers() != int64_t(softmaxes.size())) {
-      // A layer that shares already has no softmax of its own.
+      // A layer that already shares has no softmax of its own.
       return emitError(entry.getLoc())
              << covers(kind) << ", but entry '" << entry.getSymName() << "' has "
              << softmaxes.size()
@@ -240,7 +240,7 @@ struct ApplySharingPass : impl::ApplySharingPassBase<ApplySharingPass> {
     for (int64_t size : kind.sizes) {
       ArrayRef<SoftmaxOp> block = softmaxes.slice(next, size);
       next += size;
-      // Nothing is asked of a block of one.
+      // A block of one changes nothing.
       if (size > 1 && failed(kind.kind == AttentionKind::Cross ? applyContext(block)
                                                                : applyProbabilities(block))) {
         return failure();

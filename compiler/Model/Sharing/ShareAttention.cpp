@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Computes once what several layers compute equally, whatever its names and spelling: values,
+/// Computes once what several layers compute equally, independent of names and spelling: values,
 /// caches, position biases, outputs of attention, and the weights of attentions whose values
-/// differ. Equality is proved, by the numbers of values (ValueNumbering.h): operands, attributes,
+/// differ. Equality is proved by value numbering (ValueNumbering.h): operands, attributes,
 /// parameters by content, and caches by what all entries append to them.
 ///
 /// Before, the weights of @b.query and @b.key equal to those of @a.query and @a.key:
@@ -15,9 +15,9 @@
 ///   %o1 = transformer.attend %p, %v1 in(%rows, %rows) {...}
 ///   %o2 = transformer.attend %p, %v2 in(%rows, %rows) {...}
 ///
-/// Every attention that is like one before it is a candidate: taken with all that it no longer
-/// computes and keeps, or declined with the first difference, where at least the queries or the
-/// keys are equal, or the same heads stand in another order. Pinned by
+/// Every attention similar to an earlier one is a candidate. It is either shared, with all
+/// computations and caches that it makes redundant, or declined with the first difference, if at
+/// least the queries or the keys are equal or the same heads are in another order. Tested by
 /// tests/compiler/Model/Sharing/share-attention*.mlir.
 #include "compiler/Cost/OperationCost.h"
 #include "compiler/Model/Sharing/SharedValues.h"
@@ -39,19 +39,19 @@ namespace heddle {
 
 namespace {
 
-/// Attentions over the same rows that one is compared with, head by head.
+/// The most attentions over the same rows that one is compared with, head by head.
 constexpr size_t mostReordered = 8;
 
-/// Something shared, with what it saves but for weights: whether they are needed is known last.
+/// A shared computation and its savings except weights, which are counted last.
 struct Shared {
   Location location;
   std::string what;
   Savings savings;
-  /// Named by operations that are gone.
+  /// Symbols that erased operations name.
   llvm::SetVector<Attribute> symbols;
 };
 
-/// Collects what is shared before anything is rewritten, and reports it when it is.
+/// Collects the shared computations before anything is rewritten, and reports them afterwards.
 class Candidates {
 public:
   Candidates(ModuleOp module, const ValueNumbering &numbering, SharedValues &values)
@@ -65,14 +65,14 @@ private:
 
   void consider(AttentionOp attention);
   void skipOutputs(AttentionOp attention);
-  /// What of an attention is that of an earlier one; empty if nothing is.
+  /// Describes which part of an attention equals that of an earlier one; empty if none does.
   std::string describeShared(AttentionOp attention);
   void decline(AttentionOp attention);
-  /// The key of `ofInputs`.
+  /// Returns the key of `ofInputs`.
   Alike inputsOf(AttentionOp attention) const;
-  /// Makes an attention known to those after it.
+  /// Records an attention for comparison with later ones.
   void note(AttentionOp attention);
-  /// Adds a repeated operation, and those that only such operations need, to `shared`.
+  /// Adds a redundant operation, and operations that only such operations use, to `shared`.
   void add(Operation *op, Shared &shared);
   StringAttr findErased(StringAttr name);
   void addCache(StringAttr name, Shared &shared);
@@ -81,15 +81,15 @@ private:
   ModuleOp module;
   const ValueNumbering &numbering;
   SharedValues &values;
-  /// The first attention of a block that reads a value as its operand of that number.
+  /// The first attention of a block that reads a value as its operand with that index.
   llvm::DenseMap<std::tuple<Block *, unsigned, unsigned>, AttentionOp> firstReaders;
-  /// The last attention of a block with these segments and this query, or this key, and its place
-  /// among all.
+  /// The last attention of a block with these segments and this query, or this key, and its index
+  /// among all attentions.
   llvm::DenseMap<Alike, std::pair<size_t, AttentionOp>> lastOfQuery, lastOfKey;
-  /// Attentions of a block with these segments, whose queries are maps of these rows.
+  /// Attentions of a block with these segments whose queries are maps of these rows.
   llvm::DenseMap<Alike, SmallVector<AttentionOp>> ofInputs;
   size_t count = 0;
-  /// Repeated weights that are outputs, by block and number.
+  /// Redundant weights that are outputs, by block and value number.
   llvm::DenseMap<std::pair<Block *, unsigned>, SmallVector<Operation *>> repeatedWeights;
   std::vector<Shared> found;
   llvm::DenseSet<Operation *> added;
@@ -101,8 +101,8 @@ void Candidates::addSymbols(Operation *op, Shared &shared) {
       [&](FlatSymbolRefAttr symbol) { shared.symbols.insert(symbol.getAttr()); });
 }
 
-/// The cache of `name`'s class that goes with a repeated use of `name`: that itself, or, where its
-/// own is the name that stays, another; null if all that go are counted.
+/// Returns the cache of `name`'s class that a redundant use of `name` makes unnecessary: `name`
+/// itself or, if that is the one that is kept, another one; null if all are counted.
 StringAttr Candidates::findErased(StringAttr name) {
   StringAttr first = values.keptFor(name);
   auto isErased = [&](StringAttr cache) { return cache != first && !addedCaches.contains(cache); };
@@ -117,7 +117,7 @@ StringAttr Candidates::findErased(StringAttr name) {
   return {};
 }
 
-/// Counts a cache whose rows another has, and what is appended to it in all entries.
+/// Counts a redundant cache, and the operations that append to it in all entries.
 void Candidates::addCache(StringAttr name, Shared &shared) {
   StringAttr erased = findErased(name);
   if (!erased) {
@@ -132,11 +132,12 @@ void Candidates::addCache(StringAttr name, Shared &shared) {
 }
 
 void Candidates::add(Operation *first, Shared &shared) {
-  // A list, not recursion: what is repeated may be as long as the program.
+  // A worklist, not recursion: the redundant expression may be as long as the program.
   SmallVector<Operation *> open = {first};
   while (!open.empty()) {
     Operation *op = open.pop_back_val();
-    // What only repeated operations use goes with them, spelt as none before it.
+    // Operations that only redundant operations use are redundant too, even if no earlier operation
+    // equals them.
     auto isAdded = [&](Operation *user) { return added.contains(user); };
     bool isUnused = !op->use_empty() && llvm::all_of(op->getUsers(), isAdded) && !values.isKept(op);
     if ((!values.keptFor(op) && !isUnused) || !added.insert(op).second) {
@@ -195,7 +196,7 @@ std::string Candidates::describeShared(AttentionOp attention) {
     if (!producer || !values.keptFor(producer)) {
       continue;
     }
-    // The one that computes them.
+    // The attention that computes the equal value.
     AttentionOp other =
         firstReaders.lookup({attention->getBlock(), number, numbering.numberOf(value)});
     if (!other) {
@@ -212,7 +213,8 @@ std::string Candidates::describeShared(AttentionOp attention) {
   return {};
 }
 
-/// Says what keeps an attention from having the weights of the nearest before it that is like it.
+/// Reports the difference between an attention's weights and those of the nearest similar attention
+/// before it.
 void Candidates::decline(AttentionOp attention) {
   Block *block = attention->getBlock();
   unsigned queries = numbering.numberOf(attention.getQueries());
@@ -227,10 +229,10 @@ void Candidates::decline(AttentionOp attention) {
                        differenceOf(attention, nearest, numbering));
     return;
   }
-  // Its result has the columns of the other in another order: no operation gives them, and weights
-  // that read them would have to be derived.
-  // The last few are asked: models that permute heads do so from one layer to the next, and a
-  // program may have thousands of attentions over one value.
+  // If only the order of heads differs, the results have permuted columns: no operation permutes
+  // them, and the weights that read them would have to be derived. Only the last few are compared:
+  // models permute heads from one layer to the next, and a program may have thousands of attentions
+  // over one value.
   ArrayRef<AttentionOp> candidates = ofInputs[inputsOf(attention)];
   for (AttentionOp other : llvm::reverse(candidates.take_back(mostReordered))) {
     std::string order = headOrder(attention, other, numbering);
@@ -243,7 +245,7 @@ void Candidates::decline(AttentionOp attention) {
   }
 }
 
-/// The same weights as outputs that a caller may ask for: they are no work of their own.
+/// Equal weights that are optional outputs are not separate work.
 void Candidates::skipOutputs(AttentionOp attention) {
   auto weights = repeatedWeights.find({attention->getBlock(), numbering.weightsOf(attention)});
   if (weights != repeatedWeights.end()) {
@@ -258,7 +260,7 @@ void Candidates::consider(AttentionOp attention) {
   if (!what.empty()) {
     Shared shared{attention.getLoc(), "shares " + what, {}, {}};
     if (weights && weights->first() != attention) {
-      // What remains is the sum of its values.
+      // The sum of its values remains.
       shared.savings.flopsPerTokenAndKey +=
           flopsPerTokenAndKey(attention, 2 * attention.getQuery().getType().getDimSize(1));
     }
@@ -289,7 +291,7 @@ void Candidates::find() {
       note(attention);
     });
   }
-  // What no attention has to do with.
+  // Redundant operations that are unrelated to any attention.
   for (Operation *op : repeated) {
     if (added.contains(op)) {
       continue;
@@ -302,7 +304,7 @@ void Candidates::find() {
   }
 }
 
-/// Erases parameters, and those that only other parameters without use name and that name them.
+/// Erases unneeded parameters, including those that only other unneeded parameters name.
 void eraseParameters(ModuleOp module, llvm::DenseSet<Attribute> unneeded,
                      const llvm::DenseSet<Attribute> &needed) {
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
@@ -314,7 +316,7 @@ void eraseParameters(ModuleOp module, llvm::DenseSet<Attribute> unneeded,
       unneeded.insert(parameter.getSymNameAttr());
     }
   }
-  // Users come after what they name.
+  // Parameters follow their operands, so users are visited first.
   const auto parameters = llvm::to_vector(module.getOps<ParameterOp>());
   for (ParameterOp parameter : llvm::reverse(parameters)) {
     if (unneeded.contains(parameter.getSymNameAttr())) {
@@ -323,7 +325,7 @@ void eraseParameters(ModuleOp module, llvm::DenseSet<Attribute> unneeded,
   }
 }
 
-/// Erases the parameters that nothing names any more, and counts each where it was first named.
+/// Erases the parameters that are no longer named, and counts each at its first user.
 void Candidates::report() {
   llvm::DenseSet<Attribute> needed = neededParameters(module);
   SymbolTable symbols(module);
@@ -350,7 +352,7 @@ void Candidates::report() {
   eraseParameters(module, unneeded, needed);
 }
 
-/// Names each table of position biases as the first with its values is named.
+/// Replaces each table of position biases by the first one with the same values.
 void shareBiases(ModuleOp module, ParameterContents &contents) {
   FlatSymbolRefAttr first;
   llvm::DenseMap<unsigned, FlatSymbolRefAttr> known;
@@ -358,7 +360,7 @@ void shareBiases(ModuleOp module, ParameterContents &contents) {
   auto keep = [&](auto op) {
     FlatSymbolRefAttr bias = op.getBiasAttr();
     first = first ? first : bias;
-    // One table alone is not read.
+    // A single table is not read.
     if (!bias || bias == first) {
       return;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Entries are single blocks: what comes first in one dominates what comes later.
+/// Entries are single blocks, so an earlier operation dominates all later ones.
 #include "compiler/Model/Sharing/SharedValues.h"
 
 #include "mlir/IR/Builders.h"
@@ -81,7 +81,7 @@ SmallVector<Operation *> SharedValues::repeated() const {
 
 // --- Rewriting -------------------------------------------------------------------------------
 
-/// Arguments of one class become one, named as the first of the class is everywhere.
+/// Merges the arguments of one class under the name of the first of the class.
 void SharedValues::mergeCaches(func::FuncOp entry) {
   llvm::DenseMap<StringAttr, BlockArgument> arguments;
   llvm::BitVector erased(entry.getNumArguments());
@@ -99,7 +99,7 @@ void SharedValues::mergeCaches(func::FuncOp entry) {
       erased.set(argument.getArgNumber());
     }
   }
-  // Fails only for types with more to them than arguments.
+  // Only function types with additional state can fail here.
   (void)entry.eraseArguments(erased);
 }
 
@@ -122,7 +122,7 @@ void SharedValues::mergeCacheResults(func::FuncOp entry) {
   (void)entry.eraseResults(erased);
 }
 
-/// One operation for the weights, before the first attention that has them.
+/// Inserts one operation for the weights before the first attention that uses them.
 void SharedValues::computeOnce(SharedWeights &shared) {
   AttentionOp front = shared.attentions.front();
   AttentionWeightsOp once = shared.existing;
@@ -173,7 +173,8 @@ void SharedValues::rewrite() {
       computeOnce(shared);
     }
   }
-  // Users first. What only a repeated operation used was spelt in another way there.
+  // Erases users first. Operations that only a redundant operation uses may have no equal one
+  // before.
   llvm::SetVector<Operation *> others;
   for (auto [op, value] : llvm::reverse(kept)) {
     for (Value operand : op->getOperands()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finds what a program computes or keeps more than once, by the numbers of its values, and
-/// rewrites the program to use the first: of equal values, of caches of one class, and of the
-/// weights of attentions whose values differ.
+/// Finds redundant computations and caches by value numbers, and rewrites the program to use the
+/// first: of equal values, of caches of one class, and of the weights of attentions whose values
+/// differ.
 #ifndef HEDDLE_COMPILER_MODEL_SHARING_SHAREDVALUES_H
 #define HEDDLE_COMPILER_MODEL_SHARING_SHAREDVALUES_H
 
@@ -13,17 +13,17 @@
 
 namespace heddle {
 
-/// Attentions of one block with equal weights and, each, values of its own.
+/// Attentions of one block with equal weights, each with its own values.
 struct SharedWeights {
-  /// In the order of the program.
+  /// In program order.
   llvm::SmallVector<transformer::AttentionOp> attentions;
-  /// An operation that computes just these weights; may be null.
+  /// An operation that computes exactly these weights; may be null.
   transformer::AttentionWeightsOp existing;
 
-  /// Whether computing the weights once pays. Weights that are there only because a caller may ask
-  /// for them are not computed otherwise.
+  /// Returns whether computing the weights once pays. Weights that are only an optional result do
+  /// not count, because they are not computed unless requested.
   bool areShared();
-  /// The first operation that computes the weights: the one to name.
+  /// Returns the first operation that computes the weights, for reports.
   mlir::Operation *first();
 };
 
@@ -31,23 +31,23 @@ class SharedValues {
 public:
   SharedValues(mlir::ModuleOp module, const ValueNumbering &numbering);
 
-  /// The value that an operation computes again; null if it is the first to.
+  /// Returns the earlier value that an operation recomputes; null if it is the first.
   mlir::Value keptFor(mlir::Operation *op) const { return kept.lookup(op); }
 
-  /// Whether the result of an operation stands for that of another.
+  /// Returns whether the result of an operation replaces that of another.
   bool isKept(mlir::Operation *op) const { return keepers.contains(op); }
 
-  /// The cache that has the rows of `name`: the first of its class.
+  /// Returns the cache that replaces `name`: the first of its class.
   mlir::StringAttr keptFor(mlir::StringAttr name) const;
 
-  /// The attentions whose weights are those of `attention`, itself among them; null if it is to
-  /// stay one operation.
+  /// Returns the attentions with the same weights as `attention`, including itself; null if it
+  /// stays one operation.
   SharedWeights *weightsFor(transformer::AttentionOp attention);
 
-  /// Every operation with an equal before it, in the order of the program.
+  /// Returns every redundant operation, in program order.
   llvm::SmallVector<mlir::Operation *> repeated() const;
 
-  /// Leaves the first of each. Operations that are repeated are erased.
+  /// Replaces redundant values by the first equal ones, and erases their operations.
   void rewrite();
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A word with a colon begins a kind; the numbers up to the next are its sizes.
+/// Parses a policy: a word with a colon begins a kind; the numbers up to the next one are its block
+/// sizes.
 #include "compiler/Model/Sharing/SharingPolicy.h"
 
 #include "base/Utf8.h"
@@ -14,7 +15,7 @@ using namespace llvm;
 
 namespace heddle {
 
-/// More layers than any model has; sums of sizes are far from overflow.
+/// More layers than any model has, so that sums of sizes cannot overflow.
 static constexpr int64_t mostLayers = 100000;
 
 int64_t SharingPolicy::Kind::layers() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which layers share their attention: for each kind of attention the sizes of blocks of layers, in
+/// Which layers share their attention: for each kind of attention the block sizes, in layers, in
 /// order, as in "self:1,5,cross:4,2". Xiao et al., "Sharing attention weights for fast
 /// Transformer", section 3.2.
 #ifndef HEDDLE_COMPILER_MODEL_SHARING_SHARINGPOLICY_H
@@ -17,25 +17,25 @@
 
 namespace heddle {
 
-/// The sizes of the blocks of each kind; a kind that is not there shares nothing.
+/// The block sizes of each kind; a kind without an entry shares nothing.
 struct SharingPolicy {
   struct Kind {
     /// Never `No`.
     AttentionKind kind;
     llvm::SmallVector<int64_t> sizes;
 
-    /// How many layers the blocks have together.
+    /// Returns the total number of layers in the blocks.
     int64_t layers() const;
-    /// As a policy of this kind alone: "self:1,5".
+    /// Prints a policy of this kind only: "self:1,5".
     std::string text() const;
   };
   llvm::SmallVector<Kind> kinds;
 
-  /// The text that gives this policy.
+  /// Prints the policy in the form that parseSharingPolicy() reads.
   std::string text() const;
 };
 
-/// Reads a policy. On failure `reason` says what was seen and expected.
+/// Parses a policy. On failure `reason` says what was seen and expected.
 llvm::FailureOr<SharingPolicy> parseSharingPolicy(llvm::StringRef text, std::string &reason);
 
 } // namespace heddle

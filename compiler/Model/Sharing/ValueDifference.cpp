@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Walks two values in step. A parameter or an attribute is the difference itself; other operands
-/// are asked in turn.
+/// Walks two values in parallel. A parameter or an attribute is a difference itself; other operands
+/// are compared recursively.
 #include "compiler/Model/Sharing/ValueDifference.h"
 
 #include "compiler/Model/Attention/AttentionMasks.h"
@@ -18,7 +18,7 @@ using namespace heddle::transformer;
 namespace heddle {
 namespace {
 
-/// Further up, a difference is one between layers: no one asks for its cause.
+/// The depth of the search: differences further up are differences between layers.
 constexpr unsigned mostSteps = 8;
 
 std::string textOf(Attribute attribute) {
@@ -65,7 +65,7 @@ private:
   unsigned steps = 0;
 };
 
-/// Empty when they are equal.
+/// Returns an empty string if they are equal.
 std::string Differences::ofParameters(FlatSymbolRefAttr mine, FlatSymbolRefAttr other) {
   ParameterContents &contents = numbering.parameters();
   if (!mine && !other) {
@@ -87,7 +87,7 @@ std::string Differences::ofParameters(FlatSymbolRefAttr mine, FlatSymbolRefAttr 
          (contents.haveOneShape(left, right) ? "" : " than " + other.getValue().str());
 }
 
-/// Parameters first: what else differs may follow from them.
+/// Compares parameters first: other differences may be consequences of theirs.
 std::string Differences::ofAttributes(Operation *mine, Operation *other) {
   SmallVector<StringAttr> names;
   for (Operation *op : {mine, other}) {
@@ -98,7 +98,7 @@ std::string Differences::ofAttributes(Operation *mine, Operation *other) {
     }
   }
   std::string difference;
-  // From the last: of weight and bias, the weight.
+  // In reverse, to report the weight before the bias.
   for (StringAttr name : llvm::reverse(names)) {
     Attribute left = mine->getAttr(name);
     Attribute right = other->getAttr(name);
@@ -125,7 +125,7 @@ std::string Differences::ofOperations(Operation *mine, Operation *other) {
   if (!difference.empty()) {
     return difference;
   }
-  // A cache last: what is appended to it here says more.
+  // Compares a cache last: the value that is appended to it here is more informative.
   SmallVector<unsigned> order;
   for (bool isCache : {false, true}) {
     for (OpOperand &operand : mine->getOpOperands()) {
@@ -171,7 +171,7 @@ std::string Differences::ofValues(Value mine, Value other) {
   return ofArguments(mine, other);
 }
 
-/// What some entry appends to one of two caches and not to the other.
+/// Describes what an entry appends to one of two caches and not to the other.
 std::string Differences::ofAppends(StringAttr mine, StringAttr other) {
   const ValueNumbering::Cache &left = numbering.caches().find(mine)->second;
   const ValueNumbering::Cache &right = numbering.caches().find(other)->second;
@@ -218,7 +218,7 @@ std::string Differences::ofCaches(StringAttr mine, StringAttr other) {
   return "nothing appends to cache " + quoted(mine);
 }
 
-/// How the numbers of keys differ that pairs look at, or what they make of them.
+/// Describes how the numbers of keys that pairs read differ, or their filters.
 std::string Differences::ofLocations(AttentionOp mine, AttentionOp other) {
   auto areEqual = [&](Value left, Value right) { return numbering.areEqual(left, right); };
   if (mine.getLocationTapsAttr() != other.getLocationTapsAttr() ||
@@ -278,7 +278,7 @@ std::string differenceOf(AttentionOp attention, AttentionOp other,
   return Differences(numbering).ofAttentions(attention, other);
 }
 
-/// Whether head `mine` of one linear map is head `other` of another.
+/// Returns whether head `mine` of one linear map equals head `other` of another.
 static bool isOneHead(LinearOp left, int64_t mine, LinearOp right, int64_t other, int64_t heads,
                       ParameterContents &contents) {
   int64_t size = left.getType().getDimSize(1) / heads;
@@ -299,9 +299,9 @@ std::string headOrder(AttentionOp attention, AttentionOp other, const ValueNumbe
                  attention.getHiddenAttr() == other.getHiddenAttr() &&
                  attention.getScoreAttr() == other.getScoreAttr() &&
                  !attention.getBiasAttr() == !other.getBiasAttr() &&
-                 // Heads of pairs have weights of their own.
+                 // Heads of pairs have separate weights.
                  !attention.getPairsAttr() && !other.getPairsAttr() &&
-                 // Heads that share keys or values have no maps of their own.
+                 // Heads that share keys or values have no separate maps.
                  attention.getQuery().getType() == attention.getKey().getType() &&
                  attention.getValue().getType() == attention.getType();
   SmallVector<std::pair<LinearOp, LinearOp>> maps;

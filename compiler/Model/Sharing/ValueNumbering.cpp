@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Terms are interned in the order of the program; classes of caches are split until a numbering of
-/// all entries splits none.
+/// Interns terms in program order. Splits the classes of caches until numbering all entries splits
+/// none.
 #include "compiler/Model/Sharing/ValueNumbering.h"
 
 #include "compiler/Model/Attention/CacheReads.h"
@@ -15,14 +15,14 @@ using namespace heddle::transformer;
 namespace heddle {
 namespace {
 
-/// Kinds of terms that are no operation's own: no pointer is as small.
+/// Kinds of terms that do not belong to one operation. No pointer is that small.
 enum TermKind : uintptr_t { OfCache = 1, OfLinear, OfScores, OfAttend, OfColumns, OfScale };
 
 uintptr_t keyOf(const void *unique) { return reinterpret_cast<uintptr_t>(unique); }
 uintptr_t keyOf(Attribute attribute) { return keyOf(attribute.getAsOpaquePointer()); }
 uintptr_t keyOf(Type type) { return keyOf(type.getAsOpaquePointer()); }
 
-/// The parameters that an attribute names: one, or an array of nothing else.
+/// Returns the parameters that an attribute names: one, or an array of symbols only.
 std::optional<SmallVector<FlatSymbolRefAttr>> parametersIn(Attribute attribute) {
   if (auto symbol = dyn_cast<FlatSymbolRefAttr>(attribute)) {
     return SmallVector<FlatSymbolRefAttr>{symbol};
@@ -34,7 +34,7 @@ std::optional<SmallVector<FlatSymbolRefAttr>> parametersIn(Attribute attribute) 
   return llvm::to_vector(array.getAsRange<FlatSymbolRefAttr>());
 }
 
-/// Whether operands may change places: their sum or product is the same, to the last bit.
+/// Returns whether operands commute: their sum or product is bitwise the same.
 bool isCommutative(Operation *op) {
   return isa<AddOp, MultiplyOp>(op) && op->getOperand(0).getType() == op->getOperand(1).getType();
 }
@@ -87,7 +87,8 @@ void ValueNumbering::noteUse(Operation *op) {
   }
 }
 
-/// All that can be equal begin in one class: those of one width that are read in one way.
+/// Puts all caches that may be equal into one class: those of the same type that are read in the
+/// same way.
 void ValueNumbering::findCaches() {
   for (auto entry : module.getOps<func::FuncOp>()) {
     if (!entry.isExternal()) {
@@ -98,7 +99,7 @@ void ValueNumbering::findCaches() {
   std::map<std::tuple<uintptr_t, bool, bool>, unsigned> classes;
   unsigned count = 0;
   for (auto &[name, cache] : cacheTable) {
-    // What nothing appends to is filled in a way that the program does not say.
+    // A cache that no entry appends to is filled in an unknown way.
     if (cache.isAlone || cache.appends.empty()) {
       cache.number = count++;
       continue;
@@ -110,8 +111,8 @@ void ValueNumbering::findCaches() {
   }
 }
 
-/// Tells caches apart to which an entry appends other rows, by the numbers found for the classes so
-/// far. False when there were none.
+/// Splits classes of caches to which an entry appends different rows, by the numbers for the
+/// current classes. Returns false if nothing changed.
 bool ValueNumbering::splitClasses() {
   std::map<std::pair<unsigned, std::vector<uintptr_t>>, unsigned> classes;
   unsigned before = 0;
@@ -163,12 +164,12 @@ void ValueNumbering::numberAll() {
 
 void ValueNumbering::numberArgument(BlockArgument argument) {
   Cache *cache = isa<CacheType>(argument.getType()) ? cacheOf(argument) : nullptr;
-  // Within an entry: a cache named twice is two values.
+  // Within an entry, a cache that is named twice is two values.
   bool isOfClass = cache && !cache->isAlone;
   numbers[argument] = isOfClass ? intern({{OfCache, cache->number}, {}}) : ++last;
 }
 
-/// What has no number yet, an argument of an inner block, is equal to nothing else.
+/// A value without a number, such as an argument of an inner block, equals no other.
 unsigned ValueNumbering::operandNumber(Value value) {
   unsigned &number = numbers[value];
   number = number == 0 ? ++last : number;
@@ -246,7 +247,8 @@ void ValueNumbering::numberOperation(Operation *op) {
                                 attend.getQueries(), attend.getKeys(), attend.getVisibilityAttr(),
                                 attend.getType());
           })
-          // Right for all that computes the same from the same operands and attributes.
+          // Correct for all operations that compute the same result from the same operands and
+          // attributes.
           .Default([&](Operation *other) { return numberOther(other); });
   numbers[op->getResult(0)] = number;
 }
@@ -287,7 +289,8 @@ unsigned ValueNumbering::numberAttend(unsigned weights, Value value, Value queri
                  {}});
 }
 
-/// Columns of a linear map are the map of those rows of its weight. No bias is one of zeros.
+/// Columns of a linear map are the map by those rows of its weight. A missing bias equals one of
+/// zeros.
 unsigned ValueNumbering::numberLinear(LinearOp linear, int64_t first, int64_t count) {
   Term term;
   term.key = {OfLinear, operandNumber(linear.getInput()), uintptr_t(count)};
@@ -313,7 +316,7 @@ unsigned ValueNumbering::numberColumns(ColumnsOp columns) {
   return intern({{OfColumns, operandNumber(input), uintptr_t(first), uintptr_t(count)}, {}});
 }
 
-/// Two factors are not one: their product rounds, and what is between them may overflow.
+/// Two factors are not merged: their product rounds, and the value between them may overflow.
 unsigned ValueNumbering::numberScale(ScaleOp scale) {
   if (scale.getFactor().isExactlyValue(1.0)) {
     return operandNumber(scale.getInput());

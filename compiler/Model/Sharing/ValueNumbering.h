@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Numbers for the values of a program: values of one number are equal, bit by bit or, where a
-/// factor is spelt in two ways, within its rounding. Bottom-up: an operation is what it is, its
-/// operands' numbers, its attributes, and its parameters by content.
+/// Value numbering of a program: values with the same number are equal, bit by bit or, if a factor
+/// is written in two ways, within its rounding. It works bottom-up: an operation is identified by
+/// its kind, its operands' numbers, its attributes, and its parameters by content.
 ///
-/// Caches live on between runs, so that a value in one run depends on what earlier runs, perhaps of
-/// other entries, appended. Caches are first taken to be equal, then told apart where some entry
-/// appends other rows to them, until nothing changes: the proof is that all caches begin empty and
-/// that no run makes two of a class differ.
+/// Caches persist between runs, so a value in one run depends on what earlier runs, perhaps of
+/// other entries, appended. All caches are first assumed equal, then split if some entry appends
+/// different rows to them, until nothing changes. By induction, caches of one class are equal: all
+/// of them begin empty, and no run makes two of a class differ.
 #ifndef HEDDLE_COMPILER_MODEL_SHARING_VALUENUMBERING_H
 #define HEDDLE_COMPILER_MODEL_SHARING_VALUENUMBERING_H
 
@@ -26,54 +26,56 @@ class ValueNumbering {
 public:
   ValueNumbering(mlir::ModuleOp module, ParameterContents &contents);
 
-  /// The number of a value, never 0.
+  /// Returns the number of a value, never 0.
   unsigned numberOf(mlir::Value value) const { return numbers.lookup(value); }
 
   bool areEqual(mlir::Value left, mlir::Value right) const {
     return numberOf(left) == numberOf(right);
   }
 
-  /// The number that the weights of an attention have or would have as a value.
+  /// Returns the number that the weights of an attention have or would have as a value.
   unsigned weightsOf(transformer::AttentionOp attention) const {
     return weightNumbers.lookup(attention);
   }
 
-  /// What there is to know of a cache.
+  /// Properties of a cache.
   struct Cache {
     mlir::Type type;
-    /// How attention reads it: it lies in memory in one way.
+    /// Whether attention reads it as keys, which determines its memory layout.
     bool isKeys = false;
     bool isValues = false;
-    /// Not to be compared: an entry names it twice, or uses it in a way of its own.
+    /// Whether it is excluded from comparison: an entry names it twice, or uses it in another way.
     bool isAlone = false;
-    /// What each entry appends to it, if it does.
+    /// The operation with which each entry appends to it, if it does.
     llvm::MapVector<mlir::Operation *, transformer::AppendOp> appends;
     unsigned number = 0;
   };
 
-  /// Every cache that an entry names, in the order of the program.
+  /// Returns every cache that an entry names, in program order.
   const llvm::MapVector<mlir::StringAttr, Cache> &caches() const { return cacheTable; }
 
-  /// Caches of one class always have the same rows.
+  /// Returns whether two caches are of one class and so always have the same rows.
   bool areOneClass(mlir::StringAttr left, mlir::StringAttr right) const;
 
   ParameterContents &parameters() const { return contents; }
 
 private:
-  /// What a value is: kinds, numbers of operands, attributes; and parameters, compared apart.
+  /// The identity of a value: kinds, numbers of operands and attributes; parameters are compared
+  /// separately.
   struct Term {
     std::vector<uintptr_t> key;
     llvm::SmallVector<ParameterRows, 4> parameters;
   };
-  /// The values of one key. Parameters are read only when there is a second of them to compare
-  /// with, and then each once: many layers may apply maps of their own to the same rows.
+  /// The values with one key. Parameters are read only if there is a second value to compare with,
+  /// and only once: many layers may apply different maps to the same rows.
   struct Known {
     llvm::SmallVector<ParameterRows, 4> first;
     unsigned number = 0;
-    /// All, by the classes of their parameters; empty while there is one.
+    /// The numbers by the classes of their parameters; empty while there is only one.
     std::map<std::vector<unsigned>, unsigned> numbers;
   };
-  /// The numbers of the parts of scores: what an attention and the operation of its weights share.
+  /// The numbers of the operands of scores, which an attention shares with the operation of its
+  /// weights.
   struct Scores {
     mlir::Value query, key, queries, keys;
     mlir::ValueRange locations;
