@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Chooses the codes of matrices by the rows that they are multiplied with, where `heddlec
-/// --calibration` sees them on texts. What the moments of these rows are is a source of its own:
-/// they are known when all of the program is, and before the binary is written.
+/// Chooses the codes of matrices by the rows that they are multiplied with, which `heddlec
+/// --calibration` observes on texts. The moments of these rows are a parameter source of their own:
+/// they are only available once the whole program is known, before the binary is written.
 ///
 /// Before:
 ///   transformer.parameter @w.i4 : tensor<72x64x!transformer.quantized<i4, 32, bf16>> = convert(@w)
@@ -11,10 +11,10 @@
 ///   transformer.parameter @w.i4 : tensor<72x64x!transformer.quantized<i4, 32, bf16>>
 ///     = compensate(@w, @w.moments)
 ///
-/// Matrices that the same rows are multiplied with share moments; one that several are multiplied
-/// with has their sum.
+/// Matrices that are multiplied with the same rows share moments; a matrix that is multiplied with
+/// several sets of rows has the sum of their moments.
 ///
-/// Pinned by tests/compiler/Dataflow/compensate-weights.mlir.
+/// Tested by tests/compiler/Dataflow/compensate-weights.mlir.
 #include "compiler/Dataflow/ProductRows.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -38,13 +38,13 @@ using transformer::ParameterExpressionAttr;
 
 namespace {
 
-/// The parameters of a program, and the moments that they get.
+/// Adds moments to the parameters of a program.
 class Compensation {
 public:
   explicit Compensation(ModuleOp module)
       : module(module), symbols(module), products(findProducts(module)) {}
 
-  /// Fails with the first reason where no matrix is left.
+  /// Fails with the first reason if there is no matrix to compensate.
   LogicalResult run() {
     std::string declined;
     bool isAny = false;
@@ -56,7 +56,7 @@ public:
           !isa<transformer::QuantizedType>(parameter.getTensorType().getElementType())) {
         continue;
       }
-      // Codes are made by a conversion; others are the file's.
+      // Only codes made by a conversion can be chosen; others come from the file.
       const bool isMade = expression && expression.getKind() == ExpressionKind::Convert;
       const std::string reason = isMade ? rows.reason : "its codes are those of the file";
       if (!reason.empty()) {
@@ -83,7 +83,7 @@ public:
   }
 
 private:
-  /// The moments of all rows that a matrix is multiplied with.
+  /// Returns the moments of all rows that a matrix is multiplied with.
   FlatSymbolRefAttr momentsOf(transformer::ParameterOp matrix, ArrayRef<int64_t> sites) {
     SmallVector<FlatSymbolRefAttr> each;
     for (int64_t site : sites) {
@@ -111,7 +111,7 @@ private:
     return known;
   }
 
-  /// Before all parameters but other moments, so that whichever needs it comes later.
+  /// Inserts it before all parameters except other moments, so that every user follows.
   FlatSymbolRefAttr create(transformer::ParameterOp matrix, int64_t rows, int64_t columns,
                            StringAttr source, ParameterExpressionAttr expression) {
     OpBuilder builder(module.getContext());
@@ -128,7 +128,7 @@ private:
   ModuleOp module;
   SymbolTable symbols;
   ProgramProducts products;
-  /// The moments that were created last.
+  /// The moments created last.
   transformer::ParameterOp last;
   llvm::DenseMap<int64_t, FlatSymbolRefAttr> moments;
   llvm::DenseMap<Attribute, FlatSymbolRefAttr> sums;

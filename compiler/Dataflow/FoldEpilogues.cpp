@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Folds element-wise maths and norms into the kernel that produces their input, so that a row is
-/// finished while it is in registers or in the first cache.
+/// finished while it is in registers or in the L1 cache.
 ///
 /// ```mlir
 /// %1 = dataflow.dispatch @contract(%a, %w, %b)      : ... // sum + bias
@@ -12,9 +12,9 @@
 /// ```mlir
 /// %3 = dataflow.dispatch @contract_0(%a, %w, %b, %x, %nw, %nb) : ... // (sum + bias) + x, norm
 /// ```
-/// The dispatch that remains stands where the later one stood, so its operands are all defined.
-/// Maths that reads several others, as the gates of a recurrent cell, takes over one after the
-/// other. Tests: tests/compiler/Dataflow/fold-epilogues.mlir
+/// The remaining dispatch is placed where the later one was, so that all its operands are defined.
+/// Maths that reads several results, such as the gates of a recurrent cell, is folded into one
+/// producer after the other. Tests: tests/compiler/Dataflow/fold-epilogues.mlir
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -35,7 +35,7 @@ namespace heddle {
 
 namespace {
 
-/// A dispatch, its kernel, and its operands by their role.
+/// A dispatch, its kernel, and its operands by role.
 struct Stage {
   Stage(DispatchOp dispatch, KernelOp kernel) : dispatch(dispatch), kernel(kernel) {
     SmallVector<Value> operands(dispatch.getInputs());
@@ -53,10 +53,10 @@ struct Stage {
   SmallVector<Value> normOperands;
 };
 
-// What an epilogue may hold. Its code is repeated for every vector of a tile, and a program may
-// chain as many operations as it likes; those of models have some twenty.
+// The size limit of an epilogue. Its code is repeated for every vector of a tile, and a program may
+// chain any number of operations; models have about twenty.
 constexpr unsigned mostWork = 128;
-// A function is a polynomial of about as many operations.
+// A function costs as much as a polynomial of this many operations.
 constexpr unsigned workOfFunction = 16;
 
 unsigned workOf(KernelOp kernel) {
@@ -67,7 +67,8 @@ unsigned workOf(KernelOp kernel) {
   return work;
 }
 
-/// What `user` reads of a producer that may take its work over: an argument of its epilogue.
+/// A producer that may take over the user's work, and the argument of the user's epilogue that it
+/// produces.
 struct Candidate {
   Stage producer;
   unsigned argument;
@@ -78,8 +79,8 @@ std::string named(Location location) {
   return name.empty() ? name : " (" + name + ")";
 }
 
-/// The first dispatch before `user` that changes a cache or state which `producer` reads as it was;
-/// null if there is none.
+/// Returns the first dispatch before `user` that changes a cache or state which `producer` reads
+/// unchanged; null if there is none.
 DispatchOp changeBetween(DispatchOp producer, DispatchOp user) {
   DispatchOp first;
   for (Value input : producer.getInputs()) {
@@ -97,8 +98,8 @@ DispatchOp changeBetween(DispatchOp producer, DispatchOp user) {
   return first;
 }
 
-/// Why `value`, a buffer read by the rows kernel `user`, cannot have the user's work folded into
-/// its producer; empty if it can.
+/// Returns why the work of the rows kernel `user` cannot be folded into the producer of `value`, a
+/// buffer that it reads; empty if it can.
 std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   auto producer = value.getDefiningOp<DispatchOp>();
   if (!producer) {
@@ -118,7 +119,7 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   }
   auto kernel = symbols.lookup<KernelOp>(producer.getKernel());
   KernelFamily family = kernel.getComputes();
-  // What computes something else beside its rows stays where that is needed.
+  // A producer with further results cannot move behind their users.
   EpilogueSupport support = family.getEpilogueSupport();
   bool takesMaths = support == EpilogueSupport::Maths || support == EpilogueSupport::MathsAndNorm;
   if (!takesMaths || producer->getNumResults() != 1) {
@@ -131,7 +132,7 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
     return "its input is normalised rows" + named(producer.getLoc());
   }
   if (DispatchOp change = changeBetween(producer, user.dispatch)) {
-    // What does the work of both stands before the change, and so must what it reads.
+    // The fused dispatch is placed before the change, so its operands must be defined there.
     for (Value operand : user.dispatch.getInputs()) {
       Operation *source = operand.getDefiningOp();
       if (source && !isa<ParameterOp>(source) && !source->isBeforeInBlock(change)) {
@@ -146,15 +147,15 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
   return {};
 }
 
-/// The producer that takes the user's work over: of those that can, the last in the graph, so that
-/// all others are operands defined before it. If there is none, says why in `reason`.
+/// Finds the producer to fold into: the last suitable one in the graph, so that all other operands
+/// are defined before it. If there is none, `reason` says why.
 std::optional<Candidate> findProducer(Stage &user, SymbolTable &symbols, std::string &reason) {
   SmallVector<Value> read = {user.inputs.front()};
   llvm::append_range(read, user.elementwise);
   std::optional<Candidate> found;
   for (auto [argument, value] : llvm::enumerate(read)) {
-    // Arguments of the graph and vectors are no results of kernels; a kernel of rows of one number
-    // has no place for the others.
+    // Skips arguments of the graph and vectors, which no kernel produces, and rows of another
+    // width, whose kernel cannot hold the other operands.
     if (!value.getDefiningOp() || isa<ParameterOp>(value.getDefiningOp()) ||
         cast<BufferType>(value.getType()).getShape() != user.kernel.getResultBuffer().getShape()) {
       continue;
@@ -173,7 +174,7 @@ std::optional<Candidate> findProducer(Stage &user, SymbolTable &symbols, std::st
   return found;
 }
 
-/// Appends the region of a kernel at the builder and gives the value it yields.
+/// Inlines the region of a kernel at the builder and returns the value that it yields.
 Value inlineEpilogue(OpBuilder &builder, KernelOp kernel, ValueRange arguments) {
   Block &block = kernel.getEpilogue().front();
   IRMapping mapping;
@@ -184,8 +185,8 @@ Value inlineEpilogue(OpBuilder &builder, KernelOp kernel, ValueRange arguments) 
   return mapping.lookupOrDefault(cast<YieldOp>(block.getTerminator()).getValue());
 }
 
-/// The dispatch that does the work of both, in place of the user, or before what changes something
-/// that the producer reads as it was.
+/// Creates the fused dispatch, in place of the user, or before the change of a cache or state that
+/// the producer reads unchanged.
 DispatchOp fold(Stage &user, Candidate &candidate, SymbolTable &symbols) {
   Stage &producer = candidate.producer;
   SmallVector<Value> others = {user.inputs.front()};
@@ -254,8 +255,8 @@ struct FoldEpilogues : impl::FoldEpiloguesPassBase<FoldEpilogues> {
   }
 
 private:
-  /// Folds a dispatch of rows into one producer, if any can take it; the dispatch of both, or null.
-  /// Only what folds nowhere `isFirst` is reported.
+  /// Folds a dispatch of rows into one producer, if possible; returns the fused dispatch, or null.
+  /// Reports a failure only if `isFirst`.
   DispatchOp foldOnce(DispatchOp dispatch, bool isFirst, SymbolTable &symbols,
                       llvm::DenseMap<StringAttr, int64_t> &runs) {
     auto kernel = symbols.lookup<KernelOp>(dispatch.getKernel());
@@ -277,7 +278,8 @@ private:
     dispatch.getResult(0).replaceAllUsesWith(folded.getResult(0));
     dispatch.erase();
     candidate->producer.dispatch.erase();
-    // At once: in a long chain each has all the maths of the one before it.
+    // Erases them immediately: in a long chain each kernel contains all the maths of the one
+    // before.
     for (KernelOp replaced : {kernel, candidate->producer.kernel}) {
       if (--runs[replaced.getSymNameAttr()] == 0) {
         symbols.erase(replaced);

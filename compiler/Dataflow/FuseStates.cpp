@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes the means of rows and the sum that they leave in a state one kernel with two results: both
-/// add up the same rows in the same order, and read them once instead of twice.
+/// Fuses the prefix means of rows and the update of the state with their sum into one kernel with
+/// two results: both add up the same rows in the same order, which are then read once instead of
+/// twice.
 ///
 /// ```mlir
-/// %y = dataflow.dispatch @prefix_mean(%x, %s)             : (...) -> !dataflow.buffer<[tokens,
-/// 512], f32> %t = dataflow.dispatch @accumulate(%s, %x) changes [0]  : (...) ->
-/// !dataflow.state<[512], f32>
+/// %y = dataflow.dispatch @prefix_mean(%x, %s)            : (...) -> !dataflow.buffer<...>
+/// %t = dataflow.dispatch @accumulate(%s, %x) changes [0] : (...) -> !dataflow.state<...>
 /// ```
 /// becomes
 /// ```mlir
-/// %y, %t = dataflow.dispatch @running_mean(%x, %s) changes [1] : (...) -> (!dataflow.buffer<...>,
-/// !dataflow.state<...>)
+/// %y, %t = dataflow.dispatch @running_mean(%x, %s) changes [1]
+///     : (...) -> (!dataflow.buffer<...>, !dataflow.state<...>)
 /// ```
 /// Tests: tests/compiler/Dataflow/fuse-states.mlir
 #include "compiler/Dataflow/KernelBuilder.h"
@@ -33,11 +33,11 @@ std::string named(Location location) {
   return name.empty() ? name : " (" + name + ")";
 }
 
-/// Means, and the dispatch that adds the same rows to the same state.
+/// A dispatch of means, and the dispatch that adds the same rows to the same state.
 struct Candidate {
   DispatchOp mean;
   DispatchOp update;
-  /// Where one dispatch can do the work of both.
+  /// Where a single dispatch can replace both.
   DispatchOp place;
 };
 
@@ -72,7 +72,7 @@ private:
     return symbols.lookup<KernelOp>(dispatch.getKernel()).getComputes();
   }
 
-  /// Completes a candidate, or says why it is none.
+  /// Completes a candidate, or returns why it cannot be fused.
   static std::string reasonAgainst(Candidate &candidate, SymbolTable &symbols) {
     DispatchOp mean = candidate.mean;
     Value rows = mean.getInputs()[0], state = mean.getInputs()[1];
@@ -89,8 +89,8 @@ private:
     if (!isa<AccumulateAttr>(familyOf(update, symbols)) || update.getInputs()[1] != rows) {
       return "other rows are added to its state" + named(update.getLoc());
     }
-    // The sum may be stored as soon as nobody else reads the state as it was, the means computed as
-    // late as their first use.
+    // The state may be stored once no other dispatch reads its old value; the means may be computed
+    // as late as their first use.
     auto isBetween = [&](Operation *user) {
       return mean->isBeforeInBlock(user) && user->isBeforeInBlock(update);
     };

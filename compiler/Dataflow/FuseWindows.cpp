@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes a window and the product of what it sees one kernel: a block of rows is gathered, or
-/// convolved column by column, into the cache, and multiplied there. Patches and depthwise sums are
-/// then never in memory. Before that, a rectifier joins the window that reads it: a step of a
-/// convolutional network, LN(W depthwise(ReLU(x))), is one pass over its rows.
+/// Fuses a window with the product of its elements: the kernel gathers or convolves a block of rows
+/// in the cache and multiplies it there, so that patches and depthwise sums are never in memory.
+/// Before that, a ReLU is folded into the window that reads it: a step of a convolutional network,
+/// LN(W depthwise(ReLU(x))), is then one pass over its rows.
 ///
 /// ```mlir
 /// %r = dataflow.dispatch @activate(%x)        : ... // rows, max(x, 0)
@@ -14,9 +14,8 @@
 /// ```mlir
 /// %y = dataflow.dispatch @contract_slide(%x, %w, %d) : ...
 /// ```
-/// The dispatch that remains stands where the window stood: what comes later may change a state
-/// that it reads.
-/// Tests: tests/compiler/Dataflow/fuse-windows.mlir
+/// The fused dispatch is placed where the window was, because a later dispatch may change a state
+/// that it reads. Tests: tests/compiler/Dataflow/fuse-windows.mlir
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
 #include "compiler/Passes.h"
@@ -39,7 +38,7 @@ std::string named(Location location) {
   return name.empty() ? name : " (" + name + ")";
 }
 
-/// What a kernel slides over rows, as `slide` says it; null if it slides nothing.
+/// Returns the window of a kernel as a `slide`; null if the kernel has none.
 SlideAttr slideOf(KernelFamily family) {
   if (auto slide = dyn_cast<SlideAttr>(family)) {
     return slide;
@@ -87,7 +86,7 @@ private:
     return symbols.lookup<KernelOp>(dispatch.getKernel());
   }
 
-  /// Why what a window sees is not multiplied where it is computed; empty if it can be.
+  /// Returns why a window cannot be multiplied where it is computed; empty if it can.
   static std::string reasonAgainst(DispatchOp dispatch, KernelOp kernel, SymbolTable &symbols) {
     if (kernel.getNumElementwise() > 0 || kernel.getNorm() || !kernel.hasTrivialEpilogue()) {
       return "what the window sees has maths of its own";
@@ -122,7 +121,7 @@ private:
     return {};
   }
 
-  /// What a window reads, without a rectifier that is a kernel of its own.
+  /// Returns the input of a ReLU that is a separate kernel before a window; null if there is none.
   static Value rectifiedBy(Value input, SymbolTable &symbols, ActivationMatcher &activations) {
     auto rows = input.getDefiningOp<DispatchOp>();
     KernelOp kernel = rows ? kernelOf(rows, symbols) : KernelOp();
@@ -195,7 +194,7 @@ private:
   static void report(DispatchOp window, DispatchOp user, DispatchOp rectifier, SlideAttr slide) {
     auto rows = cast<BufferType>(window->getResult(0).getType());
     Savings savings;
-    // One write and one read of what the window sees.
+    // One write and one read of the window's elements.
     savings.activationBytesPerToken =
         rows.getRowSpace()->perToken(2 * sizeof(float) * slide.getResultWidth());
     reportTaken(

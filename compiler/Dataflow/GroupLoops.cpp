@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Puts loops side by side that read nothing of each other, both directions of a bidirectional
-/// layer above all: threads then run them at the same time, and no step of one waits for another's.
+/// Groups independent loops to run side by side, mainly both directions of a bidirectional layer:
+/// threads run them concurrently, and no step of one waits for another's.
 ///
 /// ```mlir
 /// %x = dataflow.dispatch @contract(%rows, ...)       : ... // W x of all steps
@@ -16,9 +16,9 @@
 /// %y = dataflow.loop() ... { ... %x ... }
 /// %w = dataflow.loop() beside ... { ... %z ... }
 /// ```
-/// What is between them and reads nothing of theirs goes before them, the rest after. The executor
-/// decides for each batch whether threads share them out; the results have the same bits.
-/// Tests: tests/compiler/Dataflow/group-loops.mlir
+/// Operations between them that do not depend on them are moved before them, the others after them.
+/// The executor decides per batch whether to distribute them over threads; the results are bitwise
+/// the same. Tests: tests/compiler/Dataflow/group-loops.mlir
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Dataflow/Dataflow.h"
@@ -35,21 +35,21 @@ namespace heddle {
 
 namespace {
 
-/// What loops side by side have lives at the same time, which few threads make up for.
+/// The most loops in a group: all their buffers are live at once, which few threads pay for.
 constexpr size_t mostLoops = 16;
 
-/// How reasons name a loop.
+/// Names a loop in reasons.
 std::string nameOf(LoopOp loop) {
   std::string name = placeName(loop.getLoc());
   return name.empty() ? "the loop before it" : name;
 }
 
-/// The loops of a graph that run side by side, while they are found.
+/// The loops of a graph that run side by side, as they are collected.
 class Group {
 public:
   explicit Group(LoopOp first) : loops{first} { readers[first] = first; }
 
-  /// Takes up an operation after the last of the loops.
+  /// Records an operation after the last of the loops.
   void follow(Operation *op) {
     if (LoopOp source = sourceOf(op)) {
       readers[op] = source;
@@ -57,7 +57,7 @@ public:
     following.push_back(op);
   }
 
-  /// Why a loop after all that follows cannot run beside these; empty if it can.
+  /// Returns why a loop after the recorded operations cannot join the group; empty if it can.
   std::string reasonAgainst(LoopOp loop) {
     if (loops.size() == mostLoops) {
       return "not side by side: " + std::to_string(mostLoops) + " loops before it are";
@@ -91,7 +91,7 @@ public:
   }
 
 private:
-  /// The loop whose results an operation reads, or what others made of them; null if there is none.
+  /// Returns the loop on which an operation depends, directly or not; null if there is none.
   LoopOp sourceOf(Operation *op) {
     LoopOp source;
     op->walk([&](Operation *inner) {
@@ -107,9 +107,9 @@ private:
   }
 
   SmallVector<LoopOp> loops;
-  /// What comes after the last of them.
+  /// The operations after the last of the loops.
   SmallVector<Operation *> following;
-  /// The operations that depend on these loops, and on which of them; the loops themselves too.
+  /// The operations that depend on these loops, and on which; includes the loops themselves.
   llvm::DenseMap<Operation *, LoopOp> readers;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Moves dispatches that read no carried value out of loops: what they compute for the rows of one
-/// step after the other they compute for all rows at once. A product uses each of its weights as
-/// often as there are rows.
+/// Hoists dispatches that read no carried value out of loops: they then compute all rows at once
+/// instead of one step after the other. A product then uses each weight for as many rows as there
+/// are.
 ///
 /// ```mlir
 /// %y = dataflow.loop -> ... {
@@ -21,8 +21,8 @@
 ///   dataflow.next %h : ...
 /// }
 /// ```
-/// The same rows are computed by the same kernels: no bits change.
-/// Tests: tests/compiler/Dataflow/hoist-from-loops.mlir
+/// The same kernels compute the same rows, so results are bitwise the same. Tests:
+/// tests/compiler/Dataflow/hoist-from-loops.mlir
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Dataflow/Dataflow.h"
@@ -37,7 +37,7 @@ namespace heddle {
 
 namespace {
 
-/// The first operand of an operation that the region of its loop gives; null if there is none.
+/// Returns the first operand that is defined in the loop's region; null if there is none.
 Value findInner(Operation *op, LoopOp loop) {
   auto found = llvm::find_if(op->getOperands(), [&](Value operand) {
     return loop.getBody().isAncestor(operand.getParentRegion());
@@ -45,7 +45,7 @@ Value findInner(Operation *op, LoopOp loop) {
   return found == op->operand_end() ? Value() : *found;
 }
 
-/// Why a dispatch stays in its loop; empty if it need not.
+/// Returns why a dispatch cannot be hoisted; empty if it can.
 std::string reasonAgainst(DispatchOp dispatch, LoopOp loop) {
   if (Value inner = findInner(dispatch, loop)) {
     std::string name = placeName(inner.getLoc());
@@ -62,7 +62,7 @@ struct HoistFromLoops : impl::HoistFromLoopsPassBase<HoistFromLoops> {
 
   void runOnOperation() override {
     getOperation().walk([](LoopOp loop) {
-      // Nothing may come between loops that run side by side.
+      // Nothing may be placed between loops that run side by side.
       LoopOp first = loop;
       while (LoopOp neighbor = first.getNeighbor()) {
         first = neighbor;

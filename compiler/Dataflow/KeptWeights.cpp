@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A matrix that is made of several tensors counts its bytes once, for the first pattern that asked
-/// for how it is stored, and its tensors for all patterns that match them and ask for that.
+/// Counts the bytes of a matrix made of several tensors once, for the first pattern that chose its
+/// storage; counts its tensors for all patterns that match them and choose that storage.
 #include "compiler/Dataflow/KeptWeights.h"
 
 #include "base/Utf8.h"

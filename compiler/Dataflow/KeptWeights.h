@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Counts what layers of a precision of their own keep: the tensors and bytes that the binary says,
-/// and whether there are any.
+/// Counts the tensors and bytes of layers that are kept in another precision, for the binary and to
+/// check that every pattern keeps something.
 #ifndef HEDDLE_COMPILER_KEPTWEIGHTS_H
 #define HEDDLE_COMPILER_KEPTWEIGHTS_H
 
@@ -20,26 +20,27 @@ class KeptWeights {
 public:
   KeptWeights(const mlir::SymbolTable &symbols, const LayerPrecisions &precisions);
 
-  /// Counts a parameter that is stored in the precision of its choice, and takes so many bytes.
+  /// Counts a parameter that is stored in the precision of its choice with this size.
   void note(transformer::ParameterOp parameter, const LayerPrecisions::Choice &choice,
             int64_t bytes);
 
-  /// What a report says beside how a parameter is stored: which pattern asked for it, or was
-  /// overruled. Empty where no pattern matched.
+  /// Explains in reports how a parameter is stored: the pattern that chose it, or was overruled.
+  /// Empty if no pattern matched.
   static std::string reason(const LayerPrecisions::Choice &choice);
 
-  /// InvalidArgument for a pattern that keeps nothing, and why it does not.
+  /// Returns InvalidArgument for a pattern that keeps nothing, with the reason.
   Status check() const;
 
-  /// The module's transformer.precision, where all else is stored in `base`.
+  /// Returns the module's transformer.precision; all other weights are stored in `base`.
   mlir::DictionaryAttr describe(mlir::MLIRContext *context, llvm::StringRef base) const;
 
 private:
-  /// What one pattern keeps.
+  /// The counts of one pattern.
   struct Count {
     llvm::SetVector<mlir::Operation *> tensors;
     int64_t bytes = 0;
-    /// The first parameter of which it wanted less than another part needs, and what that has.
+    /// The first parameter for which it asked a lower precision than another part needs, and that
+    /// precision.
     std::string overruledAt, overruledBy;
   };
 

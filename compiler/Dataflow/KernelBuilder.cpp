@@ -34,7 +34,7 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
                     maths ? maths(kernelBuilder, location, block->getArguments())
                           : Value(block->getArgument(0)));
   };
-  // A region that maps scores may take the bias that goes with one.
+  // A region that maps scores may take the bias of a score.
   size_t arguments = numComputedArguments(parts.computes, type) + parts.elementwise.size() +
                      (parts.takesBias ? 1 : 0);
   writeRegion(kernel.getEpilogue(), arguments, epilogue);
@@ -47,7 +47,8 @@ DispatchOp createDispatch(OpBuilder &builder, SymbolTable &symbols, Location loc
                             ArrayAttr());
 }
 
-/// The cache whose positions the keys of scores are: what gives them reads it. Null for rows.
+/// Returns the cache whose positions the keys of scores are: it is an operand of the kernel that
+/// computes them. Null for rows.
 static Value keysOf(Value scores) {
   while (auto view = scores.getDefiningOp<ReshapeOp>()) {
     scores = view.getSource();
@@ -61,8 +62,8 @@ static Value keysOf(Value scores) {
   return found == dispatch.getInputs().end() ? Value() : *found;
 }
 
-/// Whether a buffer is numbers of keys that no nest has computed: a loop carries or gives them, or
-/// they were kept or moved. Nothing says then how many keys a row has; they are copied as rows.
+/// Returns whether a buffer holds numbers of keys that no nest computes: loop-carried, kept or
+/// moved ones. The number of keys per row is unknown then; they are copied as rows.
 static bool areCarriedKeys(SymbolTable &symbols, Value source) {
   auto type = cast<BufferType>(source.getType());
   if (type.getShape().size() != 3 || type.getWidth() != longestDimension ||
@@ -120,7 +121,7 @@ llvm::DenseMap<StringAttr, int64_t> countRuns(ModuleOp module) {
 }
 
 std::string axesOf(BufferType type) {
-  // Neither t nor k, nor r, which is the axis of relative distances.
+  // Excludes t, k, and r, the axis of relative distances.
   constexpr llvm::StringLiteral constants = "hdefgijlmnopqs";
   std::string axes;
   size_t used = 0;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One symbol for all kernels that compute the same, under a name that says what: profiles, reports
-/// and `perf` show it. Twelve equal layers then need the code of one.
+/// Merges kernels with the same computation into one symbol, named after that computation for
+/// profiles, reports and `perf`. Twelve equal layers then share the code of one.
 ///
 /// ```mlir
 /// dataflow.kernel @contract : ...   computes #dataflow.contract<n = 1536, k = 384>    // gelu
 /// dataflow.kernel @contract_7 : ... computes #dataflow.contract<n = 1536, k = 384>    // gelu
 /// ```
-/// becomes `@contract_1536x384_gelu`. Equal means: the same type, family, norm and regions, and the
-/// same note on products of f32.
-/// Tests: tests/compiler/Dataflow/merge-kernels.mlir
+/// becomes `@contract_1536x384_gelu`. Kernels are equal if they have the same type, family, norm,
+/// regions, and note on products of f32. Tests: tests/compiler/Dataflow/merge-kernels.mlir
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
 #include "compiler/Parameters/FloatProducts.h"
@@ -37,7 +36,7 @@ namespace {
 
 // --- Names -----------------------------------------------------------------------------------
 
-/// Whether a value is an element of rows, rather than of a vector such as a bias.
+/// Returns whether a value is an element of rows, rather than of a vector such as a bias.
 bool isRowElement(KernelOp kernel, Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument) {
@@ -56,7 +55,7 @@ bool isRowElement(KernelOp kernel, Value value) {
 
 bool isConstant(Value value) { return value.getDefiningOp<arith::ConstantOp>() != nullptr; }
 
-/// The word for one operation of an epilogue that is no part of an activation; empty for a bias.
+/// Returns the word for an operation of an epilogue outside activations; empty for a bias.
 StringRef wordFor(KernelOp kernel, Operation &op) {
   auto readsRows = [&](Operation &each) {
     return llvm::any_of(each.getOperands(),
@@ -77,11 +76,11 @@ StringRef wordFor(KernelOp kernel, Operation &op) {
   return "";
 }
 
-/// The maths of a region in a few words, each after an underscore.
+/// Summarises the maths of a region in a few words, each after an underscore.
 std::string wordsOf(KernelOp kernel, Block &block, ActivationMatcher &activations) {
   SmallVector<StringRef> words;
   llvm::SmallPtrSet<Operation *, 8> inActivations;
-  // From the end: the maths of one activation may have that of another inside.
+  // In reverse, because the maths of one activation may contain that of another.
   for (Operation &op : llvm::reverse(block)) {
     if (inActivations.contains(&op)) {
       continue;
@@ -100,11 +99,11 @@ std::string wordsOf(KernelOp kernel, Block &block, ActivationMatcher &activation
   return text;
 }
 
-/// What a kernel computes in a few words: contract_384x1536_add_layer_norm.
+/// Summarises the computation of a kernel: contract_384x1536_add_layer_norm.
 std::string describe(KernelOp kernel, ActivationMatcher &activations) {
   KernelFamily family = kernel.getComputes();
   std::string name = family.getFamilyName().str() + "_" + family.getSizes(kernel.getKernelType());
-  // Attention that GPUs compute in bf16 stays f32 on processors, for which alone most binaries are.
+  // Attention that GPUs compute in bf16 is still f32 on CPUs, and most binaries are for CPUs only.
   const FloatProducts products = floatProductsOf(kernel);
   if (products != FloatProducts::Exact && products != FloatProducts::Bf16) {
     name += "_" + floatProductsName(products).str();
@@ -132,8 +131,8 @@ bool areEqual(KernelOp left, KernelOp right) {
          });
 }
 
-/// One number for all epilogues that are equal: a program may have as many kernels of one family as
-/// operations.
+/// Hashes a kernel so that equal epilogues have equal hashes: a program may have as many kernels of
+/// one family as operations.
 size_t hashOf(KernelOp kernel) {
   llvm::DenseMap<Value, size_t> numbers;
   llvm::hash_code hash = llvm::hash_combine(kernel.getNormAttr(), floatProductsOf(kernel));
@@ -154,12 +153,12 @@ size_t hashOf(KernelOp kernel) {
   return hash;
 }
 
-/// Kernels that compute the same, in the order of the first of each.
+/// Classes of equal kernels, in the order of the first of each.
 using Classes = SmallVector<SmallVector<KernelOp>>;
 
 Classes classify(ArrayRef<KernelOp> kernels) {
   Classes classes;
-  // Only kernels of one type, family and hash are compared with each other.
+  // Compares only kernels with the same type, family and hash.
   llvm::DenseMap<std::tuple<Type, Attribute, size_t>, SmallVector<size_t>> alike;
   for (KernelOp kernel : kernels) {
     SmallVector<size_t> &candidates =
@@ -176,7 +175,7 @@ Classes classify(ArrayRef<KernelOp> kernels) {
   return classes;
 }
 
-/// All kernels: those that dispatches run in the order of the graphs, then the others.
+/// Returns all kernels: first those with dispatches, in the order of the graphs, then the others.
 SmallVector<KernelOp> kernelsInOrder(ModuleOp module, SymbolTable &symbols) {
   llvm::SetVector<Operation *> ordered;
   for (auto graph : module.getOps<GraphOp>()) {
@@ -234,7 +233,8 @@ struct MergeKernels : impl::MergeKernelsPassBase<MergeKernels> {
     }
   }
 
-  /// `numbers` has the next number of each stem: there may be as many kernels of one as operations.
+  /// `numbers` holds the next suffix of each stem: there may be as many kernels with one stem as
+  /// operations.
   static std::string uniqueName(const std::string &stem, llvm::StringSet<> &taken,
                                 llvm::StringMap<int64_t> &numbers) {
     std::string name = stem;

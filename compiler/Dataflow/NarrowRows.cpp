@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes products multiply what their weights are stored as, where the precision of the weights
-/// says so: --precision and --keep bf16, int8, int8-g128 and int4, and files that quantise rows.
-/// Rows are rounded or quantised by the product that reads them, each for itself, so that a row has
-/// the same bits whatever is beside it. What follows a product, norms, softmax and sums among it,
-/// stays in f32.
+/// Makes products compute in the type in which their weights are stored, if the precision of the
+/// weights requests it: --precision and --keep bf16, int8, int8-g128 and int4, and files that
+/// quantise rows. The product that reads rows rounds or quantises each row separately, so that a
+/// row has the same bits whatever else is in the batch. Norms, softmax and sums after a product
+/// stay in f32.
 ///
 /// Where the precision is tf32 or tf32x3, products with weights in f32 get a note instead that
 /// targets may multiply so; what they compute stays f32, as processors do it. Attentions have no
@@ -23,7 +23,7 @@
 /// And with tf32, of weights in f32:
 ///   ... computes #dataflow.contract<n = 8, k = 40> attributes {dataflow.float_products = "tf32"}
 ///
-/// Pinned by tests/compiler/Dataflow/narrow-rows.mlir and keep-layers.mlir.
+/// Tested by tests/compiler/Dataflow/narrow-rows.mlir and keep-layers.mlir.
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Parameters/FloatProducts.h"
 #include "compiler/Parameters/LayerPrecisions.h"
@@ -49,8 +49,8 @@ namespace heddle {
 
 namespace {
 
-/// The elements of the first matrix that a kernel multiplies with and whose elements are such; null
-/// if there is none.
+/// Returns the element type of the kernel's first matrix for whose elements `isSuch` holds; null if
+/// there is none.
 Type matrixOf(KernelOp kernel, llvm::function_ref<bool(Type)> isSuch) {
   for (auto [index, input] :
        llvm::enumerate(kernel.getComputes().getInputs(kernel.getKernelType()))) {
@@ -64,7 +64,7 @@ Type matrixOf(KernelOp kernel, llvm::function_ref<bool(Type)> isSuch) {
   return {};
 }
 
-/// "rows quantised whole, products of integers".
+/// Returns "rows quantised whole, products of integers".
 std::string describe(Type weights, int64_t k) {
   auto quantized = dyn_cast<transformer::QuantizedType>(weights);
   if (!quantized) {
@@ -76,7 +76,7 @@ std::string describe(Type weights, int64_t k) {
          ", products of integers";
 }
 
-/// "factors rounded to tf32".
+/// Returns "factors rounded to tf32".
 std::string describe(FloatProducts products) {
   return products == FloatProducts::Tf32x3
              ? "each product of three of tf32"
@@ -120,7 +120,7 @@ void narrowRows(KernelOp kernel) {
   reportTaken(kernel.getLoc(), passNames::narrowRows, describe(weights, contract.getK()));
 }
 
-/// Notes on a product with weights in f32 what it may be computed with.
+/// Notes on a product with f32 weights the type in which it may be computed.
 void noteProducts(KernelOp kernel, FloatProducts products) {
   if (!matrixOf(kernel, [](Type element) { return element.isF32(); })) {
     return;
@@ -193,7 +193,7 @@ void treatAttention(KernelOp kernel, FloatProducts products) {
               "attention on GPUs: " + Twine(describe(products)) + ", softmax and sums in f32");
 }
 
-/// What the precision of its weights makes of a product.
+/// How the precision of its weights changes a product.
 struct Treatment {
   bool narrowsRows;
   FloatProducts products;
@@ -201,8 +201,8 @@ struct Treatment {
   auto operator<=>(const Treatment &) const = default;
 };
 
-/// That of a run: narrow rows if all matrices that it multiplies with say so, and the most exact
-/// products that one of them asks for.
+/// Combines the matrices of a dispatch: rows are narrowed if all of them request it, and the
+/// products are the most exact that one of them requests.
 Treatment treatmentOf(KernelOp kernel, DispatchOp dispatch, const LayerPrecisions &precisions) {
   std::optional<Treatment> all;
   SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
@@ -216,7 +216,7 @@ Treatment treatmentOf(KernelOp kernel, DispatchOp dispatch, const LayerPrecision
                 : own;
     }
   }
-  // Rows of what is no parameter are those that its type asks for.
+  // A product with a matrix that is no parameter uses the rows that its type requests.
   return all.value_or(Treatment{/*narrowsRows=*/true, FloatProducts::Exact});
 }
 
@@ -251,14 +251,14 @@ struct NarrowRows : impl::NarrowRowsPassBase<NarrowRows> {
         runs[kernel][treatmentOf(kernel, dispatch, precisions)].push_back(dispatch);
       }
     }
-    // Not the copies that are made on the way.
+    // Skips the copies that are added meanwhile.
     for (KernelOp kernel : llvm::to_vector(module.getOps<KernelOp>())) {
       auto found = runs.find(kernel);
       if (found == runs.end()) {
         narrowRows(kernel);
         continue;
       }
-      // The kernel stays that of the first treatment, whatever the others make of their copies.
+      // The original kernel is used for the first treatment, copies for the others.
       const auto &treatments = found->second;
       for (auto each = std::next(treatments.begin()); each != treatments.end(); ++each) {
         treat(copyKernel(symbols, kernel, each->second), each->first);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Stores the matrices of products and the tables of look-ups in fewer bits: --precision
-/// bf16-weights, int8-weights and all others but f32. Kernels widen what they read and compute in
-/// f32, so that results are those of f32 arithmetic on the rounded weights, bit for bit. Biases,
-/// norms, tables of distances and sinusoids stay as they are.
+/// Stores the matrices of products and the tables of look-ups in fewer bits, for every --precision
+/// except f32. Kernels widen weights as they read them and compute in f32, so that results are
+/// bitwise those of f32 arithmetic on the rounded weights. Biases, norms, tables of distances and
+/// sinusoids are unchanged.
 ///
-/// In 8 bits every 64 elements of a row of a matrix share a scale: MiniLM's embeddings lose 0.0005
-/// of their cosine and not 0.0008 as with one scale for a row, for a sixteenth more bytes
-/// (docs/precision.md). Tables have one for each row, and so has a matrix that is looked up as
-/// well: it is stored once. Rows by position are in every text, and few: they are bf16, and tables
-/// of fewer than 16 rows stay as they are. In 4 bits only matrices are stored, tables and what is
-/// looked up as well have 8; scales are bf16, which has the range of f32, and are rounded up, so
-/// that codes reach from the least to the largest element.
+/// In 8 bits, 64 elements of a row of a matrix share a scale: MiniLM's embeddings then lose 0.0005
+/// of their cosine instead of 0.0008 with one scale per row, for a sixteenth more bytes
+/// (docs/precision.md). Tables have one scale per row, and so has a matrix that is also looked up,
+/// because it is stored once. Position tables are bf16: every text reads them, and they are small.
+/// Tables of fewer than 16 rows are unchanged. In 4 bits only matrices are stored; tables and
+/// matrices that are also looked up have 8. Scales are bf16, which has the range of f32, and are
+/// rounded up, so that codes cover the range from the least to the largest element.
 ///
-/// What the model's files have as codes already stays what it is where the precision asks for
-/// nothing else, or for codes of as many bits in the same groups: nothing is rounded a second time.
+/// Weights that are quantised in the model's files keep their codes if the precision requests
+/// nothing else, or codes of as many bits in the same groups: nothing is rounded twice.
 ///
 /// Before:
 ///   dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], f32>) -> !y ...
@@ -24,7 +24,7 @@
 ///   dataflow.kernel @contract : (!x, !dataflow.buffer<[72, 40], bf16>) -> !y ...
 ///   %w = dataflow.parameter @w.bf16 : !dataflow.buffer<[72, 40], bf16>
 ///
-/// Pinned by tests/compiler/Dataflow/narrow-weights*.mlir and keep-layers.mlir.
+/// Tested by tests/compiler/Dataflow/narrow-weights*.mlir and keep-layers.mlir.
 #include "compiler/Dataflow/KeptWeights.h"
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Parameters/DerivedParameters.h"
@@ -50,18 +50,18 @@ namespace heddle {
 
 namespace {
 
-/// The dispatches that run one kernel.
+/// The dispatches of one kernel.
 using Runs = llvm::MapVector<KernelOp, SmallVector<DispatchOp>>;
 
 /// How a parameter is stored.
 struct Form {
-  /// Null: as it is.
+  /// Null: unchanged.
   Type element = {};
-  /// The parameter that has the codes of the file; null: they are made.
+  /// The parameter with the codes of the file; null: codes are computed.
   FlatSymbolRefAttr codes = {};
 };
 
-/// The parameters of a module on their way to fewer bits.
+/// Narrows the parameters of a module.
 class Narrowing {
 public:
   Narrowing(ModuleOp module, DerivedParameters &parameters, const LayerPrecisions &precisions,
@@ -76,7 +76,7 @@ public:
   }
 
   void run() {
-    // What is looked up decides about what else the same kernels read.
+    // Iterates, because parameters that are looked up constrain all parameters of the same kernels.
     size_t before = 0;
     do {
       before = byRow.size() + byPosition.size();
@@ -114,8 +114,8 @@ private:
     }
   }
 
-  /// Makes a kernel, and all of its runs, read narrow types where every run can. Runs that read
-  /// other types than the first get a kernel of their own.
+  /// Makes a kernel and its dispatches read narrow types, for inputs that all of them can.
+  /// Dispatches with other types than the first get a copy of the kernel.
   void narrowInputs(KernelOp kernel, ArrayRef<DispatchOp> dispatches) {
     SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(kernel.getKernelType());
     llvm::MapVector<Type, SmallVector<DispatchOp>> byType;
@@ -137,7 +137,8 @@ private:
     }
   }
 
-  /// Whether what a kernel reads as an input may be stored in fewer bits: a parameter in every run.
+  /// Returns whether an input of a kernel may be stored in fewer bits: it is a parameter in every
+  /// dispatch.
   bool canBeNarrow(BufferType wide, unsigned index, ArrayRef<DispatchOp> dispatches) const {
     return llvm::all_of(dispatches, [&](DispatchOp dispatch) {
       auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
@@ -146,7 +147,7 @@ private:
     });
   }
 
-  /// The type that a run reads as an input from now on.
+  /// Returns the new type of an input of a dispatch.
   BufferType narrowInput(BufferType wide, unsigned index, const KernelInput &input,
                          DispatchOp dispatch) {
     auto parameter = dispatch.getInputs()[index].getDefiningOp<ParameterOp>();
@@ -165,8 +166,8 @@ private:
     return narrow;
   }
 
-  /// How a parameter is read where a kernel reads `wide`: as codes of the file, if they are what
-  /// the precision makes of them anyway or if it makes none.
+  /// Returns how to read a parameter that a kernel reads as `wide`: as codes of the file, if the
+  /// precision would make the same codes or makes none.
   Form formOf(FlatSymbolRefAttr symbol, BufferType wide, const KernelInput &input,
               const Precision &precision) {
     const bool isShort = isShortTable(symbol, wide, precision);
@@ -193,24 +194,24 @@ private:
     return {wanted};
   }
 
-  /// Whether codes of a file are such as a precision would make: of as many bits, in the same
-  /// groups, without minimums. Where scales have more bits than it would give them, they are the
-  /// better ones.
+  /// Returns whether codes of a file match those of a precision: as many bits, the same groups, no
+  /// minimums. Scales with more bits than the precision's are accepted, because they are more
+  /// exact.
   static bool fits(transformer::QuantizedType type, Type wanted, int64_t columns) {
     auto made = dyn_cast<transformer::QuantizedType>(wanted);
     return made && made.getCodes() == type.getCodes() && !type.getMinimums() &&
            made.getGroupOf(columns) == type.getGroupOf(columns);
   }
 
-  /// Whether it is looked up and has few rows. Codes of them would save nothing, and their error
-  /// would be in every text: the types of segments cost MiniLM's embeddings 0.0002 of their cosine,
-  /// ten times as much as all of its words.
+  /// Returns whether it is a look-up table with few rows. Quantising them would save nothing but
+  /// affect every text: the segment table costs MiniLM's embeddings 0.0002 of their cosine, ten
+  /// times as much as all words.
   bool isShortTable(FlatSymbolRefAttr symbol, BufferType table, const Precision &precision) const {
     constexpr int64_t fewestRows = 16;
     return precision.bits <= 8 && byRow.contains(symbol) && table.getShape().front() < fewestRows;
   }
 
-  /// What a precision makes of the elements of a parameter; null: nothing.
+  /// Returns the element type that a precision gives a parameter; null: unchanged.
   Type elementOf(FlatSymbolRefAttr symbol, const Precision &precision) const {
     const unsigned bits = precision.bits;
     if (bits == 32) {
@@ -229,7 +230,8 @@ private:
                                            precision.group, scales);
   }
 
-  /// Whether it is made of tensors of the checkpoint, and not of numbers alone as sinusoids are.
+  /// Returns whether it is made of tensors of the checkpoint, not of constants only, as sinusoids
+  /// are.
   static bool isLearned(transformer::ParameterOp parameter) {
     auto expression = parameter.getExpressionAttr();
     return !expression || !expression.getOperands().empty();
@@ -265,10 +267,10 @@ private:
     return quantized ? quantized.describe() : "bf16";
   }
 
-  /// The parameter with the values of `parameter` in fewer bits.
+  /// Derives the parameter with the values of `parameter` in fewer bits.
   FlatSymbolRefAttr narrow(transformer::ParameterOp parameter, Type element) {
-    // What the checkpoint has in bf16 is there, and what it has in another type is converted from
-    // there. Codes become others by way of the numbers that they stand for.
+    // Converts directly from the checkpoint's type, without f32 between. Codes are converted to
+    // other codes through the numbers that they stand for.
     auto origin = FlatSymbolRefAttr::get(parameter);
     auto expression = parameter.getExpressionAttr();
     if (expression && expression.getKind() == transformer::ExpressionKind::Convert) {
@@ -294,10 +296,10 @@ private:
   KeptWeights &kept;
   MLIRContext *context;
   Runs runs;
-  /// What look-ups read, and what runs of the same kernels do: quantised, they have one scale for
-  /// each row.
+  /// Parameters read by look-ups, or by kernels that share dispatches with these: quantised with
+  /// one scale per row.
   llvm::DenseSet<Attribute> byRow;
-  /// And those by position.
+  /// Those read by position.
   llvm::DenseSet<Attribute> byPosition;
   llvm::DenseMap<std::pair<Attribute, Type>, FlatSymbolRefAttr> narrowed;
   /// Those whose codes are not kept.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Makes the rows that products read results of their graphs: `heddlec --calibration` runs this
-/// program on texts to see what matrices are multiplied with. Only the rows that were asked for:
-/// the numbers are those of ProductRows.h.
+/// program on texts to see the rows that matrices are multiplied with. Only requested rows are
+/// added, with the numbers of ProductRows.h.
 ///
 /// Before:
 ///   dataflow.graph @embed(...) -> (!x {dataflow.name = "embedding"}) {
@@ -14,11 +14,11 @@
 ///     %y = dataflow.dispatch @contract_72x40(%x, %w) ...
 ///     dataflow.output %z, %x
 ///
-/// Rows in the order of time are brought into that of texts; those that steps of a loop read are
-/// copied by each step. Where rows choose groups of weights, "choices 0" has the numbers of these
-/// groups as f32: what a product with chosen weights of zero and biases 0, 1, 2 and so on gives.
+/// Rows in time order are moved to token order; rows that steps of a loop read are copied by each
+/// step. If rows choose groups of weights, "choices 0" holds the chosen group numbers as f32: the
+/// result of a product with chosen weights of zero and biases 0, 1, 2 and so on.
 ///
-/// Pinned by tests/compiler/Dataflow/observe-rows.mlir and observe-rows-order.mlir.
+/// Tested by tests/compiler/Dataflow/observe-rows.mlir and observe-rows-order.mlir.
 #include "compiler/Dataflow/KernelBuilder.h"
 #include "compiler/Dataflow/ProductRows.h"
 #include "compiler/Parameters/DerivedParameters.h"
@@ -35,7 +35,7 @@ using transformer::ExpressionKind;
 #define GEN_PASS_DEF_OBSERVEROWSPASS
 #include "compiler/Passes.h.inc"
 
-/// Where a result goes: observed attention stays behind all others.
+/// Returns the index for a new result: before observed attention, which stays last.
 static unsigned placeOfResult(GraphOp graph) {
   unsigned place = 0;
   while (place < graph.getNumResults() && !graph.getResultAttr(place, "dataflow.observed")) {
@@ -48,7 +48,7 @@ static OutputOp outputOf(GraphOp graph) {
   return cast<OutputOp>(graph.getBody().front().getTerminator());
 }
 
-/// The loop whose steps give a buffer; null if all rows are there at once.
+/// Returns the loop whose steps compute a buffer; null outside loops.
 static LoopOp loopOf(Value buffer) {
   return dyn_cast<LoopOp>(buffer.getParentRegion()->getParentOp());
 }
@@ -89,7 +89,8 @@ struct ObserveRows : impl::ObserveRowsPassBase<ObserveRows> {
         return signalPassFailure();
       }
     }
-    // A loop that gives more is another operation: what was found of its results is gone then.
+    // A loop with additional results is a new operation, which invalidates values found in the old
+    // one. So rows of loop steps are observed last.
     SmallVector<int64_t> ordered, ofSteps;
     for (int64_t site : sites) {
       (loopOf(products.rows[site].buffer) ? ofSteps : ordered).push_back(site);
@@ -105,14 +106,14 @@ struct ObserveRows : impl::ObserveRowsPassBase<ObserveRows> {
 };
 } // namespace
 
-/// A dense buffer [rows, width] of f32.
+/// Returns a dense buffer [rows, width] of f32.
 static BufferType rowsOfWidth(MLIRContext *context, RowSpace rows, int64_t width) {
   return BufferType::get(context, {RowDimension{rows}.number(), width}, Float32Type::get(context),
                          /*rowStride=*/0);
 }
 
-/// What the steps of a loop read, all rows of it. Carried values are those of the step before: a
-/// copy in the loop is what the step itself reads.
+/// Returns all rows that the steps of a loop read. Carried values are those of the previous step,
+/// so a copy inside the loop records what the step itself reads.
 Value Observer::giveFromLoop(LoopOp loop, Value inner) {
   auto next = cast<NextOp>(loop.getBody().front().getTerminator());
   OpBuilder builder(next);
@@ -128,7 +129,7 @@ Value Observer::giveFromLoop(LoopOp loop, Value inner) {
   return wider.getResults().back();
 }
 
-/// Rows of tokens, or of another space that has no order of its own.
+/// Returns rows of tokens, or of another space without an order of its own.
 Value Observer::inOrderOfTexts(OpBuilder &builder, Value buffer) {
   auto type = cast<BufferType>(buffer.getType());
   if (type.getRowStride() != 0) {
@@ -136,7 +137,7 @@ Value Observer::inOrderOfTexts(OpBuilder &builder, Value buffer) {
   }
   const RowSpace space = *type.getRowSpace();
   if (space.isSplit()) {
-    // Choices of a row lie side by side.
+    // Choices of a row are adjacent.
     Type joined = rowsOfWidth(builder.getContext(), space.base(), space.parts() * type.getWidth());
     return ReshapeOp::create(builder, buffer.getLoc(), joined, buffer);
   }
@@ -151,7 +152,7 @@ Value Observer::inOrderOfTexts(OpBuilder &builder, Value buffer) {
   return createDispatch(builder, symbols(), buffer.getLoc(), parts).getResult(0);
 }
 
-/// 0, 1, 2 and so on.
+/// Returns a vector 0, 1, 2 and so on.
 FlatSymbolRefAttr Observer::numbersBelow(Location location, int64_t groups) {
   SmallVector<FlatSymbolRefAttr> steps = {
       parameters.derive(location, "numbers.step", ExpressionKind::Zeros, {}, {groups})};
@@ -170,7 +171,7 @@ Value Observer::parameter(OpBuilder &builder, FlatSymbolRefAttr symbol) {
                              symbol);
 }
 
-/// The groups that rows chose, those of all choices of a row side by side.
+/// Returns the groups that rows chose, with all choices of a row adjacent.
 Value Observer::numbersOf(OpBuilder &builder, const ProductRows &rows) {
   const Location location = rows.chosen.getLoc();
   const FlatSymbolRefAttr nothing =

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Gives every result a place in the arena that is a number times the run-time sizes, so that one
-/// plan serves every batch. Results share memory when their lives do not overlap. A result never
-/// overlaps what its own dispatch reads, but it may take the place of an element-wise operand that
-/// nothing else reads: each element is read on the way to the one that replaces it, and a line of
-/// memory comes to the cache once instead of twice.
+/// Assigns every result an offset in the arena, as a linear function of the run-time sizes, so that
+/// one plan serves every batch. Results with disjoint live ranges share memory. A result never
+/// overlaps the operands of its own dispatch, with one exception: it may replace an element-wise
+/// operand without other users. Each of its elements is read before it is overwritten, and the
+/// cache line is loaded once instead of twice.
 ///
 /// The arena has a stretch for each size that buffers are proportional to: `tokens`, `sequences`,
 /// other row spaces, then products such as `tokens * longest`. Within a stretch the largest buffers
-/// are placed first, each at the lowest offset free during its whole life.
+/// are placed first, each at the lowest offset that is free during its whole live range.
 ///
 /// ```mlir
 /// dataflow.graph @encode(...) {
@@ -19,7 +19,7 @@
 /// dataflow.graph @encode(...) attributes {arena = #dataflow.size<tokens = 9216>} {
 ///   %1 = dataflow.dispatch @contract_1152x384(%0, ...) at <tokens = 1536> : ...
 /// ```
-/// Results that the graph outputs lie in the caller's buffers, caches and states in memory of their
+/// Results that the graph outputs are in the caller's buffers, caches and states in memory of their
 /// own. Tests: tests/compiler/Dataflow/plan-memory.mlir
 #include "heddle/Abi.h"
 
@@ -49,7 +49,7 @@ namespace {
 /// space, and the most keys of a row or 0.
 using Stretch = std::pair<int64_t, int64_t>;
 
-/// Stretches in the order in which they lie in the arena.
+/// Orders stretches as in the arena.
 struct InOrder {
   bool operator()(const Stretch &left, const Stretch &right) const {
     return SizeTerm{left.first, left.second, 0} < SizeTerm{right.first, right.second, 0};
@@ -59,8 +59,8 @@ struct InOrder {
 /// One number for each stretch.
 using Sizes = std::map<Stretch, uint64_t, InOrder>;
 
-/// A place that is needed: for a result and those that replace it one after the other, of one size;
-/// their life in positions of the graph, and where it is.
+/// The live range of a result, and of results that replace it in turn, all of the same size: from
+/// begin to end in positions of the graph, and its offset.
 struct Interval {
   SmallVector<OpResult, 1> results;
   Stretch stretch;
@@ -80,8 +80,8 @@ SizeAttr toAttribute(MLIRContext *context, const Sizes &sizes) {
   return SizeAttr::get(context, terms);
 }
 
-/// The stretch that a buffer of this type lies in; none if its size is no multiple of the sizes
-/// that the plan knows.
+/// Returns the stretch of a buffer of this type; nothing if its size is no multiple of the sizes
+/// that the plan supports.
 std::optional<Stretch> stretchOf(BufferType type) {
   Stretch stretch = {0, 0};
   for (int64_t size : type.getShape()) {
@@ -97,7 +97,7 @@ std::optional<Stretch> stretchOf(BufferType type) {
   return stretch.first != 0 ? std::optional(stretch) : std::nullopt;
 }
 
-/// What a size that rows of all spaces add up to is for each token, at most.
+/// Returns an upper bound, per token, of a size that is a sum over row spaces.
 uint64_t bytesPerToken(const Sizes &sizes) {
   uint64_t bytes = 0;
   for (const auto &[stretch, size] : sizes) {
@@ -106,8 +106,8 @@ uint64_t bytesPerToken(const Sizes &sizes) {
   return bytes;
 }
 
-/// Makes every output of the graph the result of a dispatch of its own, which can lie in the
-/// caller's buffer: an argument, a view or a second output of one value is copied.
+/// Makes every output of the graph the result of a separate dispatch, which can write to the
+/// caller's buffer: copies arguments, views, and repeated outputs of one value.
 LogicalResult separateOutputs(GraphOp graph, SymbolTable &symbols) {
   auto output = cast<OutputOp>(graph.getBody().front().getTerminator());
   llvm::DenseSet<Value> written;
@@ -132,16 +132,16 @@ LogicalResult separateOutputs(GraphOp graph, SymbolTable &symbols) {
   return success();
 }
 
-/// What holds a value of a graph: it through any number of views and loops, of which the results
-/// are what their last operations leave.
+/// Returns the value whose memory holds a value of a graph, looking through any number of views and
+/// loops. The results of a loop are those of its last operations.
 Value storedValue(Value value) {
   Value viewed = viewedValue(value);
   auto loop = viewed.getDefiningOp<LoopOp>();
   return loop ? loop.getNext(cast<OpResult>(viewed)) : viewed;
 }
 
-/// The dispatches of a graph with the stretch of time in which each may run, in positions of the
-/// graph: one in a loop runs at any time while the loop does, or those that run beside it.
+/// The dispatches of a graph with the range in which each may run, in positions of the graph: a
+/// dispatch in a loop may run at any time while the loop, or one beside it, runs.
 struct Running {
   DispatchOp dispatch;
   size_t begin;
@@ -167,8 +167,8 @@ SmallVector<Running> runningTimes(GraphOp graph) {
   return times;
 }
 
-/// How many operands of a graph each stored value is, views of it included; those that a loop
-/// carries to its next step count.
+/// Counts the uses of each stored value as operand, including uses of views and values that a loop
+/// carries.
 llvm::DenseMap<Value, unsigned> countReaders(GraphOp graph) {
   llvm::DenseMap<Value, unsigned> readers;
   graph.walk([&](Operation *op) {
@@ -181,9 +181,9 @@ llvm::DenseMap<Value, unsigned> countReaders(GraphOp graph) {
   return readers;
 }
 
-/// Which of the places the result of a dispatch may take: that of an element-wise operand of the
-/// same type that nothing else reads. Epilogues read each element once, before they write what is
-/// made of it.
+/// Returns which interval the result of a dispatch may replace: that of an element-wise operand of
+/// the same type without other users. Epilogues read each element once, before they write the
+/// result.
 std::optional<size_t> replacedBy(DispatchOp dispatch, SymbolTable &symbols,
                                  const llvm::DenseMap<Value, unsigned> &readers,
                                  const llvm::DenseMap<Value, size_t> &places) {
@@ -204,7 +204,7 @@ std::optional<size_t> replacedBy(DispatchOp dispatch, SymbolTable &symbols,
   return std::nullopt;
 }
 
-/// The places that a graph needs. With `reuse`, results replace what they can.
+/// Returns the intervals of a graph. With `reuse`, results replace operands where possible.
 FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph, SymbolTable &symbols, bool reuse) {
   SmallVector<Interval> intervals;
   llvm::DenseMap<Value, unsigned> readers = countReaders(graph);
@@ -249,14 +249,14 @@ FailureOr<SmallVector<Interval>> findIntervals(GraphOp graph, SymbolTable &symbo
   return intervals;
 }
 
-/// What was placed at one offset of a stretch: lives that do not overlap, by their begin.
+/// The intervals placed at one offset of a stretch, which are disjoint in time, by begin.
 class Shelf {
 public:
   explicit Shelf(uint64_t offset) : offset(offset) {}
 
-  /// The end of what is here while `interval` lives; nothing if it is free.
+  /// Returns the end of the memory used here during `interval`; nothing if it is free.
   std::optional<uint64_t> endDuring(const Interval &interval) const {
-    // What came last most often is in the way of what comes next, and most are of one size.
+    // Fast path: the last interval is the most likely conflict, and most intervals have one size.
     if (isUniform && last.begin <= interval.end && interval.begin <= last.end) {
       return offset + last.size;
     }
@@ -293,10 +293,12 @@ private:
   bool isUniform = true;
 };
 
-/// One stretch while it is filled: a chain of a hundred thousand results has few shelves.
+/// The intervals placed in one stretch so far: even a chain of a hundred thousand results has few
+/// shelves.
 class Shelves {
 public:
-  /// The lowest offset at which `interval` overlaps none of those placed that live when it does.
+  /// Returns the lowest offset at which `interval` overlaps no placed interval that is live at the
+  /// same time.
   uint64_t lowestFree(const Interval &interval) const {
     uint64_t offset = 0;
     for (const std::unique_ptr<Shelf> &shelf : shelves) {
@@ -322,12 +324,12 @@ public:
   }
 
 private:
-  /// By offset.
+  /// Sorted by offset.
   std::vector<std::unique_ptr<Shelf>> shelves;
 };
 
-/// Places the intervals of each stretch; gives the sizes of the stretches, without `reuse` those
-/// that all results would need side by side.
+/// Places the intervals of each stretch; returns the sizes of the stretches, without `reuse` those
+/// of all results side by side.
 Sizes place(MutableArrayRef<Interval> intervals, bool reuse) {
   SmallVector<Interval *> order;
   for (Interval &interval : intervals) {
@@ -352,14 +354,14 @@ Sizes place(MutableArrayRef<Interval> intervals, bool reuse) {
   return sizes;
 }
 
-/// Where an interval begins: after the stretches before its own.
+/// Returns the start of an interval's stretch: the sum of the stretches before it.
 Sizes startOf(const Interval &interval, const Sizes &sizes) {
   Sizes start(sizes.begin(), sizes.find(interval.stretch));
   start[interval.stretch] = interval.offset;
   return start;
 }
 
-/// Notes the place of one result of a dispatch; the others have theirs or none.
+/// Sets the place of one result of a dispatch; those of the others are unchanged.
 void setPlace(OpResult result, SizeAttr place) {
   auto dispatch = cast<DispatchOp>(result.getOwner());
   SmallVector<Attribute> places(dispatch->getNumResults(), UnitAttr::get(dispatch.getContext()));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Goes over the products of the graphs that run on texts, and over whatever else reads their
-/// matrices.
+/// Visits the products of the graphs that run on texts, and all other readers of their matrices.
 #include "compiler/Dataflow/ProductRows.h"
 
 #include "compiler/Dataflow/KernelBuilder.h"
@@ -36,7 +35,7 @@ std::optional<int64_t> siteOfMoments(StringRef source) {
   return isOne ? std::optional(site) : std::nullopt;
 }
 
-/// Whether all that a graph must be given are the ids of texts.
+/// Returns whether the ids of texts are the only required inputs of a graph.
 static bool takesTexts(GraphOp graph) {
   size_t needed = 0;
   for (auto [index, type] : llvm::enumerate(graph.getArgumentTypes())) {
@@ -89,15 +88,14 @@ SmallVector<GraphOp> graphsOfTexts(ModuleOp module) {
 }
 
 namespace {
-/// The products of a program while they are found.
+/// Collects the products of a program.
 class Finder {
 public:
   explicit Finder(ModuleOp module) : module(module), symbols(module) {}
 
   ProgramProducts find() {
     SmallVector<GraphOp> run = graphsOfTexts(module);
-    // What is multiplied on texts comes first: an entry that does not run on them reads most of the
-    // same matrices.
+    // Visits graphs that run on texts first: other entries read most of the same matrices.
     for (GraphOp graph : run) {
       addGraph(graph, /*isRun=*/true);
     }
@@ -151,7 +149,8 @@ private:
     }
   }
 
-  /// The rows that a product reads; none, and why, if they cannot be a result of the graph.
+  /// Returns the rows that a product reads; nothing, with a reason, if they cannot be a result of
+  /// the graph.
   static std::optional<ProductRows> rowsOf(GraphOp graph, DispatchOp dispatch, KernelOp kernel,
                                            std::string &reason) {
     ProductRows rows{graph, dispatch.getInputs().front(), {}, {}};
@@ -174,8 +173,8 @@ private:
     return rows;
   }
 
-  /// Rows in the order of time are brought into that of texts. Choices are seen beside the rows
-  /// that they are of, which must have that order already.
+  /// Returns whether rows can be a result. Rows in time order are moved to token order. Choices are
+  /// observed together with the rows that chose them, which must already have that order.
   static bool canBeSeen(const ProductRows &rows) {
     const std::optional<RowSpace> space = cast<BufferType>(rows.buffer.getType()).getRowSpace();
     if (!space) {

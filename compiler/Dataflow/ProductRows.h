@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which rows the matrices of a program are multiplied with, for codes that are chosen by these
-/// rows. The program that is compiled and the one that is run on texts to see them are lowered from
-/// one program and differ in the types of weights alone, so that a number means the same rows in
-/// both.
+/// The rows that the matrices of a program are multiplied with, for calibrated codes. The compiled
+/// program and the one that runs on texts are lowered from the same program and differ only in the
+/// types of weights, so that a number means the same rows in both.
 #ifndef HEDDLE_COMPILER_DATAFLOW_PRODUCTROWS_H
 #define HEDDLE_COMPILER_DATAFLOW_PRODUCTROWS_H
 
@@ -22,25 +21,25 @@ namespace heddle {
 /// Rows that products read.
 struct ProductRows {
   dataflow::GraphOp graph;
-  /// [rows, groups * k], perhaps columns of a wider buffer; [rows, k] where groups are chosen. In a
-  /// loop it is what a step reads.
+  /// [rows, groups * k], possibly columns of a wider buffer; [rows, k] if groups are chosen. In a
+  /// loop, the value that a step reads.
   mlir::Value buffer;
   /// The group that each row, or each of its choices, is multiplied with, and the order of these
-  /// numbers; null where each row is multiplied with all of them.
+  /// numbers; null if each row is multiplied with all groups.
   mlir::Value chosen, order;
-  /// The groups of rows of the matrix, and the elements of a row of it.
+  /// The groups of rows of the matrix, and the elements of each row.
   int64_t groups = 1, k = 0;
 
   friend bool operator==(const ProductRows &, const ProductRows &) = default;
 };
 
-/// What is multiplied with a matrix.
+/// The rows that a matrix is multiplied with.
 struct MatrixRows {
-  /// Numbers of ProductRows, each once.
+  /// Indices of ProductRows, without duplicates.
   llvm::SmallVector<int64_t, 2> sites;
-  /// Whether anything is: it may only be looked up.
+  /// Whether it is multiplied at all, not only looked up.
   bool isMatrix = false;
-  /// Why not all that it is multiplied with can be seen on texts; empty if it can.
+  /// Why not all of its products can be observed on texts; empty if they can.
   std::string reason;
 };
 
@@ -51,19 +50,19 @@ struct ProgramProducts {
   llvm::MapVector<mlir::Attribute, MatrixRows> matrices;
 };
 
-/// The graphs that run on texts: those of a model that generates, else the one with the most
-/// products of those that take the ids of texts and nothing else.
+/// Returns the graphs that run on texts: those of a model that generates, else the graph with the
+/// most products among those whose only inputs are the ids of texts.
 llvm::SmallVector<dataflow::GraphOp> graphsOfTexts(mlir::ModuleOp module);
 
 ProgramProducts findProducts(mlir::ModuleOp module);
 
-/// The names of the results that have the rows of a number, [tokens, k], and the groups that they
-/// chose, [tokens, choices]: of k elements for each choice where these have rows of their own. And
-/// that of their moments as the source of a parameter.
+/// Return the names of the results with the rows of a site, [tokens, k], and with the groups that
+/// they chose, [tokens, choices]. If choices have rows of their own, the rows are k elements per
+/// choice. And the name of their moments as the source of a parameter.
 std::string rowsName(int64_t site);
 std::string choicesName(int64_t site);
 std::string momentsName(int64_t site);
-/// The number in such a source; none if it is another one.
+/// Returns the site in such a source; nothing if it is another one.
 std::optional<int64_t> siteOfMoments(llvm::StringRef source);
 
 } // namespace heddle

@@ -9,7 +9,7 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// Whether a value is one of rows of the batch, or of positions of a cache.
+/// Returns whether a value has rows of the batch or positions of a cache.
 bool hasRows(Value value) {
   auto buffer = dyn_cast<BufferType>(value.getType());
   return !buffer || llvm::any_of(buffer.getShape(), [](int64_t size) { return size < 0; });
@@ -67,7 +67,7 @@ Value EntryContext::parameter(FlatSymbolRefAttr symbol) {
   Value &buffer = parameters[symbol.getAttr()];
   if (!buffer) {
     transformer::ParameterOp op = parameterOp(symbol);
-    // What stands in a loop is not seen after it.
+    // A value defined in a loop is not visible after it.
     OpBuilder::InsertionGuard guard(builder);
     if (auto loop = dyn_cast<LoopOp>(builder.getInsertionBlock()->getParentOp())) {
       builder.setInsertionPoint(loop);
@@ -171,12 +171,12 @@ Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
     return buffer;
   }
   if (type.getRowSpace() == RowSpace::tokens() && unmoved(buffer) != buffer) {
-    // From where they were before, perhaps in this very order.
+    // Moves directly from the original order, which may be the requested one.
     return moved(location, unmoved(buffer), space);
   }
   Value state = sourceOf(buffer);
   if (state && isa<StateType>(state.getType()) && space == RowSpace::ranks()) {
-    // From where they are kept at once.
+    // Moves directly from the state.
     auto kernel = symbols.lookup<KernelOp>(buffer.getDefiningOp<DispatchOp>().getKernel());
     return loaded(location, state, cast<LoadAttr>(kernel.getComputes()).getGiven(), space);
   }
@@ -184,7 +184,7 @@ Value EntryContext::moved(Location location, Value buffer, RowSpace space) {
   if (!result) {
     KernelParts parts;
     parts.stem = "collect";
-    // A row of one width, or numbers of keys.
+    // The shape of rows of one width, or of numbers of keys.
     SmallVector<int64_t> shape(type.getShape());
     shape.front() = rows;
     parts.computes = CollectAttr::get(builder.getContext(), {shape[1]});
@@ -271,7 +271,7 @@ LogicalResult EntryContext::checkVisibility(Operation *op,
     return success();
   }
   StringRef kind = visibility.isCausal() ? "causal" : "local";
-  // Segments that no operation gives are the rows or a memory.
+  // Segments without a defining operation are the rows or a memory.
   if (keySegments != rows && !keySegments.getDefiningOp()) {
     return op->emitOpError("is ")
            << kind << " over a memory, expected keys of the entry's rows or of their history";
@@ -300,7 +300,7 @@ LogicalResult EntryContext::checkDistances(Operation *op, Value queries, Value k
 std::optional<RowSpace> EntryContext::spaceOf(Value segments) const {
   auto loop = dyn_cast<LoopOp>(builder.getInsertionBlock()->getParentOp());
   if (loop && segments == rows) {
-    // Those of the step.
+    // The rows of the step.
     return loop.getRows();
   }
   transformer::SegmentRows its = transformer::rowsOfSegments(segments);
@@ -344,7 +344,7 @@ LogicalResult EntryContext::limitPositions(Operation *op, Value segments, FlatSy
 }
 
 void EntryContext::limitPositions(Value segments, int64_t most) {
-  // In tokens: a row of blocks takes several.
+  // In tokens: a row of blocks covers several.
   RowSpace space = spaceOf(segments).value_or(RowSpace::tokens());
   if (space.hasWidths()) {
     int64_t &limit = rowLimits.try_emplace(RowDimension{space}.number(), most).first->second;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Nothing here names an operation with a pattern: what the conversion must know of one, its order,
-/// its segments and how it reads caches, it asks the pattern.
+/// The conversion names no operation that has a pattern: it gets lowering order, segments and cache
+/// use from the pattern.
 #include "compiler/Dataflow/Lowering/EntryLowering.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -18,10 +18,10 @@ constexpr llvm::StringLiteral transformerPad = "transformer.pad";
 constexpr llvm::StringLiteral transformerMostRows = "transformer.most_rows";
 constexpr llvm::StringLiteral transformerLimit = "transformer.limit";
 constexpr llvm::StringLiteral transformerObserved = "transformer.observed";
-// An id that no table bounds may be any number that is not negative.
+// The limit of ids that no table bounds: any number that is not negative.
 constexpr int64_t anyId = int64_t{1} << 31;
 
-/// The buffer of an argument, whose rows are tokens. Null if it is no activation.
+/// Returns the buffer type of an argument, whose rows are tokens. Null if it is no activation.
 BufferType argumentBuffer(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || tensor.getRank() == 0 || !tensor.isDynamicDim(0) ||
@@ -44,7 +44,7 @@ LoweringOrder orderOf(Operation *op) {
   return pattern ? pattern->order : LoweringOrder::InPlace;
 }
 
-/// Appends `op` behind those of its producers that wait for their first user.
+/// Appends `op` after those of its producers that are deferred to their first user.
 void append(Operation *op, llvm::SetVector<Operation *> &order) {
   for (Value operand : op->getOperands()) {
     Operation *producer = operand.getDefiningOp();
@@ -55,15 +55,15 @@ void append(Operation *op, llvm::SetVector<Operation *> &order) {
   order.insert(op);
 }
 
-/// Whether everything that reads the first operand of `op` has its place.
+/// Returns whether all readers of the first operand of `op` are already ordered.
 bool areReadersPlaced(Operation *op, const llvm::SetVector<Operation *> &order) {
   return llvm::all_of(op->getOperand(0).getUsers(), [&](Operation *user) {
     return user == op || user->hasTrait<OpTrait::IsTerminator>() || order.contains(user);
   });
 }
 
-/// The operations of an entry in the order in which they are lowered. What waits for a first user
-/// and has none is left out.
+/// Returns the operations of an entry in lowering order. Operations that are deferred to a first
+/// user and have none are dropped.
 llvm::SetVector<Operation *> orderOperations(Block &entry) {
   llvm::SetVector<Operation *> order;
   SmallVector<Operation *> waiting;
@@ -108,14 +108,14 @@ public:
 private:
   LogicalResult lowerArgument(BlockArgument argument);
   LogicalResult lowerSegments(BlockArgument argument);
-  /// The type of the argument that holds a cache or a state; null after an error.
+  /// Returns the type of the argument that holds a cache or a state; null after an error.
   Type keptType(BlockArgument argument);
   LogicalResult lowerOperation(Operation *op);
   LogicalResult lowerReturn(func::ReturnOp op);
-  /// The cache or state that the entry returns as a result; null after an error.
+  /// Returns the cache or state that the entry returns as a result; null after an error.
   Value returnedCache(func::ReturnOp op, unsigned index);
   Value returnedRows(func::ReturnOp op, unsigned index);
-  /// Null after an error.
+  /// Returns null after an error.
   DictionaryAttr argumentAttributes(BlockArgument argument);
   LogicalResult setSignature();
 
@@ -123,8 +123,7 @@ private:
   const CacheLayouts &layouts;
   GraphOp graph;
   EntryContext context;
-  /// Whether operations read what earlier runs left: runs may then begin in the middle of a
-  /// sequence.
+  /// Whether operations read data of earlier runs: runs may then begin in the middle of a sequence.
   bool readsKept = false;
 };
 
@@ -174,7 +173,7 @@ LogicalResult EntryLowering::lowerArgument(BlockArgument argument) {
 }
 
 LogicalResult EntryLowering::lowerSegments(BlockArgument argument) {
-  // The first are those of the rows; others are of a memory, which has a name.
+  // The first segments argument is that of the rows; others belong to a memory, which has a name.
   if (context.rows &&
       !entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), transformerName)) {
     return entry.emitError("entry '")
@@ -201,7 +200,7 @@ Type EntryLowering::keptType(BlockArgument argument) {
   MLIRContext *context = entry.getContext();
   auto emitError = [&] { return entry.emitError(); };
   if (auto state = dyn_cast<transformer::StateType>(argument.getType())) {
-    // What each run changes as a whole would be rounded again and again.
+    // A state stays f32, because every run updates it and would round it again.
     return StateType::getChecked(emitError, context, ArrayRef<int64_t>(state.getWidth()),
                                  Type(Float32Type::get(context)), state.getKeyed());
   }
@@ -213,8 +212,8 @@ Type EntryLowering::keptType(BlockArgument argument) {
                                cache.getElementType(), layout);
 }
 
-/// Whether what an operation computes does not depend on where the rows of choices are in their
-/// sequences, which begin anew with each run.
+/// Returns whether the result of an operation is independent of the positions of choice rows, which
+/// restart with each run.
 bool areFreeOfPositions(Operation *op, Value segments) {
   std::optional<RowSpace> space =
       segments ? transformer::rowsOfSegments(segments).space : std::nullopt;
@@ -248,7 +247,7 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
                            "whose runs may begin in the middle of a sequence; expected their rows, "
                            "where they begin");
   }
-  // Choices are of each row alone.
+  // Choices only depend on their own row.
   if (readsKept && isa<transformer::DerivedRowsInterface>(op) && !isa<transformer::ChoicesOp>(op)) {
     return op->emitOpError("derives rows in an entry that reads a cache or a state, whose runs may "
                            "begin in the middle of a sequence; expected an entry that reads none");
@@ -314,7 +313,7 @@ DictionaryAttr EntryLowering::argumentAttributes(BlockArgument argument) {
   auto type = dyn_cast<BufferType>(buffer.getType());
   if (type && type.getElementType().isInteger(32)) {
     int64_t limit = context.idLimit(buffer).value_or(anyId);
-    // A program may know more of its ids than its tables do.
+    // A program may declare a tighter limit on its ids than its tables do.
     if (Attribute said = entry.getArgAttr(index, transformerLimit)) {
       auto number = dyn_cast<IntegerAttr>(said);
       if (!number || !number.getType().isSignlessInteger(32) || number.getInt() < 1) {
@@ -367,7 +366,7 @@ LogicalResult EntryLowering::setSignature() {
   return success();
 }
 
-/// Notes that `op` reads its operand number `operand`, if it has one, as keys or as values.
+/// Records that `op` reads operand `operand`, if it has one, as keys or as values.
 LogicalResult noteLayout(Operation *op, int operand, CacheLayout layout, CacheLayouts &layouts) {
   if (operand < 0) {
     return success();
@@ -375,7 +374,7 @@ LogicalResult noteLayout(Operation *op, int operand, CacheLayout layout, CacheLa
   transformer::CachedOp cached = transformer::cachedSource(op->getOperand(operand));
   StringAttr name = cached ? transformer::cacheName(cached.getCache()) : StringAttr();
   if (!name) {
-    return success(); // of no cache, or reported where the arguments are lowered
+    return success(); // not a cache, or reported when the arguments are lowered
   }
   auto [found, isNew] = layouts.try_emplace(name, layout);
   if (!isNew && found->second != layout) {
@@ -390,7 +389,7 @@ LogicalResult noteLayout(Operation *op, int operand, CacheLayout layout, CacheLa
 
 FailureOr<CacheLayouts> chooseCacheLayouts(ModuleOp module) {
   CacheLayouts layouts;
-  // Steps of recurrences look at caches too.
+  // Operations in recurrences read caches too.
   WalkResult walked = module.walk([&](Operation *op) {
     const Pattern *pattern = findPattern(op);
     bool isNoted =

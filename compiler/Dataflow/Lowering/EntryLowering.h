@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The conversion of one entry: its arguments, its operations in order, each checked and handed to
-/// its pattern, and the signature of the graph that they give.
+/// Converts one entry: its arguments, its operations in order, each verified and passed to its
+/// pattern, and the signature of the resulting graph.
 #ifndef HEDDLE_COMPILER_DATAFLOW_LOWERING_ENTRYLOWERING_H
 #define HEDDLE_COMPILER_DATAFLOW_LOWERING_ENTRYLOWERING_H
 
@@ -11,12 +11,12 @@
 
 namespace heddle {
 
-/// How the blocks of each cache of a module lie, by the cache's name: `keys` if an attention of any
-/// entry has it as keys. Fails where one has it as keys and another as values.
+/// The layout of each cache of a module, by name: `keys` if an attention of any entry uses it as
+/// keys. Fails if it is used both as keys and as values.
 using CacheLayouts = llvm::DenseMap<mlir::StringAttr, dataflow::CacheLayout>;
 mlir::FailureOr<CacheLayouts> chooseCacheLayouts(mlir::ModuleOp module);
 
-/// Replaces a function by a graph of the same name. Failures are reported at what cannot be
+/// Replaces a function by a graph of the same name. Reports errors at the operation that cannot be
 /// lowered.
 mlir::LogicalResult lowerEntry(mlir::func::FuncOp entry, mlir::SymbolTable &symbols,
                                const CacheLayouts &layouts);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Keys are found by the segments that operations name, and followed through scores and views.
+/// Finds keys by the segments that operations name, and follows them through scores and views.
 #include "compiler/Dataflow/Lowering/KeySources.h"
 
 using namespace mlir;
@@ -8,10 +8,10 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-/// A row space as a key of maps.
+/// Returns a row space as a map key.
 int64_t numberOf(RowSpace space) { return RowDimension{space}.number(); }
 
-/// Whether a value has one element for each pair of a row and a key.
+/// Returns whether a value has one element for each pair of a row and a key.
 bool hasPairs(Value value) {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   return tensor && llvm::count_if(tensor.getShape(), ShapedType::isDynamic) > 1;
@@ -62,7 +62,7 @@ Value KeySources::sourceOf(Value segments) const {
   if (Value cache = segmentCaches.lookup(canonical)) {
     return cache;
   }
-  // Without any cache, a history is the rows.
+  // Without a cache, the history is the rows themselves.
   auto history = canonical.getDefiningOp<transformer::HistoryOp>();
   return history ? sourceOf(history.getRows()) : canonical;
 }
@@ -111,7 +111,7 @@ FailureOr<Value> KeySources::of(Operation *op) const {
   if (!keys) {
     return keys;
   }
-  // What derives from the entry's rows are rows of it; what derives from others was refused.
+  // Segments derived from the entry's rows are rows of it; others have been rejected.
   if (keys.getDefiningOp<transformer::DerivedRowsInterface>()) {
     return Value();
   }

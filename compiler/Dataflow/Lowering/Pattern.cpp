@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The table of patterns, made from the list of operations that the dialect's generator writes.
+/// The table of patterns, built from the generated list of operations of the dialect.
 #include "compiler/Dataflow/Lowering/Pattern.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -13,7 +13,7 @@ namespace {
 using PatternTable = llvm::DenseMap<TypeID, Pattern>;
 
 template <typename Op> void addPattern(PatternTable &table) {
-  // Symbols stand in the module, never in an entry.
+  // Symbols are in the module, never in an entry.
   if constexpr (!Op::template hasTrait<SymbolOpInterface::Trait>()) {
     table.try_emplace(TypeID::get<Op>(), patternOf<Op>());
   }
@@ -25,7 +25,7 @@ template <typename... Ops> PatternTable makeTable() {
   return table;
 }
 
-/// The segments among the operands of `op`, in their order.
+/// Returns the segments among the operands of `op`, in order.
 SmallVector<Value> segmentsOf(Operation *op) {
   return llvm::filter_to_vector(op->getOperands(), [](Value operand) {
     return isa<transformer::SegmentsType>(operand.getType());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How one type of operation of the model level becomes dispatches. The conversion finds a pattern
-/// by the type of the operation, checks what the pattern says of segments and caches, and calls it.
-/// Each operation has its pattern in a file of Patterns/.
+/// How one type of operation of the model level is lowered to dispatches. The conversion finds the
+/// pattern by the type of the operation, checks its segments and caches as the pattern requires,
+/// and calls it. The patterns are in the files of Patterns/.
 #ifndef HEDDLE_COMPILER_DATAFLOW_LOWERING_PATTERN_H
 #define HEDDLE_COMPILER_DATAFLOW_LOWERING_PATTERN_H
 
@@ -12,8 +12,8 @@ namespace heddle {
 
 class EntryContext;
 
-/// Which segments the operands of an operation name: those of its rows or queries, those of its
-/// keys, or both, rows first.
+/// The segments that an operation names: those of its rows or queries, those of its keys, or both,
+/// rows first.
 enum class NamedSegments { None, Rows, Keys, RowsAndKeys };
 
 /// How an operation reads the positions of a cache.
@@ -21,13 +21,14 @@ struct CacheUse {
   enum Kind {
     /// Its operands are rows of the batch; a cache is an error.
     None,
-    /// The result is the same positions in other axes. Takes them only as the cache has them.
+    /// The result is a view of the same positions with other axes. Takes them only in the cache's
+    /// layout.
     Views,
     /// The same, but takes every view.
     Transposes,
     /// Reads every view; the result is computed.
     Contracts,
-    /// Reads positions as keys and values of an attention, only as the cache has them.
+    /// Reads positions as keys and values of an attention, only in the cache's layout.
     Attends,
   };
 
@@ -35,7 +36,7 @@ struct CacheUse {
   static CacheUse views() { return {Views}; }
   static CacheUse transposes() { return {Transposes}; }
   static CacheUse contracts() { return {Contracts}; }
-  /// The numbers of the operands that are keys and values; -1: it has none.
+  /// The indices of the operands that are keys and values; -1 if there are none.
   static CacheUse attends(int key, int value) { return {Attends, key, value}; }
 
   bool isView() const { return kind == Views || kind == Transposes; }
@@ -48,8 +49,8 @@ struct CacheUse {
 /// When an operation is lowered.
 enum class LoweringOrder {
   InPlace,
-  /// Before its first user: it runs over the keys of a cache, and the rows of this run must have
-  /// been appended by then.
+  /// Before its first user, for operations over the keys of a cache: the rows of this run must be
+  /// appended first.
   AtFirstUse,
   /// After all readers of its first operand, which it changes in place.
   AfterReaders,
@@ -59,33 +60,33 @@ struct Pattern {
   NamedSegments segments;
   CacheUse caches;
   LoweringOrder order;
-  /// Gives each result a buffer, or none to what is read where it is used. Reports failures at the
-  /// operation.
+  /// Assigns a buffer to each result, or none to results that their users inspect. Reports errors
+  /// at the operation.
   mlir::LogicalResult (*lower)(mlir::Operation *, EntryContext &);
 
-  /// The segments of the rows or queries of `op`; null if it names none.
+  /// Returns the segments of the rows or queries of `op`; null if it names none.
   mlir::Value rowsOf(mlir::Operation *op) const;
-  /// The segments of the keys of `op`; null if it names none.
+  /// Returns the segments of the keys of `op`; null if it names none.
   mlir::Value keysOf(mlir::Operation *op) const;
 };
 
-/// The pattern of operations of type `Op`. Each is a specialization beside the function that it
-/// names; there is no general definition, so that an operation of the dialect without a pattern
-/// does not link.
+/// Returns the pattern of operations of type `Op`. Specialisations are next to the lowering
+/// functions. There is no general definition, so an operation without a pattern is a link error.
 template <typename Op> Pattern patternOf();
 
-/// `function` for any operation, as Pattern::lower has it.
+/// Adapts `function` to the signature of Pattern::lower.
 template <typename Op, mlir::LogicalResult (*function)(Op, EntryContext &)>
 mlir::LogicalResult lowerAs(mlir::Operation *op, EntryContext &entry) {
   return function(llvm::cast<Op>(op), entry);
 }
 
-/// The pattern of an operation on rows that names no segments.
+/// Returns the pattern of an operation on rows that names no segments.
 template <typename Op, mlir::LogicalResult (*function)(Op, EntryContext &)> Pattern rowPattern() {
   return {NamedSegments::None, CacheUse::none(), LoweringOrder::InPlace, lowerAs<Op, function>};
 }
 
-/// The pattern of an operation; null if it is of another dialect, or not an operation of entries.
+/// Returns the pattern of an operation; null for an operation of another dialect, or one that is
+/// not allowed in entries.
 const Pattern *findPattern(mlir::Operation *op);
 
 } // namespace heddle

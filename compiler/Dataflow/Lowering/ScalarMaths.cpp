@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Activations as their papers write them. createActivation() is their only definition: kernels are
-/// named after those that are found by comparison with it.
+/// Activations as their papers define them. createActivation() is their only definition: the names
+/// of kernels are derived by comparison with it.
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,7 +29,7 @@ Value createGelu(OpBuilder &builder, Location location, Value x) {
   return createHalfOf(builder, location, x, error);
 }
 
-/// The same paper's approximation by tanh.
+/// The tanh approximation of the same paper.
 Value createGeluNew(OpBuilder &builder, Location location, Value x) {
   Value square = createProduct(builder, location, x, x);
   Value cube = createProduct(builder, location, square, x);
@@ -50,13 +50,13 @@ Value createSigmoid(OpBuilder &builder, Location location, Value x) {
                                createSum(builder, location, one, exponential));
 }
 
-/// "Gaussian Error Linear Units", section 2, the approximation by the sigmoid: x sigmoid(1.702 x).
+/// "Gaussian Error Linear Units", section 2, the sigmoid approximation: x sigmoid(1.702 x).
 Value createQuickGelu(OpBuilder &builder, Location location, Value x) {
   Value scaled = createProduct(builder, location, x, createNumber(builder, location, 1.702));
   return createProduct(builder, location, x, createSigmoid(builder, location, scaled));
 }
 
-/// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), where no exponential is infinite.
+/// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), in which no exponential overflows.
 Value createSoftplus(OpBuilder &builder, Location location, Value x) {
   Value magnitude = math::AbsFOp::create(builder, location, x);
   Value negated = arith::NegFOp::create(builder, location, magnitude);
@@ -76,7 +76,7 @@ Value createRsqrt(OpBuilder &builder, Location location, Value x) {
   return createReciprocal(builder, location, math::SqrtOp::create(builder, location, x));
 }
 
-/// Nothing but a NaN is unordered with itself.
+/// Only NaN is unordered with itself.
 Value createNanToZero(OpBuilder &builder, Location location, Value x) {
   Value isNan = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, x, x);
   return arith::SelectOp::create(builder, location, isNan, createNumber(builder, location, 0.0), x);
@@ -161,10 +161,10 @@ Value createCombination(OpBuilder &builder, Location location, transformer::Comb
   llvm_unreachable("every combination has its maths");
 }
 
-// --- Finding it again ------------------------------------------------------------------------
+// --- Matching --------------------------------------------------------------------------------
 
 namespace {
-/// Whether `value` is computed as `written` is, from one input in the place of its argument.
+/// Compares whether `value` is computed like `written`, from one input in place of its argument.
 class MathsComparison {
 public:
   bool isSame(Value written, Value value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The scalar maths of epilogues: written, and found again in what passes made of them. Products
-/// and sums may be contracted into fused multiply-adds, nothing else may be rearranged.
+/// Builds the scalar maths of epilogues, and recognises it after passes. Passes may contract
+/// products and sums into fused multiply-adds, but not reassociate anything.
 #ifndef HEDDLE_COMPILER_DATAFLOW_LOWERING_SCALARMATHS_H
 #define HEDDLE_COMPILER_DATAFLOW_LOWERING_SCALARMATHS_H
 
@@ -22,26 +22,26 @@ mlir::Value createSum(mlir::OpBuilder &builder, mlir::Location location, mlir::V
 mlir::Value createProduct(mlir::OpBuilder &builder, mlir::Location location, mlir::Value left,
                           mlir::Value right);
 
-/// The value of an activation.
+/// Emits an activation.
 mlir::Value createActivation(mlir::OpBuilder &builder, mlir::Location location,
                              transformer::Activation activation, mlir::Value input);
 
-/// The value of what two elements become.
+/// Emits a combination of two elements.
 mlir::Value createCombination(mlir::OpBuilder &builder, mlir::Location location,
                               transformer::Combination combination, mlir::Value left,
                               mlir::Value right);
 
-/// Finds activations in scalar maths by comparing it with what createActivation() writes.
+/// Recognises activations in scalar maths by comparison with the output of createActivation().
 class ActivationMatcher {
 public:
   explicit ActivationMatcher(mlir::MLIRContext *context);
 
   struct Match {
     transformer::Activation activation;
-    /// The operations of its maths, the last of all included.
+    /// The operations of the activation, including the last one.
     llvm::SmallPtrSet<mlir::Operation *, 8> operations;
   };
-  /// The activation whose maths ends with `last`, if there is one.
+  /// Returns the activation that ends at `last`, if there is one.
   std::optional<Match> match(mlir::Operation *last);
 
 private:

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The conversion from the model level: every operation becomes, by its pattern in Patterns/, one
-/// dispatch of a kernel of its own, a view, or nothing where kernels know it by themselves.
-/// Folding, merging and placing dispatches are passes of the dataflow level.
+/// Lowers the model level: the pattern of each operation in Patterns/ turns it into a dispatch of a
+/// separate kernel, a view, or nothing if its users inspect it. Passes of the dataflow level fold,
+/// merge and place dispatches.
 ///
 /// ```mlir
-/// func.func @encode(%x: tensor<?x384xf32> {transformer.name = "x"}) -> (tensor<?x48xf32>
-/// {transformer.name = "y"}) {
+/// func.func @encode(%x: tensor<?x384xf32> {transformer.name = "x"}) -> (tensor<?x48xf32>) {
 ///   %y = transformer.linear %x, @w, @b : tensor<?x384xf32> -> tensor<?x48xf32>
 /// ```
 /// becomes
 /// ```mlir
-/// dataflow.kernel @contract : (...) -> !dataflow.buffer<[tokens, 48], f32> computes
-/// #dataflow.contract<n = 48, k = 384> { ^bb0(%sum: f32, %bias: f32):
+/// dataflow.kernel @contract : (...) -> !dataflow.buffer<[tokens, 48], f32>
+///     computes #dataflow.contract<n = 48, k = 384> {
+/// ^bb0(%sum: f32, %bias: f32):
 ///   %0 = arith.addf %sum, %bias fastmath<contract> : f32
 ///   dataflow.yield %0
 /// }
-/// dataflow.graph @encode(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "x"}) -> (...)
-/// {
+/// dataflow.graph @encode(%x: !dataflow.buffer<[tokens, 384], f32> {dataflow.name = "x"}) -> ... {
 ///   %0 = dataflow.parameter @w : !dataflow.buffer<[48, 384], f32>
 ///   %1 = dataflow.parameter @b : !dataflow.buffer<[48], f32>
 ///   %2 = dataflow.dispatch @contract(%x, %0, %1) : (...) -> !dataflow.buffer<[tokens, 48], f32>

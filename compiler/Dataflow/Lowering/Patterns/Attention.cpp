@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Patterns of attention and its halves, which have kernels of their own.
+/// Patterns of attention and its two halves, which have dedicated kernels.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
 
@@ -10,7 +10,7 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// Makes queries, keys or values, rows of `segments`, an input. Queries come first.
+/// Adds queries, keys or values, which are rows of `segments`, to the inputs. Queries come first.
 LogicalResult addAttended(OpOperand &rows, Value segments, EntryContext &entry,
                           KernelParts &parts) {
   Operation *op = rows.getOwner();
@@ -30,14 +30,14 @@ LogicalResult addAttended(OpOperand &rows, Value segments, EntryContext &entry,
   return success();
 }
 
-/// Fails where leaving out a bias of one column would change something.
+/// Fails if omitting a bias of one column would change the result.
 template <typename Attention> LogicalResult checkBias(Attention op, EntryContext &entry) {
   FlatSymbolRefAttr bias = op.getBiasAttr();
   transformer::HiddenAttr hidden = op.getHiddenAttr();
   if (bias && failed(entry.checkDistances(op, op.getQueries(), op.getKeys()))) {
     return failure();
   }
-  // The scores of hidden keys lack the number that all others have.
+  // Hidden keys have a fixed score without the bias, so it does not cancel in the softmax.
   if (bias && hidden && hidden.getKind() == transformer::HiddenKind::Score &&
       entry.parameterOp(bias).getTensorType().getDimSize(1) == 1) {
     return op->emitOpError("has scores in place of those of hidden keys and a bias of one column, "
@@ -46,17 +46,18 @@ template <typename Attention> LogicalResult checkBias(Attention op, EntryContext
   return success();
 }
 
-/// Makes the table of biases by distance an input, if one changes anything; 0, or its distance.
+/// Adds the table of biases by distance to the inputs, if it has an effect; returns its distance,
+/// else 0.
 int64_t addBias(FlatSymbolRefAttr bias, EntryContext &entry, KernelParts &parts) {
   int64_t distance = bias ? entry.parameterOp(bias).getTensorType().getDimSize(1) / 2 : 0;
-  // A table of one column is a number for each head: it changes no softmax.
+  // A table of one column is a constant for each head, which cancels in the softmax.
   if (distance > 0) {
     parts.inputs.push_back(entry.parameter(bias));
   }
   return distance;
 }
 
-/// The maths of a score: its arguments are the scaled product and, if it takes it, the bias.
+/// Emits the maths of a score: its arguments are the scaled product and, if used, the bias.
 Value createScore(OpBuilder &builder, Location location, transformer::ScoreAttr score,
                   ValueRange arguments) {
   SmallVector<Value> values = {arguments.front()};
@@ -88,7 +89,7 @@ Value createScore(OpBuilder &builder, Location location, transformer::ScoreAttr 
   return values.back();
 }
 
-/// Writes the dispatch of an attention whose regions are the maths of its scores and of its pairs.
+/// Writes the dispatch of an attention, with the maths of its scores and of its pairs as regions.
 template <typename Attention>
 LogicalResult dispatchScored(Attention op, EntryContext &entry, KernelParts &parts) {
   transformer::ScoreAttr score = op.getScoreAttr(), pairs = op.getPairsAttr();
@@ -104,7 +105,8 @@ LogicalResult dispatchScored(Attention op, EntryContext &entry, KernelParts &par
                         pairs ? EpilogueBuilder(pairOf) : nullptr);
 }
 
-/// Makes the weights of pairs an input, the last one, if the scores are of such; whether they are.
+/// Adds the weights of pairs as the last input, if scores are sums of pairs; returns whether they
+/// are.
 template <typename Attention>
 bool addPairWeights(Attention op, EntryContext &entry, KernelParts &parts) {
   if (FlatSymbolRefAttr weights = op.getPairWeightsAttr()) {
@@ -114,13 +116,13 @@ bool addPairWeights(Attention op, EntryContext &entry, KernelParts &parts) {
   return false;
 }
 
-/// Locations, for the attribute of a kernel: heads and taps, and how many filters.
+/// Locations for the attribute of a kernel: heads, taps, and the number of filters.
 struct Locations {
   DenseI64ArrayAttr heads, taps;
   int64_t filters = 0;
 };
 
-/// Makes the numbers of keys inputs, then their filters and weights.
+/// Adds the numbers of keys to the inputs, then their filters and weights.
 template <typename Attention>
 FailureOr<Locations> addLocations(Attention op, EntryContext &entry, KernelParts &parts) {
   Locations locations;

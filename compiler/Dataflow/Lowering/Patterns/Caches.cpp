@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Patterns of operations on what outlives a run: caches, which are appended to and seen as keys,
-/// and states, which a run reads as they were and leaves changed in place.
+/// Patterns of operations on caches and states, which persist between runs. Caches are appended to
+/// and viewed as keys; a run reads a state in its old value and changes it in place.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 
 using namespace mlir;
@@ -10,7 +10,7 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// Fails unless what an operation adds to a cache or a state are rows of tokens: decoders count the
+/// Fails unless an operation adds rows of tokens to a cache or a state: decoders count the
 /// positions of memories and histories in tokens.
 template <typename Op>
 LogicalResult checkTokens(Op op, EntryContext &entry, StringRef verb, StringRef why) {
@@ -24,8 +24,8 @@ LogicalResult checkTokens(Op op, EntryContext &entry, StringRef verb, StringRef 
                           << ", expected rows of tokens: " << why;
 }
 
-/// A memory has a position for each row that is appended. These may derive from tokens; then all
-/// caches of the entry have them, so that one list of positions is that of all.
+/// A memory has a position for each appended row. The rows may derive from tokens; then all caches
+/// of the entry must have such rows, so that they share one list of positions.
 LogicalResult lowerAppend(transformer::AppendOp op, EntryContext &entry) {
   KernelParts parts;
   parts.stem = "append";
@@ -67,10 +67,10 @@ LogicalResult lowerHistory(transformer::HistoryOp op, EntryContext &entry) {
   if (op.getRows() != entry.rows) {
     return op.emitOpError("names other segments for its rows, expected those of the entry's rows");
   }
-  return success(); // segments are read where they are used
+  return success(); // users inspect the segments
 }
 
-/// A kernel that changes a state by rows of its sequence.
+/// Writes a kernel that changes a state by rows of its sequence.
 template <typename Op>
 LogicalResult changeState(Op op, EntryContext &entry, StringRef stem, StringRef verb, StringRef why,
                           KernelFamily computes) {
@@ -122,7 +122,7 @@ LogicalResult lowerLoad(transformer::LoadOp op, EntryContext &entry) {
                                        RowSpace::sequences()));
 }
 
-/// What a recurrence carries is stored from where its last step has left it.
+/// Stores a row for each sequence; rows of a recurrence's steps directly, without moving them.
 LogicalResult lowerStore(transformer::StoreOp op, EntryContext &entry) {
   BufferType type = entry.typeOf(op.getInput());
   if (type.getRowSpace() != RowSpace::sequences()) {

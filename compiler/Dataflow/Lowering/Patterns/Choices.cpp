@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Patterns of rows that choose, and of the rows that are their choices. Products go over rows in
-/// the order of what these chose, which is a list of integers beside them: rows stay where they
-/// are, so that everything else takes choices as it takes rows
-/// (docs/decisions/0020-routed-rows.md).
+/// Patterns of rows that choose, and of the rows that are their choices. Products visit rows in the
+/// order of their choices, a separate list of integers. The rows stay in place, so that all other
+/// kernels treat choices as ordinary rows (docs/decisions/0020-routed-rows.md).
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -27,7 +26,7 @@ LogicalResult checkChoosing(Operation *op, EntryContext &entry, Value operand, V
          << expected.text() << ", got rows of " << dimensionText(type.getShape().front());
 }
 
-/// Segments say where choices are; what makes rows of them asks the entry for their space.
+/// Segments need no kernel: operations that make rows of them ask the entry for their space.
 LogicalResult lowerChoices(transformer::ChoicesOp, EntryContext &) { return success(); }
 
 LogicalResult lowerTopK(transformer::TopKOp op, EntryContext &entry) {
@@ -47,7 +46,7 @@ LogicalResult lowerTopK(transformer::TopKOp op, EntryContext &entry) {
   return entry.dispatchTo({op.getValue(), op.getChoice()}, op.getLoc(), parts);
 }
 
-/// Whether a product reads the input in the place of its repetition.
+/// Returns whether a product reads the input directly instead of its repetition.
 bool isReadThrough(OpOperand &use) {
   return isa<transformer::ChosenLinearOp>(use.getOwner()) && use.getOperandNumber() == 0;
 }
@@ -73,7 +72,7 @@ LogicalResult lowerSplitRows(transformer::SplitRowsOp op, EntryContext &entry) {
     return failure();
   }
   Value input = entry.bufferOf(op.getInput());
-  // Parts lie side by side only where rows do.
+  // Parts are only adjacent if the rows are dense.
   if (entry.typeOf(op.getInput()).getRowStride() != 0) {
     input = entry.copy(op.getLoc(), input);
   }
@@ -89,7 +88,7 @@ LogicalResult lowerJoinRows(transformer::JoinRowsOp op, EntryContext &entry) {
            << dimensionText(source.getShape().front()) << ", expected rows of " << choices.text();
   }
   Value input = entry.bufferOf(op.getInput());
-  // Choices lie side by side only where their rows do.
+  // Choices are only adjacent if their rows are dense.
   if (source.getRowStride() != 0) {
     input = entry.copy(op.getLoc(), input);
   }
@@ -114,7 +113,7 @@ LogicalResult lowerPlaceColumns(transformer::PlaceColumnsOp op, EntryContext &en
   return entry.dispatch(op, parts);
 }
 
-/// The rows of choices in the order of what was chosen, which all products of them share.
+/// Returns the order of choice rows by the chosen group, which all products of them share.
 Value orderOf(Location location, EntryContext &entry, Value choice, int64_t groups) {
   Value chosen = entry.bufferOf(choice);
   Value &order = entry.orders[{chosen, groups}];
@@ -129,7 +128,7 @@ Value orderOf(Location location, EntryContext &entry, Value choice, int64_t grou
   return order;
 }
 
-/// How much of the maps that there are a row uses.
+/// Reports which part of all maps a row uses.
 void reportChoice(transformer::ChosenLinearOp op, int64_t groups, RowSpace rows) {
   uint64_t flops = op.getFlops().perRow;
   int64_t used = rows.parts();
@@ -178,8 +177,8 @@ LogicalResult lowerChosenLinear(transformer::ChosenLinearOp op, EntryContext &en
 
 } // namespace
 
-/// Choices of rows are no positions of sequences: an entry may have them whose runs begin in the
-/// middle of one.
+/// Choices of rows are not positions of sequences, so they are allowed in an entry whose runs begin
+/// in the middle of one.
 template <> Pattern patternOf<transformer::ChoicesOp>() {
   return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
           lowerAs<transformer::ChoicesOp, lowerChoices>};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The pattern of contractions over heads, a loop nest that reads caches in whatever order their
-/// positions lie.
+/// The pattern of contractions over heads, a loop nest that reads caches in any layout.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
 
@@ -13,14 +12,14 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// The letters of a contraction's operands, as their buffers have them, and of its result.
+/// The letters of a contraction's operands, in the order of their buffers, and of its result.
 struct ContractAxes {
   std::array<std::string, 2> operands;
   std::string result;
 };
 
-/// A specification in which the result's rows are `t`. Where a result has keys and no rows, the
-/// keys are the rows that are computed: t and k change their names.
+/// Returns a specification in which the result's rows are `t`. If a result has keys but no rows,
+/// the kernel computes the keys as its rows: t and k are swapped.
 std::string withRows(StringRef axes) {
   StringRef result = axes.split("->").second;
   std::string renamed = axes.str();
@@ -32,7 +31,7 @@ std::string withRows(StringRef axes) {
   return renamed;
 }
 
-/// The dimensions of a buffer, or of the positions of a cache as keys.
+/// Returns the dimensions of a buffer, or of the positions of a cache as keys.
 SmallVector<int64_t> shapeOf(Value buffer) {
   auto cache = dyn_cast<CacheType>(buffer.getType());
   if (!cache) {
@@ -43,7 +42,8 @@ SmallVector<int64_t> shapeOf(Value buffer) {
   return shape;
 }
 
-/// The run-time dimension of an axis of a contraction's result, from the operand that has it.
+/// Returns the run-time dimension of an axis of a contraction's result, from the operand that has
+/// it.
 int64_t resultDimension(char axis, const ContractAxes &axes, ArrayRef<Value> operands) {
   bool isLongest = axis == 'k' && StringRef(axes.result).contains('t');
   for (auto [letters, operand] : llvm::zip_equal(axes.operands, operands)) {
@@ -56,7 +56,7 @@ int64_t resultDimension(char axis, const ContractAxes &axes, ArrayRef<Value> ope
   llvm_unreachable("an axis of the result is one of an operand");
 }
 
-/// The axes of an operand in the order in which its buffer has them.
+/// Returns the axes of an operand in the order of its buffer.
 std::string bufferAxes(StringRef axes, const CacheView *view) {
   std::string reordered = axes.str();
   if (view) {
@@ -67,15 +67,15 @@ std::string bufferAxes(StringRef axes, const CacheView *view) {
   return reordered;
 }
 
-/// How often a sum over an axis meets each head of a cache that has one for several: where the
-/// other operand or the result has the axis, the nest knows its size and runs over all heads.
+/// Returns how often a sum over an axis includes each head of a cache with shared heads. 1 if the
+/// other operand or the result has the axis: then the nest knows its size and runs over all heads.
 int64_t timesSummed(transformer::ContractOp op, EntryContext &entry, const ContractAxes &axes) {
   for (auto [number, value] : llvm::enumerate(op.getOperands().take_front(2))) {
     const CacheView *view = entry.viewOf(value);
     if (!view || view->repeats == 0) {
       continue;
     }
-    // A position of the cache is [heads, size]: its heads are the axis after that of the keys.
+    // A position of the cache is [heads, size]: the head axis follows that of the keys.
     char head = axes.operands[number][1];
     bool isKnown = StringRef(axes.operands[1 - number]).contains(head) ||
                    StringRef(axes.result).contains(head);
@@ -110,7 +110,7 @@ LogicalResult checkSpaces(transformer::ContractOp op, EntryContext &entry) {
   return success();
 }
 
-/// Fails if the operands are not keys where a cache has them.
+/// Fails if a cache is not read as keys, or if the keys are rows and not the cache that has them.
 LogicalResult checkContracted(transformer::ContractOp op, EntryContext &entry,
                               const ContractAxes &axes, ArrayRef<Value> operands) {
   FailureOr<Value> keys = entry.keysOf(op);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Patterns of element-wise operations: the scalar maths of a kernel over rows, or of a loop nest
-/// where the operands are not rows.
+/// if the operands are not rows.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
 
@@ -11,9 +11,9 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// The axes of an element-wise operand beside a first operand with axes `first`: the same, those of
-/// a bias of scores for every head, trailing ones, or those of one number, for a row or for all.
-/// Empty if they do not fit.
+/// Returns the axes of an element-wise operand relative to a first operand with axes `first`: the
+/// same axes, those of a bias of scores for every head, trailing axes, or those of a single number,
+/// per row or global. Empty if they do not match.
 std::string operandAxes(BufferType first, StringRef firstAxes, BufferType other) {
   // An axis of size 1 that no other operand has.
   constexpr llvm::StringLiteral once = "z";
@@ -29,7 +29,7 @@ std::string operandAxes(BufferType first, StringRef firstAxes, BufferType other)
   }
   auto isSymbol = [](int64_t dimension) { return dimension < 0; };
   if (rank < first.getShape().size() && llvm::any_of(other.getShape(), isSymbol)) {
-    // A bias of scores: t and k, wherever the scores have them.
+    // A bias of scores has t and k, in any position of the scores.
     std::string axes = axesOf(other);
     bool fits = llvm::all_of(llvm::zip_equal(axes, other.getShape()), [&](auto axis) {
       size_t position = firstAxes.find(std::get<0>(axis));
@@ -41,7 +41,7 @@ std::string operandAxes(BufferType first, StringRef firstAxes, BufferType other)
                                                               : std::string();
 }
 
-/// The value of `epilogue` for each element: a rows kernel where rows allow it, else a nest.
+/// Computes `epilogue` for each element, with a rows kernel if possible, else with a nest.
 LogicalResult lowerElementwise(Operation *op, EntryContext &entry, StringRef stem,
                                ArrayRef<Value> operands, EpilogueBuilder epilogue) {
   auto first = cast<BufferType>(operands.front().getType());

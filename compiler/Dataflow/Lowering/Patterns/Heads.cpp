@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Patterns of operations that give values other axes: heads split, merged and repeated, axes
-/// transposed. On rows they are views or copies, on a cache always views.
+/// Patterns of operations that change axes: splitting, merging and repeating heads, and transposes.
+/// On rows they are views or copies, on a cache always views.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 
 using namespace mlir;
@@ -10,7 +10,7 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// A cache, or dense rows, with positions of another shape.
+/// Views a cache, or dense rows, with positions of another shape.
 LogicalResult lowerReshape(Operation *op, EntryContext &entry) {
   Value source = entry.bufferOf(op->getOperand(0));
   ArrayRef<int64_t> shape =

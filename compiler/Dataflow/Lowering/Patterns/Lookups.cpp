@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Patterns of operations that read tables of weights: rows by id or by position, and whole
-/// weights.
+/// Patterns of operations that read weight tables: rows by id or by position, and whole weights.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 
 using namespace mlir;
@@ -71,7 +70,7 @@ LogicalResult lowerEmbed(transformer::EmbedOp op, EntryContext &entry) {
 }
 
 LogicalResult lowerPositions(transformer::PositionsOp, EntryContext &) {
-  return success(); // look-ups read them from the operation
+  return success(); // look-ups inspect the operation
 }
 
 LogicalResult lowerWeight(transformer::WeightOp op, EntryContext &entry) {

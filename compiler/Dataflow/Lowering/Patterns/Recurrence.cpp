@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The pattern of recurrences: rows are brought into the order of time, a loop runs the dispatches
-/// of the region over the rows of each step, and what it gives is brought back.
+/// The pattern of recurrences: reorders rows by time, runs the dispatches of the region in a loop
+/// over the rows of each step, and moves the results back.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 #include "compiler/Dataflow/Lowering/Pattern.h"
 
@@ -11,8 +11,8 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// The state that a carried value is loaded from before the loop and stored in after it; null if
-/// there is none.
+/// Returns the state that a carried value is loaded from before the loop and stored to after it;
+/// null if there is none.
 Value stateOf(transformer::RecurrenceOp op, unsigned carried) {
   auto load = carried < op.getInitial().size()
                   ? op.getInitial()[carried].getDefiningOp<transformer::LoadOp>()
@@ -24,7 +24,7 @@ Value stateOf(transformer::RecurrenceOp op, unsigned carried) {
   return load && llvm::any_of(load.getState().getUsers(), isStore) ? load.getState() : Value();
 }
 
-/// Fails unless a run has all rows of every sequence or goes on where the one before has ended.
+/// Fails unless a run has all rows of every sequence or continues where the previous one ended.
 LogicalResult checkBegin(transformer::RecurrenceOp op) {
   if (!readsEarlierRuns(*op->getBlock())) {
     return success();
@@ -45,7 +45,7 @@ LogicalResult checkBegin(transformer::RecurrenceOp op) {
   return success();
 }
 
-/// Fails unless the rows are tokens and what is carried begins with a row for each sequence.
+/// Fails unless the rows are tokens and carried values begin with a row for each sequence.
 LogicalResult checkRows(transformer::RecurrenceOp op, EntryContext &entry) {
   if (entry.spaceOf(op.getRows()) != RowSpace::tokens()) {
     return op.emitOpError("goes through rows of ")
@@ -72,8 +72,8 @@ LogicalResult checkRows(transformer::RecurrenceOp op, EntryContext &entry) {
   return success();
 }
 
-/// For each value that ends a step, which result of the loop it is: what is given as it is carried,
-/// or given twice, is one.
+/// Returns which result of the loop each value at the end of a step is. A value that is also
+/// carried, or occurs twice, is one result.
 SmallVector<unsigned> resultsOf(transformer::RecurrenceOp op) {
   SmallVector<Value> values(op.getBody().front().getTerminator()->getOperands());
   SmallVector<unsigned> results;
@@ -170,7 +170,7 @@ LogicalResult lowerRecurrence(transformer::RecurrenceOp op, EntryContext &entry)
   return success();
 }
 
-/// Each value becomes the result of a dispatch of the loop that is nothing else of the step.
+/// Makes each distinct value a separate result of a dispatch in the loop, with a copy if needed.
 LogicalResult lowerNext(transformer::NextOp op, EntryContext &entry) {
   SmallVector<Value> values;
   SmallVector<unsigned> places = resultsOf(cast<transformer::RecurrenceOp>(op->getParentOp()));

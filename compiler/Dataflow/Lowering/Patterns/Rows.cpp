@@ -11,7 +11,7 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// The dispatch of `op`, with the bias added if there is one.
+/// Writes the dispatch of `op`, with the bias added if there is one.
 LogicalResult dispatchWithBias(Operation *op, EntryContext &entry, KernelParts &parts,
                                FlatSymbolRefAttr bias) {
   if (!bias) {
@@ -23,7 +23,7 @@ LogicalResult dispatchWithBias(Operation *op, EntryContext &entry, KernelParts &
   });
 }
 
-/// The linear map of each of `groups` equal parts of the input's columns.
+/// Lowers the linear map of each of `groups` equal parts of the input's columns.
 LogicalResult lowerLinearMap(Operation *op, EntryContext &entry, FlatSymbolRefAttr weight,
                              FlatSymbolRefAttr bias, int64_t groups) {
   BufferType input = entry.typeOf(op->getOperand(0));
@@ -45,7 +45,7 @@ LogicalResult lowerLinear(transformer::LinearOp op, EntryContext &entry) {
   return lowerLinearMap(op, entry, op.getWeightAttr(), op.getBiasAttr(), /*groups=*/1);
 }
 
-/// Channels lie along vectors: the weight is read transposed, [kernel, width].
+/// Channels are vectorised: the weight is read transposed, [kernel, width].
 LogicalResult lowerConvolve(transformer::ConvolveOp op, EntryContext &entry) {
   Value input = entry.bufferOf(op.getInput());
   if (failed(entry.checkRows(op, "convolves", input, op.getRows()))) {
@@ -104,7 +104,7 @@ LogicalResult lowerRotate(transformer::RotateOp op, EntryContext &entry) {
   return entry.dispatch(op, parts);
 }
 
-/// Rows that were brought into another order only for this are read where they were.
+/// Reads rows directly if they were moved only for the concatenation.
 LogicalResult lowerConcat(transformer::ConcatOp op, EntryContext &entry) {
   // In a loop all rows are those of the step.
   bool isInLoop = isa<LoopOp>(entry.builder.getInsertionBlock()->getParentOp());
@@ -142,7 +142,7 @@ LogicalResult lowerSpread(transformer::SpreadOp op, EntryContext &entry) {
                       entry.moved(op.getLoc(), entry.bufferOf(op.getInput()), RowSpace::tokens()));
 }
 
-/// One norm of rows as a kernel of its own.
+/// Lowers one norm of rows to a separate kernel.
 LogicalResult lowerNorm(Operation *op, EntryContext &entry, NormKind kind, FloatAttr epsilon,
                         ArrayRef<FlatSymbolRefAttr> operands) {
   BufferType type = entry.typeOf(op->getOperand(0));
@@ -213,7 +213,7 @@ PoolKind toPoolKind(transformer::Pooling method) {
   llvm_unreachable("every pooling has its kernel");
 }
 
-/// Segments say where blocks are; what reads rows of them asks the entry for their space.
+/// Segments need no kernel: operations that read rows of blocks ask the entry for their space.
 LogicalResult lowerBlocks(transformer::BlocksOp, EntryContext &) { return success(); }
 
 LogicalResult lowerPool(transformer::PoolOp op, EntryContext &entry) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Patterns of what attention does to scores: masks, biases by distance and softmax as loop nests
-/// over rows, heads and keys.
+/// Patterns of operations on scores: masks, biases by distance and softmax as loop nests over rows,
+/// heads and keys.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 #include "compiler/Dataflow/Lowering/ScalarMaths.h"
 
@@ -11,7 +11,7 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// The mask that `value` is, or null after an error.
+/// Returns the mask that defines `value`, or null after an error.
 transformer::MaskOp maskOf(Operation *user, Value value) {
   auto mask = value.getDefiningOp<transformer::MaskOp>();
   if (!mask) {
@@ -20,7 +20,7 @@ transformer::MaskOp maskOf(Operation *user, Value value) {
   return mask;
 }
 
-/// Writes `hidden` where the mask hides keys.
+/// Makes a nest write `hidden` at the keys that the mask hides.
 void hide(NestParts &nest, transformer::MaskOp mask, FloatAttr hidden) {
   transformer::Visibility visibility = mask.getVisibility().getValue();
   if (!visibility.isAll()) {
@@ -30,7 +30,7 @@ void hide(NestParts &nest, transformer::MaskOp mask, FloatAttr hidden) {
 }
 
 LogicalResult lowerMask(transformer::MaskOp op, EntryContext &entry) {
-  // What it says is read where it is used.
+  // Users inspect the operation.
   return entry.checkVisibility(op, op.getVisibility().getValue(), op.getQueries(), op.getKeys());
 }
 
@@ -107,7 +107,7 @@ LogicalResult lowerSelect(transformer::SelectOp op, EntryContext &entry) {
   return entry.nest(op, nest);
 }
 
-/// Numbers of keys that are combined with those of all keys of their row.
+/// Lowers an operation that combines each number with those of all keys of its row.
 template <typename Op>
 LogicalResult lowerOverKeys(Op op, EntryContext &entry, StringRef stem, ReductionKind reduction) {
   BufferType type = entry.typeOf(op.getInput());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Patterns of windows that slide over rows, and of the rows that their strides leave.
+/// Patterns of windows that slide over rows, and of the rows at their strides.
 #include "compiler/Dataflow/Lowering/EntryContext.h"
 
 using namespace mlir;
@@ -9,7 +9,7 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// Segments say where strides leave rows; what makes these rows asks the entry for their space.
+/// Segments need no kernel: operations that make strided rows ask the entry for their space.
 LogicalResult lowerStrided(transformer::StridedOp, EntryContext &) { return success(); }
 
 SlideKind toSlideKind(transformer::SlideKind kind) {
@@ -24,8 +24,8 @@ SlideKind toSlideKind(transformer::SlideKind kind) {
   llvm_unreachable("every window has its kernel");
 }
 
-/// Channels lie along vectors: the weight is read transposed, [elements, width]. A depthwise window
-/// over a line is a `convolve`, whose kernel computes several rows at once.
+/// Channels are vectorised: the weight is read transposed, [elements, width]. A depthwise window
+/// over one dimension is a `convolve`, whose kernel computes several rows at once.
 LogicalResult lowerSlide(transformer::SlideOp op, EntryContext &entry) {
   Value input = entry.bufferOf(op.getInput());
   if (failed(entry.checkRows(op, "slides over", input, op.getRows()))) {
