@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The listener on MLIR's remark engine, and the text and JSON forms of what it heard.
+/// The listener on MLIR's remark engine, and the text and JSON forms of the collected remarks.
 #include "compiler/Remarks/Report.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -24,7 +24,7 @@ constexpr llvm::StringLiteral whereKey = "where";
 constexpr llvm::StringLiteral whatKey = "what";
 constexpr llvm::StringLiteral reasonKey = "reason";
 
-/// Each number of savings: its name in JSON, and what the summary calls it.
+/// Each field of the savings: its name in JSON and in the summary.
 struct SavingField {
   int64_t Savings::*value;
   llvm::StringLiteral key;
@@ -76,8 +76,8 @@ std::string commonDottedPrefix(llvm::StringRef first, llvm::StringRef second) {
   return llvm::join(llvm::ArrayRef(left).take_front(length), ".");
 }
 
-/// `file:line:column` of the first position in a location, empty if it has none. The file without
-/// its folder: equal files give equal reports and equal binaries wherever they lie.
+/// Returns `file:line:column` of the first position in a location, empty if it has none. Uses the
+/// file name without its folder, so that equal files give equal reports and binaries.
 std::string textPosition(Location location) {
   std::string position;
   location->walk([&](Location part) {
@@ -184,8 +184,8 @@ std::string describe(Operation *operation) {
   return name.empty() ? text : text + " of " + name;
 }
 
-/// Hands remarks of the project's category to the report. Owned by the context, which may live
-/// longer than the report: hence the shared entries.
+/// Passes remarks of the project's category to the report. The context owns it and may outlive the
+/// report, so they share the entries.
 class Report::Collector final : public remark::detail::MLIRRemarkStreamerBase {
 public:
   explicit Collector(std::shared_ptr<Collected> collected) : collected(std::move(collected)) {}
@@ -204,7 +204,7 @@ Report::Report(MLIRContext &context) : collected(std::make_shared<Collected>()) 
   remark::RemarkCategories categories;
   categories.passed = category.str();
   categories.missed = category.str();
-  // Fails only for a malformed category expression, which ours is not.
+  // Fails only for a malformed category expression.
   LogicalResult enabled = remark::enableOptimizationRemarks(
       context, std::make_unique<Collector>(collected),
       std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
@@ -219,7 +219,7 @@ std::vector<Report::Entry> Report::entries() const {
   for (const Entry &entry : collected->entries) {
     passOrder.try_emplace(entry.pass, passOrder.size());
   }
-  // Pointers into one array: equal places keep the order in which they were reported.
+  // Pointers into one array, as tie-breakers: equal places keep the order of reports.
   std::vector<const Entry *> order;
   for (const Entry &entry : collected->entries) {
     order.push_back(&entry);
