@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Counting the products of a kernel, and the weights it reads, from its configuration.
+/// Counts the products of a kernel, and the weights it reads, from its configuration.
 #include "compiler/Cost/KernelCost.h"
 
 using namespace mlir;
@@ -18,7 +18,7 @@ KernelFlops kernelFlops(KernelOp kernel) {
 }
 
 Flops KernelFlops::perToken() const {
-  // Where a row sees a bounded number of keys, they are part of its own work.
+  // A bounded number of keys is part of the row's own work.
   bool isBounded = ofRow.mostKeys != 0;
   uint64_t ofKeys = isBounded ? ofRow.mostKeys * ofRow.perRowAndKey : 0;
   return {rows.perToken(ofRow.perRow + ofKeys),
@@ -31,7 +31,7 @@ uint64_t parameterBytes(dataflow::ParameterOp parameter, unsigned target, Symbol
   return storedAs(type.getElementType(), type.getShape()).bytes();
 }
 
-/// Counts for a table a row for each row of the result.
+/// Counts one row of a table for each row of the result.
 static void describeRead(WeightRead &read, const KernelInput &input, BufferType type) {
   read.isPerRow =
       input.role == KernelInput::Role::Table || input.role == KernelInput::Role::Positions;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Floating-point operations of a kernel and the weights that its dispatches read, counted from its
-/// configuration: the numbers of the manifest and of the reports.
+/// Counts the floating-point operations of a kernel and the weights that its dispatches read, from
+/// its configuration, for the manifest and the reports.
 #ifndef HEDDLE_COMPILER_COST_KERNELCOST_H
 #define HEDDLE_COMPILER_COST_KERNELCOST_H
 
@@ -18,30 +18,31 @@ struct KernelFlops {
   RowSpace rows;
   RowSpace keys;
 
-  /// For each token, and for each token and key: those of rows of another space are spread over
-  /// tokens, and count nothing for sequences.
+  /// Converts to numbers per token, and per token and key: spreads those of rows of another space
+  /// over tokens; sequences count nothing.
   dataflow::Flops perToken() const;
 };
 KernelFlops kernelFlops(dataflow::KernelOp kernel);
 
-/// Bytes of a parameter as the binary stores it for a target, the padding of its encoding included.
+/// Returns the bytes of a parameter as the binary stores it for a target, including the padding of
+/// its encoding.
 uint64_t parameterBytes(dataflow::ParameterOp parameter, unsigned target,
                         mlir::SymbolTable &symbols);
 
-/// A parameter that a dispatch reads: all of it once in a run, or of a table that is looked up one
+/// A parameter that a dispatch reads: the whole parameter once per run or, for a look-up table, one
 /// row for each row of the result.
 struct WeightRead {
   dataflow::ParameterOp parameter;
   /// As stored for the target.
   uint64_t bytes = 0;
-  /// Those of them that count: of packed weights not the columns that only fill the last panel.
+  /// The bytes without padding: excludes columns that only fill the last panel of packed weights.
   uint64_t neededBytes = 0;
   bool isPerRow = false;
 };
 llvm::SmallVector<WeightRead> weightReads(dataflow::DispatchOp dispatch, dataflow::KernelOp kernel,
                                           unsigned target, mlir::SymbolTable &symbols);
 
-/// Bytes of all that a dispatch reads so, as stored for a target.
+/// The total bytes that a dispatch reads, as stored for a target.
 struct WeightTraffic {
   uint64_t perRun = 0;
   uint64_t perRow = 0;

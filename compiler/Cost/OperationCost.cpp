@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operations that compute something say what it costs; whose rows those are follows from the
-/// segments that they and their operands name.
+/// Operations implement their cost per row; the segments that they and their operands name
+/// determine the space of the rows.
 #include "compiler/Cost/OperationCost.h"
 
 #include "dialects/Transformer/Transformer.h"
@@ -18,7 +18,7 @@ RowSpace spaceOf(Value segments) {
   return rowsOfSegments(segments).space.value_or(RowSpace::tokens());
 }
 
-/// The rows of the results of an operation; or an operand that has the same.
+/// Returns the rows of the results of an operation, or an operand with the same rows.
 std::variant<RowSpace, Value> rowsMade(Operation *operation) {
   if (auto pool = dyn_cast<PoolOp>(operation)) {
     return pool.getBlocks() ? spaceOf(pool.getBlocks()) : RowSpace::sequences();
@@ -29,7 +29,7 @@ std::variant<RowSpace, Value> rowsMade(Operation *operation) {
   if (auto join = dyn_cast<JoinRowsOp>(operation)) {
     return spaceOf(join.getChoices()).base();
   }
-  // Operations on rows and keys name the rows first. Softmax names its keys only.
+  // Operations on rows and keys name the rows first. Softmax names only its keys.
   for (Value operand : operation->getOperands()) {
     if (isa<SegmentsType>(operand.getType()) && !isa<SoftmaxOp>(operation)) {
       return spaceOf(operand);
@@ -44,7 +44,7 @@ std::variant<RowSpace, Value> rowsMade(Operation *operation) {
   return RowSpace::tokens();
 }
 
-/// The keys of an operation that has rows and keys: the last segments that it names.
+/// Returns the keys of an operation with rows and keys: the last segments that it names.
 RowSpace keysOf(Operation *operation) {
   for (Value operand : llvm::reverse(operation->getOperands())) {
     if (isa<SegmentsType>(operand.getType())) {

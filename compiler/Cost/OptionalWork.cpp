@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Two walks from results to what they need.
+/// Walks from results back to the operations that they need.
 #include "compiler/Cost/OptionalWork.h"
 
 #include "mlir/IR/Value.h"
@@ -11,13 +11,13 @@ using namespace mlir;
 
 namespace heddle {
 
-/// Adds what gives `value`, and all that it needs, to `needed`.
+/// Adds the producer of `value`, and all operations that it needs, to `needed`.
 static void addNeeded(Value value, llvm::DenseSet<Operation *> &needed) {
   llvm::SmallVector<Value> open{value};
   while (!open.empty()) {
     Operation *operation = open.pop_back_val().getDefiningOp();
     if (operation && !needed.contains(operation)) {
-      // What stands in a loop reads values from before it.
+      // Operations in a loop read values defined before it.
       operation->walk([&](Operation *each) {
         needed.insert(each);
         llvm::append_range(open, each->getOperands());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a program computes only for results that nobody gets without asking: the probabilities that
-/// `observe-attention` adds. A run without them does none of it, so reports count none of it.
+/// Finds work that only optional results need: the probabilities that `observe-attention` adds. A
+/// run that does not request them skips that work, so reports do not count it.
 #ifndef HEDDLE_COMPILER_COST_OPTIONALWORK_H
 #define HEDDLE_COMPILER_COST_OPTIONALWORK_H
 
@@ -12,12 +12,12 @@
 
 namespace heddle {
 
-/// The operations before `terminator` that its operands numbered by `isWanted` need.
+/// Returns the operations before `terminator` that its operands selected by `isWanted` need.
 llvm::DenseSet<mlir::Operation *> neededWork(mlir::Operation *terminator,
                                              llvm::function_ref<bool(unsigned)> isWanted);
 
-/// The operations before `terminator` that are needed for the results numbered by `isOptional` and
-/// for no other. What no result needs is not among them.
+/// Returns the operations before `terminator` that only the results selected by `isOptional` need.
+/// Operations that no result needs are not included.
 llvm::DenseSet<mlir::Operation *> optionalWork(mlir::Operation *terminator,
                                                llvm::function_ref<bool(unsigned)> isOptional);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sums over the dispatches of two programs, and their quotients.
+/// Sums the costs of the dispatches of two programs and computes their quotients.
 #include "compiler/Cost/PredictedGain.h"
 
 #include "compiler/Remarks/Report.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr llvm::StringLiteral passName = "predicted-gain";
 
-// A sentence of usual length, and what a long generation comes to.
+// Positions at a sentence of usual length, and after a long generation.
 constexpr RunSize decoderSizes[] = {{1, 24, 24}, {1, 200, 24}};
 constexpr RunSize sequenceSizes[] = {{16, 0, 0}, {128, 0, 0}};
 
@@ -51,7 +51,7 @@ std::optional<double> quotient(uint64_t before, uint64_t after) {
                     : std::optional(static_cast<double>(before) / static_cast<double>(after));
 }
 
-/// The sizes that an entry is predicted at: none of it longer than what the entry takes at most.
+/// Returns the sizes for which an entry is predicted, limited to the entry's longest sequence.
 std::vector<RunSize> sizesOf(bool isDecoder, int64_t maxLength) {
   std::vector<RunSize> sizes;
   for (RunSize size : isDecoder ? llvm::ArrayRef(decoderSizes) : llvm::ArrayRef(sequenceSizes)) {
@@ -66,9 +66,9 @@ std::vector<RunSize> sizesOf(bool isDecoder, int64_t maxLength) {
   return sizes;
 }
 
-/// "1.16 times as fast as without the passes where arithmetic limits, 1.10 where memory does, 1.12
-/// where activations are in memory too, with 24 positions of history and 24 of source; ...", at
-/// each size the limits that still have a number.
+/// Returns "1.16 times as fast as without the passes where arithmetic limits, 1.10 where memory
+/// does, 1.12 where activations are in memory too, with 24 positions of history and 24 of source;
+/// ...", with the limits that have a number at each size.
 std::string sentenceOf(const EntryGain &entry) {
   std::string text;
   llvm::raw_string_ostream stream(text);

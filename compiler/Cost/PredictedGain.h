@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How much faster a program is than without the passes, as far as counting tells: by its products
-/// where arithmetic limits, by the weights and caches that it reads where memory does, and by these
-/// and its activations where nothing stays in a cache of the machine. Nothing is known of a machine
-/// here, and nothing assumed: these are the limits between which one lies that does what is
-/// counted. What is not counted (norms, calls of kernels) can move it beyond them.
+/// Predicts the speedup of a program by the passes, from counts only: by its products if arithmetic
+/// is the limit, by the weights and caches that it reads if memory is, and by these plus its
+/// activations if no data stays in a cache of the machine. The prediction uses no machine model.
+/// The speedup of a machine that only does the counted work is between these limits; work that is
+/// not counted (norms, kernel calls) can move it outside.
 #ifndef HEDDLE_COMPILER_COST_PREDICTEDGAIN_H
 #define HEDDLE_COMPILER_COST_PREDICTEDGAIN_H
 
@@ -18,12 +18,11 @@
 
 namespace heddle {
 
-/// What a run of an entry is made of.
+/// The sizes of a run of an entry.
 struct RunSize {
   /// New rows of one sequence: 1 in a step of a decoder.
   uint64_t rows = 0;
-  /// Positions in the caches that the entry appends to, the new ones among them; 0 where it reads
-  /// none.
+  /// Positions in the caches that the entry appends to, including the new ones; 0 if it reads none.
   uint64_t history = 0;
   /// Positions in the caches that it only reads.
   uint64_t source = 0;
@@ -31,28 +30,28 @@ struct RunSize {
   bool operator==(const RunSize &) const = default;
 };
 
-/// What an entry does and reads in a run that asks for no probabilities of attention, over all of
-/// its dispatches.
+/// The work and traffic of an entry over all of its dispatches, in a run that requests no
+/// probabilities of attention.
 struct EntryTotals {
   uint64_t flopsPerToken = 0;
   /// For each token and key: among the rows of the run, in its history, in the source.
   uint64_t flopsPerTokenAndRow = 0;
   uint64_t flopsPerTokenAndHistory = 0;
   uint64_t flopsPerTokenAndSource = 0;
-  /// Stored, each parameter once, as the binary has it; then each cache once, for each position of
-  /// those that the entry appends to and of those that it only reads; in neither limit.
+  /// Stored bytes: each parameter once, as in the binary; each cache once, per position of caches
+  /// that the entry appends to, and of caches that it only reads. Not part of any limit.
   uint64_t weightBytes = 0;
   uint64_t cacheBytesPerToken = 0;
   uint64_t cacheBytesPerSourceToken = 0;
   uint64_t stateBytesPerSequence = 0;
-  /// Read, by each dispatch anew; of tables that are looked up a row for each token, of caches what
-  /// each position of the history and of the source has.
+  /// Bytes read, by each dispatch separately: one row per token of look-up tables, and each
+  /// position of the history and of the source in caches.
   uint64_t weightBytesRead = 0;
   uint64_t lookupBytesPerToken = 0;
   uint64_t cacheBytesReadPerHistory = 0;
   uint64_t cacheBytesReadPerSource = 0;
   uint64_t stateBytesRead = 0;
-  /// Activations read and written: in the last limit alone.
+  /// Activations read and written, only part of the last limit.
   uint64_t activationBytesPerToken = 0;
   uint64_t activationBytesPerTokenAndRow = 0;
   uint64_t activationBytesPerTokenAndHistory = 0;
@@ -71,7 +70,7 @@ struct EntryTotals {
   uint64_t traffic(const RunSize &size) const;
 };
 
-/// Times as fast at one size; none where nothing is left to do.
+/// The speedup at one size; nothing if no work is left.
 struct GainAt {
   RunSize size;
   std::optional<double> arithmetic;
@@ -81,7 +80,7 @@ struct GainAt {
 
 struct EntryGain {
   std::string name;
-  /// Then sizes are steps of one row, else whole sequences of rows.
+  /// If so, sizes are steps of one row, else whole sequences of rows.
   bool isDecoder = false;
   EntryTotals before;
   EntryTotals after;
@@ -94,15 +93,15 @@ struct PredictedGain {
   std::string reason;
 };
 
-/// The costs of a program without the passes and with them. Steps of decoders have 24 and 200
-/// positions of history and 24 of source, sequences of other entries 16 and 128 rows, but none of
-/// it more than the entry's longest sequence; sizes that this makes equal are one. An entry that
-/// only one of both has is left out.
+/// Compares the costs of a program without and with the passes. Steps of decoders have 24 and 200
+/// positions of history and 24 of source, sequences of other entries 16 and 128 rows, limited to
+/// the entry's longest sequence; equal sizes are merged. Entries that only one of the programs has
+/// are left out.
 PredictedGain predictGain(llvm::ArrayRef<EntryCosts> before, llvm::ArrayRef<EntryCosts> after);
 
-/// An element for each entry, or one for the reason, as Report::writeEntry() has them by the name
-/// "predicted-gain"; each entry also with "before", "after" and "predicted", docs/report.md. Their
-/// savings are zero: it is the passes that save, and the other elements say what.
+/// Writes an element for each entry, or one for the reason, as Report::writeEntry() under the name
+/// "predicted-gain"; each entry also with "before", "after" and "predicted", see docs/report.md.
+/// Their savings are zero, because the elements of the passes have them.
 void writeGain(llvm::json::OStream &json, const PredictedGain &gain);
 
 } // namespace heddle

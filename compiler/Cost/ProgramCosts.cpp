@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Counting over graphs.
+/// Counts costs over graphs.
 #include "compiler/Cost/ProgramCosts.h"
 
 #include "compiler/Cost/KernelCost.h"
@@ -18,10 +18,10 @@ using namespace heddle::dataflow;
 namespace heddle {
 namespace {
 
-/// Whose encodings are counted: targets are listed by what they can do.
+/// Selects the encodings to count. Targets are ordered by capability.
 constexpr unsigned lastTarget = std::numeric_limits<unsigned>::max();
 
-/// "f32 [tokens, 384]"
+/// Returns "f32 [tokens, 384]".
 std::string typeText(BufferType type) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -37,8 +37,8 @@ bool hasLongest(Value value) {
   return type && type.hasLongest();
 }
 
-/// The bytes of the rows of a buffer for each token, of scores, whose rows are as long as the
-/// longest sequence, for each token and key; 0 for other values and for sequences.
+/// Returns the bytes of a buffer's rows per token; for scores, whose rows are as long as the
+/// longest sequence, per token and key; 0 for other values and for sequences.
 uint64_t rowBytes(Value value) {
   auto type = dyn_cast<BufferType>(value.getType());
   if (!type || !type.hasRows()) {
@@ -106,8 +106,8 @@ private:
     return bound;
   }
 
-  /// What a run executes that asks for no probabilities; all that is needed, if there is nothing
-  /// else to ask for.
+  /// Returns the work of a run that requests no probabilities; all needed work, if there are no
+  /// other results.
   static llvm::DenseSet<Operation *> usualWork(GraphOp graph) {
     auto isBuffer = [&](unsigned result) {
       return isa<BufferType>(graph.getResultTypes()[result]);
@@ -144,7 +144,7 @@ private:
       } else if (auto state = dyn_cast<StateType>(type)) {
         entry.caches.push_back({name, 0, uint64_t(state.getBytes()), written.contains(name)});
       } else if (auto cache = dyn_cast<CacheType>(type)) {
-        // Only tests have caches that nothing appends to.
+        // Caches that nothing appends to only occur in tests.
         auto rows = appended.find(name);
         uint64_t bytes = cache.getPositionBytes();
         entry.caches.push_back({name, rows == appended.end() ? bytes : rows->second.perToken(bytes),
@@ -167,11 +167,12 @@ private:
     return costs;
   }
 
-  /// The caches that a dispatch reads are all appended to in the graph, or none of them is.
+  /// Returns the place of the keys of a dispatch. Either all caches that it reads are appended to
+  /// in the graph, or none is.
   static KeyPlace keysOf(DispatchOp dispatch) {
     for (Value input : dispatch.getInputs()) {
       if (isa<CacheType>(input.getType())) {
-        // One whose positions only are needed may be read as it was before.
+        // A cache of which only the extent is needed may be read before the append.
         Value cache = viewedValue(input);
         const bool isWritten =
             cache.getDefiningOp() || llvm::any_of(cache.getUses(), [&](OpOperand &use) {
@@ -184,15 +185,15 @@ private:
     return KeyPlace::Rows;
   }
 
-  /// Whether a kernel reads what is in a cache or state: appending only writes, and what says only
-  /// how many keys there are is not read itself.
+  /// Returns whether a kernel reads the contents of a cache or state: appending only writes, and an
+  /// extent only counts keys.
   static bool readsKept(const KernelInput &input, Type type) {
     return isa<StateType>(type) ||
            (isa<CacheType>(type) && input.role != KernelInput::Role::Changed &&
             input.role != KernelInput::Role::Extent);
   }
 
-  /// The stored bytes of the parameters that are not in `known` yet; adds them to it.
+  /// Returns the stored bytes of the parameters that are not in `known` yet, and adds them to it.
   uint64_t storedBytes(ArrayRef<WeightRead> weights, llvm::StringSet<> &known) {
     uint64_t bytes = 0;
     for (WeightRead read : weights) {
@@ -250,7 +251,8 @@ private:
     }
   }
 
-  /// Scores that a dispatch writes have the keys of those that it reads, or else of what it sees.
+  /// Assigns the keys of scores that a dispatch writes: those of scores that it reads, else those
+  /// that it sees.
   void placeScores(DispatchOp dispatch) {
     KeyPlace place = keysOf(dispatch);
     for (Value input : dispatch.getInputs()) {
@@ -266,12 +268,12 @@ private:
   }
 
   SymbolTable symbols;
-  /// Where the keys are that scores, which dispatches hand on, have numbers for.
+  /// The place of the keys of scores, which dispatches propagate.
   llvm::DenseMap<Value, KeyPlace> keysOfScores;
   /// The rows that are appended to each cache.
   llvm::StringMap<RowSpace> appended;
   llvm::StringSet<> readInEntry;
-  /// Parameters of all entries: what two of them read is stored once.
+  /// Counted parameters of all entries: a parameter that several read is stored once.
   llvm::StringSet<> counted;
 };
 
