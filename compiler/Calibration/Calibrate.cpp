@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Divides matrices into rounds; in each, runs the texts and chooses codes.
+/// Divides matrices into rounds; in each round, runs the texts and chooses codes.
 #include "compiler/Calibration/Calibrate.h"
 
 #include "compiler/Calibration/Moments.h"
@@ -29,14 +29,14 @@ namespace {
 /// A matrix whose codes are chosen.
 struct Matrix {
   mutable transformer::ParameterOp parameter; // a handle, its accessors are not const
-  /// The rows that it is multiplied with, and how many of them there are for a part of the matrix.
+  /// The rows that it is multiplied with, and their number for each part of the matrix.
   std::vector<int64_t> sites;
   int64_t groups, k;
 
   uint64_t momentsBytes() const { return sites.size() * Moments::bytesOf(groups, k); }
 };
 
-/// Matrices whose moments are in memory together.
+/// Matrices whose moments are in memory at the same time.
 struct Round {
   std::vector<const Matrix *> matrices;
   std::set<int64_t> sites;
@@ -44,7 +44,7 @@ struct Round {
 };
 } // namespace
 
-/// The numbers of the rows of moments, of a source or of a sum of such.
+/// Returns the row numbers of moments, from a source or a sum of sources.
 static std::vector<int64_t> sitesOf(transformer::ParameterOp moments, SymbolTable &symbols) {
   if (moments.getSource()) {
     return {*siteOfMoments(*moments.getSource())};
@@ -80,8 +80,7 @@ std::vector<int64_t> neededRows(ModuleOp module) {
   return {sites.begin(), sites.end()};
 }
 
-/// In the order of the program, in which matrices that the same rows are multiplied with are
-/// neighbours.
+/// In program order, in which matrices that are multiplied with the same rows are adjacent.
 static std::vector<Round> makeRounds(const std::vector<Matrix> &matrices, uint64_t mostBytes) {
   std::vector<Round> rounds;
   for (const Matrix &matrix : matrices) {
@@ -126,7 +125,7 @@ private:
   const CalibrationOptions &options;
   TextRun run;
   CompensatedValues values;
-  /// Those of the round, by the numbers of their rows.
+  /// The moments of the round, by row number.
   std::map<int64_t, Moments> moments;
   CompensationGain gain;
 };
@@ -141,7 +140,7 @@ Status Calibrator::observe(const Round &round, size_t number, size_t rounds) {
   };
   std::vector<Observed> observed;
   std::vector<std::string> outputs;
-  // Where rows choose, what they chose is there when the rows come.
+  // If rows choose groups, the choices must arrive before the rows.
   for (const int64_t site : round.sites) {
     observed.push_back({site, true});
     outputs.push_back(choicesName(site));
@@ -187,7 +186,7 @@ Status Calibrator::observe(const Round &round, size_t number, size_t rounds) {
   return {};
 }
 
-/// Reads moments of the round, and all else from the model.
+/// Reads moments of the round; all other parameters come from the model.
 Status Calibrator::read(llvm::StringRef name, ElementType element,
                         std::span<std::byte> bytes) const {
   const std::optional<int64_t> site = siteOfMoments(name);
@@ -201,7 +200,7 @@ Status Calibrator::read(llvm::StringRef name, ElementType element,
   return {};
 }
 
-/// Says how many groups of a matrix no row of the texts chose: their codes are the nearest.
+/// Reports how many groups of a matrix no row of the texts chose: their codes are the nearest ones.
 std::string Calibrator::unseenGroups(const Matrix &matrix) const {
   int64_t unseen = 0;
   for (int64_t group = 0; group < matrix.groups; ++group) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Evaluates the parameters of a program whose expression is `compensate`: a second program, with
-/// the rows of its products as outputs, runs on texts, the moments of these rows are summed, and
-/// codes are chosen by them. In rounds, so that the moments in memory have a limit: more rounds
-/// run the texts again.
+/// Evaluates the parameters with a `compensate` expression: runs a second program, whose outputs
+/// are the rows of its products, on texts, sums the moments of these rows, and chooses codes by
+/// them. Works in rounds to limit the memory of moments: each round runs the texts again.
 #ifndef HEDDLE_COMPILER_CALIBRATION_CALIBRATE_H
 #define HEDDLE_COMPILER_CALIBRATION_CALIBRATE_H
 
@@ -21,28 +20,28 @@
 
 namespace heddle {
 
-/// The numbers of the rows whose moments a program needs, each once.
+/// Returns the numbers of the rows whose moments a program needs, without duplicates.
 std::vector<int64_t> neededRows(mlir::ModuleOp module);
 
 struct CalibrationOptions {
-  /// Moments that are in memory at once; those of one matrix alone may take more.
+  /// The limit of moments in memory; those of a single matrix may exceed it.
   uint64_t momentsBytes = uint64_t(1) << 30;
   int threads = 1;
-  /// Told what is done next, as CompileRequest::onStep is.
+  /// Called with the next step, like CompileRequest::onStep.
   std::function<void(std::string_view)> onStep = [](std::string_view) {};
 };
 
-/// What came of it.
+/// The result of a calibration.
 struct Calibration {
   CompensatedValues values;
-  /// One line for the user.
+  /// Notes for the user, one line each.
   std::vector<std::string> notes;
 };
 
-/// Chooses the codes of `module`, whose weights come from `source`. `observed` is a binary of the
-/// same program in f32 with the neededRows() as outputs. Reports each matrix as taken by
-/// `compensate-weights`, with the error that remains. InvalidArgument: what products read is not
-/// finite, by the name of a matrix.
+/// Chooses the codes of `module`, whose weights come from `source`. `observed` is an f32 binary of
+/// the same program with the neededRows() as outputs. Reports each matrix as taken by
+/// `compensate-weights`, with the remaining error. Returns InvalidArgument, with the name of a
+/// matrix, if the rows of a product are not finite.
 Result<Calibration> calibrate(mlir::ModuleOp module, const ParameterSource &source,
                               const std::string &observed, const CalibrationTexts &texts,
                               const CalibrationOptions &options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Adds products tile by tile: a tile of sums stays in registers while some rows go by. Rows that
-/// chose their groups are brought together first, in their order.
+/// Adds products tile by tile: a tile of sums stays in registers over a block of rows. Rows that
+/// choose groups are first gathered by group, in order.
 #include "compiler/Calibration/Moments.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace heddle {
 
-/// Sums of a tile: so many rows of the moments and so many of their columns.
+/// The size of a tile of sums: rows and columns of the moments.
 static constexpr int64_t tileRows = 4, tileColumns = 4;
-/// Rows that are in the cache together, as f64.
+/// The number of rows in the cache at a time, as f64.
 static constexpr int64_t rowsInBlock = 32;
 
 static int64_t triangle(int64_t k) { return k * (k + 1) / 2; }
@@ -30,14 +30,14 @@ double *Moments::row(int64_t group, int64_t i) {
   return sums.data() + group * triangle(k) + triangle(i);
 }
 
-/// Adds what rows of a group add to rows i to i + tileRows of its moments.
+/// Adds the contribution of a group's rows to rows i to i + tileRows of its moments.
 void Moments::addTile(const Part &part, int64_t i) {
   const auto [first, pitch, count, group] = part;
   const int64_t height = std::min(tileRows, k - i);
   for (int64_t j = 0; j < i + height; j += tileColumns) {
     const int64_t columns = std::min(tileColumns, k - j);
     double tile[tileRows][tileColumns] = {};
-    // On the diagonal a row of the tile ends with it.
+    // On the diagonal, a row of the tile ends at the diagonal.
     const auto widthOf = [&](int64_t r) { return std::min(columns, i + r + 1 - j); };
     for (int64_t r = 0; r < height; ++r) {
       std::copy_n(row(group, i + r) + j, widthOf(r), tile[r]);
@@ -71,7 +71,7 @@ void Moments::addParts(std::span<const Part> parts, unsigned threads) {
   const int64_t tiles = (k + tileRows - 1) / tileRows;
   const auto tasks = static_cast<int64_t>(parts.size()) * tiles;
   std::atomic<int64_t> next = 0;
-  // The last tiles are the widest: they go first.
+  // The last tiles are the widest, so they start first.
   const auto work = [&] {
     for (int64_t task = next++; task < tasks; task = next++) {
       const Part &part = parts[static_cast<size_t>(task / tiles)];
@@ -109,12 +109,12 @@ void Moments::add(std::span<const float> rows, unsigned threads) {
 void Moments::addChosen(std::span<const float> rows, std::span<const float> chosen,
                         unsigned threads) {
   const auto width = static_cast<size_t>(k);
-  // How many numbers in a row are those of one row.
+  // The number of choices of each row.
   const size_t numbers = rows.empty() ? 1 : chosen.size() / (rows.size() / width);
   std::vector<std::vector<double>> ofGroups(static_cast<size_t>(groups));
   for (size_t i = 0; i < chosen.size(); ++i) {
     const auto row = rows.subspan(i / numbers * width, width);
-    // A number that is none comes with a row that is none, which all moments may have.
+    // A choice that is NaN comes with a row of NaN, which may go to any moments.
     const bool isGroup = chosen[i] >= 0 && chosen[i] < static_cast<float>(groups);
     auto &own = ofGroups[isGroup ? static_cast<size_t>(chosen[i]) : 0];
     own.insert(own.end(), row.begin(), row.end());

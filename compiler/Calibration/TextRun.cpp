@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs an encoder by a session, and a model that generates by its decoder: each source with the
-/// answer that the model gives to it, or each text alone, in one pass.
+/// Runs an encoder in a session, and a generating model in its decoder: each source with the answer
+/// that the model gives, or each text alone, in one pass.
 #include "compiler/Calibration/TextRun.h"
 
 #include "formats/Binary/GenerationCheck.h"
@@ -18,26 +18,26 @@ namespace heddle {
 
 using Tokens = std::vector<int32_t>;
 
-/// Rows of a batch that are in memory at once; a longer text alone may take more.
+/// The memory limit for the rows of a batch; a single longer text may exceed it.
 static constexpr double batchBytes = 64 << 20;
 static constexpr int64_t batchTokens = 4096;
-/// Tokens of an answer: what a decoder reads later on is much the same.
+/// The longest answer, in tokens; a decoder's later inputs are similar.
 static constexpr int32_t mostAnswered = 128;
 
 namespace {
-/// A text, and what the decoder is fed for it.
+/// A text, and the tokens that the decoder is fed for it.
 struct Item {
   Tokens source, fed;
 };
 
-/// An output that is asked for.
+/// A requested output.
 struct Wanted {
   size_t number;
   const PortInfo *port;
   std::vector<float> rows = {};
 };
 
-/// Logits of texts that are known are of no interest.
+/// Discards the logits of texts, whose tokens are known.
 class NoLogits final : public LogitsSink {
 public:
   void begin(int64_t, int64_t, int) override {}
@@ -60,7 +60,7 @@ struct TextRun::State {
                     std::vector<Wanted> &decoded);
 
   Model model;
-  /// The entry that reads texts, and the one that is fed answers; or texts, if there is no other.
+  /// The entry that reads texts, and the one that is fed answers or, without another entry, texts.
   const EntryInfo *entry = nullptr, *decoder = nullptr;
   std::optional<Session> session;
   std::unique_ptr<PagedDecoder> paged;
@@ -76,7 +76,7 @@ int64_t TextRun::textsOfMostTokens() const { return state->cut; }
 
 // --- texts ---------------------------------------------------------------------------------------
 
-/// The entry that has the first of these outputs; null if none has.
+/// Returns the entry with the first of these outputs; null if there is none.
 static const EntryInfo *findObserved(const Model &model, std::span<const std::string> outputs) {
   const auto hasName = [&](const PortInfo &port) { return port.name == outputs.front(); };
   for (const EntryInfo &entry : model.entries()) {
@@ -101,7 +101,7 @@ Status TextRun::State::tokenize(const CalibrationTexts &texts) {
   return {};
 }
 
-/// Lets the model read every text as it reads a prompt.
+/// Feeds every text to the model as a prompt.
 void TextRun::State::feedTexts() {
   for (Item &item : items) {
     item.fed = std::exchange(item.source, {});
@@ -170,7 +170,7 @@ Result<TextRun> TextRun::create(const std::string &binary, std::span<const std::
 
 // --- runs ----------------------------------------------------------------------------------------
 
-/// The next texts that fit into one batch, at least one.
+/// Returns the next texts that fit into one batch, at least one.
 std::span<const Item> TextRun::State::batchFrom(size_t begin, int64_t width) const {
   size_t end = begin;
   int64_t count = 0;
@@ -185,7 +185,7 @@ std::span<const Item> TextRun::State::batchFrom(size_t begin, int64_t width) con
   return std::span(items).subspan(begin, end - begin);
 }
 
-/// Memory for outputs of a batch.
+/// Allocates the outputs of a batch.
 static std::vector<Output> makeOutputs(std::vector<Wanted> &wanted,
                                        std::span<const int32_t> lengths) {
   std::vector<Output> outputs;
@@ -218,7 +218,7 @@ Status TextRun::State::runSession(std::span<const Item> batch, std::vector<Wante
 }
 
 namespace {
-/// What a pass has in the decoder, given back when it ends.
+/// Resources of a pass in the decoder, released when it ends.
 struct Pass {
   PagedDecoder &decoder;
   std::vector<SourceId> sources = {};
@@ -259,7 +259,7 @@ Status TextRun::State::runDecoder(std::span<const Item> batch, std::vector<Wante
   return paged->decode(extensions, none, {.rows = outputs});
 }
 
-/// Outputs of an entry among those of these names.
+/// Returns the outputs of an entry among these names.
 static std::vector<Wanted> wantedOf(const EntryInfo *entry, std::span<const std::string> names) {
   std::vector<Wanted> wanted;
   for (size_t number = 0; entry != nullptr && number < names.size(); ++number) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A compiled model and the texts that it runs on, to see rows inside it. Batches are as large as
-/// memory allows; the rows come in the order of the texts, with the same bits, whatever the batches
-/// are.
+/// A compiled model and its calibration texts, to observe rows inside the model. Batches are as
+/// large as memory allows; the rows arrive in the order of the texts and are bitwise independent of
+/// the batches.
 #ifndef HEDDLE_COMPILER_CALIBRATION_TEXTRUN_H
 #define HEDDLE_COMPILER_CALIBRATION_TEXTRUN_H
 
@@ -20,23 +20,23 @@ namespace heddle {
 
 class TextRun {
 public:
-  /// Loads a binary with outputs of these names, which only one of its entries that read texts has,
-  /// or its encoder and its decoder. Turns the texts into tokens; a model that generates also
-  /// answers each of them, greedily, so that its decoder has something to read.
+  /// Loads a binary with outputs of these names, which must belong to a single entry that reads
+  /// texts, or to its encoder and decoder. Tokenizes the texts; a generating model also answers
+  /// each of them, greedily, to have input for its decoder.
   static Result<TextRun> create(const std::string &binary, std::span<const std::string> outputs,
                                 const CalibrationTexts &texts, int threads);
   TextRun(TextRun &&other) noexcept;
   ~TextRun();
 
-  /// What was made of the texts: their tokens, those of the answers among them, and how many texts
-  /// have as many as the model takes, and may have been cut.
+  /// Statistics of the texts: their tokens, including those of the answers, and how many texts
+  /// reach the model's limit and may have been truncated.
   int64_t tokens() const;
   int64_t textsOfMostTokens() const;
 
-  /// Rows of an output, by its number among those asked for, end to end.
+  /// Receives rows of an output, by its index among the requested ones, concatenated.
   using RowsSink = std::function<void(size_t output, std::span<const float> rows)>;
-  /// Runs all texts and gives the rows of the outputs of these names to `sink`. `onTexts` is told
-  /// how many texts are done.
+  /// Runs all texts and passes the rows of the outputs with these names to `sink`. `onTexts` is
+  /// called with the number of texts done.
   Status run(std::span<const std::string> outputs, const RowsSink &sink,
              const std::function<void(size_t)> &onTexts);
 

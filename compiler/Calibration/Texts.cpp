@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Cuts a file into texts.
+/// Splits a file into texts.
 #include "compiler/Calibration/Texts.h"
 
 #include "base/MappedFile.h"
@@ -19,7 +19,7 @@ static bool isBlank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-/// The "text" of a line of a .jsonl file.
+/// Returns the "text" of a line of a .jsonl file.
 static Result<std::string> textOfRecord(std::string_view line, const std::string &where) {
   HEDDLE_ASSIGN(const nlohmann::json record, parseJson(line, where));
   const auto text = record.is_object() ? record.find("text") : record.end();
@@ -31,7 +31,7 @@ static Result<std::string> textOfRecord(std::string_view line, const std::string
   return text->get<std::string>();
 }
 
-/// The text of a line; what is wrong with it otherwise.
+/// Returns the text of a line, or describes what is wrong with it.
 static Result<std::string> textOf(std::string_view line, bool isRecord, const std::string &where) {
   if (const std::string invalid = describeInvalidUtf8(line); !invalid.empty()) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {}", where, invalid));
@@ -59,7 +59,7 @@ Result<CalibrationTexts> readCalibrationTexts(const std::string &path) {
       continue;
     }
     HEDDLE_ASSIGN(std::string text, textOf(line, hasRecords, fmt::format("{}:{}", path, number)));
-    // A record may have an empty text too, which would give no rows.
+    // A record may have an empty text too, which gives no rows.
     if (!isBlank(text)) {
       texts.texts.push_back(std::move(text));
     }
