@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Looks up the parameters of a module by symbol and by expression, and what graphs read of them.
+/// Looks up the parameters of a module by symbol and by expression, and replaces the parameters
+/// that graphs read.
 #include "compiler/Parameters/DerivedParameters.h"
 
 #include "dialects/Transformer/ElementTypes.h"
@@ -24,7 +25,7 @@ llvm::DenseSet<Attribute> neededParameters(ModuleOp module) {
   llvm::DenseSet<Attribute> needed;
   SmallVector<ParameterOp> pending;
   auto need = [&](Operation *user) {
-    // Symbols may lie inside expressions, arrays and dictionaries.
+    // Symbols may be nested in expressions, arrays and dictionaries.
     user->getAttrDictionary().walk([&](FlatSymbolRefAttr symbol) {
       if (!needed.insert(symbol.getAttr()).second) {
         return;
@@ -45,12 +46,12 @@ llvm::DenseSet<Attribute> neededParameters(ModuleOp module) {
   return needed;
 }
 
-// More names than these are shown by the first and the last.
+// Longer lists of names are abbreviated to the first and the last one.
 static constexpr size_t mostNamesJoined = 4;
-// What differs between names of names of names would grow with each of them.
+// The longest joined part. Names joined from joined names would otherwise grow with each step.
 static constexpr size_t longestJoined = 96;
 
-/// The first and the last part of what joins many.
+/// Returns the first and the last part of a name that joins many.
 static std::string shorten(StringRef joined) {
   if (joined.size() <= longestJoined) {
     return joined.str();
@@ -68,7 +69,7 @@ std::string joinNames(ArrayRef<FlatSymbolRefAttr> symbols) {
     shortest = std::min(shortest, names.back().size());
   }
   ArrayRef<StringRef> first = names.front();
-  // Each name keeps one part of its own.
+  // Leave each name at least one distinct part.
   size_t before = 0;
   while (before + 1 < shortest &&
          llvm::all_of(names, [&](auto &name) { return name[before] == first[before]; })) {
@@ -84,7 +85,7 @@ std::string joinNames(ArrayRef<FlatSymbolRefAttr> symbols) {
   for (ArrayRef<StringRef> name : names) {
     middle.push_back(llvm::join(name.drop_front(before).drop_back(after), "."));
   }
-  // Those of all layers of a decoder read the same rows: the first and the last say which.
+  // The layers of a decoder may all read the same rows; the first and the last layer identify them.
   if (middle.size() > mostNamesJoined) {
     middle = {middle.front(), "to", middle.back()};
   }
@@ -121,7 +122,7 @@ FlatSymbolRefAttr DerivedParameters::derive(Location location, llvm::StringRef n
   auto type = RankedTensorType::get(shape, builder.getF32Type());
   FlatSymbolRefAttr base;
   if (kind == ExpressionKind::Reshape) {
-    // A reshape of a reshape is one of what that had, and may be that itself.
+    // Folds a reshape of a reshape into one of the original, or into the original itself.
     base = operands.front();
     ParameterOp stored = lookUp(base);
     while (stored.getExpression() && stored.getExpression()->getKind() == ExpressionKind::Reshape) {

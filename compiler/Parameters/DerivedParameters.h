@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Parameters that passes of every level derive from others: one symbol for one expression, placed
-/// after the parameters that the module has, so that a module reads parameters first; and graphs
-/// that read a derived parameter instead of another.
+/// Parameters that passes of every level derive from others: one symbol per expression, inserted
+/// after the existing parameters, so that parameters come first in a module. Also replaces
+/// parameters that graphs read by derived ones.
 #ifndef HEDDLE_COMPILER_PARAMETERS_DERIVEDPARAMETERS_H
 #define HEDDLE_COMPILER_PARAMETERS_DERIVEDPARAMETERS_H
 
@@ -17,37 +17,37 @@
 
 namespace heddle {
 
-/// Bytes of a parameter's values.
+/// Returns the size of a parameter's values in bytes.
 int64_t byteSize(transformer::ParameterOp parameter);
 
-/// The names of the parameters that an operation of the module names, or the expression of such a
-/// parameter.
+/// Returns the names of the parameters that an operation of the module names, or the expression of
+/// a needed parameter.
 llvm::DenseSet<mlir::Attribute> neededParameters(mlir::ModuleOp module);
 
-/// `self.query.weight` and `self.key.weight` give `self.query_key.weight`: the common dotted
-/// beginning and end once, what differs between them joined, of many only the first and the last.
-/// Always an identifier without quotes.
+/// Joins names: `self.query.weight` and `self.key.weight` give `self.query_key.weight`. Keeps the
+/// common dotted prefix and suffix once and joins the parts that differ; for many names only the
+/// first and the last. Always an identifier without quotes.
 std::string joinNames(llvm::ArrayRef<mlir::FlatSymbolRefAttr> symbols);
 
-/// The parameters of a module, and those that a pass adds.
+/// The parameters of a module, including those that a pass adds.
 class DerivedParameters {
 public:
   explicit DerivedParameters(mlir::ModuleOp module);
 
-  /// The parameter of a symbol; the verifier has shown that there is one.
+  /// Returns the parameter of a symbol; the verifier has checked that it exists.
   transformer::ParameterOp lookUp(mlir::FlatSymbolRefAttr symbol) const;
 
-  /// The symbols of the module, those of new parameters among them.
+  /// Returns the symbol table of the module, which includes new parameters.
   mlir::SymbolTable &symbolTable() { return symbols; }
 
-  /// The parameter of this expression and type: one that exists already, else a new one called
-  /// `name` (with a number after it if the name is taken).
+  /// Returns the parameter with this expression and type: an existing one, else a new one called
+  /// `name` (with a numeric suffix if the name is taken).
   mlir::FlatSymbolRefAttr derive(mlir::Location location, llvm::StringRef name,
                                  transformer::ParameterExpressionAttr expression,
                                  mlir::RankedTensorType type);
 
-  /// The same for `kind(operands)` of f32. Reshapes of reshapes are folded. `factor` is the
-  /// constant of `scale`, `numbers` are those of kinds that have them.
+  /// The same for `kind(operands)` of f32. Folds reshapes of reshapes. `factor` is the constant of
+  /// `scale`, `numbers` are those of kinds that have them.
   mlir::FlatSymbolRefAttr derive(mlir::Location location, llvm::StringRef name,
                                  transformer::ExpressionKind kind,
                                  llvm::ArrayRef<mlir::FlatSymbolRefAttr> operands,
@@ -57,16 +57,16 @@ public:
 private:
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
-  /// The place after which the next parameter stands; null before the first.
+  /// The parameter after which the next one is inserted; null before the first.
   transformer::ParameterOp last;
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, transformer::ParameterOp> byExpression;
 };
 
-/// What graphs read instead of a parameter: one operation for each graph and what it reads.
+/// Replaces parameters that graphs read: one operation per graph and parameter.
 class GraphParameters {
 public:
-  /// `symbol`, stored as `encodings` if there are any, where `old` was read; the new operation
-  /// stands beside the first `old`.
+  /// Returns a read of `symbol`, stored as `encodings` if there are any, to replace `old`. A new
+  /// operation is inserted next to the first `old`.
   mlir::Value replace(dataflow::ParameterOp old, dataflow::BufferType type,
                       mlir::FlatSymbolRefAttr symbol, mlir::ArrayAttr encodings = {});
 
@@ -76,7 +76,7 @@ private:
       known;
 };
 
-/// Erases the parameters of graphs that nothing reads any more.
+/// Erases unused parameter operations of graphs.
 void eraseUnreadParameters(mlir::ModuleOp module);
 
 } // namespace heddle

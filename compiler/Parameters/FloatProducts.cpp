@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The note is an attribute of the kernel, in words of --precision.
+/// The note is an attribute of the kernel, with names as in --precision.
 #include "compiler/Parameters/FloatProducts.h"
 
 using namespace mlir;
@@ -57,7 +57,7 @@ LogicalResult checkFloatProducts(dataflow::KernelOp kernel) {
   if (attention && attention.getArithmetic() == dataflow::Arithmetic::F32) {
     return success();
   }
-  // What rounds factors to bf16 has weights that are stored so, and an arithmetic of its own.
+  // Products that round factors to bf16 have weights stored in bf16, and a separate arithmetic.
   auto contract = dyn_cast<dataflow::ContractAttr>(kernel.getComputes());
   if (contract && products != FloatProducts::Bf16 &&
       contract.getArithmetic() == dataflow::Arithmetic::F32 && contract.getGroups() == 1 &&

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What products of f32 may be computed with, as a note on their kernel: those with weights where
-/// the precision of the weights says so, and those of an attention where that of the program does.
-/// The pass narrow-rows writes it, targets with units for it read it. What the kernel computes
-/// stays products of f32, which is what all other targets give.
+/// The types in which f32 products may be computed, as a note on their kernel: set for products
+/// with weights by the precision of the weights, for attentions by that of the program. The pass
+/// narrow-rows writes it; targets with suitable matrix units read it. The kernel still specifies
+/// f32 products, which all other targets compute.
 #ifndef HEDDLE_COMPILER_FLOATPRODUCTS_H
 #define HEDDLE_COMPILER_FLOATPRODUCTS_H
 
@@ -12,16 +12,16 @@
 
 namespace heddle {
 
-/// Its name: "tf32x3"; empty for what needs no note.
+/// Returns its name: "tf32x3"; empty if there is no note.
 llvm::StringRef floatProductsName(FloatProducts products);
 
-/// Writes the note on a kernel; none for exact products.
+/// Sets the note of a kernel; none for exact products.
 void noteFloatProducts(dataflow::KernelOp kernel, FloatProducts products);
-/// Reads it: exact products without one, and where checkFloatProducts() refuses it.
+/// Returns the note: exact products without one, or if checkFloatProducts() rejects it.
 FloatProducts floatProductsOf(dataflow::KernelOp kernel);
 
-/// Refuses a note that says nothing known, or of a kernel that is neither an attention nor a
-/// product of f32 with weights of f32 in one group: programs in text may have anything.
+/// Rejects an unknown note, and a note on a kernel that is neither an attention nor an f32 product
+/// with f32 weights in one group. Programs in text may contain either.
 mlir::LogicalResult checkFloatProducts(dataflow::KernelOp kernel);
 
 } // namespace heddle

@@ -46,7 +46,7 @@ KeptCodes CodesOfParameters::derive(ParameterOp parameter, ArrayRef<FlatSymbolRe
                             parameter.getTensorType().clone(element))};
 }
 
-/// Matrices one below the other: each row stays what it is if all rows are stored alike.
+/// Joins the codes of concatenated matrices: rows keep their codes if all rows have the same type.
 KeptCodes CodesOfParameters::join(ParameterOp parameter) {
   SmallVector<FlatSymbolRefAttr> operands;
   QuantizedType element;
@@ -65,7 +65,7 @@ KeptCodes CodesOfParameters::join(ParameterOp parameter) {
   return derive(parameter, operands, element);
 }
 
-/// Rows of one operand, or the same elements in another shape.
+/// Moves the codes of an operand: some of its rows, or the same elements in another shape.
 KeptCodes CodesOfParameters::move(ParameterOp parameter) {
   const KeptCodes &codes = known.find(operandsOf(parameter).front())->second;
   if (!codes.symbol) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which parameters can be stored as the codes that the model's files have: those that passes made
-/// of rows of codes by moving whole rows. What computes with numbers, a sum or a product, makes
-/// weights that no codes stand for.
+/// Finds parameters that can be stored with the codes of the model's files: those that passes
+/// derived from quantised rows by moving whole rows. Computations such as sums or products give
+/// weights without codes.
 #ifndef HEDDLE_COMPILER_PARAMETERS_KEPTCODES_H
 #define HEDDLE_COMPILER_PARAMETERS_KEPTCODES_H
 
@@ -14,21 +14,21 @@ namespace heddle {
 
 /// The codes of one parameter.
 struct KeptCodes {
-  /// A parameter of the same shape whose elements are quantised; null if there is none.
+  /// A parameter of the same shape with quantised elements; null if there is none.
   mlir::FlatSymbolRefAttr symbol;
-  /// Why there is none although the values were made of codes: "a sum of codes has none". Empty
-  /// where no file has codes of it.
+  /// Why there is none although the values derive from codes: "a sum of codes has none". Empty if
+  /// no file has codes of it.
   std::string reason = {};
 };
 
 /// The codes of the parameters of a module.
 class CodesOfParameters {
 public:
-  /// Derives what it finds; `parameters` must outlive it.
+  /// Derives parameters for the codes; `parameters` must outlive it.
   explicit CodesOfParameters(DerivedParameters &parameters) : parameters(parameters) {}
 
-  /// The codes of a parameter. Expressions may be as deep as the module is long: there is no
-  /// recursion, and each parameter is looked at once.
+  /// Returns the codes of a parameter. Visits each parameter once, without recursion, because
+  /// expressions may be as deep as the module is long.
   const KeptCodes &of(mlir::FlatSymbolRefAttr symbol);
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Patterns of layers: read, compared with the names of tensors, and applied to parameters.
+/// Parses patterns of layers, matches them with the names of tensors, and applies them to
+/// parameters.
 #include "compiler/Parameters/LayerPrecisions.h"
 
 #include "base/NearestName.h"
@@ -41,7 +42,7 @@ static SmallVector<StringRef> partsOf(StringRef name) {
 
 Result<std::vector<KeptLayers>> parseKept(StringRef text) {
   const std::string seen = "is " + quote(text.str());
-  // Names may have "=" in them, precisions have none.
+  // Names may contain "=", precisions do not.
   auto [layers, precision] = text.rsplit('=');
   if (layers.size() == text.size()) {
     return wrong(seen + ", expected LAYERS=PRECISION, for example attention.self=int8");
@@ -92,7 +93,7 @@ bool matchesLayer(StringRef pattern, StringRef name) {
 
 static bool isMatrix(ParameterOp tensor) { return tensor.getTensorType().getRank() >= 2; }
 
-/// All runs of as many parts as a pattern has, for what might have been meant.
+/// Returns all sequences of as many parts as a pattern has, for suggestions.
 static std::vector<std::string> runsOfParts(ArrayRef<ParameterOp> tensors, size_t count) {
   std::set<std::string> runs;
   for (ParameterOp tensor : tensors) {
@@ -182,7 +183,7 @@ LayerPrecisions::Choice LayerPrecisions::ofTensor(ParameterOp tensor) const {
     choice.fineness.bits = codes.getCodes().getIntOrFloatBitWidth();
     choice.fineness.group = codes.getGroup();
   } else if (base.keepsCodes) {
-    // Rows stay with weights that are no codes.
+    // Rows are not narrowed for weights without codes.
     choice.fineness.narrowsRows = false;
   }
   return choice;

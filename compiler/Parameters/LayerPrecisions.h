@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which precision each weight has: that of the program, or the one that its layers are kept in
-/// (--keep). The passes that narrow weights and rows and the checks of a request ask here, so that
-/// all of them read a pattern alike.
+/// The precision of each weight: that of the program, or the one that its layers are kept in
+/// (--keep). Shared by the passes that narrow weights and rows and by the checks of a request, so
+/// that all of them interpret a pattern alike.
 #ifndef HEDDLE_COMPILER_LAYERPRECISIONS_H
 #define HEDDLE_COMPILER_LAYERPRECISIONS_H
 
@@ -19,7 +19,7 @@
 
 namespace heddle {
 
-/// Tensors of the checkpoint, by a pattern, and the precision that they are kept in.
+/// Tensors of the checkpoint, selected by a pattern, and the precision that they are kept in.
 struct KeptLayers {
   std::string pattern;
   std::string precision;
@@ -28,29 +28,29 @@ struct KeptLayers {
   std::string text() const { return pattern + "=" + precision; }
 };
 
-/// Reads "layer.4,layer.5=int8": an element for each pattern. InvalidArgument: what was seen and
-/// what was expected, to go on with after the name of an option.
+/// Parses "layer.4,layer.5=int8" into an element for each pattern. InvalidArgument: what was seen
+/// and expected, phrased to follow the name of an option.
 Result<std::vector<KeptLayers>> parseKept(llvm::StringRef text);
 
-/// Reads the options of a pass: the program's precision, whose name is only checked, and the layers
-/// of other precisions.
+/// Parses the options of a pass: checks the name of the program's precision, and returns the layers
+/// with other precisions.
 Result<std::vector<KeptLayers>> readPrecisions(llvm::StringRef precision,
                                                llvm::ArrayRef<std::string> keep);
 
-/// Whether the dotted parts of a pattern are in a name, side by side and each whole. The part `*`
-/// is any one.
+/// Returns whether a name contains the dotted parts of a pattern consecutively, each whole. The
+/// part `*` matches any one part.
 bool matchesLayer(llvm::StringRef pattern, llvm::StringRef name);
 
-/// What an error of narrow-weights about patterns that keep nothing begins with: an option's name
-/// for whoever asked by another one.
+/// The prefix of narrow-weights' errors about patterns that keep nothing. Callers replace it by the
+/// name of their own option.
 inline constexpr std::string_view keepErrorPrefix = "keep: ";
 
 /// Checks patterns against the tensors that a program reads. InvalidArgument for a pattern that
-/// matches none, and for a matrix that two patterns give different precisions.
+/// matches none, and for a matrix to which two patterns give different precisions.
 Status checkKept(mlir::ModuleOp program, llvm::ArrayRef<KeptLayers> kept);
 
-/// The matrices and tables of the checkpoint that a parameter is made of: itself, or the leaves of
-/// its expression. Biases and factors say nothing about how a matrix is stored.
+/// Returns the matrices and tables of the checkpoint that a parameter is made of: itself, or the
+/// leaves of its expression. Biases and factors have no influence on the storage of a matrix.
 llvm::SmallVector<transformer::ParameterOp> matricesOf(const mlir::SymbolTable &symbols,
                                                        transformer::ParameterOp parameter);
 
@@ -60,30 +60,32 @@ public:
   /// The precision of one parameter.
   struct Choice {
     Precision precision;
-    /// The same, or where that is the files' what their codes are: how fine it is.
+    /// The precision by which choices are compared: the same, except that codes of the files count
+    /// with their own width and group.
     Precision fineness;
-    /// What asked for it; null where the program's precision was not changed.
+    /// The rule that chose it; null if the program's precision is unchanged.
     const KeptLayers *kept = nullptr;
-    /// What asked for less of some of its tensors, or the first of several; null if nothing did.
+    /// The first rule that asked for a lower precision of one of its tensors; null if there is
+    /// none.
     const KeptLayers *overruled = nullptr;
-    /// Whether others of its tensors would be stored in fewer bits.
+    /// Whether other tensors of it would be stored in fewer bits.
     bool isMixed = false;
 
-    /// Whether it is what a rule asks for, by whatever name.
+    /// Returns whether it equals the precision that a rule asks for, under any name.
     bool isAsAskedBy(const KeptLayers &rule) const {
       return isAsFine(*findPrecision(rule.precision), fineness);
     }
   };
 
-  /// `base` is that of the program. The precisions of `kept` are known ones, as parseKept() makes
-  /// sure.
+  /// `base` is the precision of the program. The precisions of `kept` must be known; parseKept()
+  /// checks that.
   LayerPrecisions(const mlir::SymbolTable &symbols, const Precision &base,
                   std::vector<KeptLayers> kept)
       : symbols(symbols), base(base), kept(std::move(kept)) {}
 
-  /// The finest precision of the matrices that a parameter is made of: a matrix has one type, and
-  /// what is asked for is the least that a layer gets. Of those that are as fine it is one that was
-  /// asked for.
+  /// Returns the finest precision of the matrices that a parameter is made of: a matrix has one
+  /// type, and each of its layers must get at least what was requested. Among equally fine ones,
+  /// prefers a requested one.
   Choice of(transformer::ParameterOp parameter) const;
   Choice of(mlir::FlatSymbolRefAttr parameter) const {
     return of(symbols.lookup<transformer::ParameterOp>(parameter.getAttr()));
@@ -92,7 +94,7 @@ public:
   llvm::ArrayRef<KeptLayers> rules() const { return kept; }
 
 private:
-  /// What one tensor of the checkpoint would have by itself.
+  /// Returns the precision of a single tensor of the checkpoint.
   Choice ofTensor(transformer::ParameterOp tensor) const;
 
   const mlir::SymbolTable &symbols;

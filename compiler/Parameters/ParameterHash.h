@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How a pass reads the content of parameters. Values never enter the program: the caller, who has
-/// the checkpoint, passes functions that read them, or read and hash them.
+/// Callbacks through which passes read the contents of parameters. Values never enter the program:
+/// the caller, which has the checkpoint, passes functions that read, or read and hash them.
 #ifndef HEDDLE_COMPILER_PARAMETERS_PARAMETERHASH_H
 #define HEDDLE_COMPILER_PARAMETERS_PARAMETERHASH_H
 
@@ -16,7 +16,7 @@ namespace transformer {
 class ParameterOp;
 }
 
-/// What there is to compare of some values: 128 bits of them all.
+/// A 128-bit hash of values, for comparison.
 struct ContentHash {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -26,12 +26,12 @@ struct ContentHash {
   friend bool operator==(const ContentHash &, const ContentHash &) = default;
 };
 
-/// Hashes `count` rows of a parameter's values from row `first` on, along its first axis; nothing
-/// if they cannot be read.
+/// Hashes `count` rows of a parameter's values, along its first axis, starting at row `first`;
+/// returns nothing if they cannot be read.
 using ParameterHasher = std::function<std::optional<ContentHash>(transformer::ParameterOp parameter,
                                                                  int64_t first, int64_t count)>;
 
-/// All values of a parameter, row major; nothing if they cannot be read.
+/// Returns all values of a parameter, row major; nothing if they cannot be read.
 using ParameterReader =
     std::function<std::optional<std::vector<float>>(transformer::ParameterOp parameter)>;
 

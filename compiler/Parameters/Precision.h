@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The precisions that weights, products and caches may have: one table for the library, for
-/// heddlec and for the passes that carry them out. Needs no header of LLVM.
+/// The precisions of weights, products and caches: one table for the library, for heddlec and for
+/// the passes that implement them. Does not include headers of LLVM.
 #ifndef HEDDLE_COMPILER_PARAMETERS_PRECISION_H
 #define HEDDLE_COMPILER_PARAMETERS_PRECISION_H
 
@@ -12,58 +12,56 @@
 
 namespace heddle {
 
-/// How exactly products of f32 are those of f32, the most exact first. Targets with units that
-/// multiply matrices of rounded numbers may use them where it says so; all others compute in f32.
+/// How exactly f32 products are computed, the most exact first. Targets with matrix units for
+/// rounded numbers may use them for the inexact kinds; all other targets compute in f32.
 enum class FloatProducts : uint8_t {
-  /// Every product is one of f32.
+  /// Every product is an f32 product.
   Exact,
-  /// Each factor is the sum of two numbers of tf32, of 11 bits: three products.
+  /// Each factor is split into two tf32 numbers with 11-bit significands: three products.
   Tf32x3,
   /// Factors are rounded to tf32.
   Tf32,
-  /// Factors are rounded to bf16, of 8 bits.
+  /// Factors are rounded to bf16, with 8-bit significands.
   Bf16
 };
 
-/// How weights are stored, and what products compute with.
+/// How weights are stored, and in which type products are computed.
 struct Precision {
   std::string_view name;
   /// One line, for the help.
   std::string_view summary;
-  /// Bits of a weight, and how many elements of a row of a matrix share a scale where it is a code;
-  /// 0: all.
+  /// Bits of a weight and, for codes, how many elements of a matrix row share a scale; 0: the whole
+  /// row.
   unsigned bits = 32;
   int64_t group = 0;
-  /// Whether products round rows to what weights are stored as, and multiply that.
+  /// Whether products round rows to the type of the weights and compute in that type.
   bool narrowsRows = false;
-  /// The most capable target that a binary has code for unless somebody chooses: that which has
-  /// instructions for the products.
+  /// The most capable default target of a binary: the one with instructions for the products.
   std::string_view target = "x86-64-v4";
-  /// Whether weights that the model's files have as codes stay what they are, and all others are
-  /// stored as `bits` says.
+  /// Whether weights that are quantised in the model's files keep their codes; all others are
+  /// stored in `bits`.
   bool keepsCodes = false;
-  /// What products of weights that stay in f32 may be.
+  /// How products with f32 weights may be computed.
   FloatProducts products = FloatProducts::Exact;
-  /// What products of rows with rows may be, which are those of attention.
+  /// How products of rows with rows, those of attention, may be computed.
   FloatProducts attention = FloatProducts::Exact;
-  /// A target beside that one, with units that multiply tiles of what products multiply; empty:
-  /// none.
+  /// An additional default target with tile units for the products; empty: none.
   std::string_view tileTarget = {};
 
-  /// Whether a binary has code for a target unless somebody chooses.
+  /// Returns whether a target is a default target of a binary.
   constexpr bool isFor(std::string_view name) const {
     return name == target || (!tileTarget.empty() && name == tileTarget);
   }
 };
 
-/// What every binary has code for unless somebody chooses.
+/// The baseline target, which every binary has by default.
 inline constexpr std::string_view leastTarget = "x86-64-v3";
-/// What has units for products of bf16 and of 8-bit integers.
+/// The target with tile units for products of bf16 and of 8-bit integers.
 inline constexpr std::string_view amxTarget = "x86-64-v4-amx";
 
 inline constexpr std::string_view f32Precision = "f32";
 inline constexpr std::string_view int4Precision = "int4";
-/// What CompileOptions::precision may be.
+/// The values of CompileOptions::precision.
 inline constexpr Precision precisions[] = {
     {f32Precision, "weights and arithmetic in f32"},
     {"tf32x3", "f32, products on tensor cores of GPUs: each of three of tf32, near to f32", 32, 0,
@@ -85,8 +83,8 @@ inline constexpr Precision precisions[] = {
      4, 32, true, "x86-64-v4-vnni"},
 };
 
-/// The precision where none is asked for: codes of the files stay, and what they do not quantise is
-/// f32. Products quantise rows to 8 bits if the files say so.
+/// Returns the default precision: codes of the files are kept, and all other weights are f32.
+/// Products quantise rows to 8 bits if the files request it.
 constexpr Precision precisionOfFiles(bool quantisesRows) {
   Precision precision{.name = "", .summary = "as the model's files say", .keepsCodes = true};
   if (quantisesRows) {
@@ -97,9 +95,9 @@ constexpr Precision precisionOfFiles(bool quantisesRows) {
   return precision;
 }
 
-/// The precision of that name: that of the files for none, which may quantise rows; one of
-/// `precisions`; or "int4-g64", whose groups have another number of elements than those of int4: a
-/// multiple of 8 up to 65,536. None if there is none.
+/// Returns the precision with a name: for an empty name that of the files, which may quantise rows;
+/// one of `precisions`; or "int4-g64", int4 with another group size: a multiple of 8 up to 65,536.
+/// Returns nothing for other names.
 constexpr std::optional<Precision> findPrecision(std::string_view name,
                                                  bool filesQuantiseRows = false) {
   if (name.empty()) {
@@ -131,8 +129,8 @@ constexpr std::optional<Precision> findPrecision(std::string_view name,
   return isValid ? std::optional(precision) : std::nullopt;
 }
 
-/// Whether weights lose less in one precision than in another: it has more bits, or keeps rows as
-/// they are, or multiplies more exactly, or has a scale for fewer elements.
+/// Returns whether weights lose less in one precision than in another: it has more bits, or does
+/// not narrow rows, or multiplies more exactly, or has smaller groups.
 constexpr bool isFiner(const Precision &a, const Precision &b) {
   if (a.bits != b.bits || a.narrowsRows != b.narrowsRows) {
     return a.bits != b.bits ? a.bits > b.bits : b.narrowsRows;
@@ -143,17 +141,17 @@ constexpr bool isFiner(const Precision &a, const Precision &b) {
   return a.group != 0 && (b.group == 0 || a.group < b.group);
 }
 
-/// Whether weights lose the same in both, whatever they are called: int4 and int4-g32.
+/// Returns whether both lose the same, under any names: int4 and int4-g32.
 constexpr bool isAsFine(const Precision &a, const Precision &b) {
   return !isFiner(a, b) && !isFiner(b, a);
 }
 
-/// Its name in messages, for which that of the files has none.
+/// Returns its name in messages; that of the files has no name of its own.
 constexpr std::string_view shownName(const Precision &precision) {
   return precision.name.empty() ? "that of its files" : precision.name;
 }
 
-/// What caches keep of the rows of earlier runs.
+/// How caches store the rows of earlier runs.
 struct CachePrecision {
   std::string_view name;
   /// One line, for the help.
@@ -161,14 +159,14 @@ struct CachePrecision {
   /// Bits of an element.
   unsigned bits;
 };
-/// What CompileOptions::cache may be.
+/// The values of CompileOptions::cache.
 inline constexpr CachePrecision cachePrecisions[] = {
     {f32Precision, "keys and values as they are computed", 32},
     {"bf16", "keys and values rounded to bf16, half of the memory; arithmetic in f32", 16},
     {"int8", "the same in 8 bits, with a scale for each head and position", 8},
 };
 
-/// The one of that name; none if there is none.
+/// Returns the one with a name; nothing if there is none.
 constexpr std::optional<CachePrecision> findCachePrecision(std::string_view name) {
   for (const CachePrecision &cache : cachePrecisions) {
     if (cache.name == name) {

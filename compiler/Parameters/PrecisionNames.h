@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What messages say of a precision that is not known; for programs without headers of LLVM.
+/// Messages about unknown precisions, for programs without headers of LLVM.
 #ifndef HEDDLE_COMPILER_PARAMETERS_PRECISIONNAMES_H
 #define HEDDLE_COMPILER_PARAMETERS_PRECISIONNAMES_H
 
@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-/// A name that findPrecision() does not know, in quotes, and what was expected instead.
+/// Returns a name that findPrecision() does not know, in quotes, and the expected names.
 std::string unknownPrecision(std::string_view name);
 
 } // namespace heddle
