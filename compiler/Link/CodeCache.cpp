@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A file is a checksum and an object.
+/// A file contains a checksum and an object.
 #include "compiler/Link/CodeCache.h"
 
 #include "base/AtomicFile.h"
@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-/// Canonical, that is big endian: a name is the same on every machine.
+/// In canonical (big-endian) form, so that a name is the same on every machine.
 using Digest = std::array<unsigned char, sizeof(XXH128_canonical_t)>;
 
 static Digest digestOf(XXH128_hash_t hash) {
@@ -34,7 +34,7 @@ Result<CodeCache> CodeCache::open(const std::string &folder) {
 }
 
 std::string CodeCache::keyOf(llvm::StringRef compilerIdentity, const CodeUnit &unit) {
-  // With its end, an identity is no beginning of another one and a source.
+  // The terminator separates the identity from the source.
   std::string all = compilerIdentity.str() + '\0';
   all.append(unit.source.begin(), unit.source.end());
   return llvm::toHex(digestOf(XXH3_128bits(all.data(), all.size())), /*LowerCase=*/true);

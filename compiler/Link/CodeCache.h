@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Objects of functions that were compiled before, in a folder, so that a model whose weights
-/// change is not compiled again. Code is found by what it is compiled from: nothing in a cache is
-/// ever out of date, and every file may be removed at any time. What the folder has becomes part of
-/// binaries; only those who may write those should be able to write it.
+/// A folder of compiled functions, so that a model whose weights change is not compiled again. Code
+/// is looked up by the hash of its input: entries never become stale, and every file may be deleted
+/// at any time. Cached code becomes part of binaries, so only users who may write these should have
+/// write access to the folder.
 #ifndef HEDDLE_COMPILER_LINK_CODECACHE_H
 #define HEDDLE_COMPILER_LINK_CODECACHE_H
 
@@ -14,18 +14,18 @@
 
 namespace heddle {
 
-/// Several threads and processes may use one folder at the same time.
+/// Safe for concurrent use by several threads and processes.
 class CodeCache {
 public:
-  /// Makes the folder if it is not there. Error: InputOutput with the system's message.
+  /// Creates the folder if it does not exist. Error: InputOutput with the system's message.
   static Result<CodeCache> open(const std::string &folder);
 
-  /// The name of a unit's code, for the compiler of that identity.
+  /// Returns the name of a unit's code for the compiler with that identity.
   static std::string keyOf(llvm::StringRef compilerIdentity, const CodeUnit &unit);
 
-  /// The code of that name. None if there is none, or if it cannot be read as it was written.
+  /// Returns the code with that name; nothing if it does not exist, or is damaged.
   std::optional<Code> find(const std::string &key) const;
-  /// Keeps it. Error: InputOutput with the system's message.
+  /// Stores code. Error: InputOutput with the system's message.
   Status store(const std::string &key, llvm::ArrayRef<char> code) const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes values one after the other, and reads them by their places.
+/// Appends values to the file, and reads them at their offsets.
 #include "compiler/Link/CompensatedValues.h"
 
 #include <cassert>
@@ -16,7 +16,7 @@ static Status failed(const char *what) {
 }
 
 Result<CompensatedValues> CompensatedValues::create() {
-  // Nobody else sees it, and it is gone with this process however that ends.
+  // An anonymous file: the system removes it when this process ends in any way.
   File file(std::tmpfile());
   if (!file) {
     return failed("be made");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Codes that were chosen with the rows in mind that they are multiplied with. To choose them takes
-/// long and needs moments that are as large as the model, so that it is done once, matrix by
-/// matrix; what comes out is kept in a file until the binary is written, and not in memory.
+/// Codes chosen by calibration. Choosing them takes long and needs moments as large as the model,
+/// so it is done once, matrix by matrix. The result is kept in a file, not in memory, until the
+/// binary is written.
 #ifndef HEDDLE_COMPILER_LINK_COMPENSATEDVALUES_H
 #define HEDDLE_COMPILER_LINK_COMPENSATEDVALUES_H
 
@@ -16,15 +16,15 @@
 
 namespace heddle {
 
-/// Quantised values by the symbols of their parameters, in a temporary file without a name.
+/// Quantised values by the symbols of their parameters, in an anonymous temporary file.
 class CompensatedValues {
 public:
-  /// InputOutput if there is no place for such a file.
+  /// Returns InputOutput if no such file can be created.
   static Result<CompensatedValues> create();
 
   Status add(llvm::StringRef symbol, const QuantizedValues &values);
   bool contains(llvm::StringRef symbol) const { return places.contains(symbol); }
-  /// Those of a parameter that was added.
+  /// Returns the values of an added parameter.
   Result<QuantizedValues> read(llvm::StringRef symbol) const;
   size_t size() const { return places.size(); }
 
@@ -33,7 +33,7 @@ private:
     void operator()(std::FILE *file) const { std::fclose(file); }
   };
   using File = std::unique_ptr<std::FILE, Close>;
-  /// Where values begin in the file: codes, then scales, then zeros.
+  /// The offsets of values in the file: codes, then scales, then zeros.
   struct Place {
     off_t offset;
     size_t codes, scales, zeros;

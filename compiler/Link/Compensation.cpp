@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Factors moments and rounds rows of a matrix against them, several at a time, so that what is
-/// read of the factor serves all of them.
+/// Factors moments and rounds blocks of matrix rows against them, so that each read of the factor
+/// serves all rows of a block.
 #include "compiler/Link/Compensation.h"
 
 #include <algorithm>
@@ -13,17 +13,18 @@
 
 namespace heddle {
 
-/// Rows of a matrix that are rounded together: as many as vectors of f64 have lanes.
+/// The number of matrix rows rounded together: the lanes of an f64 vector.
 static constexpr int64_t together = 8;
 
 // --- moments -------------------------------------------------------------------------------------
 
-/// Element (i, j) of a symmetric matrix of which the lower half counts.
+/// Returns element (i, j) of a symmetric matrix of which the lower triangle is used.
 static double element(std::span<const float> moments, int64_t k, int64_t i, int64_t j) {
   return moments[std::max(i, j) * k + std::min(i, j)];
 }
 
-/// Takes c c^T out of the lower half of the first rows of a matrix, as many as c has elements.
+/// Subtracts c c^T from the lower triangle of the first rows of a matrix, as many as c has
+/// elements.
 static void takeOut(std::vector<double> &matrix, int64_t k, std::span<const double> c) {
   for (size_t i = 0; i < c.size(); ++i) {
     double *row = matrix.data() + i * static_cast<size_t>(k);
@@ -52,11 +53,11 @@ Result<FactoredMoments> FactoredMoments::factor(std::span<const float> moments, 
   if (sum == 0) {
     return factored;
   }
-  // Of equal ones the first goes first.
+  // Ties go to the lower index.
   const auto key = [&](int32_t i) { return std::pair(-moments[i * k + i], i); };
   std::sort(factored.places.begin(), factored.places.end(),
             [&](int32_t a, int32_t b) { return key(a) < key(b); });
-  // Below the diagonal R^T appears, row by row from the last on.
+  // The lower triangle becomes R^T, row by row from the last one.
   std::vector<double> lower(static_cast<size_t>(k * k));
   for (int64_t i = 0; i < k; ++i) {
     for (int64_t j = 0; j <= i; ++j) {
@@ -88,7 +89,7 @@ Result<FactoredMoments> FactoredMoments::factor(std::span<const float> moments, 
 double CompensationGain::remaining() const { return nearest == 0 ? 1 : chosen / nearest; }
 
 namespace {
-/// Rows of a matrix while they are rounded: element j of all of them, then element j + 1.
+/// A block of matrix rows that are rounded together, element by element.
 struct RowBlock {
   std::span<const float> matrix;
   int64_t k, first, count;
@@ -97,13 +98,13 @@ struct RowBlock {
 };
 } // namespace
 
-/// Rounds rows and gives their squared errors. `round` gives the number that the code of an element
-/// stands for, by the row, the column, and what it should be with what was lost before.
+/// Rounds rows and returns their squared errors. `round` takes the row, the column and the target
+/// value including earlier errors; it returns the number that the chosen code stands for.
 template <typename Round>
 static std::vector<double> roundRows(const RowBlock &rows, const FactoredMoments &moments,
                                      const Round &round) {
   std::vector<double> errors(together);
-  // The elements of D R, as far as they are known.
+  // The elements of D R, summed over the columns rounded so far.
   std::vector<double> products(static_cast<size_t>(rows.k * together));
   for (int64_t place = 0; place < rows.k; ++place) {
     const std::span<const double> factors = moments.row(place);
@@ -157,7 +158,7 @@ void Compensator::compensate(const RowBlock &rows, const FactoredMoments &moment
         return nearest.valueOf(rows.first + row, column);
       });
   for (int64_t row = 0; row < rows.count; ++row) {
-    // False as well where an element is no number.
+    // Also false if an element is NaN.
     const bool isBetter = after[row] < before[row];
     if (!isBetter) {
       codes.copyRow(rows.first + row, nearest);
@@ -194,7 +195,7 @@ CompensationGain Compensator::run() {
   for (std::thread &thread : threads) {
     thread.join();
   }
-  // In their order, whoever computed them.
+  // Summed in block order, for any distribution over threads.
   CompensationGain gain;
   for (const CompensationGain &each : gains) {
     gain.nearest += each.nearest;

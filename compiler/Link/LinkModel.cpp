@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes code first, then weights, then the manifest, which has the checksums of both.
+/// Writes code first, then weights, then the manifest with the checksums of both.
 #include "compiler/Link/LinkModel.h"
 
 #include "compiler/Link/Linker.h"
@@ -66,7 +66,7 @@ static Result<Code> compileUnit(const TargetCode &target, const CodeUnit &unit,
 
 using TargetUnits = std::vector<std::pair<const TargetCode *, const CodeUnit *>>;
 
-/// Compiles all of them, by as many threads as the machine has.
+/// Compiles all units, using all hardware threads.
 static Result<std::vector<Code>> compileUnits(const TargetUnits &units, const CodeCache *cache) {
   std::vector<std::optional<Result<Code>>> results(units.size());
   std::atomic<size_t> next = 0;
@@ -103,7 +103,7 @@ Result<CompiledKernels> compileKernels(ModuleOp module, const CodeCache *cache,
     }
   }
   HEDDLE_ASSIGN(std::vector<Code> code, compileUnits(units, cache));
-  // Whoever links an image needs the linker.
+  // Linking an image takes this lock exclusively.
   lock.unlock();
   CompiledKernels compiled;
   llvm::MutableArrayRef<Code> rest = code;
@@ -155,7 +155,8 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
     return static_cast<uint32_t>(tileRowsOf(kernel, *findTarget(named.name)));
   };
   inputs.finishName = finishKernelName;
-  // Callers have one scratch memory for all kernels: enough for every kind of machine.
+  // Callers allocate one scratch memory for all kernels, so it must be large enough on every
+  // target.
   inputs.scratch = [modules](dataflow::KernelOp kernel) {
     ScratchSize most;
     for (const auto &[nested, target] : modules) {
@@ -180,7 +181,7 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
   return inputs;
 }
 
-/// Lays images one after the other.
+/// Assigns consecutive offsets to images.
 static void placeImages(const LinkedKernels &code, ManifestInputs &inputs) {
   for (const auto &[target, image] : code.images) {
     inputs.imageSection.resize(alignUp(inputs.imageSection.size(), HEDDLE_ALIGNMENT));

@@ -12,49 +12,49 @@
 
 namespace heddle {
 
-/// What a binary says of its origin and carries beside its code.
+/// The origin of a binary, and its contents besides code.
 struct ModelFacts {
   std::string sourceHash;
   std::string producer;
   std::string precision;
-  /// The codes of the model's files, where the binary has them.
+  /// The quantisation of the model's files, if the binary uses it.
   std::optional<Quantization> codes;
   std::vector<std::string> reportSummary;
   std::optional<CalibrationFacts> calibration;
-  /// The manifest, begun with the tokenizers: they are packed once, before anything is compiled.
+  /// The manifest, which already contains the tokenizers: they are packed once, before anything is
+  /// compiled.
   flatbuffers::FlatBufferBuilder builder;
   /// Null for a model without one.
   flatbuffers::Offset<manifest::Tokenizer> tokenizer;
-  /// The tokenizer of what the model generates; null where it is the same.
+  /// The tokenizer of the model's output; null if it is the same.
   flatbuffers::Offset<manifest::Tokenizer> targetTokenizer;
 };
 
 /// The code of kernels.
 struct CompiledKernels {
-  /// Those of the program, in the order of modules and functions.
+  /// CPU code, in the order of modules and functions.
   std::vector<Code> objects;
-  /// Those of devices, each with the number of its target.
+  /// Device images, each with the index of its target.
   std::vector<std::pair<uint32_t, DeviceImage>> images;
 };
 
-/// Compiles the module of every target, function by function, by as many threads as the machine
-/// has. What is in the cache is not compiled again; null means no cache.
+/// Compiles the module of every target, function by function, using all hardware threads. Cached
+/// code is not compiled again; null means no cache.
 Result<CompiledKernels> compileKernels(mlir::ModuleOp module, const CodeCache *cache,
                                        const DeviceTools &tools);
 
-/// The assembly of the module of every target, in their order: that of the same code.
+/// Returns the assembly of the module of every target, in order: that of the same code.
 Result<std::vector<Code>> assemblyOfKernels(mlir::ModuleOp module);
 
-/// Code as it is written to a file.
+/// Code in the form in which it is written to a file.
 struct LinkedKernels {
   /// A shared library.
   std::string library;
   std::vector<std::pair<uint32_t, DeviceImage>> images;
 };
 
-/// Writes a binary of code that is linked already, that of the module's kernels for every target,
-/// with its weights and manifest, which ends the builder of `facts`. Nothing is left at `path`
-/// unless all of it succeeds.
+/// Writes a binary from linked code for every target, with weights and the manifest, which finishes
+/// the builder of `facts`. A failure leaves no file at `path`.
 Status writeModel(mlir::ModuleOp module, const LinkedKernels &code, const ParameterSource &source,
                   ModelFacts &facts, const std::string &path);
 

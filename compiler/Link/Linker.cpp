@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// lld reads and writes files, so objects pass through a folder of their own that is removed
-/// whatever happens.
+/// lld reads and writes files, so objects pass through a temporary folder that is always removed.
 #include "compiler/Link/Linker.h"
 
 #include "base/ScratchFolder.h"
@@ -60,7 +59,7 @@ static Status runLinker(llvm::ArrayRef<std::string> objects, const std::string &
   return linked ? Status() : HEDDLE_ERROR(Internal, "lld could not link the kernels: " + messages);
 }
 
-/// An object without any section: lld links nothing to a library, but not without input.
+/// Returns an object without sections: lld needs an input to link an empty library.
 static llvm::SmallVector<char, 0> emptyObject() {
   llvm::ELF::Elf64_Ehdr header{};
   std::memcpy(header.e_ident, llvm::ELF::ElfMagic, sizeof(uint32_t));

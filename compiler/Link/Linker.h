@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Objects to one ELF shared library, by lld within the process: a user needs no linker installed.
+/// Links objects to one ELF shared library, with lld in the same process, so that users need no
+/// linker.
 #ifndef HEDDLE_COMPILER_LINK_LINKER_H
 #define HEDDLE_COMPILER_LINK_LINKER_H
 
@@ -15,17 +16,17 @@
 
 namespace heddle {
 
-/// What a library may lack: nothing, or what is found where it is loaded.
+/// Whether undefined symbols are allowed: none, or those that the loading process provides.
 enum class MissingSymbols : uint8_t { None, FoundOnLoading };
 
-/// Links relocatable objects, in their order, to the bytes of a shared library that needs no other.
-/// The same objects give the same bytes; none gives a library without code. Errors: Internal with
-/// lld's message; InputOutput when the temporary folder cannot be used.
+/// Links relocatable objects, in order, and returns the bytes of a shared library without
+/// dependencies. Deterministic; no objects give a library without code. Errors: Internal with lld's
+/// message; InputOutput if the temporary folder cannot be used.
 Result<std::string> linkSharedObject(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects,
                                      MissingSymbols missing = MissingSymbols::None);
 
-/// lld has one context a process, and parses LLVM's global options anew, which code generators
-/// read. The linker holds this alone; whoever generates code shares it with others who do.
+/// lld has one context per process, and parses LLVM's global options again, which code generators
+/// read. The linker holds this mutex exclusively; code generators share it.
 std::shared_mutex &optionsMutex();
 
 } // namespace heddle

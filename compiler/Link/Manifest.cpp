@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels and parameters are numbered in the order in which graphs first use them, buffers in the
-/// order inputs, parameters and results are met: the same program gives the same bytes.
+/// Numbers kernels and parameters in the order in which graphs first use them, and buffers in the
+/// order of inputs, parameters and results, so that the same program gives the same bytes.
 #include "compiler/Link/Manifest.h"
 
 #include "heddle/Abi.h"
@@ -28,7 +28,7 @@ using flatbuffers::Offset;
 namespace heddle {
 namespace {
 
-/// The kind of an observed output; graphs have been verified.
+/// Returns the kind of an observed output; graphs have been verified.
 manifest::Observed observedKind(StringAttr kind) {
   static_assert(int(manifest::Observed::Cross) == int(AttentionKind::Cross) &&
                 manifest::Observed::MAX == manifest::Observed::Cross);
@@ -46,7 +46,7 @@ manifest::CacheLayout layoutOf(CacheType type) {
   llvm_unreachable("every layout is handled");
 }
 
-/// What the products of a kernel multiply.
+/// Returns the type in which a kernel's products are computed.
 manifest::Arithmetic arithmeticOf(KernelOp kernel) {
   static_assert(int(manifest::Arithmetic::Integers) == int(Arithmetic::Integers) &&
                 int(manifest::Arithmetic::Bf16) == int(Arithmetic::Bf16) &&
@@ -61,7 +61,7 @@ manifest::Arithmetic arithmeticOf(KernelOp kernel) {
   return manifest::Arithmetic::F32;
 }
 
-/// One graph on its way to an entry of the manifest.
+/// Writes one graph as an entry of the manifest.
 class EntryWriter {
 public:
   EntryWriter(GraphOp graph, FlatBufferBuilder &builder, SymbolTable &symbols, KernelTable &kernels,
@@ -76,15 +76,15 @@ private:
   LogicalResult writeInput(BlockArgument argument);
   void writeCache(BlockArgument argument);
   void writeState(BlockArgument argument);
-  /// Whether a dispatch changes an argument.
+  /// Returns whether a dispatch changes an argument.
   bool isChanged(BlockArgument argument);
-  /// Where the rows that read a cache begin to do so; none if one of them reads all of it.
+  /// Returns the first positions that rows read of a cache; nothing if one row reads all of it.
   std::vector<manifest::PositionBound> readsOf(BlockArgument cache);
   LogicalResult writeOutputs();
   LogicalResult writeDispatch(DispatchOp dispatch);
   LogicalResult writeLoop(LoopOp loop);
   FailureOr<Offset<manifest::Grid>> writeGrid(DispatchOp dispatch, KernelOp kernel);
-  /// Writes the buffer of a parameter or a result and gives it a number.
+  /// Writes the buffer of a parameter or a result and numbers it.
   LogicalResult writeResult(DispatchOp dispatch, OpResult result);
   LogicalResult writeParameter(ParameterOp parameter);
   void addBuffer(Value value, manifest::Location location, uint32_t index, SizeAttr offset = {},
@@ -115,7 +115,7 @@ void EntryWriter::addBuffer(Value value, manifest::Location location, uint32_t i
   std::vector<manifest::Dimension> dimensions = shapeOf(value.getType(), spaces);
   auto parameter = value.getDefiningOp<ParameterOp>();
   if (parameter && parameter.getEncodings()) {
-    // Targets lay rows out in their own ways.
+    // Targets have different layouts of rows.
     auto matrix = cast<BufferType>(value.getType());
     if (auto quantized = dyn_cast<transformer::QuantizedType>(matrix.getElementType())) {
       dimensions.back() = {static_cast<uint64_t>(quantized.getLeastRowBytes(matrix.getWidth())), 0,
@@ -187,7 +187,7 @@ bool EntryWriter::isChanged(BlockArgument argument) {
 }
 
 std::vector<manifest::PositionBound> EntryWriter::readsOf(BlockArgument cache) {
-  // The cache, and what it is after rows were appended.
+  // The cache, and the results of appending to it.
   llvm::SmallPtrSet<Value, 4> states = {cache};
   std::vector<manifest::PositionBound> bounds;
   for (auto dispatch : graph.getBody().getOps<DispatchOp>()) {
@@ -214,7 +214,8 @@ std::vector<manifest::PositionBound> EntryWriter::readsOf(BlockArgument cache) {
   return bounds;
 }
 
-/// Elements of a position; of codes, which lie as bytes, those and the ones of their scales.
+/// Returns the elements of a position; for codes, which are stored as bytes, those of the codes and
+/// their scales.
 static uint64_t bytesOrWidthOf(CacheType type) {
   return isa<transformer::QuantizedType>(type.getElementType()) ? type.getPositionBytes()
                                                                 : type.getWidth();
@@ -247,8 +248,7 @@ LogicalResult EntryWriter::writeOutputs() {
     }
     auto name = graph.getResultAttrOfType<StringAttr>(index, "dataflow.name");
     auto observed = graph.getResultAttrOfType<StringAttr>(index, "dataflow.observed");
-    // In entries without caches only observed outputs can be weights: sessions know how to return
-    // those.
+    // In entries without caches only observed outputs can be weights: sessions can return those.
     bool isWeights = (!caches.empty() || !states.empty() || observed) &&
                      type.getShape().size() == 3 && type.getShape().front() == tokensDimension &&
                      type.getShape().back() == longestDimension;
@@ -265,7 +265,7 @@ LogicalResult EntryWriter::writeOutputs() {
 }
 
 LogicalResult EntryWriter::writeParameter(ParameterOp parameter) {
-  // The table has only those that are used: see usedParameters().
+  // The table only has used parameters: see usedParameters().
   if (parameter->use_empty()) {
     return success();
   }
@@ -287,7 +287,7 @@ LogicalResult EntryWriter::writeParameter(ParameterOp parameter) {
 
 LogicalResult EntryWriter::writeResult(DispatchOp dispatch, OpResult result) {
   if (OpOperand *changed = dispatch.getChanged(result)) {
-    // The same memory.
+    // The result aliases the operand.
     FailureOr<manifest::Operand> kept = operandOf(changed->get(), dispatch);
     if (failed(kept)) {
       return failure();
@@ -337,7 +337,7 @@ FailureOr<manifest::Operand> EntryWriter::operandOf(Value value, DispatchOp user
 
 FailureOr<Offset<manifest::Grid>> EntryWriter::writeGrid(DispatchOp dispatch, KernelOp kernel) {
   Division division = kernel.getComputes().getDivision(kernel.getKernelType());
-  // What runs along a sequence has its rows in order: a sequence is the least that divides.
+  // Work along sequences processes rows in order, so it can only be divided by sequences.
   RowSpace rows =
       division.rows == Division::Rows::AlongSequences ? RowSpace::sequences() : kernel.getRows();
   const bool hasResult = static_cast<bool>(kernel.getResultBuffer());
@@ -367,7 +367,7 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
     }
     values.push_back(result);
   }
-  // What is changed is there once: as a result.
+  // A changed operand is only listed as a result.
   for (OpOperand &input : dispatch.getInputsMutable()) {
     if (!dispatch.changesOperand(input.getOperandNumber())) {
       values.push_back(input.get());
@@ -386,7 +386,7 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   const KernelFlops flops = kernelFlops(kernel);
   // Tables are the same for every target.
   const uint64_t bytesPerRow = weightTraffic(dispatch, kernel, 0, symbols).perRow;
-  // A program without checkpoint names: never a path, which would differ between machines.
+  // Empty for a program without checkpoint names: a path would differ between machines.
   std::string name = checkpointName(dispatch.getLoc());
   FailureOr<Offset<manifest::Grid>> grid = writeGrid(dispatch, kernel);
   if (failed(grid)) {
@@ -407,11 +407,11 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
   return success();
 }
 
-/// The dispatches of a loop, one after the other, then what of their operands is read a step
-/// before.
+/// Writes the dispatches of a loop in order, then which of their operands are from the previous
+/// step.
 LogicalResult EntryWriter::writeLoop(LoopOp loop) {
   auto first = static_cast<uint32_t>(dispatches.size());
-  // Results are numbered before what reads them a step later is.
+  // Numbers results before the operands that read them a step later.
   SmallVector<DispatchOp> inside(loop.getBody().getOps<DispatchOp>());
   for (DispatchOp dispatch : inside) {
     for (OpResult result : dispatch->getResults()) {
@@ -428,7 +428,7 @@ LogicalResult EntryWriter::writeLoop(LoopOp loop) {
     for (OpOperand &input : dispatch.getInputsMutable()) {
       auto argument = dyn_cast<BlockArgument>(viewedValue(input.get()));
       if (argument && argument.getOwner()->getParentOp() == loop) {
-        // Operands of a dispatch are its results, then its inputs.
+        // The operands of a dispatch are its results, then its inputs.
         uint32_t initial =
             loop.getInitial().empty()
                 ? 0
@@ -469,7 +469,7 @@ FailureOr<Offset<manifest::Entry>> EntryWriter::write() {
       return failure();
     }
   }
-  // Outputs that are no results of their own are made so by the memory plan.
+  // The memory plan has made each output a separate result.
   for (Value value : output->getOperands()) {
     if (!isa<BufferType>(value.getType())) {
       continue;
@@ -568,7 +568,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_kernels(kernelTable);
   root.add_parameters(parameterTable);
   root.add_weights_size(inputs.weightsSize);
-  // Present although zero: it is filled in when the code is linked.
+  // Forces the field to be present although zero: linking the code fills it in.
   builder.ForceDefaults(true);
   root.add_code_checksum(inputs.codeChecksum);
   builder.ForceDefaults(false);

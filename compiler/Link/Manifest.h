@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// From a planned dataflow graph to the FlatBuffer that the runtime reads
-/// (formats/Binary/Manifest.fbs). What only the linking of the binary knows is given as input.
+/// Converts a planned dataflow graph to the FlatBuffer that the runtime reads
+/// (formats/Binary/Manifest.fbs). Data that is only known when the binary is linked is an input.
 #ifndef HEDDLE_COMPILER_LINK_MANIFEST_H
 #define HEDDLE_COMPILER_LINK_MANIFEST_H
 
@@ -22,7 +22,7 @@
 
 namespace heddle {
 
-/// Where a parameter lies in the weights section; bytes.
+/// The place of a parameter in the weights section; bytes.
 struct ParameterPlace {
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -30,7 +30,7 @@ struct ParameterPlace {
   uint64_t checksum = 0;
 };
 
-/// Scratch memory of one caller of a kernel; bytes.
+/// Scratch memory per caller of a kernel; bytes.
 struct ScratchSize {
   uint64_t fixed = 0;
   uint64_t perLongest = 0;
@@ -40,10 +40,10 @@ struct ScratchSize {
 using TokenizerWriter =
     std::function<flatbuffers::Offset<manifest::Tokenizer>(flatbuffers::FlatBufferBuilder &)>;
 
-/// A target that the binary has code for.
+/// A target for which the binary has code.
 struct ManifestTarget {
   std::string name;
-  /// Columns of the result that one column of work is, where the target cuts elements.
+  /// The result columns of one column of work, if the target divides elements.
   int64_t panelColumns;
   /// Rows that most kernels whose rows share work compute together.
   uint32_t tileRows;
@@ -51,9 +51,9 @@ struct ManifestTarget {
   manifest::LaunchShape launch = {};
 };
 
-/// An image of the section .heddle.device, without its bytes.
+/// An image in the section .heddle.device, without its bytes.
 struct ManifestImage {
-  /// Which of the targets.
+  /// The index of its target.
   uint32_t target;
   manifest::ImageKind kind;
   uint64_t offset;
@@ -62,22 +62,22 @@ struct ManifestImage {
   std::string compiler;
 };
 
-/// The texts by which codes of weights were chosen.
+/// The texts that the codes of weights were calibrated with.
 struct CalibrationFacts {
-  /// XXH3 128 of the file, in hexadecimal, and its texts.
+  /// XXH3 128 of the file, in hexadecimal, and the number of its texts.
   std::string hash;
   uint64_t texts = 0;
-  /// Matrices whose codes were chosen so.
+  /// The number of calibrated matrices.
   uint64_t matrices = 0;
 };
 
-/// What the graph does not know.
+/// Data that is not part of the graph.
 struct ManifestInputs {
-  /// In the order in which parameters have their encodings.
+  /// In the order of the parameters' encodings.
   std::vector<ManifestTarget> targets;
-  /// The name of the function of a kernel, or of its finish, for a target.
+  /// Returns the name of the function of a kernel, or of its finish, for a target.
   std::function<std::string(llvm::StringRef kernel, llvm::StringRef target)> functionName;
-  /// How a kernel is launched on a target.
+  /// Returns how a kernel is launched on a target.
   std::function<manifest::LaunchShape(dataflow::KernelOp kernel, const ManifestTarget &target)>
       launchShape;
   /// Rows that a kernel whose rows share work computes together on a target.
@@ -88,36 +88,36 @@ struct ManifestInputs {
   std::function<ScratchSize(dataflow::KernelOp kernel)> scratch;
   /// Every parameter of usedParameters(), by its symbol.
   llvm::StringMap<ParameterPlace> parameters;
-  /// Bytes of the weights section.
+  /// The size of the weights section in bytes.
   uint64_t weightsSize = 0;
-  /// The images, and the section that they are in.
+  /// The images, and the section that contains them.
   std::vector<ManifestImage> images;
   std::string imageSection;
   /// The checksum of the linked code, as the runtime computes it.
   uint64_t codeChecksum = 0;
   /// XXH3 128 of the model's files, in hexadecimal.
   std::string sourceHash;
-  /// The program and its version.
+  /// The producing program and its version.
   std::string producer;
   std::string precision;
-  /// The codes of the model's files, where the binary has them.
+  /// The quantisation of the model's files, if the binary uses it.
   std::optional<Quantization> codes;
   /// Writes the tokenizer; may be empty, for a model without one.
   TokenizerWriter tokenizer;
-  /// Writes that of what the model generates; empty where it is the same.
+  /// Writes the tokenizer of the model's output; empty if it is the same.
   TokenizerWriter targetTokenizer;
   /// Report::summary().
   std::vector<std::string> reportSummary;
   std::optional<CalibrationFacts> calibration;
 };
 
-/// The parameters that the binary stores: what graphs read on the first target, in the order in
-/// which they first do, then what the next one reads instead, and so on. So what one target reads
-/// lies together.
+/// Returns the parameters that the binary stores: those that graphs read on the first target, in
+/// the order of their first use, then the additional ones of the next target, and so on, so that
+/// the parameters of a target are adjacent.
 llvm::SmallVector<transformer::ParameterOp> usedParameters(mlir::ModuleOp module);
 
-/// Writes the manifest of a module whose memory is planned, and finishes `builder`. Fails with an
-/// error at the operation that a manifest cannot describe, or when the runtime would refuse it.
+/// Writes the manifest of a module whose memory is planned, and finishes `builder`. Emits an error
+/// at an operation that a manifest cannot describe, or if the runtime would reject the manifest.
 mlir::LogicalResult buildManifest(mlir::ModuleOp module, const ManifestInputs &inputs,
                                   flatbuffers::FlatBufferBuilder &builder);
 

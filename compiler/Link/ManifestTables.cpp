@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Numbers row spaces, kernels and parameters, and writes the tables that say what the numbers
-/// mean.
+/// Numbers row spaces, kernels and parameters, and writes the tables of what the numbers refer to.
 #include "compiler/Link/ManifestTables.h"
 
 #include "heddle/Limits.h"
@@ -84,7 +83,7 @@ std::vector<manifest::Dimension> shapeOf(Type type, const SpaceTable &spaces) {
   const StoredLayout stored =
       llvm::TypeSwitch<Type, StoredLayout>(type)
           .Case([](CacheType cache) {
-            // A row of codes is one, however its elements are seen.
+            // A row of codes has one dimension, in every view.
             const bool areCodes = isa<transformer::QuantizedType>(cache.getElementType());
             return storedAs(cache.getElementType(),
                             areCodes ? ArrayRef(cache.getWidth()) : cache.getShape());
@@ -184,7 +183,7 @@ Table<manifest::Kernel> KernelTable::write(FlatBufferBuilder &builder,
     table.push_back(
         writeKernel(builder, inputs, kernel.getSymName(), inputs.scratch(kernel), launches));
     if (kernel.hasFinish()) {
-      // A norm works on the finished row itself.
+      // A norm works in place on the finished row.
       table.push_back(writeKernel(builder, inputs, inputs.finishName(kernel.getSymName()),
                                   ScratchSize(), ofFinish));
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operands are evaluated one after the other and taken in as they come, so that few of them are in
-/// memory. What is asked of some rows of an expression is asked of rows of its operands as long as
-/// it keeps their order.
+/// Evaluates operands one at a time and consumes each immediately, so that few are in memory. A
+/// range of rows of an expression is evaluated from ranges of its operands, if the expression keeps
+/// the order of rows.
 #include "compiler/Link/ParameterValues.h"
 
 #include "compiler/Link/CompensatedValues.h"
@@ -33,16 +33,17 @@ struct ParameterEvaluator::Step {
   Window window;
   /// Operands before this one are consumed.
   size_t next = 0;
-  /// What was needed of the last of them, and for joined tensors the elements before the next.
+  /// The needed window of the last operand, and for concatenations the elements before the next
+  /// one.
   Window needed = {0, 0};
   int64_t joined = 0;
-  /// What is made of them so far.
+  /// The result of the operands so far.
   Values values;
   /// For a scale: the product of its numbers.
   double factor = 1;
-  /// For joined matrices: the number of columns so far.
+  /// For concatenated columns: the number of columns so far.
   int64_t columns = 0;
-  /// For codes that are to be chosen: the moments, the last operand.
+  /// For calibrated codes: the moments, the last operand.
   Values moments;
 
   ArrayRef<FlatSymbolRefAttr> operands() const {
@@ -52,12 +53,12 @@ struct ParameterEvaluator::Step {
 };
 
 namespace {
-/// Which elements of its operands some elements of an expression follow from.
+/// Which elements of its operands a range of elements of an expression depends on.
 enum class Needs {
-  Same,    // those at the same places, of every operand
-  Shifted, // those of some rows
-  Joined,  // those of the operands that they come from
-  Scaled,  // those at the same places of the first operand, and numbers
+  Same,    // the same range of every operand
+  Shifted, // a range of rows
+  Joined,  // the operands that contain the range
+  Scaled,  // the same range of the first operand, and the factors
   All
 };
 } // namespace
@@ -99,7 +100,7 @@ static int64_t columnsOf(transformer::ParameterOp parameter) {
   return shape.empty() ? 1 : shape.back();
 }
 
-/// Elements of an index of the first axis.
+/// Returns the number of elements per index of the first axis.
 static int64_t rowOf(RankedTensorType type) {
   return type.getRank() == 0 ? 1 : ShapedType::getNumElements(type.getShape().drop_front());
 }
@@ -115,7 +116,7 @@ transformer::ParameterOp ParameterEvaluator::lookUp(FlatSymbolRefAttr symbol) {
   return symbols->lookup<transformer::ParameterOp>(symbol.getAttr());
 }
 
-/// What a step needs of an operand, the next one that it takes.
+/// Returns the window that a step needs of an operand, the next one to be consumed.
 ParameterEvaluator::Window ParameterEvaluator::neededOf(Step &step, size_t index,
                                                         transformer::ParameterOp operand) {
   switch (needsOf(step.parameter.getExpression()->getKind())) {
@@ -140,7 +141,7 @@ ParameterEvaluator::Window ParameterEvaluator::neededOf(Step &step, size_t index
   llvm_unreachable("the switch has every need");
 }
 
-/// What is evaluated for that: whole rows of codes.
+/// Returns the window to evaluate for it: whole rows of codes.
 ParameterEvaluator::Window ParameterEvaluator::givenOf(transformer::ParameterOp parameter,
                                                        Window needed) {
   if (!isa<transformer::QuantizedType>(parameter.getTensorType().getElementType())) {
@@ -151,7 +152,7 @@ ParameterEvaluator::Window ParameterEvaluator::givenOf(transformer::ParameterOp 
   return {first, static_cast<int64_t>(llvm::alignTo(needed.first + needed.count, columns)) - first};
 }
 
-/// How many elements there are: none of what is laid out, which is only stored.
+/// Returns the number of elements; 0 for packed bytes, which are only stored.
 static int64_t countOf(const Values &values) {
   struct Count {
     int64_t operator()(const Stored &stored) const { return static_cast<int64_t>(stored.size()); }
@@ -167,7 +168,7 @@ static int64_t countOf(const Values &values) {
   return std::visit(Count(), values);
 }
 
-/// An operand in the step's type. Rows of codes may be longer than what is needed of them.
+/// Converts an operand to the step's type. Rows of codes may be longer than the needed window.
 Values ParameterEvaluator::convertNeeded(const Step &step, transformer::ParameterOp operand,
                                          Values values) {
   const int64_t given = countOf(values);
@@ -275,7 +276,7 @@ Status ParameterEvaluator::readPlain(transformer::ParameterOp parameter, Window 
              : source.part(*parameter.getSource(), element, window.first, to);
 }
 
-/// All values of a tensor that cannot be read in parts.
+/// Reads all values of a tensor that cannot be read in parts.
 Result<Values> ParameterEvaluator::read(transformer::ParameterOp parameter, Window window) {
   RankedTensorType type = parameter.getTensorType();
   if (auto quantized = dyn_cast<transformer::QuantizedType>(type.getElementType())) {
@@ -296,12 +297,12 @@ Result<Values> ParameterEvaluator::read(transformer::ParameterOp parameter, Wind
   return Values(std::move(values));
 }
 
-/// Whether codes of a parameter were chosen before.
+/// Returns whether the codes of a parameter have been chosen.
 bool ParameterEvaluator::isKnown(transformer::ParameterOp parameter) const {
   return source.compensated() != nullptr && source.compensated()->contains(parameter.getSymName());
 }
 
-/// Those of a parameter whose operands are taken in.
+/// Returns the values of a parameter whose operands are consumed.
 Result<Values> ParameterEvaluator::valuesOf(Step &step) {
   const auto all = [&]() -> Result<Values> {
     if (isKnown(step.parameter)) {
@@ -338,7 +339,7 @@ Result<Values> ParameterEvaluator::evaluateWindow(transformer::ParameterOp param
       const size_t index = step.next++;
       transformer::ParameterOp operand = lookUp(step.operands()[index]);
       step.needed = neededOf(step, index, operand);
-      // Of joined tensors, those without rows in the window are not needed.
+      // Concatenated operands without rows in the window are not needed.
       if (step.needed.count > 0 || step.window.count == 0) {
         steps.emplace_back(operand, givenOf(operand, step.needed));
       }
@@ -364,7 +365,7 @@ Result<Stored> ParameterEvaluator::evaluateRows(transformer::ParameterOp paramet
   return std::get<Stored>(convertValues(std::move(values), ElementType::F32));
 }
 
-/// Whether some rows of a parameter cost no more than their share.
+/// Returns whether evaluating a range of rows costs only its share.
 bool ParameterEvaluator::hasSlices(transformer::ParameterOp parameter) {
   llvm::SmallVector<transformer::ParameterOp> open = {parameter};
   while (!open.empty()) {
@@ -418,7 +419,7 @@ ParameterEvaluator::evaluateStored(transformer::ParameterOp parameter,
     HEDDLE_ASSIGN(Values values, evaluateWindow(parameter, wholeOf(parameter)));
     return sink(storedValues(parameter.getTensorType(), std::move(values)).bytes());
   }
-  // Panels do not reach from one group into the next.
+  // Panels do not extend across groups.
   const int64_t part = isPacked ? elements / expression->getGroups() : elements;
   if (isPacked) {
     const int64_t panel = expression->getPanelColumns() * columns;

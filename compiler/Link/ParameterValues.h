@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Evaluates parameters by their expressions: whole, or some rows at a time, so that a large matrix
+/// Evaluates parameters by their expressions: whole, or in slices of rows, so that a large matrix
 /// is never in memory as a whole.
 #ifndef HEDDLE_COMPILER_LINK_PARAMETERVALUES_H
 #define HEDDLE_COMPILER_LINK_PARAMETERVALUES_H
@@ -20,29 +20,29 @@
 
 namespace heddle {
 
-/// Evaluates parameters of a module, whose symbols do not change meanwhile. Expressions may be as
-/// deep as the module is long: there is no recursion.
+/// Evaluates parameters of a module, whose symbols must not change meanwhile. Uses no recursion,
+/// because expressions may be as deep as the module is long.
 class ParameterEvaluator {
 public:
-  /// Matrices of more than `sliceElements` elements are evaluated in slices of about as many, where
-  /// their rows follow from rows of the checkpoint.
+  /// Matrices of more than `sliceElements` elements are evaluated in slices of about this size, if
+  /// their rows depend only on rows of the checkpoint.
   ParameterEvaluator(mlir::ModuleOp module, const ParameterSource &source,
                      int64_t sliceElements = int64_t(1) << 22)
       : module(module), source(source), sliceElements(sliceElements) {}
 
-  /// Widened to f32, for who asks about values.
+  /// Returns values widened to f32.
   Result<std::vector<float>> evaluate(transformer::ParameterOp parameter);
-  /// The same of `count` rows from `first` on, along the first axis.
+  /// The same for `count` rows from `first` on, along the first axis.
   Result<std::vector<float>> evaluateRows(transformer::ParameterOp parameter, int64_t first,
                                           int64_t count);
-  /// How many rows are a slice: all of them where slices would cost as much as the whole.
+  /// Returns the rows of a slice: all rows if slices would each cost as much as the whole.
   int64_t rowsOfSlice(transformer::ParameterOp parameter);
 
-  /// As the binary has them, in one piece or in several, one after the other.
+  /// Evaluates a parameter in its stored form, in one or several consecutive pieces.
   Status evaluateStored(transformer::ParameterOp parameter,
                         llvm::function_ref<Status(std::span<const std::byte>)> sink);
 
-  /// The codes of a parameter whose expression is `compensate`, and what choosing them gained.
+  /// The codes of a parameter with a `compensate` expression, and the gain of choosing them.
   struct Compensated {
     QuantizedValues values;
     CompensationGain gain;
@@ -51,7 +51,7 @@ public:
 
 private:
   struct Step;
-  /// Elements of a parameter, row major; of quantised ones whole rows.
+  /// A range of a parameter's elements, row major; whole rows of quantised ones.
   struct Window {
     int64_t first;
     int64_t count;
@@ -78,7 +78,7 @@ private:
   mlir::ModuleOp module;
   const ParameterSource &source;
   int64_t sliceElements;
-  /// Made with the first expression.
+  /// Built for the first expression.
   std::optional<mlir::SymbolTable> symbols;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Placement of parameters, and what passes may ask about their values.
+/// Places parameters, and evaluates them for passes that ask for their values.
 #include "compiler/Link/Parameters.h"
 
 #include "compiler/Link/ParameterValues.h"
@@ -35,7 +35,7 @@ ParameterReader parameterReader(ParameterSource source) {
 }
 
 namespace {
-/// Hashes bytes that come in pieces.
+/// Hashes data that arrives in pieces.
 class Hash128 {
 public:
   Hash128() : state(XXH3_createState()) { XXH3_128bits_reset(state.get()); }
@@ -75,7 +75,7 @@ ParameterHasher parameterHasher(ParameterSource source) {
 
 Result<Weights> Weights::place(ModuleOp module, ParameterSource source) {
   Weights weights(module, std::move(source));
-  // By content, 128 bits of it, and size.
+  // By a 128-bit hash of the content, and size.
   std::map<std::tuple<uint64_t, uint64_t, uint64_t>, uint64_t> offsets;
   ParameterEvaluator evaluator(module, weights.source);
   for (transformer::ParameterOp parameter : usedParameters(module)) {

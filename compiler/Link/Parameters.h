@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Weight algebra, evaluated when the binary is written: one tensor at a time, and a large one some
-/// rows at a time, so that memory does not grow with the model.
+/// Evaluates parameter expressions when the binary is written: one tensor at a time, and a large
+/// one in slices of rows, so that memory use does not grow with the model.
 #ifndef HEDDLE_COMPILER_LINK_PARAMETERS_H
 #define HEDDLE_COMPILER_LINK_PARAMETERS_H
 
@@ -23,18 +23,18 @@ namespace heddle {
 
 class CompensatedValues;
 
-/// Where the tensors of a checkpoint come from.
+/// The source of the tensors of a checkpoint.
 class ParameterSource {
 public:
-  /// Fills values of an element type in row-major order. Any type of a checkpoint is read as f32;
-  /// else it is the one that the checkpoint has.
+  /// Fills values of an element type in row-major order. Any type of a checkpoint can be read as
+  /// f32; other element types must be the checkpoint's.
   using Values =
       std::function<Status(llvm::StringRef name, ElementType element, std::span<std::byte> values)>;
-  /// The codes of a matrix whose elements have this type in the checkpoint.
+  /// Returns the codes of a matrix whose elements have this type in the checkpoint.
   using Codes =
       std::function<Result<CodeRows>(llvm::StringRef name, transformer::QuantizedType type)>;
 
-  /// Reads tensors from an element on, the same values; and says which can be read so.
+  /// Reads the same values from an element on, and tells which tensors support that.
   struct Parts {
     std::function<bool(llvm::StringRef name)> has;
     std::function<Status(llvm::StringRef name, ElementType element, int64_t first,
@@ -42,8 +42,8 @@ public:
         read;
   };
 
-  /// Without `codes`, no parameter with a source has any. `compensated` are parameters whose codes
-  /// are chosen already, which takes long; it may be null.
+  /// Without `codes`, no parameter with a source has codes. `compensated` holds parameters whose
+  /// codes are already chosen; it may be null.
   template <std::convertible_to<Values> Function>
   ParameterSource(Function values, Codes codes = nullptr, // NOLINT: a function is a source
                   const CompensatedValues *compensated = nullptr)
@@ -58,7 +58,7 @@ public:
   }
   const CompensatedValues *compensated() const { return known; }
 
-  /// Without them, tensors are read whole.
+  /// Without parts, tensors are read whole.
   void setParts(Parts some) { parts = std::move(some); }
   bool hasParts(llvm::StringRef name) const { return parts.has && parts.has(name); }
   Status part(llvm::StringRef name, ElementType element, int64_t first,
@@ -79,18 +79,18 @@ struct PlacedParameter {
   ParameterPlace place;
 };
 
-/// The weights of a binary: what the graphs of a module use, in the order in which they use it, so
-/// that a pass over the model reads them from front to back.
+/// The weights of a binary: the parameters that graphs of a module use, in the order of use, so
+/// that a run reads them sequentially.
 class Weights {
 public:
-  /// Places every parameter; equal contents are stored once. Evaluates each parameter once, to see
-  /// its content.
+  /// Places every parameter; equal contents are stored once. Evaluates each parameter once, to hash
+  /// it.
   static Result<Weights> place(mlir::ModuleOp module, ParameterSource source);
 
   const std::vector<PlacedParameter> &parameters() const { return placed; }
   uint64_t size() const { return bytes; }
 
-  /// Gives the section's bytes to `sink`, in order. Evaluates each stored parameter again.
+  /// Passes the section's bytes to `sink`, in order. Evaluates each stored parameter again.
   Status write(const std::function<Status(std::span<const std::byte>)> &sink) const;
 
 private:
@@ -100,21 +100,21 @@ private:
   mlir::ModuleOp module;
   ParameterSource source;
   std::vector<PlacedParameter> placed;
-  std::vector<size_t> stored; // those of `placed` whose bytes are in the file, in order
+  std::vector<size_t> stored; // indices of `placed` whose bytes are in the file, in order
   uint64_t bytes = 0;
 };
 
-/// The values of a parameter, row major.
+/// Returns the values of a parameter, row major.
 Result<std::vector<float>> evaluateParameter(mlir::ModuleOp module,
                                              transformer::ParameterOp parameter,
                                              const ParameterSource &source);
 
-/// Reads parameters for the passes that judge their values: the whole parameter is evaluated, and
-/// no other is kept. What cannot be read has no values; linking says why.
+/// Returns a reader for passes that inspect values: it evaluates a parameter as a whole and caches
+/// nothing. Returns no values for unreadable parameters; linking reports the reason.
 ParameterReader parameterReader(ParameterSource source);
 
-/// Hashes rows of parameters for the passes that compare them, of a large one some rows at a time.
-/// What cannot be read has no hash; linking says why.
+/// Returns a hasher of rows for passes that compare parameters; it evaluates large ones in slices.
+/// Returns no hash for unreadable parameters; linking reports the reason.
 ParameterHasher parameterHasher(ParameterSource source);
 
 } // namespace heddle

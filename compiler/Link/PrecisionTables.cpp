@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What is absent is a null offset, which flatbuffers leaves out.
+/// Missing tables are null offsets, which FlatBuffers omits.
 #include "compiler/Link/PrecisionTables.h"
 
 #include "compiler/Link/ManifestTables.h"

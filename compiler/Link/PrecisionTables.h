@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How the weights of a model came to be stored as they are, beside the name of its precision: from
-/// what the compiler knows to the manifest.
+/// Writes manifest tables that describe how the weights of a model are stored, in addition to the
+/// name of its precision.
 #ifndef HEDDLE_COMPILER_LINK_PRECISIONTABLES_H
 #define HEDDLE_COMPILER_LINK_PRECISIONTABLES_H
 
@@ -9,18 +9,18 @@
 
 namespace heddle {
 
-/// Each of these is null, and absent from the manifest, where there is nothing to say.
+/// Each of these returns null, and is absent from the manifest, if there is nothing to write.
 
-/// The codes of the model's files.
+/// Writes the quantisation of the model's files.
 flatbuffers::Offset<manifest::Codes> writeCodes(const std::optional<Quantization> &codes,
                                                 flatbuffers::FlatBufferBuilder &builder);
 
-/// The texts that codes were chosen by.
+/// Writes the calibration texts.
 flatbuffers::Offset<manifest::Calibration>
 writeCalibration(const std::optional<CalibrationFacts> &calibration,
                  flatbuffers::FlatBufferBuilder &builder);
 
-/// The layers of other precisions that the program says it has.
+/// Writes the kept layers that the program declares.
 flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<manifest::KeptLayers>>>
 writeKept(mlir::ModuleOp module, flatbuffers::FlatBufferBuilder &builder);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Quantises rows group by group, and lays codes and scales out.
+/// Quantises rows group by group, and packs codes and scales.
 #include "compiler/Link/QuantizedValues.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -21,23 +21,23 @@ namespace heddle {
 using Bytes = std::vector<std::byte>;
 
 namespace {
-/// What elements of a group are quantised with.
+/// The quantisation parameters of a group.
 struct GroupScale {
   float scale;
   int8_t zero = 0;
 };
 } // namespace
 
-/// The codes of a type: those of 4 bits have no sign.
+/// The largest codes: those of 4 bits are unsigned.
 static constexpr int largest4Bits = 15, largest8Bits = 127;
 
-/// The least number of a type of scales that is not below `value`; NaN beyond the largest.
+/// Returns the least number of a scale type that is not below `value`; NaN beyond the largest.
 static float roundedUp(float value, mlir::Type type) {
   if (type.isF32()) {
     return value;
   }
   if (type.isBF16()) {
-    // Scales have no sign; what is cut off goes up, into the exponent too.
+    // Scales are positive; the addition rounds up, with a carry into the exponent.
     const float up = std::bit_cast<float>((std::bit_cast<uint32_t>(value) + 0xFFFF) & 0xFFFF0000U);
     return std::isfinite(up) ? up : std::numeric_limits<float>::quiet_NaN();
   }
@@ -48,12 +48,12 @@ static float roundedUp(float value, mlir::Type type) {
   return rounded.isFinite() ? rounded.convertToFloat() : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// The sum of what codes from 0 to `largestCode` with a scale and a zero lose of numbers, squared.
-/// Eight sums run side by side: their order is fixed, and their chains are short.
+/// Returns the sum of squared errors of quantising with codes from 0 to `largestCode`, a scale and
+/// a zero. Eight partial sums keep dependency chains short; their order is fixed.
 static float squaredError(std::span<const float> values, float scale, float zero,
                           float largestCode) {
   constexpr size_t lanes = 8;
-  // What is added and taken away again leaves whole numbers, ties to even, of any that are small.
+  // Adding and subtracting this number rounds small numbers to integers, ties to even.
   constexpr float rounder = 12582912;
   const float inverse = 1 / scale;
   float sums[lanes] = {};
@@ -74,8 +74,8 @@ static float squaredError(std::span<const float> values, float scale, float zero
   return std::accumulate(std::begin(sums), std::end(sums), 0.0F);
 }
 
-/// The scale of codes of 4 bits and their zero. Narrower ranges cut off the largest numbers and are
-/// finer for all others: one with the least squared error is taken, the widest of several.
+/// Returns the scale and zero of 4-bit codes. Narrower ranges clip the largest numbers but are
+/// finer for all others: takes the range with the least squared error, the widest among equal ones.
 static GroupScale scaleOf4Bits(float least, float most, std::span<const float> values,
                                mlir::Type scales) {
   constexpr float largestCode = largest4Bits;
@@ -100,8 +100,8 @@ static GroupScale scaleOf4Bits(float least, float most, std::span<const float> v
   return best;
 }
 
-/// Scale and codes of a group of finite numbers. Numbers so small that their scale is zero are
-/// zeros. A scale that lost digits may have been rounded down, and makes codes that are too large.
+/// Quantises a group of finite numbers. Numbers so small that their scale is zero become zeros. A
+/// subnormal scale may have been rounded down, which makes codes too large: they are clamped.
 static GroupScale quantizeFinite(std::span<const float> values, transformer::QuantizedType type,
                                  int8_t *codes) {
   const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
@@ -120,7 +120,8 @@ static GroupScale quantizeFinite(std::span<const float> values, transformer::Qua
   }
   constexpr float largestCode = largest8Bits;
   float scale = roundedUp(std::max(most, -least) / largestCode, type.getScales());
-  // Of the largest numbers it may be rounded up, so that the largest code stands for infinity.
+  // For the largest numbers it may be rounded up, so that the largest code would stand for
+  // infinity.
   if (std::isinf(scale * largestCode)) {
     scale = std::nextafter(scale, 0.0F);
   }
@@ -188,7 +189,7 @@ double QuantizedValues::round(int64_t row, int64_t column, double value) {
   const int zero = own.zeros.empty() ? 0 : own.zeros[number];
   const double largest = type.hasZeros() ? largest4Bits : largest8Bits;
   const double smallest = type.hasZeros() ? 0 : -largest;
-  // Where the scale is zero all codes stand for zero.
+  // If the scale is zero, all codes stand for zero.
   if (scale != 0 && !std::isnan(scale) && std::isfinite(value)) {
     code = static_cast<int8_t>(std::clamp(std::nearbyint(value / scale) + zero, smallest, largest));
   }
@@ -249,7 +250,7 @@ void QuantizedValues::storeScale(std::byte *to, float scale) const {
   std::memcpy(to, &bits, type.getScaleBytes());
 }
 
-/// Sets code `index` of 4 bits, of which the first is in the lower half of a byte.
+/// Sets 4-bit code `index`; even indices are in the lower half of a byte.
 static void storeHalf(std::byte *bytes, int64_t index, int8_t code) {
   bytes[index / 2] |= static_cast<std::byte>(code) << (index % 2 == 0 ? 0 : 4);
 }
@@ -315,7 +316,7 @@ Bytes QuantizedValues::packed(int64_t panelColumns, int64_t groups, int64_t toge
         const int64_t line = i / together;
         const int64_t place = column * together + i % together;
         if (type.hasHalves()) {
-          // Two lines of codes are the halves of one of bytes.
+          // Two lines of codes share the halves of one line of bytes.
           std::byte *bytes = to + headBytes + line / 2 * panelColumns * together;
           storeHalf(bytes, 2 * place + line % 2, from[i]);
         } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Compares what is stored with what it was converted from.
+/// Compares stored parameters with those that they were converted from.
 #include "compiler/Link/RoundingErrors.h"
 
 #include "compiler/Link/ParameterValues.h"
@@ -30,7 +30,8 @@ static unsigned bitsOf(Type element) {
   return quantized ? quantized.getCodes().getIntOrFloatBitWidth() : element.getIntOrFloatBitWidth();
 }
 
-/// What a matrix has with twice the bits: codes of 8 with a scale for each row, bf16 or f32.
+/// Returns the element type of a matrix with twice the bits: codes of 8 with a scale per row, bf16
+/// or f32.
 static Type finerElement(Type element) {
   MLIRContext *context = element.getContext();
   Type f32 = Float32Type::get(context);
@@ -44,7 +45,7 @@ static Type finerElement(Type element) {
   }
 }
 
-/// How far a parameter is from the one that it was converted from, beside the size of that.
+/// Returns the error of a parameter relative to the one that it was converted from.
 static Result<double> relativeError(ParameterEvaluator &evaluator, transformer::ParameterOp origin,
                                     transformer::ParameterOp parameter) {
   double difference = 0, size = 0;
@@ -92,7 +93,7 @@ Result<std::vector<RoundingError>> roundingErrors(ModuleOp module, const Paramet
       error.tensors.push_back(tensor.getSource()->str());
     }
   }
-  // What is no number comes first, and of equal errors the first name.
+  // NaN sorts first; equal errors by name.
   const auto key = [](const RoundingError &error) {
     const double relative =
         std::isnan(error.relative) ? std::numeric_limits<double>::infinity() : error.relative;

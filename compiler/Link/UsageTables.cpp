@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The verifier has checked the dictionaries; every value is written, so that no default is hidden
-/// here.
+/// The verifier has checked the dictionaries. Every value is written explicitly, without defaults.
 #include "compiler/Link/UsageTables.h"
 
 #include "compiler/Link/ManifestTables.h"
@@ -20,7 +19,7 @@ using flatbuffers::Offset;
 namespace heddle {
 
 namespace {
-/// Reads values by name; the dialect has verified that they are there, of their types.
+/// Reads values by name; the dialect's verifier has checked names and types.
 class GenerationReader {
 public:
   explicit GenerationReader(DictionaryAttr values) : values(values) {}
@@ -91,7 +90,7 @@ Offset<manifest::Languages> writeLanguages(ModuleOp module, FlatBufferBuilder &b
   for (auto name : names.getAsRange<StringAttr>()) {
     written.push_back(text(builder, name.getValue()));
   }
-  // -1 for the name "", which no language has.
+  // -1 for the empty name, which no language has.
   const auto numberOf = [&](StringRef key) {
     const auto *const found = llvm::find(names, values.get(key));
     return found == names.end() ? -1 : static_cast<int32_t>(found - names.begin());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How a model is meant to be used (generation, languages, conversations, labels): from attributes
-/// of the module to tables of the manifest. Each writes nothing if the module has no such
+/// Converts module attributes on the intended use of a model (generation, languages, conversations,
+/// labels) to tables of the manifest. Each function writes nothing if the module has no such
 /// attribute.
 #ifndef HEDDLE_COMPILER_LINK_USAGETABLES_H
 #define HEDDLE_COMPILER_LINK_USAGETABLES_H

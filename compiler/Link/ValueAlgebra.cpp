@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What parameter expressions do with values.
+/// The operations of parameter expressions on values.
 #include "compiler/Link/ValueAlgebra.h"
 
 #include "formats/Checkpoint/Convert.h"
@@ -26,8 +26,9 @@ using Exact = std::vector<double>;
 using Bytes = std::vector<std::byte>;
 using Values = ParameterValues;
 
-// [groups * n, k] to panels [groups][ceil(n / columns)][ceil(k / together)][columns][together],
-// zero beyond the last row of each group and beyond the last of k.
+// Packs [groups * n, k] into panels [groups][ceil(n / columns)][ceil(k /
+// together)][columns][together], with zeros beyond the last row of each group and beyond the last
+// element of k.
 template <typename T>
 static std::vector<T> packPanels(const std::vector<T> &matrix,
                                  transformer::ParameterExpressionAttr pack, int64_t groups,
@@ -58,7 +59,7 @@ static std::vector<T> transposeMatrix(const std::vector<T> &matrix, int64_t rows
   return result;
 }
 
-/// Sines and cosines of (first + position) * 10000^(-i / steps), by turns or in halves.
+/// Returns sines and cosines of (first + position) * 10000^(-i / steps), interleaved or in halves.
 static Stored sinusoids(ArrayRef<int64_t> shape, ArrayRef<int64_t> numbers, bool isSplit) {
   const int64_t half = shape[1] / 2;
   Stored table(shape[0] * shape[1]);
@@ -75,7 +76,7 @@ static Stored sinusoids(ArrayRef<int64_t> shape, ArrayRef<int64_t> numbers, bool
   return table;
 }
 
-/// T5's bucket of a distance from query to key. In f32, as the checkpoints were trained.
+/// Returns T5's bucket of a distance from query to key. Computed in f32, as in training.
 static int64_t relativeBucket(int64_t distance, int64_t buckets, bool isBidirectional,
                               int64_t farthest) {
   int64_t first = 0;
@@ -92,12 +93,12 @@ static int64_t relativeBucket(int64_t distance, int64_t buckets, bool isBidirect
   }
   auto spread = float(std::log(double(farthest) / double(exact)));
   float part = std::log(float(distance) / float(exact)) / spread * float(buckets - exact);
-  // A distance for the last of few buckets may give no number: all of them are the last.
+  // With few buckets, the logarithm may overflow or be NaN: such a distance is in the last bucket.
   int64_t far = part < float(buckets - exact) ? int64_t(part) : buckets - exact - 1;
   return first + exact + far;
 }
 
-/// [buckets, heads] to [heads, 2 * distance + 1].
+/// Spreads [buckets, heads] to [heads, 2 * distance + 1].
 template <typename T>
 static std::vector<T> spreadBuckets(const std::vector<T> &table, ArrayRef<int64_t> shape,
                                     ArrayRef<int64_t> numbers) {
@@ -113,7 +114,7 @@ static std::vector<T> spreadBuckets(const std::vector<T> &table, ArrayRef<int64_
   return result;
 }
 
-/// Zeros in the rows before the first, ones from it on.
+/// Returns zeros in the rows before `first`, ones from it on.
 static Stored onesFrom(ArrayRef<int64_t> shape, int64_t first) {
   int64_t row = ShapedType::getNumElements(shape.drop_front());
   Stored table(shape[0] * row, 1.0f);
@@ -121,7 +122,7 @@ static Stored onesFrom(ArrayRef<int64_t> shape, int64_t first) {
   return table;
 }
 
-/// Some columns of a matrix of `width`, [rows, count].
+/// Returns columns [rows, count] of a matrix of `width` columns.
 template <typename T>
 static std::vector<T> cutColumns(const std::vector<T> &matrix, int64_t width, int64_t first,
                                  int64_t count) {
@@ -133,7 +134,7 @@ static std::vector<T> cutColumns(const std::vector<T> &matrix, int64_t width, in
   return result;
 }
 
-/// [m, k] times [k, n], n = 1 for a vector; sums in double, in the order of k.
+/// Multiplies [m, k] by [k, n], n = 1 for a vector; sums in f64, in the order of k.
 template <typename Left, typename Right>
 static Exact multiplyMatrices(const std::vector<Left> &left, const std::vector<Right> &right,
                               int64_t m, int64_t k) {
@@ -151,8 +152,8 @@ static Exact multiplyMatrices(const std::vector<Left> &left, const std::vector<R
   return result;
 }
 
-/// The nearest number of a floating-point type with `digits` binary digits and this least and
-/// largest exponent, ties to even; beyond the largest number it is infinite.
+/// Rounds to the nearest number of a floating-point type with `digits` significand bits and this
+/// exponent range, ties to even; infinite beyond the largest number.
 static double roundTo(double value, int digits, int leastExponent, int largestExponent) {
   if (value == 0 || !std::isfinite(value)) {
     return value;
@@ -165,7 +166,7 @@ static double roundTo(double value, int digits, int leastExponent, int largestEx
              : rounded;
 }
 
-/// The bits of the nearest bf16 number; those of a NaN stay as far as there is room for them.
+/// Returns the bits of the nearest bf16 number; truncates the payload of a NaN.
 template <typename T> static uint16_t bf16Bits(T value) {
   if (std::isnan(value)) {
     const auto upper =
@@ -173,8 +174,8 @@ template <typename T> static uint16_t bf16Bits(T value) {
     return (upper & 0x7F) == 0 ? upper | 0x40 : upper;
   }
   if constexpr (std::is_same_v<T, float>) {
-    // Half of the last bit that stays is added, or a little less: a tie goes to the even number.
-    // The exponent follows, to infinity too.
+    // Adds half of the last kept bit, or slightly less, so that ties go to even. It may carry into
+    // the exponent, up to infinity.
     const auto bits = std::bit_cast<uint32_t>(value);
     return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
   }
@@ -182,7 +183,7 @@ template <typename T> static uint16_t bf16Bits(T value) {
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(rounded) >> 16);
 }
 
-/// The bits of the nearest f16 number.
+/// Returns the bits of the nearest f16 number.
 template <typename T> static uint16_t f16Bits(T value) {
   constexpr int digits = 11, least = -14, largest = 15;
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
@@ -190,7 +191,7 @@ template <typename T> static uint16_t f16Bits(T value) {
   if (std::isnan(value) || std::isinf(size)) {
     return sign | (std::isnan(value) ? 0x7E00 : 0x7C00);
   }
-  // Below 2^-14 numbers are multiples of the smallest; their exponent field is zero.
+  // Numbers below 2^-14 are subnormal: multiples of the smallest one, with a zero exponent field.
   if (size < std::ldexp(1.0, least)) {
     return sign | static_cast<uint16_t>(std::ldexp(size, digits - 1 - least));
   }
@@ -199,7 +200,7 @@ template <typename T> static uint16_t f16Bits(T value) {
   return sign | static_cast<uint16_t>(((exponent + largest - 1) << (digits - 1)) + fraction);
 }
 
-/// Exactly.
+/// Widens exactly.
 static Stored widen(const NarrowValues &values) {
   Stored wide(values.bits.size());
   std::transform(values.bits.begin(), values.bits.end(), wide.begin(),
@@ -207,7 +208,7 @@ static Stored widen(const NarrowValues &values) {
   return wide;
 }
 
-/// In f32 or f64, moved where they are that already.
+/// Returns values in f32 or f64, moved if they already are.
 static std::variant<Stored, Exact> widened(Values values) {
   assert(!std::holds_alternative<Bytes>(values) && "what is laid out is only stored");
   if (auto *narrow = std::get_if<NarrowValues>(&values)) {
@@ -280,7 +281,7 @@ Exact asExact(Values values) {
       widened(std::move(values)));
 }
 
-/// Calls `function` with vectors of one type: f32 where both are.
+/// Calls `function` with vectors of one type: f32 if both are f32, else f64.
 template <typename Function> static void withOneType(Values &to, Values from, Function function) {
   if (std::holds_alternative<Stored>(to) && std::holds_alternative<Stored>(from)) {
     function(std::get<Stored>(to), std::get<Stored>(from));
@@ -302,7 +303,7 @@ void appendValues(Values &all, Values part) {
               [](auto &to, const auto &from) { to.insert(to.end(), from.begin(), from.end()); });
 }
 
-/// What takes one operand of `shape` and moves its values.
+/// Evaluates a kind that takes one operand of `shape` and moves its values.
 template <typename T>
 static std::vector<T> movedValues(transformer::ParameterOp parameter, ArrayRef<int64_t> shape,
                                   const std::vector<T> &values) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Values of parameters, and what expressions do with them. Values of a checkpoint stay in the type
-/// that it has them in, f32, f16 or bf16, as long as they are only moved; what is computed from
-/// them is f64 until the last expression, so that a derived parameter is rounded once. Quantised
-/// values stay codes and scales until they are laid out.
+/// Values of parameters, and the operations of expressions on them. Values of a checkpoint keep its
+/// type, f32, f16 or bf16, as long as they are only moved; computed values are f64 until the last
+/// expression, so that a derived parameter is rounded once. Quantised values remain codes and
+/// scales until they are packed.
 #ifndef HEDDLE_COMPILER_LINK_VALUEALGEBRA_H
 #define HEDDLE_COMPILER_LINK_VALUEALGEBRA_H
 
@@ -20,13 +20,13 @@
 
 namespace heddle {
 
-/// Numbers of f16 or bf16, as their bits.
+/// f16 or bf16 numbers, as their bits.
 struct NarrowValues {
   ElementType element;
   std::vector<uint16_t> bits;
 };
 
-/// Row major. Bytes are quantised values as they lie in the file.
+/// Row major. Bytes are quantised values in the layout of the file.
 using ParameterValues = std::variant<std::vector<float>, std::vector<double>, NarrowValues,
                                      QuantizedValues, std::vector<std::byte>>;
 
@@ -45,32 +45,34 @@ private:
   Values values;
 };
 
-/// Values in another element type, each rounded once; the same bits where they have it.
+/// Converts values to another element type, each rounded once; returns the same bits for the same
+/// type.
 ParameterValues convertValues(ParameterValues values, ElementType element);
-/// Values in the element type of a parameter, of which they may be some rows.
+/// Converts values, possibly only some rows, to the element type of a parameter.
 ParameterValues convertTo(mlir::RankedTensorType type, ParameterValues values);
-/// The same, as the binary has them.
+/// The same, in stored form.
 StoredValues storedValues(mlir::RankedTensorType type, ParameterValues values);
-/// In f64, moved where they are that already.
+/// Returns values in f64, moved if they already are.
 std::vector<double> asExact(ParameterValues values);
 
-/// Those of an expression without operands.
+/// Evaluates an expression without operands.
 ParameterValues makeValues(transformer::ParameterExpressionAttr expression,
                            mlir::RankedTensorType type);
-/// Those of an expression that takes one operand of `shape` and moves its values across rows.
+/// Evaluates an expression with one operand of `shape` that moves values across rows.
 ParameterValues moveValues(transformer::ParameterOp parameter, llvm::ArrayRef<int64_t> shape,
                            ParameterValues values);
-/// Rows of so many columns in panels, those of each of `groups` equal parts side by side.
+/// Packs rows of `columns` elements into panels; each of `groups` equal parts has its own panels.
 ParameterValues packValues(transformer::ParameterExpressionAttr pack, int64_t groups,
                            int64_t columns, ParameterValues values);
-/// Some of the values; of quantised ones whole rows.
+/// Returns a range of the values; whole rows of quantised ones.
 ParameterValues cutValues(ParameterValues values, int64_t first, int64_t count);
-/// A matrix of so many rows times another, or a vector; sums in f64, in the order of k.
+/// Multiplies a matrix of `rows` rows by another, or by a vector; sums in f64, in the order of k.
 ParameterValues multiplyValues(ParameterValues left, ParameterValues right, int64_t rows);
 void addValues(std::vector<double> &sums, ParameterValues values);
-/// Puts more rows behind others.
+/// Appends rows.
 void appendValues(ParameterValues &all, ParameterValues part);
-/// Puts a matrix of `count` columns into columns from `first` on of one of `width`, which it makes.
+/// Copies a matrix of `count` columns into columns from `first` on of a matrix of `width` columns,
+/// which it creates if needed.
 void placeColumns(ParameterValues &to, ParameterValues matrix, int64_t width, int64_t first,
                   int64_t count);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Candidates are all runs of dotted parts in the names of tensors, so that a pattern stands for a
-/// kind of sub-layer, a layer or a whole stack; of patterns for the same matrices the shortest.
+/// Candidates are all sequences of dotted parts in the names of tensors, so that a pattern stands
+/// for a kind of sub-layer, a layer or a whole stack. Among patterns for the same matrices, takes
+/// the shortest.
 #include "compiler/Link/WorthKeeping.h"
 
 #include "compiler/Parameters/LayerPrecisions.h"
@@ -23,7 +24,7 @@ namespace {
 
 struct Candidate {
   std::string pattern;
-  /// Places in the list of errors.
+  /// Indices into the list of errors.
   std::vector<size_t> matrices;
   double gain = 0;
   int64_t bytes = 0;
@@ -31,13 +32,13 @@ struct Candidate {
   double gainByByte() const { return gain / static_cast<double>(std::max<int64_t>(bytes, 1)); }
 };
 
-/// What one option should save at least for it to be worth its place in a command line.
+/// The least share of errors that an option must remove to be suggested.
 constexpr double leastShare = 0.05;
 constexpr size_t mostOptions = 3;
 
 } // namespace
 
-/// The precision with twice the bits and the same arithmetic, if there is one.
+/// Returns the precision with twice the bits and the same arithmetic, if there is one.
 static std::optional<std::string> finerThan(const Precision &precision) {
   switch (precision.bits) {
   case 4:
@@ -51,8 +52,8 @@ static std::optional<std::string> finerThan(const Precision &precision) {
   }
 }
 
-/// Runs of parts that begin with a word and leave out the last, which says what a tensor is to its
-/// layer.
+/// Returns sequences of parts that begin with a word and omit the last part, the tensor's role in
+/// its layer.
 static std::set<std::string> patternsOf(StringRef tensor) {
   SmallVector<StringRef> parts;
   tensor.split(parts, '.');
@@ -77,8 +78,8 @@ static bool isKept(const RoundingError &error, ArrayRef<std::string> kept) {
   });
 }
 
-/// All patterns that match every tensor of the matrices that they match any tensor of, and no
-/// tensor that has a pattern already.
+/// Returns all patterns that match either all or none of each matrix's tensors, and no tensor that
+/// already has a pattern.
 static std::vector<Candidate> findCandidates(ArrayRef<RoundingError> errors, unsigned bits,
                                              ArrayRef<std::string> kept) {
   std::map<std::string, std::map<size_t, size_t>> tensors;
@@ -95,7 +96,7 @@ static std::vector<Candidate> findCandidates(ArrayRef<RoundingError> errors, uns
       }
     }
   }
-  // By what they match: the shortest stands for all.
+  // By the matched matrices; the shortest pattern represents equal ones.
   std::map<std::vector<size_t>, Candidate> byMatrices;
   for (const auto &[pattern, matched] : tensors) {
     Candidate candidate;
@@ -140,10 +141,10 @@ std::vector<WorthKeeping> worthKeeping(ArrayRef<RoundingError> errors, StringRef
   const bool hasGroups = llvm::any_of(
       candidates, [](const Candidate &candidate) { return candidate.matrices.size() > 1; });
   llvm::erase_if(candidates, [&](const Candidate &candidate) {
-    // Of single matrices the table says as much.
+    // The table of errors already shows single matrices.
     return candidate.gain < leastShare * all || (hasGroups && candidate.matrices.size() == 1);
   });
-  // Of equal worth the shortest pattern, then the first in the alphabet.
+  // Equal gains are ordered by the length of the pattern, then alphabetically.
   const auto key = [](const Candidate &candidate) {
     return std::tuple(-candidate.gainByByte(), candidate.pattern.size(),
                       StringRef(candidate.pattern));

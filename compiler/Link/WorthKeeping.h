@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which layers are worth a finer precision: where the error of their weights goes away for the
-/// fewest bytes. What a layer's error does to results is not known here; that all matrices count
-/// alike, whatever their size, is the one assumption.
+/// Suggests layers to keep in a finer precision: those whose rounding error is removed for the
+/// fewest bytes. The effect of a layer's error on results is unknown here; all matrices are assumed
+/// to count alike, whatever their size.
 #ifndef HEDDLE_COMPILER_LINK_WORTHKEEPING_H
 #define HEDDLE_COMPILER_LINK_WORTHKEEPING_H
 
@@ -14,19 +14,19 @@
 
 namespace heddle {
 
-/// Layers to be kept in another precision.
+/// Layers to keep in another precision.
 struct WorthKeeping {
-  /// As --keep takes it: "attention.self=int8".
+  /// In the syntax of --keep: "attention.self=int8".
   std::string option;
-  /// The part of the program's squared relative errors that is these layers', and the bytes that
-  /// keeping them adds.
+  /// The layers' share of the program's squared relative errors, and the bytes that keeping them
+  /// adds.
   double share = 0;
   int64_t bytes = 0;
 };
 
-/// At most three patterns of layers that have nothing in common, the most worth by byte first. They
-/// can be asked for together, and beside `kept`, the patterns that were asked for already. Empty
-/// where all that is stored in the program's precision `base` is exact.
+/// Returns at most three patterns of disjoint layers, the most gain per byte first. They can be
+/// combined, also with `kept`, the patterns already requested. Empty if all parameters stored in
+/// the program's precision `base` are exact.
 std::vector<WorthKeeping> worthKeeping(llvm::ArrayRef<RoundingError> errors, llvm::StringRef base,
                                        llvm::ArrayRef<std::string> kept);
 
