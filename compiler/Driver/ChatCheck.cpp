@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads templates as the runtime will.
+/// Parses templates as the runtime does.
 #include "compiler/Driver/ChatCheck.h"
 
 #include "base/Utf8.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The chat templates of a program, before anything is compiled.
+/// Checks the chat templates of a program before anything is compiled.
 #ifndef HEDDLE_COMPILER_DRIVER_CHATCHECK_H
 #define HEDDLE_COMPILER_DRIVER_CHATCHECK_H
 
@@ -10,8 +10,8 @@
 
 namespace heddle {
 
-/// Checks the chat templates of a program, or takes them out of it. Where one is not understood, no
-/// other may take its place: its model would answer to prompts that it was not trained for.
+/// Checks the chat templates of a program, or removes them from it. An unsupported template is an
+/// error: with another template the model would get prompts that it was not trained for.
 Status checkChat(mlir::ModuleOp program, const CompileRequest &request);
 
 } // namespace heddle

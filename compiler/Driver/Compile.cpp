@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One compilation: import, phase by phase to the last one, the report, and then the binary, so
-/// that there is none if anything fails.
+/// One compilation: import, all phases, the report, and the binary last, so that a failure leaves
+/// none.
 #include "compiler/Compile.h"
 
 #include "base/AtomicFile.h"
@@ -41,14 +41,13 @@ namespace heddle {
 // --- one phase -------------------------------------------------------------------------------
 
 namespace {
-/// A part of the request that a pass carries out: what the user calls it, and what the pass begins
-/// its errors about it with.
+/// A part of the request that a pass implements: the user's name for it, and the prefix of the
+/// pass's errors about it.
 struct AskedPart {
   std::string_view name, prefix;
 };
 
-/// Knows, while passes run, which part of the request the one that runs carries out; none if it is
-/// there anyway.
+/// Tracks which part of the request the running pass implements; none for passes that always run.
 class AskedPassWatch final : public PassInstrumentation {
 public:
   AskedPassWatch(const RequestNames &names, AskedPart &asked) : names(names), asked(asked) {}
@@ -68,8 +67,8 @@ private:
 };
 } // namespace
 
-/// Runs the passes of a phase. InvalidArgument if one fails: what the passes said and where in the
-/// model, or what is wrong with the part of the request that a pass carries out.
+/// Runs the passes of a phase. Returns InvalidArgument if one fails: its diagnostics with locations
+/// in the model, or the error in the part of the request that it implements.
 static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &options,
                        const RequestNames &names, SourceText source = {}) {
   PassManager manager(module.getContext());
@@ -85,7 +84,7 @@ static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &opti
     if (isAboutRequest && aboutRequest.empty()) {
       aboutRequest = std::string(asked.name) + ": " + text.substr(asked.prefix.size());
     }
-    // Others keep their places.
+    // Passes other diagnostics on.
     return success(isAboutRequest);
   });
   if (succeeded(manager.run(module))) {
@@ -96,8 +95,8 @@ static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &opti
                               : HEDDLE_ERROR(InvalidArgument, aboutRequest);
 }
 
-/// What the program costs where every pass that can be left out is, and no sharing is asked for.
-/// Errors do not reach the user: what is compiled is another program.
+/// Returns the costs of the program with all optional passes disabled and without sharing. Errors
+/// do not reach the user, because this is not the compiled program.
 static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, const Task &task) {
   PipelineOptions options = task.options;
   options.disabledPasses = optionalPasses();
@@ -116,14 +115,15 @@ static Result<std::vector<EntryCosts>> costsWithoutPasses(ModuleOp imported, con
   return programCosts(*program);
 }
 
-// --- what a binary has beside its program ----------------------------------------------------
+// --- contents of a binary beside its program -------------------------------------------------
 
-/// Packs the tokenizers, so that what is wrong with them is said before anything is compiled.
+/// Packs the tokenizers, so that their errors are reported before anything is compiled.
 static Status addTokenizers(const ImportedModel &model, ModelFacts &facts) {
   if (!model.tokenizer) {
     return {};
   }
-  // Texts are cut to what the model allows; not sources, whose translation would lack the rest.
+  // Texts are truncated to the model's limit; sources are not, because their translation would be
+  // incomplete.
   const bool generates = (*model.module)->hasAttr("transformer.generation");
   const LengthLimits limits{model.tokenizer->maxLength, generates ? std::nullopt : model.positions};
   HEDDLE_ASSIGN(facts.tokenizer, model.tokenizer->file.pack(facts.builder, limits));
@@ -133,7 +133,7 @@ static Status addTokenizers(const ImportedModel &model, ModelFacts &facts) {
   return {};
 }
 
-/// Links into a file of a folder of its own, which `use` has as long as it runs.
+/// Links into a file of a temporary folder, which exists while `use` runs.
 static Status linkToFolder(const std::function<Status(const std::string &)> &link,
                            const std::function<Status(const std::string &)> &use) {
   HEDDLE_ASSIGN(const ScratchFolder folder, ScratchFolder::create("heddle", "the binary"));
@@ -145,7 +145,7 @@ static Status linkToFolder(const std::function<Status(const std::string &)> &lin
 // --- a compilation ---------------------------------------------------------------------------
 
 namespace {
-/// A request on its way to a result.
+/// Runs one request.
 class Compilation {
 public:
   Compilation(Task task, CompileResult &result)
@@ -182,7 +182,7 @@ private:
     }
   }
   bool wantsReport() const { return !task.wants(ReportForm::None); }
-  /// Whether the report says what the passes gain, from the imported program to its dispatches.
+  /// Returns whether the report includes the predicted gain of the passes.
   bool wantsGain() const {
     return wantsReport() && task.first == Phase::Fused && task.last >= Phase::Dataflow;
   }
@@ -196,24 +196,24 @@ private:
   Task task;
   const CompileRequest &request;
   CompileResult &result;
-  /// Outlives the program.
+  /// Must outlive the program.
   MLIRContext context;
   ImportedModel model;
   ModelFacts facts;
   std::optional<AttentionAnalysis> analysis;
-  /// The texts to calibrate with, and the program as it is when what it reads on them is lowered.
+  /// The calibration texts, and a copy of the program to lower for the calibration run.
   std::optional<CalibrationTexts> texts;
   OwningOpRef<ModuleOp> beforeDataflow;
   std::optional<CompensatedValues> compensated;
   NonFiniteWeights nonFinite;
   ReportPage page;
-  /// The costs without the passes, where they are asked for.
+  /// The costs without the passes, if requested.
   std::optional<Result<std::vector<EntryCosts>>> before;
   PredictedGain gain;
 };
 } // namespace
 
-/// What the caches of a program keep, each once; empty without any.
+/// Returns the element types of a program's caches, without duplicates; empty without caches.
 static llvm::SmallSetVector<llvm::StringRef, 2> cachesOf(ModuleOp program) {
   llvm::SmallSetVector<llvm::StringRef, 2> kept;
   for (auto entry : program.getOps<func::FuncOp>()) {
@@ -281,7 +281,7 @@ void Compilation::tellRemarks() {
   }
 }
 
-/// A remark that is known only after the program was read.
+/// Adds a remark that depends on the imported program.
 void Compilation::addRemark(RemarkKind kind, std::string text) {
   std::vector<std::string> &list = kind == RemarkKind::Note ? result.notes : result.warnings;
   list.push_back(std::move(text));
@@ -301,7 +301,7 @@ Status Compilation::readAnalysisFile() {
   return {};
 }
 
-/// What the page says before any phase has run.
+/// Adds the page's facts that are known before any phase.
 Status Compilation::beginPage() {
   const std::pair<const char *, std::string> facts[] = {
       {"model type", model.modelType},
@@ -323,7 +323,7 @@ Status Compilation::beginPage() {
   return {};
 }
 
-/// Gives the program's text to whoever wants it.
+/// Passes the program's text to the user, if requested.
 Status Compilation::giveText(Phase phase) {
   DiagnosticText diagnostics(&context, model.source);
   Result<std::string> text = programText(*model.module, phase);
@@ -335,7 +335,7 @@ Status Compilation::giveText(Phase phase) {
   return {};
 }
 
-/// Says what caches keep, as it came out, and that it is not what was asked for.
+/// Adds the caches' precision to the page, and notes if the requested one has no effect.
 void Compilation::sayCaches() {
   const auto kept = cachesOf(*model.module);
   if (!kept.empty()) {
@@ -349,7 +349,7 @@ void Compilation::sayCaches() {
   }
 }
 
-/// Keeps what report and texts have of a phase, before the next one changes the program.
+/// Records the data of a phase for the report and texts, before the next phase changes the program.
 Status Compilation::finishPhase(Phase phase) {
   const bool wantsPage = task.wants(ReportForm::Page);
   if (phase == Phase::Fused) {
@@ -386,7 +386,7 @@ Status Compilation::runPhases() {
   }
 }
 
-/// Measures for the page what fewer bits change of the weights.
+/// Measures the rounding errors of weights for the page.
 Status Compilation::addRounding() {
   if (!model.checkpoint) {
     return {};
@@ -421,7 +421,7 @@ Status Compilation::giveReport(const Report &report) {
   if (task.wants(ReportForm::Page)) {
     page.setGain(gain);
     HEDDLE_TRY(addRounding());
-    // The last part of a path, which may end in a slash.
+    // The last component of a path, which may end in a slash.
     text = page.html(llvm::sys::path::filename(StringRef(task.input).rtrim('/')).str(), report);
   } else {
     llvm::raw_string_ostream stream(text);
@@ -434,7 +434,7 @@ Status Compilation::giveReport(const Report &report) {
   return {};
 }
 
-/// What link() needs beside the program.
+/// Checks that the weights exist that link() reads.
 Status Compilation::checkOutputs() const {
   const auto isStored = [](transformer::ParameterOp parameter) {
     return parameter.getSource().has_value();
@@ -478,7 +478,7 @@ Status Compilation::link(const Report &report) {
   if (!request.output.empty()) {
     return linkTo(request.output);
   }
-  // The linker's output is a file anyway.
+  // The linker writes a file in any case.
   return linkToFolder(linkTo, [&](const std::string &path) -> Status {
     HEDDLE_ASSIGN(const MappedFile file, MappedFile::open(path));
     result.binary = std::string(file.text());
@@ -488,7 +488,7 @@ Status Compilation::link(const Report &report) {
 
 // --- calibration -----------------------------------------------------------------------------
 
-/// What the model must have to run on texts, said before it is compiled.
+/// Checks, before compiling, that the model can run on texts.
 Status Compilation::checkTexts() const {
   if (!texts || model.tokenizer) {
     return {};
@@ -498,8 +498,8 @@ Status Compilation::checkTexts() const {
                                            ", which runs the model on texts");
 }
 
-/// Links the program in f32 with what its products read as outputs. For the least capable target,
-/// so that every machine chooses the same codes.
+/// Links an f32 program whose outputs are the rows of its products, for the baseline target, so
+/// that all machines choose the same codes.
 Status Compilation::linkObserved(const std::string &path, Report &report) {
   PipelineOptions options = task.options;
   options.compensates = false;
@@ -537,7 +537,7 @@ Status Compilation::chooseCodes(const std::string &observed) {
   return {};
 }
 
-/// Chooses codes by what products read on the texts, when all that may be wrong was looked at.
+/// Chooses codes by the rows of products on the texts, after all checks.
 Status Compilation::calibrate(Report &report) {
   if (!texts) {
     return {};
@@ -560,7 +560,7 @@ Status Compilation::run() {
   HEDDLE_TRY(checkTexts());
   HEDDLE_TRY(beginPage());
   HEDDLE_TRY(addTokenizers(model, facts));
-  // Before the report listens: what the passes find there is of no interest.
+  // Before the report listens, so that these passes' decisions are not recorded.
   if (wantsGain()) {
     tell("costs without the passes");
     before = costsWithoutPasses(*model.module, task);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Pages of a tensor are given back once it was read.
+/// Releases the pages of a tensor after reading it.
 #include "compiler/Driver/ModelParameters.h"
 
 #include "compiler/Link/CompensatedValues.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the parameters of a model are evaluated from: its checkpoint.
+/// The source of a model's parameters: its checkpoint.
 #ifndef HEDDLE_COMPILER_DRIVER_MODELPARAMETERS_H
 #define HEDDLE_COMPILER_DRIVER_MODELPARAMETERS_H
 
@@ -10,8 +10,8 @@
 
 namespace heddle {
 
-/// All must outlive the source. `compensated` has codes that are chosen already, `noted` sees what
-/// is read; both may be null.
+/// All arguments must outlive the source. `compensated` holds codes that are already chosen,
+/// `noted` inspects the tensors that are read; both may be null.
 ParameterSource parameterSource(const ImportedModel &model,
                                 const CompensatedValues *compensated = nullptr,
                                 NonFiniteWeights *noted = nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A number is finite if not all bits of its exponent are set.
+/// A number is finite unless all bits of its exponent are set.
 #include "compiler/Driver/NonFiniteWeights.h"
 
 #include "base/Utf8.h"
@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-/// Without branches, so that the loop is as fast as memory.
+/// Branch-free, so that the loop is memory-bound.
 template <typename Bits>
 static bool hasNonFinite(std::span<const std::byte> values, Bits exponent) {
   Bits found = 0;

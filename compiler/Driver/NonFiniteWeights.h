@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Notes which tensors of a model have numbers that are NaN or infinite, as training that diverged
-/// leaves them. Linking reads every tensor that a binary uses; each is looked at while it is there.
+/// Records which tensors of a model contain NaN or infinity, for example after diverged training.
+/// Linking reads every tensor that a binary uses, and each is checked when it is read.
 #ifndef HEDDLE_COMPILER_DRIVER_NONFINITEWEIGHTS_H
 #define HEDDLE_COMPILER_DRIVER_NONFINITEWEIGHTS_H
 
@@ -19,13 +19,13 @@ namespace heddle {
 
 class NonFiniteWeights {
 public:
-  /// Looks at the values of a tensor from `first` on, unless they were seen before.
+  /// Checks the values of a tensor from element `first` on, unless they have been checked before.
   void see(std::string_view name, ElementType element, std::span<const std::byte> values,
            int64_t first = 0);
-  /// The same of the scales of a tensor of codes.
+  /// The same for the scales of a quantised tensor.
   void see(std::string_view name, std::span<const float> scales);
 
-  /// Names the first of them and says how many more there are; empty if all numbers are finite.
+  /// Names the first affected tensor and how many more there are; empty if all numbers are finite.
   std::string text() const;
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rearranges what MLIR prints. MLIR prints the locations of block arguments in full, and defines
-/// the aliases in them before the program; its parser takes aliases there too, defined anywhere.
+/// Rearranges MLIR's output. MLIR prints the locations of block arguments in full, and defines the
+/// aliases in them before the program; its parser accepts aliases there too, defined anywhere.
 #include "compiler/Driver/ProgramText.h"
 
 #include "compiler/Link/LinkModel.h"
@@ -31,7 +31,7 @@ struct LocationAlias {
 };
 } // namespace
 
-/// Where a string that begins at `at` ends, behind its closing quote.
+/// Returns the end of the string that begins at `at`, after its closing quote.
 static size_t skipString(llvm::StringRef text, size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at) {
     at += text[at] == '\\' ? 1 : 0;
@@ -39,7 +39,7 @@ static size_t skipString(llvm::StringRef text, size_t at) {
   return std::min(at + 1, text.size());
 }
 
-/// Where the location that begins at `at`, `loc(...)`, ends.
+/// Returns the end of the location, `loc(...)`, that begins at `at`.
 static size_t skipLocation(llvm::StringRef text, size_t at) {
   size_t depth = 0;
   while (at < text.size()) {
@@ -56,7 +56,7 @@ static size_t skipLocation(llvm::StringRef text, size_t at) {
   return at;
 }
 
-/// Appends a line with the locations in it by their aliases.
+/// Appends a line with its locations replaced by their aliases.
 static void appendLine(std::string &result, llvm::StringRef line,
                        const llvm::StringMap<llvm::StringRef> &aliases) {
   constexpr llvm::StringLiteral start = " loc(";
@@ -104,7 +104,7 @@ std::string withLocationsAtEnd(std::string_view text) {
   for (llvm::StringRef line : lines) {
     appendLine(result, line, aliases);
   }
-  // An alias is numbered after those in it.
+  // The number of an alias is higher than those of aliases in it.
   std::sort(definitions.begin(), definitions.end(),
             [](const auto &a, const auto &b) { return a.number < b.number; });
   for (const LocationAlias &alias : definitions) {

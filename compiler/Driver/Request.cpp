@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks of requests: first alone, then against the program that was read.
+/// Checks requests: first by themselves, then against the imported program.
 #include "compiler/Driver/Request.h"
 
 #include "base/NearestName.h"
@@ -28,7 +28,7 @@ static Status wrong(const llvm::Twine &message) {
   return HEDDLE_ERROR(InvalidArgument, message.str());
 }
 
-/// What a program says of its precisions once its weights are stored.
+/// The attribute with the precisions of a program whose weights are stored.
 static constexpr StringLiteral precisionAttribute = "transformer.precision";
 
 bool Task::wantsText(Phase phase) const { return llvm::is_contained(request.texts, phase); }
@@ -63,7 +63,8 @@ static Status checkInput(const CompileRequest &request) {
   return {};
 }
 
-/// A target as the request spells it; `useful` are those of use, the least capable first.
+/// Resolves a target in the request's spelling; `useful` are the candidates for "native", the least
+/// capable first.
 static Result<TargetDescription> resolveTarget(StringRef text, ArrayRef<std::string> useful) {
   auto [name, columns] = text.split(':');
   const TargetDescription *target = name == "native" ? nativeTarget(useful) : findTarget(name);
@@ -80,7 +81,7 @@ static Result<TargetDescription> resolveTarget(StringRef text, ArrayRef<std::str
   return *parsed;
 }
 
-/// Refuses what only targets of GPUs make use of, where there is none of them.
+/// Rejects options for GPU targets if there is no such target.
 static Status checkDevices(const CompileRequest &request, const PipelineOptions &options) {
   const auto isDevice = [](const std::string &text) {
     const StringRef name = StringRef(text).split(':').first;
@@ -117,7 +118,7 @@ static Status resolveTargets(const CompileRequest &request, PipelineOptions &opt
                    " columns, expected one width");
     }
   }
-  // Least capable first, each once, whatever the order asked for.
+  // Orders targets by capability, without duplicates.
   options.targets.clear();
   for (const TargetDescription &target : allTargets()) {
     if (auto found = asked.find(target.name); found != asked.end()) {
@@ -150,7 +151,7 @@ static Status resolveOptions(const CompileRequest &request, PipelineOptions &opt
     if (!parsed.ok()) {
       return wrong(llvm::Twine(names.keep) + " " + llvm::Twine(parsed.status().message()));
     }
-    // One for each pattern: commas separate the options of passes.
+    // One for each pattern, because commas separate pass options.
     for (const KeptLayers &kept : *parsed) {
       options.keep.push_back(kept.text());
     }
@@ -178,13 +179,13 @@ static Status resolveOptions(const CompileRequest &request, PipelineOptions &opt
   return resolveTargets(request, options);
 }
 
-/// A field of a request and its value, as messages show them: "--emit=llvm".
+/// Returns a field of a request with its value, for messages: "--emit=llvm".
 static std::string setting(std::string_view field, Phase phase) {
   return std::string(field) + "=" + std::string(phaseName(phase));
 }
 
-/// What the request has that passes of the phase `fused` do and that is never left out, as messages
-/// call it; empty if it has nothing.
+/// Returns the part of the request that required passes of the phase `fused` implement, for
+/// messages; empty if there is none.
 static std::string askedOfFused(const Task &task) {
   const RequestNames &names = task.request.names;
   if (!task.request.sharing.empty()) {
@@ -217,13 +218,13 @@ static Status resolvePhases(Task &task) {
     return wrong(setting(names.startAt, start.value_or(task.first)) + " is after the last phase, " +
                  llvm::Twine(phaseName(task.last)));
   }
-  // The phase before the first is the program as it was read.
+  // The phase before the first one stands for the program as it was read.
   for (const Phase phase : request.texts) {
     if (start && phase < phaseBefore(task.first)) {
       return wrong(setting(names.texts, phase) + " is before " + setting(names.startAt, *start));
     }
   }
-  // A pass that comes later than the last phase is left out as the user wants.
+  // Disabling a pass after the last phase has no effect and is allowed.
   for (const std::string &name : request.disabledPasses) {
     if (phaseOfPass(name) < task.first) {
       return wrong(llvm::Twine(names.disabledPasses) + "=" + name + " is of the phase " +
@@ -246,7 +247,7 @@ static Status resolvePhases(Task &task) {
   return request.keep.empty() ? Status() : isDone(names.keep, Phase::Dataflow);
 }
 
-/// Calibration chooses codes of weights, in the phase dataflow, and evaluates them for a binary.
+/// Checks calibration, which chooses codes in the phase dataflow and evaluates them for a binary.
 static Status checkCalibration(const Task &task) {
   const CompileRequest &request = task.request;
   const RequestNames &names = request.names;
@@ -290,8 +291,9 @@ Result<Task> resolveRequest(const CompileRequest &request) {
 
 // --- a request and its program ---------------------------------------------------------------
 
-/// Refuses a program of another phase than the first to run expects, where a pass would only say
-/// that it does not understand it. Earlier phases leave what is of a later one as it is.
+/// Rejects a program whose phase does not match the first phase to run, if that phase's passes
+/// would only report that they do not support it. Earlier phases leave operations of later ones
+/// unchanged.
 static Status checkPhase(ModuleOp program, const Task &task) {
   const std::string startAt(task.request.names.startAt);
   ModuleOp kernels;
@@ -320,8 +322,8 @@ static Status checkPhase(ModuleOp program, const Task &task) {
   return {};
 }
 
-/// Refuses targets that were asked for and are not those of the program: code of others would be in
-/// the binary, or missing.
+/// Rejects requested targets that differ from those of the program: code for others would be in the
+/// binary, or missing.
 static Status checkTargets(ModuleOp program, Task &task) {
   if (task.request.targets.empty() || task.first <= Phase::Kernels) {
     return {};
@@ -346,8 +348,8 @@ static Status checkTargets(ModuleOp program, Task &task) {
                ": targets are chosen in the phase \"kernels\"");
 }
 
-/// The phase to begin with, for a program that says which one it is in: the next one, unless the
-/// request says otherwise.
+/// Determines the first phase for a program that declares its own phase: the next one, unless the
+/// request sets it.
 static Status findFirstPhase(ModuleOp program, Task &task) {
   const Result<Phase> said = phaseOfText(program);
   HEDDLE_TRY_WITH(said.status(), task.input);
@@ -386,8 +388,8 @@ static Status findFirstPhase(ModuleOp program, Task &task) {
   return {};
 }
 
-/// Reads what a program whose weights are stored says of them: its precision, and the layers of
-/// others, which need code for targets of theirs. The text may say anything.
+/// Reads the declared precisions of a program whose weights are stored: its own, and those of kept
+/// layers, which need code for targets of theirs. The text is not trusted.
 static Status readStored(ModuleOp program, const Quantization *codes, Task &task) {
   auto said = program->getAttrOfType<DictionaryAttr>(precisionAttribute);
   const std::string stored =
@@ -420,8 +422,9 @@ static Status readStored(ModuleOp program, const Quantization *codes, Task &task
   return {};
 }
 
-/// Fits the precision to the program and to its files, unless the request has one. A program whose
-/// weights are stored already says how. Others lose what they say: the passes to come store them.
+/// Sets the precision from the program and its files, unless the request has one. A program whose
+/// weights are stored declares its precision. For others the declaration is removed, because the
+/// following passes store the weights.
 static Status fitPrecision(ModuleOp program, const Quantization *codes, Task &task) {
   std::string &precision = task.options.precision;
   if (task.first > Phase::Dataflow) {
@@ -432,11 +435,11 @@ static Status fitPrecision(ModuleOp program, const Quantization *codes, Task &ta
   }
   task.precision = precision.empty() && codes ? codes->text() : precision;
   task.options.quantisesRows = precision.empty() && codes && codes->rowBits != 0;
-  // Products of integers have a target of their own.
+  // Integer products have a default target of their own.
   return resolveTargets(task.request, task.options);
 }
 
-/// Checks layers of other precisions against the tensors that the program reads.
+/// Checks kept layers against the tensors that the program reads.
 static Status checkLayers(ModuleOp program, const Task &task) {
   if (task.first > Phase::Dataflow) {
     return {};

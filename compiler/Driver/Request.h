@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A request as the rest of the driver reads it: checked, with everything decided that the request
-/// leaves open.
+/// A checked request with all defaults resolved, for the rest of the driver.
 #ifndef HEDDLE_COMPILER_DRIVER_REQUEST_H
 #define HEDDLE_COMPILER_DRIVER_REQUEST_H
 
@@ -13,12 +12,12 @@
 
 namespace heddle {
 
-/// What is to be done.
+/// A resolved request.
 struct Task {
   explicit Task(const CompileRequest &request) : request(request) {}
 
   const CompileRequest &request;
-  /// The path or the name of the program, which begins every message about it.
+  /// The path or the name of the program, the prefix of every message about it.
   std::string input;
   /// With explicit targets, the least capable first.
   PipelineOptions options;
@@ -26,18 +25,18 @@ struct Task {
   Phase first = Phase::Fused;
   Phase last = Phase::SharedObject;
 
-  /// The name of the precision, which is that of the files if none was asked for.
+  /// The name of the precision; that of the files if none was requested.
   std::string precision{f32Precision};
 
   bool wants(ReportForm form) const { return request.report == form; }
   bool wantsText(Phase phase) const;
 };
 
-/// Checks a request. InvalidArgument: what is wrong, in the words of its `names`.
+/// Checks a request. Returns InvalidArgument with messages in terms of its `names`.
 Result<Task> resolveRequest(const CompileRequest &request);
 
-/// Fits the task to the program that was read, and refuses what does not go with it.
-/// `codes` is what the model's files say of their codes; null if they have none.
+/// Adapts the task to the imported program, and rejects options that do not match it. `codes`
+/// describes the quantisation of the model's files; null if there is none.
 Status fitTask(mlir::ModuleOp program, const Quantization *codes, Task &task);
 
 } // namespace heddle
