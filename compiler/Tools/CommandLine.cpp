@@ -20,7 +20,7 @@
 
 namespace heddle {
 
-/// What messages call parts of the request.
+/// The names of parts of the request in messages.
 static constexpr RequestNames optionNames = {
     .targets = "--target",
     .precision = "--precision",
@@ -48,8 +48,8 @@ static CLI::Option *addText(CLI::App &app, std::string_view name, std::string &v
   return app.add_option(std::string(name), value, help)->type_name(type);
 }
 
-/// An option whose value is a phase. What is wrong with the value is said when all words are known
-/// to be where they belong.
+/// Adds an option whose value is a phase. Errors in the value are reported after all arguments have
+/// been parsed.
 static void addPhase(CLI::App &app, std::string_view name, std::optional<Phase> &phase,
                      CommandLine &line, const char *help) {
   const auto read = [&phase, &line, name](const std::string &text) {
@@ -66,7 +66,7 @@ static void addPhase(CLI::App &app, std::string_view name, std::optional<Phase> 
   app.add_option_function<std::string>(std::string(name), read, help)->type_name("PHASE");
 }
 
-/// The option of a length.
+/// Adds the option for a length.
 static void addTextLength(CLI::App &app, CommandLine &line) {
   const auto read = [&line](const std::string &text) {
     int64_t &length = line.request.textLength;
@@ -85,7 +85,7 @@ static void addTextLength(CLI::App &app, CommandLine &line) {
       ->type_name("N");
 }
 
-/// The option of several targets, separated by commas; an empty one is left to the request's check.
+/// Adds the option for targets, separated by commas; the check of the request reports an empty one.
 static void addTargets(CLI::App &app, CompileRequest &request) {
   const auto read = [&request](const std::string &text) {
     request.targets.clear();
@@ -133,7 +133,7 @@ static std::string describeTarget(const KnownTarget &target) {
              : fmt::format("{}; by default for {}", target.summary, fmt::join(users, ", "));
 }
 
-/// What options may name: each with a line that says what it is, from its declaration.
+/// Lists the values of options, each with the summary from its declaration.
 static std::string describeNames() {
   std::string text = fmt::format("Phases of {}, {} and {}, in order:\n", optionNames.texts,
                                  optionNames.stopAfter, optionNames.startAt);
@@ -209,7 +209,7 @@ void declareOptions(CLI::App &app, CommandLine &line) {
                  "leave a pass out; may be repeated")
       ->type_name("PASS")
       ->allow_extra_args(false);
-  // Not as a flag of the value false, which the help would show.
+  // Not a flag with the value false, which the help would show.
   app.add_flag_callback(
       std::string(optionNames.chatTemplate), [&request] { request.chatTemplate = false; },
       "leave the model's chat templates out");
@@ -219,7 +219,7 @@ void declareOptions(CLI::App &app, CommandLine &line) {
           "assemble the kernels of GPUs by this program of CUDA too, so that no driver has to");
   app.set_version_flag("--version", "heddlec " HEDDLE_VERSION);
   app.footer(describeNames);
-  // Unexpected arguments are reported by parseCommandLine(), in our own words.
+  // parseCommandLine() reports unexpected arguments with our own messages.
   app.allow_extras();
 }
 
@@ -232,8 +232,8 @@ static int withoutValue(const std::string &option) {
   return usage(option + " has no value, expected one after it");
 }
 
-/// CLI11 says "--report: At Most 1 required but received 2" and "--report: 1 required TEXT
-/// missing".
+/// Replaces CLI11's messages "--report: At Most 1 required but received 2" and "--report: 1
+/// required TEXT missing".
 static int reportMismatch(const CLI::ArgumentMismatch &error) {
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));
@@ -242,7 +242,8 @@ static int reportMismatch(const CLI::ArgumentMismatch &error) {
              : usage(option + " is given more than once, expected it once");
 }
 
-/// The option whose value is another option, as in `--report -o OUT.so`; null if there is none.
+/// Returns the option whose value is another option, as in `--report -o OUT.so`; null if there is
+/// none.
 static const CLI::Option *optionWithoutValue(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options()) {
     for (const std::string &value : option->results()) {
@@ -269,7 +270,7 @@ static int unexpected(const CLI::App &app, const std::string &argument) {
                            nearest ? fmt::format(", did you mean {}?", *nearest) : ""));
 }
 
-/// Prints `text` and returns the exit code: `code`, or 1 if it cannot be written.
+/// Prints `text` and returns `code`, or 1 if it cannot be written.
 static int finishOutput(const std::string &text, int code) {
   const bool isWritten = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   if (!isWritten) {
@@ -278,7 +279,7 @@ static int finishOutput(const std::string &text, int code) {
   return isWritten ? code : 1;
 }
 
-/// Decides which phase is the last, and what is printed or written. What is wrong, or nothing.
+/// Determines the last phase and the outputs. Returns an error message, or nothing.
 static std::string chooseOutputs(CommandLine &line) {
   CompileRequest &request = line.request;
   const bool saysBinary = line.emit == Phase::SharedObject;
@@ -297,7 +298,7 @@ static std::string chooseOutputs(CommandLine &line) {
   const bool isReportAlone = !line.reportFile.empty() && line.output.empty() && !line.emit &&
                              !line.stopAfter && !saysBinary;
   if (isReportAlone) {
-    // No pass that comes later decides anything.
+    // No later pass makes decisions.
     request.stopAfter = Phase::Dataflow;
     return {};
   }
@@ -317,10 +318,10 @@ static std::string chooseOutputs(CommandLine &line) {
   return {};
 }
 
-/// What is wrong with an option that was given an empty value, as by a variable of a script that is
-/// not set; nothing if that is said where the value is used.
+/// Returns an error about an option with an empty value, for example from an unset variable of a
+/// script; nothing if the user of the value reports it.
 static std::string describeEmpty(const CLI::App &app) {
-  // Their own checks say what they expect instead.
+  // The checks of these options report what they expect.
   static constexpr std::array<std::string_view, 9> checked = {
       optionNames.targets,        optionNames.cache,      optionNames.keep,
       optionNames.texts,          optionNames.startAt,    optionNames.stopAfter,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec's command line: every option is declared once, with its help and what it means for the
-/// request. Apart from LLVM's own parser, whose global options claim names like --stop-after.
+/// heddlec's command line: every option is declared once, with its help and its effect on the
+/// request. Does not use LLVM's parser, whose global options reserve names like --stop-after.
 #ifndef HEDDLE_COMPILER_TOOLS_COMMANDLINE_H
 #define HEDDLE_COMPILER_TOOLS_COMMANDLINE_H
 
@@ -16,25 +16,25 @@ class App;
 
 namespace heddle {
 
-/// What heddlec is to do: a request, and where the parts of its result go.
+/// A request, and where the parts of its result are written.
 struct CommandLine {
   CompileRequest request;
-  /// The binary, or the program after --stop-after; empty: standard output.
+  /// The file for the binary, or for the program after --stop-after; empty: standard output.
   std::string output;
   std::string reportFile;
   /// A phase whose program is printed.
   std::optional<Phase> emit;
   std::optional<Phase> stopAfter;
-  /// What is wrong with a value, if anything is.
+  /// An error in a value, if there is one.
   std::string problem;
 };
 
-/// Declares the program's options, which are read into `line`.
+/// Declares the program's options, which are parsed into `line`.
 void declareOptions(CLI::App &app, CommandLine &line);
 
-/// Parses the arguments into a request that has every path and phase it needs. An exit code when
-/// the program is to end here: 0 after --help or --version, 1 if that could not be written, 2 after
-/// a message about wrong usage.
+/// Parses the arguments into a request with all required paths and phases. Returns an exit code if
+/// the program is to end: 0 after --help or --version, 1 if their text could not be written, 2
+/// after a message about wrong usage.
 std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line);
 
 } // namespace heddle

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddle-opt: reads a program, runs single passes on it, and prints it. For tests and for looking
-/// at what one pass does; heddlec runs whole phases. `--remarks-filter=heddle` prints what the
-/// passes report. Unlike mlir-opt, which it is built on, it limits what it reads and reports what
-/// it cannot write.
+/// heddle-opt: reads a program, runs single passes on it, and prints it, for tests and debugging;
+/// heddlec runs whole phases. `--remarks-filter=heddle` prints what the passes report. Unlike
+/// mlir-opt, which it is built on, it limits the size of its input and reports write errors.
 #include "compiler/Passes.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
@@ -49,7 +48,7 @@ static int fail(const llvm::Twine &message) {
   return EXIT_FAILURE;
 }
 
-/// Flushes a stream and reports what could not be written.
+/// Flushes a stream and reports write errors.
 static int finish(llvm::raw_fd_ostream &stream, llvm::StringRef name, int code) {
   stream.flush();
   const std::error_code error = stream.error();
@@ -60,8 +59,8 @@ static int finish(llvm::raw_fd_ostream &stream, llvm::StringRef name, int code) 
 /// The column of the options' descriptions.
 static constexpr size_t helpColumn = 44;
 
-/// Prints Heddle's passes and the options that go with them. LLVM's own help would begin with some
-/// four hundred options of its libraries.
+/// Prints Heddle's passes and related options. LLVM's own help begins with some four hundred
+/// options of its libraries.
 static int printHelp() {
   llvm::outs()
       << "Runs passes of Heddle on a program and prints it.\n\n"
@@ -100,7 +99,8 @@ static int printVersion() {
 
 namespace {
 
-/// Runs before all other passes, which take a program to be one module, as the importer does.
+/// Runs before all other passes, which require a program in a single module, as the importer
+/// creates it.
 struct CheckModulePass : PassWrapper<CheckModulePass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckModulePass)
   StringRef getArgument() const override { return "heddle-check-module"; }
@@ -116,7 +116,7 @@ struct CheckModulePass : PassWrapper<CheckModulePass, OperationPass<ModuleOp>> {
 
 } // namespace
 
-/// Reads a program, refuses text that would crash MLIR's parser, and runs MLIR's tool on it.
+/// Reads a program, rejects text that would crash MLIR's parser, and runs MLIR's opt tool on it.
 static int run(llvm::StringRef inputName, llvm::StringRef outputName, DialectRegistry &registry) {
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputName, &message);
@@ -125,7 +125,7 @@ static int run(llvm::StringRef inputName, llvm::StringRef outputName, DialectReg
   }
   const std::string_view text(input->getBufferStart(), input->getBufferSize());
   const std::string_view shown = input->getBufferIdentifier();
-  // Bytecode, which only developers use, is checked by MLIR's reader.
+  // MLIR's reader checks bytecode, which only developers use.
   if (!isBytecode(input->getMemBufferRef())) {
     if (heddle::Status status = heddle::checkProgramText(text, shown); !status.ok()) {
       return fail(llvm::Twine(status.message()));
@@ -159,7 +159,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "heddle-opt: %s\n", reason);
     std::_Exit(EXIT_FAILURE);
   });
-  // A closed pipe and a file above its limit are errors of writing like any other.
+  // Report a closed pipe and an exceeded file size limit as write errors.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   DialectRegistry registry;
@@ -169,7 +169,7 @@ int main(int argc, char **argv) {
                   vector::VectorDialect>();
   heddle::registerHeddlePasses();
   PassRegistration<CheckModulePass>();
-  // Passes of MLIR that know nothing of Heddle: what they may do, the dialects say.
+  // Generic passes of MLIR, which follow the interfaces of the dialects.
   registerCanonicalizerPass();
   registerCSEPass();
   registerRemoveDeadValuesPass();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec: a model folder, a GGUF or ONNX file, or a program of the IR, to a binary or to the
-/// program after any phase. The work is done by compiler/Compile.h; here are messages, files and
+/// heddlec: compiles a model folder, a GGUF or ONNX file, or a program of the IR, to a binary or to
+/// the program after any phase. compiler/Compile.h does the work; this file has messages, files and
 /// exit codes.
 #include "base/AtomicFile.h"
 #include "base/Signals.h"
@@ -21,7 +21,7 @@ using namespace heddle;
 namespace {
 enum ExitCode { Success = 0, BadInput = 1, BadUsage = 2 };
 
-/// Shows the current phase on a terminal once the work has taken a second.
+/// Shows the current phase on a terminal after the first second.
 class Progress {
 public:
   void show(llvm::StringRef step) {
@@ -52,14 +52,13 @@ static int fail(const Status &status, ExitCode code) {
   return code;
 }
 
-// Not by the name /dev/stdout: if standard output is a file, that names the file, and writing would
-// replace it.
+// Not through /dev/stdout: if standard output is a file, writing would replace that file.
 static Status writeStandardOutput(llvm::StringRef text) {
   llvm::raw_fd_ostream stream(STDOUT_FILENO, /*shouldClose=*/false, /*unbuffered=*/true);
   stream << text;
   const std::error_code error = stream.error();
   stream.clear_error();
-  // Whoever closed the pipe has seen enough; the files are still written.
+  // A closed pipe is no error; the files are still written.
   if (!error || error == std::errc::broken_pipe) {
     return {};
   }
@@ -80,7 +79,7 @@ static Status run(CommandLine &line) {
   Progress progress;
   CompileRequest &request = line.request;
   if (!request.calibration.empty() && !line.reportFile.empty() && line.reportFile != "-") {
-    // What cannot be written is said before a calibration, which takes long.
+    // Report an unwritable file before a calibration, which takes long.
     HEDDLE_TRY(AtomicFile::open(line.reportFile).status());
   }
   request.onStep = [&](std::string_view step) { progress.show(step); };
@@ -95,7 +94,7 @@ static Status run(CommandLine &line) {
   return compile(request).status;
 }
 
-/// The last resorts: out of memory, and errors after which LLVM cannot go on.
+/// Installs handlers for running out of memory and for fatal errors of LLVM.
 static void installLastResorts() {
   std::set_new_handler([] {
     std::fputs("heddlec: out of memory\n", stderr);
