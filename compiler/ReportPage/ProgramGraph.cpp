@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reading a module into groups of nodes.
+/// Reads a module into groups of nodes.
 #include "compiler/ReportPage/ProgramGraph.h"
 
 #include "compiler/Cost/OperationCost.h"
@@ -34,7 +34,7 @@ std::string typeText(Type type) {
     llvm::StringRef(text).consume_front("!transformer.");
     return llvm::StringRef(text).starts_with("!transformer.") ? text.substr(13) : text;
   }
-  // The first dimension that is not constant counts rows of the batch, others keys of a sequence.
+  // The first dynamic dimension counts rows of the batch, others keys of a sequence.
   std::vector<std::string> sizes;
   for (auto [axis, size] : llvm::enumerate(tensor.getShape())) {
     sizes.push_back(!ShapedType::isDynamic(size) ? std::to_string(size) : axis == 0 ? "t" : "k");
@@ -45,7 +45,7 @@ std::string typeText(Type type) {
                                                  }));
 }
 
-/// A number or word as it is written in the program, without the type behind it.
+/// Prints a number or word as in the program, without its type.
 std::string valueText(Attribute attribute) {
   std::string text = printed([&](llvm::raw_ostream &stream) { attribute.print(stream, true); });
   llvm::StringRef rest = text;
@@ -63,7 +63,7 @@ std::string valueText(Attribute attribute) {
   return rest.str();
 }
 
-/// Splits the attributes of an operation into its parameters and the rest.
+/// Splits the attributes of an operation into its parameters and all others.
 void describeAttributes(Operation &operation, GraphNode &node) {
   std::vector<std::string> details;
   for (NamedAttribute attribute : operation.getAttrs()) {
@@ -180,7 +180,7 @@ private:
     return entry.groups[place->second];
   }
 
-  /// The names in a group without a layer, the last parts left out.
+  /// Returns the names in a group without a layer, without their last parts.
   std::string titleOf(const GraphGroup &group) const {
     llvm::SetVector<llvm::StringRef> names;
     for (size_t node : group.nodes) {
@@ -197,8 +197,8 @@ private:
     return shown.empty() ? "operations" : llvm::join(shown, ", ");
   }
 
-  /// What a layer is up to its number, its weights, and where in the program it stands: its
-  /// operations, what they read of each other, and in which order they read from outside.
+  /// Describes a layer independently of its number, its weights and its place in the program: its
+  /// operations, the edges between them, and the order of their outside operands.
   std::string signature(const GraphGroup &group) const {
     llvm::DenseMap<size_t, size_t> inside;
     llvm::DenseMap<size_t, size_t> outside;
@@ -214,7 +214,7 @@ private:
       stream
           << node.op << '|' << relative(node.name) << '|' << node.type
           << '|'
-          // Where in a projection that layers share its columns are only tells which layer it is.
+          // The offset of a view into a projection that layers share only tells which layer it is.
           << (viewsOutside ? std::string() : node.detail) << '|' << node.parameters.size();
       for (size_t input : node.inputs) {
         if (auto own = inside.find(input); own != inside.end()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A program of the model level as people read it: operations under their names in the checkpoint,
-/// gathered by layer, with layers that are equal up to their weights recognised. Plain data, which
-/// outlives the program.
+/// A program of the model level for display: operations with their names in the checkpoint, grouped
+/// by layer; layers that differ only in their weights are detected. Plain data that outlives the
+/// program.
 #ifndef HEDDLE_COMPILER_REPORTPAGE_PROGRAMGRAPH_H
 #define HEDDLE_COMPILER_REPORTPAGE_PROGRAMGRAPH_H
 
@@ -20,29 +20,30 @@ namespace heddle {
 struct GraphNode {
   /// "linear"; "argument".
   std::string op;
-  /// In the checkpoint; empty for programs without names.
+  /// The name in the checkpoint; empty for programs without names.
   std::string name;
-  /// What it gives: "[t, 12, 32]", where t is the rows of the batch and k those of a sequence.
+  /// The type of its result: "[t, 12, 32]", where t is the rows of the batch and k those of a
+  /// sequence.
   std::string type;
-  /// Its attributes that are no parameters.
+  /// Its attributes other than parameters.
   std::string detail;
   std::vector<std::string> parameters;
-  /// Nodes of the entry it reads, in the order of its operands. Segments, which nearly every
-  /// operation reads, are left out.
+  /// The nodes of the entry that it reads, in operand order. Segments are omitted, because nearly
+  /// every operation reads them.
   std::vector<size_t> inputs;
   int64_t flopsPerToken = 0;
   /// Bytes of its parameters.
   int64_t weightBytes = 0;
 };
 
-/// Operations of one layer, or those before, between and after layers.
+/// Operations of one layer, or those before, between or after layers.
 struct GraphGroup {
-  /// "encoder.layers.3"; of others the names they have, and "after encoder.layers.3" as the key.
+  /// "encoder.layers.3"; for others their common names, with "after encoder.layers.3" as the key.
   std::string key;
   std::string title;
   bool isLayer = false;
   std::vector<size_t> nodes;
-  /// The first group of the entry with the same operations in the same places, which may be this.
+  /// The first group of the entry with the same operations in the same places; may be this group.
   size_t equalTo = 0;
 };
 
@@ -55,8 +56,8 @@ struct EntryGraph {
   std::vector<size_t> results;
 };
 
-/// The functions of a module of the model level, in order, without what is computed for observed
-/// results alone; none in later phases.
+/// Returns the functions of a module of the model level, in order, without work for observed
+/// results only; empty in later phases.
 std::vector<EntryGraph> programGraph(mlir::ModuleOp module);
 
 /// `{"name", "nodes": [{"op", "name", "type", ...}], "groups": [...], "results": [...]}`

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Puts the document into the template, with the style and scripts that the build embeds.
+/// Inserts the document into the template, with the style and scripts that the build embeds.
 #include "compiler/ReportPage/ReportPage.h"
 
 #include "compiler/ReportPage/PageFiles.h.inc"
@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace heddle {
 
-/// Marks in the template, in this order, that the parts replace.
+/// Marks in the template, in this order, that are replaced.
 static constexpr llvm::StringLiteral styleMark = "/* style */";
 static constexpr llvm::StringLiteral dataMark = "/* data */";
 static constexpr llvm::StringLiteral scriptMark = "/* script */";
@@ -24,7 +24,7 @@ static constexpr llvm::StringLiteral scriptMark = "/* script */";
 std::string escapedForPage(llvm::StringRef json) {
   std::string escaped;
   escaped.reserve(json.size());
-  // JSON has them only in strings, where their code points mean the same.
+  // In JSON they only occur in strings, where an escape is equivalent.
   for (char c : json) {
     switch (c) {
     case '<':
@@ -69,7 +69,7 @@ Status ReportPage::setAnalysis(AttentionAnalysis measured, ModuleOp module,
   return {};
 }
 
-/// Writes the heat maps of an analysis; its numbers are in these pictures.
+/// Writes the heat maps of an analysis, which contain its numbers.
 static void writeAnalysis(llvm::json::OStream &json, const AttentionAnalysis &analysis) {
   json.attributeObject("analysis", [&] {
     json.attribute("sentences", analysis.sentences);
@@ -85,7 +85,7 @@ static void writeAnalysis(llvm::json::OStream &json, const AttentionAnalysis &an
   });
 }
 
-/// JSON has no NaN: null stands for it.
+/// JSON has no NaN; null stands for it.
 static void writeRounded(llvm::json::OStream &json, const RoundedWeights &rounded) {
   json.object([&] {
     json.attribute("where", llvm::json::fixUTF8(rounded.where));
@@ -150,13 +150,13 @@ std::string ReportPage::json(const std::string &model, const Report &report) con
   return text;
 }
 
-/// The text of an embedded file.
+/// Returns the text of an embedded file.
 template <size_t size> static llvm::StringRef fileText(const unsigned char (&bytes)[size]) {
   return {reinterpret_cast<const char *>(bytes), size};
 }
 
 std::string ReportPage::html(const std::string &model, const Report &report) const {
-  // Split the template before anything is put in: marks in the data mean nothing.
+  // Splits the template before inserting anything, so that marks in the data have no effect.
   auto [beforeStyle, afterStyle] = fileText(page::pageHtml).split(styleMark);
   auto [beforeData, afterData] = afterStyle.split(dataMark);
   auto [beforeScript, afterScript] = afterData.split(scriptMark);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A report as one HTML page that needs no other file: what a compilation made of a program, before
-/// and after, with every decision. Its template, style and scripts are in compiler/ReportPage/Page;
-/// what is known only when a model is compiled goes in as one JSON document.
+/// A report as a self-contained HTML page: the program before and after compilation, with every
+/// decision. Its template, style and scripts are in compiler/ReportPage/Page; the data of a
+/// compilation is inserted as one JSON document.
 #ifndef HEDDLE_COMPILER_REPORTPAGE_REPORTPAGE_H
 #define HEDDLE_COMPILER_REPORTPAGE_REPORTPAGE_H
 
@@ -24,23 +24,23 @@ namespace heddle {
 
 /// Weights that are stored in fewer bits than f32.
 struct RoundedWeights {
-  /// The tensors of the checkpoint, and what their elements are stored as.
+  /// The tensors of the checkpoint, and the type that they are stored in.
   std::string where, stored;
-  /// The root of the squared differences over that of the squares; NaN where an element is none.
+  /// The relative error in the 2-norm; NaN if an element is NaN.
   double error = 0;
   int64_t bytes = 0, bytesInBf16 = 0;
 };
 
-/// Layers that are worth another precision.
+/// A suggestion to keep layers in another precision.
 struct KeepOption {
-  /// What to give heddlec: "attention.self=int8".
+  /// The value of --keep: "attention.self=int8".
   std::string option;
-  /// The part of the squared errors that goes away, and what it costs.
+  /// The share of the squared errors that it removes, and its cost.
   double share = 0;
   int64_t bytes = 0;
 };
 
-/// Filled in phase by phase, because each phase changes the program in place.
+/// Filled phase by phase, because each phase changes the program in place.
 class ReportPage {
 public:
   /// Adds a line to the page's head: "targets", "x86-64-v3, x86-64-v4".
@@ -51,21 +51,21 @@ public:
   void addProgram(const std::string &phase, mlir::ModuleOp module) {
     programs.emplace_back(phase, programGraph(module));
   }
-  /// The costs after the phase `dataflow`.
+  /// Sets the costs after the phase `dataflow`.
   void setCosts(std::vector<EntryCosts> counted) { costs = std::move(counted); }
   void setGain(PredictedGain predicted) { gain = std::move(predicted); }
-  /// Adds heat maps of an analysis. Refuses one of another model: it has layers that `module` does
-  /// not have. `path` is the file it was read from, for messages.
+  /// Adds heat maps of an analysis. Rejects an analysis of another model: one with layers that
+  /// `module` does not have. `path` is its file, for messages.
   Status setAnalysis(AttentionAnalysis measured, mlir::ModuleOp module, const std::string &path);
 
-  /// Adds what fewer bits change of the weights, the largest error first, and what is worth more
-  /// bits, the most worth first.
+  /// Adds the rounding errors of weights, the largest first, and suggestions to keep layers, the
+  /// most useful first.
   void setRounding(std::vector<RoundedWeights> weights, std::vector<KeepOption> options) {
     rounded = std::move(weights);
     worthKeeping = std::move(options);
   }
 
-  /// The page about the model `model`.
+  /// Returns the page about the model `model`.
   std::string html(const std::string &model, const Report &report) const;
 
 private:
@@ -80,7 +80,7 @@ private:
   std::vector<KeepOption> worthKeeping;
 };
 
-/// Escapes the characters of JSON that could end the HTML element it stands in or begin another.
+/// Escapes the characters of JSON that could end the surrounding HTML element or begin another.
 std::string escapedForPage(llvm::StringRef json);
 
 } // namespace heddle
