@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Adds what a device launches to the kernels of targets that are devices; their back ends say what
-/// that is.
+/// Adds device entry points to the kernels of device targets. Their back ends define what is
+/// launched.
 ///
-/// Before:  module @sm_80 { func.func @norm_384.sm_80(...) }
-/// After:   module @sm_80 { func.func @norm_384.sm_80(...)  llvm.func @norm_384(%launch) }
+/// Before:
+///   module @sm_80 { func.func @norm_384.sm_80(...) }
+/// After:
+///   module @sm_80 { func.func @norm_384.sm_80(...)  llvm.func @norm_384(%launch) }
 ///
 /// Tested by tests/compiler/Target/Cuda/add-entries.mlir.
 #include "compiler/Passes.h"

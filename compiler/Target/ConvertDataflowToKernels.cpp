@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes every kernel as loops and vector code, in one module for each target.
+/// Lowers every kernel to loops and vector code, in one module for each target.
 ///
 /// Before:
 ///   dataflow.kernel @contract_384x384 : (...) -> ... computes #dataflow.contract<n = 384, k = 384>
@@ -37,7 +37,7 @@ KernelScratch kernelScratch(dataflow::KernelOp kernel) {
   KernelScratch scratch;
   dataflow::visitFamily(kernel.getComputes(),
                         [&](auto computes) { scratch = scratchOf(computes); });
-  // One after the other, each aligned.
+  // Consecutive, each aligned.
   if (uint64_t bytes = unpackedPanelBytes(kernel)) {
     scratch.fixed = llvm::alignTo(scratch.fixed, HEDDLE_ALIGNMENT) + bytes;
   }
@@ -99,8 +99,8 @@ static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
   }
 }
 
-/// Whether what is stored of a parameter for target number `number` of `count` is what its code
-/// reads.
+/// Returns whether the stored form of a parameter for target `number` of `count` is the one that
+/// the target's code reads.
 static bool isEncodedFor(dataflow::ParameterOp parameter, const dataflow::KernelInput &input,
                          SymbolTable &symbols, const TargetDescription &target, unsigned number,
                          unsigned count) {
@@ -114,8 +114,8 @@ static bool isEncodedFor(dataflow::ParameterOp parameter, const dataflow::Kernel
          target.backend->encodeMatrix(target, matrix, input).expression;
 }
 
-/// Refuses a product or look-up whose weights do not lie as the code of a target reads them: it
-/// would read past their end. Programs in text may come without the pass that encodes them.
+/// Rejects a product or look-up whose weights do not have the layout that a target's code reads: it
+/// would read out of bounds. Programs in text may come without the pass that encodes them.
 static LogicalResult checkEncodings(ModuleOp module, ArrayRef<TargetDescription> targets) {
   SymbolTable symbols(module);
   for (auto graph : module.getOps<dataflow::GraphOp>()) {
@@ -142,7 +142,7 @@ static LogicalResult checkEncodings(ModuleOp module, ArrayRef<TargetDescription>
   return success();
 }
 
-/// Refuses a table of which the elements of a vector may have several scales.
+/// Rejects a table in which the elements of a vector may have several scales.
 static LogicalResult checkTable(dataflow::KernelOp kernel, unsigned operand) {
   dataflow::BufferType table = kernel.getOperandBuffer(operand);
   auto quantized = dyn_cast<transformer::QuantizedType>(table.getElementType());
@@ -155,10 +155,10 @@ static LogicalResult checkTable(dataflow::KernelOp kernel, unsigned operand) {
          << " elements";
 }
 
-/// What states have: each run changes all of one, and would round it again and again.
+/// The element types of states. Every run updates a whole state, and would round it again.
 static constexpr ElementType kStateElements[] = {ElementType::F32};
 
-/// Refuses a kernel with elements that the code of a target neither reads nor writes.
+/// Rejects a kernel with element types that the code of a target does not support.
 static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescription &target) {
   auto inputs = kernel.getComputes().getInputs(kernel.getKernelType());
   for (auto [index, input] : llvm::enumerate(inputs)) {
@@ -177,7 +177,7 @@ static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescri
     ArrayRef<ElementType> known = cache           ? target.cacheElements
                                   : input.isState ? ArrayRef(kStateElements)
                                                   : target.weightElements;
-    // Integers are codes: by themselves they have no scales.
+    // Integer elements are codes, which need scales.
     const bool hasScales = !cache || !infoOf(element).isInteger() ||
                            isa<transformer::QuantizedType>(cache.getElementType());
     if (llvm::is_contained(known, element) && hasScales) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Lowers the kernel modules of all targets to the llvm dialect and says, function by function,
-/// which processor they are for.
+/// Lowers the kernel modules of all targets to the llvm dialect and sets the processor of each
+/// function.
 ///
-/// Before:  func.func @contract_384x384.x86-64-v4(%context: !llvm.ptr, ...)
-/// After:   llvm.func @contract_384x384.x86-64-v4(%arg0: !llvm.ptr, ...)
-///              attributes {target_cpu = "x86-64-v4", passthrough = ["prefer-vector-width", ...]}
+/// Before:
+///   func.func @contract_384x384.x86-64-v4(%context: !llvm.ptr, ...)
+/// After:
+///   llvm.func @contract_384x384.x86-64-v4(%arg0: !llvm.ptr, ...)
+///       attributes {target_cpu = "x86-64-v4", passthrough = ["prefer-vector-width", ...]}
 ///
 /// Tested by tests/compiler/Target/kernels-to-llvm.mlir.
 #include "compiler/Passes.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Gives every matrix that a product reads the encoding that each target chooses, as a parameter
-/// expression. Until then weights are logical, [n, k]: nothing before this pass knows how they lie
-/// in memory. Targets that agree share an encoding, which is stored once.
+/// Encodes every matrix that a product reads in the layout that each target chooses, as a parameter
+/// expression. Before this pass weights are logical, [n, k], without a memory layout. Targets with
+/// the same layout share one stored encoding.
 ///
 /// Before:
 ///   %w = dataflow.parameter @w : !dataflow.buffer<[72, 40], f32>
@@ -11,7 +11,7 @@
 ///   transformer.parameter @w.packed48 : tensor<2x40x48xf32> = pack(@w, 48)
 ///   %w = dataflow.parameter @w as @w.packed48 : !dataflow.buffer<[72, 40], f32>
 ///
-/// Pinned by tests/compiler/Target/encode-weights.mlir and encode-weights-by-target.mlir.
+/// Tested by tests/compiler/Target/encode-weights.mlir and encode-weights-by-target.mlir.
 #include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Target/Target.h"
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  /// One encoding if the targets agree, else one for each of them.
+  /// Returns one encoding if the targets agree, else one for each of them.
   ArrayAttr encodingsOf(FlatSymbolRefAttr matrix, const KernelInput &input) {
     transformer::ParameterOp parameter = parameters.lookUp(matrix);
     SmallVector<Attribute> encodings;
@@ -78,7 +78,7 @@ struct EncodeWeights : impl::EncodeWeightsPassBase<EncodeWeights> {
     ModuleOp module = getOperation();
     SymbolTable symbols(module);
     Encoder encoder(module, *chosen);
-    // What a kernel does with its inputs is asked once, and not for every dispatch.
+    // The inputs of each kernel, computed once instead of per dispatch.
     llvm::DenseMap<Operation *, SmallVector<KernelInput>> inputs;
     for (auto kernel : module.getOps<KernelOp>()) {
       inputs[kernel] = kernel.getComputes().getInputs(kernel.getKernelType());

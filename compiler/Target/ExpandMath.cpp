@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Functions of f32 scalars and vectors as arithmetic, at most 4 ulp over the whole range;
-/// arithmeticOf() lists them. Polynomials are minimax fits made for this file with 40-digit
-/// arithmetic (Lawson iteration on Chebyshev nodes) of the functions named beside them.
+/// Expands functions of f32 scalars and vectors to arithmetic, with at most 4 ulp of error over the
+/// whole range; arithmeticOf() lists them. Polynomials are minimax fits made for this file with
+/// 40-digit arithmetic (Lawson iteration on Chebyshev nodes) of the functions named beside them.
 ///
-/// Before:  %y = math.exp2 %x : vector<16xf32>
-/// After:   rounding to n + f with f in [-1/2, 1/2], a polynomial in f, a scaling by 2^n
+/// Before:
+///   %y = math.exp2 %x : vector<16xf32>
+/// After:
+///   rounding to n + f with f in [-1/2, 1/2], a polynomial in f, a scaling by 2^n
 ///
 /// Tested by tests/compiler/Target/expand-math.mlir and tests/EndToEnd/MathFunctionsTest.cpp.
 #include "compiler/Passes.h"
@@ -35,7 +37,7 @@ namespace heddle {
 #include "compiler/Passes.h.inc"
 
 namespace {
-/// Arithmetic on values of one type, an f32, an f64, or a vector of them.
+/// Arithmetic on values of one type, f32, f64, or a vector of them.
 struct Arithmetic {
   OpBuilder &builder;
   Location location;
@@ -46,7 +48,7 @@ struct Arithmetic {
     auto vector = dyn_cast<VectorType>(type);
     return vector ? Type(vector.clone(builder.getI32Type())) : Type(builder.getI32Type());
   }
-  /// A constant, which the type must have exactly.
+  /// Returns a constant, which must be exact in the type.
   Value number(double value) const {
     FloatAttr attribute = builder.getFloatAttr(getElementTypeOrSelf(type), value);
     auto vector = dyn_cast<VectorType>(type);
@@ -77,7 +79,7 @@ struct Arithmetic {
   Value select(Value condition, Value a, Value b) const {
     return arith::SelectOp::create(builder, location, condition, a, b);
   }
-  /// Bounds of a value; NaN stays NaN.
+  /// Bound a value; NaN stays NaN.
   Value atMost(Value a, float bound) const {
     return select(less(number(bound), a), number(bound), a);
   }
@@ -97,14 +99,14 @@ struct Arithmetic {
   Value shiftLeft(Value a, int32_t by) const {
     return arith::ShLIOp::create(builder, location, a, integer(by));
   }
-  /// Copies of the sign come in from the left.
+  /// An arithmetic shift.
   Value shiftRight(Value a, int32_t by) const {
     return arith::ShRSIOp::create(builder, location, a, integer(by));
   }
   Value andBits(Value a, int32_t mask) const {
     return arith::AndIOp::create(builder, location, a, integer(mask));
   }
-  /// A number with its sign turned round where the highest bit of `sign` is set.
+  /// Flips the sign of a number if the highest bit of `sign` is set.
   Value flipSign(Value a, Value sign) const {
     Value flipped = arith::XOrIOp::create(builder, location, bits(a), andBits(sign, kSignBit));
     return fromBits(flipped);
@@ -120,14 +122,14 @@ struct Arithmetic {
   }
 };
 
-/// x split into n, a whole number, and f = x - n in [-1/2, 1/2]; n also as an integer whose low
-/// bits are right (the others are those of the rounding constant). Needs |x| < 2^22.
+/// x split into n, an integer, and f = x - n in [-1/2, 1/2]; n also as an integer whose low bits
+/// are correct (the others are those of the rounding constant). Needs |x| < 2^22.
 struct Rounded {
   Value whole, rest, lowBits;
 };
 } // namespace
 
-// 1.5 * 2^23: adding it leaves the whole number in the low bits of the sum.
+// 1.5 * 2^23: adding it leaves the rounded integer in the low bits of the sum.
 static constexpr float kRoundingConstant = 12582912.0f;
 
 static Rounded roundToWhole(const Arithmetic &a, Value x) {
@@ -149,7 +151,7 @@ static Value exp2OfFraction(const Arithmetic &a, Value f) {
   return a.polynomial(f, coefficients);
 }
 
-// Whether the type is one that AVX-512's instructions for exponents take.
+// Returns whether the type is supported by AVX-512's instructions on exponents.
 static bool isScalable(const Arithmetic &a) {
   auto vector = dyn_cast<VectorType>(a.type);
   return a.hasScale && vector && vector.getNumElements() == 16;
@@ -169,13 +171,13 @@ static Value number32(const Arithmetic &a, int32_t value) {
   return arith::ConstantIntOp::create(a.builder, a.location, a.builder.getI32Type(), value);
 }
 
-// The current rounding mode, for intrinsics that could be given another.
+// The current rounding mode, for intrinsics with a rounding operand.
 static constexpr int32_t kCurrentRounding = 4;
 
-// p * 2^n for p near 1 where the result may leave the normal range.
+// p * 2^n for p near 1, if the result may leave the normal range.
 static Value scale(const Arithmetic &a, Value p, const Rounded &n) {
   if (isScalable(a)) {
-    // One instruction that rounds into the denormal range correctly.
+    // One instruction, which rounds subnormal results correctly.
     return callIntrinsic(a, "llvm.x86.avx512.mask.scalef.ps.512",
                          {p, n.whole, p, maskOfAll(a), number32(a, kCurrentRounding)});
   }
@@ -189,14 +191,14 @@ static Value scale(const Arithmetic &a, Value p, const Rounded &n) {
   return a.multiply(a.multiply(p, power(half)), power(other));
 }
 
-// p * 2^n where both and the result are normal: an addition to the exponent's bits.
+// p * 2^n if p, 2^n and the result are normal: an addition to the exponent's bits.
 static Value scaleNormal(const Arithmetic &a, Value p, Value lowBitsOfN) {
   return a.fromBits(a.addBits(a.bits(p), a.shiftLeft(lowBitsOfN, 23)));
 }
 
 static Value emitExp2(const Arithmetic &a, Value x) {
   if (isScalable(a)) {
-    // x - round(x) in one instruction, which is right for infinities too.
+    // x - round(x) in one instruction, which also handles infinities.
     Value zero = number32(a, 0);
     Value rest = callIntrinsic(a, "llvm.x86.avx512.mask.reduce.ps.512",
                                {x, zero, x, maskOfAll(a), number32(a, kCurrentRounding)});
@@ -239,12 +241,12 @@ static Value emitErf(const Arithmetic &a, Value x) {
 }
 
 // 1 + erf(x) = erfc(-x): 2^-q(|x|) for x < 0, and 2 minus that for the others. Rounding 1 + erf(x)
-// throws away what distinguishes small x, so one polynomial serves all x, and for negative x digits
-// are kept that the sum would lose. At most 1.5e-7 from the exact sum, whose f32 neighbours are up
-// to 1.2e-7 from it.
+// discards the digits of small x, so one polynomial serves all x, and for negative x it keeps
+// digits that the sum would lose. At most 1.5e-7 from the exact sum, whose f32 neighbours are up to
+// 1.2e-7 from it.
 //
-// -q(|x|) = |x| P(|x|) has no constant term, so that its last product is added to the rounding
-// constant and to the whole number that comes of it, each in one instruction and rounded once.
+// -q(|x|) = |x| P(|x|) has no constant term, so that its last product can be added to the rounding
+// constant and to the resulting integer, each in one instruction with one rounding.
 static Value emitOnePlusErf(const Arithmetic &a, Value x) {
   static const float coefficients[] = {-1.6279093027114868f,    -0.9184098243713379f,
                                        -0.14850665628910065f,   0.028301894664764404f,
@@ -275,7 +277,7 @@ static Value emitTanh(const Arithmetic &a, Value x) {
   return a.select(a.less(magnitude, a.number(0.625f)), inner, outer);
 }
 
-// log(sum) + rest, for a normal number above zero and a small rest.
+// log(sum) + rest, for a positive normal number and a small rest.
 static Value emitLogOfNormal(const Arithmetic &a, Value sum, Value rest) {
   // log(1 + f) = f - f^2 / 2 + f^3 P(f) for f in [sqrt(1/2) - 1, sqrt(2) - 1].
   static const float coefficients[] = {
@@ -288,14 +290,14 @@ static Value emitLogOfNormal(const Arithmetic &a, Value sum, Value rest) {
                        a.number(1.0f));
   Value e = arith::SIToFPOp::create(a.builder, a.location, a.type, exponent);
   Value square = a.multiply(f, f);
-  // ln 2 in two parts: the first has so few bits that its products with e are exact.
+  // ln 2 in two parts: the first has few enough bits that its products with e are exact.
   rest = a.fma(a.multiply(f, square), a.polynomial(f, coefficients), rest);
   rest = a.fma(e, a.number(-2.12194440e-4f), rest);
   rest = a.fma(square, a.number(-0.5f), rest);
   return a.fma(e, a.number(0.693359375f), a.add(rest, f));
 }
 
-// What a logarithm is where its argument is infinite, NaN, or at most `pole`.
+// Replaces the result of a logarithm if its argument is infinite, NaN, or at most `pole`.
 static Value selectLogEnds(const Arithmetic &a, Value result, Value x, float pole) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   result = a.select(a.less(x, a.number(infinity)), result, x);
@@ -307,13 +309,13 @@ static Value selectLogEnds(const Arithmetic &a, Value result, Value x, float pol
 static Value emitLog1p(const Arithmetic &a, Value x) {
   Value one = a.number(1.0f);
   Value sum = a.add(one, x);
-  // What rounding the sum has lost, over the sum: log(1 + x) = log(sum) + lost / sum.
+  // The rounding error of the sum, divided by the sum: log(1 + x) = log(sum) + lost / sum.
   Value lost = a.divide(a.subtract(x, a.subtract(sum, one)), sum);
   return selectLogEnds(a, emitLogOfNormal(a, sum, lost), x, -1.0f);
 }
 
 static Value emitLog(const Arithmetic &a, Value x) {
-  // Numbers below the normal ones are scaled to normal ones first.
+  // Subnormal numbers are scaled to normal ones first.
   constexpr double scale = 0x1p23, logOfScale = 15.942385152878742;
   Value isSmall = a.less(x, a.number(0x1p-126));
   Value normal = a.select(isSmall, a.multiply(x, a.number(scale)), x);
@@ -323,17 +325,17 @@ static Value emitLog(const Arithmetic &a, Value x) {
 }
 
 namespace {
-/// x = (number + rest / (pi / 2)) pi / 2, with `number` of quarter turns as an integer whose two
-/// low bits are right, and `rest` in [-1, 1].
+/// x = (number + rest / (pi / 2)) pi / 2, with `number` the quarter turns as an integer whose two
+/// low bits are correct, and `rest` in [-1, 1].
 struct QuarterTurns {
   Value number, rest;
 };
 } // namespace
 
-// Payne and Hanek, "Radian reduction for trigonometric functions" (1983), in f64: x / (pi / 2) but
-// for multiples of 4. 2 / pi is cut into parts of 28 bits, so that products with the 24 bits of an
-// f32 are exact. Of large x the products with the first parts are multiples of 4, and four parts
-// from there on give the fraction to 2^-58; no f32 is closer than 2^-30 to a multiple of pi / 2.
+// Payne and Hanek, "Radian reduction for trigonometric functions" (1983), in f64: x / (pi / 2)
+// modulo 4. 2 / pi is split into parts of 28 bits, so that products with the 24 bits of an f32 are
+// exact. For large x the products with the first parts are multiples of 4, and the next four parts
+// give the fraction to 2^-58; no f32 is closer than 2^-30 to a multiple of pi / 2.
 static QuarterTurns reduceToQuarterTurns(const Arithmetic &a, Value magnitude) {
   static constexpr std::array parts = {0x1.45f306cp-1,  0x1.c9c882ap-29,  0x1.4fe13a8p-59,
                                        0x1.f47d4d0p-86, 0x1.bb81b6cp-113, 0x1.4acc9e0p-143,
@@ -352,7 +354,7 @@ static QuarterTurns reduceToQuarterTurns(const Arithmetic &a, Value magnitude) {
     late = d.select(below81, d.number(parts[index + 1]), late);
     return d.select(below53, d.number(parts[index]), late);
   };
-  // Adding this rounds to multiples of 4, and a quarter of it to whole numbers.
+  // Adding this rounds to multiples of 4, and a quarter of it to integers.
   constexpr double roundToFours = 0x1.8p54;
   auto withoutFours = [&](Value product) {
     Value magic = d.number(roundToFours);
@@ -360,7 +362,7 @@ static QuarterTurns reduceToQuarterTurns(const Arithmetic &a, Value magnitude) {
   };
   Value first = withoutFours(d.multiply(x, partOf(0)));
   Value second = withoutFours(d.multiply(x, partOf(1)));
-  // Their sum, and what rounding it loses (Knuth).
+  // Their sum, and its rounding error (Knuth).
   Value sum = d.add(first, second);
   Value secondOfSum = d.subtract(sum, first);
   Value lost =
@@ -377,7 +379,7 @@ static QuarterTurns reduceToQuarterTurns(const Arithmetic &a, Value magnitude) {
   return {number, arith::TruncFOp::create(a.builder, a.location, a.type, angle)};
 }
 
-// The sine of |x| `turned` by quarter turns.
+// The sine of |x|, shifted by `turned` quarter turns.
 static Value emitSineOf(const Arithmetic &a, Value x, int32_t turned) {
   // |y| < 0.983: y + y^3 P(y^2), and 1 - y^2 / 2 + y^4 Q(y^2).
   static const float sine[] = {-0.1666666716337204f, 0.008333317935466766f,
@@ -393,7 +395,7 @@ static Value emitSineOf(const Arithmetic &a, Value x, int32_t turned) {
                      a.fma(square, a.number(-0.5f), a.number(1.0f)));
   Value isOdd = arith::CmpIOp::create(a.builder, a.location, arith::CmpIPredicate::ne,
                                       a.andBits(number, 1), a.integer(0));
-  // Two quarter turns change the sign: bit 1 of their number, moved to the highest.
+  // Two quarter turns change the sign: bit 1 of their number is moved to the highest bit.
   return a.flipSign(a.select(isOdd, even, odd), a.shiftLeft(number, 30));
 }
 
@@ -403,10 +405,10 @@ static Value emitSin(const Arithmetic &a, Value x) {
 
 static Value emitCos(const Arithmetic &a, Value x) { return emitSineOf(a, x, 1); }
 
-// Orders a block by the length of the chain that leads to each operation. The functions above are
-// long chains of dependent operations; written one after the other, those of one vector fill the
-// processor's scheduler before it sees the next vector. Side by side they keep its ports busy.
-// Memory is read and written in the order it was.
+// Orders the operations of a block by their depth in dependence chains. The functions above are
+// long chains of dependent operations; in sequence, the chain of one vector fills the processor's
+// scheduler before it reaches the next vector. Interleaved, the chains keep its ports busy. Memory
+// accesses keep their order.
 static void interleaveChains(Block &block) {
   llvm::DenseMap<Operation *, unsigned> depths;
   unsigned lastMemory = 0;
@@ -437,10 +439,10 @@ static void interleaveChains(Block &block) {
   }
 }
 
-/// A function of one number as arithmetic.
+/// Emits a function of one number as arithmetic.
 using EmitFunction = Value (*)(const Arithmetic &, Value);
 
-/// The arithmetic of an operation that is such a function; null if it is none.
+/// Returns the expansion of an operation; null if there is none.
 static EmitFunction arithmeticOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, EmitFunction>(op)
       .Case([](math::CosOp) { return emitCos; })
@@ -454,8 +456,8 @@ static EmitFunction arithmeticOf(Operation *op) {
       .Default(EmitFunction(nullptr));
 }
 
-/// Whether an operation is no function, or one that every target has an instruction for. All others
-/// would become calls of a library, and the binary has none.
+/// Returns whether an operation is no math function, or one with an instruction on every target.
+/// All others would become library calls, and the binary links no library.
 static bool hasInstruction(Operation *op) {
   return isa<math::AbsFOp, math::CopySignOp, math::FloorOp, math::FmaOp, math::SqrtOp>(op) ||
          !(isa<math::MathDialect>(op->getDialect()) || isa<arith::RemFOp>(op));
@@ -494,14 +496,14 @@ struct ExpandMath : impl::ExpandMathPassBase<ExpandMath> {
   }
 
 private:
-  // Epilogue regions of the dataflow level are maths too; only the kernels' code is expanded.
+  // Epilogue regions of the dataflow level contain maths too; only the kernels' code is expanded.
   static const TargetDescription *targetOf(Operation *op) {
     auto module = op->getParentOfType<ModuleOp>();
     return module && module.getSymName() ? findTarget(*module.getSymName()) : nullptr;
   }
   static bool isInTarget(Operation *op) { return targetOf(op) != nullptr; }
 
-  // The only user of an erf when that adds one to it: the heart of gelu.
+  // Returns the only user of an erf if it adds one, as in gelu.
   static arith::AddFOp onlyAddsOne(Operation *op) {
     auto add = op->hasOneUse() ? dyn_cast<arith::AddFOp>(*op->user_begin()) : nullptr;
     if (!isa<math::ErfOp>(op) || !add) {

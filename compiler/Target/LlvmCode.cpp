@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Passes, code generators and bitcode of LLVM.
+/// Runs LLVM's passes and code generators, and reads and writes its bitcode.
 #include "compiler/Target/LlvmCode.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -18,8 +18,8 @@
 
 namespace heddle {
 
-/// Counts the changes of this file, and of Heddle's choice of LLVM's passes, that change code: code
-/// of another number is not taken from a cache.
+/// The version of this file's code generation, including its choice of LLVM passes; increase it
+/// with every change of the generated code. Cached code of other versions is not used.
 static constexpr int kCodeVersion = 1;
 
 std::string llvmName() { return "LLVM " LLVM_VERSION_STRING; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// LLVM's part of the work as all kinds of machines have it: from a module of the llvm dialect to
-/// units, and from a unit to code (docs/decisions/0022). Kernels arrive vectorised, unrolled and
-/// scheduled by tiles, so the passes that would do these things again are off: they cost compile
-/// time and undo tiles.
+/// The use of LLVM that all kinds of targets share: from a module of the llvm dialect to units, and
+/// from a unit to code (docs/decisions/0022). Kernels are already vectorised, unrolled and
+/// scheduled by tiles, so LLVM's passes for these are disabled: they cost compile time and undo
+/// tiles.
 #ifndef HEDDLE_COMPILER_TARGET_LLVMCODE_H
 #define HEDDLE_COMPILER_TARGET_LLVMCODE_H
 
@@ -19,19 +19,19 @@
 
 namespace heddle {
 
-/// LLVM's code generator for a target, which must have been made known to it.
+/// Creates LLVM's code generator for a target, whose back end must have been registered.
 Result<std::unique_ptr<llvm::TargetMachine>> createMachine(const TargetDescription &target);
 
-/// A module of the llvm dialect as LLVM IR for a machine.
+/// Translates a module of the llvm dialect to LLVM IR for a machine.
 Result<std::unique_ptr<llvm::Module>> toLlvm(mlir::ModuleOp module, const TargetDescription &target,
                                              const llvm::TargetMachine &machine,
                                              llvm::LLVMContext &context);
 
-/// A module with the functions that `isOfUnit` names, and nothing that they do not refer to.
+/// Returns a module with the functions selected by `isOfUnit`, and only what they refer to.
 CodeUnit separateUnit(const llvm::Module &module, llvm::StringRef name,
                       llvm::function_ref<bool(const llvm::Function &)> isOfUnit);
 
-/// The module that a unit has the bitcode of.
+/// Parses the bitcode of a unit.
 Result<std::unique_ptr<llvm::Module>> parseUnit(const CodeUnit &unit, llvm::LLVMContext &context);
 
 void optimizeUnit(llvm::Module &module, llvm::TargetMachine &machine);
@@ -39,11 +39,10 @@ void optimizeUnit(llvm::Module &module, llvm::TargetMachine &machine);
 Result<Code> emitCode(llvm::Module &module, llvm::TargetMachine &machine,
                       llvm::CodeGenFileType fileType);
 
-/// What code of a unit follows from for a target, as TargetCode::compilerIdentity() says, where it
-/// is made by these functions alone.
+/// Returns the identity of these functions for a target, for TargetCode::compilerIdentity().
 std::string llvmIdentity(const TargetDescription &target);
 
-/// LLVM and its version.
+/// Returns LLVM and its version.
 std::string llvmName();
 
 } // namespace heddle

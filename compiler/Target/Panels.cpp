@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How kernels read the matrix of a product: panels of [k][panelColumns], the columns of
-/// the result side by side, zero beyond the last one; of a quantised matrix every group of k that
-/// shares scales begins with them and, where codes are multiplied as integers, with their sums.
-/// Elements of a column that one instruction multiplies lie together: [k / t][panelColumns][t].
-/// Emitters/Contract.cpp reads them, and Emitters/Rows.cpp single
-/// rows of the matrix, whose elements are panelColumns apart.
+/// The matrix layout of products: panels of [k][panelColumns], with the result's columns adjacent,
+/// and zeros beyond the last one. In a quantised matrix, every group of k that shares scales begins
+/// with its scales and, for integer products, with the sums of its codes. Elements of a column that
+/// one instruction multiplies are adjacent: [k / t][panelColumns][t]. Emitters/Contract.cpp reads
+/// panels, and Emitters/Rows.cpp single rows of the matrix, whose elements are panelColumns apart.
 #include "compiler/Target/Panels.h"
 
 using namespace mlir;
@@ -19,7 +18,7 @@ MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
   const int64_t together = dataflow::elementsTogether(input.arithmetic);
   SmallVector<int64_t, 3> numbers = {columns};
   std::string name = (matrix.getSymName() + ".packed" + Twine(columns)).str();
-  // Every group has panels of its own.
+  // Each group has its own panels.
   if (input.groups > 1 || together > 1) {
     numbers.push_back(input.groups);
   }
@@ -34,7 +33,7 @@ MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
       ParameterExpressionAttr::get(matrix.getContext(), ExpressionKind::Pack,
                                    {FlatSymbolRefAttr::get(matrix.getSymNameAttr())}, numbers);
   auto quantized = dyn_cast<QuantizedType>(matrix.getTensorType().getElementType());
-  // Of codes only those of 8 bits with one scale in f32 are looked up in panels.
+  // Look-ups in panels support only 8-bit codes with one f32 scale.
   const bool hasRows =
       !quantized || (quantized.isBytesWithScales() &&
                      quantized.getScalesOf(matrix.getTensorType().getShape().back()) == 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Matrices in panels: how products of every kind of machine read them today, so that a binary for
-/// several has its weights once.
+/// Matrices in panels: the layout that all back ends use, so that a binary for several targets
+/// stores its weights once.
 #ifndef HEDDLE_COMPILER_TARGET_PANELS_H
 #define HEDDLE_COMPILER_TARGET_PANELS_H
 
@@ -9,11 +9,10 @@
 
 namespace heddle {
 
-/// The columns of panels that all targets share unless they are told others: three registers of 16
-/// lanes and six of 8.
+/// The default panel width of all targets: three registers of 16 lanes and six of 8.
 inline constexpr int64_t sharedPanelColumns = 48;
 
-/// The panels of a matrix, as TargetBackend::encodeMatrix() says.
+/// Implements TargetBackend::encodeMatrix() with panels.
 MatrixEncoding encodePanels(const TargetDescription &target, transformer::ParameterOp matrix,
                             const dataflow::KernelInput &input);
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Stores a parameter once that is looked up and multiplied with, as word embeddings tied to the
-/// output projection are: look-ups read it where the encoding of the product has it, if the target
-/// can read rows there.
+/// Stores a parameter once that is both looked up and multiplied, such as word embeddings tied to
+/// the output projection: look-ups read it in the encoding of the product, if the target can read
+/// single rows there.
 ///
 /// Before, with the table twice in the binary:
 ///   %t = dataflow.parameter @words : !dataflow.buffer<[72, 40], f32>
 ///   %0 = dataflow.dispatch @gather_40(%ids, %t) ...    computes <width = 40, lookups = 1>
 ///   %w = dataflow.parameter @words as @words.packed48 : !dataflow.buffer<[72, 40], f32>
 /// After:
-///   %0 = dataflow.dispatch @gather_40_encoded(%ids, %w) ...    <width = 40, lookups = 1, encoded =
-///   [0]>
+///   %0 = dataflow.dispatch @gather_40_encoded(%ids, %w) ...
+///       computes <width = 40, lookups = 1, encoded = [0]>
 ///
-/// Pinned by tests/compiler/Target/share-tables.mlir.
+/// Tested by tests/compiler/Target/share-tables.mlir.
 #include "compiler/Parameters/DerivedParameters.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
@@ -68,7 +68,7 @@ public:
   }
 
 private:
-  /// A product of one group is what look-ups can most likely read.
+  /// Prefers the product with the fewest groups, whose encoding look-ups can most likely read.
   void addMatrices(DispatchOp dispatch) {
     for (auto [input, value] :
          llvm::zip_first(inputs[symbols.lookup(dispatch.getKernel())], dispatch.getInputs())) {
@@ -83,7 +83,8 @@ private:
     }
   }
 
-  /// The look-ups of a dispatch that can read an encoding of a product; reports all that there is.
+  /// Finds the look-ups of a dispatch that can read an encoding of a product, and reports all
+  /// decisions.
   GatherAttr encodeLookups(DispatchOp dispatch, GatherAttr gather) {
     SmallVector<int64_t> encoded;
     Arithmetic arithmetic = Arithmetic::F32;
@@ -117,7 +118,8 @@ private:
     return gather.withEncoded(encoded, arithmetic);
   }
 
-  /// A target that cannot look up rows of a parameter as its products read it; null: they all can.
+  /// Returns a target that cannot look up rows of a parameter in its encoding for products; null if
+  /// all can.
   const TargetDescription *targetAgainst(transformer::ParameterOp table,
                                          const Encoded &encoded) const {
     const auto *found = llvm::find_if(targets, [&](const TargetDescription &target) {
@@ -169,7 +171,7 @@ private:
   ArrayRef<TargetDescription> targets;
   llvm::DenseMap<Operation *, SmallVector<KernelInput>> inputs;
   llvm::DenseMap<Attribute, Encoded> matrices;
-  /// Tables that are no longer stored on their own.
+  /// Tables that are no longer stored separately.
   llvm::DenseSet<Operation *> saved;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The list of targets, which are those of every kind of machine, and how they are spelt.
+/// The list of targets of all back ends, and their names in options.
 #include "compiler/Target/Target.h"
 
 #include "base/Utf8.h"
@@ -139,7 +139,7 @@ const TargetDescription *nativeTarget([[maybe_unused]] llvm::ArrayRef<std::strin
     }
     return name == "x86-64-v3" && bool(__builtin_cpu_supports("x86-64-v3"));
   };
-  // The least capable of all is useful too.
+  // The baseline target is always useful.
   llvm::SmallVector<llvm::StringRef> names(llvm::reverse(useful));
   llvm::erase(names, "x86-64-v3");
   names.append({"x86-64-v4", "x86-64-v3"});

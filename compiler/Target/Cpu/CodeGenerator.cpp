@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Objects of functions, and their assembly.
+/// Generates objects of functions, and their assembly.
 #include "compiler/Target/Cpu/CpuTargets.h"
 #include "compiler/Target/LlvmCode.h"
 
@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-/// Makes LLVM's back end known.
+/// Registers LLVM's x86 back end.
 static void initializeCodeGenerator() {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
@@ -21,7 +21,8 @@ static void initializeCodeGenerator() {
   LLVMInitializeX86AsmParser();
 }
 
-/// What kernels share is private to the library: each object that has it has the same.
+/// Makes functions that kernels share weak_odr and hidden: every object that uses one has the same
+/// copy.
 static void shareInternalFunctions(llvm::Module &module) {
   for (llvm::Function &function : module) {
     if (!function.isDeclaration() && function.hasLocalLinkage()) {

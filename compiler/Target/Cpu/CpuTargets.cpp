@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The table of CPUs. Tiles are those measured fastest, see docs/performance.md.
+/// The table of CPU targets. Tile sizes are the fastest measured ones, see docs/performance.md.
 #include "compiler/Target/Cpu/CpuTargets.h"
 
 #include "compiler/Target/Emitters/Emitters.h"
@@ -62,15 +62,15 @@ void CpuBackend::setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDesc
   mlir::Builder builder(function.getContext());
   const std::string bits = std::to_string(target.lanes * 32);
   llvm::SmallVector<mlir::Attribute> attributes;
-  // Without these LLVM tunes AVX-512 code for 256-bit registers.
+  // Without these attributes LLVM tunes AVX-512 code for 256-bit registers.
   for (llvm::StringRef name : {"prefer-vector-width", "min-legal-vector-width"}) {
     attributes.push_back(builder.getStrArrayAttr({name, bits}));
   }
   attributes.push_back(builder.getStringAttr("nounwind"));
-  // The binary needs no other library: stores must not become calls of memset.
+  // The binary links no library: stores must not become calls of memset.
   attributes.push_back(builder.getStringAttr("no-builtins"));
   if (isShared) {
-    // A tile stays one function, shared by all products and seen by a profiler.
+    // A tile remains a separate function that all products share and that profilers can see.
     attributes.push_back(builder.getStringAttr("noinline"));
     function.setLinkage(mlir::LLVM::Linkage::Internal);
   }

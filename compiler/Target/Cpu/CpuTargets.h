@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The targets that are CPUs, and what their back end is made of.
+/// The CPU targets, and the parts of their back end.
 #ifndef HEDDLE_COMPILER_TARGET_CPU_CPUTARGETS_H
 #define HEDDLE_COMPILER_TARGET_CPU_CPUTARGETS_H
 
@@ -8,10 +8,10 @@
 
 namespace heddle {
 
-/// The least capable first.
+/// Returns the CPU targets, the least capable first.
 std::vector<TargetDescription> cpuTargets();
 
-/// As TargetBackend::translate() says.
+/// Implements TargetBackend::translate().
 Result<std::unique_ptr<TargetCode>> translateToCpu(mlir::ModuleOp module,
                                                    const TargetDescription &target);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Appending rows to a paged cache: every row goes to the place of its position, rounded to what
-/// the cache keeps. Whatever the target, integers and divisions round alike.
+/// Appends rows to a paged cache: stores each row at the place of its position, rounded to the
+/// cache's element type. Integers and divisions round identically on every target.
 #include "compiler/Target/Emitters/CacheBlock.h"
 #include "compiler/Target/Emitters/Emitters.h"
 
@@ -19,13 +19,13 @@ using heddle::dataflow::CacheLayout;
 
 namespace heddle {
 
-// Elements written out in the loop that scatters a row of keys.
+// The unroll factor of the loop that scatters a row of keys.
 static constexpr int64_t kUnroll = 8;
-// The largest code of 8 bits.
+// The largest 8-bit code.
 static constexpr float kLargestCode = 127;
 
 namespace {
-/// One position of a cache: where its row goes.
+/// The place of a row: one position of a cache.
 struct Place {
   const CacheBlock &places;
   Value block, position;
@@ -36,7 +36,7 @@ struct Place {
 };
 } // namespace
 
-// Elements of one position of keys are a block apart.
+// Consecutive elements of a key are a block apart.
 static void scatterRow(VectorCode &code, Value from, const Place &to, int64_t width) {
   Type type = to.places.element;
   auto copy = [&](Value element) {
@@ -62,8 +62,8 @@ static void copyRow(VectorCode &code, Value from, const Place &to, int64_t width
   });
 }
 
-// As many rows as a vector has lanes, of positions side by side in one block: squares of them are
-// transposed in registers.
+// Stores as many rows as a vector has lanes, at adjacent positions of one block, by transposing
+// squares in registers.
 static void transposeRows(VectorCode &code, Value from, int64_t stride, const Place &to,
                           int64_t width) {
   code.overRow(width, 1, [&](Value column, int64_t valid) {
@@ -80,8 +80,8 @@ static void transposeRows(VectorCode &code, Value from, int64_t stride, const Pl
 
 // --- codes -----------------------------------------------------------------------------------
 
-// The scale of `count` numbers: their largest magnitude over that of codes, NaN if one of them is
-// infinite or no number.
+// Returns the scale of `count` numbers: their largest magnitude divided by the largest code; NaN if
+// one of them is infinite or NaN.
 static Value scaleOf(VectorCode &code, Value from, int64_t count) {
   auto withMagnitudes = [&](Value most, Value column, int64_t valid) {
     Value numbers = code.loadVector(code.at(from, column), valid);
@@ -105,10 +105,10 @@ static Value scaleOf(VectorCode &code, Value from, int64_t count) {
                      code.number(std::numeric_limits<float>::quiet_NaN()));
 }
 
-// Numbers over their scale as codes, to the nearest, ties to even. Of a scale that is zero all are
-// zero; a scale that lost digits makes codes that are too large.
+// Divides numbers by their scale and rounds to codes, to nearest, ties to even. If the scale is
+// zero, all codes are zero. A subnormal scale may make codes too large: they are clamped.
 static Value codesOf(VectorCode &code, Value numbers, Value scale) {
-  // What is added leaves the whole number in the last bits.
+  // The addition moves the rounded integer into the low bits.
   constexpr float rounder = 12582912;
   Value all = code.broadcast(scale);
   Value isZero = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OEQ, all,
@@ -123,7 +123,7 @@ static Value codesOf(VectorCode &code, Value numbers, Value scale) {
   return arith::TruncIOp::create(code.builder, code.location, bytes, bits);
 }
 
-// Codes side by side, or a block apart as those of keys are.
+// Stores codes: adjacent, or a block apart for keys.
 static void storeCodes(VectorCode &code, Value codes, const Place &to, Value element,
                        int64_t valid) {
   if (to.places.elementStride == 1) {
@@ -137,7 +137,7 @@ static void storeCodes(VectorCode &code, Value codes, const Place &to, Value ele
   }
 }
 
-// Every group of a row by itself: nothing of other rows or heads.
+// Quantises each group of a row separately, independent of other rows and heads.
 static void quantizeRow(VectorCode &code, Value from, const Place &to, int64_t width) {
   int64_t group = to.places.group;
   code.loop(code.integer(0), code.integer(width), group, [&](Value first) {
@@ -158,7 +158,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Append
   const KernelArguments &arguments = body.arguments;
   dataflow::CacheType type = body.kernel.getOperandCache(0);
   CacheFields cache = CacheFields::load(code, body.operand(code, 0));
-  // Segments of a cache that is appended to are the sequences of the run.
+  // The segments of a cache that is appended to are the sequences of the run.
   RowFields appended = body.rows(code);
   Value sequenceOf = appended.sequenceOf(code), positions = appended.positions(code);
   Value rows = body.operand(code, 1);
@@ -180,11 +180,10 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Append
     code.overRows(arguments.rowBegin, arguments.rowEnd, appendRow);
     return;
   }
-  // As many rows as lanes go as a whole where they are positions side by side from a multiple of
-  // the lanes on.
+  // Takes a full vector of rows together if their positions are adjacent and aligned to the lanes.
   auto isGroup = [&](Value row, Value position) {
     Value inRange = code.less(code.add(row, code.lanes - 1), arguments.rowEnd);
-    // Nothing past the range is read.
+    // Reads nothing past the range.
     Value lastRow = code.select(inRange, code.add(row, code.lanes - 1), row);
     Value last = code.add(position, code.lanes - 1);
     Value follow = code.equal(code.loadIndex(positions, lastRow), last);

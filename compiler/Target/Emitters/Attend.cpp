@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// P V for weights that are there already: the second half of attention. A tile of queries shares
-/// each row of values, and its sums stay in registers over all keys.
+/// Computes P V for given weights: the second half of attention. A tile of queries shares each row
+/// of values, and its sums stay in registers over all keys.
 #include "compiler/Target/Emitters/AttentionTile.h"
 
 using namespace mlir;
 
 namespace heddle {
 
-// The sums of one tile of queries from number `query` on. A row that repeats the last one stores
-// the same. Weights are [tokens][heads][longest].
+// Computes the sums of one tile of queries, starting at `query`. Rows past the last one repeat it
+// and store the same result. Weights are [tokens][heads][longest].
 static void emitTile(AttentionTile &a, Value weights, Value longest, int64_t heads, Value query,
                      Value last) {
   VectorCode &code = a.code;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Keys lie element by element, rows position by position; scales before the codes that they are
-/// of: all of a block of keys, those of its position in a row.
+/// Keys are stored element by element, rows position by position. Scales precede their codes: in
+/// keys all scales of the block, in rows those of each position.
 #include "compiler/Target/Emitters/CacheBlock.h"
 
 #include "heddle/Abi.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Where a block of a cache has what it keeps (heddle/Abi.h): numbers, or codes with scales.
+/// The layout of a cache block (heddle/Abi.h): numbers, or codes with scales.
 #ifndef HEDDLE_COMPILER_TARGET_EMITTERS_CACHEBLOCK_H
 #define HEDDLE_COMPILER_TARGET_EMITTERS_CACHEBLOCK_H
 
@@ -9,30 +9,30 @@
 
 namespace heddle {
 
-/// The places of a block. A position is counted within its block, an element within its position.
+/// Addresses in a block. Positions are relative to the block, elements to their position.
 struct CacheBlock {
   CacheBlock() = default;
   explicit CacheBlock(dataflow::CacheType type);
 
-  /// What an element is stored as: a number, or a code of i8.
+  /// The stored type of an element: a float type, or i8 for codes.
   mlir::Type element = {};
-  /// Elements from one of a position to the next, and from a position to the next.
+  /// The distance between consecutive elements of a position, and between positions, in elements.
   int64_t elementStride = 1, positionStride = 1;
-  /// Elements of a position that share a scale; 0: they are numbers.
+  /// The number of elements of a position that share a scale; 0 for caches without codes.
   int64_t group = 0;
 
   bool hasScales() const { return group != 0; }
-  /// The address of an element.
+  /// Returns the address of an element.
   mlir::Value elementAt(VectorCode &code, mlir::Value block, mlir::Value position,
                         mlir::Value number) const;
-  /// The address of the scale of an element, in f32. Keys have those of neighbouring positions side
-  /// by side.
+  /// Returns the address of the scale of an element, in f32. For keys, scales of adjacent positions
+  /// are adjacent.
   mlir::Value scaleAt(VectorCode &code, mlir::Value block, mlir::Value position,
                       mlir::Value number) const;
 
 private:
-  /// Bytes before the first element, and scales from one of a position to the next, and from a
-  /// position to the next.
+  /// Bytes before the first element; the distance between consecutive scales of a position, and
+  /// between positions, in scales.
   int64_t firstElement = 0, scaleStride = 1, positionScales = 1;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows that choose among columns, and rows that are their choices. What was chosen is integers in
-/// memory that another kernel wrote: whatever is there, nothing is read or written out of range.
+/// Rows that choose among columns, and rows that are their choices. The choices are integers that
+/// another kernel wrote to memory; for any contents, no access is out of bounds.
 #include "compiler/Target/Emitters/Emitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -13,11 +13,11 @@ using namespace mlir;
 
 namespace heddle {
 
-// Vectors of a row handled together.
+// The number of vectors of a row that are processed together.
 static constexpr int64_t kUnroll = 4;
 
 Value chosenNumber(VectorCode &code, Value numbers, Value row, int64_t limit) {
-  // As numbers without a sign, negative ones are above all others.
+  // In an unsigned comparison, negative numbers are above all others.
   return arith::MinUIOp::create(code.builder, code.location, code.loadIndex(numbers, row),
                                 code.integer(limit - 1));
 }
@@ -31,8 +31,8 @@ static void storeIndex(VectorCode &code, Value index, Value address) {
 
 template <> KernelScratch scratchOf(dataflow::TopKAttr) { return {}; }
 
-// An integer for an element and its column that orders elements as choices are ordered: its upper
-// half grows with the element, its lower half falls with the column. No element has the largest.
+// Returns an integer that orders elements as choices are ordered: its upper half grows with the
+// element, its lower half decreases with the column. It is never the largest integer.
 static Value rankOf(VectorCode &code, Value row, Value column) {
   OpBuilder &builder = code.builder;
   Location location = code.location;
@@ -42,10 +42,10 @@ static Value rankOf(VectorCode &code, Value row, Value column) {
   Value element = code.loadScalar(code.at(row, column));
   Value isNan =
       arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, element, element);
-  // -0 + 0 is 0.
+  // Adding 0 turns -0 into 0.
   Value bits = arith::BitcastOp::create(builder, location, code.i32,
                                         code.addFloat(element, code.number(0.0f)));
-  // Of negative numbers the one with the larger magnitude is smaller.
+  // Among negative numbers, larger bit patterns are smaller numbers.
   Value sign = arith::ShRSIOp::create(builder, location, bits, number(31));
   Value flips =
       arith::AndIOp::create(builder, location, sign, number(std::numeric_limits<int32_t>::max()));
@@ -67,7 +67,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::TopKAt
   code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
     Value from = code.at(input, code.multiply(row, stride));
     Value first = code.multiply(row, computes.getCount());
-    // One pass a choice: the largest of those that are smaller than the last.
+    // Each pass finds one choice: the largest rank below the previous one.
     code.loop(
         code.integer(0), code.integer(computes.getCount()), 1, {most},
         [&](Value choice, ValueRange last) {
@@ -127,7 +127,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::OrderA
     Value group = chosenNumber(code, numbers, row, computes.getGroups());
     counters.store(code, code.add(counters.load(code, group), 1), group);
   });
-  // From how many there are to where the first goes.
+  // Prefix sum: turns the count of each group into the index of its first row.
   code.loop(zero, groups, 1, {zero}, [&](Value group, ValueRange before) {
     Value next = code.add(before[0], counters.load(code, group));
     counters.store(code, before[0], group);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows brought into another order, and several put side by side: copies, with maths on the way.
+/// Moves rows into another order, and concatenates rows: copies, with an epilogue.
 #include "compiler/Target/Emitters/Emitters.h"
 
 using namespace mlir;
@@ -8,10 +8,10 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-// Vectors of a row handled together, so that their latencies overlap.
+// The number of vectors of a row that are processed together, to overlap their latencies.
 constexpr int64_t kUnroll = 4;
 
-/// The rows of a space, with what of them tells where a position of a sequence is.
+/// The rows of a space, with the lists that map positions of sequences to rows.
 class Order {
 public:
   Order(VectorCode &code, RowFields fields, RowSpace space)
@@ -20,7 +20,7 @@ public:
         ranks(space.isOfSteps() ? fields.ranks(code) : Value()),
         lengths(space.isOfSteps() ? fields.lengths(code) : Value()) {}
 
-  /// The sequence of a row, and its position there.
+  /// Returns the sequence of a row, and its position there.
   std::pair<Value, Value> placeOf(VectorCode &code, Value row) const {
     Value sequence = code.loadIndex(sequenceOf, row);
     if (space.isOfSteps()) {
@@ -32,7 +32,7 @@ public:
     return {sequence, code.subtract(row, code.loadIndex(offsets, sequence))};
   }
 
-  /// The row of a position of a sequence.
+  /// Returns the row of a position of a sequence.
   Value rowAt(VectorCode &code, Value sequence, Value position) const {
     if (space.unit() == 0) {
       return sequence;
@@ -45,7 +45,7 @@ public:
     return rowOfStep(code, sequence, step);
   }
 
-  /// The row of the last step of a sequence.
+  /// Returns the row of the last step of a sequence.
   Value lastRow(VectorCode &code, Value sequence) const {
     return rowOfStep(code, sequence, lastStep(code, sequence));
   }
@@ -60,11 +60,11 @@ private:
 
   RowSpace space;
   Value offsets, sequenceOf;
-  // Null but for rows of steps.
+  // Null except for rows of steps.
   Value positions, ranks, lengths;
 };
 
-/// One input: its elements, and the order of its rows where that is not the result's.
+/// One input: its elements, and the order of its rows if that is not the result's.
 struct Source {
   Value elements;
   int64_t stride;
@@ -75,7 +75,7 @@ struct Source {
 
 template <> KernelScratch scratchOf(dataflow::CollectAttr) { return {}; }
 
-/// The number of the row that a row of the result is, from the only input of other rows.
+/// Returns the row of the only input, in the space `from`, that a row of the result is.
 static Value rowReadBy(VectorCode &code, const KernelBody &body, RowSpace from, Value row) {
   RowSpace to = body.kernel.getRows();
   if (from == to) {
@@ -89,7 +89,7 @@ static Value rowReadBy(VectorCode &code, const KernelBody &body, RowSpace from, 
   return source.rowAt(code, sequence, position);
 }
 
-/// Numbers of keys, whose rows are as long as the longest sequence, one by one.
+/// Copies numbers of keys, whose rows are as long as the longest sequence, one by one.
 static void emitKeys(VectorCode &code, const KernelBody &body, dataflow::CollectAttr computes) {
   KernelResult written = KernelResult::load(code, body.arguments);
   RowSpace from = *body.kernel.getOperandBuffer(0).getRowSpace();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Depthwise convolutions over rows, channels along vectors. Some rows go together, a panel of
-/// their columns at a time: the elements of the kernel are written out, each vector of weights is
-/// loaded once for all rows, each vector of the input once for all sums it is part of. The panel is
-/// as wide as the first cache has room for, so that the next rows find there what they share with
-/// these.
+/// Depthwise convolutions over rows, vectorised over channels. Processes several rows together, one
+/// panel of columns at a time: the loop over kernel elements is unrolled, each vector of weights is
+/// loaded once for all rows, and each vector of the input once for all sums that use it. The panel
+/// width is limited by the L1 cache, so that the next rows find shared input there.
 #include "compiler/Target/Emitters/Windows.h"
 
 using namespace mlir;
@@ -12,7 +11,7 @@ using namespace mlir;
 namespace heddle {
 
 namespace {
-/// The kernel in one sequence.
+/// The convolution in one sequence.
 struct Convolution {
   VectorCode &code;
   const KernelBody &body;
@@ -21,44 +20,45 @@ struct Convolution {
   SlideSource::StoreRow store;
   Value input, weights;
   int64_t stride; // elements between rows of the input
-  Value packed;   // the weights of a panel: vectors of all elements, for each vector of columns
+  Value packed;   // packed weights of a panel: for each vector of columns, the vectors of all
+                  // elements
   std::optional<CacheFields> state = {};
   Value firstRow = {}, endRow = {};
   // With a state: its rows of the sequence, and the position of the sequence's first row.
   Value kept = {}, start = {};
 
-  /// How far after the row the element j of the kernel reads.
+  /// Returns the distance from a row to the row that kernel element j reads.
   int64_t distanceOf(int64_t j) const {
     return (j - computes.getCenter()) * computes.getDilation();
   }
   Value loadInput(Value address, int64_t valid) const {
     Value x = code.loadVector(address, valid);
-    // In this order NaN stays NaN, as it does in a rectifier of its own.
+    // With this operand order NaN propagates, as in a separate ReLU.
     return rectifies ? code.maximum(code.splat(0), x) : x;
   }
-  /// A vector of columns of the element j of the kernel, as the matrix has it.
+  /// Loads a vector of columns of kernel element j from the weight matrix.
   Value loadWeight(Value j, Value column, int64_t valid) {
     Value row = code.at(weights, code.multiply(j, computes.getWidth()));
     return code.loadVector(code.at(row, column), valid);
   }
 };
 
-/// How a target goes through rows whose neighbours are all rows of the run.
+/// The blocking of rows whose neighbours are all rows of the run.
 struct Blocking {
-  /// Rows side by side.
+  /// The number of rows computed together.
   int64_t together;
-  /// Columns that all rows of a pass go through before the next columns.
+  /// The columns of a panel, which all rows of a pass process before the next panel.
   int64_t columns;
-  /// Whether the weights of a panel are put together first. In a matrix with rows of a power of two
-  /// elements they would be in each other's place in the first cache.
+  /// Whether to pack the weights of a panel first. If matrix rows have a power of two elements,
+  /// unpacked weights would conflict in the L1 cache.
   bool packsWeights;
 
   Blocking(const TargetDescription &target, dataflow::ConvolveAttr computes) {
     int64_t kernel = computes.getKernel(), width = computes.getWidth();
-    // A short kernel waits for memory, which does better with few rows at a time.
+    // A short kernel is memory-bound and faster with fewer rows at a time.
     constexpr int64_t shortKernel = 4;
     together = kernel <= shortKernel ? std::min<int64_t>(target.tileRows, 4) : target.tileRows;
-    // The rows that are read, those that are written, and the weights.
+    // For the rows that are read, those that are written, and the weights.
     constexpr int64_t firstCacheBytes = 32 * 1024;
     int64_t rows = 2 * (together + kernel) - 1;
     int64_t vectors = firstCacheBytes / (rows * target.lanes * int64_t(sizeof(float)));
@@ -69,7 +69,7 @@ struct Blocking {
 };
 } // namespace
 
-/// Rows of a task that go through all columns before the next do, for every row of dilation.
+/// The number of rows per pass, for every row of dilation; a pass processes all columns.
 static constexpr int64_t kRowsOfPass = 64;
 
 static void enterSequence(Convolution &c, Value row) {
@@ -85,7 +85,7 @@ static void enterSequence(Convolution &c, Value row) {
   }
 }
 
-/// Where the row begins that is `number` rows after the first of the sequence. One before it is in
+/// Returns the address of the row at index `number` of the sequence; negative indices are rows in
 /// the state.
 static Value rowAt(Convolution &c, Value number) {
   VectorCode &code = c.code;
@@ -98,7 +98,7 @@ static Value rowAt(Convolution &c, Value number) {
   return code.select(code.less(number, code.integer(0)), before, row);
 }
 
-/// Vectors of columns of one row, side by side, with the elements of the kernel from `first` on.
+/// Computes adjacent vectors of columns of one row, with the kernel elements in [first, end).
 static void emitColumns(Convolution &c, Value row, Value first, Value end, Value column,
                         ArrayRef<int64_t> valid) {
   VectorCode &code = c.code;
@@ -121,8 +121,8 @@ static void emitColumns(Convolution &c, Value row, Value first, Value end, Value
   }
 }
 
-/// One row, some of whose neighbours are outside the sequence or before the run. Those outside are
-/// left out; otherwise its sums are those of rows that go together, term by term.
+/// Computes one row with neighbours outside the sequence or before the run. Neighbours outside are
+/// omitted; otherwise its sums have the same terms in the same order as blocked rows.
 static void emitRow(Convolution &c, Value row) {
   VectorCode &code = c.code;
   int64_t center = c.computes.getCenter(), dilation = c.computes.getDilation();
@@ -132,7 +132,7 @@ static void emitRow(Convolution &c, Value row) {
   Value after = code.divide(code.subtract(code.add(c.endRow, -1), row), dilation);
   Value first = code.larger(code.subtract(code.integer(center), before), code.integer(0));
   Value end = code.smaller(code.add(after, center + 1), code.integer(c.computes.getKernel()));
-  // So many vectors that their additions overlap.
+  // Enough vectors to overlap their additions.
   constexpr int64_t unroll = 4;
   int64_t group = unroll * lanes, whole = width / group * group;
   code.loop(code.integer(0), code.integer(whole), group, [&](Value column) {
@@ -147,7 +147,8 @@ static void emitRow(Convolution &c, Value row) {
   }
 }
 
-/// One vector of columns of `rows` rows, `dilation` apart. `weights` loads those of an element.
+/// Computes one vector of columns of `rows` rows, `dilation` apart. `weights` loads the vector of
+/// an element.
 static void emitRows(Convolution &c, Value first, int64_t rows, Value column, int64_t valid,
                      llvm::function_ref<Value(int64_t)> weights) {
   VectorCode &code = c.code;
@@ -167,7 +168,8 @@ static void emitRows(Convolution &c, Value first, int64_t rows, Value column, in
   }
 }
 
-/// The panel of `columns` columns from `firstColumn` of every `dilation`th row, `first` to `end`.
+/// Computes the panel of `columns` columns from `firstColumn` on, of every `dilation`th row in
+/// [first, end).
 static void emitChain(Convolution &c, const Blocking &blocking, Value first, Value end,
                       Value firstColumn, int64_t columns) {
   VectorCode &code = c.code;
@@ -191,7 +193,7 @@ static void emitChain(Convolution &c, const Blocking &blocking, Value first, Val
   emitPart(whole, count, 1);
 }
 
-/// Puts the weights of a panel together.
+/// Packs the weights of a panel.
 static void packWeights(Convolution &c, Value firstColumn, int64_t columns) {
   VectorCode &code = c.code;
   int64_t kernel = c.computes.getKernel();
@@ -204,7 +206,7 @@ static void packWeights(Convolution &c, Value firstColumn, int64_t columns) {
   });
 }
 
-/// Rows `first` to `end`, all of whose neighbours are rows of the run.
+/// Computes rows [first, end), all of whose neighbours are rows of the run.
 static void emitInside(Convolution &c, const Blocking &blocking, Value first, Value end) {
   VectorCode &code = c.code;
   int64_t width = c.computes.getWidth();

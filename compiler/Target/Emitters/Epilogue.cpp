@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Epilogues and norms: what happens to a value between its computation and its only store.
+/// Epilogues and norms: the operations on a value between its computation and its only store.
 #include "compiler/Target/Emitters/Emitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -59,13 +59,13 @@ Value cloneScalarMaths(VectorCode &code, Block &block, ValueRange arguments, Typ
       continue;
     }
     Operation *copy = code.builder.clone(op, mapping);
-    // No fast-math flags, for the reason given in VectorCode.cpp.
+    // Without fast-math flags, for the reason given in VectorCode.cpp.
     if (auto maths = dyn_cast<arith::ArithFastMathInterface>(copy)) {
       copy->setAttr(maths.getFastMathAttrName(),
                     arith::FastMathFlagsAttr::get(copy->getContext(), arith::FastMathFlags::none));
     }
     for (OpResult result : copy->getResults()) {
-      // Comparisons give i1, everything else the elements' type.
+      // Comparisons return i1, all other operations the elements' type.
       if (vectorType) {
         result.setType(vectorType.clone(getElementTypeOrSelf(result.getType())));
       }
@@ -149,14 +149,14 @@ Value largestOverRow(VectorCode &code, Value row, int64_t width, Largest largest
                           larger);
 }
 
-// Zero in the lanes past `valid`, so that they add nothing to a sum.
+// Sets the lanes past `valid` to zero, so that they do not change a sum.
 static Value clearTail(VectorCode &code, Value vector, int64_t valid) {
   return valid == code.lanes ? vector
                              : code.keepBelow(vector, code.integer(0), code.integer(valid), 0.0f);
 }
 
-// (x - mean) / sqrt(variance + epsilon) * weight + bias; the variance from the centred values,
-// because the difference of two large sums loses digits.
+// (x - mean) / sqrt(variance + epsilon) * weight + bias. The variance is computed from centred
+// values, because a difference of two large sums loses digits.
 static void emitLayerNorm(VectorCode &code, const KernelBody &body, Value row, int64_t width,
                           float epsilon) {
   unsigned first = body.kernel.getKernelType().getNumInputs() - 2;
@@ -209,7 +209,7 @@ static void emitNormalize(VectorCode &code, Value row, int64_t width, float epsi
   });
 }
 
-// exp(x - max) / sum. A NaN is none of the maximum, but makes the sum one.
+// exp(x - max) / sum. NaN is ignored by the maximum, but propagates through the sum.
 static void emitSoftmax(VectorCode &code, Value row, int64_t width) {
   Value largest = code.broadcast(
       largestOverRow(code, row, width, Largest::OfNumbers, [](Value x) { return x; }));

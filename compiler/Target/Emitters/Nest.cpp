@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Plain loop nests over named axes, one element at a time: the unfused twin of every fast kernel.
-/// Nothing here is vectorised, tiled or reordered.
+/// Plain loop nests over named axes, one element at a time: the unfused counterpart of every fast
+/// kernel. Nothing here is vectorised, tiled or reordered.
 #include "compiler/Target/Emitters/CacheBlock.h"
 #include "compiler/Target/Emitters/Emitters.h"
 
@@ -23,22 +23,22 @@ using heddle::dataflow::CacheType;
 namespace heddle {
 
 namespace {
-/// The nest at one row: where the row's sequence lies and the value of every axis letter.
+/// The nest at one row: the row's sequence and the value of every axis letter.
 struct Nest {
   VectorCode &code;
   const KernelBody &body;
   dataflow::NestAttr computes;
-  char rowAxis; // the axis that the grid divides: `t`, or `k` where there is no `t`
+  char rowAxis; // the axis that the grid divides: `t`, or `k` if there is no `t`
   KernelResult result;
   // The sizes of dimensions that depend on the batch.
   std::map<int64_t, Value> extents = {};
-  // By operand, those that are caches; `keys` is one whose positions axis k runs over.
+  // The operands that are caches, by index; `keys` is one whose positions axis k runs over.
   std::map<unsigned, CacheFields> caches = {};
   std::optional<unsigned> keys = {};
   // The axis that the members of a team share, if one does.
   char shared = 0;
   Value row = {}, firstRow = {};
-  Value firstKey = {}, keyCount = {};    // where keys are rows
+  Value firstKey = {}, keyCount = {};    // if keys are rows
   Value position = {};                   // of the row among the keys
   std::map<unsigned, Value> blocks = {}; // of the row's segment, by operand
   std::map<char, Value> axes = {};       // `k` beside `t` counts from the sequence's first row
@@ -58,7 +58,7 @@ static CacheType cacheOf(const Nest &nest, unsigned operand) {
   return operand == 0 ? CacheType() : nest.body.kernel.getOperandCache(operand - 1);
 }
 
-// The size of an axis of an operand.
+// Returns the size of an axis of an operand.
 static int64_t dimension(const Nest &nest, unsigned operand, size_t axis) {
   if (CacheType cache = cacheOf(nest, operand)) {
     return axis == 0 ? longestDimension : cache.getShape()[axis - 1];
@@ -70,7 +70,8 @@ static Value extent(Nest &nest, int64_t dimension) {
   return dimension > 0 ? nest.code.integer(dimension) : nest.extents.at(dimension);
 }
 
-// The index an axis has in a dimension: of the batch in rows, of the sequence in the longest.
+// Returns the index of an axis in a dimension: relative to the batch for rows, to the sequence for
+// the longest.
 static Value indexIn(Nest &nest, char axis, int64_t dimension) {
   VectorCode &code = nest.code;
   if (axis == nest.rowAxis) {
@@ -80,7 +81,7 @@ static Value indexIn(Nest &nest, char axis, int64_t dimension) {
   return rowSpaceOf(dimension) ? code.add(nest.firstKey, index) : index;
 }
 
-// The constant size of an axis: of several, a cache has the smaller one.
+// Returns the constant size of an axis; if sizes differ, a cache has the smaller one.
 static int64_t axisSize(const Nest &nest, char axis) {
   int64_t size = 0;
   for (unsigned i = 0; i <= nest.computes.getNumNamed(); ++i) {
@@ -93,7 +94,7 @@ static int64_t axisSize(const Nest &nest, char axis) {
   return size;
 }
 
-// Position k of a cache: its element, and the scale of codes.
+// Returns the address of an element at position k of a cache, and the scale of codes.
 static Value addressInCache(Nest &nest, unsigned operand, CacheType type, Value *scale) {
   VectorCode &code = nest.code;
   Value position = nest.axes.at('k'), element = code.integer(0);
@@ -122,7 +123,7 @@ static Value resultAddress(Nest &nest) {
   return nest.result.at(code, indexIn(nest, axes.front(), shape.front()), column);
 }
 
-// The address of an element of a buffer.
+// Returns the address of an element of a buffer.
 static Value addressOf(Nest &nest, unsigned operand) {
   VectorCode &code = nest.code;
   BufferType type = bufferOf(nest, operand);
@@ -133,7 +134,7 @@ static Value addressOf(Nest &nest, unsigned operand) {
         code.add(code.multiply(element, extent(nest, dimension)), indexIn(nest, axis, dimension));
   }
   if (type.getRowStride() != 0) {
-    // Columns of a wider buffer: rows are further apart than they are long.
+    // For columns of a wider buffer the row stride exceeds the width.
     int64_t gap = type.getRowStride() - type.getConstantElements();
     Value row = indexIn(nest, axes.front(), type.getShape().front());
     element = code.add(element, code.multiply(row, gap));
@@ -145,7 +146,7 @@ static Value axisCount(Nest &nest, char axis) {
   return axis == 'k' ? nest.keyCount : nest.code.integer(axisSize(nest, axis));
 }
 
-// An element of an operand, at the current axes.
+// Loads an element of an operand at the current axes.
 static Value elementOf(Nest &nest, unsigned operand) {
   VectorCode &code = nest.code;
   CacheType cache = cacheOf(nest, operand);
@@ -157,7 +158,7 @@ static Value elementOf(Nest &nest, unsigned operand) {
   return scale ? code.multiplyFloat(element, scale) : element;
 }
 
-// How far key k is after row t, as a column of a table: min(max(k - t, -D), D) + D.
+// Returns the distance from row t to key k as a column of a table: min(max(k - t, -D), D) + D.
 static Value relativeDistance(Nest &nest) {
   VectorCode &code = nest.code;
   int64_t most = axisSize(nest, 'r') / 2;
@@ -166,13 +167,13 @@ static Value relativeDistance(Nest &nest) {
   return code.add(distance, most);
 }
 
-// The element of the first input at key k + j - (n - 1) / 2, zero where there is no such key.
+// Returns the element of the first input at key k + j - (n - 1) / 2, zero if there is no such key.
 static Value besideKey(Nest &nest) {
   VectorCode &code = nest.code;
   Value key = nest.axes.at('k'), place = code.add(key, nest.axes.at('j'));
   place = code.subtract(place, axisSize(nest, 'j') / 2);
   Value isThere = code.both(code.less(code.integer(-1), place), code.less(place, nest.keyCount));
-  // What is read is always there; there is a key where there is a result.
+  // Clamps the key, so that the load is in bounds; a result implies at least one key.
   nest.axes['k'] =
       code.larger(code.smaller(place, code.subtract(nest.keyCount, 1)), code.integer(0));
   Value element = elementOf(nest, 1);
@@ -180,7 +181,7 @@ static Value besideKey(Nest &nest) {
   return code.select(isThere, element, code.number(0));
 }
 
-// The term at the current axes: the region of the inputs' elements, or `hidden`.
+// Returns the term at the current axes: the region of the inputs' elements, or `hidden`.
 static Value term(Nest &nest) {
   VectorCode &code = nest.code;
   SmallVector<Value> elements;
@@ -230,7 +231,7 @@ static void overAxes(Nest &nest, StringRef axes, const std::function<void()> &bo
   });
 }
 
-// The reduction of the terms over the axes, in their order, into `carried`.
+// Reduces the terms over the axes, in order, into `carried`.
 static Value reduceAxes(Nest &nest, StringRef axes, Value carried,
                         const std::function<Value(Value carried)> &step) {
   if (axes.empty()) {
@@ -244,7 +245,7 @@ static Value reduceAxes(Nest &nest, StringRef axes, Value carried,
       })[0];
 }
 
-// The axes of the inputs that the result lacks, in the order they are written.
+// Returns the axes of the inputs that the result lacks, in order of occurrence.
 static std::string reducedAxes(Nest &nest) {
   std::string reduced;
   for (unsigned i = 0; i < nest.computes.getNumNamed(); ++i) {
@@ -355,7 +356,7 @@ static void loadCaches(Nest &nest) {
   }
 }
 
-// The space that k runs over, if any operand has that axis as rows.
+// Returns the space that k runs over, if any operand has that axis as rows.
 static RowSpace keySpace(const Nest &nest) {
   for (unsigned i = 0; i <= nest.computes.getNumNamed(); ++i) {
     size_t at = axesOf(nest, i).find('k');
@@ -367,18 +368,18 @@ static RowSpace keySpace(const Nest &nest) {
 }
 
 namespace {
-/// The lists of the rows, and of the keys where those are rows.
+/// The lists of the rows, and of the keys if those are rows.
 struct RowLists {
   Value sequenceOf, offsets, positions, keyOffsets;
 };
 } // namespace
 
-// Where the row stands: among the keys of a cache, or among the rows of its sequence.
+// Sets the row's position among the keys of a cache, or among the rows of its sequence.
 static void enterRow(Nest &nest, Value row, const RowLists &lists) {
   VectorCode &code = nest.code;
   Value sequence = code.loadIndex(lists.sequenceOf, row);
   nest.row = row;
-  // Rows in the order of time see what the first token of their sequence sees.
+  // Rows in time order see what the first token of their sequence sees.
   bool isOrdered = nest.body.kernel.getRows().isOrdered();
   Value token = row;
   if (isOrdered && nest.keys) {

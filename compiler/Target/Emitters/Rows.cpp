@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels that go over rows once: element-wise maths, reductions, table look-ups, pooling of
+/// Kernels that make one pass over rows: element-wise maths, reductions, table look-ups, pooling of
 /// sequences.
 #include "compiler/Target/Emitters/Emitters.h"
 
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace heddle {
 
-// Vectors of a row handled together, so that their latencies overlap.
+// The number of vectors of a row that are processed together, to overlap their latencies.
 static constexpr int64_t kUnroll = 4;
 
 void emitRows(
@@ -49,14 +49,14 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::RowsAt
   });
 }
 
-// The largest of a row's elements, each times `sign`; NaN if one is.
+// Returns the largest of a row's elements, each times `sign`; NaN if one is NaN.
 static Value largestOfRow(VectorCode &code, Value row, int64_t width, float sign) {
   return largestOverRow(code, row, width, Largest::OrNan, [&](Value x) {
     return sign == 1 ? x : code.multiplyFloat(x, code.splat(sign));
   });
 }
 
-// The number that the `width` columns of a row become.
+// Reduces the `width` columns of a row to a number.
 static Value reduceRow(VectorCode &code, dataflow::ReduceKind kind, Value row, int64_t width) {
   auto sum = [&] { return sumOverRow(code, row, width, [](Value x, int64_t) { return x; }); };
   switch (kind) {
@@ -86,28 +86,29 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Reduce
 }
 
 namespace {
-/// A row of a table: its first element, and what they are multiplied with; null for 1.
+/// A row of a table: the address of its elements, and their scale; null for 1.
 struct TableRow {
   Value elements, scale;
-  /// Where scales are, and codes of zero or minimums, of codes that are not in panels.
+  /// For codes outside panels: the addresses of scales, and of zeros or minimums.
   Value scales = {}, zeros = {};
 };
 
-/// A table of f32, bf16 or quantised rows, row after row or in the panels that a product reads
-/// (Encoding.cpp). All elements of a vector have one scale.
+/// A table of f32, bf16 or quantised rows, in row-major order or in the panels of products
+/// (Panels.cpp). All elements of a vector have the same scale.
 struct Table {
   Value memory;
   dataflow::BufferType type;
-  /// What an element is stored as, and the bytes of all rows that lie between each other's.
+  /// The stored type of an element, and the bytes of a panel, whose rows are interleaved.
   Type element;
   int64_t panelBytes;
-  /// Elements between two of a row: so many rows lie in turns, each with so many codes together.
+  /// The distance between elements of a row: this many rows are interleaved, `together` codes at a
+  /// time.
   int64_t stride;
   int64_t together = 1;
   /// The type of codes, in panels or not; null for others.
   heddle::transformer::QuantizedType quantized = {};
 
-  /// Where it is encoded, `arithmetic` is that of the products.
+  /// For an encoded table, `arithmetic` is that of the products.
   static Table load(VectorCode &code, const KernelBody &body, int64_t operand, bool isEncoded,
                     dataflow::Arithmetic arithmetic) {
     dataflow::BufferType type = body.kernel.getOperandBuffer(operand);
@@ -118,7 +119,7 @@ struct Table {
     int64_t rowBytes = storedAs(element, isEncoded ? elements : type.getWidth()).bytes();
     auto quantized = dyn_cast<heddle::transformer::QuantizedType>(element);
     if (quantized && isEncoded) {
-      // The target refuses rows with more than one scale.
+      // Targets reject rows with more than one scale.
       rowBytes = (together > 1 ? 2 : 1) * kScaleBytes + elements;
     }
     return {body.operand(code, operand),
@@ -147,16 +148,15 @@ struct Table {
             code.broadcast(code.loadScalar(code.at(panel, number)))};
   }
 
-  /// Asks for what loadVector() reads of a row in panels, where each element is in a cache line of
-  /// its own: the second level takes twice as many requests at a time as the loads alone would
-  /// make.
+  /// Prefetches the elements that loadVector() reads of a row in panels, where each element is in
+  /// another cache line: the L2 cache can have twice as many misses in flight as the loads alone.
   void prefetch(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
     for (int64_t lane = 0; lane < valid; lane += together) {
       code.prefetch(code.storedAt(row.elements, placeOf(code, column, lane), element));
     }
   }
 
-  /// Elements of a row from `column` on.
+  /// Loads elements of a row from `column` on.
   Value loadVector(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
     if (row.scales) {
       return loadCodes(code, row, column, valid);
@@ -168,7 +168,7 @@ struct Table {
   }
 
 private:
-  /// Codes of a row that lie side by side, with the scale of their group.
+  /// Loads adjacent codes of a row, with the scale of their group.
   Value loadCodes(VectorCode &code, const TableRow &row, Value column, int64_t valid) const {
     Value group = code.divide(column, quantized.getGroupOf(type.getWidth()));
     Type scales = quantized.getScales();
@@ -183,7 +183,8 @@ private:
     return quantized.getMinimums() ? code.fma(codes, scale, ofGroup(row.zeros))
                                    : code.multiplyFloat(codes, scale);
   }
-  /// Codes of 4 bits in f32, less the code of zero of their group if it has one. A column is even.
+  /// Loads 4-bit codes in f32, minus the zero of their group if it has one. The column must be
+  /// even.
   Value loadHalves(VectorCode &code, const TableRow &row, Value group, Value column,
                    int64_t valid) const {
     constexpr int64_t inByte = 2;
@@ -211,7 +212,7 @@ private:
     }
     return arith::SIToFPOp::create(code.builder, code.location, code.vector, wide);
   }
-  /// The code of zero of a group, in all lanes.
+  /// Returns the zero of a group, in all lanes.
   static Value zeroOf(VectorCode &code, const TableRow &row, Value group) {
     constexpr int64_t inByte = 2;
     constexpr int32_t bits = 4, mask = 15;
@@ -228,7 +229,7 @@ private:
                                  arith::ConstantOp::create(code.builder, code.location,
                                                            DenseElementsAttr::get(words, mask)));
   }
-  /// The first `valid` of half as many bytes as a vector has lanes.
+  /// Loads the first `valid` of as many bytes as half of a vector's lanes.
   static Value loadBytes(VectorCode &code, Value address, int64_t valid) {
     auto bytes = VectorType::get({code.lanes / 2}, code.builder.getI8Type());
     if (valid == bytes.getNumElements()) {
@@ -244,8 +245,8 @@ private:
     return LLVM::MaskedLoadOp::create(code.builder, code.location, bytes, address, mask, zeros,
                                       /*alignment=*/1);
   }
-  /// The element `lane` after a column, from the row's first. A column is a multiple of those
-  /// together, unless vectors have fewer lanes than that.
+  /// Returns the offset, from the row's first element, of the element `lane` columns after
+  /// `column`. A column is a multiple of `together`, unless vectors have fewer lanes than that.
   Value placeOf(VectorCode &code, Value column, int64_t lane) const {
     if (code.lanes % together != 0) {
       Value place = code.add(column, lane);
@@ -327,7 +328,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Angles
     Value position = code.broadcast(arith::SIToFPOp::create(code.builder, code.location, code.f32,
                                                             code.loadIndex(positions, row)));
     Value to = result.at(code, row, code.integer(0));
-    // The frequencies are constants of the code, so no loop goes over them.
+    // The frequencies are constants of the code, so this loop is unrolled.
     for (int64_t first = 0; first < computes.getFrequencies().size(); first += code.lanes) {
       ArrayRef<float> some = frequencies.drop_front(first).take_front(code.lanes);
       SmallVector<float> lanes(some);
@@ -385,7 +386,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Rotate
   });
 }
 
-// The mean, sum or maximum of one column vector over the rows [first, end).
+// Returns the mean, sum or maximum of one vector of columns over the rows [first, end).
 static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, int64_t stride,
                         Value first, Value end, Value column, int64_t valid) {
   auto load = [&](Value row) {
@@ -410,12 +411,12 @@ static Value poolColumn(VectorCode &code, dataflow::PoolKind kind, Value input, 
 }
 
 namespace {
-/// Which rows of the input become a row.
+/// The rows of the input that are pooled into a row.
 struct PooledRows {
   Value sequenceOf, positions; // of the result's rows
   Value offsets;               // of the input's
-  int64_t count;               // how many; 0: all of the sequence
-  bool areChoices;             // those of row r begin at r * count
+  int64_t count;               // how many; 0: all rows of the sequence
+  bool areChoices;             // whether the rows of row r begin at r * count
 
   static PooledRows load(VectorCode &code, const KernelBody &body) {
     RowSpace finer = *body.kernel.getOperandBuffer(0).getRowSpace();
@@ -425,7 +426,7 @@ struct PooledRows {
             finer.isSplit()};
   }
 
-  /// The first and past the last; the last block of a sequence may have fewer than others.
+  /// Returns the range of rows; the last block of a sequence may be shorter.
   std::pair<Value, Value> of(VectorCode &code, Value row) const {
     if (areChoices && count > 0) {
       Value begin = code.multiply(row, count);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What states take in and give. Running sums of rows, and the last of them: a panel of columns
-/// stays in registers while the rows of a sequence go by in their order, so that every division of
-/// rows into runs, of sequences and of columns gives the same bits. Rows loaded and stored: copies.
+/// Kernels that read and write states. Running sums and last rows: a panel of columns stays in
+/// registers over the rows of a sequence, in order, so that results are bitwise the same for any
+/// division into runs, sequences and columns. Loads and stores of rows: copies.
 #include "compiler/Target/Emitters/Emitters.h"
 #include "heddle/Abi.h"
 
@@ -19,24 +19,24 @@ struct Panel {
   Value column;
   int64_t width;
   Value state;    // of the sequence, at the panel
-  Value hasBegun; // whether earlier runs left a sum there
+  Value hasBegun; // whether earlier runs stored a sum
 };
 
-/// What is done with the sums, one vector for each of the panel's, of all rows up to one.
+/// Called with the sums of all rows up to `row`, one vector for each vector of the panel.
 using AtRow = llvm::function_ref<void(const Panel &, Value row, ValueRange sums)>;
 } // namespace
 
-/// Lanes of a vector of the panel that are columns of it.
+/// Returns the used lanes of a vector of the panel.
 static int64_t validLanes(VectorCode &code, const Panel &panel, int64_t vector) {
   return std::min(code.lanes, panel.width - vector * code.lanes);
 }
 
-/// The sums of all rows of the sequence; `atRow`, if given, is called at each.
+/// Returns the sums of all rows of the sequence; calls `atRow`, if given, at each row.
 static SmallVector<Value> emitSums(VectorCode &code, const Panel &panel, Value input,
                                    int64_t stride, AtRow atRow) {
   SmallVector<Value> sums;
   for (int64_t i = 0; i * code.lanes < panel.width; ++i) {
-    // Before the first run the memory is anything, even no numbers.
+    // Before the first run the memory is uninitialised and may contain NaN.
     Value left = code.loadVector(code.at(panel.state, i * code.lanes), validLanes(code, panel, i));
     sums.push_back(code.select(panel.hasBegun, left, code.splat(0)));
   }
@@ -86,7 +86,7 @@ static void overPanels(VectorCode &code, const KernelBody &body, Value state, in
 }
 
 namespace {
-/// The operands of a kernel over a state, by their numbers in the dispatch.
+/// The operands of a kernel over a state, by their indices in the dispatch.
 struct StateOperands {
   StateOperands(VectorCode &code, const KernelBody &body, unsigned rows, unsigned state)
       : input(body.operand(code, rows)), state(body.operand(code, state)),
@@ -109,7 +109,7 @@ static void storeSums(VectorCode &code, const Panel &panel, ValueRange sums) {
   }
 }
 
-/// The sums of all rows of the sequence; stores the mean up to each of them.
+/// Returns the sums of all rows of the sequence; stores the mean up to each row.
 static SmallVector<Value> emitMeans(VectorCode &code, const Panel &panel,
                                     const StateOperands &operands, const KernelResult &result,
                                     Value positions) {
@@ -173,7 +173,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Runnin
   KernelResult means = KernelResult::load(code, body.arguments);
   StateOperands operands(code, body, /*rows=*/0, /*state=*/1);
   Value positions = body.rows(code).positions(code);
-  // A panel is read before any row and stored after all: no call sees the sums of another.
+  // A panel is read before its rows and stored after them; calls do not share panels.
   overPanels(code, body, operands.state, operands.width, [&](const Panel &panel) {
     storeSums(code, panel, emitMeans(code, panel, operands, means, positions));
   });
@@ -181,17 +181,17 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Runnin
 
 // --- rows of states ---------------------------------------------------------------------------
 
-// Vectors of a row handled together, so that their latencies overlap.
+// The number of vectors of a row that are processed together, to overlap their latencies.
 static constexpr int64_t kUnroll = 4;
 
-/// Where the row of a sequence is in a state.
+/// Returns the address of a sequence's row in a state.
 static Value stateOf(VectorCode &code, const CacheFields &state, Value sequence) {
   return state.blockAt(code, state.blocksOf(code, sequence), code.integer(0));
 }
 
-/// Calls `body` for every whole vector of each head of a sequence's keys: with the address in the
-/// state, and the head and the first key of its lanes. Positions of a block lie as keys do, side by
-/// side in each head.
+/// Calls `body` for every whole vector of each head of a sequence's keys, with the address in the
+/// state, the head, and the first key of the vector. Positions in a block have the layout of keys,
+/// adjacent in each head.
 static void
 overKeys(VectorCode &code, const CacheFields &state, Value sequence, int64_t heads,
          llvm::function_ref<void(Value inState, int64_t head, Value key, Value keys)> body) {
@@ -207,7 +207,7 @@ overKeys(VectorCode &code, const CacheFields &state, Value sequence, int64_t hea
   });
 }
 
-/// Numbers of keys, [sequences, heads, longest], from a state.
+/// Loads numbers of keys, [sequences, heads, longest], from a state.
 static void emitLoadKeys(VectorCode &code, const KernelBody &body) {
   KernelResult result = KernelResult::load(code, body.arguments);
   CacheFields state = CacheFields::load(code, body.operand(code, 0));
@@ -245,7 +245,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::LoadAt
     Value to = result.at(code, row, code.integer(0));
     code.overRow(width, kUnroll, [&](Value column, int64_t valid) {
       Value left = code.loadVector(code.at(from, column), valid);
-      // Before the first run the memory is anything, even no numbers, unless it was given.
+      // Before the first run the memory is uninitialised and may contain NaN, unless it was given.
       Value value = computes.getGiven() ? left : code.select(hasBegun, left, code.splat(0));
       code.storeVector(value, code.at(to, column), valid);
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The vocabulary of kernels in terms of upstream dialects. Vectors are one-dimensional and of the
-/// register's width, so that what an emitter writes is what the instruction selector sees.
+/// Implements the operations of VectorCode with upstream dialects. Vectors are one-dimensional and
+/// of register width, so that the instruction selector sees what an emitter writes.
 #include "compiler/Target/Emitters/VectorCode.h"
 
 #include "heddle/Abi.h"
@@ -18,11 +18,11 @@ using namespace mlir;
 
 namespace heddle {
 
-// Arithmetic has no fast-math flags. An FMA is written as one (fma()): were LLVM free to form them,
-// it could do so in one copy of a loop's body and not in another, and a row's bits would depend on
+// Arithmetic has no fast-math flags. FMAs are explicit (fma()). If LLVM could contract operations,
+// it might do so in one copy of a loop's body and not in another, and a row's bits would depend on
 // which copy computes it.
 static constexpr unsigned kElementAlignment = 4;
-// Where the bits of a bf16 number lie in the f32 number of the same value.
+// The position of a bf16 number's bits in the f32 number of the same value.
 static constexpr int32_t kHalfBits = 16;
 
 VectorCode::VectorCode(OpBuilder &builder, Location location, const TargetDescription &target)
@@ -60,7 +60,7 @@ Value VectorCode::equal(Value a, Value b) {
   return arith::CmpIOp::create(builder, location, arith::CmpIPredicate::eq, a, b);
 }
 Value VectorCode::positionBound(const transformer::PositionBound &bound, Value position) {
-  // The shift is not negative, nor is the position.
+  // Neither the shift nor the position is negative.
   Value moved = bound.shift == 0 ? position : add(position, bound.shift);
   Value place = multiply(divide(moved, bound.size), bound.step);
   return bound.offset == 0 ? place : add(place, bound.offset);
@@ -79,7 +79,7 @@ Value VectorCode::bytesAt(Value base, Value offset) {
                              ValueRange{offset});
 }
 
-/// Loads what stays as it is while a kernel runs.
+/// Loads memory that does not change while a kernel runs.
 static Value loadInvariant(VectorCode &code, Type type, Value address) {
   return LLVM::LoadOp::create(code.builder, code.location, type, address, /*alignment=*/0,
                               /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/true);
@@ -99,7 +99,7 @@ void VectorCode::storeScalar(Value value, Value address) {
   LLVM::StoreOp::create(builder, location, value, address, kElementAlignment);
 }
 
-/// A constant mask of the first `valid` lanes.
+/// Returns a constant mask of the first `valid` lanes.
 static Value firstLanes(VectorCode &code, int64_t valid) {
   SmallVector<bool> mask(code.lanes, false);
   std::fill_n(mask.begin(), valid, true);
@@ -144,7 +144,7 @@ Value VectorCode::loadStoredScalar(Value address, Type element) {
       LLVM::LoadOp::create(builder, location, builder.getIntegerType(bits), address, bits / 8);
   return widenStored(stored, element);
 }
-/// An integer, in each element of what has the type: of i32, or of a vector of them.
+/// Returns an integer constant of a type: i32, or a splat vector of i32.
 static Value integerLike(VectorCode &code, Type type, int32_t value) {
   auto words = dyn_cast<VectorType>(type);
   TypedAttr bits = words ? TypedAttr(DenseElementsAttr::get(words, value))
@@ -173,15 +173,15 @@ Value VectorCode::roundedToBf16(Value numbers) {
   auto of = dyn_cast<VectorType>(numbers.getType());
   Type words = of ? Type(of.clone(i32)) : i32;
   auto constant = [&](int32_t value) { return integerLike(*this, words, value); };
-  // Half of the last bit that stays is added, or a little less. The exponent follows, to infinity
-  // too.
+  // Adds half of the last kept bit, or slightly less. It may carry into the exponent, up to
+  // infinity.
   constexpr int32_t lessThanHalf = 0x7FFF, quiet = 0x400000;
   Value bits = arith::BitcastOp::create(builder, location, words, numbers);
   Value last = arith::ShRUIOp::create(builder, location, bits, constant(kHalfBits));
   last = arith::AndIOp::create(builder, location, last, constant(1));
   Value half = arith::AddIOp::create(builder, location, last, constant(lessThanHalf));
   Value sum = arith::AddIOp::create(builder, location, bits, half);
-  // What tells it from infinity may be in the half that goes.
+  // The bit that distinguishes NaN from infinity may be in the discarded half.
   Value notNumber = arith::OrIOp::create(builder, location, bits, constant(quiet));
   Value isNan =
       arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, numbers, numbers);
@@ -281,7 +281,7 @@ Value VectorCode::divideFloat(Value a, Value b) {
   return arith::DivFOp::create(builder, location, a, b);
 }
 Value VectorCode::maximum(Value a, Value b) {
-  // A comparison and a selection: one vmaxps, with NaN in `b` winning as its rules say.
+  // A comparison and a selection become one vmaxps, which returns NaN in `b`.
   Value greater = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OGT, a, b);
   return select(greater, a, b);
 }
@@ -295,7 +295,7 @@ Value VectorCode::maximumOrNan(Value a, Value b) {
 }
 Value VectorCode::squareRoot(Value a) { return math::SqrtOp::create(builder, location, a); }
 
-/// Folds the upper half onto the lower until one lane is left.
+/// Folds the upper half onto the lower one until one lane is left.
 template <typename Combine>
 static Value foldLanes(VectorCode &code, Value vector, Combine combine) {
   for (int64_t width = code.lanes; width > 1; width /= 2) {
@@ -310,8 +310,8 @@ static Value foldLanes(VectorCode &code, Value vector, Combine combine) {
   }
   return vector::ExtractOp::create(code.builder, code.location, vector, ArrayRef<int64_t>{0});
 }
-/// foldLanes() of several vectors, lane i for vector i. A round leaves half of the lanes of each
-/// vector, so that one has room for two. Lanes that are left over repeat others.
+/// Applies foldLanes() to several vectors; lane i is the result of vector i. Each round halves the
+/// used lanes, so that two vectors fit into one. Unused lanes repeat others.
 template <typename Combine>
 static Value foldLanesOfEach(VectorCode &code, SmallVector<Value> vectors, Combine combine) {
   assert(!vectors.empty() && static_cast<int64_t>(vectors.size()) <= code.lanes);
@@ -378,7 +378,7 @@ SmallVector<Value> VectorCode::transposeSquare(SmallVector<Value> rows) {
   return rows;
 }
 
-/// A mask of the lanes whose number plus `first` is below `limit`.
+/// Returns a mask of the lanes whose index plus `first` is below `limit`.
 static Value lanesBelow(VectorCode &code, Value first, Value limit) {
   auto laneType = VectorType::get({code.lanes}, code.i32);
   SmallVector<int32_t> numbers(code.lanes);
@@ -524,7 +524,7 @@ KernelResult KernelResult::load(VectorCode &code, const KernelArguments &argumen
   return {memory, rowStride, code.add(rows, integer(offsetof(HeddleResult, first_column)))};
 }
 Value KernelResult::at(VectorCode &code, Value row, Value column) const {
-  // Integers first: an address outside the memory must not even be formed.
+  // Combines integers first: an address outside the memory must not even be computed.
   return code.at(memory, code.add(code.multiply(row, rowStride), code.subtract(column, skipped)));
 }
 

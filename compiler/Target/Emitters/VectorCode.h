@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A thin vocabulary over scf, vector, arith and llvm for writing kernels: pointers into buffers,
-/// vectors of the target's width, loops over 64-bit counters. Every emitter writes through it, so
-/// that a kernel's source reads like its inner loop.
+/// A thin layer over scf, vector, arith and llvm for writing kernels: pointers into buffers,
+/// vectors of the target's width, loops over 64-bit counters. All emitters use it, so that a
+/// kernel's source reads like its inner loop.
 #ifndef HEDDLE_COMPILER_TARGET_EMITTERS_VECTORCODE_H
 #define HEDDLE_COMPILER_TARGET_EMITTERS_VECTORCODE_H
 
@@ -18,9 +18,9 @@
 
 namespace heddle {
 
-/// What a prefetch brings.
+/// The size of a cache line, which a prefetch loads.
 inline constexpr int64_t kLineBytes = 64;
-/// The scale of quantised weights.
+/// The size of a scale of quantised weights.
 inline constexpr int64_t kScaleBytes = sizeof(float);
 
 /// Callers that compute a row together, on targets whose vectors have one lane: member number
@@ -51,7 +51,7 @@ public:
   mlir::OpBuilder &builder;
   mlir::Location location;
   const TargetDescription &target;
-  /// f32 lanes of a vector.
+  /// The f32 lanes of a vector.
   const int64_t lanes;
   mlir::Type f32, i32, i64, pointer, vector;
   /// Who computes a row with overRows() and overRow(); none: the caller by itself.
@@ -65,66 +65,65 @@ public:
   mlir::Value subtract(mlir::Value a, int64_t b) { return subtract(a, integer(b)); }
   mlir::Value multiply(mlir::Value a, mlir::Value b);
   mlir::Value multiply(mlir::Value a, int64_t b) { return b == 1 ? a : multiply(a, integer(b)); }
-  /// Quotients of non-negative integers, rounded down and up.
+  /// Return quotients of non-negative integers, rounded down and up.
   mlir::Value divide(mlir::Value a, mlir::Value b);
   mlir::Value divide(mlir::Value a, int64_t b) { return b == 1 ? a : divide(a, integer(b)); }
   mlir::Value divideUp(mlir::Value a, int64_t b) { return divide(add(a, b - 1), b); }
   mlir::Value divideUp(mlir::Value a, mlir::Value b) { return divide(add(a, subtract(b, 1)), b); }
-  /// What is left of a non-negative integer.
+  /// Returns the remainder of a non-negative integer.
   mlir::Value remainder(mlir::Value a, int64_t b);
   mlir::Value smaller(mlir::Value a, mlir::Value b);
   mlir::Value larger(mlir::Value a, mlir::Value b);
   mlir::Value less(mlir::Value a, mlir::Value b);
   mlir::Value equal(mlir::Value a, mlir::Value b);
-  /// Where the keys begin or end that a query at a position sees.
+  /// Returns the first key, or the end of the keys, that a query at a position sees.
   mlir::Value positionBound(const transformer::PositionBound &bound, mlir::Value position);
-  /// Whether two conditions hold.
+  /// Returns whether both conditions hold.
   mlir::Value both(mlir::Value a, mlir::Value b);
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
 
   // --- memory ---------------------------------------------------------------------------------
-  /// The address of f32 element `offset` of `base`.
+  /// Returns the address of f32 element `offset` of `base`.
   mlir::Value at(mlir::Value base, mlir::Value offset);
   mlir::Value at(mlir::Value base, int64_t offset) {
     return offset == 0 ? base : at(base, integer(offset));
   }
   mlir::Value bytesAt(mlir::Value base, mlir::Value offset);
-  // What describes a run (heddle/Abi.h) and its i32 arrays: no kernel changes them, so that LLVM
-  // may load once what loops ask for again and again.
+  // Load from the description of a run (heddle/Abi.h) and its i32 arrays. Kernels do not change
+  // them, so the loads are invariant and LLVM may hoist them.
   mlir::Value loadPointer(mlir::Value address);
   mlir::Value loadInteger(mlir::Value address);
-  /// Element `offset` of an i32 array, as i64.
+  /// Loads element `offset` of an i32 array, as i64.
   mlir::Value loadIndex(mlir::Value base, mlir::Value offset);
   mlir::Value loadScalar(mlir::Value address);
   void storeScalar(mlir::Value value, mlir::Value address);
-  /// A vector; of its lanes only the first `valid` are touched in memory, the others are zero.
+  /// Loads a vector; only the first `valid` lanes are read from memory, the others are zero.
   mlir::Value loadVector(mlir::Value address, int64_t valid);
   mlir::Value loadVector(mlir::Value address) { return loadVector(address, lanes); }
-  /// The address of element `offset` of `base`, whose elements are stored as `element`.
+  /// Returns the address of element `offset` of `base`, whose elements are stored as `element`.
   mlir::Value storedAt(mlir::Value base, mlir::Value offset, mlir::Type element);
-  /// A vector of elements stored as f32, f16, bf16 or i8, in f32. As loadVector().
+  /// Loads a vector of elements stored as f32, f16, bf16 or i8, as f32, like loadVector().
   mlir::Value loadStored(mlir::Value address, mlir::Type element, int64_t valid);
   mlir::Value loadStored(mlir::Value address, mlir::Type element) {
     return loadStored(address, element, lanes);
   }
-  /// One of them.
+  /// Loads one such element.
   mlir::Value loadStoredScalar(mlir::Value address, mlir::Type element);
-  /// The numbers that bits of a type other than f32 stand for, in f32: of one element or of a
-  /// vector.
+  /// Converts the bits of a stored type other than f32 to f32: one element or a vector.
   mlir::Value widenStored(mlir::Value stored, mlir::Type element);
-  /// Stores a vector of f32 as elements of f32 or bf16, as roundedToBf16() rounds. As
+  /// Stores a vector of f32 as elements of f32 or bf16, rounded by roundedToBf16(), like
   /// storeVector().
   void storeStored(mlir::Value value, mlir::Value address, mlir::Type element, int64_t valid);
   void storeStored(mlir::Value value, mlir::Value address, mlir::Type element) {
     storeStored(value, address, element, lanes);
   }
-  /// The same for one number.
+  /// Stores one such element.
   void storeStoredScalar(mlir::Value value, mlir::Value address, mlir::Type element);
-  /// Stores the first `valid` of a vector of i8.
+  /// Stores the first `valid` elements of a vector of i8.
   void storeBytes(mlir::Value value, mlir::Value address, int64_t valid);
-  /// The bits of f32 numbers rounded to bf16, ties to the even one, in the upper halves; the lower
-  /// ones are anything. What is no number stays none. Integers do it, since the instruction takes
-  /// small numbers for zero: all targets round alike. Of one number or of a vector.
+  /// Rounds f32 numbers to bf16, ties to even, and returns the bits in the upper halves; the lower
+  /// halves are undefined. NaN stays NaN. Uses integer arithmetic, because the hardware instruction
+  /// flushes subnormal numbers: all targets round alike. For one number or a vector.
   mlir::Value roundedToBf16(mlir::Value numbers);
   /// The same as numbers of f32, whose lower halves are zero.
   mlir::Value nearestBf16(mlir::Value numbers);
@@ -133,13 +132,13 @@ public:
   mlir::Value loadBelow(mlir::Value address, mlir::Value first, mlir::Value limit);
   void storeVector(mlir::Value value, mlir::Value address, int64_t valid);
   void storeVector(mlir::Value value, mlir::Value address) { storeVector(value, address, lanes); }
-  /// The same for the lanes whose number plus `first` is below `limit`.
+  /// Stores the lanes whose index plus `first` is below `limit`.
   void storeBelow(mlir::Value value, mlir::Value address, mlir::Value first, mlir::Value limit);
-  /// Asks for the cache line at an address, into the second level: a hint, never a fault.
+  /// Prefetches the cache line at an address into the L2 cache: a hint that never faults.
   void prefetch(mlir::Value address);
-  /// For those of so many f32 elements, which begin where one does.
+  /// Prefetches the cache lines of `elements` f32 elements; the address is aligned to a line.
   void prefetchLines(mlir::Value address, int64_t elements);
-  /// Memory of the function's frame for `elements` f32 values, aligned to a cache line.
+  /// Allocates `elements` f32 values in the function's frame, aligned to a cache line.
   mlir::Value frame(mlir::func::FuncOp function, int64_t elements);
 
   // --- f32 scalars and vectors ----------------------------------------------------------------
@@ -151,41 +150,41 @@ public:
   mlir::Value subtractFloat(mlir::Value a, mlir::Value b);
   mlir::Value multiplyFloat(mlir::Value a, mlir::Value b);
   mlir::Value divideFloat(mlir::Value a, mlir::Value b);
-  /// The larger, the smaller; NaN in `b` is kept, NaN in `a` is not.
+  /// Return the larger and the smaller number; NaN in `b` propagates, NaN in `a` does not.
   mlir::Value maximum(mlir::Value a, mlir::Value b);
   mlir::Value minimum(mlir::Value a, mlir::Value b);
-  /// The larger, or NaN if either is.
+  /// Returns the larger number, or NaN if either is NaN.
   mlir::Value maximumOrNan(mlir::Value a, mlir::Value b);
   mlir::Value squareRoot(mlir::Value a);
-  /// The sum and the maximum of all lanes, in a fixed order.
+  /// Return the sum and the maximum of all lanes, in a fixed order.
   mlir::Value sumOfLanes(mlir::Value vector);
   mlir::Value maximumOfLanes(mlir::Value vector);
-  /// The maximum of all lanes, or NaN if any is.
+  /// Returns the maximum of all lanes, or NaN if any is NaN.
   mlir::Value maximumOfLanesOrNan(mlir::Value vector);
-  /// The same for each of at most as many vectors as lanes, bit by bit: lane i of the result is for
-  /// vector i. Numbers that were stored one by one and loaded as a vector would wait for each
-  /// other.
+  /// The same, bitwise, for each of several vectors, at most as many as lanes: lane i of the result
+  /// is for vector i. Avoids storing scalars and loading them as a vector, which would stall.
   mlir::Value sumsOfLanes(llvm::ArrayRef<mlir::Value> vectors);
   mlir::Value maximaOfLanes(llvm::ArrayRef<mlir::Value> vectors);
-  /// One lane of a vector, in all lanes.
+  /// Broadcasts one lane of a vector.
   mlir::Value broadcastLane(mlir::Value vector, int64_t lane);
-  /// As many vectors as lanes, transposed: lane j of result i is lane i of vector j.
+  /// Transposes as many vectors as lanes: lane j of result i is lane i of vector j.
   llvm::SmallVector<mlir::Value> transposeSquare(llvm::SmallVector<mlir::Value> rows);
-  /// Keeps the lanes whose number plus `first` is below `limit`, puts `other` in the rest.
+  /// Keeps the lanes whose index plus `first` is below `limit`, sets the others to `other`.
   mlir::Value keepBelow(mlir::Value vector, mlir::Value first, mlir::Value limit, float other);
-  /// The same for the lanes whose number plus `first` is at least `begin`.
+  /// The same for the lanes whose index plus `first` is at least `begin`.
   mlir::Value keepFrom(mlir::Value vector, mlir::Value first, mlir::Value begin, float other);
 
   // --- control --------------------------------------------------------------------------------
   void loop(mlir::Value from, mlir::Value to, int64_t step, Body body);
   llvm::SmallVector<mlir::Value> loop(mlir::Value from, mlir::Value to, int64_t step,
                                       mlir::ValueRange initial, CarriedBody body);
-  /// Calls `body` with `from`, then with what it returned, as long as that is less than `to`.
+  /// Emits a while loop: calls `body` with `from`, then with its previous result, as long as that
+  /// is less than `to`.
   void walk(mlir::Value from, mlir::Value to, llvm::function_ref<mlir::Value(mlir::Value)> body);
   void when(mlir::Value condition, llvm::function_ref<void()> then,
             llvm::function_ref<void()> otherwise = nullptr);
 
-  /// Lanes of vector number `index` that lie within `width` elements.
+  /// Returns the lanes of vector `index` that are within `width` elements.
   int64_t validLanes(int64_t index, int64_t width) const {
     return std::max<int64_t>(0, std::min(lanes, width - index * lanes));
   }
@@ -206,7 +205,7 @@ public:
   }
 };
 
-/// The rows of one row space (HeddleRows), loaded as they are asked for.
+/// The rows of one row space (HeddleRows), loaded on demand.
 struct RowFields {
   mlir::Value rows;
 
@@ -215,23 +214,23 @@ struct RowFields {
   mlir::Value offsets(VectorCode &code) const;
   mlir::Value sequenceOf(VectorCode &code) const;
   mlir::Value positions(VectorCode &code) const;
-  /// What only rows in the order of time have.
+  /// Only for rows in time order.
   mlir::Value ranks(VectorCode &code) const;
   mlir::Value lengths(VectorCode &code) const;
-  /// What only rows of images of any width have, and tokens that are their pixels.
+  /// Only for rows of images of variable width, and tokens that are their pixels.
   mlir::Value widths(VectorCode &code) const;
 };
 
-/// The arguments of a kernel function (runtime/include/heddle/Abi.h), loaded as they are asked for.
+/// The arguments of a kernel function (runtime/include/heddle/Abi.h), loaded on demand.
 struct KernelArguments {
   mlir::Value context, rowBegin, rowEnd, columnBegin, columnEnd;
-  /// What the kernel names, in the order of the dispatch.
+  /// The row spaces that the kernel names, in the order of the dispatch.
   llvm::SmallVector<RowSpace> spaces;
 
-  /// One of a call: first the results, a HeddleResult or a HeddleCache each, then what is only
-  /// read.
+  /// Returns an operand of a call: first the results, each a HeddleResult or a HeddleCache, then
+  /// the inputs that are only read.
   mlir::Value operand(VectorCode &code, int64_t index) const;
-  /// The rows of a space that the kernel names.
+  /// Returns the rows of a space that the kernel names.
   RowFields rows(VectorCode &code, RowSpace space) const;
   mlir::Value scratch(VectorCode &code) const;
 };
@@ -241,9 +240,9 @@ struct KernelResult {
   mlir::Value memory, rowStride;
   mlir::Value skipped; // elements between the first of the buffer and the first in memory
 
-  /// The result with this number, which is no cache or state.
+  /// Loads the result with index `number`, which must not be a cache or state.
   static KernelResult load(VectorCode &code, const KernelArguments &arguments, int64_t number = 0);
-  /// The address of an element of a row; it must be in memory.
+  /// Returns the address of an element of a row; it must be in memory.
   mlir::Value at(VectorCode &code, mlir::Value row, mlir::Value column) const;
 };
 
@@ -252,9 +251,10 @@ struct CacheFields {
   mlir::Value memory, blockStride, offsets, segmentOf, lengths, blocks, blocksPitch;
 
   static CacheFields load(VectorCode &code, mlir::Value cache);
-  /// The list of the blocks of a segment.
+  /// Returns the list of the blocks of a segment.
   mlir::Value blocksOf(VectorCode &code, mlir::Value segment) const;
-  /// Where this cache's part of the block begins that holds a position; `list` is the segment's.
+  /// Returns the address of this cache's part of the block that holds a position; `list` is the
+  /// segment's.
   mlir::Value blockAt(VectorCode &code, mlir::Value list, mlir::Value position) const;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Windows that slide over the rows of sequences, channels along vectors: over places in a line, or
-/// over the pixels of images. Elements outside the sequence are left out of sums, whose terms are
-/// in the order of the window.
+/// Sliding windows over the rows of sequences, vectorised over channels: in one dimension, or over
+/// the pixels of images. Elements outside the sequence are omitted from sums, whose terms are in
+/// the order of the window.
 #include "compiler/Target/Emitters/Windows.h"
 
 #include <limits>
@@ -35,8 +35,8 @@ SlideSource::SlideSource(VectorCode &code, const KernelBody &body, dataflow::Sli
   }
 }
 
-/// The first element of a window that is not before the first place of an axis, `before` of which
-/// it begins at `place`, and the end of those that are in its `places`.
+/// Returns the range of a window's elements that are within the `places` of an axis. The window
+/// begins `before` places before `place`.
 static std::pair<Value, Value> elementsWithin(VectorCode &code, Value place, Value before,
                                               Value places, int64_t elements, int64_t dilation) {
   Value zero = code.integer(0);
@@ -46,8 +46,8 @@ static std::pair<Value, Value> elementsWithin(VectorCode &code, Value place, Val
           code.smaller(code.add(after, 1), code.integer(elements))};
 }
 
-/// Places before the first element of a window at place 0 of an axis of `places`, which it reaches
-/// over from its first element to its last.
+/// Returns the number of places before the first element of the window at place 0 of an axis;
+/// `reach` is the distance from its first element to its last.
 static Value marginBefore(VectorCode &code, Value places, int64_t reach, int64_t stride) {
   if (stride == 1) {
     return code.integer(reach / 2);
@@ -94,7 +94,7 @@ SlideSource::Place SlideSource::stand(Value row) const {
   return p;
 }
 
-/// Where the row of an element of the window begins. One before the run is in the state.
+/// Returns the address of the row of a window element. A row before the run is in the state.
 Value SlideSource::elementAt(const Place &p, Value line, Value column) const {
   Value down = code.add(p.down, code.multiply(line, window.getDilationDown()));
   Value right = code.add(p.right, code.multiply(column, window.getDilationRight()));
@@ -110,11 +110,11 @@ Value SlideSource::elementAt(const Place &p, Value line, Value column) const {
 
 Value SlideSource::load(Value address, int64_t valid) const {
   Value x = code.loadVector(address, valid);
-  // In this order NaN stays NaN, as it does in a rectifier of its own.
+  // With this operand order NaN propagates, as in a separate ReLU.
   return slide.getRectifies() ? code.maximum(code.splat(0), x) : x;
 }
 
-/// All elements side by side, zeros for those outside.
+/// Stores all elements side by side, zeros for those outside.
 void SlideSource::emitPatches(const Place &p, Store store) const {
   constexpr int64_t unroll = 4;
   int64_t groups = slide.getGroups(), own = slide.getWidth() / groups;
@@ -147,14 +147,14 @@ void SlideSource::emitPatches(const Place &p, Store store) const {
   });
 }
 
-/// Vectors of columns from `column` on, side by side: their weighted sums, or the largest.
+/// Computes adjacent vectors of columns from `column` on: their weighted sums, or their maxima.
 void SlideSource::emitReduced(const Place &p, Value column, ArrayRef<int64_t> valid,
                               Store store) const {
   bool isMax = slide.getKind() == SlideKind::Max;
   Value initial = code.splat(0);
   if (isMax) {
     Value none = code.splat(-std::numeric_limits<float>::infinity());
-    // What a causal window sees outside the sequence counts as zero.
+    // A causal window reads zeros outside the sequence.
     Value zero = initial;
     initial = none;
     auto leaveZeroIf = [&](Value missing) { initial = code.select(missing, zero, initial); };
@@ -197,7 +197,7 @@ void SlideSource::emitRow(Value row, Store store) const {
   if (slide.getKind() == SlideKind::Patches) {
     return emitPatches(place, store);
   }
-  // So many vectors that their additions overlap.
+  // Enough vectors to overlap their additions.
   constexpr int64_t unroll = 4;
   int64_t lanes = code.lanes, width = slide.getWidth();
   int64_t group = unroll * lanes, whole = width / group * group;

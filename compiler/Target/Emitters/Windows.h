@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a window sees where it stands, a row at a time: for kernels that store it, and for products
-/// that multiply it while it is in the cache.
+/// Computes the contents of a window row by row: for kernels that store them, and for products that
+/// multiply them while they are in the cache.
 #ifndef HEDDLE_COMPILER_TARGET_EMITTERS_WINDOWS_H
 #define HEDDLE_COMPILER_TARGET_EMITTERS_WINDOWS_H
 
@@ -19,22 +19,23 @@ public:
   using StoreRow = llvm::function_ref<void(mlir::Value value, mlir::Value row, mlir::Value column,
                                            int64_t valid)>;
 
-  /// Loads what all rows share. The input is operand 0; the weights of a depthwise sum are operand
-  /// `weights`, and the state comes last.
+  /// Loads data that all rows share. The input is operand 0; the weights of a depthwise sum are
+  /// operand `weights`, and the state is the last operand.
   SlideSource(VectorCode &code, const KernelBody &body, dataflow::SlideAttr slide,
               unsigned weights);
 
-  /// Gives all columns of a row of the result, in vectors of which `valid` lanes count.
+  /// Passes all columns of a row of the result to `store`, in vectors of which `valid` lanes are
+  /// used.
   void emitRow(mlir::Value row, Store store) const;
 
 private:
-  /// The elements of the window that are rows of the sequence, where it stands at a row.
+  /// The elements of the window at a row that are rows of the sequence.
   struct Place {
     mlir::Value firstRow; // of the sequence
-    mlir::Value across;   // rows of the input side by side
+    mlir::Value across;   // rows of the input per row of the image
     mlir::Value down, right;
     mlir::Value firstLine, endLine, firstColumn, endColumn;
-    mlir::Value start, kept; // with a state
+    mlir::Value start, kept; // if there is a state
   };
 
   Place stand(mlir::Value row) const;
@@ -50,20 +51,21 @@ private:
   mlir::Value input, weights;
   int64_t stride; // elements between rows of the input
   mlir::Value from, to, sequenceOf, positions;
-  mlir::Value widths; // of the input's images, where they have any
+  mlir::Value widths; // of the input's images, if it has any
   std::optional<CacheFields> state;
 };
 
-/// Rows of a depthwise convolution over a line (Convolve.cpp): several at once, where all that they
-/// see are rows of the run. The input is operand 0, and the state follows the weights.
+/// The rows of a one-dimensional depthwise convolution (Convolve.cpp), several at once if all their
+/// neighbours are rows of the run. The input is operand 0, and the state follows the weights.
 struct ConvolvedRows {
   dataflow::ConvolveAttr computes;
   mlir::Value begin, end;
-  unsigned weights = 1; // the operand
+  unsigned weights = 1; // index of the operand
   bool rectifies = false;
 };
 
-/// Gives all columns of these rows in any order; `finish` when a row has all of them.
+/// Passes all columns of these rows to `store`, in any order; calls `finish` when a row is
+/// complete.
 void emitConvolution(VectorCode &code, const KernelBody &body, const ConvolvedRows &rows,
                      SlideSource::StoreRow store,
                      llvm::function_ref<void(mlir::Value row)> finish = nullptr);
