@@ -47,7 +47,7 @@ Segments Entry::memory(std::string_view name) {
   return Segments(model, argument);
 }
 
-/// Adds an argument that outlives a run; null after an error.
+/// Adds an argument that persists between runs; null after an error.
 Value Entry::addKept(std::string_view kind, std::string_view name, int64_t width, bool keyed) {
   if (!model->works()) {
     return {};
@@ -83,7 +83,7 @@ State Entry::keyedState(std::string_view name, int64_t heads) {
   return State(model, addKept(stateKind, name, heads, /*keyed=*/true));
 }
 
-/// The width of a valid cache or state.
+/// Returns the width of a valid cache or state.
 static int64_t widthOf(const ModelValue &kept) {
   const Type type = kept.value().getType();
   const auto state = dyn_cast<transformer::StateType>(type);
@@ -104,7 +104,7 @@ static bool expectWidth(OperationSite &site, std::string_view kind, const ModelV
   return false;
 }
 
-/// The entry's record of a cache or state that has not been changed yet; otherwise null.
+/// Returns the entry's record of a cache or state that has not been changed yet; otherwise null.
 static EntryState::Cache *findUnchanged(OperationSite &site, const ModelValue &kept) {
   std::vector<EntryState::Cache> &caches = site.entry().caches;
   const auto newest =

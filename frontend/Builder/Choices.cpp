@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows that choose, and values of their choices. As in Tensor.cpp, only what result types depend
-/// on is checked here.
+/// Rows that choose, and operations on their choices. As in Tensor.cpp, only conditions that result
+/// types depend on are checked here.
 #include "frontend/Builder/ModelState.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace heddle {
 
-/// How many choices each row has in segments; 0, with an error, if they are no choices.
+/// Returns how many choices each row has in segments; 0, with an error, if they are not choices.
 static int64_t countOf(OperationSite &site, const Segments &choices) {
   auto op = choices.value().getDefiningOp<transformer::ChoicesOp>();
   if (!op) {
@@ -23,7 +23,7 @@ static int64_t countOf(OperationSite &site, const Segments &choices) {
 }
 
 namespace {
-/// A choice as the site makes it.
+/// Wraps the results of a choice.
 struct MadeChoice {
   MadeChoice(ModelState *state, transformer::TopKOp op)
       : chosen{Ids(state, op.getChoice()), Tensor(state, op.getValue())} {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Formats diagnostics, with the lines of the program that they are about.
+/// Formats diagnostics, with the program lines that they refer to.
 #include "frontend/Builder/DiagnosticText.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -12,18 +12,19 @@ using namespace mlir;
 
 namespace heddle {
 
-/// The most errors that are kept; more than these hardly help.
+/// The largest number of errors that are kept; more are rarely useful.
 static constexpr int errorLimit = 5;
 
-/// How much of a line is shown on either side of the position: a line may be a megabyte long.
+/// How much of a line is shown on either side of the position, because a line may be a megabyte
+/// long.
 static constexpr size_t shownBefore = 80;
 static constexpr size_t shownAfter = 80;
 
-/// Whether a byte continues a UTF-8 character.
+/// Returns whether a byte continues a UTF-8 character.
 static bool continuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-/// Where the character that contains a byte begins. Characters have at most four bytes, so a longer
-/// sequence is not UTF-8.
+/// Returns where the character that contains a byte begins. Characters have at most four bytes, so
+/// a longer sequence is not UTF-8.
 static size_t characterBegin(llvm::StringRef text, size_t at) {
   size_t begin = at;
   while (begin > 0 && at - begin < 3 && begin < text.size() && continuesCharacter(text[begin])) {
@@ -32,7 +33,7 @@ static size_t characterBegin(llvm::StringRef text, size_t at) {
   return begin;
 }
 
-/// The line of a position with a caret below it, as LLVM's source manager prints them.
+/// Returns the line of a position with a caret below it, as LLVM's source manager prints them.
 static std::string showLine(llvm::StringRef text, unsigned line, unsigned column) {
   for (; line > 1; --line) {
     const size_t end = text.find('\n');
@@ -45,7 +46,7 @@ static std::string showLine(llvm::StringRef text, unsigned line, unsigned column
   if (column == 0 || column > text.size() + 1) {
     return {};
   }
-  // A position inside a character means that character.
+  // A position inside a character refers to that character.
   const size_t at = characterBegin(text, column - 1);
   const size_t begin = characterBegin(text, at > shownBefore ? at - shownBefore : 0);
   const size_t end = characterBegin(text, std::min(at + shownAfter, text.size()));
@@ -76,8 +77,8 @@ DiagnosticText::DiagnosticText(MLIRContext *context, SourceText source)
         return success();
       }) {}
 
-/// " (FILE:LINE)", where the program that wrote the IR says which of its lines made a named
-/// operation.
+/// Returns " (FILE:LINE)", if the program that wrote the IR recorded which of its lines created a
+/// named operation.
 static std::string writtenAt(NameLoc name) {
   auto place = name.getChildLoc()->findInstanceOf<FileLineColLoc>();
   return place ? (" (" + place.getFilename().getValue() + ":" + llvm::Twine(place.getLine()) + ")")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Turns MLIR's diagnostics into a Status: an object of this class collects errors while it lives,
-/// so that none is printed.
+/// Converts MLIR's diagnostics to a Status: an object of this class collects errors during its
+/// lifetime, so that none is printed.
 #ifndef HEDDLE_FRONTEND_BUILDER_DIAGNOSTICTEXT_H
 #define HEDDLE_FRONTEND_BUILDER_DIAGNOSTICTEXT_H
 
@@ -22,14 +22,14 @@ struct SourceText {
 
 class DiagnosticText {
 public:
-  /// If `source` has a text, messages show the line that they are about.
+  /// If `source` has a text, messages show the line that they refer to.
   explicit DiagnosticText(mlir::MLIRContext *context, SourceText source = {});
 
-  /// Whether there was an error.
+  /// Returns whether there was an error.
   bool hasErrors() const { return errors > 0; }
 
-  /// The first errors with their notes, each after its place (`file:line:column: error:`, or the
-  /// name of a tensor); `fallback` if there was none.
+  /// Returns the first errors with their notes, each with its location (`file:line:column: error:`,
+  /// or the name of a tensor); `fallback` if there was none.
   Status status(std::string_view fallback) const;
 
 private:

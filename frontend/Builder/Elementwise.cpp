@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Element-wise operations, and the numbers that rows are reduced to. This file checks only what
-/// result types depend on, and that elements meet those that were meant; the dialect's verifiers
-/// check the rest when the model is finished.
+/// Element-wise operations and reductions of rows. This file checks only conditions that result
+/// types depend on, and that the operands' shapes match; the dialect's verifiers check the rest
+/// when the model is finished.
 #include "frontend/Builder/ModelState.h"
 
 #include <cmath>
@@ -28,8 +28,8 @@ Tensor Tensor::operator+(const Tensor &right) const {
   return site.make<Tensor, transformer::AddOp>(value(), right.value());
 }
 
-/// Whether a tensor can be the right side of a product or combination: the same shape, trailing
-/// axes, one number, or one number for each row.
+/// Returns whether a tensor can be the right side of a product or combination: the same shape,
+/// trailing axes, one number, or one number for each row.
 static bool isFactor(RankedTensorType left, RankedTensorType right) {
   const ArrayRef<int64_t> sizes = right.getShape();
   const bool isTrailing = right.hasStaticShape() && right.getRank() <= left.getRank() &&
@@ -39,7 +39,7 @@ static bool isFactor(RankedTensorType left, RankedTensorType right) {
   return left == right || isTrailing || isOneEach || (right.getRank() == 1 && sizes[0] == 1);
 }
 
-/// Checks that; `what` the left side and the right one make.
+/// Checks that; `what` is the result, for messages.
 static bool expectFactor(OperationSite &site, std::string_view what, const Tensor &left,
                          const Tensor &right) {
   if (!isFactor(typeOf(left), typeOf(right))) {
@@ -51,7 +51,7 @@ static bool expectFactor(OperationSite &site, std::string_view what, const Tenso
   return site.ok();
 }
 
-/// What a combination makes, as messages say it.
+/// Returns the name of a combination's result in messages.
 static std::string_view nounOf(transformer::Combination function) {
   switch (function) {
   case transformer::Combination::Subtract:
@@ -132,12 +132,12 @@ Tensor Tensor::power(double exponent) const {
     return activate(transformer::Activation::Sqrt);
   }
   if (magnitude == std::floor(magnitude) && magnitude >= 1 && magnitude <= mostPowerProducts) {
-    // Squares of squares, and once more the number where the exponent is odd.
+    // Exponentiation by squaring, with one more product for an odd exponent.
     const Tensor root = magnitude < 2 ? *this : power(std::floor(magnitude / 2));
     const Tensor even = magnitude < 2 ? root : root * root;
     return magnitude >= 2 && std::fmod(magnitude, 2) == 1 ? even * *this : even;
   }
-  // The logarithm of a negative number is none; an odd power has its sign by one more product.
+  // The logarithm of a negative number is NaN; an odd power gets its sign from one more product.
   const bool isWhole = magnitude == std::floor(magnitude);
   const bool isOdd = isWhole && std::fmod(magnitude, 2) == 1;
   const Tensor positive = isWhole ? activate(transformer::Activation::Abs) : *this;

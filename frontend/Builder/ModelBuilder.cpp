@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Entries, settings of generation, and the end of a model.
+/// Entries, generation settings, and finishing a model.
 #include "frontend/Builder/ModelState.h"
 
 #include "formats/Config/Generation.h"
@@ -67,7 +67,7 @@ Entry ModelBuilder::entry(std::string_view name) {
   return Entry(state.get(), state->entries.size() - 1);
 }
 
-/// Adds an argument of the program's callers; null after an error.
+/// Adds an argument that callers pass; null after an error.
 Value Entry::addInput(std::string_view name, bool optional, Type type) {
   EntryState &entry = model->entries[index];
   for (const EntryState::Input &input : entry.inputs) {
@@ -115,7 +115,7 @@ Tensor Entry::optionalInput(std::string_view name, int64_t width) {
   return addRows(name, width, true);
 }
 
-/// The input of that name; the end if there is none.
+/// Returns the input with a name; the end if there is none.
 static auto findInput(EntryState &entry, std::string_view name) {
   return std::find_if(entry.inputs.begin(), entry.inputs.end(),
                       [&](const EntryState::Input &each) { return each.name == name; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Models in C++, written as primitive mathematics: embeddings, linear maps, contractions, softmax,
-/// norms. Fused operations are the compiler's to find. A layer reads like its paper:
+/// Models in C++, written as primitive operations: embeddings, linear maps, contractions, softmax,
+/// norms. The compiler finds fused operations. A layer reads like its paper:
 ///
 ///     const Scope self = layer.scope("attention.self");
 ///     const Tensor query = self.linear("query", x, width).splitHeads(heads);
@@ -10,14 +10,14 @@
 ///     const Tensor scores = self.contract("thd,khd->thk", query, key, rows) * scale;
 ///     const Tensor mixed = self.contract("thk,khd->thd", scores.softmax(rows), value, rows);
 ///
-/// Shapes are written [t, w]: t is the number of rows of all sequences of a batch, laid end to end
-/// and never padded; w, h (heads) and d (head size) are constants; k are the keys of the row's own
-/// sequence. Values are f32, those that a caller gives included; ids are i32.
+/// Shapes are written [t, w]: t is the number of rows of all sequences of a batch, concatenated and
+/// never padded; w, h (heads) and d (head size) are constants; k are the keys of the row's own
+/// sequence. Values are f32, including those that a caller passes; ids are i32.
 ///
-/// Misuse never crashes: the model keeps the first error, values made after it are invalid,
+/// Misuse never crashes: the model keeps the first error, values created after it are invalid,
 /// operations on them do nothing, and text() and build() return that error.
 ///
-/// Installed as heddle/ModelBuilder.h. Needs no header of LLVM or MLIR.
+/// Installed as heddle/ModelBuilder.h. Does not include headers of LLVM or MLIR.
 #ifndef HEDDLE_FRONTEND_BUILDER_MODELBUILDER_H
 #define HEDDLE_FRONTEND_BUILDER_MODELBUILDER_H
 
@@ -54,7 +54,7 @@ class Tensor;
 class ModelValue {
 public:
   ModelValue() = default;
-  /// Wraps a value of the program, for operations that the builder does not have.
+  /// Wraps a value of the program, for operations that the builder lacks.
   ModelValue(ModelState *state, mlir::Value content);
 
   /// False for the result of an operation that failed.
@@ -65,33 +65,33 @@ public:
 
 protected:
   ModelState *state = nullptr;
-  /// As mlir::Value::getAsOpaquePointer() has it.
+  /// From mlir::Value::getAsOpaquePointer().
   void *content = nullptr;
 };
 
-/// Which rows of a batch form one sequence.
+/// Describes which rows of a batch form one sequence.
 class Segments : public ModelValue {
 public:
   using ModelValue::ModelValue;
 
   /// All positions of each sequence so far: those of earlier runs of the entry, then these rows.
   Segments history() const;
-  /// Blocks of `size` (2 to 2^20) rows of each sequence, as rows of their own; the last of a
-  /// sequence may be shorter. Tensor::pool() gives values to them, and whatever takes rows takes
-  /// these: attention may have queries of rows and keys of blocks.
+  /// Blocks of `size` (2 to 2^20) rows of each sequence, as rows of their own; the last block of a
+  /// sequence may be shorter. Tensor::pool() creates values for them, and every operation on rows
+  /// accepts them: attention may have queries of rows and keys of blocks.
   Segments blocks(int64_t size) const;
-  /// What each row chooses, `count` (1 to 255) of something, as rows of their own: those of row r
-  /// are r * count on, its first choice first. Tensor::topK() makes choices.
+  /// The `count` (1 to 255) choices of each row, as rows of their own: those of row r start at r *
+  /// count, its first choice first. Tensor::topK() creates choices.
   Segments choices(int64_t count) const;
-  /// Every `down`th row as rows of their own or, of images whose rows have `across` pixels, every
-  /// `down`th row of pixels and every `right`th of its columns: of n places ceil(n / stride). With
-  /// GridSize::anyWidth across, callers give the width of each image beside its length. A window
-  /// gives values to them.
+  /// Every `down`th row as rows of their own or, for images whose rows have `across` pixels, every
+  /// `down`th row of pixels and every `right`th of its columns: ceil(n / stride) of n places. If
+  /// `across` is GridSize::anyWidth, callers pass the width of each image with its length. Windows
+  /// create values for these rows.
   Segments strided(int64_t down, int64_t right = 1, int64_t across = 1) const;
 };
 
-/// What a convolution or pooling sees of a sequence's rows: places in a line or, with `across`, the
-/// pixels of an image, row by row. Along an axis it begins (p / 2) places before where it stands,
+/// The rows of a sequence that a convolution or pooling reads: places in a line or, with `across`,
+/// the pixels of an image, row by row. Along an axis it begins (p / 2) places before its own place,
 /// p = max((ceil(n / stride) - 1) * stride + (elements - 1) * dilation + 1 - n, 0).
 struct Window {
   int64_t height = 1, width = 1;
@@ -99,50 +99,50 @@ struct Window {
   int64_t dilationDown = 1, dilationRight = 1;
   /// Pixels of a row of an image; GridSize::anyWidth: each image has its own.
   int64_t across = 1;
-  /// It ends at the row it stands at.
+  /// The window ends at its own row.
   bool causal = false;
 };
 
 /// The rows of one tensor (keys or values) at all positions so far of every sequence. A cache
-/// outlives a run of an entry.
+/// persists between runs of an entry.
 class Cache : public ModelValue {
 public:
   using ModelValue::ModelValue;
 
-  /// Appends the rows of each sequence, [t, w]. The result is the cache to use from then on, and a
-  /// result of the entry.
+  /// Appends the rows of each sequence, [t, w]. Returns the cache to use from then on, which
+  /// becomes a result of the entry.
   Cache append(const Tensor &x, const Segments &rows) const;
   /// The rows of the cache at the positions of `segments`, a history or a memory: [k, w].
   Tensor rows(const Segments &segments) const;
 };
 
-/// What a state has before the first run.
+/// The contents of a state before the first run.
 enum class Begins { Zero, Given };
 
-/// What all positions of a sequence so far left: the sum of rows, the last of them, or what a
-/// recurrence carries. A state outlives a run of an entry, and does not grow with the number of
-/// positions.
+/// A summary of all positions of a sequence so far: the sum of rows, the last rows, or the carried
+/// values of a recurrence. A state persists between runs of an entry, and its size does not depend
+/// on the number of positions.
 class State : public ModelValue {
 public:
   using ModelValue::ModelValue;
 
-  /// The mean of all rows of the sequence up to and including each row of x; the state has the sum
-  /// of earlier runs: [t, w] to the same.
+  /// The mean of all rows of the sequence up to and including each row of x; the state holds the
+  /// sum of earlier runs: [t, w] to the same.
   Tensor prefixMean(const Tensor &x, const Segments &rows) const;
-  /// Adds the rows of each sequence, [t, w]. The result is the state to use from then on, and a
-  /// result of the entry; only prefixMean() may still use the state before.
+  /// Adds the rows of each sequence, [t, w]. Returns the state to use from then on, which becomes a
+  /// result of the entry; only prefixMean() may still use the old state.
   State accumulate(const Tensor &x, const Segments &rows) const;
-  /// Keeps the last rows of each sequence, [t, w], as many as the state has room for. The result is
-  /// what accumulate() gives; only Scope::convolve() may still use the state before.
+  /// Keeps the last rows of each sequence, [t, w], as many as fit into the state. Returns the new
+  /// state, as accumulate() does; only Scope::convolve() may still use the old one.
   State keep(const Tensor &x, const Segments &rows) const;
-  /// What store() left in the run before, [s, w]: zeros before the first run, or with Begins::Given
-  /// what another entry has stored in its state of that name.
+  /// The row that store() stored in the previous run, [s, w]: zeros before the first run, or with
+  /// Begins::Given the row that another entry stored in its state with the same name.
   Tensor load(Begins begins = Begins::Zero) const;
-  /// The same of a state with keys, those of `memory`: [s, h, k].
+  /// The same for a state with keys, those of `memory`: [s, h, k].
   Tensor load(const Segments &memory) const;
-  /// Leaves a row for each sequence, [s, w], or numbers of its keys, [s, h, k], such as what a
-  /// recurrence carries. The result is what
-  /// accumulate() gives; only load() may still use the state before.
+  /// Stores a row for each sequence, [s, w], or numbers of its keys, [s, h, k], such as the carried
+  /// values of a recurrence. Returns the new state, as accumulate() does; only load() may still use
+  /// the old one.
   State store(const Tensor &row) const;
 };
 
@@ -154,7 +154,7 @@ public:
 
 struct Chosen;
 
-/// Which keys a query sees, [t, k].
+/// Describes which keys a query sees, [t, k].
 class Mask : public ModelValue {
 public:
   using ModelValue::ModelValue;
@@ -164,7 +164,7 @@ public:
   Tensor bias(double hidden) const;
 };
 
-/// The largest whole power that is written as products; larger ones are exp(c log |x|).
+/// The largest integer power that is written as products; larger ones are exp(c log |x|).
 inline constexpr double mostPowerProducts = 1024;
 
 /// f32 values. An operation takes its name (see Scope) from the tensor it is called on.
@@ -199,14 +199,14 @@ public:
   Tensor activate(transformer::Activation function) const;
   /// [t, w] to [t, count]: the columns from `first` on.
   Tensor columns(int64_t first, int64_t count) const;
-  /// What a window sees of the rows, side by side, element by element: [t, w] to [t, elements * w];
-  /// a linear map of it is a convolution of all channels. With `groups`, those of each part of the
-  /// columns are side by side. The result's rows are `to`, if the window has strides. `before` are
+  /// The elements of a window, concatenated: [t, w] to [t, elements * w]; a linear map of the
+  /// result is a convolution over all channels. With `groups`, the elements of each part of the
+  /// columns are adjacent. The result's rows are `to`, if the window has strides. `before` holds
   /// the rows of earlier runs, for a causal window over a line: see State::keep().
   Tensor patches(const Window &window, const Segments &rows, const Segments &to = {},
                  int64_t groups = 1, const State &before = {}) const;
-  /// The largest of each column that a window sees. Outside the sequence there is nothing; before a
-  /// causal window zeros.
+  /// The maximum of each column in a window. Places outside the sequence are ignored; a causal
+  /// window reads zeros there.
   Tensor largest(const Window &window, const Segments &rows, const Segments &to = {}) const;
   /// [t, w] to [s, w], one row for each of the s sequences.
   Tensor pool(transformer::Pooling method, const Segments &rows) const;
@@ -217,7 +217,7 @@ public:
   Tensor spread(const Segments &rows) const;
   /// [t, w] and the keys [k, w] of each row to [t, k, w]: the sums of both.
   Tensor pairSum(const Tensor &keys, const Segments &rows, const Segments &keySegments) const;
-  /// [t, w]: the `choices` largest columns of each row, the largest first, of equal ones the lower
+  /// [t, w]: the `choices` largest columns of each row in descending order; ties go to the lower
   /// column. NaN is larger than any number.
   Chosen topK(const Segments &choices) const;
   /// [t, w] to [c, w]: each row once for every choice of it.
@@ -227,8 +227,8 @@ public:
   /// [c, w] to [t, count * w]: the choices of each row side by side. Between splitRows() and this,
   /// heads are rows of their own.
   Tensor joinRows(const Segments &choices) const;
-  /// [t, count] to [t, columns]: the values of a row in the columns that it chose, which topK()
-  /// said, and zero elsewhere.
+  /// [t, count] to [t, columns]: the values of a row in the columns that it chose by topK(), and
+  /// zero elsewhere.
   Tensor placeColumns(const Ids &chosen, int64_t columns) const;
   /// [t, w]: exp(x - max) / sum over the columns of each row.
   Tensor rowSoftmax() const;
@@ -244,21 +244,21 @@ public:
   /// Any shape: every element times a number, or plus one.
   Tensor operator*(double factor) const;
   Tensor operator+(double number) const;
-  /// Any shape: the element-wise difference, quotient, smaller or larger number. The right side may
-  /// be what that of a product may be.
+  /// Any shape: the element-wise difference, quotient, minimum or maximum. The right side may have
+  /// the same shapes as that of a product.
   Tensor combine(transformer::Combination function, const Tensor &right) const;
   Tensor operator-(const Tensor &right) const;
   Tensor operator/(const Tensor &right) const;
-  /// Any shape: of every element the nearest number within bounds, which may be infinite.
+  /// Any shape: every element clamped to bounds, which may be infinite.
   Tensor clamp(double least, double most) const;
-  /// Any shape: every element to a power, as products and roots where these are enough. Whole
-  /// powers of negative numbers are numbers, however large.
+  /// Any shape: every element to a power, as products and roots if these suffice. Integer powers of
+  /// negative numbers are defined for any exponent.
   Tensor power(double exponent) const;
   /// [t, w] to [t, 1]: the mean, sum, largest or smallest of the columns of each row.
   Tensor reduce(transformer::Reduction method) const;
 };
 
-/// What Tensor::topK() gives: the columns, [c], and what is in them, [t, count].
+/// The result of Tensor::topK(): the columns, [c], and their values, [t, count].
 struct Chosen {
   Ids column;
   Tensor value;
@@ -306,24 +306,24 @@ enum class Bias { No, Yes };
 struct Convolution {
   /// Rows from one element of the kernel to the next.
   int64_t dilation = 1;
-  /// The last element of the kernel is for the row itself, instead of the middle one.
+  /// The last element of the kernel is at the row itself, instead of the middle one.
   bool causal = false;
   Bias bias = Bias::No;
 };
 
-/// What a recurrence carries and gives: of one step, or of all.
+/// The carried values and results of a recurrence: of one step, or of all.
 struct Recurrence {
-  /// The values handed to the next step; after the last step a row for each sequence, [s, w].
+  /// The values for the next step; after the last step a row for each sequence, [s, w].
   std::vector<Tensor> carried;
-  /// What the step gives beside them; of all steps rows of the inputs, [t, w].
+  /// Further results of the step; for all steps rows of the inputs, [t, w].
   std::vector<Tensor> given;
 };
 
-/// How a recurrence begins and which way it goes.
+/// The start and direction of a recurrence.
 struct RecurrenceOptions {
   /// From the last row of a sequence to the first.
   bool reversed = false;
-  /// What the first step gets, [s, w] or [s, h, k] for each carried value; none: zeros.
+  /// The initial carried values, [s, w] or [s, h, k]; empty: zeros.
   std::vector<Tensor> initial = {};
 };
 
@@ -361,9 +361,9 @@ public:
   /// The same elements in another shape.
   Parameter reshape(std::string_view name, const Parameter &parameter,
                     std::initializer_list<int64_t> shape) const;
-  /// Parameters one after the other along the first axis: the weights of experts, for example.
+  /// Parameters concatenated along the first axis: the weights of experts, for example.
   Parameter concat(std::string_view name, std::span<const Parameter> parts) const;
-  /// Matrices side by side.
+  /// Matrices concatenated along the second axis.
   Parameter concatColumns(std::string_view name, std::span<const Parameter> parts) const;
   Parameter zeros(std::string_view name, std::initializer_list<int64_t> shape) const;
   /// The element-wise sum of parameters of one shape.
@@ -387,24 +387,25 @@ public:
 
   /// x W^T + b with `name`.weight [width, w] and `name`.bias [width]: [t, w] to [t, width].
   Tensor linear(std::string_view name, const Tensor &x, int64_t width, Bias bias = Bias::Yes) const;
-  /// The same with given parameters, for example a tied table. An invalid bias means no bias.
+  /// The same with given parameters, for example a tied table. There is no bias if `bias` is
+  /// invalid.
   Tensor linear(const Tensor &x, const Parameter &weight, const Parameter &bias = {}) const;
 
-  /// The linear map that each row has chosen of `maps`: row c of x times rows chosen[c] * width on
-  /// of a weight [maps * width, w], which concat() makes of those of the maps, and likewise of a
+  /// The linear map that each row has chosen of `maps`: row c of x times the rows from chosen[c] *
+  /// width on of a weight [maps * width, w], the concat() of the maps' weights, and likewise for a
   /// bias. `chosen` are choices of topK(), for rows of choices, or an input, for the rows of the
-  /// entry: [c, w] to [c, width]. Work does not grow with the number of maps.
+  /// entry: [c, w] to [c, width]. The cost does not depend on the number of maps.
   Tensor chosenLinear(const Tensor &x, const Ids &chosen, int64_t maps, const Parameter &weight,
                       const Parameter &bias = {}) const;
 
   /// A depthwise convolution over the rows of each sequence, zero outside it: column c of row p is
-  /// the sum over j of weight[c, j] * x[p + (j - center) * dilation, c], with `name`.weight
-  /// [w, kernel] and, if wanted, `name`.bias [w]: [t, w] to the same.
+  /// the sum over j of weight[c, j] * x[p + (j - center) * dilation, c], with `name`.weight [w,
+  /// kernel] and optionally `name`.bias [w]: [t, w] to the same.
   Tensor convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
                   const Convolution &options = {}) const {
     return convolve(name, x, kernel, rows, State(), options);
   }
-  /// The same, causal, after the rows of earlier runs: those that before.keep(x, rows) leaves in a
+  /// The same, causal, continuing earlier runs: before.keep(x, rows) stores their last rows in a
   /// state of (kernel - 1) * dilation rows.
   Tensor convolve(std::string_view name, const Tensor &x, int64_t kernel, const Segments &rows,
                   const State &before, const Convolution &options) const;
@@ -415,10 +416,10 @@ public:
   Tensor convolveKeys(const Tensor &x, const Parameter &weight, const Segments &rows,
                       const Segments &keys) const;
 
-  /// Mathematics on one row of each sequence after the other: `step` writes it for one, of the rows
-  /// [t, w] of the inputs and the carried values, whose widths are `carried`, as the step before
-  /// left them. It may use these, parameters, and attention from them, as `rows`, to the keys of a
-  /// memory. What begins with numbers of keys, [s, h, k], of h = `carried`, is such.
+  /// Runs `step` once per row of each sequence, in order. It receives one row of the inputs, [t,
+  /// w], and the carried values of the previous step, with the widths `carried`. It may use these,
+  /// parameters, and attention from them, as `rows`, to the keys of a memory. A carried value with
+  /// initial value [s, h, k] has numbers of keys, with h = `carried`.
   ///
   ///     const Recurrence h = scope.recurrence({x}, {width}, rows, [&](auto now, auto before) {
   ///       const Tensor next = (scope.linear("input", now[0], width) +
@@ -431,7 +432,7 @@ public:
                                                        std::span<const Tensor> before)> &step,
                         const RecurrenceOptions &options = {}) const;
 
-  /// The columns of all side by side: rows [t, w] each, to [t, sum of the widths].
+  /// Concatenated columns: rows [t, w] each, to [t, sum of the widths].
   Tensor concat(std::vector<Tensor> rows) const;
 
   /// A depthwise convolution with strides or over images: column c is the sum over the window's
@@ -439,8 +440,8 @@ public:
   /// `before` are those of Tensor::patches().
   Tensor convolve(const Tensor &x, const Parameter &weight, const Window &window,
                   const Segments &rows, const Segments &to = {}, const State &before = {}) const;
-  /// The matrix [n, elements * w] that patches of `weight`, [n, w, height, width], are multiplied
-  /// with; what it is derived by is named `name`.
+  /// The matrix [n, elements * w] that multiplies patches, from `weight`, [n, w, height, width];
+  /// derived parameters are named `name`.
   Parameter patchMatrix(std::string_view name, const Parameter &weight) const;
 
   /// (x - mean) / sqrt(variance + epsilon) * weight + bias over each row, with `name`.weight [w]
@@ -466,12 +467,12 @@ public:
   /// have constant sizes.
   Tensor contract(std::string_view axes, const Tensor &left, const Tensor &right,
                   const Segments &queries, const Segments &keys) const;
-  /// With queries and keys from the same rows.
+  /// The same with queries and keys from the same rows.
   Tensor contract(std::string_view axes, const Tensor &left, const Tensor &right,
                   const Segments &rows) const {
     return contract(axes, left, right, rows, rows);
   }
-  /// Without an axis `k`.
+  /// The same without an axis `k`.
   Tensor contract(std::string_view axes, const Tensor &left, const Tensor &right) const {
     return contract(axes, left, right, Segments(), Segments());
   }
@@ -479,13 +480,13 @@ public:
   /// The position of each row in its sequence, [t]. It counts from `offset` and includes the rows
   /// of earlier runs.
   Ids positions(const Segments &rows, int64_t offset = 0) const;
-  /// The position of each row, from 0, times each of 1 to 1024 frequencies: [t, frequencies]. With
-  /// `most` above 0 sequences have at most that many rows.
+  /// The position of each row, from 0, times each of 1 to 1024 frequencies: [t, frequencies].
+  /// `most` > 0 limits the number of rows of a sequence.
   Tensor angles(const Segments &rows, std::span<const float> frequencies, int64_t most = 0) const;
-  /// Which keys of its own sequence each query sees: [t, k]. A predicate of positions: `causal()`,
-  /// `window(256)`, `band(128, 0)`, `blocks(64, 64, 0)` of Visibility, or any bounds in which every
-  /// query sees itself. Several masks, one selection after the other, hide what any of them hides;
-  /// attention neither reads nor computes the keys that all of them hide with minus infinity.
+  /// The keys of its own sequence that each query sees: [t, k]. A predicate on positions:
+  /// `causal()`, `window(256)`, `band(128, 0)`, `blocks(64, 64, 0)` of Visibility, or any bounds in
+  /// which every query sees itself. Several masks in sequence hide a key if any of them does;
+  /// attention neither reads nor computes keys that all of them hide with minus infinity.
   Mask mask(const transformer::Visibility &visibility, const Segments &queries,
             const Segments &keys) const;
 
@@ -511,27 +512,27 @@ public:
 
   /// One integer for each row, [t].
   Ids input(std::string_view name);
-  /// Rows of f32 that a caller gives, [t, width]: pixels, spectra, features.
+  /// Rows of f32 that a caller passes, [t, width]: pixels, spectra, features.
   Tensor input(std::string_view name, int64_t width);
-  /// The same; zeros if a caller leaves it out.
+  /// The same; zeros if the caller omits it.
   Ids optionalInput(std::string_view name);
   Tensor optionalInput(std::string_view name, int64_t width);
-  /// Says what the shorter sequences of an input end in where the tensor of a file has one size for
-  /// all: this token or, of rows of floats, zeros (0), beside which the file has lengths.
+  /// Sets the padding of an input in files whose tensors have one size for all sequences: this
+  /// token or, for rows of floats, zeros (0), in which case the file has lengths.
   void pad(std::string_view input, int32_t token);
-  /// Says that all ids of an input are less than this; tables that they look up may have fewer
-  /// rows.
+  /// Declares that all ids of an input are less than `most`; tables that they look up may have
+  /// fewer rows.
   void limit(std::string_view input, int32_t most);
   /// Which rows of the inputs form one sequence.
   Segments segments() const;
-  /// The rows that one run of another entry has left in caches: a memory, such as the source of a
+  /// The rows that one run of another entry stored in caches: a memory, such as the source of a
   /// translation.
   Segments memory(std::string_view name);
   /// The cache of that name, with rows of `width`. Entries that use the same name share the cache.
   Cache cache(std::string_view name, int64_t width);
   /// The state of that name, of `width`. It is zero before the first run of a sequence.
   State state(std::string_view name, int64_t width);
-  /// The same with `heads` numbers for each key of the memory that a sequence sees.
+  /// The same with `heads` numbers for each key of the memory of a sequence.
   State keyedState(std::string_view name, int64_t heads);
   /// The value of a parameter, for operations other than linear() and gather().
   Tensor weight(const Parameter &parameter) const;
@@ -555,7 +556,7 @@ class ModelBuilder {
 public:
   /// Starts an empty model. `modelType` is its name in `heddle info`, for example "bert".
   explicit ModelBuilder(std::string_view modelType);
-  /// The same in a context of the caller's, which must outlive the model.
+  /// The same in a context that the caller owns and that must outlive the model.
   ModelBuilder(mlir::MLIRContext &context, std::string_view modelType);
   ModelBuilder(ModelBuilder &&) noexcept;
   ModelBuilder &operator=(ModelBuilder &&) noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Errors, names and places of new operations.
+/// Errors, names and locations of new operations.
 #include "frontend/Builder/ModelState.h"
 
 #include "base/Utf8.h"
@@ -26,7 +26,7 @@ Location ModelState::nameLocation(std::string_view name) const {
   return NameLoc::get(StringAttr::get(context, name));
 }
 
-/// The checkpoint name a value carries.
+/// Returns the checkpoint name in a value's location.
 static std::string nameOf(Value value) {
   auto name = dyn_cast<NameLoc>(value.getLoc());
   return name ? name.getName().str() : std::string();

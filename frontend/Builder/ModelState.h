@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The state that a ModelBuilder shares with the values it hands out. Internal to the builder.
+/// The state that a ModelBuilder shares with the values that it returns. Internal to the builder.
 #ifndef HEDDLE_FRONTEND_BUILDER_MODELSTATE_H
 #define HEDDLE_FRONTEND_BUILDER_MODELSTATE_H
 
@@ -60,7 +60,7 @@ struct EntryState {
 };
 
 struct ModelState {
-  /// Null if the context is the caller's. Destroyed last.
+  /// Null if the caller owns the context. Destroyed last.
   std::unique_ptr<mlir::MLIRContext> ownContext;
   mlir::MLIRContext *context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -73,11 +73,10 @@ struct ModelState {
     mlir::Attribute expression;
   };
   std::map<std::string, Parameter, std::less<>> parameters;
-  /// Those of the checkpoint, in the order of declaration.
+  /// The tensors of the checkpoint, in the order of declaration.
   std::vector<heddle::Parameter> tensors;
   std::vector<EntryState> entries;
-  /// The steps that are being written, the innermost last, each with the block that it is written
-  /// in.
+  /// The steps being written, innermost last: each with the block around it and its own block.
   std::vector<std::pair<mlir::Block *, mlir::Block *>> steps;
   Status error;
   /// Set by build(). The operations then belong to its caller.
@@ -85,9 +84,9 @@ struct ModelState {
 
   /// Keeps the first error.
   void fail(std::string_view name, std::string_view message);
-  /// The entry that a block is the body of.
+  /// Returns the entry whose body a block is.
   EntryState *entryOf(mlir::Block *block);
-  /// Whether values of `outer` are seen in `inner`: the same block, or one around it.
+  /// Returns whether values of `outer` are visible in `inner`: the same block, or an enclosing one.
   bool isSeenIn(mlir::Block *outer, mlir::Block *inner) const;
   /// Declares a parameter. Returns false, with an error, if a different one has that name.
   bool declare(const std::string &name, llvm::ArrayRef<int64_t> shape,
@@ -102,10 +101,10 @@ public:
   /// An operation called `name`.
   OperationSite(ModelState *state, std::string_view name,
                 std::initializer_list<const ModelValue *> operands);
-  /// An operation that takes the name of its first operand.
+  /// An operation with the name of its first operand.
   explicit OperationSite(std::initializer_list<const ModelValue *> operands);
 
-  /// Whether the operation can be made; after an error it must not be.
+  /// Returns whether the operation can be created; it must not be after an error.
   bool ok() const { return state != nullptr && state->works(); }
   /// Keeps an error that begins with the operation's name.
   void fail(std::string_view message) { state->fail(name, message); }
@@ -117,11 +116,11 @@ public:
     builder.setInsertionPointToEnd(block);
     return Value(state, Op::create(builder, location(), std::forward<Arguments>(arguments)...));
   }
-  /// A float attribute, for factors and epsilons.
+  /// Returns a float attribute, for factors and epsilons.
   mlir::FloatAttr f32(double value) const;
   mlir::RankedTensorType tensorType(llvm::ArrayRef<int64_t> shape) const;
   ModelState *model() const { return state; }
-  /// The entry that the operands belong to.
+  /// Returns the entry that the operands belong to.
   EntryState &entry() const { return *state->entryOf(block); }
 
 private:
@@ -133,15 +132,16 @@ private:
   mlir::Block *block = nullptr;
 };
 
-/// The type of a valid tensor.
+/// Returns the type of a valid tensor.
 inline mlir::RankedTensorType typeOf(const Tensor &tensor) {
   return llvm::cast<mlir::RankedTensorType>(tensor.value().getType());
 }
 
-/// Whether the operation can be made and a tensor is [t, w]; keeps an error if only that is not so.
+/// Returns whether the operation can be created and a tensor is [t, w]; records an error if only
+/// the latter is false.
 bool expectRows(OperationSite &site, const Tensor &tensor);
 
-/// A shape as messages show it, [?, 12, 32].
+/// Prints a shape for messages, [?, 12, 32].
 std::string printSizes(llvm::ArrayRef<int64_t> shape);
 
 } // namespace heddle

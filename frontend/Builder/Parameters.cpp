@@ -119,7 +119,7 @@ Parameter Scope::reshape(std::string_view name, const Parameter &parameter,
   return derive(name, ExpressionKind::Reshape, {&parameter}, {}, shape);
 }
 
-/// The shape of parameters joined along an axis; the verifier reports those that do not fit.
+/// Returns the shape of parameters concatenated along an axis; the verifier reports mismatches.
 static std::vector<int64_t> joinedShape(std::span<const Parameter> parts, size_t axis,
                                         std::vector<const Parameter *> &operands) {
   std::vector<int64_t> shape;
@@ -166,7 +166,7 @@ Parameter Scope::scaled(std::string_view name, const Parameter &parameter, doubl
 
 Parameter Scope::product(std::string_view name, const Parameter &left,
                          const Parameter &right) const {
-  // The verifier reports what are no matrices that fit.
+  // The verifier reports operands that are not matching matrices.
   const int64_t rows = left.shape().empty() ? 0 : left.shape().front();
   const int64_t columns = right.shape().empty() ? 0 : right.shape().back();
   return derive(name, ExpressionKind::Product, {&left, &right}, {}, {rows, columns});
@@ -190,7 +190,7 @@ Parameter Scope::patchMatrix(std::string_view name, const Parameter &weight) con
   }
   const int64_t made = shape[0], summed = shape[1], elements = shape[2] * shape[3];
   const Scope own = scope(name);
-  // [made, summed, elements] to a matrix [made, summed] of each element, side by side.
+  // Turns [made, summed, elements] into one matrix [made, summed] per element, concatenated.
   const Parameter flat = own.reshape("flat", weight, {made * summed, elements});
   const Parameter turned =
       own.derive("turned", ExpressionKind::Transpose, {&flat}, {}, {elements, made * summed});

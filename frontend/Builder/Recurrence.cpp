@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Recurrences: the region is written before the operation, whose results follow from it.
+/// Recurrences: the region is written before the operation, because it determines the results.
 #include "frontend/Builder/ModelState.h"
 
 #include <fmt/format.h>
@@ -10,8 +10,8 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-/// Checks that values are rows [t, w], or numbers [t, h, k] of keys if these may be there, of the
-/// model and of one block; that block, or null.
+/// Checks that values are rows [t, w], or numbers [t, h, k] of keys if allowed, of this model and
+/// of one block; returns that block, or null.
 Block *checkRows(OperationSite &site, ModelState *state, std::string_view what,
                  std::span<const Tensor> values, bool mayHaveKeys = false) {
   Block *block = nullptr;
@@ -46,7 +46,7 @@ SmallVector<Value> valuesOf(std::span<const Tensor> tensors) {
   return llvm::map_to_vector(tensors, [](const Tensor &tensor) { return tensor.value(); });
 }
 
-/// Those of a result or of arguments, `count` from `first` on.
+/// Wraps `count` results or arguments from `first` on.
 template <typename Range>
 std::vector<Tensor> tensorsOf(ModelState *state, Range values, size_t first, size_t count) {
   std::vector<Tensor> tensors;

@@ -146,7 +146,7 @@ Tensor Scope::convolveKeys(const Tensor &x, const Parameter &weight, const Segme
   if (!site.ok()) {
     return {};
   }
-  // The verifier reports a weight that does not fit.
+  // The verifier reports a weight that does not match.
   const int64_t width = weight.shape().empty() ? 1 : weight.shape().front();
   return site.make<Tensor, transformer::ConvolveKeysOp>(
       site.tensorType({ShapedType::kDynamic, ShapedType::kDynamic, width}), x.value(),
@@ -205,8 +205,8 @@ Tensor Scope::relativeBias(const Parameter &table, const Segments &queries,
       FlatSymbolRefAttr::get(state->context, table.symbol()), queries.value(), keys.value());
 }
 
-/// The sizes of the result's axes, looked up in the operands. Empty, with an error, if the letters
-/// do not fit.
+/// Returns the sizes of the result's axes from the operands. Empty, with an error, if the letters
+/// do not match.
 static std::vector<int64_t> contractedShape(OperationSite &site, StringRef axes, const Tensor &left,
                                             const Tensor &right) {
   const auto [operands, result] = axes.split("->");

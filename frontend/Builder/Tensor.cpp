@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operations without parameters that are not element-wise. This file checks only what result types
-/// depend on; the dialect's verifiers check the rest when the model is finished.
+/// Operations without parameters that are not element-wise. This file checks only conditions that
+/// result types depend on; the dialect's verifiers check the rest when the model is finished.
 #include "frontend/Builder/ModelState.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ int64_t Tensor::width() const {
   return sizes.empty() ? 0 : sizes.back();
 }
 
-/// Whether a tensor is [t, w].
+/// Returns whether a tensor is [t, w].
 static bool isRows(const Tensor &tensor) {
   const RankedTensorType type = typeOf(tensor);
   return type.getRank() == 2 && type.isDynamicDim(0) && !type.isDynamicDim(1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Windows that slide over rows: patches, depthwise convolutions, maxima, and the rows that strides
-/// leave.
+/// Sliding windows over rows: patches, depthwise convolutions, maxima, and strided rows.
 #include "frontend/Builder/ModelState.h"
 
 #include <fmt/format.h>
@@ -12,7 +11,7 @@ namespace heddle {
 
 using transformer::SlideKind;
 
-/// Checks that a tensor is [t, w], and that the window is one; else the attribute does not exist.
+/// Checks that a tensor is [t, w] and the window is valid; returns a null attribute otherwise.
 static transformer::WindowAttr windowOf(OperationSite &site, const Tensor &x,
                                         const Window &window) {
   const RankedTensorType type = typeOf(x);
@@ -54,7 +53,7 @@ static Tensor slide(OperationSite &site, SlideKind kind, const Tensor &x, const 
       before.valid() ? before.value() : Value(), weight, attribute, static_cast<uint64_t>(groups));
 }
 
-/// The place of an operation that takes the name of `x`.
+/// Returns the site of an operation that takes the name of `x`.
 static OperationSite siteOf(const Tensor &x, const Segments &rows, const Segments &to,
                             const State &before) {
   const Segments &after = to.valid() ? to : rows;
