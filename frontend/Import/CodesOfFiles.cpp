@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Layouts of files and types of the IR say the same in two languages.
+/// Converts between the quantised layouts of files and quantised types of the IR.
 #include "frontend/Import/CodesOfFiles.h"
 
 #include "dialects/Transformer/ElementTypes.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Codes of a checkpoint as elements of the IR: the type that a tensor's elements have, and its
-/// codes for a parameter of that type.
+/// Codes of a checkpoint as elements of the IR: the element type of a tensor, and its codes for a
+/// parameter of that type.
 #ifndef HEDDLE_FRONTEND_IMPORT_CODESOFFILES_H
 #define HEDDLE_FRONTEND_IMPORT_CODESOFFILES_H
 
@@ -13,12 +13,12 @@
 
 namespace heddle {
 
-/// The type of the elements of a tensor that has codes; null for others. Whether it is `full` is
-/// what the codes say: all of them are looked at, and their pages released.
+/// Returns the element type of a tensor with codes; null for other tensors. Reads all codes to
+/// determine whether the type is `full`, and releases their pages.
 transformer::QuantizedType codesTypeOf(const Checkpoint &checkpoint, const StoredTensor &tensor,
                                        mlir::MLIRContext *context);
 
-/// The codes of a tensor, which must be of this type.
+/// Reads the codes of a tensor, which must be of this type.
 Result<CodeRows> readCodes(const Checkpoint &checkpoint, std::string_view name,
                            transformer::QuantizedType type);
 

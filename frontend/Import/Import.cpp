@@ -37,12 +37,12 @@ namespace heddle {
 
 namespace fs = std::filesystem;
 
-/// Attributes that carry the folder's settings for texts: where they are cut, whether they are put
-/// in lower case, and the names of the tokenizer's files.
+/// Attributes with the folder's text settings: the truncation length, lower-casing, and the names
+/// of the tokenizer's files.
 static constexpr llvm::StringLiteral maxLengthAttribute = "transformer.max_length";
 static constexpr llvm::StringLiteral lowerCaseAttribute = "transformer.lower_case";
 static constexpr llvm::StringLiteral tokenizerAttribute = "transformer.tokenizer";
-/// How conversations become prompts, and which languages texts may have.
+/// The chat templates, and the languages of texts.
 static constexpr llvm::StringLiteral chatAttribute = "transformer.chat";
 static constexpr llvm::StringLiteral languagesAttribute = "transformer.languages";
 static constexpr llvm::StringLiteral generationAttribute = "transformer.generation";
@@ -133,8 +133,8 @@ static Status describeChat(ModuleOp module, const std::string &folder, SourceHas
   return {};
 }
 
-/// Copies the languages of the tokenizer into the program of a model with sources. What starts its
-/// targets, or is forced to be their first token, may be the token of one.
+/// Copies the languages of the tokenizer into the program of a model with sources. The start token
+/// of targets, or a forced first token, may be a language token.
 static void describeLanguages(ModuleOp module, const std::optional<Languages> &found) {
   auto generation = module->getAttrOfType<DictionaryAttr>(generationAttribute);
   if (!found || !generation || module.lookupSymbol("encode") == nullptr) {
@@ -227,7 +227,7 @@ static Status addTokenizers(SourceHash &hash, const ImportedModel &model) {
   return {};
 }
 
-/// What the file of codes asks for and is not done.
+/// Warns about requests in the quantised files that are not implemented.
 static void addCodeWarnings(const Checkpoint &checkpoint, ImportedModel &model) {
   if (const Quantization *const codes = checkpoint.quantization()) {
     model.warnings.insert(model.warnings.end(), codes->warnings.begin(), codes->warnings.end());
@@ -299,7 +299,8 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
                                               folder));
   }
   HEDDLE_ASSIGN(const Config config, Config::open(inFolder(folder, "config.json")));
-  // Checked before the weights: a folder of an unknown family may well have them in another format.
+  // Checked before the weights, because a folder of an unknown family may have weights in another
+  // format.
   HEDDLE_TRY(checkFamily(config));
   HEDDLE_TRY(checkWeights(folder));
   HEDDLE_ASSIGN(const std::optional<Config> generation,
@@ -375,7 +376,7 @@ static Result<ImportedModel> importGguf(MLIRContext &context, const std::string 
   return model;
 }
 
-/// A graph, with the tokenizer of its folder.
+/// Imports a graph, with the tokenizer of its folder.
 static Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
                                         bool isStatic) {
   HEDDLE_ASSIGN(OnnxProgram read, readOnnxProgram(context, path, isStatic));
@@ -415,7 +416,7 @@ static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const So
   context
       .loadDialect<func::FuncDialect, transformer::TransformerDialect, dataflow::DataflowDialect>();
   DiagnosticText diagnostics(&context, source);
-  // The parser reads up to a zero, which a mapped file need not have.
+  // The parser needs a terminating zero, which a mapped file may lack.
   const std::string terminated(text);
   auto module = parseSourceString<ModuleOp>(terminated, ParserConfig(&context), path);
   if (!module) {

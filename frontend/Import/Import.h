@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Turns the user's input (a model's folder, a GGUF or ONNX file, or a program in text and its
-/// weights)
-/// into a verified program and an open checkpoint that fit together. It reads no weights.
+/// Converts the user's input (a model's folder, a GGUF or ONNX file, or a program in text and its
+/// weights) to a verified program and an open checkpoint that match. It reads no weights.
 #ifndef HEDDLE_FRONTEND_IMPORT_IMPORT_H
 #define HEDDLE_FRONTEND_IMPORT_IMPORT_H
 
@@ -52,9 +51,9 @@ struct ImportedModel {
   /// The longest sequence that has a position in every table; nothing if positions are not looked
   /// up.
   std::optional<int64_t> positions;
-  /// Whether `textLength` of importModel() made a difference.
+  /// Whether `textLength` of importModel() changed the program.
   bool dependsOnLength = false;
-  /// Whether `isStatic` did.
+  /// Whether `isStatic` changed the program.
   bool hasFixedSizes = false;
   /// Notes for the user, one line each: unused tensors, defaults that were applied.
   std::vector<std::string> notes;
@@ -63,23 +62,24 @@ struct ImportedModel {
 };
 
 /// Reads `path`: a folder as Hugging Face transformers or sentence-transformers save one
-/// (config.json, model.safetensors, perhaps generation_config.json, a tokenizer and modules.json),
-/// one of a CTranslate2 model (model.bin and vocabularies), a GGUF file of a supported
-/// architecture, which has all of it, or FILE.mlir with its weights and perhaps a tokenizer beside
-/// it (ModelFiles.h) or, if that is not empty, in `weights`. Calls in a program are inlined.
+/// (config.json, model.safetensors, optionally generation_config.json, a tokenizer and
+/// modules.json), a CTranslate2 folder (model.bin and vocabularies), a GGUF file of a supported
+/// architecture, which contains all of these, or FILE.mlir, whose weights and optional tokenizer
+/// are beside it (ModelFiles.h) or in `weights`, if that is not empty. Calls in a program are
+/// inlined.
 ///
 /// A tensor that is missing, has another shape or has no floating type is an error. A tensor that
 /// the model does not use is an error in a folder, unless the family expects it, and a note for a
 /// program. `textLength` is that of ModelSource, `isStatic` that of readOnnxProgram(). Dialects of
-/// later phases are those of the context's registry; `func`, `transformer` and `dataflow` are
-/// always there.
+/// later phases must be in the context's registry; `func`, `transformer` and `dataflow` are always
+/// loaded.
 Result<ImportedModel> importModel(mlir::MLIRContext &context, const std::string &path,
                                   const std::string &weights = {}, int64_t textLength = 0,
                                   bool isStatic = false);
 
-/// The same for a program whose text is in memory and outlives the result; `source.path` stands for
-/// its file in messages. Its weights are `tensors`, which outlive the result too, or if there are
-/// none those of `weights`: a file, or a model's folder, whose tokenizer it then has.
+/// The same for a program in memory that outlives the result; `source.path` is its file name in
+/// messages. Its weights are `tensors`, which must outlive the result too, or if there are none
+/// those of `weights`: a file, or a model's folder, whose tokenizer is then used.
 Result<ImportedModel> importText(mlir::MLIRContext &context, SourceText source,
                                  std::span<const SafetensorsTensor> tensors,
                                  const std::string &weights = {});

@@ -76,7 +76,7 @@ Result<FolderTokenizers> readWordLists(const CTranslate2Model &model) {
   };
   HEDDLE_TRY(surround("add_source_bos", "source_bos_token_id", source.before));
   HEDDLE_TRY(surround("add_source_eos", "source_eos_token_id", source.after));
-  // A shared list without tokens around the source serves both sides.
+  // A shared vocabulary without tokens around the source serves both sides.
   FolderTokenizers tokenizers;
   if (!lists.isShared() || !source.before.empty() || !source.after.empty()) {
     tokenizers.target = TokenizerFile::fromWords(lists.target.tokens, target, lists.target.path);
@@ -97,7 +97,8 @@ static bool hasWeights(const fs::path &folder) {
   return false;
 }
 
-/// Adds whatever `files` still lacks from a model's folder; `sentence` says what follows the model.
+/// Adds everything that `files` still lacks from a model's folder; `sentence` describes the modules
+/// after the model.
 static Status addFolder(ProgramFiles &files, const std::string &path,
                         const std::optional<SentenceTransformers> &sentence) {
   if (!files.checkpoint && isCTranslate2Folder(path)) {
@@ -119,7 +120,7 @@ static Status addFolder(ProgramFiles &files, const std::string &path,
   return {};
 }
 
-/// Adds a model's folder as the importer of folders reads it: the encoder may be in a subfolder.
+/// Adds a model's folder as the folder importer reads it: the encoder may be in a subfolder.
 static Status addModel(ProgramFiles &files, const std::string &path) {
   HEDDLE_ASSIGN(const std::optional<SentenceTransformers> sentence, readSentenceTransformers(path));
   const std::string folder = sentence ? sentence->encoderFolder : path;
@@ -178,7 +179,7 @@ Result<ProgramFiles> findProgramFiles(const std::string &program, const std::str
   }
   const fs::path parent = fs::path(program).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
-  // A program may lie beside modules that are not understood, and not need them.
+  // The folder of a program may contain unsupported modules that the program does not need.
   const Result<std::optional<SentenceTransformers>> sentence = readSentenceTransformers(folder);
   HEDDLE_TRY(addFolder(files, folder, sentence.ok() ? *sentence : std::nullopt));
   if (needsWeights && !files.checkpoint) {

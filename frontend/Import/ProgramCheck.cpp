@@ -22,15 +22,16 @@ namespace heddle {
 
 using namespace transformer;
 
-/// Expressions are evaluated operand by operand, anew for each use, so that memory does not grow
-/// with them. Frontends nest two levels; passes nest one for each link of a chain of maps.
+/// Expressions are evaluated operand by operand, again for each use, so that memory use is bounded.
+/// Frontends nest two levels; passes nest one for each link of a chain of maps.
 static constexpr unsigned deepestExpression = 10'000;
 static constexpr uint64_t mostEvaluations = 1'000'000;
 
 /// The most rows of a sequence, on the segments of an entry.
 static constexpr llvm::StringLiteral mostRowsAttribute = "transformer.most_rows";
 
-/// Whether frontends derive parameters this way. Passes use the other kinds, and reshaping.
+/// Returns whether frontends derive parameters with this kind. Passes use the other kinds, and
+/// reshaping.
 static bool isOfFrontend(ExpressionKind kind) {
   return kind == ExpressionKind::Rows || kind == ExpressionKind::SinusoidInterleaved ||
          kind == ExpressionKind::SinusoidSplit || kind == ExpressionKind::RelativeBuckets ||
@@ -80,7 +81,7 @@ LogicalResult verifyNesting(ModuleOp module) {
   return verifyOneModule(module);
 }
 
-/// Whether a name can be shown and compared as text.
+/// Returns whether a name can be shown and compared as text.
 static bool isText(llvm::StringRef name) {
   for (size_t at = 0; at < name.size(); ++at) {
     const auto byte = static_cast<unsigned char>(name[at]);
@@ -147,16 +148,17 @@ static LogicalResult verifyName(func::FuncOp entry, const Twine &what, Attribute
   return success();
 }
 
-/// Whether values of this type outlive a run.
+/// Returns whether values of this type persist between runs.
 static bool isKept(Type type) { return isa<CacheType, StateType>(type); }
 
-/// How messages name such a value, and the operation that changed one that an entry returns.
+/// Return the name of such a value in messages, and of the operation that changes one that an entry
+/// returns.
 static llvm::StringRef kindOf(Type type) { return isa<StateType>(type) ? "state" : "cache"; }
 static llvm::StringRef changeOf(Type type) {
   return isa<StateType>(type) ? "changed" : "appended to";
 }
 
-/// Whether a program can be given values of this type: ids, or rows of floats.
+/// Returns whether callers can pass values of this type: ids, or rows of floats.
 static bool isInput(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || tensor.getRank() == 0 || !tensor.isDynamicDim(0)) {
@@ -228,7 +230,7 @@ static LogicalResult verifyAppended(func::FuncOp entry) {
   return success(!result.wasInterrupted());
 }
 
-/// Rows [t, w], or, with `areScores`, scores [t, h, k].
+/// Returns whether a type is that of rows [t, w] or, with `areScores`, of scores [t, h, k].
 static bool isOutput(Type type, bool areScores) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.getElementType().isF32() || tensor.getRank() < 2 ||
@@ -323,7 +325,7 @@ static LogicalResult verifyCaches(ModuleOp module) {
   return success();
 }
 
-/// What an entry reads as given, another must have stored.
+/// A value that an entry reads as given must be stored by another entry.
 static LogicalResult verifyGiven(ModuleOp module) {
   const auto stores = [](func::FuncOp entry, Attribute name) {
     return llvm::any_of(entry.getOps<StoreOp>(),
@@ -355,7 +357,7 @@ LogicalResult verifyEntries(ModuleOp module) {
 }
 
 LogicalResult verifyParameters(ModuleOp module) {
-  /// How deep an expression is and how many evaluations it takes, counting each use of an operand.
+  /// The depth of an expression and the number of its evaluations, counting each use of an operand.
   struct Work {
     unsigned depth = 0;
     uint64_t evaluations = 1;
@@ -384,7 +386,7 @@ LogicalResult verifyParameters(ModuleOp module) {
   return success();
 }
 
-/// The number of rows of a parameter that is a table.
+/// Returns the number of rows of a parameter that is a table.
 static std::optional<int64_t> rowsOf(SymbolTable &symbols, llvm::StringRef table) {
   auto parameter = symbols.lookup<ParameterOp>(table);
   if (!parameter) {
@@ -399,7 +401,7 @@ std::optional<int64_t> countPositions(ModuleOp module) {
   const auto include = [&](llvm::StringRef table, int64_t offset, mlir::Value segments) {
     const std::optional<int64_t> rows = rowsOf(symbols, table);
     const std::optional<RowSpace> space = rowsOfSegments(segments).space;
-    // Of images of any width no number of tokens says how many rows they become.
+    // For images of variable width, the number of rows does not follow from the number of tokens.
     if (rows && space && !space->hasWidths()) {
       const int64_t tokens = space->tokensWithin(std::max<int64_t>(*rows - offset, 0));
       least = std::min(least.value_or(tokens), tokens);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks that need only a program: its phase, whether its entries can be called, and how long a
-/// sequence may be.
+/// Checks that need only a program: its phase, the form of its entries, and the longest sequence.
 #ifndef HEDDLE_FRONTEND_IMPORT_PROGRAMCHECK_H
 #define HEDDLE_FRONTEND_IMPORT_PROGRAMCHECK_H
 
@@ -17,18 +16,18 @@
 
 namespace heddle {
 
-/// Whether a program is purely primitive mathematics: no fused operation, no parameter derived by a
-/// pass, no lower level.
+/// Returns whether a program consists of primitive operations only: no fused operations, no
+/// parameters derived by passes, no lower levels.
 bool isFirstPhase(mlir::ModuleOp module);
 
 /// Checks that no operation of Heddle is in a nested module: passes and the look-up of parameters
 /// expect a single one. Emits errors.
 llvm::LogicalResult verifyOneModule(mlir::ModuleOp module);
 
-/// Checks in addition that there are nested modules only beside a dataflow.graph. Emits errors.
+/// Checks in addition that nested modules only occur beside a dataflow.graph. Emits errors.
 llvm::LogicalResult verifyNesting(mlir::ModuleOp module);
 
-/// Whether the entries are func.func rather than dataflow graphs.
+/// Returns whether the entries are func.func rather than dataflow graphs.
 bool hasFunctionEntries(mlir::ModuleOp module);
 
 /// Checks in any phase that the names of entries, inputs and outputs are UTF-8 without control
@@ -44,17 +43,16 @@ llvm::LogicalResult verifyEntries(mlir::ModuleOp module);
 /// errors.
 llvm::LogicalResult verifyParameters(mlir::ModuleOp module);
 
-/// The longest sequence that has a position in every position table: the least number of rows from
-/// the first position on.
+/// Returns the longest sequence with a position in every position table: the least number of rows
+/// from the first position on.
 std::optional<int64_t> countPositions(mlir::ModuleOp module);
 
-/// Checks that every parameter with a source is in the checkpoint, with its shape and type, or one
-/// that can be read as f32.
+/// Checks that every parameter with a source is in the checkpoint, with its shape and its type, or
+/// a type that can be read as f32.
 Status checkParameters(mlir::ModuleOp module, const Checkpoint &checkpoint);
 
-/// Gives f32 parameters whose tensors are f16, bf16 or codes a source of that type, from which they
-/// are converted: `@w : f32 from "w"` becomes `@w.f16 : f16 from "w"` and
-/// `@w : f32 = convert(@w.f16)`.
+/// Makes f32 parameters whose tensors are f16, bf16 or codes conversions of a parameter with that
+/// type: `@w : f32 from "w"` becomes `@w.f16 : f16 from "w"` and `@w : f32 = convert(@w.f16)`.
 void keepStoredTypes(mlir::ModuleOp module, const Checkpoint &checkpoint);
 
 /// Checks that every tensor of the checkpoint is a parameter's source or in `unused`, where a name
@@ -62,8 +60,8 @@ void keepStoredTypes(mlir::ModuleOp module, const Checkpoint &checkpoint);
 Status checkSurplus(mlir::ModuleOp module, const Checkpoint &checkpoint,
                     std::span<const std::string> unused, std::vector<std::string> &notes);
 
-/// Notes the tensors of the checkpoint that no parameter names. That is no error: a program need
-/// not use all.
+/// Notes the tensors of the checkpoint that no parameter names. This is no error, because a program
+/// need not use all tensors.
 void noteSurplus(mlir::ModuleOp module, const Checkpoint &checkpoint,
                  std::vector<std::string> &notes);
 

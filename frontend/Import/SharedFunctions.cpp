@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace heddle {
 
-// --- from calls to entries without -----------------------------------------------------------
+// --- inlining calls ---------------------------------------------------------------------------
 
 namespace {
 
@@ -130,12 +130,12 @@ LogicalResult inlineCalls(ModuleOp module) {
   return success(succeeded(graph.collect()) && succeeded(graph.inlineAll()));
 }
 
-// --- from entries to a function that they share ----------------------------------------------
+// --- outlining a common beginning -------------------------------------------------------------
 
 /// The fewest operations worth a function.
 static constexpr size_t leastShared = 4;
 
-/// Every entry is compared with every other, so programs with more entries are left as they are.
+/// Every entry is compared with every other, so programs with more entries are unchanged.
 static constexpr size_t mostEntries = 32;
 
 namespace {
@@ -206,7 +206,7 @@ struct Group {
 
 } // namespace
 
-/// The two entries with the longest common beginning, and all others that share it.
+/// Finds the two entries with the longest common beginning, and all others that share it.
 static Group longestGroup(ArrayRef<func::FuncOp> entries) {
   Group group;
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -222,12 +222,12 @@ static Group longestGroup(ArrayRef<func::FuncOp> entries) {
   return group;
 }
 
-/// Whether a value of the beginning is used after it.
+/// Returns whether a value of the beginning is used after it.
 static bool isUsedAfter(Value value, const llvm::DenseSet<Operation *> &beginning) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) { return !beginning.contains(user); });
 }
 
-/// The first operations of an entry.
+/// Returns the first operations of an entry.
 static auto beginningOf(func::FuncOp entry, size_t count) {
   Block &body = entry.getBody().front();
   return llvm::make_range(body.begin(), std::next(body.begin(), count));
@@ -241,7 +241,7 @@ static llvm::DenseSet<Operation *> firstOperations(func::FuncOp entry, size_t co
   return first;
 }
 
-/// The function's name, made from the names of its callers.
+/// Returns the function's name, derived from the names of its callers.
 static std::string sharedName(ModuleOp module, ArrayRef<func::FuncOp> entries) {
   std::string name = "shared_by";
   for (func::FuncOp entry : entries) {

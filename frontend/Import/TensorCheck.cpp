@@ -17,7 +17,7 @@ using heddle::transformer::ParameterOp;
 
 namespace heddle {
 
-/// Where a missing tensor was expected: the only file, or the folder if there are several.
+/// Returns where a missing tensor was expected: the only file, or the folder if there are several.
 static const std::string &placeOf(const Checkpoint &checkpoint) {
   if (checkpoint.ctranslate2() != nullptr) {
     return checkpoint.ctranslate2()->path();
@@ -31,7 +31,8 @@ static std::string textOf(Type type) {
   return text;
 }
 
-/// A program may say nothing of codes that the file does not say: kernels rely on it.
+/// Checks that a program declares no property of codes that the file does not have: kernels rely on
+/// it.
 static Status checkCodes(const Checkpoint &checkpoint, const StoredTensor &tensor,
                          transformer::QuantizedType expected, const std::string &where) {
   const transformer::QuantizedType found = codesTypeOf(checkpoint, tensor, expected.getContext());
@@ -117,7 +118,7 @@ void keepStoredTypes(ModuleOp module, const Checkpoint &checkpoint) {
   }
 }
 
-/// The item of `unused` that covers a name; empty if there is none.
+/// Returns the item of `unused` that covers a name; empty if there is none.
 static std::string_view unusedAs(std::string_view name, std::span<const std::string> unused) {
   for (const std::string &item : unused) {
     if (item.ends_with('.') ? name.starts_with(item) : name == item) {
@@ -127,7 +128,7 @@ static std::string_view unusedAs(std::string_view name, std::span<const std::str
   return {};
 }
 
-/// The tensors that parameters name.
+/// Returns the tensors that parameters name.
 static std::set<std::string_view> sourcesOf(ModuleOp module) {
   std::set<std::string_view> sources;
   for (auto parameter : module.getOps<transformer::ParameterOp>()) {

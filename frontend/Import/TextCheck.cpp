@@ -15,7 +15,7 @@ bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isNamePart(char c) { return isLetter(c) || isDigit(c) || c == '$' || c == '.' || c == '-'; }
 
-/// The opening bracket that matches a closing one.
+/// Returns the opening bracket that matches a closing one.
 char openingOf(char closing) {
   return closing == ')' ? '(' : closing == ']' ? '[' : closing == '}' ? '{' : '<';
 }
@@ -48,8 +48,8 @@ private:
     unsigned operators = 0;
   };
 
-  /// Where the next token begins, after what the lexer skips: blanks, line ends, zero bytes and
-  /// comments.
+  /// Returns the beginning of the next token, after what the lexer skips: blanks, line ends, zero
+  /// bytes and comments.
   size_t behindSpace(size_t from) const {
     while (from < text.size()) {
       if (text.substr(from, 2) == "//") {
@@ -177,7 +177,7 @@ private:
     }
   }
 
-  /// Skips a string. The lexer reports one that its line does not close.
+  /// Skips a string. The lexer reports an unterminated one.
   void skipString() {
     for (++at; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at) {
       at += text[at] == '\\' ? 1 : 0;

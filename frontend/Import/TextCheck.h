@@ -16,8 +16,8 @@ namespace heddle {
 inline constexpr unsigned deepestNesting = 256;
 
 /// Checks that a program is text and not nested too deeply. Brackets in strings and comments do not
-/// count; an alias counts with the depth of its definition. Otherwise InvalidArgument, with the
-/// `path:line:column` where the text is too deep.
+/// count; an alias counts with the depth of its definition. Otherwise returns InvalidArgument, with
+/// the `path:line:column` where the text is too deep.
 Status checkProgramText(std::string_view text, std::string_view path);
 
 } // namespace heddle
