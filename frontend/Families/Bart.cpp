@@ -30,7 +30,7 @@ constexpr int64_t reservedPositions = 2;
 /// The default of torch.nn.LayerNorm, which no configuration changes.
 constexpr double epsilon = 1e-5;
 
-/// The sizes of encoder or decoder.
+/// The sizes of the encoder or the decoder.
 struct Stack {
   std::string name;
   int64_t vocabulary = 0;
@@ -39,21 +39,21 @@ struct Stack {
   int64_t inner = 0;
 };
 
-/// A model of the family: its sizes and its mathematics.
+/// A model of the family: its sizes and its layers.
 struct Bart {
   Stack encoder = {"encoder"};
   Stack decoder = {"decoder"};
   int64_t width = 0;
   int64_t positions = 0;
   Activation activation = Activation::Gelu;
-  /// The table of positions, if it is computed.
+  /// The sinusoids of positions, if these are not learned.
   std::optional<Sinusoid> sinusoid = std::nullopt;
   bool preNorm = false;
   bool embeddingNorm = true;
   bool scaleEmbeddings = false;
-  /// One table for both embeddings.
+  /// Whether there is one table for both embeddings.
   bool sharedEmbeddings = true;
-  /// The output uses the decoder's table.
+  /// Whether the output uses the decoder's table.
   bool tied = true;
   bool outputBias = true;
 
@@ -89,7 +89,7 @@ Tensor Bart::embed(const Scope &model, const Stack &stack, const Ids &tokens,
     x = x * std::sqrt(static_cast<double>(width));
   }
   if (sinusoid) {
-    // Both stacks have the same table, which begins with the row of the first token.
+    // Both stacks use the same table, which begins with the row of the first token.
     const Parameter places = model.sinusoid("positions", positions, width, *sinusoid);
     x = x + scope.gather(places, scope.positions(rows));
   } else {
@@ -144,7 +144,8 @@ void Bart::encode(const Scope &model, Entry entry) const {
   }
   x = endStack(model.scope("encoder"), x);
   entry.output("encoder_last_hidden_state", x);
-  // The keys and values of the decoder's cross-attention are computed here, once for each sentence.
+  // The encoder computes the keys and values of the decoder's cross-attention, once for each
+  // sentence.
   for (int64_t index = 0; index < decoder.layers; ++index) {
     const Scope cross = model.scope("decoder.layers", index).scope("encoder_attn");
     for (std::string_view name : {"k_proj", "v_proj"}) {
@@ -227,7 +228,7 @@ static Result<Bart> readBart(const Config &config, std::string_view activation =
   return bart;
 }
 
-/// Keys of models trained with fairseq, which has one implementation with many switches. Each
+/// The keys of models trained with fairseq, which has one implementation with many switches. Each
 /// family fixes each of them. `whole` lists the architectures that are compiled completely.
 static ConfigKeys configKeys(const Bart &bart, std::string_view family,
                              std::vector<std::string_view> whole) {
@@ -247,7 +248,7 @@ static ConfigKeys configKeys(const Bart &bart, std::string_view family,
 
 static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view modelType, Bart bart,
                                  const ModelSource &source, ConfigKeys keys) {
-  // Folders may leave zeros out.
+  // Folders may omit zeros.
   bart.outputBias &= source.checkpoint.find("final_logits_bias") != nullptr;
   HEDDLE_ASSIGN(const Generation generation,
                 readGeneration(source.config, source.generation, bart.decoder.vocabulary));
@@ -274,7 +275,7 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
   return FamilyModel{std::move(module), std::move(unused), std::move(keys)};
 }
 
-/// A model whose output has a table of its own may have one for each stack as well.
+/// A model with a separate output table may also have one table per stack.
 static void findTables(Bart &bart, const Checkpoint &checkpoint) {
   bart.sharedEmbeddings =
       bart.tied || checkpoint.find("model.encoder.embed_tokens.weight") == nullptr;
@@ -295,7 +296,8 @@ Result<FamilyModel> buildMBart(mlir::MLIRContext &context, const ModelSource &so
                configKeys(bart, "MBart", {"ForConditionalGeneration", "Model"}));
 }
 
-/// Sinusoids with their sines in the first half of the columns; `least` columns and more.
+/// Reads sinusoids with their sines in the first half of the columns, which must be at least
+/// `least`.
 static Status checkSinusoids(const Config &config, const Bart &bart, int64_t least) {
   if (bart.width % 2 != 0 || bart.width < least) {
     return HEDDLE_ERROR(
@@ -341,7 +343,7 @@ Result<FamilyModel> buildM2M100(mlir::MLIRContext &context, const ModelSource &s
   const Config &config = source.config;
   HEDDLE_ASSIGN(Bart bart, readBart(config, "relu", /*scales=*/true));
   HEDDLE_TRY(checkSinusoids(config, bart, 4));
-  // tensor2tensor's rates. The rows up to the padding's are never read.
+  // tensor2tensor's frequencies. Rows up to that of the padding are never read.
   HEDDLE_ASSIGN(const int64_t padding, config.integerOr("pad_token_id", 0, tableLimit, 1));
   bart.sinusoid = Sinusoid{.split = true, .first = padding + 1, .steps = bart.width / 2 - 1};
   findTables(bart, source.checkpoint);

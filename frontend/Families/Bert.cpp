@@ -63,8 +63,8 @@ constexpr LayerNames mpNetNames = {"encoder.layer",
                                    "output.dense",
                                    "output.LayerNorm"};
 
-/// The tensors of a classifier of sequences: a layer on the first token, with its activation, then
-/// the scores. A classifier of tokens has the scores alone, and always the same name for them.
+/// The tensors of a sequence classifier: a layer on the first token, with its activation, then the
+/// scores. A token classifier only has the scores, always under the same name.
 struct HeadNames {
   /// Whether the layer is the encoder's pooler.
   bool hasPooler;
@@ -79,10 +79,10 @@ constexpr HeadNames robertaHead = {false, "classifier.dense", Activation::Tanh,
 constexpr HeadNames albertHead = {true, "pooler", Activation::Tanh, "classifier"};
 constexpr HeadNames distilBertHead = {false, "pre_classifier", Activation::Relu, "classifier"};
 
-/// The distance from which on all keys of MPNet share a bias; there is no key for it.
+/// The distance from which on all keys of MPNet share a bias; no key has the distance itself.
 constexpr int64_t farthestBucket = 128;
 
-/// A model of the family: its sizes, its names, and its mathematics.
+/// A model of the family: its sizes, its tensor names, and its layers.
 struct Bert final : Encoder {
   int64_t vocabulary = 0;
   int64_t width = 0;
@@ -92,7 +92,7 @@ struct Bert final : Encoder {
   int64_t positions = 0;
   /// The position of the first token.
   int64_t firstPosition = 0;
-  /// None in DistilBERT.
+  /// 0 in DistilBERT.
   int64_t tokenTypes = 0;
   double epsilon = 1e-12;
   Activation activation = Activation::Gelu;
@@ -100,12 +100,12 @@ struct Bert final : Encoder {
   HeadNames head = bertHead;
   NormNames norm;
   std::string_view pooler = "pooler.dense";
-  /// ALBERT: the width of embeddings, how many groups the layers are divided into, and the layers
-  /// that each of a group's runs has; zeros elsewhere.
+  /// ALBERT: the width of embeddings, the number of groups of layers, and the number of layers
+  /// within a group; else 0.
   int64_t embeddingWidth = 0;
   int64_t groups = 0;
   int64_t groupLayers = 0;
-  /// MPNet: the rows of the table of biases; else 0.
+  /// MPNet: the rows of the bias table; else 0.
   int64_t buckets = 0;
   /// The prefix of all tensors of the encoder: "bert" in a checkpoint with a head, else empty.
   std::string prefix;
@@ -186,7 +186,7 @@ Tensor Bert::encode(const Scope &root, Entry &entry) const {
     }
     return x;
   }
-  // ALBERT, sections 3.1: embeddings become as wide as the layers, which share their parameters.
+  // ALBERT, section 3.1: embeddings are mapped to the width of the layers, which share parameters.
   x = model.linear("encoder.embedding_hidden_mapping_in", x, width);
   for (int64_t index = 0; index < layers; ++index) {
     const Scope group = model.scope(names.layers, index * groups / layers);
@@ -236,7 +236,7 @@ static void readSpelling(Bert &bert, const Checkpoint &checkpoint, std::string_v
                    checkpoint.find(pooler + ".bias") != nullptr;
 }
 
-/// Reads the configuration of BERT and of those that have its keys.
+/// Reads the configuration of BERT and of families with the same keys.
 static Result<Bert> readBert(const Config &config, std::string_view activation = "gelu") {
   Bert bert;
   HEDDLE_ASSIGN(bert.vocabulary, config.integer("vocab_size", 1, tableLimit));
@@ -271,8 +271,8 @@ Result<FamilyModel> buildBert(mlir::MLIRContext &context, const ModelSource &sou
                            "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"}));
 }
 
-/// Positions count from after the padding's: rows of the position table up to it are unused. `name`
-/// stands for the padding in messages.
+/// Positions start after that of the padding: rows of the position table up to it are unused.
+/// `name` is the padding's name in messages.
 static Status setFirstPosition(const Config &config, Bert &bert, int64_t padding,
                                std::string_view name) {
   bert.firstPosition = padding + 1;
@@ -285,7 +285,7 @@ static Status setFirstPosition(const Config &config, Bert &bert, int64_t padding
   return {};
 }
 
-/// RoBERTa and the models that are like it but for their tokenizers.
+/// Builds RoBERTa and models that differ only in their tokenizers.
 static Result<FamilyModel> buildRobertaLike(mlir::MLIRContext &context, const ModelSource &source,
                                             std::string_view modelType, std::string_view family) {
   const Config &config = source.config;
@@ -359,9 +359,9 @@ Result<FamilyModel> buildMpNet(mlir::MLIRContext &context, const ModelSource &so
   bert.names = mpNetNames;
   bert.head = robertaHead;
   bert.tokenTypes = 0;
-  // Fixed in Transformers, whatever "pad_token_id" is.
+  // Fixed in Transformers, independent of "pad_token_id".
   HEDDLE_TRY(setFirstPosition(config, bert, 1, "the padding's"));
-  // Transformers finds the bucket of a distance as if there were always 32.
+  // Transformers computes buckets as if there were always 32.
   HEDDLE_ASSIGN(bert.buckets, config.integerOr("relative_attention_num_buckets", 32, 32, 32));
   readSpelling(bert, source.checkpoint, "mpnet");
   return buildEncoder(context, "mpnet", bert, source,

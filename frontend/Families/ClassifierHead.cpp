@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Labels are numbered from 0 without gaps, whatever their order in the file.
+/// Labels are numbered from 0 without gaps, in any order in the file.
 #include "frontend/Families/ClassifierHead.h"
 
 #include "base/Utf8.h"
@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-/// The labels of "id2label", or names for as many as "num_labels" says; transformers' default is 2.
+/// Returns the labels of "id2label", or "num_labels" generated names; transformers' default is 2.
 static Result<std::vector<std::string>> readLabels(const Config &config) {
   std::vector<std::string> labels;
   if (!config.has("id2label")) {
@@ -57,7 +57,7 @@ Result<std::optional<ClassifierHead>> readClassifierHead(const Config &config,
   }
   ClassifierHead &head = *found;
   HEDDLE_ASSIGN(head.labels, readLabels(config));
-  // Transformers trains one label as a number, several as a choice.
+  // Transformers trains a single label as a regression, several as a classification.
   const bool isNumber = head.labels.size() == 1 && !head.isOfTokens;
   head.problem = isNumber ? Problem::Regression : Problem::SingleLabel;
   static constexpr std::string_view key = "problem_type";

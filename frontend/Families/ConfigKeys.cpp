@@ -15,13 +15,13 @@
 namespace heddle {
 
 /// Keys of every configuration (PretrainedConfig of Transformers, versions 2 to 5) that concern
-/// training, storing or calling a model, not what it computes.
+/// training, storing or calling a model, not its computation.
 static constexpr std::string_view sharedNeutralKeys[] = {
-    // Origin and storage. formats/Quantized reads the quantization or refuses it.
+    // Origin and storage. formats/Quantized reads the quantization or rejects it.
     "_commit_hash", "_name_or_path", "_num_labels", "architectures", "auto_map", "dtype",
     "model_type", "name_or_path", "quantization_config", "save_step", "tokenizer_class",
     "torch_dtype", "torchscript", "transformers_version", "use_bfloat16",
-    // The form of the answer.
+    // The form of the result.
     "chunk_size_feed_forward", "gradient_checkpointing", "output_attentions",
     "output_hidden_states", "output_past", "return_dict", "return_dict_in_generate", "use_cache",
     "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
@@ -33,7 +33,7 @@ static constexpr std::string_view sharedNeutralKeys[] = {
     "classifier_dropout", "classifier_dropout_prob", "decoder_layerdrop", "dropout", "dropout_rate",
     "encoder_layerdrop", "hidden_dropout", "hidden_dropout_prob", "init_std", "initializer_factor",
     "initializer_range", "layerdrop", "label_smoothing",
-    // Tokens: the tokenizer and the search know their ids.
+    // Tokens: the tokenizer and the search read their ids.
     "bos_token_id", "decoder_start_token_id", "eos_token_id", "mask_token_id", "pad_token_id",
     "prefix", "sep_token_id", "unk_token_id",
     // Search: formats/Config/Generation.cpp reads these and notes what it ignores.
@@ -45,8 +45,8 @@ static constexpr std::string_view sharedNeutralKeys[] = {
     "remove_invalid_values", "repetition_penalty", "suppress_tokens", "temperature",
     "tf_legacy_loss", "top_k", "top_p", "typical_p"};
 
-/// Keys for mathematics that only some families implement, or none. Refused unless the family reads
-/// them.
+/// Keys for computations that only some families implement, or none. Rejected unless the family
+/// reads them.
 static const std::vector<FixedKey> &sharedFixedKeys() {
   static const std::vector<FixedKey> keys = {
       {"add_cross_attention", {"false"}},
@@ -68,7 +68,7 @@ static const std::vector<FixedKey> &sharedFixedKeys() {
   return keys;
 }
 
-/// Refuses a value that the key must not have.
+/// Rejects a value that the key must not have.
 static Status checkFixedKey(const Config &config, const FixedKey &fixed) {
   const std::string value = config.json(fixed.key);
   if (value == "null" ||
@@ -82,7 +82,7 @@ static Status checkFixedKey(const Config &config, const FixedKey &fixed) {
                                   config.describe(fixed.key), allowed));
 }
 
-/// Refuses the architecture `name` if its head changes the purpose of the model.
+/// Rejects the architecture `name` if its head changes the purpose of the model.
 static Status checkArchitecture(const Config &config, std::string_view name,
                                 const Architectures &known, ConfigRemarks &remarks) {
   const auto contains = [](const std::vector<std::string_view> &list, std::string_view rest) {
@@ -90,7 +90,7 @@ static Status checkArchitecture(const Config &config, std::string_view name,
   };
   const std::string plain = fmt::format("{}{}", known.family, known.whole.front());
   const bool isKin = name.starts_with(known.family);
-  // In other class names too, the head begins with "For".
+  // In other class names, too, the head begins with "For".
   const size_t head = std::min(name.find("For"), name.size());
   const std::string_view rest = name.substr(isKin ? known.family.size() : head);
   if (isKin && contains(known.whole, rest)) {
@@ -152,7 +152,7 @@ Status refuseUnreadKeys(const Config &config, std::string_view formatPage) {
                                           : fmt::format("expected one of {}", formatPage)));
 }
 
-/// The rule for a key: the family's own or, where the family does not read it, the shared one.
+/// Returns the rule for a key: the family's own or, if the family does not read it, the shared one.
 static const FixedKey *findFixedKey(std::string_view key, const ConfigKeys &keys, bool isUnread) {
   for (const std::vector<FixedKey> *list : {&keys.fixed, &sharedFixedKeys()}) {
     for (const FixedKey &fixed : *list) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The keys of config.json that a family does not read, and the values they may have. An unknown
-/// key might ask for mathematics that is not compiled, so none is ignored in silence.
+/// The keys of config.json that a family does not read, and their allowed values. An unknown key
+/// might request a computation that is not compiled, so none is ignored silently.
 #ifndef HEDDLE_FRONTEND_FAMILIES_CONFIGKEYS_H
 #define HEDDLE_FRONTEND_FAMILIES_CONFIGKEYS_H
 
@@ -15,12 +15,12 @@ namespace heddle {
 
 class Config;
 
-/// A key that changes the mathematics unless it has one of certain values. One that all families
-/// have is for those that do not read it.
+/// A key that changes the computation unless it has one of certain values. A shared one applies
+/// only to families that do not read the key.
 struct FixedKey {
   std::string_view key;
-  /// The values that agree with what the family computes, as compact JSON. Null and a missing key
-  /// always agree.
+  /// The values that match the family's computation, as compact JSON. Null and a missing key always
+  /// match.
   std::vector<std::string_view> values;
 };
 
@@ -28,44 +28,44 @@ struct FixedKey {
 /// word for the family, as in "BertForSequenceClassification".
 struct Architectures {
   std::string_view family;
-  /// The rest of the name, for models that are compiled completely.
+  /// The suffixes of models that are compiled completely.
   std::vector<std::string_view> whole;
-  /// The rest of the name, for models whose head is left out with a note: pretraining heads, which
-  /// users of the encoder do not need. Any other architecture of the family is refused.
+  /// The suffixes of models whose head is omitted with a note: pretraining heads, which users of
+  /// the encoder do not need. Any other architecture of the family is rejected.
   std::vector<std::string_view> withoutHead;
 };
 
 /// The keys of config.json that a family does not read, with the values they may have.
 struct ConfigKeys {
-  /// For our own format, the page that lists its keys. Every unread key is then refused, with the
-  /// nearest known key in the message. Empty for other formats.
+  /// For our own format, the page that lists its keys. Every unread key is then an error that
+  /// suggests the nearest known key. Empty for other formats.
   std::string_view formatPage;
   Architectures architectures;
-  /// Keys that do not change what an inference computes.
+  /// Keys that do not affect inference.
   std::vector<std::string_view> neutral;
   std::vector<FixedKey> fixed;
 };
 
-/// Remarks on a configuration that is compiled all the same, one line each.
+/// Remarks on a configuration that is compiled anyway, one line each.
 struct ConfigRemarks {
   std::vector<std::string> notes;
   std::vector<std::string> warnings;
 };
 
-/// Refuses keys whose value asks for something the family does not compute, and heads that are not
-/// compiled. Warns of keys that are neither read nor listed. Call it after the family has read the
-/// configuration. `isSentenceEncoder`: the folder says what follows the model, so its head does not
-/// matter.
+/// Rejects keys whose value requests something that the family does not compute, and heads that are
+/// not compiled. Warns about keys that are neither read nor listed. Call it after the family has
+/// read the configuration. `isSentenceEncoder`: the folder defines the modules after the model, so
+/// its head does not matter.
 Result<ConfigRemarks> checkConfigKeys(const Config &config, const ConfigKeys &keys,
                                       bool isSentenceEncoder);
 
-/// A string that is one of `choices`; the message lists them, then what else is allowed, and names
-/// the nearest if one is near.
+/// Returns a string that must be one of `choices`; the message lists them, then other allowed
+/// values, and suggests the nearest if one is similar.
 Result<std::string> nearestOf(const Config &config, std::string_view key,
                               const std::vector<std::string> &choices,
                               std::string_view alternative = "");
 
-/// Refuses every key that has not been read, as misspelt. For the project's own format, whose keys
+/// Rejects every key that has not been read, as misspelt. For the project's own format, whose keys
 /// are all known.
 Status refuseUnreadKeys(const Config &config, std::string_view formatPage);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Parts of decoder-only families, as primitive mathematics.
+/// Parts of decoder-only families, as primitive operations.
 #include "frontend/Families/DecoderLayers.h"
 
 #include "base/Utf8.h"
@@ -27,7 +27,8 @@ Status DecoderFrame::readFrame(const Config &config, DecoderNames spelling, bool
   return {};
 }
 
-/// Tensors that some folders have: buffers of layers, and the tied output.
+/// Returns the tensors that some folders contain in addition: buffers of layers, and the tied
+/// output.
 static std::vector<std::string> unusedTensors(const DecoderFrame &frame, std::string_view prefix) {
   std::vector<std::string> unused;
   const std::string start = prefix.empty() ? "" : fmt::format("{}.", prefix);
@@ -80,7 +81,7 @@ Result<FamilyModel> buildDecoder(mlir::MLIRContext &context, std::string_view mo
 Result<GroupedHeads> readGroupedHeads(const Config &config, int64_t width,
                                       const AbsentHeads &absent) {
   GroupedHeads found;
-  // A head is a row of its own where it is turned.
+  // Each head is a row of its own while it is rotated.
   constexpr int64_t most = SplitSize::mostParts;
   HEDDLE_ASSIGN(found.heads, config.integer("num_attention_heads", 1, most));
   static constexpr std::string_view keyHeads = "num_key_value_heads";
@@ -181,7 +182,7 @@ Tensor mixExperts(const Scope &block, const Tensor &x, const Segments &rows, con
                   Activation activation) {
   const Segments choices = rows.choices(experts.chosen);
   const Tensor scores = block.linear("gate", x, experts.count, Bias::No);
-  // A softmax of those chosen is that of all, divided by the sum of those chosen.
+  // A softmax over the chosen experts equals that over all, divided by the sum of the chosen ones.
   const Chosen chosen = (experts.normalizes ? scores : scores.rowSoftmax()).topK(choices);
   const Tensor weights = experts.normalizes ? chosen.value.rowSoftmax() : chosen.value;
   const auto map = [&](std::string_view name, const Tensor &in, int64_t made) {

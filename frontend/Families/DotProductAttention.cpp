@@ -10,7 +10,7 @@ namespace heddle {
 
 double dotProductScale(int64_t headSize) { return 1 / std::sqrt(static_cast<double>(headSize)); }
 
-/// Heads [k, h, d] of keys or values, each for all heads of queries that share it.
+/// Returns heads [k, h, d] of keys or values, each repeated for all heads of queries that share it.
 static Tensor sharedHeads(const Tensor &rows, int64_t heads, int64_t share) {
   const Tensor own = rows.splitHeads(heads / share);
   return share == 1 ? own : own.repeatHeads(share);

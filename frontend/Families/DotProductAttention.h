@@ -14,8 +14,8 @@
 
 namespace heddle {
 
-/// Keys and values, [keys, width] with heads side by side, and which of their rows belong to a
-/// query. `share` neighbouring heads of queries have one head of keys and values.
+/// Keys and values, [keys, width] with heads side by side, and the segments of their rows. `share`
+/// adjacent heads of queries share one head of keys and values.
 struct Memory {
   Tensor key;
   Tensor value;
@@ -36,7 +36,7 @@ struct Scoring {
   double scale = 1;
   /// A soft cap c of the scaled products, c tanh(s / c); 0: none.
   double cap = 0;
-  /// Added to the scaled products, [rows, heads, keys]. An invalid tensor means no bias.
+  /// Added to the scaled products, [rows, heads, keys]. There is no bias if the tensor is invalid.
   Tensor bias = {};
   /// Keys that either of them hides get no weight.
   transformer::Visibility visibility = transformer::Visibility::all();
@@ -50,12 +50,12 @@ double dotProductScale(int64_t headSize);
 Attended attend(const Scope &scope, const Tensor &query, const Segments &rows, const Memory &memory,
                 int64_t heads, const Scoring &scoring);
 
-/// The sum of values with given weights, heads side by side; `share` is as Memory has it.
+/// The sum of values with given weights, heads side by side; `share` is as in Memory.
 Tensor mixValues(const Scope &scope, const Tensor &probabilities, const Segments &rows,
                  const Tensor &value, const Segments &keys, int64_t heads, int64_t share = 1);
 
 /// c tanh(x / c): Bello et al., "Neural combinatorial optimization with reinforcement learning",
-/// appendix A.2; 0 is no cap.
+/// appendix A.2; no cap if c is 0.
 Tensor softCap(const Tensor &x, double cap);
 
 /// The layer norm of a sub-layer: the name of its tensors, whether it comes before the sub-layer or
@@ -66,7 +66,7 @@ struct SubLayerNorm {
   double epsilon = 0;
 };
 
-/// norm(f(x) + x), or f(norm(x)) + x: [rows, width] to the same, as `f` must be.
+/// norm(f(x) + x), or f(norm(x)) + x: [rows, width] to the same; `f` must keep the shape.
 template <typename Function>
 Tensor residualSubLayer(const Scope &layer, const SubLayerNorm &norm, const Tensor &x, Function f) {
   if (norm.before) {

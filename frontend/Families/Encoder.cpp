@@ -11,7 +11,7 @@ namespace heddle {
 
 /// The default of torch.nn.LayerNorm, which no module changes.
 static constexpr double normEpsilon = 1e-5;
-/// torch.nn.functional.normalize divides by no less.
+/// The lower bound of the divisor in torch.nn.functional.normalize.
 static constexpr double leastNorm = 1e-12;
 
 static transformer::Pooling poolingMethod(Pooling pooling) {
@@ -26,7 +26,7 @@ static transformer::Pooling poolingMethod(Pooling pooling) {
   return transformer::Pooling::Mean;
 }
 
-/// Checks that each module reads rows as wide as those that come to it.
+/// Checks that the input width of each module is the output width of the one before.
 static Status checkWidths(const SentenceTransformers &sentence, int64_t width,
                           const std::string &where) {
   if (sentence.width && *sentence.width != width) {
@@ -97,7 +97,7 @@ Result<FamilyModel> buildEncoder(mlir::MLIRContext &context, std::string_view mo
   const Tensor embedded = encoder.encode(root, embedding);
   embedding.output("embedding", embed(sentence, root, embedded, embedding.segments()));
 
-  // What follows a sentence encoder is in modules.json alone.
+  // Only modules.json defines what follows a sentence encoder.
   std::optional<ClassifierHead> head;
   if (!source.sentence) {
     HEDDLE_ASSIGN(head, readClassifierHead(source.config, keys.architectures.family));

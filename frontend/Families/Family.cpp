@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Looks up families in the table of Families.def; reads activations by name and checks sizes that
-/// must fit together.
+/// Looks up families in the table of Families.def; reads activations by name and checks that sizes
+/// are consistent.
 #include "frontend/Families/Family.h"
 
 #include "base/Utf8.h"

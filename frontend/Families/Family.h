@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Model families. A family knows a configuration, a checkpoint's tensor names and the layers of a
-/// paper. It is one function, listed in Families.def, in a file of its own or shared with close
-/// relatives.
+/// Model families. A family reads a configuration and a checkpoint's tensor names, and builds the
+/// layers of a paper. It is one function, listed in Families.def, in a file of its own or shared
+/// with close relatives.
 #ifndef HEDDLE_FRONTEND_FAMILIES_FAMILY_H
 #define HEDDLE_FRONTEND_FAMILIES_FAMILY_H
 
@@ -38,12 +38,12 @@ struct ModelSource {
   std::optional<SentenceTransformers> sentence;
   /// generation_config.json; nothing if the folder has none.
   std::optional<Config> generation;
-  /// The most rows of a text that rotary positions are to hold for, where their frequencies depend
-  /// on that; 0: as many as have those that the model was trained with.
+  /// The largest number of rows of a text for which rotary positions must be valid, if their
+  /// frequencies depend on it; 0: the length that the model was trained with.
   int64_t textLength = 0;
 };
 
-/// A model as primitive mathematics.
+/// A model as primitive operations.
 struct FamilyModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// Names of tensors that a checkpoint may contain and the model does not use: buffers and task
@@ -51,32 +51,33 @@ struct FamilyModel {
   std::vector<std::string> unused;
   /// The keys of config.json that the family does not read.
   ConfigKeys keys;
-  /// What a user should know of the model, one line each.
+  /// Notes for the user, one line each.
   std::vector<std::string> notes = {};
   /// Whether a text length changes the model.
   bool dependsOnLength = false;
 };
 
-/// Checks that `model_type` names a family. If not, Unsupported, with the list of known ones.
+/// Checks that `model_type` names a family. Otherwise returns Unsupported, with the list of known
+/// ones.
 Status checkFamily(const Config &config);
 
-/// Writes the model of the family that `model_type` names.
+/// Builds the model with the family that `model_type` names.
 Result<FamilyModel> buildFamily(mlir::MLIRContext &context, const ModelSource &source);
 
 // --- settings that several families share
 // ----------------------------------------------------------
 
-/// Larger sizes mean a damaged file.
+/// Larger sizes indicate a damaged file.
 inline constexpr int64_t widthLimit = 1 << 16;
 inline constexpr int64_t layerLimit = 1 << 10;
 inline constexpr int64_t tableLimit = 1 << 24;
 
-/// The activations that configurations may name, by the dialect's names and by others that Hugging
-/// Face Transformers has for them; and the one of such a name.
+/// Returns the names of activations in configurations: the dialect's and those of Hugging Face
+/// Transformers; and the activation with such a name.
 std::vector<std::string> activationNames();
 std::optional<transformer::Activation> parseActivation(std::string_view name);
 
-/// The activation that a key names; `absent`, which is such a name, without the key.
+/// Returns the activation that a key names; `absent` is the default name.
 Result<transformer::Activation> readActivation(const Config &config, std::string_view key,
                                                std::string_view absent);
 
@@ -84,10 +85,11 @@ Result<transformer::Activation> readActivation(const Config &config, std::string
 Status checkHeads(const Config &config, std::string_view headsKey, int64_t heads,
                   std::string_view widthKey, int64_t width);
 
-/// The tokens of the project's own format, one of each kind. The search is the papers'.
+/// Reads the tokens of the project's own format, one of each kind. The search is that of the
+/// papers.
 Result<Generation> readOwnTokens(const Config &config, int64_t vocabulary);
 
-/// Refuses a configuration that has this key, because it changes what the model computes.
+/// Rejects a configuration with this key, because it changes the computation.
 Status refuseOption(const Config &config, std::string_view key);
 
 } // namespace heddle

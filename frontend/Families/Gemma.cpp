@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Gemma 2 (Gemma Team, "Gemma 2: improving open language models at a practical size", section 2):
-/// local and global layers in turns, norms before and after sub-layers, soft caps of scores and of
-/// logits. Gemma 3 (Gemma Team, "Gemma 3 technical report", section 2), of texts: norms of heads in
-/// place of the caps, and rotary positions of another base in local layers.
+/// alternating local and global layers, norms before and after sub-layers, soft caps of scores and
+/// of logits. Gemma 3 for text (Gemma Team, "Gemma 3 technical report", section 2): norms of heads
+/// instead of the caps, and rotary positions with another base in local layers.
 #include "frontend/Families/DecoderLayers.h"
 
 #include "dialects/Transformer/Transformer.h"
@@ -18,7 +18,7 @@ using transformer::Activation;
 
 namespace {
 
-/// A model of the families: its sizes and its mathematics.
+/// A model of these families: its sizes and its layers.
 struct Gemma : DecoderFrame {
   GroupedHeads heads;
   int64_t inner = 0;
@@ -45,7 +45,7 @@ struct Gemma : DecoderFrame {
 
 } // namespace
 
-/// What is stored is how much the weight of an RMS norm differs from one.
+/// The stored weight of an RMS norm is its difference from one.
 Tensor Gemma::norm(const Scope &scope, std::string_view name, const Tensor &x) const {
   const Scope own = scope.scope(name);
   const Parameter ones =
@@ -101,7 +101,7 @@ Tensor Gemma::body(const Scope &model, const Tensor &embedded, Entry &entry) con
   return norm(model, "norm", x);
 }
 
-/// What both families read alike; `cap`s are theirs where config.json has none.
+/// Reads the keys that both families share; the `cap`s are the defaults.
 static Result<Gemma> readGemma(const Config &config, double scoreCap, double logitCap) {
   Gemma model;
   HEDDLE_TRY(model.readFrame(config, {}, /*absentTied=*/true));
@@ -112,7 +112,7 @@ static Result<Gemma> readGemma(const Config &config, double scoreCap, double log
   HEDDLE_ASSIGN(const bool bias, config.booleanOr("attention_bias", false));
   model.attentionBias = bias ? Bias::Yes : Bias::No;
   HEDDLE_ASSIGN(model.scoreDivisor, config.numberOr("query_pre_attn_scalar", 1e-6, 1e9, 256));
-  // Null switches a cap off; a missing key leaves it as it was published.
+  // Null disables a cap; a missing key means the published default.
   const auto readCap = [&](const char *key, double absent) {
     return config.numberOr(key, 1e-6, 1e9, config.isPresent(key) ? 0 : absent);
   };
@@ -130,7 +130,7 @@ static Result<FamilyModel> build(mlir::MLIRContext &context, std::string_view mo
                       {&gemma.global, &gemma.local});
 }
 
-/// A model that sees the whole text at once is no decoder.
+/// A model that sees the whole text at once is not a decoder.
 static ConfigKeys configKeys(std::string_view family, std::vector<std::string_view> neutral) {
   neutral.emplace_back("max_position_embeddings");
   return {{},
@@ -148,7 +148,7 @@ Result<FamilyModel> buildGemma2(mlir::MLIRContext &context, const ModelSource &s
   HEDDLE_ASSIGN(model.global, readRotary(config, model.heads.size, source.textLength));
   model.local = model.global;
   model.local.note.clear();
-  // The activation's old name, which means the same, and what Transformers made of both.
+  // "hidden_act" is the activation's old name; "cache_implementation" only concerns Transformers.
   return build(context, "gemma2", model, source,
                configKeys("Gemma2", {"cache_implementation", "hidden_act"}));
 }

@@ -15,14 +15,14 @@ using transformer::Visibility;
 
 namespace {
 
-/// A model of the family: its sizes and its mathematics.
+/// A model of the family: its sizes and its layers.
 struct Gpt2 : DecoderFrame {
   int64_t heads = 0;
   int64_t inner = 0;
   int64_t positions = 0;
   double epsilon = 0;
   Activation activation = Activation::GeluNew;
-  /// Whether scores are divided by sqrt(d_k), and by the number of the layer, from 1 on.
+  /// Whether scores are divided by sqrt(d_k), and by the layer's number, starting at 1.
   bool scaleScores = true;
   bool scaleByLayer = false;
 
@@ -88,7 +88,7 @@ static Result<Gpt2> readGpt2(const Config &config) {
                             .prefix = "transformer",
                             .embeddings = "wte",
                             .layer = "h",
-                            // The mask.
+                            // The masks.
                             .buffers = {"attn.bias", "attn.masked_bias"}},
                            /*absentTied=*/true));
   HEDDLE_ASSIGN(gpt.heads, config.integer("n_head", 1, widthLimit));
@@ -102,7 +102,7 @@ static Result<Gpt2> readGpt2(const Config &config) {
   return gpt;
 }
 
-/// The upcast changes where rounding happens, and summaries belong to other heads.
+/// The upcast only affects rounding, and the summary keys belong to other heads.
 static ConfigKeys configKeys() {
   return {{},
           {"GPT2", {"LMHeadModel", "Model"}, {"DoubleHeadsModel"}},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// GPT-NeoX: Black et al., "GPT-NeoX-20B: an open-source autoregressive language model", section
-/// 2.1: rotary positions in part of each head, attention and feed-forward layer side by side, and
-/// one tensor of projections, in which each head has its query, key and value together.
+/// 2.1: rotary positions in part of each head, parallel attention and feed-forward layers, and one
+/// projection tensor, in which the query, key and value of each head are adjacent.
 #include "frontend/Families/DecoderLayers.h"
 
 #include "dialects/Transformer/Transformer.h"
@@ -16,14 +16,14 @@ using transformer::Activation;
 
 namespace {
 
-/// A model of the family: its sizes and its mathematics.
+/// A model of the family: its sizes and its layers.
 struct GptNeoX : DecoderFrame {
   GroupedHeads heads;
   int64_t inner = 0;
   double epsilon = 0;
   Activation activation = Activation::Gelu;
   Bias attentionBias = Bias::Yes;
-  /// Both sub-layers read the same rows, instead of one after the other.
+  /// Whether both sub-layers read the same rows, instead of one after the other.
   bool isParallel = true;
   Rotary rotary;
 
@@ -36,8 +36,8 @@ struct GptNeoX : DecoderFrame {
 
 } // namespace
 
-/// Part 0, 1 or 2 of what each head has in the tensor, of all heads: of a matrix with a row for
-/// each head these are columns.
+/// Returns part 0, 1 or 2 of all heads in the tensor; in a matrix with a row for each head, these
+/// are columns.
 Tensor GptNeoX::project(const Scope &all, const Tensor &x, std::string_view name,
                         int64_t part) const {
   const auto take = [&](std::string_view kind, const Parameter &whole, int64_t inputs) {

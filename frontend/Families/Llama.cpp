@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// LLaMA (Touvron et al.) of versions 1 to 3; Mistral (Jiang et al., "Mistral 7B"), whose keys have
-/// a window; Qwen 2 (Yang et al.), whose projections have biases; and Qwen 3, which normalizes
-/// heads before they are turned.
+/// LLaMA (Touvron et al.), versions 1 to 3; Mistral (Jiang et al., "Mistral 7B"), with windows of
+/// keys; Qwen 2 (Yang et al.), whose projections have biases; and Qwen 3, which normalizes heads
+/// before they are rotated.
 #include "frontend/Families/Llama.h"
 
 #include "dialects/Transformer/Transformer.h"
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-/// Queries, keys and values of rows; section 2.2.2 of Qwen 3's report for norms of heads.
+/// Returns queries, keys and values of rows; section 2.2.2 of Qwen 3's report for norms of heads.
 Projections Llama::projections(const Scope &self, const Tensor &x, const Segments &rows) const {
   Projections made = project
                          ? project(self, x)
@@ -67,7 +67,7 @@ Tensor Llama::body(const Scope &model, const Tensor &embedded, Entry &entry) con
 Result<Llama> readLlama(const ModelSource &source, const AbsentLlama &absent) {
   const Config &config = source.config;
   Llama model;
-  // Frequencies, which first folders have.
+  // Frequencies, which the first folders contain.
   HEDDLE_TRY(model.readFrame(config, {.buffers = {"self_attn.rotary_emb.inv_freq"}},
                              /*absentTied=*/false));
   HEDDLE_ASSIGN(model.heads, readGroupedHeads(config, model.width, absent.heads));
@@ -82,7 +82,7 @@ Result<Llama> readLlama(const ModelSource &source, const AbsentLlama &absent) {
 
 ConfigKeys llamaKeys(std::string_view family, std::vector<std::string_view> neutral,
                      std::vector<FixedKey> fixed) {
-  // Which texts the model was trained with, unless a kind of scaling reads it.
+  // The length of training texts, unless a kind of scaling reads it.
   neutral.emplace_back("max_position_embeddings");
   fixed.push_back({"is_encoder_decoder", {"false"}});
   return {{}, {family, {"ForCausalLM", "Model"}, {}}, std::move(neutral), std::move(fixed)};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The decoder of LLaMA as families have it that differ from it in one part or another: Touvron et
-/// al., "LLaMA: open and efficient foundation language models", section 2.2. RMS norms before
-/// sub-layers, rotary positions, gated feed-forward layers, heads that share keys.
+/// The decoder of LLaMA, for families that differ from it in some parts: Touvron et al., "LLaMA:
+/// open and efficient foundation language models", section 2.2. RMS norms before sub-layers, rotary
+/// positions, gated feed-forward layers, grouped heads.
 #ifndef HEDDLE_FRONTEND_FAMILIES_LLAMA_H
 #define HEDDLE_FRONTEND_FAMILIES_LLAMA_H
 
@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-/// A model of the kind: its sizes, the options that families have, and its mathematics.
+/// Such a model: its sizes, the options of families, and its layers.
 struct Llama : DecoderFrame {
   GroupedHeads heads;
   int64_t inner = 0;
@@ -27,10 +27,10 @@ struct Llama : DecoderFrame {
   Bias projectionBias = Bias::No;
   Bias outputBias = Bias::No;
   Bias feedForwardBias = Bias::No;
-  /// Heads of queries and keys have RMS norms.
+  /// Whether heads of queries and keys have RMS norms.
   bool normalizesHeads = false;
-  /// Projections that are spelt otherwise, and feed-forward layers that are others; none: those of
-  /// LLaMA.
+  /// Replacements for projections with other tensor names, and for feed-forward layers; empty:
+  /// those of LLaMA.
   std::function<Projections(const Scope &self, const Tensor &x)> project;
   std::function<Tensor(const Scope &layer, int64_t index, const Tensor &x, const Segments &rows)>
       feedForward;
@@ -44,26 +44,27 @@ struct Llama : DecoderFrame {
   Tensor body(const Scope &model, const Tensor &embedded, Entry &entry) const;
 };
 
-/// What families of the kind have where config.json does not say it.
+/// A family's defaults.
 struct AbsentLlama {
   double epsilon = 1e-6;
   AbsentHeads heads = {};
   RotarySpelling rotary = {};
 };
 
-/// What families of the kind read alike.
+/// Reads the keys that these families share.
 Result<Llama> readLlama(const ModelSource &source, const AbsentLlama &absent = {});
 
-/// Writes the model; `keys` are the family's.
+/// Builds the model; `keys` are the family's.
 Result<FamilyModel> buildLlamaModel(mlir::MLIRContext &context, std::string_view modelType,
                                     const Llama &llama, const ModelSource &source, ConfigKeys keys);
 
-/// The keys of all such families: those of `family`, and `neutral` and `fixed` ones of its own.
+/// Returns the keys of these families: the shared ones with those of `family`, and its own
+/// `neutral` and `fixed` ones.
 ConfigKeys llamaKeys(std::string_view family, std::vector<std::string_view> neutral = {},
                      std::vector<FixedKey> fixed = {});
 
-/// Heads that have a window of "sliding_window" keys in layers from "max_window_layers" on, where
-/// "use_sliding_window" is true: Qwen.
+/// Reads Qwen's windows: "sliding_window" keys in layers from "max_window_layers" on, if
+/// "use_sliding_window" is true.
 Status readQwenWindows(const Config &config, Llama &model);
 
 } // namespace heddle

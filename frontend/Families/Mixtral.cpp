@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Decoders whose feed-forward layers are experts of which each row chooses some: Mixtral (Jiang et
-/// al., "Mixtral of experts", section 2) and the mixtures of Qwen 3 (Yang et al., "Qwen3 technical
-/// report", section 2), some of whose layers are dense.
+/// Decoders with mixtures of experts: Mixtral (Jiang et al., "Mixtral of experts", section 2) and
+/// the mixtures of Qwen 3 (Yang et al., "Qwen3 technical report", section 2), some of whose layers
+/// are dense.
 #include "frontend/Families/Llama.h"
 
 #include "formats/Config/Config.h"
@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-/// "num_experts_per_tok" of the experts that either key counts.
+/// Reads "num_experts_per_tok" and the number of experts, under either key.
 static Result<Experts> readExperts(const Config &config, int64_t absentCount,
                                    int64_t absentChosen) {
   Experts experts;
@@ -30,7 +30,7 @@ static Result<Experts> readExperts(const Config &config, int64_t absentCount,
   return experts;
 }
 
-/// Training, and a result that is not computed.
+/// Keys for training, and a result that is not computed.
 static const std::vector<std::string_view> neutralKeys = {"output_router_logits",
                                                           "router_aux_loss_coef"};
 
@@ -79,7 +79,7 @@ Result<FamilyModel> buildQwen3Moe(mlir::MLIRContext &context, const ModelSource 
                    : mixExperts(layer.scope("mlp"), x, rows, experts, plain.activation);
   };
   std::vector<std::string_view> neutral = neutralKeys;
-  // Layers have windows or none of them has: Transformers ignores the number.
+  // Either all layers have windows or none: Transformers ignores the number.
   neutral.emplace_back("max_window_layers");
   return buildLlamaModel(context, "qwen3_moe", model, source, llamaKeys("Qwen3Moe", neutral));
 }

@@ -17,7 +17,7 @@ using transformer::Visibility;
 
 namespace {
 
-/// A model of the family: its sizes and its mathematics.
+/// A model of the family: its sizes and its layers.
 struct ModernBert final : Encoder {
   /// The prefix of all tensors of the encoder: "model" in a checkpoint with a head, else empty.
   std::string prefix;
@@ -31,11 +31,11 @@ struct ModernBert final : Encoder {
   Bias attentionBias = Bias::No;
   Bias feedForwardBias = Bias::No;
   Bias normBias = Bias::No;
-  /// For each layer how many keys lie in the window around a row; 0: all.
+  /// For each layer, the number of keys in the window around a row; 0: all.
   Windows windows;
   /// The positions of layers without a window, and of those with one.
   Rotary global, local;
-  /// The classifier: how a sequence becomes a row, and the layer before the scores.
+  /// The classifier: the pooling of a sequence, and the layer before the scores.
   transformer::Pooling pooling = transformer::Pooling::Cls;
   Bias headBias = Bias::No;
   Activation headActivation = Activation::Gelu;
@@ -79,14 +79,14 @@ Tensor ModernBert::attention(const Scope &self, const Tensor &x, const Rotation 
   return self.linear("Wo", context, width, attentionBias);
 }
 
-/// Section 2.1.1, GeGLU: what is activated comes first in the tensor.
+/// Section 2.1.1, GeGLU: the activated half comes first in the tensor.
 Tensor ModernBert::feedForward(const Scope &mlp, const Tensor &x) const {
   const Tensor both = mlp.linear("Wi", x, 2 * inner, feedForwardBias);
   const Tensor gated = both.columns(0, inner).activate(activation) * both.columns(inner, inner);
   return mlp.linear("Wo", gated, width, feedForwardBias);
 }
 
-/// Section 2.1.1: a norm after the embeddings stands in for that of the first attention.
+/// Section 2.1.1: a norm after the embeddings replaces that of the first attention.
 Tensor ModernBert::encode(const Scope &root, Entry &entry) const {
   const Scope model = prefix.empty() ? root : root.scope(prefix);
   const Segments rows = entry.segments();
@@ -121,7 +121,7 @@ static Result<Bias> readBias(const Config &config, std::string_view key) {
 }
 
 static Result<Windows> readLocalLayers(const Config &config, int64_t layers) {
-  // A window of one row would need no attention.
+  // With a window of one row, attention would be the identity.
   HEDDLE_ASSIGN(const int64_t window, config.integerOr("local_attention", 2, tableLimit, 128));
   HEDDLE_ASSIGN(const int64_t every,
                 config.integerOr("global_attn_every_n_layers", 1, layerLimit, 3));
@@ -173,7 +173,7 @@ Result<FamilyModel> buildModernBert(mlir::MLIRContext &context, const ModelSourc
   HEDDLE_ASSIGN(ModernBert bert, readModernBert(source));
   bert.prefix =
       source.checkpoint.find("embeddings.tok_embeddings.weight") == nullptr ? "model" : "";
-  // Training, and how the first code ran. "layer_norm_eps" is written, and never read.
+  // Keys of training, and of the first implementation. "layer_norm_eps" is written, but never read.
   ConfigKeys keys = encoderKeys(
       "ModernBert", {"cls_token_id", "decoder_bias", "deterministic_flash_attn",
                      "embedding_dropout", "initializer_cutoff_factor", "layer_norm_eps",

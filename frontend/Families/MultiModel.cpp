@@ -22,7 +22,7 @@ static constexpr int64_t mostPositions = 4096;
 /// The convolutions of a step, each with its own channels.
 struct Parts {
   int64_t count = 1;
-  /// Channels of one: those it sees and those it makes.
+  /// Channels of one convolution: inputs and outputs.
   int64_t summed = 0, made = 0;
 
   Parts(const ConvStep &step, int64_t width)
@@ -50,7 +50,7 @@ ConvRows ConvRows::strided(int64_t down, int64_t right) const {
   return fewer;
 }
 
-/// The state with the rows that a decoder's step sees before a run.
+/// Returns the state with the rows that a decoder's step reads from earlier runs.
 static State rowsBefore(const Scope &scope, const Tensor &x, const ConvStep &step,
                         const ConvRows &rows) {
   return rows.keeps && step.kernel > 1
@@ -59,8 +59,8 @@ static State rowsBefore(const Scope &scope, const Tensor &x, const ConvStep &ste
              : State();
 }
 
-/// The weights of what a window sees: of a line that is an image of one column the middle ones, as
-/// beside it there are zeros.
+/// Returns the used weights of a window. A line is an image of one column, with zeros on either
+/// side, so it only uses the middle column of weights.
 static Parameter seen(const Scope &derived, const Parameter &weight, const ConvStep &step,
                       const ConvRows &over) {
   if (over.across != 1 || step.across == 1 || !weight.valid()) {
@@ -73,7 +73,7 @@ static Parameter seen(const Scope &derived, const Parameter &weight, const ConvS
                          {sizes[0], sizes[1], sizes[2], 1});
 }
 
-/// A linear map of each group: their matrices lie one below the other in `matrix`.
+/// Applies a linear map to each group; `matrix` concatenates their matrices by rows.
 static Tensor mapGroups(const Scope &scope, const ConvRows &rows, const Tensor &x,
                         const Parameter &matrix, int64_t groups) {
   if (groups == 1 || !matrix.valid()) {
@@ -85,7 +85,7 @@ static Tensor mapGroups(const Scope &scope, const ConvRows &rows, const Tensor &
       .mergeHeads();
 }
 
-/// The tensors `name` of `parts` parts from `first` on, one below the other.
+/// Concatenates the tensors `name` of `parts` parts, starting at part `first`.
 static Parameter stacked(const Scope &scope, const Scope &derived, std::string_view name,
                          int64_t first, int64_t parts, std::initializer_list<int64_t> shape) {
   std::vector<Parameter> all;
@@ -96,8 +96,7 @@ static Parameter stacked(const Scope &scope, const Scope &derived, std::string_v
   return parts == 1 ? all.front() : derived.concat(name, all);
 }
 
-/// Depthwise convolutions, zero outside the sequence, with the weights `depthwise`,
-/// [w, 1, kernel, across].
+/// Depthwise convolutions, zero outside the sequence, with weights [w, 1, kernel, across].
 static Tensor depthwise(const Scope &derived, const Tensor &x, const Parameter &weight,
                         const ConvStep &step, const ConvRows &over, const ConvRows &after) {
   const State before = rowsBefore(derived, x, step, over);
@@ -112,7 +111,7 @@ static Tensor depthwise(const Scope &derived, const Tensor &x, const Parameter &
 }
 
 /// Ordinary convolutions of `groups` groups of channels, with weights [n, w / groups, kernel,
-/// across]; those that see one row are a linear map.
+/// across]; those of a single row are a linear map.
 static Tensor ordinary(const Scope &derived, const Tensor &x, const Parameter &weight,
                        int64_t groups, const ConvStep &step, const ConvRows &over,
                        const ConvRows &after) {
@@ -152,8 +151,9 @@ Tensor MultiModel::step(const Scope &scope, const Tensor &given, const ConvStep 
   return scope.layerNorm("norm", y, epsilon);
 }
 
-/// The step of the mixer, of [attended; target] side by side: half of its groups see the one, half
-/// the other, and what mixes them is a sum of two linear maps. Nothing needs to be side by side.
+/// The step of the mixer on the concatenation [attended; target]: half of its groups read one part,
+/// half the other, and the map that mixes them is a sum of two linear maps. So the parts need not
+/// be concatenated.
 Tensor MultiModel::merge(const Scope &scope, const Tensor &attended, const Tensor &target,
                          const ConvRows &rows) const {
   const ConvStep step{.made = width, .kernel = 3, .separability = mixerSeparability};
@@ -197,8 +197,8 @@ Tensor MultiModel::merge(const Scope &scope, const Tensor &attended, const Tenso
   return scope.layerNorm("norm", sum, epsilon);
 }
 
-/// Section 2.2: four steps in two pairs with residual connections. tensor2tensor's has the result
-/// of the first pair twice.
+/// Section 2.2: four steps in two pairs with residual connections. tensor2tensor uses the result of
+/// the first pair twice.
 Tensor MultiModel::convBlock(const Scope &scope, const Tensor &x, const ConvRows &rows) const {
   const auto pair = [&](const Tensor &input, int64_t first) {
     Tensor y = input;
@@ -212,8 +212,8 @@ Tensor MultiModel::convBlock(const Scope &scope, const Tensor &x, const ConvRows
   return paperBlock ? result : result + y;
 }
 
-/// Section 2.2.2: LN(x + the sum of g_e E_e(x) over the experts e that a row chooses), g the
-/// softmax over these alone. `gates` get those of all experts, 0 for the others.
+/// Section 2.2.2: LN(x + the sum of g_e E_e(x) over the experts e that a row chooses), with g the
+/// softmax over these. Appends the gates of all experts to `gates`, 0 for those not chosen.
 Tensor MultiModel::chooseExperts(const Scope &scope, const Tensor &x, const Segments &rows,
                                  std::vector<Tensor> &gates) const {
   const Segments choices = rows.choices(activeExperts);
@@ -253,8 +253,8 @@ Tensor MultiModel::addTiming(const Scope &model, const Tensor &x, const Segments
   return x + scope.gather(table, scope.positions(rows));
 }
 
-/// Section 2.3. The target, with timing and convolved, attends to itself and then to the source; or
-/// without projections to the source alone, whose rows are keys and values.
+/// Section 2.3. The target, with timing added and convolved, attends to itself and then to the
+/// source; without projections only to the source, whose rows are keys and values.
 Tensor MultiModel::attention(const Scope &model, const Scope &scope, const Tensor &x,
                              const ConvRows &rows, const Memory &source, Tensor *alignment) const {
   Entry &entry = *rows.entry;
@@ -294,7 +294,7 @@ Tensor MultiModel::attention(const Scope &model, const Scope &scope, const Tenso
 void MultiModel::encode(const Scope &model, Entry entry) const {
   ConvRows places{.entry = &entry, .rows = entry.segments()};
   const Tensor given = bottom(model, places);
-  // Pixels are rows one after the other, of no width.
+  // Pixels are consecutive rows, without a width.
   const ConvRows rows{.entry = &entry, .rows = places.rows};
   Tensor x = addTiming(model, given, rows.rows);
   std::vector<Tensor> gates;
@@ -332,7 +332,7 @@ void MultiModel::encode(const Scope &model, Entry entry) const {
 }
 
 /// Section 2.4: the mixer, then blocks with attention between them. A target starts with the
-/// embedding of a command, which is the token that many tokens after the last of the vocabulary.
+/// embedding of a command: command c is token vocabulary + c.
 void MultiModel::decode(const Scope &model, Entry entry) const {
   const Ids target = entry.input("target");
   const ConvRows rows{.entry = &entry, .rows = entry.segments(), .causal = true, .keeps = true};

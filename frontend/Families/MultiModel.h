@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// MultiModel: Kaiser et al., "One model to learn them all". Convolutional blocks over rows, in a
-/// decoder with attention to the target and the source between them; a text, an image or a spectrum
-/// becomes a text, or one of several classes.
+/// decoder with attention to the target and the source between them. Maps a text, an image or a
+/// spectrum to a text or a class.
 #ifndef HEDDLE_FRONTEND_FAMILIES_MULTIMODEL_H
 #define HEDDLE_FRONTEND_FAMILIES_MULTIMODEL_H
 
@@ -19,30 +19,30 @@ class Config;
 /// A ConvStep: LN(conv(ReLU(x))).
 struct ConvStep {
   int64_t made = 0;
-  /// Elements along the rows of a sequence, or along the rows of pixels of an image, and across.
+  /// Kernel size along the rows of a sequence, or down and across an image.
   int64_t kernel = 1, across = 1;
   int64_t dilation = 1;
-  /// Down, and to the right.
+  /// Strides down and to the right.
   int64_t stride = 1, right = 1;
-  /// 0: depthwise, then pointwise; -s: s groups of channels, each with its own; s: s groups, each
-  /// with an ordinary convolution, and a linear map of all.
+  /// 0: depthwise, then pointwise; -s: the same in s separate groups of channels; s: an ordinary
+  /// convolution in each of s groups, then a linear map of all.
   int64_t separability = 0;
   bool rectifies = true;
 };
 
-/// Rows that steps go over: those of an encoder see both sides, those of a decoder or of a class of
-/// a text or spectrum only what is before them. A decoder keeps the rows before a run.
+/// The rows of a step. Those of an encoder see both sides; those of a decoder, or of a class of a
+/// text or spectrum, only earlier rows. A decoder keeps the rows of earlier runs.
 struct ConvRows {
   Entry *entry = nullptr;
   Segments rows = {};
-  /// Pixels of a row of an image, or GridSize::anyWidth; 1: the rows are a line.
+  /// Pixels of a row of an image, or GridSize::anyWidth; 1: the rows are one-dimensional.
   int64_t across = 1;
   bool causal = false;
   bool keeps = false;
 
-  /// Those that strides leave.
+  /// Returns the strided rows.
   ConvRows strided(int64_t down, int64_t right = 1) const;
-  /// What a step sees of them; an image of one column is a line.
+  /// Returns the window of a step over these rows; an image of one column is one-dimensional.
   Window window(const ConvStep &step) const;
 };
 
@@ -51,16 +51,16 @@ enum class MultiModelUnit : uint8_t { Block, Experts };
 
 enum class Modality : uint8_t { Language, Image, Audio };
 
-/// What goes in, and the net that makes rows of the model's width of it.
+/// The input, and the net that maps it to rows of the model's width.
 struct ModalityIn {
   Modality kind = Modality::Language;
-  /// The tokens of a text, and the one that its shorter rows end in.
+  /// The tokens of a text, and its padding token.
   int64_t vocabulary = 0;
   int32_t pad = 0;
-  /// Pixels of a row of an image, GridSize::anyWidth where each has its own, or bins of a spectrum,
-  /// and numbers of each.
+  /// Pixels of a row of an image, GridSize::anyWidth if each image has its own, or bins of a
+  /// spectrum; and the channels of each.
   int64_t across = 1, channels = 1;
-  /// Widths of the two steps of an image's stem, and of the residual blocks before the last.
+  /// Widths of the two steps of an image's stem, and of the residual blocks except the last.
   std::vector<int64_t> stem, blocks;
 };
 
@@ -74,7 +74,7 @@ struct MultiModel {
   std::vector<MultiModelUnit> encoder;
   std::vector<MultiModelUnit> decoder;
 
-  /// How many there are, how many a row chooses, and their inner width.
+  /// The number of experts, how many of them a row chooses, and their inner width.
   int64_t experts = 0;
   int64_t activeExperts = 0;
   int64_t expertWidth = 0;
@@ -91,7 +91,7 @@ struct MultiModel {
   int64_t mixerSeparability = 0;
   int64_t mixerBlocks = 0;
 
-  /// The number of sines; 0: sines and cosines in turns over the whole width.
+  /// The number of sines; 0: alternating sines and cosines over the whole width.
   int64_t timescales = 0;
   int64_t maxTarget = 0;
 
@@ -102,7 +102,7 @@ struct MultiModel {
   void decode(const Scope &model, Entry entry) const;
 
 private:
-  /// `after`: the rows that strides leave of those that it goes over.
+  /// `after` are the strided rows of `over`.
   Tensor step(const Scope &scope, const Tensor &x, const ConvStep &step, const ConvRows &over,
               const ConvRows &after) const;
   Tensor step(const Scope &scope, const Tensor &x, const ConvStep &each,
@@ -113,7 +113,7 @@ private:
                   const ConvRows &fewer, const ConvStep &skip) const;
   Tensor imageIn(const Scope &scope, ConvRows &rows) const;
   Tensor audioIn(const Scope &scope, ConvRows &rows) const;
-  /// What the input's net gives, and in `rows` which rows these are.
+  /// Returns the result of the input's net, and its rows in `rows`.
   Tensor bottom(const Scope &model, ConvRows &rows) const;
   Tensor merge(const Scope &scope, const Tensor &attended, const Tensor &target,
                const ConvRows &rows) const;

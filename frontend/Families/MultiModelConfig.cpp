@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads config.json of a MultiModel in the project's own format. What is not compiled yet is
-/// refused by the name of its key.
+/// Reads config.json of a MultiModel in the project's own format. Unsupported options are rejected
+/// by the name of their key.
 #include "frontend/Families/Family.h"
 
 #include "formats/Config/Config.h"
@@ -15,14 +15,14 @@
 namespace heddle {
 
 static constexpr std::string_view formatPage = "the keys of docs/model-format.md";
-/// Larger sizes of a window have no code.
+/// The largest supported window size.
 static constexpr int64_t kernelLimit = 255;
 static constexpr int64_t dilationLimit = int64_t{1} << 12;
 static constexpr int64_t expertLimit = int64_t{1} << 12;
-/// What a row may choose: Segments::choices().
+/// The most experts that a row may choose: Segments::choices().
 static constexpr int64_t activeExpertLimit = 255;
 
-/// Checks that a step's groups divide the channels that it sees and those that it makes.
+/// Checks that a step's groups divide its input and output channels.
 static Status checkGroups(const Config &config, std::string_view key, const ConvStep &step,
                           int64_t width) {
   const int64_t groups = std::max<int64_t>(1, std::abs(step.separability));
@@ -35,7 +35,8 @@ static Status checkGroups(const Config &config, std::string_view key, const Conv
                                   config.where(), key, groups, width));
 }
 
-/// Steps of the model's width: lists "kernels", "dilations" and "separabilities" of the same size.
+/// Reads steps of the model's width: lists "kernels", "dilations" and "separabilities" of the same
+/// size.
 static Result<std::vector<ConvStep>> readSteps(const Config &config, int64_t width) {
   HEDDLE_ASSIGN(const std::vector<int64_t> kernels, config.integers("kernels", 1, kernelLimit));
   HEDDLE_ASSIGN(const std::vector<int64_t> dilations,
@@ -78,7 +79,7 @@ static Status readBlock(MultiModel &model, const Config &config) {
   return refuseUnreadKeys(block, formatPage);
 }
 
-/// The units of a stack.
+/// Reads the units of a stack.
 static Result<std::vector<MultiModelUnit>> readUnits(const Config &config, std::string_view key) {
   HEDDLE_ASSIGN(const std::vector<std::string> names, config.strings(key));
   std::vector<MultiModelUnit> units;
@@ -94,7 +95,7 @@ static Result<std::vector<MultiModelUnit>> readUnits(const Config &config, std::
   return units;
 }
 
-/// The sizes of experts, where a stack has some.
+/// Reads the sizes of experts, if a stack has any.
 static Status readExperts(MultiModel &model, const Config &config) {
   const auto has = [](const std::vector<MultiModelUnit> &units) {
     return std::find(units.begin(), units.end(), MultiModelUnit::Experts) != units.end();
@@ -121,7 +122,7 @@ static Status readAttention(MultiModel &model, const Config &config) {
   return refuseUnreadKeys(attention, formatPage);
 }
 
-/// Half of the mixer's groups see what was attended to, half the target.
+/// Half of the mixer's groups read the attended rows, half the target.
 static Status readMixer(MultiModel &model, const Config &config) {
   HEDDLE_ASSIGN(const Config mixer, config.object("mixer"));
   HEDDLE_ASSIGN(model.mixerSeparability, mixer.integer("separability", 0, widthLimit));
@@ -150,15 +151,15 @@ static Status readTiming(MultiModel &model, const Config &config) {
   return refuseUnreadKeys(timing, formatPage);
 }
 
-/// The size of the vocabulary of a text.
+/// Reads the vocabulary size of a text.
 static Result<int64_t> readLanguage(const Config &modality) {
   HEDDLE_ASSIGN(const int64_t size, modality.integer("vocab_size", 1, tableLimit));
   HEDDLE_TRY(refuseUnreadKeys(modality, formatPage));
   return size;
 }
 
-/// Strides of the residual blocks, one more than `blocks`, and of what stands `beside` them leave
-/// at most every 128th row of pixels: GridSize::mostStride.
+/// Checks that the strides of `blocks` + 1 residual blocks and `beside` other steps keep at least
+/// every 128th row of pixels: GridSize::mostStride.
 static Status checkHalvings(const Config &config, size_t blocks, size_t beside) {
   constexpr size_t most = 7;
   if (blocks + 1 + beside <= most) {
@@ -170,7 +171,7 @@ static Status checkHalvings(const Config &config, size_t blocks, size_t beside) 
                                   config.where(), blocks, most - 1 - beside));
 }
 
-/// An image of any height. Its width is that of the configuration or, without one, its own.
+/// Reads an image of any height. Its width is that of the configuration or, without one, variable.
 static Status readImage(ModalityIn &input, const Config &config, bool isClassified) {
   HEDDLE_TRY(config.integerOr("height", 1, tableLimit, 1).status());
   HEDDLE_ASSIGN(input.across,
@@ -201,7 +202,7 @@ static Status readInput(ModalityIn &input, const Config &config, bool isClassifi
   }
   HEDDLE_ASSIGN(input.across, config.integer("bins", 1, GridSize::mostAcross));
   HEDDLE_ASSIGN(input.blocks, config.integers("blocks", 1, widthLimit));
-  // Where a class is the output every fourth row is left once more.
+  // If the output is a class, there is one more stride.
   HEDDLE_TRY(checkHalvings(config, input.blocks.size(), isClassified ? 2 : 0));
   return refuseUnreadKeys(config, formatPage);
 }
@@ -241,7 +242,7 @@ Result<MultiModel> MultiModel::read(const Config &config) {
     HEDDLE_ASSIGN(model.decoder, readUnits(config, "decoder"));
     HEDDLE_TRY(readAttention(model, config));
     HEDDLE_TRY(readMixer(model, config));
-    // Only a text says how long what is made of it may be.
+    // Only the length of a text limits that of its output.
     const bool isText = model.input.kind == Modality::Language;
     HEDDLE_ASSIGN(model.maxTarget, isText ? config.integerOr("max_target_length", 1, tableLimit, 0)
                                           : config.integer("max_target_length", 1, tableLimit));
@@ -250,8 +251,8 @@ Result<MultiModel> MultiModel::read(const Config &config) {
   return model;
 }
 
-/// Targets start with command 0, unless a caller asks for another one: the tokens after those of
-/// the vocabulary are the commands.
+/// Targets start with command 0 unless a caller requests another one: the tokens after the
+/// vocabulary are the commands.
 static Result<Generation> readTokens(const Config &config, const MultiModel &model) {
   Generation generation;
   const int64_t last = model.targetVocabulary - 1;
@@ -274,7 +275,7 @@ Result<FamilyModel> buildMultiModel(mlir::MLIRContext &context, const ModelSourc
     builder.generation(generation);
     model.decode(builder.scope(), builder.entry("decode"));
   } else {
-    // Tokens of texts mean nothing to classes.
+    // Token ids of texts have no meaning for classes.
     for (std::string_view key : {"pad_token_id", "bos_token_id", "eos_token_id"}) {
       HEDDLE_TRY(source.config.integerOr(key, 0, tableLimit, 0).status());
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The modality nets of a MultiModel (section 2.5 of "One model to learn them all"): what makes
-/// rows of texts, images and spectra, and classes of rows.
+/// The modality nets of a MultiModel (section 2.5 of "One model to learn them all"): from texts,
+/// images and spectra to rows, and from rows to classes.
 #include "frontend/Families/MultiModel.h"
 
 #include <cmath>
@@ -11,8 +11,8 @@ namespace heddle {
 using transformer::Activation;
 using transformer::Pooling;
 
-/// Without their mean, and divided by max(deviation, 1 / sqrt(n)), the n numbers of each image,
-/// which `rows` have side by side: of the rest r that is r sqrt(n) / max(|r|, 1).
+/// Standardizes the n numbers of each image, which `rows` concatenates: subtracts their mean and
+/// divides by max(deviation, 1 / sqrt(n)). With the remainder r that is r sqrt(n) / max(|r|, 1).
 static Tensor standardized(const Scope &scope, const Tensor &x, const ConvRows &rows) {
   const int64_t channels = x.width();
   const auto ones = [&](std::string_view name, int64_t made) {
@@ -32,8 +32,8 @@ static Tensor standardized(const Scope &scope, const Tensor &x, const ConvRows &
   return rest * factor.spread(rows.rows);
 }
 
-/// Xception's: two separable steps and a maximum over 3 x 3 with strides, beside a step that sees
-/// one pixel, with the same strides.
+/// Xception's residual block: two separable steps and a 3 x 3 maximum with strides, plus a
+/// pointwise step with the same strides.
 Tensor MultiModel::residual(const Scope &scope, const Tensor &x, int64_t made, const ConvRows &rows,
                             const ConvRows &fewer, const ConvStep &skip) const {
   const ConvStep separable{.made = made, .kernel = 3, .across = 3};
@@ -45,7 +45,7 @@ Tensor MultiModel::residual(const Scope &scope, const Tensor &x, int64_t made, c
          step(scope.scope("skip"), x, skip, rows, fewer);
 }
 
-/// Section 2.5.2: a stem that halves both sides, and residual blocks that do.
+/// Section 2.5.2: a stem that halves both sides, and residual blocks that halve them again.
 Tensor MultiModel::imageIn(const Scope &scope, ConvRows &rows) const {
   rows.across = input.across;
   Tensor x =
@@ -73,7 +73,7 @@ Tensor MultiModel::imageIn(const Scope &scope, ConvRows &rows) const {
   return x;
 }
 
-/// Section 2.5.4: a spectrum is an image of one channel, of which time alone has strides.
+/// Section 2.5.4: a spectrum is an image of one channel, with strides only along time.
 Tensor MultiModel::audioIn(const Scope &scope, ConvRows &rows) const {
   rows.across = input.across;
   Tensor x = rows.entry->input("audio", 1);
@@ -104,9 +104,9 @@ Tensor MultiModel::bottom(const Scope &model, ConvRows &rows) const {
          std::sqrt(static_cast<double>(width));
 }
 
-/// Section 2.5.2, Xception's exit, then ReLU, the mean of all places and a linear map: of an image
-/// over 3 x 3 pixels, of a text over the row itself and four before it, and so of each bin of a
-/// spectrum.
+/// Section 2.5.2, Xception's exit, then ReLU, the mean of all places and a linear map. The window
+/// is 3 x 3 pixels for an image, and the row with the four before it for a text or for each bin of
+/// a spectrum.
 Tensor MultiModel::classify(const Scope &top, const Tensor &x, const ConvRows &places) const {
   const bool isImage = input.kind == Modality::Image;
   ConvRows rows = places;

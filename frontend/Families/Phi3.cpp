@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Phi-3: Abdin et al., "Phi-3 technical report: a highly capable language model locally on your
-/// phone", section 2: the blocks of LLaMA, whose projections are one tensor, and so are gates and
-/// what they multiply. Only part of a head may turn.
+/// phone", section 2: the blocks of LLaMA with fused projection tensors, for queries, keys and
+/// values, and for gates and their factors. Only part of a head may be rotated.
 #include "frontend/Families/Llama.h"
 
 #include "formats/Config/Config.h"
 
 namespace heddle {
 
-/// Queries, keys and values side by side, then cut.
+/// Returns queries, keys and values, sliced from one projection.
 static Projections project(const Scope &self, const Tensor &x, const GroupedHeads &heads) {
   const int64_t queries = heads.queryWidth(), keys = heads.keyWidth();
   const Tensor all = self.linear("qkv_proj", x, queries + 2 * keys, Bias::No);

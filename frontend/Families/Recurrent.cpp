@@ -120,7 +120,8 @@ Recurrence stepCell(const Scope &cell, CellKind kind, std::span<const Tensor> x,
   return {};
 }
 
-/// One layer in one direction: rows, and the state (h, and c of an LSTM) after the last step.
+/// Runs one layer in one direction: returns its rows, and the state (h, and c of an LSTM) after the
+/// last step.
 static Recurrence runLayer(const Scope &cell, CellKind kind, const Tensor &x, int64_t n,
                            const Segments &rows, bool reversed) {
   std::vector<int64_t> carried(kind == CellKind::Lstm ? 2 : 1, n);
@@ -132,8 +133,8 @@ static Recurrence runLayer(const Scope &cell, CellKind kind, const Tensor &x, in
 
 // --- the encoder -----------------------------------------------------------------------------
 
-/// How the decoder's layers start: "Neural machine translation by jointly learning", appendix
-/// A.2.2, for `backward`; "Effective approaches", section 3, for `copy`.
+/// Computes the initial states of the decoder's layers: "Neural machine translation by jointly
+/// learning", appendix A.2.2, for `backward`; "Effective approaches", section 3, for `copy`.
 void Recurrent::start(const Scope &model, Entry &entry, const std::vector<Recurrence> &ends) const {
   if (bridge == Bridge::Zeros) {
     return;

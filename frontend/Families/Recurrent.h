@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A recurrent encoder-decoder of the project's own format: its sizes, and its mathematics in the
-/// order of the papers.
+/// A recurrent encoder-decoder of the project's own format: its sizes, and its layers in the order
+/// of the papers.
 #ifndef HEDDLE_FRONTEND_FAMILIES_RECURRENT_H
 #define HEDDLE_FRONTEND_FAMILIES_RECURRENT_H
 
@@ -16,7 +16,7 @@ namespace heddle {
 
 class Config;
 
-/// What one step of a recurrent layer computes.
+/// The computation of one step of a recurrent layer.
 enum class CellKind {
   /// tanh(W x + U h + b)
   Tanh,
@@ -32,40 +32,40 @@ struct RecurrentStack {
   CellKind cell = CellKind::Tanh;
   int64_t hidden = 0;
   int64_t layers = 0;
-  /// The first layer whose input is added to what it gives; `layers` if there is none.
+  /// The first layer with a residual connection; `layers` if there is none.
   int64_t residualFrom = 0;
 };
 
-/// How the decoder's layers start.
+/// How the decoder's layers are initialised.
 enum class Bridge { Zeros, Copy, Backward, Linear };
 
-/// When the decoder looks at the source: with the top layer's state before a step, or with what the
-/// step gives.
+/// When the decoder attends to the source: with the top layer's state before a step, or with the
+/// step's result.
 enum class DecoderOrder { AttendFirst, StateFirst };
 
-/// What goes into a step beside the embedding, of the step before.
+/// The result of the previous step that a step takes in addition to the embedding.
 enum class Feed { None, Context, Attentional };
 
-/// How the decoder scores the states of the encoder. Last looks at the last of them alone.
+/// How the decoder scores the states of the encoder. Last uses only the last state.
 enum class ScoreKind { None, Last, Additive, Dot, General, Concat, Location };
 
-/// How the decoder looks at the source.
+/// How the decoder attends to the source.
 struct RecurrentAttention {
   ScoreKind kind = ScoreKind::None;
-  /// How many terms are summed, where scores are no products.
+  /// The number of summed terms, if scores are not products.
   int64_t width = 0;
-  /// Weights of keys are sigmoids of their scores over the sum of these, not a softmax.
+  /// Whether weights are sigmoids of scores divided by their sum, instead of a softmax.
   bool isSmooth = false;
-  /// Location-sensitive scores: the filters over where steps have looked, their elements, whether
-  /// they see the sum of all looks beside the last one, and whether the first step finds that the
-  /// first key was looked at.
+  /// Location-sensitive scores: the number of filters over previous alignments, their size, whether
+  /// they also see the sum of all alignments, and whether the first step sees an alignment to the
+  /// first key.
   int64_t filters = 0;
   int64_t kernel = 0;
   bool isCumulative = false;
   bool beginsAtFirstKey = false;
   /// Whether additive scores have a map of the memory.
   bool projectMemory = true;
-  /// Which keys a step sees: all, those about its own number, or about a place that its state says.
+  /// Which keys a step sees: all, those around its own index, or those around a predicted place.
   enum class Window { None, Monotonic, Predictive };
   Window window = Window::None;
   /// Keys on each side of the window's centre.
@@ -74,14 +74,14 @@ struct RecurrentAttention {
   /// Whether there are scores.
   bool hasScores() const { return kind != ScoreKind::None && kind != ScoreKind::Last; }
   bool hasLocation() const { return kind == ScoreKind::Location; }
-  /// Whether scores are sums of a function of sums, no products.
+  /// Whether scores are sums of a function of sums, not products.
   bool isSum() const {
     return kind == ScoreKind::Additive || kind == ScoreKind::Concat || hasLocation();
   }
   bool hasWindow() const { return window != Window::None; }
   bool isMonotonic() const { return window == Window::Monotonic; }
   bool isPredictive() const { return window == Window::Predictive; }
-  /// Whether steps ask for the positions of keys.
+  /// Whether steps need the positions of keys.
   bool needsPlaces() const { return hasWindow() || beginsAtFirstKey; }
 };
 
@@ -89,7 +89,7 @@ struct RecurrentAttention {
 struct Readout {
   enum class Kind { Linear, Attentional, Maxout };
   Kind kind = Kind::Linear;
-  /// It takes the top layer's state before the step.
+  /// Whether it takes the top layer's state before the step.
   bool isPrevious = false;
   /// The width of maxout, and that of the map after it; 0: no map.
   int64_t width = 0;
@@ -107,9 +107,9 @@ struct Recurrent {
   Feed feed = Feed::None;
   RecurrentAttention attention;
   Readout readout;
-  /// How many layers, from the first on, go both ways.
+  /// How many of the first layers are bidirectional.
   int64_t bothWays = 0;
-  /// The source is read from its end.
+  /// Whether the source is read in reverse.
   bool reverse = false;
   Bridge bridge = Bridge::Zeros;
 
@@ -119,7 +119,7 @@ struct Recurrent {
   void encode(const Scope &model, Entry entry) const;
   /// The entry that writes the target.
   void decode(const Scope &model, Entry entry) const;
-  /// Columns of what the encoder gives.
+  /// Returns the columns of the encoder's result.
   int64_t memoryWidth() const { return encoder.hidden * (bothWays == encoder.layers ? 2 : 1); }
 
 private:
@@ -130,13 +130,13 @@ private:
   void start(const Scope &model, Entry &entry, const std::vector<Recurrence> &ends) const;
 };
 
-/// What one step of a layer computes of its input, columns in several pieces, and its state: h, and
-/// c of an LSTM.
+/// Computes one step of a layer from its input, given as several pieces of columns, and its state:
+/// h, and c of an LSTM.
 Recurrence stepCell(const Scope &cell, CellKind kind, std::span<const Tensor> x,
                     std::span<const Tensor> before, int64_t n);
 
-/// W [a; b; ...] + bias with `name`.weight as W_a a + W_b b + ...: nothing needs to be put side by
-/// side, and what no step changes is computed before all steps.
+/// W [a; b; ...] + bias with `name`.weight, computed as W_a a + W_b b + ...: the pieces need not be
+/// concatenated, and loop-invariant terms are hoisted.
 Tensor linearOfPieces(const Scope &scope, std::string_view name, std::span<const Tensor> pieces,
                       int64_t width, Bias bias = Bias::Yes);
 

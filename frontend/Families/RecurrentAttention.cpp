@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Looking at the source: Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning
-/// to align and translate" (additive); Luong, Pham and Manning, "Effective approaches to
+/// Attention to the source: Bahdanau, Cho and Bengio, "Neural machine translation by jointly
+/// learning to align and translate" (additive); Luong, Pham and Manning, "Effective approaches to
 /// attention-based neural machine translation" (dot, general, concat, windows); Chorowski et al.,
 /// "Attention-based models for speech recognition" (location-sensitive, smooth).
 #include "frontend/Families/RecurrentAttention.h"
@@ -19,14 +19,15 @@ static constexpr std::string_view placeName = "attention.place";
 
 static Tensor tanh(const Tensor &x) { return x.activate(Activation::Tanh); }
 
-/// The number one, [1].
+/// Returns the number one, [1].
 static Tensor oneOf(const Scope &scope, Entry &entry) {
   return entry.weight(scope.reshape("one", scope.onesFrom("one.table", 0, 1, 1), {1}));
 }
 
 // --- the memory ------------------------------------------------------------------------------
 
-/// The keys of the memory, once for each sentence: U h of v . tanh(W q + U h), W h of q W h.
+/// Returns the keys of the memory, computed once for each sentence: U h of v . tanh(W q + U h), W h
+/// of q W h.
 static Tensor keysOf(const Scope &scope, const Recurrent &model, const Tensor &memory) {
   const RecurrentAttention &attention = model.attention;
   const int64_t n = model.decoder.hidden;
@@ -56,7 +57,7 @@ void Recurrent::remember(const Scope &model, Entry &entry, const Tensor &memory,
   if (!attention.needsPlaces()) {
     return;
   }
-  // The positions of the keys, counted, and how many there are.
+  // The positions of the keys, computed by counting, and the number of keys.
   const Tensor one = oneOf(model.scope("attention"), entry);
   const auto count = [&](std::span<const Tensor>, std::span<const Tensor> before) {
     return Recurrence{{before[0] + one}, {before[0]}};
@@ -71,7 +72,7 @@ void Recurrent::remember(const Scope &model, Entry &entry, const Tensor &memory,
   }
 }
 
-/// What the filters over one of `maps` looks and the linear map after them are together: L F.
+/// Composes the filters over each of `maps` alignments with the linear map after them: L F.
 static std::vector<Parameter> composeFilters(const Scope &scope,
                                              const RecurrentAttention &attention) {
   const int64_t maps = attention.isCumulative ? 2 : 1;
@@ -130,8 +131,8 @@ Tensor Look::query(const Tensor &state) const {
   }
 }
 
-/// One number for each row and key: v . tanh(W q + U h + L f + b), where f are filters over where
-/// the step before has looked, or q h.
+/// Returns one number for each row and key: v . tanh(W q + U h + L f + b), where f are filters over
+/// previous alignments, or q h.
 Tensor Look::scores(const Tensor &query, const Segments &rows,
                     std::span<const Tensor> before) const {
   if (!attention.isSum()) {
@@ -163,8 +164,8 @@ Tensor Look::looked(const Tensor &before, const Segments &rows, const Tensor &st
   if (!attention.beginsAtFirstKey) {
     return before;
   }
-  // The position of the key plus the number of the step is zero for the first key at the first step
-  // alone: max(1 - (j + t), 0).
+  // The position of the key plus the index of the step is only zero for the first key at the first
+  // step: max(1 - (j + t), 0).
   const Tensor less = (step * -1.0 + one) * -1.0;
   const Tensor first = less.pairSum(places, rows, memory.rows) * -1.0;
   return before + asScores(first.activate(Activation::Relu), rows);
@@ -172,7 +173,7 @@ Tensor Look::looked(const Tensor &before, const Segments &rows, const Tensor &st
 
 // --- windows ---------------------------------------------------------------------------------
 
-/// The smaller of two, by elements.
+/// The element-wise minimum.
 static Tensor least(const Tensor &a, const Tensor &b) {
   return a + (a + b * -1.0).activate(Activation::Relu) * -1.0;
 }
@@ -187,19 +188,19 @@ Tensor Look::place(const Tensor &state, const Tensor &step, const Tensor &length
   return length * scope.linear(inner, v).activate(Activation::Sigmoid);
 }
 
-/// How far each key is after a place, [rows, keys, 1].
+/// Returns the distance of each key from a place, [rows, keys, 1].
 Tensor Look::distances(const Segments &rows, const Tensor &place) const {
   return (place * -1.0).pairSum(places, rows, memory.rows);
 }
 
-/// One number for each row and key as scores of one head.
+/// Returns one number for each row and key as scores of one head.
 Tensor Look::asScores(const Tensor &pairs, const Segments &rows) const {
   return scope.contract("tkw,hw->thk", pairs, ones, rows, memory.rows);
 }
 
-/// What hides the keys that are more than D from the centre, a step's own number or
-/// min(floor(p), S - 1) of a predicted place p. Keys and centres are whole numbers: one that is D
-/// away is inside of D + 1/2, the next one is not.
+/// Returns a bias that hides the keys that are more than D from the centre: the step's own index,
+/// or min(floor(p), S - 1) of a predicted place p. Keys and centres are integers, so the limit is D
+/// + 1/2.
 Tensor Look::windowBias(const Segments &rows, const Tensor &place, const Tensor &length) const {
   const Tensor last = (length * -1.0 + one) * -1.0;
   const Tensor centre =
@@ -210,7 +211,7 @@ Tensor Look::windowBias(const Segments &rows, const Tensor &place, const Tensor 
   return asScores((inside * -1.0).activate(Activation::Relu) * hidden, rows);
 }
 
-/// exp(-(j - p)^2 / (2 (D/2)^2)). Below -20 a sigmoid is the exponential function to the last bit.
+/// exp(-(j - p)^2 / (2 (D/2)^2)). Below -20, a sigmoid equals the exponential function bitwise.
 Tensor Look::nearness(const Segments &rows, const Tensor &place) const {
   constexpr double far = 20;
   const auto reach = static_cast<double>(attention.reach);

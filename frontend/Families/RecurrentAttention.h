@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How a recurrent decoder looks at the source: scores of its states and the memory, what they are
-/// normalised to, windows of keys, and the context.
+/// Attention of a recurrent decoder to the source: scores of its states and the memory, their
+/// normalisation, windows of keys, and the context.
 #ifndef HEDDLE_FRONTEND_FAMILIES_RECURRENTATTENTION_H
 #define HEDDLE_FRONTEND_FAMILIES_RECURRENTATTENTION_H
 
@@ -13,29 +13,29 @@
 
 namespace heddle {
 
-/// The state that has how many keys there are, [1], for windows.
+/// The state with the number of keys, [1], for windows.
 inline constexpr std::string_view keyCountState = "attention.length";
 
-/// The memory of the source, and how a state looks at it.
+/// The memory of the source, and attention to it.
 class Look {
 public:
   Look(const Recurrent &model, const Scope &scope, Entry &entry);
 
   /// The segments of the memory; invalid without scores.
   const Segments &memoryRows() const { return memory.rows; }
-  /// The number of the step after `step`.
+  /// Returns the index of the step after `step`.
   Tensor after(const Tensor &step) const { return step + one; }
-  /// Where a step looks among the `length` keys, "Effective approaches", section 3.2: at the key of
-  /// its own number or, if there are not so many, the last; or at S sigmoid(v . tanh(W q)). All are
-  /// rows of one number.
+  /// Returns the place of a step's window among the `length` keys, "Effective approaches", section
+  /// 3.2: its own index, at most that of the last key; or S sigmoid(v . tanh(W q)). All are rows of
+  /// one number.
   Tensor place(const Tensor &state, const Tensor &step, const Tensor &length) const;
-  /// What the scores take of a state: W q of v . tanh(W q + U h).
+  /// Returns the query of a state: W q of v . tanh(W q + U h).
   Tensor query(const Tensor &state) const;
-  /// Where the step before has looked, as it was handed on: before the first step nowhere, or at
-  /// the first key.
+  /// Returns the alignment of the previous step. Before the first step it is zero, or at the first
+  /// key.
   Tensor looked(const Tensor &before, const Segments &rows, const Tensor &step) const;
-  /// The context of queries, and where they look. `place` and `length` are of windows, `before` has
-  /// where the step before has looked and, if these are wanted, the sum of all looks.
+  /// Returns the context of queries and their alignment. `place` and `length` are for windows;
+  /// `before` has the previous alignment and, if needed, the sum of all alignments.
   Attended operator()(const Tensor &query, const Segments &rows, const Tensor &place,
                       const Tensor &length, std::span<const Tensor> before) const;
 
@@ -50,9 +50,9 @@ private:
   int64_t n, w;
   Scope scope;
   Memory memory;
-  /// The v of scores that are no products, [1, width].
+  /// The v of scores that are not products, [1, width].
   Tensor weights;
-  /// The filters over the last look and over the sum of all, [width, 1, kernel] each.
+  /// The filters over the previous alignment and over the sum of all, [width, 1, kernel] each.
   std::vector<Parameter> filters;
   /// One, [1] and [1, 1], and the positions of the keys.
   Tensor one, ones, places;

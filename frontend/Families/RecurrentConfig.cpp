@@ -29,7 +29,7 @@ static Result<RecurrentStack> readStack(const Config &config) {
   return stack;
 }
 
-/// true, false, or "first".
+/// Reads true, false, or "first".
 static Result<int64_t> readBothWays(const Config &config, int64_t layers) {
   if (config.json("bidirectional") == "\"first\"") {
     HEDDLE_TRY(config.string("bidirectional").status());
@@ -45,7 +45,7 @@ static Result<int64_t> readBothWays(const Config &config, int64_t layers) {
   return *both ? layers : 0;
 }
 
-/// The widths of a layer's input and of what it gives must agree where they are added up.
+/// Checks that a layer's input and output have the same width if they are added.
 static Status checkResidual(const Config &config, const Recurrent &model) {
   for (int64_t layer = model.encoder.residualFrom; layer < model.encoder.layers; ++layer) {
     const auto widthOf = [&](int64_t index) {
@@ -89,13 +89,13 @@ static Result<Bridge> readBridge(const Config &config, const Recurrent &model) {
                               : Bridge::Linear;
 }
 
-/// A window of keys that a step sees.
+/// Reads the window of keys that a step sees.
 static Status readWindow(const Config &config, RecurrentAttention &attention) {
   HEDDLE_ASSIGN(const Config window, config.object("window"));
   HEDDLE_ASSIGN(const std::string kind, window.oneOf("kind", {"monotonic", "predictive"}));
   attention.window = kind == "monotonic" ? RecurrentAttention::Window::Monotonic
                                          : RecurrentAttention::Window::Predictive;
-  // The factor of a predicted place has a width.
+  // A predicted place needs a positive reach, because its Gaussian has a width.
   const int64_t least = attention.window == RecurrentAttention::Window::Predictive ? 1 : 0;
   HEDDLE_ASSIGN(attention.reach, window.integer("size", least, tableLimit));
   if (!attention.hasScores()) {
@@ -107,9 +107,9 @@ static Status readWindow(const Config &config, RecurrentAttention &attention) {
   return refuseUnreadKeys(window, formatPage);
 }
 
-/// What only location-sensitive scores have.
+/// Reads options of location-sensitive scores only.
 static Status readLocation(const Config &config, RecurrentAttention &attention) {
-  // As wide as a window may be: more elements would see the same keys.
+  // As wide as a window may be: a larger kernel would see the same keys.
   constexpr int64_t kernelLimit = 1 << 12;
   HEDDLE_ASSIGN(attention.filters, config.integer("filters", 1, widthLimit));
   HEDDLE_ASSIGN(attention.kernel, config.integer("kernel", 1, kernelLimit));
@@ -128,7 +128,7 @@ static Status readLocation(const Config &config, RecurrentAttention &attention) 
   return {};
 }
 
-/// How scores become weights.
+/// Reads how scores are normalised to weights.
 static Status readNormaliser(const Config &config, RecurrentAttention &attention) {
   if (!config.has("normaliser")) {
     return {};
@@ -200,7 +200,7 @@ static Result<Readout> readReadout(const Config &whole) {
   return readout;
 }
 
-/// The order of a step and what it feeds back.
+/// Reads the order of a step and its feedback.
 static Status readStep(const Config &decoder, Recurrent &model) {
   HEDDLE_ASSIGN(const std::string order, decoder.oneOf("order", {"attend-first", "state-first"}));
   HEDDLE_ASSIGN(const std::string feed, decoder.oneOf("feed", {"none", "context", "attentional"}));
@@ -215,7 +215,7 @@ static Status readStep(const Config &decoder, Recurrent &model) {
   return refuseUnreadKeys(decoder, formatPage);
 }
 
-/// What the layers of the decoder add up must have one width.
+/// Checks that the decoder's layers add rows of one width.
 static Status checkDecoderResidual(const Config &decoder, const Recurrent &model) {
   const bool hasContext = model.attention.kind != ScoreKind::None;
   const int64_t context = hasContext ? model.memoryWidth() : 0;

@@ -27,8 +27,8 @@ static Tensor combine(const Scope &model, const Tensor &context, const Tensor &s
   return tanh(linearOfPieces(model, "combine", pieces, state.width(), Bias::No));
 }
 
-/// Columns 2k and 2k + 1 of A state + a + B embedding + C context, the larger one of each pair. The
-/// rows of a map of one of both lie in every second row of the map.
+/// The maximum of columns 2k and 2k + 1 of A state + a + B embedding + C context. Both maps are
+/// stored as one, in alternating rows.
 static Tensor maxout(const Scope &scope, const Tensor &state, const Tensor &embedding,
                      const Tensor &context, int64_t width) {
   const auto half = [&](int64_t index) {
@@ -54,7 +54,7 @@ static Tensor maxout(const Scope &scope, const Tensor &state, const Tensor &embe
   return even + (half(1) + even * -1.0).activate(Activation::Relu);
 }
 
-/// The logits of states, or of attentional vectors.
+/// Returns the logits of states, or of attentional vectors.
 Tensor Recurrent::read(const Scope &model, const Tensor &state, const Tensor &context,
                        const Tensor &embedding) const {
   Tensor z = state;
@@ -71,13 +71,13 @@ Tensor Recurrent::read(const Scope &model, const Tensor &state, const Tensor &co
 // --- the decoder -----------------------------------------------------------------------------
 
 namespace {
-/// What is carried from step to step: states of the entry, loaded before the first and stored after
-/// the last.
+/// The carried values of the steps: states of the entry, loaded before the first step and stored
+/// after the last.
 class Carried {
 public:
   explicit Carried(Entry &entry) : entry(entry) {}
 
-  /// Adds a value; its number.
+  /// Adds a value and returns its index.
   size_t add(const std::string &name, int64_t width, bool isGiven) {
     states.push_back(entry.state(name, width));
     initial.push_back(states.back().load(isGiven ? Begins::Given : Begins::Zero));
@@ -105,19 +105,19 @@ private:
   std::vector<State> states;
 };
 
-/// What a step makes, of which steps after it and outputs take what they need.
+/// The values of a step; later steps and outputs use some of them.
 struct StepValues {
   Tensor top, previous, query, place, context, alignment, attentional;
 };
 
-/// The entry that writes the target: what its steps carry, what one computes and what all of them
-/// give.
+/// Writes the entry for the target: the carried values, one step, and the results of all steps.
 class Decoding {
 public:
   Decoding(const Recurrent &model, const Scope &scope, Entry &entry);
-  /// Runs the steps over the embeddings and stores what is carried on; false after an error.
+  /// Runs the steps over the embeddings and stores the carried values; returns false after an
+  /// error.
   bool run(const Tensor &embedding);
-  /// What outputs are made of, rows of all steps.
+  /// Returns the values of all steps as rows, for outputs.
   const StepValues &values() const { return all; }
 
 private:
@@ -134,13 +134,13 @@ private:
   Segments rows;
   Look looking;
   bool attendsFirst, feedsContext, feedsAttentional, looksInStep;
-  /// States of a layer: h, and c of an LSTM.
+  /// The number of states of a layer: h, and c of an LSTM.
   size_t parts;
   Tensor lastState, keyCount;
   Carried carried;
-  /// The numbers of what is carried beside the layers' states.
+  /// The indices of carried values other than the layers' states.
   size_t fed = 0, counted = 0, aligned = 0, summed = 0;
-  /// The values that steps give, in their order.
+  /// The values that steps return, in order.
   std::vector<Tensor StepValues::*> given;
   StepValues all;
 };
@@ -153,7 +153,7 @@ Decoding::Decoding(const Recurrent &model, const Scope &scope, Entry &entry)
       feedsContext(!attendsFirst && model.feed == Feed::Context &&
                    attention.kind != ScoreKind::None),
       feedsAttentional(!attendsFirst && model.feed == Feed::Attentional),
-      // Only what a later step needs is looked up step by step.
+      // Attends within the steps only if a later step needs the result.
       looksInStep(attention.hasScores() &&
                   (attendsFirst || feedsContext || feedsAttentional || attention.hasLocation())),
       parts(model.decoder.cell == CellKind::Lstm ? 2 : 1), carried(entry) {
@@ -187,8 +187,8 @@ Decoding::Decoding(const Recurrent &model, const Scope &scope, Entry &entry)
   }
 }
 
-/// Looks at the source with a state; `looked` gets where the step before has looked and, if they
-/// are wanted, the sum of all looks before this one.
+/// Attends to the source with a state; appends the previous alignment and, if needed, the sum of
+/// all alignments before this one to `looked`.
 void Decoding::look(StepValues &values, const Tensor &state, std::span<const Tensor> now,
                     std::span<const Tensor> before, std::vector<Tensor> &looked) const {
   values.query = looking.query(state);
@@ -305,7 +305,7 @@ bool Decoding::run(const Tensor &embedding) {
   return true;
 }
 
-/// What only callers ask for is computed from what the steps gave.
+/// Computes results that only callers request from the results of all steps.
 void Decoding::lookAfterwards() {
   if (!looksInStep) {
     all.context = lastState;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Frequencies of every kind of scaling, and the rotation itself as sums of products.
+/// Frequencies for every kind of scaling, and the rotation as sums of products.
 #include "frontend/Families/Rotary.h"
 
 #include "base/Utf8.h"
@@ -19,24 +19,24 @@ namespace heddle {
 
 using transformer::Activation;
 
-/// More than any base, factor or length.
+/// An upper limit for bases, factors and lengths.
 static constexpr double largestNumber = 1e12;
 
 namespace {
 
-/// What config.json says before frequencies are computed.
+/// The configuration of rotary positions.
 struct RotarySource {
   const Config &config;
-  /// "rope_parameters", or the part for some layers, or "rope_scaling".
+  /// "rope_parameters", or its part for some layers, or "rope_scaling".
   std::optional<Config> parameters;
   std::string type = "default";
   float base = 0;
-  /// Columns of a head that turn.
+  /// The number of rotated columns of a head.
   int64_t turned = 0;
   int64_t absentOriginal = 0;
   int64_t textLength = 0;
 
-  /// A number above 0 of the parameters.
+  /// Returns a positive number of the parameters.
   Result<double> number(std::string_view key) const {
     return parameters->number(key, std::numeric_limits<double>::min(), largestNumber);
   }
@@ -46,8 +46,8 @@ struct RotarySource {
   Result<int64_t> mostPositions() const {
     return config.integer("max_position_embeddings", 1, tableLimit);
   }
-  /// The length of the texts that a model was first trained with. Of a folder that has it twice,
-  /// what is outside counts.
+  /// Returns the length of the model's original training texts. If it occurs twice, the one outside
+  /// the parameters takes precedence.
   Result<int64_t> originalPositions() const {
     static constexpr std::string_view key = "original_max_position_embeddings";
     HEDDLE_ASSIGN(const int64_t inside, parameters->integerOr(key, 1, tableLimit, 0));
@@ -81,9 +81,9 @@ static Status scaleLinearly(const RotarySource &source, Rotary &rotary) {
   return {};
 }
 
-/// "NTK-aware" scaling: the base grows with the text once that is longer than those of the
-/// training; up to there nothing is scaled. A key that is kept has been turned for the length of
-/// then, so one length is chosen for all texts. In f32, as Transformers computes it.
+/// "NTK-aware" scaling: the base grows with the text length beyond that of training; shorter texts
+/// are not scaled. Cached keys have been rotated for an earlier length, so one length is used for
+/// all texts. In f32, as in Transformers.
 static Status scaleDynamically(const RotarySource &source, Rotary &rotary) {
   HEDDLE_ASSIGN(const double factor, source.number("factor"));
   HEDDLE_TRY(source.originalPositions().status());
@@ -101,7 +101,7 @@ static Status scaleDynamically(const RotarySource &source, Rotary &rotary) {
       static_cast<float>(factor) * static_cast<float>(rotary.mostRows) / static_cast<float>(most) -
       static_cast<float>(factor - 1);
   const auto columns = static_cast<float>(source.turned);
-  // Two columns turn by one whatever the base is, which then is infinite.
+  // With two columns the base would be infinite, but their only frequency is one for any base.
   const float base = source.base * std::pow(growth, columns / (columns - 2));
   rotary.frequencies = plainFrequencies(source.turned, base);
   rotary.note = fmt::format("rotary positions are \"dynamic\": all texts, of at most {} tokens, "
@@ -110,7 +110,7 @@ static Status scaleDynamically(const RotarySource &source, Rotary &rotary) {
   return {};
 }
 
-/// Frequencies between two wave lengths are interpolated, longer ones divided: Llama 3.1.
+/// Interpolates frequencies between two wavelengths and divides those with longer ones: Llama 3.1.
 static Status scaleByWaveLength(const RotarySource &source, Rotary &rotary) {
   HEDDLE_ASSIGN(const double factor, source.number("factor"));
   HEDDLE_ASSIGN(const double low, source.number("low_freq_factor"));
@@ -137,7 +137,7 @@ static Status scaleByWaveLength(const RotarySource &source, Rotary &rotary) {
   return {};
 }
 
-/// YaRN, Peng et al., section 3.4: how much larger scores become with a factor of the length.
+/// YaRN, Peng et al., section 3.4: the factor of scores for a factor of the length.
 static double yarnScale(double factor, double weight) {
   return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
 }
@@ -152,8 +152,8 @@ static Status readYarnFactor(const RotarySource &source, double factor, Rotary &
   return {};
 }
 
-/// YaRN, section 3.2: columns that turn often are left alone, those that turn less than once are
-/// interpolated, and between them is a ramp.
+/// YaRN, section 3.2: columns with many rotations are unchanged, those with less than one are
+/// interpolated, with a ramp between.
 static Status scaleByYarn(const RotarySource &source, Rotary &rotary) {
   HEDDLE_ASSIGN(const int64_t positions, source.originalPositions());
   double ratio = 0;
@@ -172,7 +172,7 @@ static Status scaleByYarn(const RotarySource &source, Rotary &rotary) {
                                     source.parameters->where(), factor, fast, slow, source.base));
   }
   const auto columns = static_cast<double>(source.turned);
-  // The column that turns so often within the original length.
+  // Returns the column that rotates `turns` times within the original length.
   const auto columnOf = [&](double turns) {
     return columns * std::log(static_cast<double>(positions) / (turns * 2 * std::numbers::pi)) /
            (2 * std::log(static_cast<double>(source.base)));
@@ -191,7 +191,7 @@ static Status scaleByYarn(const RotarySource &source, Rotary &rotary) {
   return readYarnFactor(source, factor, rotary);
 }
 
-/// A list with a divisor for each frequency.
+/// Reads a list with a divisor for each frequency.
 static Result<std::vector<float>> readDivisors(const RotarySource &source, std::string_view key,
                                                size_t count) {
   HEDDLE_ASSIGN(const std::vector<Config> items, source.parameters->each(key));
@@ -211,7 +211,7 @@ static Result<std::vector<float>> readDivisors(const RotarySource &source, std::
 }
 
 /// LongRoPE, Ding et al.: texts up to the original length have other divisors than longer ones. A
-/// text that grows beyond it would have to be computed anew, so one list is chosen for all texts.
+/// text that grows beyond it would have to be recomputed, so one list is used for all texts.
 static Status scaleByList(const RotarySource &source, Rotary &rotary) {
   const size_t count = rotary.frequencies.size();
   HEDDLE_ASSIGN(const std::vector<float> shorts, readDivisors(source, "short_factor", count));
@@ -243,7 +243,7 @@ static Status scaleByList(const RotarySource &source, Rotary &rotary) {
 
 // --- Configuration ---------------------------------------------------------------------------
 
-/// Finds the parameters of either spelling.
+/// Finds the parameters in either form of config.json.
 static Status findParameters(RotarySource &source, const RotarySpelling &spelling) {
   const Config &config = source.config;
   if (config.has("rope_parameters") && config.has("rope_scaling")) {
@@ -263,7 +263,7 @@ static Status findParameters(RotarySource &source, const RotarySpelling &spellin
   return {};
 }
 
-/// The kind of scaling, the base, and how many columns of a head turn.
+/// Reads the kind of scaling, the base, and the number of rotated columns of a head.
 static Result<RotarySource> readSource(const Config &config, int64_t headSize, int64_t textLength,
                                        const RotarySpelling &spelling) {
   RotarySource source{config, std::nullopt};
@@ -281,7 +281,7 @@ static Result<RotarySource> readSource(const Config &config, int64_t headSize, i
     const Config &parameters = *source.parameters;
     HEDDLE_ASSIGN(base, parameters.numberOr("rope_theta", least, largestNumber, base));
     HEDDLE_ASSIGN(fraction, parameters.numberOr("partial_rotary_factor", 0, 1, fraction));
-    // Both names of one key; the new one counts.
+    // Two names for one key; the new one takes precedence.
     HEDDLE_ASSIGN(const std::string old, parameters.stringOr("type", "default"));
     HEDDLE_ASSIGN(source.type, parameters.stringOr("rope_type", old));
     if (spelling.hasOldNames && (source.type == "su" || source.type == "yarn")) {
@@ -299,7 +299,7 @@ static Result<RotarySource> readSource(const Config &config, int64_t headSize, i
   return source;
 }
 
-/// What a kind of scaling does to plain frequencies.
+/// The functions that scale plain frequencies.
 static constexpr struct {
   std::string_view type;
   Status (*scale)(const RotarySource &source, Rotary &rotary);
@@ -348,7 +348,7 @@ Result<Rotary> readRotary(const Config &config, int64_t headSize, int64_t textLe
   }
   if (source.parameters) {
     const std::vector<std::string> unread = source.parameters->unreadKeys();
-    // Transformers writes the length for kinds of scaling that do not ask for it, too.
+    // Transformers also writes the length for kinds of scaling that do not use it.
     const auto isStrange = [&](const std::string &key) {
       return key != "original_max_position_embeddings" && source.parameters->json(key) != "null";
     };
@@ -363,7 +363,7 @@ Result<Rotary> readRotary(const Config &config, int64_t headSize, int64_t textLe
   return rotary;
 }
 
-// --- Mathematics -----------------------------------------------------------------------------
+// --- Rotation --------------------------------------------------------------------------------
 
 Rotation::Rotation(const Scope &scope, const Rotary &rotary, const Segments &rows)
     : rows(rows), pairs(static_cast<int64_t>(rotary.frequencies.size())) {
@@ -378,13 +378,13 @@ Rotation::Rotation(const Scope &scope, const Rotary &rotary, const Segments &row
   }
 }
 
-/// RoFormer, equation 34, with columns j and j + pairs in place of neighbours: (x, y) turned by an
-/// angle is (x cos - y sin, y cos + x sin).
+/// RoFormer, equation 34, with columns j and j + pairs instead of adjacent ones: (x, y) rotated by
+/// an angle is (x cos - y sin, y cos + x sin).
 Tensor Rotation::of(const Scope &scope, const Tensor &x, int64_t heads) const {
   if (pairs == 0) {
     return x;
   }
-  // A row for each head.
+  // One row for each head.
   const Segments all = rows.choices(heads);
   const Tensor head = x.splitRows(all);
   const Tensor c = cosine.repeat(all), s = sine.repeat(all);

@@ -22,7 +22,7 @@ using transformer::Visibility;
 
 namespace {
 
-/// A model of the family: its sizes and its mathematics.
+/// A model of the family: its sizes and its layers.
 struct T5 {
   int64_t vocabulary = 0;
   int64_t width = 0;
@@ -37,7 +37,7 @@ struct T5 {
   double epsilon = 1e-6;
   Activation activation = Activation::Relu;
   bool gated = false;
-  /// The output uses the table of the embeddings.
+  /// Whether the output uses the table of the embeddings.
   bool tied = true;
   bool scaleOutputs = true;
 
@@ -108,7 +108,8 @@ void T5::encode(const Scope &model, Entry entry) const {
   }
   x = stack.rmsNorm("final_layer_norm", x, epsilon);
   entry.output("encoder_last_hidden_state", x);
-  // The keys and values of the decoder's cross-attention are computed here, once for each sentence.
+  // The encoder computes the keys and values of the decoder's cross-attention, once for each
+  // sentence.
   for (int64_t index = 0; index < decoderLayers; ++index) {
     const Scope cross = model.scope("decoder.block", index).scope("layer.1.EncDecAttention");
     for (std::string_view name : {"k", "v"}) {
@@ -198,7 +199,7 @@ static Result<T5> readT5(const Config &config) {
   HEDDLE_ASSIGN(model.epsilon, config.numberOr("layer_norm_epsilon", 0, 1, 1e-6));
   HEDDLE_TRY(readFeedForward(model, config));
   HEDDLE_ASSIGN(model.buckets, config.integerOr("relative_attention_num_buckets", 4, 1 << 16, 32));
-  // Half of the buckets (a quarter, if only one direction counts) hold a single distance each.
+  // Half of the buckets, or a quarter per direction if both count, hold a single distance each.
   HEDDLE_ASSIGN(model.distance, config.integerOr("relative_attention_max_distance",
                                                  model.buckets / 2 + 1, 1 << 16, 128));
   if (model.buckets % 2 != 0) {
@@ -220,7 +221,7 @@ Result<FamilyModel> buildT5(mlir::MLIRContext &context, const ModelSource &sourc
   model.encode(builder.scope(), builder.entry("encode"));
   model.decode(builder.scope(), builder.entry("decode"));
   HEDDLE_ASSIGN(auto module, builder.build());
-  // Some folders store tied tables once for each name; the first ones have a bias that no model
+  // Some folders store tied tables once for each name; the first ones contain a bias that no model
   // uses.
   std::vector<std::string> unused = {
       "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
@@ -228,7 +229,7 @@ Result<FamilyModel> buildT5(mlir::MLIRContext &context, const ModelSource &sourc
   if (model.tied) {
     unused.emplace_back("lm_head.weight");
   }
-  // Repetitions of "feed_forward_proj", and the length of training texts.
+  // Keys that repeat "feed_forward_proj", and the length of training texts.
   ConfigKeys keys = {{},
                      {"T5", {"ForConditionalGeneration", "Model", "WithLMHeadModel"}, {}},
                      {"dense_act_fn", "is_gated_act", "n_positions"},

@@ -34,7 +34,7 @@ Attended Transformer::attention(const Scope &scope, const Tensor &x, const Segme
   return attend(scope, scope.linear("query", x, width), rows, memory, count, scoring);
 }
 
-/// Whether a layer is the first of its block. Without blocks, every layer is.
+/// Returns whether a layer is the first of its block. Without blocks, every layer is.
 static bool isFirst(const std::vector<int64_t> &blocks, int64_t layer) {
   for (const int64_t size : blocks) {
     if (layer < size) {
@@ -45,9 +45,9 @@ static bool isFirst(const std::vector<int64_t> &blocks, int64_t layer) {
   return true;
 }
 
-/// "Average attention network", section 3, without the feed-forward of the average: g is the mean
-/// of all x so far, [i; f] = sigmoid(W [x; g] + b), and i x + f g is the result. Only a sum is kept
-/// between steps. W [x; g] is computed as W_x x + W_g g, so nothing needs to be concatenated.
+/// "Average attention network", section 3, without the feed-forward layer of the average: g is the
+/// mean of all x so far, [i; f] = sigmoid(W [x; g] + b), and i x + f g is the result. Only a sum is
+/// kept between steps. W [x; g] is computed as W_x x + W_g g, so nothing needs to be concatenated.
 Tensor Transformer::average(const Scope &scope, const Tensor &x, const Segments &rows,
                             Entry &entry) const {
   const State sum = entry.state(scope.scope("sum").name(), width);
@@ -128,8 +128,8 @@ Tensor Transformer::endStack(const Scope &stack, const Tensor &x) const {
   return finalNorm ? stack.layerNorm("norm", x, epsilon) : x;
 }
 
-/// Section 3.1, the encoder; with a neighbourhood, section 4, restricted self-attention. The keys
-/// and values of the decoder's cross-attention are computed here, once for each sentence.
+/// Section 3.1, the encoder; with a neighbourhood, section 4, restricted self-attention. It also
+/// computes the keys and values of the decoder's cross-attention, once for each sentence.
 void Transformer::encode(const Scope &model, Entry entry) const {
   const Ids source = entry.input("source");
   const Segments rows = entry.segments();
@@ -169,7 +169,7 @@ void Transformer::encode(const Scope &model, Entry entry) const {
   }
 }
 
-/// The keys and values that the encoder left for a cross-attention.
+/// Returns the keys and values that the encoder stored for a cross-attention.
 static Memory remembered(const Scope &cross, Entry &entry, const Segments &source, int64_t width) {
   return {entry.cache(cross.scope("key").name(), width).rows(source),
           entry.cache(cross.scope("value").name(), width).rows(source), source};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A model of the project's own format: its sizes, and its mathematics in the order of the papers.
+/// A model of the project's own format: its sizes, and its layers in the order of the papers.
 #ifndef HEDDLE_FRONTEND_FAMILIES_TRANSFORMER_H
 #define HEDDLE_FRONTEND_FAMILIES_TRANSFORMER_H
 
@@ -21,22 +21,24 @@ enum class Positions { Sinusoidal, SinusoidalSplit, Learned };
 
 /// Branches of the Weighted Transformer. They replace attention's W^O and the feed-forward layer.
 struct Branches {
-  /// 0 for a model without branches. The attention before the branches has as many heads.
+  /// 0 for a model without branches. Equals the number of heads of the attention before the
+  /// branches.
   int64_t count = 0;
-  /// All branches use one feed-forward layer. Otherwise each has its own share of the inner width.
+  /// Whether all branches use one feed-forward layer. Otherwise each has its own share of the inner
+  /// width.
   bool shared = false;
 };
 
 /// Self-attention of one layer.
 struct SelfAttention {
-  /// Which keys a row sees, of those that the stack lets it see.
+  /// The keys that a row sees, in addition to the limits of the stack.
   transformer::Visibility visibility = transformer::Visibility::all();
-  /// An average of all rows so far in its place.
+  /// Whether an average of all rows so far replaces it.
   bool averages = false;
   friend bool operator==(const SelfAttention &, const SelfAttention &) = default;
 };
 
-/// A model of the family: its sizes and its mathematics.
+/// A model of the family: its sizes and its layers.
 struct Transformer {
   int64_t sourceVocabulary = 0;
   int64_t targetVocabulary = 0;
@@ -45,7 +47,7 @@ struct Transformer {
   int64_t decoderLayers = 0;
   int64_t heads = 0;
   int64_t inner = 0;
-  /// Norms come before each sub-layer instead of after its residual connection.
+  /// Norms are before each sub-layer instead of after its residual connection.
   bool preNorm = false;
   /// A norm after the last layer of each stack.
   bool finalNorm = false;

@@ -30,7 +30,7 @@ static Result<Positions> readPositions(const Config &config, int64_t width) {
   return name == "sinusoidal" ? Positions::Sinusoidal : Positions::SinusoidalSplit;
 }
 
-/// The sizes of the blocks of decoder layers that share; empty if the key is absent.
+/// Reads the sizes of the blocks of decoder layers that share; empty if the key is absent.
 static Result<std::vector<int64_t>> readBlocks(const Config &config, std::string_view key,
                                                int64_t layers) {
   if (!config.has(key)) {
@@ -47,8 +47,8 @@ static Result<std::vector<int64_t>> readBlocks(const Config &config, std::string
   return blocks;
 }
 
-/// Any number of branches that divides the width. The remainder of dividing the inner width among
-/// them is dropped, as in training.
+/// Reads branches, whose number must divide the width. The remainder of dividing the inner width
+/// among them is dropped, as in training.
 static Result<Branches> readBranches(const Config &config, int64_t width, int64_t inner) {
   if (!config.has("branches")) {
     return Branches{};
@@ -68,11 +68,11 @@ static Result<Branches> readBranches(const Config &config, int64_t width, int64_
   return branches;
 }
 
-/// The most positions that a form counts.
+/// The largest number of positions in a form.
 static constexpr int64_t reachLimit = int64_t{1} << 28;
 
-/// {"kind": "window", "size": 256} and the like, "Attention is all you need", section 4, and local
-/// attention of tensor2tensor.
+/// Reads {"kind": "window", "size": 256} and similar forms: "Attention is all you need", section 4,
+/// and local attention of tensor2tensor.
 static Result<transformer::Visibility> readForm(const Config &form) {
   HEDDLE_ASSIGN(const std::string kind, nearestOf(form, "kind", {"window", "band", "block"}));
   int64_t size = 1;
@@ -91,7 +91,7 @@ static Result<transformer::Visibility> readForm(const Config &form) {
                           : transformer::Visibility::blocks(size, before, after);
 }
 
-/// What a layer's rows attend to: a name, or a form.
+/// Reads what a layer's rows attend to: a name, or a form.
 static Result<SelfAttention> readSelfAttention(const Config &config, std::string_view key,
                                                const std::vector<std::string> &names) {
   SelfAttention attention;
@@ -106,7 +106,7 @@ static Result<SelfAttention> readSelfAttention(const Config &config, std::string
   return attention;
 }
 
-/// One for each layer: the same for all, or a list.
+/// Reads one value for each layer: the same for all, or a list.
 static Result<std::vector<SelfAttention>> readLayers(const Config &config, std::string_view key,
                                                      int64_t layers,
                                                      const std::vector<std::string> &names) {
@@ -128,7 +128,7 @@ static Result<std::vector<SelfAttention>> readLayers(const Config &config, std::
   return list;
 }
 
-/// Layers that share weights share what hides keys from them; averages have no weights.
+/// Checks that layers that share weights have the same visibility; averages have no weights.
 static Status checkSharedForms(const Transformer &model, const Config &config) {
   size_t layer = 0;
   for (const int64_t size : model.selfBlocks) {
@@ -150,7 +150,7 @@ static Status checkSharedForms(const Transformer &model, const Config &config) {
   return {};
 }
 
-/// Settings that only some models have.
+/// Reads settings that only some models have.
 static Status readOptions(Transformer &model, const Config &config) {
   HEDDLE_ASSIGN(model.finalNorm, config.booleanOr("final_norm", model.preNorm));
   HEDDLE_ASSIGN(model.embeddingNorm, config.booleanOr("embedding_norm", false));
@@ -209,7 +209,7 @@ Result<Transformer> Transformer::read(const Config &config) {
   return model;
 }
 
-/// The search is the paper's unless the model was converted.
+/// The search is that of the paper unless the model was converted.
 static Result<Generation> readTokens(const Config &config, int64_t vocabulary) {
   HEDDLE_ASSIGN(Generation generation, readOwnTokens(config, vocabulary));
   HEDDLE_ASSIGN(generation.rules,
