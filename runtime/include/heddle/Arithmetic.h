@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the products of a compiled model multiply: it decides how fast a processor can be.
+/// The operand types of a compiled model's products, which determine a processor's peak throughput.
 #ifndef HEDDLE_ARITHMETIC_H
 #define HEDDLE_ARITHMETIC_H
 
@@ -8,13 +8,13 @@
 
 namespace heddle {
 
-/// What products multiply. The numbers are those of a binary.
+/// The operand type of products. The values are stored in compiled models.
 enum class Arithmetic : uint8_t {
-  /// Numbers of f32; so does everything that is no product.
+  /// f32 operands; also everything that is not a product.
   F32,
-  /// Integers of 8 bits, with sums of 32.
+  /// 8-bit integer operands with 32-bit sums.
   Integers,
-  /// Numbers of bf16, with sums in f32.
+  /// bf16 operands with f32 sums.
   Bf16,
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The kinds of attention and how each is spelt: in programs and analyses, in the policies of
-/// `heddlec --share-attention`, and for readers. Nothing else spells them.
+/// The kinds of attention and their spellings: in programs and analyses, in the policies of
+/// `heddlec --share-attention`, and in output for readers. They are defined only here.
 #ifndef HEDDLE_ATTENTIONKIND_H
 #define HEDDLE_ATTENTIONKIND_H
 
@@ -12,9 +12,9 @@
 
 namespace heddle {
 
-/// What the keys of an attention are. The numbers are those of a binary.
+/// Where the keys of an attention come from. The values are stored in compiled models.
 enum class AttentionKind : uint8_t {
-  /// No attention, or nothing says what its keys are.
+  /// No attention, or an attention whose keys are unknown.
   No,
   /// The rows themselves.
   Encoder,
@@ -26,9 +26,9 @@ enum class AttentionKind : uint8_t {
 
 struct AttentionSpelling {
   AttentionKind kind;
-  /// `transformer.observed`, `dataflow.observed`, "kind" of analyses, `heddle info`.
+  /// The name in `transformer.observed`, `dataflow.observed`, "kind" of analyses and `heddle info`.
   std::string_view name;
-  /// `self` of "self:1,5,cross:4,2".
+  /// The name in policies, for example `self` in "self:1,5,cross:4,2".
   std::string_view policyName;
   std::string_view title;
 };
@@ -39,7 +39,7 @@ inline constexpr std::array<AttentionSpelling, 3> attentionSpellings = {{
     {AttentionKind::Cross, "cross", "cross", "Cross-attention"},
 }};
 
-/// The spelling of a kind; null for `No`.
+/// Returns the spelling of a kind; null for `No`.
 constexpr const AttentionSpelling *spellingOf(AttentionKind kind) {
   for (const AttentionSpelling &spelling : attentionSpellings) {
     if (spelling.kind == kind) {
@@ -49,7 +49,7 @@ constexpr const AttentionSpelling *spellingOf(AttentionKind kind) {
   return nullptr;
 }
 
-/// The kind that is spelt `text` where `member` is the spelling; null if there is none.
+/// Returns the entry whose `member` is `text`; null if there is none.
 constexpr const AttentionSpelling *
 findAttentionKind(std::string_view text,
                   std::string_view AttentionSpelling::*member = &AttentionSpelling::name) {
@@ -61,7 +61,7 @@ findAttentionKind(std::string_view text,
   return nullptr;
 }
 
-/// All kinds for a message, each between two `quote`: "encoder", "decoder" or "cross".
+/// Lists all kinds for a message, each in `quote`s: "encoder", "decoder" or "cross".
 inline std::string
 attentionKindChoices(std::string_view quote = "\"",
                      std::string_view AttentionSpelling::*member = &AttentionSpelling::name) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The element types of tensors and what is known about each. Compiler, runtime and file readers
-/// all use this one table, heddle/ElementTypes.def, which C can include as well.
+/// The element types of tensors and their properties. Compiler, runtime and file readers all use
+/// this one table, heddle/ElementTypes.def, which C can include as well.
 #ifndef HEDDLE_ELEMENTTYPE_H
 #define HEDDLE_ELEMENTTYPE_H
 
@@ -21,28 +21,28 @@ enum class ElementType : uint8_t {
 #include "heddle/ElementTypes.def"
 };
 
-/// How the bits of an element are read.
+/// How the bits of an element are interpreted.
 enum class ElementKind : uint8_t { Float, Signed, Unsigned, Boolean };
 
 /// One line of the table.
 struct ElementTypeInfo {
-  /// As messages, reports and `heddle info` spell it, for example "bf16".
+  /// The name in messages, reports and `heddle info`, for example "bf16".
   std::string_view name;
-  /// Bits of one element. A multiple of 8 except for I4, which packs two elements into a byte.
+  /// The bits of one element. A multiple of 8 except for I4, which packs two elements into a byte.
   uint32_t bits;
   ElementKind kind;
-  /// As a safetensors header spells it, for example "BF16"; empty if the format has no such type.
+  /// The name in a safetensors header, for example "BF16"; empty if the format has no such type.
   std::string_view safetensors;
-  /// As the header of an .npy file spells it, for example "<f4"; empty if NumPy has no such type.
+  /// The name in the header of an .npy file, for example "<f4"; empty if NumPy has no such type.
   std::string_view numpy;
-  /// Its number in CTranslate2's model.bin from version 4 on; -1 if the format has no such type.
+  /// The number in CTranslate2's model.bin from version 4 on; -1 if the format has no such type.
   int32_t ctranslate2;
 
   constexpr bool isFloat() const { return kind == ElementKind::Float; }
   constexpr bool isInteger() const {
     return kind == ElementKind::Signed || kind == ElementKind::Unsigned;
   }
-  /// Bytes of an element that stands alone.
+  /// Returns the size of a single element in bytes, rounded up.
   constexpr uint32_t bytes() const { return (bits + 7) / 8; }
 };
 
@@ -60,19 +60,19 @@ inline constexpr ElementType allElementTypes[] = {
 #include "heddle/ElementTypes.def"
 };
 
-/// The table's line for `type`, which must be one of the enumerators.
+/// Returns the table's line for `type`, which must be one of the enumerators.
 constexpr const ElementTypeInfo &infoOf(ElementType type) {
   return elementTypeTable[static_cast<size_t>(type)];
 }
 
-/// The type of that number, as manifests and the C interface store it; nothing if there is none.
+/// Returns the type with a number of manifests and the C interface; nullopt if there is none.
 constexpr std::optional<ElementType> findElementType(uint64_t number) {
   return number < std::size(elementTypeTable) ? std::optional(static_cast<ElementType>(number))
                                               : std::nullopt;
 }
 
-/// The type that a format calls `name`, as in `findElementType(&ElementTypeInfo::numpy, "<f4")`;
-/// nothing if there is none.
+/// Returns the type that a format calls `name`, as in `findElementType(&ElementTypeInfo::numpy,
+/// "<f4")`; nullopt if there is none.
 constexpr std::optional<ElementType> findElementType(std::string_view ElementTypeInfo::*format,
                                                      std::string_view name) {
   for (const ElementType type : allElementTypes) {
@@ -84,8 +84,8 @@ constexpr std::optional<ElementType> findElementType(std::string_view ElementTyp
   return std::nullopt;
 }
 
-/// Bytes of a dense tensor, the last byte filled up; nothing if a dimension is negative or the
-/// result exceeds INT64_MAX.
+/// Returns the size of a dense tensor in bytes, rounded up; nullopt if a dimension is negative or
+/// the result exceeds INT64_MAX.
 constexpr std::optional<uint64_t> byteSize(ElementType type, std::span<const int64_t> shape) {
   constexpr auto most = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   const uint32_t bits = infoOf(type).bits;

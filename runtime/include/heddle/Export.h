@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Marks what libheddle.so exports; everything else in it is hidden.
+ * Marks the symbols that libheddle.so exports; all others are hidden.
  */
 #ifndef HEDDLE_EXPORT_H
 #define HEDDLE_EXPORT_H

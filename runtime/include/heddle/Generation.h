@@ -10,17 +10,17 @@
 ///     HEDDLE_ASSIGN(std::vector<heddle::GenerationResult> finished, generator.step());
 ///   }
 ///
-/// Tokens. Sources and targets are ids of the model; the start token is put before a target and
-/// never part of one. Scores are natural logarithms.
+/// Tokens. Sources and targets are ids of the model; the start token is prepended to a target and
+/// is never part of it. Scores are natural logarithms.
 ///
-/// Same request, same bits: a result depends on the request alone, not on the batch, the order of
-/// calls or the number of threads; samples too.
+/// Determinism. The bits of a result depend on the request alone, not on the batch, the order of
+/// calls or the number of threads. This holds for samples too.
 ///
-/// Threads. A Generator belongs to one thread at a time; it may itself work with several.
+/// Threads. A Generator may be used by only one thread at a time; it may use several itself.
 ///
-/// Errors. add() refuses what makes no sense (InvalidArgument) or does not fit the model
-/// (OutOfRange) and changes nothing. Where the cache is full, sentences wait: nothing is lost. A
-/// sentence that does not fit into an empty cache ends with a ResourceExhausted of its own.
+/// Errors. add() rejects a request that is invalid (InvalidArgument) or does not fit the model
+/// (OutOfRange) and changes nothing. If the cache is full, sentences wait. A sentence that does not
+/// fit into an empty cache ends with its own ResourceExhausted.
 #ifndef HEDDLE_GENERATION_H
 #define HEDDLE_GENERATION_H
 
@@ -38,29 +38,29 @@
 
 namespace heddle {
 
-/// Whose rules decide when a hypothesis is finished, how it is scored, when the search stops and
-/// how ties break. docs/generation.md has the table.
+/// The implementation whose rules decide when a hypothesis is finished, how it is scored, when the
+/// search stops and how ties are broken. docs/generation.md has the table.
 enum class Rules : uint8_t { Paper, Transformers, CTranslate2 };
 
 /// When a beam search ends early.
 enum class EarlyStopping : uint8_t {
   /// Whenever the rules' estimate allows it.
   No,
-  /// As soon as as many hypotheses are finished as there are beams.
+  /// As soon as the number of finished hypotheses equals the number of beams.
   Yes,
-  /// Only when no hypothesis can become better than the worst finished one.
+  /// Only when no live hypothesis can score better than the worst finished one.
   Never,
 };
 
-/// Why an answer has ended.
+/// The reason why an answer ended.
 enum class FinishReason : uint8_t {
-  /// It goes on.
+  /// It has not ended.
   No,
-  /// A token that ends answers.
+  /// An end token was generated.
   End,
-  /// As many tokens as it may have, or none that may follow.
+  /// It reached the maximum length, or no token may follow.
   Length,
-  /// A stop string.
+  /// A stop string was generated.
   Stop,
   /// Its request was removed.
   Removed,
@@ -75,189 +75,196 @@ struct TokenScore {
   bool operator==(const TokenScore &) const = default;
 };
 
-/// The most that GenerationOptions::topScores may be.
+/// The maximum of GenerationOptions::topScores.
 inline constexpr int32_t mostTopScores = 100;
 
-/// How to search. Options left unset take the binary's defaults or, if the binary was made for
+/// Options of a search. Unset options take the defaults of the model or, if the model was made for
 /// other rules, those of the rules.
 struct GenerationOptions {
   std::optional<Rules> rules = std::nullopt;
-  /// Live hypotheses; 1 means greedy search.
+  /// The number of live hypotheses; 1 means greedy search.
   std::optional<int32_t> beam = std::nullopt;
-  /// Hypotheses in the result: at most `beam`, or any number of samples or alternatives.
+  /// The number of hypotheses in the result: at most `beam`, or any number of samples or
+  /// alternatives.
   int32_t nbest = 1;
   /// Exponent of the length by which scores are divided; from -1e4 to 1e4.
   std::optional<float> lengthPenalty = std::nullopt;
-  /// Weight of the coverage term: the sum over source positions of log(min(attention received, 1)).
+  /// The weight of the coverage term: the sum of log(min(attention received, 1)) over source
+  /// positions.
   float coveragePenalty = 0;
-  /// No group of this many tokens occurs twice; 0 turns the rule off.
+  /// The size of token n-grams that may not occur twice; 0 disables the rule.
   std::optional<int32_t> noRepeatNgram = std::nullopt;
-  /// Penalty for repeated tokens: divides their positive scores and multiplies their negative ones;
-  /// from 1e-6 to 1e6.
+  /// The penalty for repeated tokens: divides their positive scores and multiplies their negative
+  /// ones; from 1e-6 to 1e6.
   std::optional<float> repetitionPenalty = std::nullopt;
-  /// The fewest tokens before the end, and the most tokens generated, the end included.
+  /// The minimum number of tokens before the end, and the maximum number generated, including the
+  /// end.
   std::optional<int32_t> minLength = std::nullopt;
   std::optional<int32_t> maxLength = std::nullopt;
   std::optional<EarlyStopping> earlyStopping = std::nullopt;
-  /// Draws every token instead of taking the best one. It is drawn from the distribution at this
-  /// temperature, restricted to the topK most probable tokens (0: all), to the fewest whose
-  /// probabilities add up to topP, and to those with at least minP times the probability of the
-  /// best. A request that gives `beam` or asks for alternatives draws only if it says so here.
-  /// Numbers are not read by a search that draws nothing.
+  /// Whether to sample every token instead of taking the best one. Tokens are drawn from the
+  /// distribution at this temperature, restricted to the topK most probable tokens (0: all), to the
+  /// smallest set whose probabilities sum to topP, and to those with at least minP times the
+  /// probability of the best token. A request that gives `beam` or asks for alternatives samples
+  /// only if `sample` is set. A search that does not sample ignores these numbers.
   std::optional<bool> sample = std::nullopt;
   std::optional<float> temperature = std::nullopt;
   std::optional<int32_t> topK = std::nullopt;
   std::optional<float> topP = std::nullopt;
   std::optional<float> minP = std::nullopt;
-  /// The seed of random numbers; 0 if unset.
+  /// The seed of the random numbers; 0 if unset.
   std::optional<uint64_t> seed = std::nullopt;
-  /// The result has the `nbest` best first tokens after the prefix, each with its best
+  /// Whether the result has the `nbest` best first tokens after the prefix, each with its best
   /// continuation.
   bool alternatives = false;
   /// Tokens that are never generated, in addition to the model's.
   std::vector<int32_t> suppressed = {};
-  /// The forced first token, and the forced last one at the maximum length. They add 0 to the
+  /// The forced first token, and the forced last token at the maximum length. They add 0 to the
   /// score.
   std::optional<int32_t> forcedFirst = std::nullopt;
   std::optional<int32_t> forcedLast = std::nullopt;
-  /// Which task, of a model of several; without it task 0.
+  /// The task of a model with several; 0 if unset.
   std::optional<int32_t> command = std::nullopt;
   /// Texts that end an answer of a greedy search or a sample: its text ends before the first of
-  /// them. They need a tokenizer.
+  /// them. They require a tokenizer.
   std::vector<std::string> stop = {};
-  /// The text of a JSON schema, docs/json-schema.md. Tokens after which the answer could not become
-  /// a JSON text that follows it have no probability, and the end has one only after a whole text.
-  /// The prefix is part of the answer where the model has sources. Empty: any answer. It needs a
-  /// tokenizer whose text is that of its tokens, end to end.
+  /// A JSON schema that constrains the answer (docs/json-schema.md); empty means no constraint. A
+  /// token has probability zero if the answer could not become a conforming JSON text after it, and
+  /// so has the end token before the text is complete. If the model has sources, the prefix is part
+  /// of the answer. Requires a tokenizer whose decoding is the concatenation of its tokens' texts.
   std::string jsonSchema = {};
-  /// Whether Hypothesis::tokenScores and attention are filled.
+  /// Whether Hypothesis::tokenScores and Hypothesis::attention are computed.
   bool tokenScores = false;
   bool attention = false;
-  /// How many of the best tokens Hypothesis::topScores has for each place.
+  /// The number of best tokens that Hypothesis::topScores has for each position.
   int32_t topScores = 0;
-  /// Whether takeEvents() tells of the request.
+  /// Whether takeEvents() reports the request.
   bool events = false;
-  /// The languages of the source and of the answer, by their names in Model::languages(); empty:
-  /// the model's defaults. The source has the token of a language where the tokenizer puts one.
+  /// The languages of the source and of the answer, by their names in Model::languages(); empty for
+  /// the model's defaults. The source gets a language token where the tokenizer adds one.
   std::string sourceLanguage = {};
   std::string targetLanguage = {};
 };
 
 /// A sentence to generate from, or a prompt to continue.
 struct GenerationRequest {
-  /// At least one token, unless there are `rows`; none where the model has no sources.
+  /// At least one token, unless `rows` is given; empty if the model has no sources.
   std::vector<int32_t> source = {};
-  /// The beginning of every hypothesis: the prompt, where the model has no sources. Its tokens do
-  /// not count in scores and lengths.
+  /// The beginning of every hypothesis: the prompt, if the model has no sources. Its tokens do not
+  /// count in scores and lengths.
   std::vector<int32_t> prefix = {};
-  /// The only tokens that may be generated, besides the model's end; empty: all.
+  /// The only tokens that may be generated, besides the model's end token; empty: all.
   std::vector<int32_t> shortlist = {};
   GenerationOptions options = {};
-  /// Instead of tokens, where the model reads those: the rows of floats of its entry "encode", end
-  /// to end, such as the pixels of an image.
+  /// The rows of floats of the entry "encode", one after another, such as the pixels of an image,
+  /// for models that read these instead of tokens.
   std::vector<float> rows = {};
-  /// The pixels in a row of these, where EntryInfo::hasWidths.
+  /// The width of the image in pixels, if EntryInfo::hasWidths.
   int32_t width = 0;
 };
 
-/// One result for a sentence.
+/// One result of a request.
 struct Hypothesis {
-  /// The prefix and the generated tokens, including the end if the rules keep it.
+  /// The prefix and the generated tokens, including the end token if the rules keep it.
   std::vector<int32_t> tokens;
-  /// Normalised according to the rules.
+  /// The score, normalised according to the rules.
   double score = 0;
-  /// Log-probabilities of the generated tokens, the end included; only if requested.
+  /// The log-probabilities of the generated tokens, including the end token; only if requested.
   std::vector<float> tokenScores = {};
-  /// [generated tokens, source]: the attention of the last layer to the tokens of the source, or to
-  /// the rows that the model makes of them, averaged over its heads; only if requested.
+  /// [generated tokens, source]: the last layer's attention to the tokens of the source, or to the
+  /// rows that the encoder derives from them, averaged over its heads; only if requested.
   std::vector<float> attention = {};
-  /// The best tokens at the place of each generated one, best first, of which that may be none; of
-  /// a forced one there are none. Only if requested.
+  /// The best tokens at the position of each generated token, best first, which need not include
+  /// that token; empty for a forced token. Only if requested.
   std::vector<std::vector<TokenScore>> topScores = {};
   FinishReason finish = FinishReason::No;
-  /// Which of the samples it is, from 0 on.
+  /// The index of the sample, from 0.
   int32_t sample = 0;
-  /// With stop strings: the text of the generated tokens, before the string that ended it. The
-  /// tokens include those of the string.
+  /// If stop strings are given: the text of the generated tokens, before the string that ended it.
+  /// `tokens` includes the tokens of that string.
   std::string text = {};
   bool operator==(const Hypothesis &) const = default;
 };
 
-/// What a step has added to an answer, or its end.
+/// The tokens that a step has added to an answer, or the end of the answer.
 struct TokenEvent {
-  /// The request, and which of its samples.
+  /// The id of the request, and the index of the sample.
   int64_t id = 0;
   int32_t sample = 0;
-  /// The new tokens, and if requested their log-probabilities and the best tokens at their places.
+  /// The new tokens and, if requested, their log-probabilities and the best tokens at their
+  /// positions.
   std::vector<int32_t> tokens = {};
   std::vector<float> scores = {};
   std::vector<std::vector<TokenScore>> topScores = {};
-  /// What the answer's text goes on with; empty without a tokenizer. Whole characters only, and
-  /// nothing that a stop string may begin with: these come with a later event.
+  /// The continuation of the answer's text; empty without a tokenizer. It has only whole
+  /// characters, and no text that may be the beginning of a stop string: that follows in a later
+  /// event.
   std::string text = {};
-  /// Not `No` in the last event of an answer, the only one that may have no tokens.
+  /// `No` except in the last event of an answer, which alone may have no tokens.
   FinishReason finish = FinishReason::No;
-  /// Why the request failed, if it did. Otherwise why one of the new tokens is not in the text: the
-  /// vocabularies of models may be larger than those of their tokenizers.
+  /// The error of the request if it failed, otherwise of a new token that the text lacks: the
+  /// vocabulary of a model may be larger than that of its tokenizer.
   Status status = {};
 };
 
 /// The outcome of a request.
 struct GenerationResult {
   int64_t id = 0;
-  /// A failure of this sentence alone. The others go on.
+  /// The error of this request alone; others continue.
   Status status;
-  /// Best first; at most `nbest`.
+  /// The hypotheses, best first; at most `nbest`.
   std::vector<Hypothesis> hypotheses;
-  /// How many tokens the prefix has, with which each of them begins.
+  /// The number of tokens of the prefix, with which each hypothesis begins.
   int64_t prefix = 0;
-  /// How many of these, the start included, were taken over from other requests, not computed.
+  /// The number of these, including the start token, that were reused from other requests instead
+  /// of being computed.
   int64_t shared = 0;
 };
 
-/// A translation, or a continuation of a prompt, to score. The model's end is added to a target
-/// that lacks it.
+/// A translation, or a continuation of a prompt, to score. The model's end token is appended to a
+/// target that lacks it.
 struct ScoringRequest {
   std::vector<int32_t> source = {};
   std::vector<int32_t> target = {};
-  /// What comes before the target and is not scored: the prompt, where the model has no sources.
+  /// The tokens before the target, which are not scored: the prompt, if the model has no sources.
   std::vector<int32_t> prefix = {};
-  /// Whether the end is added.
+  /// Whether the end token is appended.
   bool addsEnd = true;
-  /// As in GenerationOptions. The token of the target's language is not scored, unless the target
+  /// As in GenerationOptions. The language token of the target is not scored, unless the target
   /// begins with one.
   std::string sourceLanguage = {};
   std::string targetLanguage = {};
 };
 
-/// How a Generator works.
+/// Options of a Generator.
 struct GeneratorOptions {
-  /// Threads, the limit on memory for keys and values, and whether prompts share these.
+  /// The threads, the limit on the memory for keys and values, and whether prompts share these.
   SessionOptions session = {};
-  /// The most source tokens, or tokens of prompts that are not shared, in the running batch,
-  /// counted once for each hypothesis. A longer sentence runs alone.
+  /// The maximum number of source tokens, or of tokens of prompts that are not shared, in the
+  /// running batch, counted once for each hypothesis. A longer sentence runs alone.
   int64_t batchTokens = 4096;
-  /// The most tokens of prompts and prefixes that a step computes. A longer prompt is computed in
-  /// pieces, with the same bits, and a request can be removed between them.
+  /// The maximum number of tokens of prompts and prefixes that a step computes. A longer prompt is
+  /// computed in pieces, with the same bits, and its request can be removed between them.
   int64_t promptTokens = 512;
-  /// The same of a step that has running answers to extend: how long these wait for prompts.
+  /// The same for a step that also extends running answers: it bounds how long these wait for
+  /// prompts.
   int64_t promptTokensBeside = 16;
 };
 
-/// Bytes of keys, values and states.
+/// The memory used by keys, values and states, in bytes.
 struct CacheUse {
-  /// What running requests have.
+  /// The memory that running requests use.
   uint64_t used = 0;
-  /// Kept for prompts that begin alike, until running requests need the memory.
+  /// The memory kept for later prompts with the same prefix, until running requests need it.
   uint64_t kept = 0;
-  /// SessionOptions::cacheBytes, which `used` never exceeds, nor both together.
+  /// SessionOptions::cacheBytes, which `used` + `kept` never exceeds.
   uint64_t limit = 0;
 };
 
-/// Runs requests.
+/// Generates and scores sequences in a running batch.
 class HEDDLE_API Generator {
 public:
-  /// InvalidArgument for a model that does not generate.
+  /// Creates a generator; InvalidArgument if the model does not generate.
   static Result<Generator> create(const Model &model, const GeneratorOptions &options = {});
 
   Generator(Generator &&other) noexcept;
@@ -267,84 +274,90 @@ public:
   /// Queues a request, which joins the batch as soon as there is room. Returns its id, which is
   /// never reused.
   Result<int64_t> add(GenerationRequest request);
-  /// Checks a request as add() does, without adding it. Any thread may, also during a step().
+  /// Checks a request as add() does, without adding it. May be called by any thread, even during a
+  /// step().
   Status check(const GenerationRequest &request) const;
 
   /// Generates one token for every sentence of the batch whose prompt is computed, computes pieces
-  /// of other prompts, and returns the finished ones. A failure concerns the whole batch, which
-  /// then stays as it was.
+  /// of other prompts, and returns the finished sentences. An error applies to the whole batch,
+  /// which is left unchanged.
   Result<std::vector<GenerationResult>> step();
 
-  /// Removes a waiting or running request, at any time. NotFound if it is finished or never
-  /// existed.
+  /// Removes a waiting or running request. May be called at any time. NotFound if the request is
+  /// finished or never existed.
   Status remove(int64_t id);
 
-  /// What has happened to requests with GenerationOptions::events since the last call, in order.
-  /// Tokens come once each, also where a sentence gives way to others and begins again. Of greedy
-  /// searches and samples they come as they are found; of beams and alternatives, whose best answer
-  /// is told, as soon as agreed() has them.
+  /// Returns the events since the last call of requests with GenerationOptions::events, in order.
+  /// Each token is reported once, even if its sentence is preempted and starts again: in greedy
+  /// searches and samples as soon as it is found; in beam searches and alternatives, which report
+  /// the best answer, as soon as agreed() includes it.
   std::vector<TokenEvent> takeEvents();
 
-  /// The tokens that every hypothesis which may still become the best has in common: what the best
-  /// one will begin with, its prefix included. With one hypothesis, all of its tokens so far. They
-  /// grow from step to step, but begin again when a sentence gives way to others; they come out the
-  /// same. Empty for a request that waits; NotFound if it is finished or never existed.
+  /// Returns the tokens that all hypotheses which may still become the best have in common, the
+  /// prefix included: the best hypothesis will begin with them. With a single hypothesis, these are
+  /// all of its tokens so far. They grow from step to step, but start again, with the same tokens,
+  /// when a sentence is preempted. Empty for a waiting request; NotFound if it is finished or never
+  /// existed.
   Result<std::vector<int32_t>> agreed(int64_t id) const;
 
-  /// Whether no request waits or runs.
+  /// Returns whether no request waits or runs.
   bool idle() const;
-  /// The number of waiting requests, and of requests in the running batch.
+  /// Return the number of waiting requests, and of requests in the running batch.
   int64_t waiting() const;
   int64_t running() const;
-  /// The tokens of prompts that were taken over from other requests so far, not computed.
+  /// Returns the number of prompt tokens so far that were reused from other requests instead of
+  /// being computed.
   int64_t sharedTokens() const;
-  /// What the cache has now.
+  /// Returns the current memory use of the cache.
   CacheUse cacheUse() const;
 
   /// Checks a request as score() does, without running it.
   Status check(const ScoringRequest &request) const;
 
-  /// The log-probability of every token of each target, its end included.
+  /// Returns the log-probability of every token of each target, including the end token.
   Result<std::vector<std::vector<float>>> score(std::span<const ScoringRequest> requests);
 
-  /// The log-probability of every token of each text after those before it, of a model without
-  /// sources. The first token has none, unless the model has a start. A text of more tokens than
-  /// the model has positions is scored in windows that begin `stride` tokens apart, and a token in
-  /// the first window that has it; 0 stands for half of the positions. InvalidArgument for a text
-  /// without a token to score, and for a stride where longestTarget() is 0.
+  /// Returns the log-probability of every token of each text given the tokens before it, for a
+  /// model without sources. The first token has none, unless the model has a start token. A text
+  /// with more tokens than the model has positions is scored in windows whose starts are `stride`
+  /// tokens apart, and a token is scored in the first window that contains it; 0 means half of the
+  /// positions. InvalidArgument for a text without a token to score, and for a stride if
+  /// longestTarget() is 0.
   Result<std::vector<std::vector<float>>> scoreTexts(std::span<const std::vector<int32_t>> texts,
                                                      int64_t stride = 0);
-  /// Checks a text as scoreTexts() does, without running it.
+  /// Checks a text as scoreTexts() does, without scoring it.
   Status checkText(std::span<const int32_t> text, int64_t stride = 0) const;
 
-  /// The options as a request has them: those that are unset filled in with the model's or the
-  /// rules' defaults. A minimum and maximum length that follow from the source stay unset.
+  /// Returns `options` with unset options replaced by the defaults of the model or of the rules. A
+  /// minimum and maximum length that depend on the source stay unset.
   GenerationOptions filledIn(GenerationOptions options = {}) const;
 
-  /// Whether requests have sources. Otherwise their prefixes are prompts, which are continued.
+  /// Returns whether requests have sources. Otherwise their prefixes are prompts, which are
+  /// continued.
   bool hasSources() const;
-  /// The most tokens of a source, limited by the model's positions; 0: any number.
+  /// Returns the maximum length of a source in tokens, according to the model's positions; 0:
+  /// unlimited.
   int64_t longestSource() const;
-  /// The most tokens that the decoder reads, start and prefix included, limited by the model's
-  /// positions; 0: any number.
+  /// Returns the maximum number of tokens that the decoder reads, including the start token and the
+  /// prefix, according to the model's positions; 0 means unlimited.
   int64_t longestTarget() const;
-  /// The token that sources in files end in where they are shorter than others; -1: none.
+  /// Returns the token that pads shorter sources in files; -1: none.
   int32_t sourcePad() const;
-  /// The ids of a source, with the special tokens of its template, or of a target, without them.
-  /// NotFound if the model has no tokenizer. `truncate` cuts the text of a source, not the
-  /// template, so that all fit longestSource().
+  /// Return the ids of a source, with the special tokens of its template, or of a target, without
+  /// them. NotFound if the model has no tokenizer. With `truncate`, the text of a source is
+  /// truncated, but not the template, so that the ids fit longestSource().
   Result<std::vector<int32_t>> encodeSource(std::string_view text, bool truncate = false) const;
   Result<std::vector<int32_t>> encodeTarget(std::string_view text) const;
-  /// The ids of a prompt, with the special tokens of its template.
+  /// Returns the ids of a prompt, with the special tokens of its template.
   Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
-  /// The ids of the prompt for a conversation, Model::chatPrompt(): its template has written the
-  /// special tokens, so that none come around them.
+  /// Returns the ids of the prompt for a conversation, Model::chatPrompt(). The template has
+  /// written the special tokens, so none are added.
   Result<std::vector<int32_t>> encodeChat(std::string_view conversation,
                                           std::string_view templateName = {}) const;
-  /// The text of a target, without special tokens.
+  /// Returns the text of a target, without special tokens.
   Result<std::string> decode(std::span<const int32_t> tokens) const;
 
-  /// The cost of encoding and decoding, as in Session::profile().
+  /// Return the cost of encoding and decoding, as in Session::profile() and Session::trace().
   std::vector<DispatchProfile> profile() const;
   std::vector<DispatchRun> trace() const;
   void resetProfile();

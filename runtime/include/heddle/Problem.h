@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a classifier was trained for. Frontend, IR, manifest and tools use this one table,
+/// The tasks of classifiers. Frontend, IR, manifest and tools use this one table,
 /// heddle/Problems.def.
 #ifndef HEDDLE_PROBLEM_H
 #define HEDDLE_PROBLEM_H
@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-/// What a classifier was trained for; the table says what scores mean.
+/// The task that a classifier was trained for; the table says what its scores mean.
 enum class Problem : uint8_t {
 #define HEDDLE_PROBLEM(Name, name, label, published) Name,
 #include "heddle/Problems.def"
@@ -32,12 +32,12 @@ inline constexpr ProblemInfo problemTable[] = {
 #include "heddle/Problems.def"
 };
 
-/// The table's line for `problem`, which must be one of the enumerators.
+/// Returns the table's line for `problem`, which must be one of the enumerators.
 constexpr const ProblemInfo &infoOf(Problem problem) {
   return problemTable[static_cast<size_t>(problem)];
 }
 
-/// The problem of which `field` is `name`; nothing if there is none.
+/// Returns the problem whose `field` is `name`; nullopt if there is none.
 constexpr std::optional<Problem> findProblem(std::string_view ProblemInfo::*field,
                                              std::string_view name) {
   for (size_t i = 0; i < std::size(problemTable); ++i) {

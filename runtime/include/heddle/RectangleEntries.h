@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What compiler and tools agree on for models whose graph is over rectangles [batch, sequence]:
-/// entries over ragged rows, in which rows of padding do not exist.
+/// Conventions between the compiler and the tools for models whose graph computes over rectangles
+/// [batch, sequence]: they become entries over ragged rows, without rows of padding.
 ///
-/// A row is one of padding where a mask has its `pad`: an optional input that names one. Without
-/// such an input it is where the ids that name a pad have it; beside a mask these ids may have it
-/// only after the last row of a sequence, because positions are counted without it. In
-/// `rectangleEntry` the rows of a sequence are its first columns. A model that also has
-/// `columnsEntry` takes padding anywhere: there the input `columnsInput` says which column each row
-/// had, and where the model computes with it, `columnNumbersInput` says it as a number. Without
-/// that entry padding may only come after all rows of a sequence. Outputs of rows of padding are
-/// zero, and so are outputs of a sequence whose first column is one.
+/// A row is padding where a mask has its `pad`; a mask is an optional input that declares one.
+/// Without such an input, a row is padding where the ids that declare a pad have it; with a mask,
+/// these ids may have it only after the last row of a sequence, because positions are counted
+/// without it. In `rectangleEntry` the rows of a sequence are its first columns. A model that also
+/// has `columnsEntry` accepts padding anywhere: there the input `columnsInput` holds the column of
+/// each row and, if the model computes with it, `columnNumbersInput` holds it as a number. Without
+/// that entry, padding may only follow all rows of a sequence. Outputs are zero for rows of
+/// padding, and for a sequence whose first column is padding.
 ///
 /// A graph of two lengths has the entries "encode" and "decode". Their inputs say where padding is
 /// in the same way, and it may only come after all rows of a sequence. A mask whose numbers the

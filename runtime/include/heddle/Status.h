@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Status and Result, the return types of every call that can fail. Heddle never throws. A failure
-/// carries a code, a message (what was seen, what was expected, where) and the source line that
-/// noticed it. Check ok() first: reading the value of a failed Result aborts the program with the
+/// carries a code, a message (what was found, what was expected, where) and the source line that
+/// reported it. Check ok() first: reading the value of a failed Result aborts the program with the
 /// failure's message.
 ///
-/// Text: lower case, no full stop, observed before expected, names in quotes.
+/// Messages: lower case, no full stop, the observed value before the expected one, names in quotes.
 #ifndef HEDDLE_STATUS_H
 #define HEDDLE_STATUS_H
 
@@ -30,7 +30,7 @@ enum class StatusCode : int32_t {
 #include "heddle/Status.def"
 };
 
-/// The name of a code as messages print it, for example "invalid argument".
+/// Returns the name of a code as messages print it, for example "invalid argument".
 constexpr std::string_view statusCodeName(StatusCode code) {
   switch (code) {
 #define HEDDLE_STATUS(Name, value, text)                                                           \
@@ -41,25 +41,25 @@ constexpr std::string_view statusCodeName(StatusCode code) {
   return "unknown";
 }
 
-/// Success (no allocation, one pointer wide) or a failure with its message.
+/// Success (one null pointer, no allocation) or a failure with its message.
 class [[nodiscard]] Status {
 public:
   Status() = default;
 
-  /// A failure. `file` and `line` are filled in by HEDDLE_ERROR.
+  /// Creates a failure. HEDDLE_ERROR fills in `file` and `line`.
   Status(StatusCode code, std::string message, const char *file = "", int line = 0)
       : failure(std::make_shared<const Failure>(Failure{code, std::move(message), file, line})) {}
 
   bool ok() const { return failure == nullptr; }
   explicit operator bool() const = delete;
   StatusCode code() const { return failure ? failure->code : StatusCode::Ok; }
-  /// The message for the user; empty on success.
+  /// Returns the message for the user; empty on success.
   std::string_view message() const { return failure ? std::string_view(failure->message) : ""; }
-  /// Where in Heddle's sources the failure was noticed.
+  /// Return the place in Heddle's sources that reported the failure.
   std::string_view file() const { return failure ? failure->file : ""; }
   int line() const { return failure ? failure->line : 0; }
 
-  /// Adds "context: " in front of a failure's message; success stays success.
+  /// Returns the failure with "context: " prepended to its message; success stays success.
   Status annotate(std::string_view context) const {
     if (ok()) {
       return *this;
@@ -78,7 +78,7 @@ private:
   std::shared_ptr<const Failure> failure;
 };
 
-/// A value, or a Status that says why there is none.
+/// A value, or the Status that explains why there is none.
 template <typename T> class [[nodiscard]] Result {
 public:
   Result(T value) : content(std::in_place_index<0>, std::move(value)) {}
@@ -86,7 +86,7 @@ public:
 
   bool ok() const { return content.index() == 0; }
   Status status() const { return ok() ? Status() : std::get<1>(content); }
-  /// The value. Check ok() first: on a failure this aborts the program with its message.
+  /// Returns the value. Check ok() first: on a failure this aborts the program with its message.
   T &operator*() & { return *operator->(); }
   const T &operator*() const & { return *operator->(); }
   T &&operator*() && { return std::move(*operator->()); }
@@ -113,7 +113,7 @@ private:
 
 } // namespace heddle
 
-/// A failed Status with this source line: HEDDLE_ERROR(InvalidArgument, fmt::format(...)).
+/// Makes a failed Status with this source line: HEDDLE_ERROR(InvalidArgument, fmt::format(...)).
 #define HEDDLE_ERROR(Code, message)                                                                \
   ::heddle::Status(::heddle::StatusCode::Code, (message), __FILE_NAME__, __LINE__)
 
@@ -125,7 +125,7 @@ private:
     }                                                                                              \
   } while (false)
 
-/// As HEDDLE_TRY, with "context: " in front of the message.
+/// As HEDDLE_TRY, with "context: " prepended to the message.
 #define HEDDLE_TRY_WITH(expression, context)                                                       \
   do {                                                                                             \
     if (::heddle::Status heddleStatus = (expression); !heddleStatus.ok()) {                        \
@@ -136,7 +136,8 @@ private:
 #define HEDDLE_CONCATENATE_(a, b) a##b
 #define HEDDLE_CONCATENATE(a, b) HEDDLE_CONCATENATE_(a, b)
 
-/// Declares `declaration` with the value of a Result expression, or returns its failure.
+/// Declares `declaration` and initialises it with the value of a Result expression, or returns the
+/// failure.
 #define HEDDLE_ASSIGN(declaration, expression)                                                     \
   auto HEDDLE_CONCATENATE(heddleResult, __LINE__) = (expression);                                  \
   if (!HEDDLE_CONCATENATE(heddleResult, __LINE__).ok()) {                                          \
