@@ -16,7 +16,7 @@
 
 namespace heddle {
 
-/// A section of our own, checked; NotFound if there is none.
+/// Returns one of Heddle's sections, checked; NotFound if it does not exist.
 static Result<ElfSection> findOurSection(const ElfFile &elf, std::string_view name,
                                          uint64_t alignment) {
   HEDDLE_ASSIGN(const ElfSection section, elf.findSection(name));
@@ -30,7 +30,7 @@ static Result<ElfSection> findOurSection(const ElfFile &elf, std::string_view na
   return section;
 }
 
-/// A section that every model has; a file without it is some other library.
+/// Returns a section that every model has; without it the file is some other library.
 static Result<ElfSection> ourSection(const ElfFile &elf, std::string_view name,
                                      uint64_t alignment) {
   Result<ElfSection> section = findOurSection(elf, name, alignment);
@@ -47,7 +47,7 @@ Status Artifact::readSections(const ElfFile &elf) {
                 ourSection(elf, HEDDLE_MANIFEST_SECTION, HEDDLE_ALIGNMENT));
   HEDDLE_ASSIGN(const ElfSection weights,
                 ourSection(elf, HEDDLE_WEIGHTS_SECTION, HEDDLE_WEIGHTS_ALIGNMENT));
-  // Only models for devices have it.
+  // Only models for devices have this section.
   const Result<ElfSection> images = findOurSection(elf, HEDDLE_DEVICE_SECTION, HEDDLE_ALIGNMENT);
   if (!images.ok() && images.status().code() != StatusCode::NotFound) {
     return images.status();
@@ -107,7 +107,7 @@ Status Artifact::verifyContents() const {
   return {};
 }
 
-/// Takes the device if it runs what is wanted of the file.
+/// Chooses the device if it supports the requested target of the file.
 Status Artifact::chooseTarget(const std::string &wanted, const std::shared_ptr<Device> &device) {
   std::vector<std::string> available;
   for (const flatbuffers::String *const each : *model->targets()) {
@@ -153,7 +153,7 @@ Artifact::load(const std::string &path, const ArtifactOptions &options,
     HEDDLE_TRY(artifact->verifyContents());
   }
   if (!options.describeOnly) {
-    // The last failure stays: that of the device that is there in any case.
+    // The last failure is kept: it is that of the device that always exists.
     Status status;
     for (const std::shared_ptr<Device> &device : devices) {
       status = artifact->chooseTarget(options.isa, device);

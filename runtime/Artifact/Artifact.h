@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A compiled model's file: mapped, checked from the outside in, and only then given to a device.
-/// The order is what makes a damaged or foreign file safe to refuse: ELF structure, sections,
-/// manifest, ABI, checksum of the code, target; after all of them its code is loaded.
+/// The file of a compiled model: mapped, validated from the outside in, and only then given to a
+/// device. The order makes it safe to reject a damaged or foreign file: ELF structure, sections,
+/// manifest, ABI, checksum of the code, target; the code is loaded after all of these.
 #ifndef HEDDLE_RUNTIME_ARTIFACT_ARTIFACT_H
 #define HEDDLE_RUNTIME_ARTIFACT_ARTIFACT_H
 
@@ -23,17 +23,17 @@
 
 namespace heddle {
 
-/// The fields of ModelOptions, which documents them.
+/// The fields of ModelOptions, where they are documented.
 struct ArtifactOptions {
   std::string isa;
   bool verifyWeights = false;
   bool describeOnly = false;
 };
 
-/// One loaded file; immutable, usable from any number of threads.
+/// A loaded file. Immutable; may be used by any number of threads.
 class Artifact {
 public:
-  /// On the first of the devices that has a target of the file; describeOnly needs none.
+  /// Loads the file on the first device that has a target of the file; describeOnly needs none.
   static Result<std::shared_ptr<const Artifact>>
   load(const std::string &path, const ArtifactOptions &options,
        std::span<const std::shared_ptr<Device>> devices);
@@ -48,17 +48,17 @@ public:
   const std::string &path() const { return file.path(); }
   uint64_t fileSize() const { return file.bytes().size(); }
   const manifest::Manifest &manifest() const { return *model; }
-  /// The section .heddle.weights, read-only, in the page cache.
+  /// Returns the section .heddle.weights, which is read-only and in the page cache.
   std::span<const std::byte> weights() const { return weightBytes; }
-  /// The section .heddle.device, which Manifest.images divides; empty if there is none.
+  /// Returns the section .heddle.device, which Manifest.images divides; empty if there is none.
   std::span<const std::byte> images() const { return imageBytes; }
-  /// The target whose kernels run; empty after describeOnly.
+  /// Returns the target whose kernels run; empty if describeOnly.
   std::string_view isa() const { return target; }
-  /// Its number in the manifest, which says for each target what it reads.
+  /// Returns the target's number in the manifest, which lists for each target what it reads.
   uint32_t isaNumber() const { return targetIndex; }
-  /// Null after describeOnly.
+  /// Returns the device; null if describeOnly.
   const std::shared_ptr<Device> &device() const { return chosen; }
-  /// The kernels and weights on the device; null after describeOnly.
+  /// Returns the kernels and weights on the device; null if describeOnly.
   const DeviceProgram *program() const { return loaded.get(); }
   /// Compares every parameter and every image with its checksum.
   Status verifyContents() const;

@@ -38,7 +38,7 @@ uint64_t BlockPool::bytesOf(const CacheShape &shape, int64_t positions) {
 }
 
 uint64_t BlockPool::partOf(const CacheShape &shape) const {
-  // Kernels count on whole words, whatever lies before.
+  // Kernels require whole words, whatever precedes them.
   return alignUp(bytesOf(shape, blockPositions), sizeof(float));
 }
 
@@ -51,7 +51,7 @@ std::byte *BlockPool::memory(size_t cache) const {
 }
 
 Status BlockPool::checkRoom(int64_t blocks, uint64_t promised) const {
-  // A group without caches has blocks of no bytes: as many as there are numbers.
+  // A group without caches has blocks of zero bytes, limited only by the range of block numbers.
   const auto most = std::numeric_limits<int32_t>::max();
   const uint64_t bytes = blockBytes();
   const uint64_t taken = budget->used + std::min(promised, budget->bound - budget->used);
@@ -98,7 +98,7 @@ int32_t BlockPool::take() {
   return block;
 }
 
-/// The end of the list: it is given up last.
+/// Appends a block to the end of the list, so that it is given up last.
 void BlockPool::append(int32_t block) {
   Book &book = books[static_cast<size_t>(block)];
   book.older = newest;
@@ -157,7 +157,7 @@ void BlockPool::copy(int32_t to, int32_t from, int64_t positions) {
   const std::byte *source = space.data() + static_cast<uint64_t>(from) * stride;
   copied.clear();
   for (const CacheShape &shape : shapes) {
-    // Codes of keys lie behind the scales of all positions: they are copied as a whole.
+    // In a block of keys, the codes follow the scales of all positions: it is copied as a whole.
     const bool isWhole = shape.transposed && shape.element == ElementType::I8;
     const uint64_t rows = shape.transposed && !isWhole ? static_cast<uint64_t>(shape.width) : 1;
     copied.push_back({target, source, rows,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Extends, shares and clears tables of blocks.
+/// Extends, shares and clears block tables.
 #include "runtime/Cache/BlockTable.h"
 
 #include "heddle/Abi.h"
@@ -86,7 +86,8 @@ void BlockTable::dropBefore(BlockPool &pool, int64_t first) {
 }
 
 void BlockTable::clear(BlockPool &pool) {
-  // Of kept blocks the last ones are given up first: without what is before them they are lost.
+  // Released last blocks first: kept blocks are given up in that order, and a block is useless
+  // without those before it.
   for (size_t i = list.size(); i > dropped; --i) {
     pool.release(list[i - 1]);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Where the positions of one sequence are: its blocks, in order. Tables that begin with the same
-/// positions share blocks; the last one, while it is not full, is copied by whoever extends it
-/// while another table has it too.
+/// The block table of one sequence: its blocks, in order of positions. Tables that begin with the
+/// same positions share blocks; a last block that is shared and not full is copied by the table
+/// that extends it.
 #ifndef HEDDLE_RUNTIME_CACHE_BLOCKTABLE_H
 #define HEDDLE_RUNTIME_CACHE_BLOCKTABLE_H
 
@@ -14,33 +14,33 @@
 
 namespace heddle {
 
-/// The blocks of one sequence. All calls of a table are made with the same pool.
+/// The blocks of one sequence. All calls on a table must pass the same pool.
 class BlockTable {
 public:
   int64_t length() const { return positions; }
-  /// Those that were given back have some number too.
+  /// Returns the blocks; those that were given back keep some number in the list.
   std::span<const int32_t> blocks() const { return list; }
 
-  /// Blocks that extending by `count` adds, beside the copy of the last one.
+  /// Returns the number of blocks that extend(count) adds, apart from a copy of the last one.
   int64_t blocksFor(int64_t count) const;
-  /// The block that extending writes to first, which must be copied while others have it; -1 when
-  /// it begins a new one.
+  /// Returns the block that extend() writes to first, which must be copied if it is shared; -1 if
+  /// extend() begins a new block.
   int32_t partialBlock() const;
-  /// Room in the list for `count` more positions.
+  /// Reserves room in the list for `count` more positions.
   void prepare(int64_t count);
-  /// There must be room in the pool; allocates nothing after prepare() of both.
+  /// Appends `count` positions. The pool must have room; allocates nothing after prepare() of both.
   void extend(BlockPool &pool, int64_t count);
-  /// Goes on with a block that has all of its positions, in place of the last one where that is not
-  /// full. Allocates nothing after prepare(HEDDLE_BLOCK).
+  /// Appends a full block, or replaces the last block with it if that is not full. Allocates
+  /// nothing after prepare(HEDDLE_BLOCK).
   void takeOver(BlockPool &pool, int32_t block);
-  /// Exchanges the block with this index, which was not given back, for one that has the same.
+  /// Replaces the block at `index`, which was not given back, with one of equal contents.
   void exchange(BlockPool &pool, size_t index, int32_t block);
-  /// Makes all blocks this table's alone: those that it shares are copied. There must be room in
-  /// the pool; allocates nothing after its prepare().
+  /// Makes all blocks private to this table by copying the shared ones. The pool must have room;
+  /// allocates nothing after its prepare().
   void own(BlockPool &pool);
-  /// Takes over what `other` has, sharing its blocks; this table must be empty.
+  /// Shares all blocks of `other`; this table must be empty.
   void shareWith(BlockPool &pool, const BlockTable &other);
-  /// Gives back the blocks of which all positions are before `first`: nothing reads them again.
+  /// Gives back the blocks whose positions are all before `first`, which are not read again.
   void dropBefore(BlockPool &pool, int64_t first);
   /// Gives all blocks back, the last ones first; keeps the list's memory.
   void clear(BlockPool &pool);
@@ -48,7 +48,7 @@ public:
 private:
   std::vector<int32_t> list;
   int64_t positions = 0;
-  /// How many of the first blocks were given back.
+  /// The number of leading blocks that were given back.
   size_t dropped = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A hash table of children with chains, and lists of siblings to give up a block with all that
-/// follows it.
+/// A hash table of children with chaining, and lists of siblings for giving up a block with all its
+/// descendants.
 #include "runtime/Cache/PrefixTree.h"
 
 #include <algorithm>
@@ -94,7 +94,7 @@ std::optional<PrefixPlace> PrefixTree::add(const PrefixPlace &place, BlockTokens
   return PrefixPlace{block, entry.number};
 }
 
-/// Takes a block without children out of the tree.
+/// Removes a block without children from the tree.
 void PrefixTree::remove(int32_t block) {
   Entry &entry = entryOf(block);
   leaveBucket(block);
@@ -110,8 +110,8 @@ void PrefixTree::remove(int32_t block) {
   blocks->forget(block);
 }
 
-/// The deepest first. What follows may be in use still, where its sequence has given back what it
-/// no longer reads.
+/// Gives up descendants first. They may still be in use if their sequence has given back blocks
+/// that it no longer reads.
 void PrefixTree::giveUp(int32_t block) {
   int32_t at = block;
   while (true) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Full blocks of histories by the tokens that they were computed from, so that a sequence which
-/// begins with the same tokens takes them over. A block is a child of the one before it: what a
-/// sequence finds has equal tokens from its beginning on. Hashes only say where to look.
+/// An index of full blocks of histories by the tokens that they were computed from, so that a
+/// sequence which begins with the same tokens reuses them. A block is a child of the block before
+/// it, so a sequence that finds a block has equal tokens from its beginning on. Hashes only select
+/// buckets.
 #ifndef HEDDLE_RUNTIME_CACHE_PREFIXTREE_H
 #define HEDDLE_RUNTIME_CACHE_PREFIXTREE_H
 
@@ -17,7 +18,7 @@
 
 namespace heddle {
 
-/// Where a sequence is in the tree: the last full block that it has. Blocks are used again, numbers
+/// The position of a sequence in the tree: its last full block. Blocks are reused, but the numbers
 /// of places are not.
 struct PrefixPlace {
   int32_t block = -1;
@@ -27,24 +28,25 @@ struct PrefixPlace {
 /// The tokens of a block.
 using BlockTokens = std::span<const int32_t, HEDDLE_BLOCK>;
 
-/// Refers to no block, and keeps all that it has: the pool says when the memory of one is needed.
-/// Holds one entry for each block of the pool, so that only prepare() allocates.
+/// Holds no references and keeps all its blocks until the pool needs their memory. Has one entry
+/// for each block of the pool, so that only prepare() allocates.
 class PrefixTree final : public BlockKeeper {
 public:
-  /// Where sequences begin, and where one is that left the tree: nothing is found from there.
+  /// The place where sequences begin, and that of a sequence that left the tree, which finds
+  /// nothing.
   static constexpr PrefixPlace root = {-1, 0};
   static constexpr PrefixPlace outside = {-1, UINT64_MAX};
 
   PrefixTree() = default;
-  /// Must be at its place before the first block is added.
+  /// Sets the pool. The tree must not move after the first block is added.
   void use(BlockPool &pool) { blocks = &pool; }
-  /// Room for all blocks that the pool has after `more` were taken.
+  /// Reserves room for all blocks that the pool has after taking `more`.
   void prepare(int64_t more);
 
-  /// The block that goes on from `place` with these tokens.
+  /// Returns the child of `place` that has these tokens.
   std::optional<PrefixPlace> find(const PrefixPlace &place, BlockTokens tokens) const;
-  /// The same after add() of a block that has them, where there is none yet. Nothing where `place`
-  /// has been given up.
+  /// Returns the same, after adding `block` as that child if there is none. Nullopt if `place` has
+  /// been given up.
   std::optional<PrefixPlace> add(const PrefixPlace &place, BlockTokens tokens, int32_t block);
 
   void giveUp(int32_t block) override;
@@ -56,7 +58,7 @@ private:
     uint64_t parent = 0;
     uint64_t hash = 0;
     std::array<int32_t, HEDDLE_BLOCK> tokens = {};
-    /// The next one of the same bucket.
+    /// The next entry in the same bucket.
     int32_t nextInBucket = -1;
     int32_t parentBlock = -1;
     int32_t firstChild = -1;
@@ -73,7 +75,7 @@ private:
   BlockPool *blocks = nullptr;
   uint64_t lastNumber = 0;
   std::vector<Entry> entries;
-  /// A power of two of them.
+  /// The size is a power of two.
   std::vector<int32_t> buckets;
 };
 

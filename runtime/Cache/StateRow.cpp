@@ -7,7 +7,7 @@ namespace heddle {
 
 void StateRow::change(BlockPool &pool) {
   if (own < 0) {
-    // Kernels take what is in it for zero.
+    // Kernels ignore its contents and treat them as zero.
     own = pool.take();
   } else if (pool.referencesOf(own) > 1) {
     const int32_t copy = pool.take();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Where the states of one sequence are: a block of one position, which every run changes.
-/// Sequences that begin with the same positions share it until one of them goes on.
+/// The states of one sequence: a block of one position, which every run updates. Sequences that
+/// begin with the same positions share it until one of them continues.
 #ifndef HEDDLE_RUNTIME_CACHE_STATEROW_H
 #define HEDDLE_RUNTIME_CACHE_STATEROW_H
 
@@ -11,16 +11,16 @@
 
 namespace heddle {
 
-/// The block of one sequence, once it has any position. All calls are made with the same pool.
+/// The block of one sequence that has at least one position. All calls must pass the same pool.
 class StateRow {
 public:
-  /// -1 before the first change.
+  /// Returns the block; -1 before the first change.
   int32_t block() const { return own; }
 
-  /// Makes the block this sequence's alone: what it shares is copied. There must be room in the
-  /// pool; allocates nothing after its prepare().
+  /// Makes the block private to this sequence by copying it if it is shared. The pool must have
+  /// room; allocates nothing after its prepare().
   void change(BlockPool &pool);
-  /// Takes over what `other` has; this one must be empty.
+  /// Shares the block of `other`; this row must be empty.
   void shareWith(BlockPool &pool, const StateRow &other);
   void clear(BlockPool &pool);
 

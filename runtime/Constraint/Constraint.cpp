@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Walks through a vocabulary with an automaton. An automaton that has met too many states is
-/// replaced; texts on their way move to the new one when they are next looked at.
+/// Runs an automaton over a vocabulary. An automaton with too many states is replaced; unfinished
+/// texts move to the new one on their next access.
 #include "runtime/Constraint/Constraint.h"
 
 #include <algorithm>
@@ -38,8 +38,8 @@ void Constraint::forget() {
 
 bool Constraint::isFull() const { return automaton->size() > mostStates; }
 
-/// A state of an automaton that was replaced, in the one of now. A text that is deep within lists
-/// may need more states than there should be; then there may be as many again.
+/// Returns the state of the current automaton that corresponds to one of a replaced automaton. A
+/// deeply nested text may need more states than the limit, which is then doubled.
 Constraint::State Constraint::moved(const JsonAutomaton &from, State state) {
   const size_t before = automaton->size();
   const State now = automaton->adopt(from, state);
@@ -52,7 +52,7 @@ size_t Constraint::size() {
   return automaton->size();
 }
 
-/// A state in the automaton of now.
+/// Returns the state in the current automaton.
 Constraint::State Constraint::current(const ConstraintState &state) {
   if (isFull()) {
     forget();
@@ -74,19 +74,19 @@ std::optional<ConstraintState> Constraint::follow(const ConstraintState &state, 
 
 bool Constraint::isWhole(const ConstraintState &state) {
   const std::lock_guard lock(mutex);
-  // First the state: finding it may replace the automaton.
+  // The state comes first: computing it may replace the automaton.
   const State now = current(state);
   return automaton->isWhole(now);
 }
 
-/// Allows those of a sorted list of tokens that may follow a state. If the automaton gets too large
-/// on the way it is replaced, and with it the state.
+/// Allows those of a sorted list of tokens that may follow a state. If the automaton grows too
+/// large meanwhile, it is replaced, and `state` is updated.
 void Constraint::allow(std::span<const SortedToken> those, State &state, TokenMask &mask) {
-  // The states after each of the bytes that the last token has, until one cannot follow.
+  // The state after each byte of the last token, up to the first byte that cannot follow.
   std::vector<State> path = {state};
   size_t alive = std::numeric_limits<size_t>::max();
   for (const SortedToken &token : those) {
-    // What a token that cannot follow has in common with the next one decides that too.
+    // The common prefix with a rejected token rejects this one too.
     if (token.common > alive) {
       continue;
     }
@@ -114,7 +114,7 @@ void Constraint::allow(std::span<const SortedToken> those, State &state, TokenMa
   }
 }
 
-/// Keeps a mask, instead of all others if those are too many.
+/// Stores a mask. If there are too many masks, all others are discarded.
 void Constraint::keep(Masks &some, State state, const TokenMask &mask) {
   const size_t count = masks.size() + shortMasks.size();
   if (count * (tokens->size() / 8 + 64) > bounds.maskBytes) {
@@ -124,8 +124,8 @@ void Constraint::keep(Masks &some, State state, const TokenMask &mask) {
   some[state] = std::make_shared<const TokenMask>(mask);
 }
 
-/// Most tokens are short, and within a long string or list the same of them may follow until a
-/// bound is near; only the others are looked at again.
+/// Most tokens are short, and within a long string or list the same short tokens may follow until a
+/// bound is near, so only the long tokens are checked again.
 TokenMask Constraint::compute(State &state) {
   TokenMask mask((tokens->size() + 63) / 64);
   State wide = automaton->alike(state, TokenTexts::mostShortBytes);

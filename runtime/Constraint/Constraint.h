@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What an answer must look like, for a search: which tokens may follow a text, so that it can
-/// still become a JSON text that follows a schema. What is allowed depends on the text alone.
+/// Constrains an answer of a search: determines which tokens may follow a text, so that it can
+/// still become a JSON text that conforms to a schema. The result depends on the text alone.
 #ifndef HEDDLE_RUNTIME_CONSTRAINT_CONSTRAINT_H
 #define HEDDLE_RUNTIME_CONSTRAINT_CONSTRAINT_H
 
@@ -22,7 +22,7 @@ namespace heddle {
 /// One bit for each token, 64 in a word.
 using TokenMask = std::vector<uint64_t>;
 
-/// Where a text is within a constraint. Cheap to copy.
+/// The state of a text within a constraint. Cheap to copy.
 class ConstraintState {
 public:
   ConstraintState() = default;
@@ -36,30 +36,32 @@ private:
   JsonAutomaton::State state = JsonAutomaton::dead;
 };
 
-/// How much of what was computed is kept.
+/// Limits on the memory for computed states.
 struct ConstraintBounds {
   size_t states = size_t(1) << 14;
   size_t maskBytes = size_t(32) << 20;
 };
 
-/// One schema for one vocabulary, which any number of texts and threads share.
+/// One schema for one vocabulary, shared by any number of texts and threads.
 class Constraint {
 public:
-  /// `end` are the tokens that may end a whole text, and nothing else.
+  /// Creates the constraint. `end` are the tokens that end a complete text and have no other
+  /// meaning.
   static Result<std::shared_ptr<Constraint>> create(std::string_view schema,
                                                     std::shared_ptr<const TokenTexts> tokens,
                                                     std::span<const int32_t> end,
                                                     const ConstraintBounds &bounds = {});
 
   ConstraintState start();
-  /// The state after a token; nothing if it cannot follow. One without a text changes nothing.
+  /// Returns the state after a token; nullopt if the token cannot follow. A token without a text
+  /// does not change the state.
   std::optional<ConstraintState> follow(const ConstraintState &state, int32_t token);
-  /// Whether the text is a whole one.
+  /// Returns whether the text is complete.
   bool isWhole(const ConstraintState &state);
-  /// The tokens that may follow.
+  /// Returns the tokens that may follow.
   std::shared_ptr<const TokenMask> mask(const ConstraintState &state);
-  /// How many states are kept: `bounds.states` and those of one token at most, unless a text needs
-  /// more for what it is within.
+  /// Returns the number of states that are kept: at most `bounds.states` and those of one token,
+  /// unless a deeply nested text needs more.
   size_t size();
 
 private:
@@ -80,12 +82,12 @@ private:
   std::shared_ptr<const TokenTexts> tokens;
   std::vector<int32_t> end;
   ConstraintBounds bounds;
-  /// Guards what grows as texts are looked at; whoever calls a private method has it.
+  /// Guards the caches that grow as texts are read; callers of private methods must hold it.
   std::mutex mutex;
   std::shared_ptr<JsonAutomaton> automaton;
   size_t mostStates;
   Masks masks;
-  /// What was found of short tokens alone.
+  /// The masks of short tokens alone.
   Masks shortMasks;
 };
 

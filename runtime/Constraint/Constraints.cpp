@@ -13,7 +13,8 @@ Constraints::Constraints(Texts texts, std::vector<int32_t> end)
     : texts(std::move(texts)), end(std::move(end)) {}
 
 Result<std::shared_ptr<Constraint>> Constraints::find(std::string_view schema) {
-  // Kept while a schema is read, so that those who wait for the same one find it.
+  // Held while a schema is parsed, so that concurrent requests for the same schema wait and find
+  // it.
   const std::lock_guard lock(mutex);
   const auto found = std::find_if(kept.begin(), kept.end(),
                                   [schema](const Kept &each) { return each.schema == schema; });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The constraints of a generator. Requests with the same schema share one, and with it all that
-/// was computed for it; the last few are kept. Requests are checked while others run, so both
-/// classes may be used by any number of threads at once.
+/// The constraints of a generator. Requests with the same schema share a constraint and its
+/// computed states; the most recently used ones are kept. Requests are checked while others run, so
+/// both classes may be used by any number of threads at once.
 #ifndef HEDDLE_RUNTIME_CONSTRAINT_CONSTRAINTS_H
 #define HEDDLE_RUNTIME_CONSTRAINT_CONSTRAINTS_H
 
@@ -17,13 +17,13 @@ namespace heddle {
 
 class Constraints {
 public:
-  /// The texts of all ids that can be generated, in their order, or why there are none. Called
-  /// once, when they are first needed.
+  /// Returns the texts of all ids that can be generated, in order, or the error that explains why
+  /// there are none. Called once, when they are first needed.
   using Texts = std::function<Result<std::vector<std::optional<std::string>>>()>;
 
   Constraints(Texts texts, std::vector<int32_t> end);
 
-  /// The constraint of a schema.
+  /// Returns the constraint of a schema.
   Result<std::shared_ptr<Constraint>> find(std::string_view schema);
 
 private:
@@ -33,10 +33,10 @@ private:
   };
   Texts texts;
   std::vector<int32_t> end;
-  /// Guards what is below.
+  /// Guards the members below.
   std::mutex mutex;
   std::shared_ptr<const TokenTexts> tokens;
-  // The last one used first.
+  // Most recently used first.
   std::list<Kept> kept;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A vocabulary as texts, in the order in which an automaton reads it fastest: what tokens begin
-/// with is read once for all that begin so.
+/// The texts of a vocabulary, sorted so that an automaton reads a prefix once for all tokens that
+/// share it.
 #ifndef HEDDLE_RUNTIME_CONSTRAINT_TOKENTEXTS_H
 #define HEDDLE_RUNTIME_CONSTRAINT_TOKENTEXTS_H
 
@@ -14,30 +14,30 @@
 
 namespace heddle {
 
-/// A token by its text.
+/// A token, sorted by its text.
 struct SortedToken {
   int32_t id = 0;
-  /// The bytes that it has in common with the one before it.
+  /// The number of bytes that it has in common with the token before it.
   uint32_t common = 0;
 };
 
 /// Immutable.
 class TokenTexts {
 public:
-  /// The most bytes of a short token, as most tokens are.
+  /// The maximum size of a short token in bytes; most tokens are short.
   static constexpr size_t mostShortBytes = 16;
 
-  /// The bytes of each id, which may be parts of characters; nothing for ids that add nothing to a
+  /// Takes the bytes of each id, which may be incomplete characters; nullopt for ids that add no
   /// text.
   explicit TokenTexts(std::vector<std::optional<std::string>> texts);
 
   size_t size() const { return texts.size(); }
-  /// The text of a token; empty for one without.
+  /// Returns the text of a token; empty if it has none.
   std::string_view of(int32_t id) const;
-  /// The short ones of those that have a text, sorted by it, and the others.
+  /// Return the short tokens that have a text, sorted by it, and the long ones.
   std::span<const SortedToken> shortOnes() const { return shorts; }
   std::span<const SortedToken> longOnes() const { return longs; }
-  /// The bytes of the longest one.
+  /// Returns the size of the longest text in bytes.
   size_t mostBytes() const { return longest; }
 
 private:

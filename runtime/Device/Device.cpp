@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The place that knows which devices there are.
+/// Finds devices by name; the only code that knows their kinds.
 #include "runtime/Device/Device.h"
 
 #include "base/Utf8.h"
@@ -22,7 +22,7 @@ Status DeviceMemory::grow(Device &device, uint64_t needed) {
   if (needed <= bytes) {
     return {};
   }
-  // The old memory goes first: its contents are not needed, and both might not fit.
+  // Frees the old memory first: its contents are not needed, and both might not fit.
   clear();
   HEDDLE_ASSIGN(*this, device.allocate(needed, MemoryUse::Work, "the batch"));
   return {};
@@ -31,10 +31,10 @@ Status DeviceMemory::grow(Device &device, uint64_t needed) {
 std::shared_ptr<Device> hostDevice() { return cpuDevice(); }
 
 static constexpr std::string_view cudaPrefix = "cuda:";
-/// More than a machine has; a longer number is a mistake.
+/// More GPUs than a machine has; a larger number is a mistake.
 static constexpr int mostGpus = 999;
 
-/// The number of a GPU; -1 if it is none.
+/// Returns the number of a GPU; -1 if the text is no valid number.
 static int gpuNumber(std::string_view digits) {
   int number = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A device runs kernels, which see its memory. What a session wants of it is said here: where
-/// memory comes from, what is sent and read back, what is launched and in which order, how long it
-/// took. Nothing outside runtime/Device knows which devices there are.
+/// A device runs kernels, which access its memory. This interface is all that a session needs of
+/// it: allocating memory, sending and reading data, launching kernels in order, and timing them. No
+/// code outside runtime/Device depends on the kind of a device.
 #ifndef HEDDLE_RUNTIME_DEVICE_DEVICE_H
 #define HEDDLE_RUNTIME_DEVICE_DEVICE_H
 
@@ -27,20 +27,20 @@ namespace manifest {
 struct Manifest;
 }
 
-/// A part of a division: of rows, of columns, of elements.
+/// A half-open range of rows, columns or elements.
 struct Range {
   int64_t begin;
   int64_t end;
 };
 
 enum class MemoryUse : uint8_t {
-  /// For what one run computes: all of it is touched.
+  /// For the computations of one run: all of it is touched.
   Work,
-  /// For what grows and must not move: zeros at first; only what is touched costs memory.
+  /// For data that grows and must not move: initially zero; only touched pages cost memory.
   Cache,
 };
 
-/// Memory of a device, which must outlive it; move-only.
+/// Memory of a device, which must outlive it. Move-only.
 class DeviceMemory {
 public:
   DeviceMemory() = default;
@@ -57,10 +57,10 @@ public:
   }
   ~DeviceMemory() { clear(); }
 
-  /// Working memory of at least so many bytes, kept from call to call: after the largest batch has
-  /// been seen, runs allocate nothing. Growing loses the contents.
+  /// Ensures at least `needed` bytes of working memory, which is kept between calls: runs allocate
+  /// nothing once the largest batch has been seen. Growing loses the contents.
   Status grow(Device &device, uint64_t needed);
-  /// As kernels see it, a multiple of 4096; null while there is none.
+  /// Returns the address for kernels, a multiple of 4096; null if nothing is allocated.
   std::byte *data() const { return start; }
   uint64_t size() const { return bytes; }
 
@@ -72,17 +72,17 @@ private:
   uint64_t bytes = 0;
 };
 
-/// A kernel that a device has taken up; what it is only the device knows. All dispatches of a
-/// kernel have operands of the same kinds, which the manifest says: those that are caches or states
-/// are a HeddleCache, others that are written a HeddleResult, the rest elements. A device that does
-/// not share the host's memory takes these descriptions along; elements are in its memory already.
+/// A kernel that a device has loaded, whose representation only the device knows. All dispatches of
+/// a kernel have operands of the same kinds, given by the manifest: caches and states are a
+/// HeddleCache, other results a HeddleResult, the rest elements. A device that does not share the
+/// host's memory copies these descriptors; elements are in its memory already.
 class DeviceKernel {
 protected:
   DeviceKernel() = default;
   ~DeviceKernel() = default;
 };
 
-/// The file of a model, checked, and which of its targets is wanted.
+/// The validated file of a model, and the target to load.
 struct ProgramFile {
   const std::string &path;
   /// The file, open: a path may be another file's by now.
@@ -91,7 +91,7 @@ struct ProgramFile {
   const manifest::Manifest &model;
   uint32_t target;
   std::span<const std::byte> weights;
-  /// The section of images (formats/Binary/ImageCheck.h); empty if there is none.
+  /// The section of device images (formats/Binary/ImageCheck.h); empty if there is none.
   std::span<const std::byte> images;
 };
 
@@ -99,35 +99,36 @@ struct ProgramFile {
 class DeviceProgram {
 public:
   virtual ~DeviceProgram() = default;
-  /// By its number in the manifest.
+  /// Returns a kernel by its number in the manifest.
   virtual const DeviceKernel &kernel(uint32_t number) const = 0;
-  /// A stored parameter as kernels see it, by its number in the manifest; one that the target
-  /// reads.
+  /// Returns the address, for kernels, of a stored parameter by its number in the manifest; the
+  /// target must read that parameter.
   virtual const std::byte *parameter(uint32_t number) const = 0;
 };
 
-/// A dispatch, or a part of one.
+/// A dispatch, or a part of it.
 struct Launch {
   const DeviceKernel *kernel;
-  /// Runs over the same rows when all columns are done; null: none.
+  /// A kernel that runs over the same rows after all columns are done; null: none.
   const DeviceKernel *finish;
   const HeddleKernelContext *context;
   Range rows;
   Range columns;
-  /// Rows are divided at multiples of this.
+  /// Rows are divided at multiples of this number.
   int64_t rowTile;
-  /// Bytes of scratch memory that one caller of its kernels needs; the context has scratchBytes()
-  /// of them.
+  /// The bytes of scratch memory that one caller of its kernels needs; the context has
+  /// scratchBytes() bytes.
   uint64_t scratch;
 };
 
-/// When a launch began and ended, in seconds of its stream's clock.
+/// The start and end of a launch, in seconds of its stream's clock.
 struct LaunchTime {
   double begin = 0;
   double end = 0;
 };
 
-/// Rows of bytes inside the memory of a device, `pitch` bytes apart on both sides.
+/// Rows of bytes to copy within the memory of a device, with a stride of `pitch` bytes on both
+/// sides.
 struct CopiedRows {
   std::byte *to;
   const std::byte *from;
@@ -136,69 +137,69 @@ struct CopiedRows {
   uint64_t pitch;
 };
 
-/// Rows of bytes that the host reads, `pitch` bytes from one to the next.
+/// Rows of bytes for the host to read, with a stride of `pitch` bytes.
 struct FetchedRows {
   const std::byte *first;
   uint64_t pitch;
 };
 
-/// What one session has of a device: lanes, each of which does what it is told in that order and
-/// independently of the others. A lane is a thread on a CPU, a queue on a device that has some. For
-/// one thread at a time.
+/// A session's lanes on a device. Each lane executes its commands in order and independently of the
+/// others. A lane is a thread on a CPU, and a queue on a device with queues. Not thread-safe.
 class DeviceStream {
 public:
   virtual ~DeviceStream() = default;
 
-  /// Calls task(lane) for the first `count` lanes side by side. Returns when all have returned and
-  /// the device has done what it was told; fails when the device has failed, and always does then.
-  /// The task must not throw.
+  /// Calls task(lane) for the first `count` lanes concurrently. Returns when all calls have
+  /// returned and the device has completed their commands; fails if the device has failed, and then
+  /// on every later call. The task must not throw.
   template <typename Task> Status run(int count, Task &task) {
     return runErased(
         count, [](void *argument, int lane) { (*static_cast<Task *>(argument))(lane); }, &task);
   }
 
-  // --- What a schedule goes by: lanes, the tokens of a chunk that suits one of them, and the
-  // operations in the time that lanes take to meet.
+  // --- Properties for schedules: the number of lanes, the number of tokens in a chunk that suits
+  // one lane, and the number of operations in the time of a barrier.
   virtual int lanes() const = 0;
   virtual int64_t chunkTokens() const = 0;
   virtual double meetingFlops() const = 0;
 
-  /// The scratch memory that the callers of a lane use together if one needs so many bytes, a
-  /// multiple of HEDDLE_ALIGNMENT.
+  /// Returns the bytes of scratch memory that the callers of a lane use together if each needs
+  /// `ofCaller` bytes, a multiple of HEDDLE_ALIGNMENT.
   virtual uint64_t scratchBytes(uint64_t ofCaller) const = 0;
 
-  /// What the device has failed with, which lasts: nothing that a stream is told after it happens.
+  /// Returns the failure of the device, which is permanent: later commands have no effect.
   virtual Status failure() const = 0;
 
-  // --- What a task says, each lane for itself; lane 0 also between runs, where the others see it
-  // from the next run on.
+  // --- Commands of a task, each on its own lane. Between runs, lane 0 may be used too; the other
+  // lanes see the effects from the next run on.
 
-  /// Memory for the host to write what is to be at `to`; send() takes it there. Null when the
-  /// device has failed, and never where it shares the host's memory.
+  /// Returns memory for the host to write data for `to`; send() transfers it. Null if the device
+  /// has failed, and never null on a device that shares the host's memory.
   virtual std::byte *stage(int lane, std::byte *to, uint64_t bytes) = 0;
   virtual void send(int lane) = 0;
-  /// Rows of bytes that lie at `from`, `pitch` bytes apart, once all that the lane was told is
-  /// done, for the host to read until it tells the lane anything else; null when the device has
+  /// Returns rows of bytes at `from`, with a stride of `pitch` bytes, after all previous commands
+  /// of the lane are done. They are valid until the lane's next command; null if the device has
   /// failed.
   virtual FetchedRows fetchRows(int lane, const std::byte *from, uint64_t rows, uint64_t rowBytes,
                                 uint64_t pitch) = 0;
   const std::byte *fetch(int lane, const std::byte *from, uint64_t bytes) {
     return fetchRows(lane, from, 1, bytes, bytes).first;
   }
-  /// `time`, unless it is null, is known when run() returns. Launches may be divided in any way.
+  /// Launches a kernel. `time`, unless null, is set when run() returns. Launches may be divided in
+  /// any way.
   virtual void launch(int lane, const Launch &launch, LaunchTime *time) = 0;
-  /// The same by all lanes of a run, which share the work and begin the next when it is done. Each
-  /// says it with a context of its own, and the same in it but for scratch memory.
+  /// Launches a kernel on all lanes of a run, which share the work and complete it before the next
+  /// launch. Each lane passes its own context, which must be the same except for scratch memory.
   virtual void launchTogether(int lane, const Launch &launch, LaunchTime *time) = 0;
-  /// A barrier: what any lane of a run launched before it is complete before any lane goes on.
-  /// Every lane of the run must call it.
+  /// A barrier: all launches of all lanes before it are complete before any lane continues. Every
+  /// lane of the run must call it.
   virtual void meet(int lane) = 0;
 
   // --- Between runs
 
-  /// Copies in order, before what the next run does.
+  /// Copies in order, before the work of the next run.
   virtual void copy(std::span<const CopiedRows> list) = 0;
-  /// The clock of launches.
+  /// Returns the current time of the clock of launches, in seconds.
   virtual double now() const = 0;
 
 protected:
@@ -206,37 +207,38 @@ protected:
   virtual Status runErased(int count, ErasedTask task, void *argument) = 0;
 };
 
-/// Any number of threads may use one at a time. Programs, memory and streams must not outlive it.
+/// A device. May be used by any number of threads, one at a time. Programs, memory and streams must
+/// not outlive it.
 class Device {
 public:
   virtual ~Device() = default;
 
-  /// What messages call it, "this CPU".
+  /// Returns the name in messages, for example "this CPU".
   virtual std::string_view name() const = 0;
-  /// What users call it, a name that openDevice() knows: "cpu", "cuda:0".
+  /// Returns the name that openDevices() accepts: "cpu", "cuda:0".
   virtual std::string_view id() const = 0;
-  /// The targets whose code it runs, best first.
+  /// Returns the targets whose code it runs, best first.
   virtual std::vector<std::string> targets() const = 0;
-  /// Whether kernels see the host's memory at the host's addresses.
+  /// Returns whether kernels access the host's memory at the host's addresses.
   virtual bool sharesHostMemory() const = 0;
 
-  /// Failures do not name the file.
+  /// Loads a model. Error messages do not name the file.
   virtual Result<std::unique_ptr<DeviceProgram>> load(const ProgramFile &file) = 0;
-  /// ResourceExhausted, with `what` it was for, when there is no more.
+  /// Allocates memory; ResourceExhausted, naming `what` it was for, if there is not enough.
   virtual Result<DeviceMemory> allocate(uint64_t bytes, MemoryUse use, std::string_view what) = 0;
   virtual Result<std::unique_ptr<DeviceStream>> createStream(int lanes) = 0;
 
-  // --- What it can do at best, measured in some tenths of a second: the roof that kernels are held
-  // against.
+  // --- Limits of the device that kernels are compared with. A measurement takes some tenths of a
+  // second.
 
-  /// Multiply-adds in registers, as many as it can have under way: 10^9 operations a second (a
-  /// multiply-add is two) of so many lanes together.
+  /// Measures multiply-adds in registers, with enough of them in flight to hide their latency.
+  /// Returns 10^9 operations per second (a multiply-add is two) of `lanes` lanes together.
   virtual Result<double> measurePeak(int lanes, Arithmetic arithmetic) = 0;
   Result<double> measurePeak(int lanes) { return measurePeak(lanes, Arithmetic::F32); }
-  /// Reading so many bytes again and again: 10^9 bytes a second of so many lanes together. What a
-  /// cache holds is read at the rate of the cache.
+  /// Measures repeated reads of `bytes` bytes. Returns 10^9 bytes per second of `lanes` lanes
+  /// together. If a cache holds the bytes, this is the bandwidth of the cache.
   virtual Result<double> measureReading(int lanes, uint64_t bytes) = 0;
-  /// The instructions that measurePeak() uses.
+  /// Returns the name of the instructions that measurePeak() uses.
   virtual std::string_view vectors() const = 0;
 
 private:
@@ -244,26 +246,26 @@ private:
   virtual void release(std::byte *start, uint64_t bytes) = 0;
 };
 
-/// More than the caches of today's devices hold.
+/// More bytes than the caches of today's devices hold.
 inline constexpr uint64_t beyondCaches = uint64_t(512) << 20;
 
-/// The CPU, which is always there.
+/// Returns the CPU, which always exists.
 std::shared_ptr<Device> hostDevice();
 
-/// The devices that a name means, the one to be preferred first: "cpu" (or nothing), "cuda" (the
-/// first GPU), "cuda:N", or "auto", which means the first GPU, if there is one that can be opened,
-/// and then the CPU. Fails, with what was looked for, if there is none of that name.
+/// Returns the devices that a name stands for, in order of preference: "cpu" (or empty), "cuda"
+/// (the first GPU), "cuda:N", or "auto", which stands for the first GPU, if one can be opened, and
+/// then the CPU. Fails, naming what was looked for, if there is no such device.
 Result<std::vector<std::shared_ptr<Device>>> openDevices(std::string_view name);
 
-/// A device that may or may not be there.
+/// A device that may or may not be available.
 struct DeviceInfo {
-  /// Device::id().
+  /// As Device::id().
   std::string id;
   std::string description;
   std::vector<std::string> targets;
 };
 
-/// All devices of the machine; `missing` says what others were looked for, and where.
+/// All devices of the machine; `missing` says which others were looked for, and where.
 struct MachineDevices {
   std::vector<DeviceInfo> found;
   std::string missing;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Looks for stop strings where pieces of text were added, and before them as far as one may begin.
+/// Searches for stop strings in added text, and before it as far as one may begin.
 #include "runtime/Generate/AnswerText.h"
 
 #include <algorithm>
 
 namespace heddle {
 
-/// The longest end of `text` with which `stop` begins.
+/// Returns the length of the longest suffix of `text` that is a prefix of `stop`.
 static size_t beginningOf(std::string_view stop, std::string_view text) {
   size_t count = std::min(stop.size() - 1, text.size());
   while (!text.ends_with(stop.substr(0, count))) {
@@ -16,7 +16,7 @@ static size_t beginningOf(std::string_view stop, std::string_view text) {
   return count;
 }
 
-/// Looks for stop strings in what was not certain.
+/// Searches for stop strings in the text that was not final.
 void AnswerText::look(bool last, std::span<const std::string> stops) {
   size_t first = std::string::npos;
   size_t held = 0;

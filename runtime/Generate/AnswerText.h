@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The text of an answer that grows by tokens: which part of it is certain, and whether a stop
-/// string has ended it. What may be the beginning of a stop string is held back until the next
-/// tokens decide, as are characters of several tokens.
+/// The text of an answer that grows by tokens: determines which part of it is final, and whether a
+/// stop string has ended it. Text that may be the beginning of a stop string, and incomplete
+/// characters of several tokens, are held back until the next tokens decide.
 #ifndef HEDDLE_RUNTIME_GENERATE_ANSWERTEXT_H
 #define HEDDLE_RUNTIME_GENERATE_ANSWERTEXT_H
 
@@ -18,31 +18,31 @@
 
 namespace heddle {
 
-/// The text of tokens that come one after the other, in pieces that are certain: whole characters.
+/// Decodes tokens one after another into pieces of final text: whole characters.
 class TextPieces {
 public:
   virtual ~TextPieces() = default;
-  /// What the text goes on with; often nothing.
+  /// Returns the continuation of the text after a token; often empty.
   virtual Result<std::string> add(int32_t token) = 0;
-  /// The rest of it; nothing comes after.
+  /// Returns the rest of the text. No token may follow.
   virtual Result<std::string> finish() = 0;
 };
 
-/// Begins a text.
+/// Creates the decoder of a new text.
 using NewText = std::function<std::unique_ptr<TextPieces>()>;
 
 class AnswerText {
 public:
-  /// Adds the next tokens; `last`: none follow. Tokens without a text are left out, and the first
-  /// failure is answered.
+  /// Adds the next tokens; `last` means that none follow. Tokens without a text are skipped, and
+  /// the first failure is returned.
   Status add(std::span<const int32_t> more, bool last, const NewText &newText,
              std::span<const std::string> stops);
 
-  /// How many tokens were added.
+  /// Returns the number of tokens that were added.
   size_t tokens() const { return count; }
-  /// What cannot change any more: all of the text, once the last token is there.
+  /// Returns the text that cannot change any more: all of it, once the last token was added.
   std::string_view certain() const { return std::string_view(text).substr(0, sure); }
-  /// Whether there is a stop string, before which the text ends.
+  /// Returns whether a stop string was found, before which the text ends.
   bool stopped() const { return ended; }
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What is told of answers while they are made, and stop strings. A sentence that begins again
-/// makes the same answers: what was told is not told again.
+/// Events and stop strings of unfinished answers. A sentence that starts again generates the same
+/// answers, and events already reported are not repeated.
 #include "runtime/Generate/BatchSearch.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace heddle {
 
 // --- what hypotheses agree on ------------------------------------------------------------------
 
-/// Cuts `common` to what it has in common with `tokens`.
+/// Truncates `common` to the prefix that it has in common with `tokens`.
 static void cutToCommon(std::span<const int32_t> tokens,
                         std::optional<std::vector<int32_t>> &common) {
   if (!common) {
@@ -62,8 +62,8 @@ BatchSearch::afterPrefix(const Sentence &sentence, const std::vector<int32_t> &t
   return {std::span(tokens).subspan(sentence.settings.prefix.size()), scores, topScores};
 }
 
-/// Brings the text of an answer up to its tokens. Only stop strings depend on it: without these, a
-/// token that has no text is told with the answer, which goes on.
+/// Updates the text of an answer to its tokens. Only stop strings depend on the text: without them,
+/// a token that has no text is reported with the answer, which continues.
 Status BatchSearch::readOn(const Sentence &sentence, Answer &answer,
                            std::span<const int32_t> tokens, bool last) {
   if (!newText) {
@@ -79,7 +79,7 @@ Status BatchSearch::readOn(const Sentence &sentence, Answer &answer,
   return {};
 }
 
-/// Tells what is new of an answer, if anything is.
+/// Reports what is new in an answer, if anything.
 void BatchSearch::tell(const Sentence &sentence, int32_t sample, Answer &answer, const Told &told,
                        FinishReason finish) {
   const size_t from = std::min(answer.toldTokens, told.tokens.size());
@@ -106,8 +106,8 @@ void BatchSearch::tell(const Sentence &sentence, int32_t sample, Answer &answer,
   answer.toldEnd = finish != FinishReason::No;
 }
 
-/// Ends the answers of a request that will not be finished, except those that have ended before.
-/// Where memory is exhausted there is no event: the caller of remove(), or the result, knows.
+/// Ends the unfinished answers of a request that will not be finished. If memory is exhausted there
+/// is no event: the caller of remove(), or the result, has the information.
 void BatchSearch::tellEnds(Sentence &sentence, FinishReason finish, const Status &status) noexcept {
   if (!sentence.settings.events) {
     return;
@@ -129,7 +129,8 @@ void BatchSearch::tellEnds(Sentence &sentence, FinishReason finish, const Status
   }
 }
 
-/// After a step of a search of one hypothesis, before its hypothesis in the decoder follows.
+/// Runs after a step of a search with one hypothesis, before its hypothesis in the decoder is
+/// updated.
 Status BatchSearch::followSingle(Sentence &sentence, Running &running) {
   Answer &answer = sentence.answers[static_cast<size_t>(running.sample)];
   BeamSearch &search = running.search;
@@ -155,8 +156,8 @@ Status BatchSearch::followSingle(Sentence &sentence, Running &running) {
   return {};
 }
 
-/// After a step of searches of several hypotheses: what all have in common, and in the end the
-/// best.
+/// Runs after a step of searches with several hypotheses: reports their common prefix, and at the
+/// end the best hypothesis.
 Status BatchSearch::followAgreed(Sentence &sentence) {
   Answer &answer = sentence.answers.front();
   const bool last = sentence.searches.empty();
@@ -177,7 +178,8 @@ Status BatchSearch::followAgreed(Sentence &sentence) {
   return {};
 }
 
-/// Takes what a search has found. Searches of one hypothesis know where a stop string has ended it.
+/// Takes the results of a search. A search with one hypothesis knows where a stop string has ended
+/// it.
 void BatchSearch::takeFinished(Sentence &sentence, Running &running) {
   for (Hypothesis &hypothesis : running.search.takeFinished()) {
     hypothesis.sample = running.sample;

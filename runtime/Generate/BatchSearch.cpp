@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Joining, stepping and leaving. A sentence that must make room for older ones goes back to the
-/// queue and starts again. Since its result depends on nothing else, it stays the same.
+/// Joining, stepping and leaving. A sentence that must make room for older ones returns to the
+/// queue and starts again. Its result depends on nothing else, so it stays the same.
 ///
-/// Memory may run out anywhere, so results are handed over only after the last step that can throw.
+/// Any allocation may fail, so results are handed over only after the last step that can throw.
 #include "runtime/Generate/BatchSearch.h"
 
 #include "runtime/Generate/Sampler.h"
@@ -26,8 +26,8 @@ BatchSearch::~BatchSearch() {
   }
 }
 
-/// The tokens of the source, or those of the prompt that are not taken over, counted once for each
-/// hypothesis.
+/// Returns the number of tokens of the source, or of those of the prompt that are not reused,
+/// counted once for each hypothesis.
 int64_t BatchSearch::cost(const Sentence &sentence) const {
   const Settings &settings = sentence.settings;
   const int64_t searches = settings.sample || settings.alternatives ? settings.nbest : 1;
@@ -68,7 +68,7 @@ Status BatchSearch::remove(int64_t id) {
                                             id));
 }
 
-/// Releases everything a sentence holds in the decoder.
+/// Releases everything that a sentence holds in the decoder.
 void BatchSearch::leave(Sentence &sentence) {
   for (const Running &running : sentence.searches) {
     for (const HypothesisId hypothesis : running.hypotheses) {
@@ -96,7 +96,7 @@ void BatchSearch::fail(Sentence &sentence, const Status &status) {
 Status BatchSearch::startSearches(Sentence &sentence) {
   const Settings &settings = sentence.settings;
   const int32_t count = settings.answers();
-  // Random numbers follow from the source: of rows, from their bits. Other searches draw none.
+  // Random numbers depend on the source: for rows, on their bits. Other searches draw none.
   std::vector<int32_t> bits(settings.sample ? sentence.rows.size() : 0);
   std::transform(sentence.rows.begin(),
                  sentence.rows.begin() + static_cast<std::ptrdiff_t>(bits.size()), bits.begin(),
@@ -121,7 +121,7 @@ Status BatchSearch::startSearches(Sentence &sentence) {
 }
 
 /// Encodes the first `count` sentences of the queue, starts their searches and moves them to the
-/// batch: all of them, or none when one does not fit.
+/// batch: all of them, or none if one does not fit.
 Status BatchSearch::join(size_t count) {
   std::vector<SourceView> sources;
   for (size_t i = 0; i < count; ++i) {
@@ -153,7 +153,7 @@ Status BatchSearch::join(size_t count) {
   return {};
 }
 
-/// Lets waiting sentences join as long as there is room.
+/// Lets waiting sentences join while there is room.
 Status BatchSearch::admit() {
   int64_t tokens = 0;
   for (const SentencePointer &sentence : batch) {
@@ -193,7 +193,7 @@ Status BatchSearch::admit() {
   return {};
 }
 
-/// The cache is full: the sentence at `index` goes back to the queue, or fails if it was alone.
+/// Handles a full cache: the sentence at `index` returns to the queue, or fails if it was alone.
 void BatchSearch::makeRoom(size_t index, bool alone, const Status &status) {
   if (alone) {
     fail(*batch[index], status.annotate("the sentence does not fit"));
@@ -207,7 +207,7 @@ void BatchSearch::makeRoom(size_t index, bool alone, const Status &status) {
 }
 
 /// Updates the decoder's hypotheses to match the beams. The first beam that continues a hypothesis
-/// takes it over; others fork it.
+/// reuses it; others fork it.
 Status BatchSearch::followBeams(Running &running) {
   const std::vector<Beam> &beams = running.search.beams();
   std::vector<bool> taken(running.hypotheses.size(), false);
@@ -256,7 +256,8 @@ Status BatchSearch::advanceSearch(Sentence &sentence, Running &running) {
   return {};
 }
 
-/// Samples go on from what the first of them has computed, whose logits all of them draw from.
+/// Starts the other samples from the beginning that the first has computed; all draw from its
+/// logits.
 Status BatchSearch::shareBeginning(Sentence &sentence) {
   const Running &first = sentence.searches.front();
   for (Running &running : sentence.searches) {
@@ -269,7 +270,7 @@ Status BatchSearch::shareBeginning(Sentence &sentence) {
   return {};
 }
 
-/// Advances all searches of a sentence. If memory runs out halfway, the sentence has to start
+/// Advances all searches of a sentence. If memory runs out in between, the sentence must start
 /// again.
 Status BatchSearch::advance(Sentence &sentence) {
   try {

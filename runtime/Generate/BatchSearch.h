@@ -25,14 +25,14 @@ namespace heddle {
 /// in the destructor.
 class BatchSearch {
 public:
-  /// Without `newText`, events have no texts and there are no stop strings.
+  /// Without `newText`, events have no texts and stop strings are not supported.
   BatchSearch(Decoder &decoder, GenerationDefaults defaults, GenerationLimits limits,
               const BatchBounds &bounds, NewText newText = {});
   BatchSearch(const BatchSearch &) = delete;
   BatchSearch &operator=(const BatchSearch &) = delete;
   ~BatchSearch();
 
-  /// As the functions of the same name in Generator.
+  /// See the functions of the same name in Generator.
   Result<int64_t> add(GenerationRequest request);
   Result<std::vector<GenerationResult>> step();
   Status remove(int64_t id);
@@ -41,30 +41,30 @@ public:
   bool idle() const { return queue.empty() && batch.empty() && results.empty(); }
   int64_t waiting() const { return static_cast<int64_t>(queue.size()); }
   int64_t running() const { return static_cast<int64_t>(batch.size()); }
-  /// Tokens of prompts that were taken over, not computed.
+  /// Returns the number of prompt tokens that were reused instead of being computed.
   int64_t sharedTokens() const { return sharedCount; }
 
 private:
-  /// A search, and its hypotheses in the decoder.
+  /// A search and its hypotheses in the decoder.
   struct Running {
     BeamSearch search;
     int32_t sample = 0;
-    /// None for samples after the first, until that has computed what all begin with.
+    /// Empty for samples after the first, until the first has computed their common beginning.
     std::vector<HypothesisId> hypotheses;
-    /// The row of each hypothesis in the current step; none while a prompt is not computed.
+    /// The row of each hypothesis in the current step; empty until the prompt is computed.
     std::vector<int64_t> rows = {};
   };
-  /// An answer whose tokens are reported, or searched for stop strings. What was told is kept when
-  /// the sentence begins again.
+  /// An answer whose tokens are reported or searched for stop strings. Its reported part is kept if
+  /// the sentence starts again.
   struct Answer {
     AnswerText text = {};
-    /// Why a token of the last step has no text.
+    /// The reason why a token of the last step has no text.
     Status textStatus = {};
     size_t toldTokens = 0;
     size_t toldBytes = 0;
     bool toldEnd = false;
   };
-  /// What is known of an answer: its tokens after the prefix, and what comes with them.
+  /// The reportable part of an answer: its tokens after the prefix, and their scores.
   struct Told {
     std::span<const int32_t> tokens;
     std::span<const float> scores = {};
@@ -73,19 +73,19 @@ private:
   struct Sentence {
     int64_t id = 0;
     std::vector<int32_t> source;
-    /// Instead of ids, where the model reads those.
+    /// The rows of floats, for models that read these instead of ids.
     std::vector<float> rows;
     Settings settings;
-    /// The pixels in a row of an image that may have any width.
+    /// The width in pixels of an image, if images may have any width.
     int32_t width = 0;
-    /// The start and the prefix.
+    /// The start token and the prefix.
     std::vector<int32_t> beginning = {};
-    /// How much of that was taken over.
+    /// The number of tokens in `beginning` that were reused.
     int64_t shared = 0;
     std::optional<SourceId> encoded = std::nullopt;
     std::vector<Running> searches = {};
     std::vector<Hypothesis> found = {};
-    /// One for each sample, or one.
+    /// One element for each sample; otherwise one.
     std::vector<Answer> answers = {};
 
     SourceView view() const {
@@ -96,7 +96,7 @@ private:
   };
   using SentencePointer = std::unique_ptr<Sentence>;
 
-  /// Whether a failure may concern a single sentence, because its request was wrong.
+  /// Returns whether a failure may concern a single sentence because its request was invalid.
   static bool concernsOne(const Status &status) {
     return status.code() == StatusCode::InvalidArgument || status.code() == StatusCode::OutOfRange;
   }
@@ -141,10 +141,10 @@ private:
   int64_t sharedCount = 0;
   std::deque<SentencePointer> queue;
   std::vector<SentencePointer> batch;
-  // Returned by the next step that succeeds.
+  // Results that the next successful step returns.
   std::vector<GenerationResult> results;
   std::vector<TokenEvent> events;
-  // The cache was full: no sentence joins until another has left.
+  // Whether the cache was full: no sentence joins until another has left.
   bool full = false;
   /// A piece of a prompt in the current step, and where it ends.
   struct Piece {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the decoder does in one step: a token for every hypothesis that has its prompt, and pieces
-/// of prompts, first come, first served. A prompt waits where another one of the step computes what
-/// it begins with too, and takes that over in the next.
+/// The decoder's work in one step: a token for every hypothesis whose prompt is computed, and
+/// pieces of prompts, in order of arrival. A prompt waits if another prompt in the step computes a
+/// common prefix, which it reuses in the next step.
 #include "runtime/Generate/BatchSearch.h"
 
 #include <algorithm>
 
 namespace heddle {
 
-/// Whether what a sentence begins with is not computed yet.
+/// Returns whether the beginning of a sentence is not computed yet.
 bool BatchSearch::isBeginning(const Sentence &sentence) const {
   const std::vector<HypothesisId> &hypotheses = sentence.searches.front().hypotheses;
   return decoder.length(hypotheses.front()) < static_cast<int64_t>(sentence.beginning.size());
 }
 
-/// Whether a piece of this step computes tokens that the sentence, which has `length`, will take
-/// over.
+/// Returns whether a piece of this step computes tokens that the sentence, which has `length`
+/// tokens, will reuse.
 bool BatchSearch::waitsForOther(const Sentence &sentence, int64_t length) const {
   const int64_t unit = decoder.sharedUnit();
   return unit > 0 && std::any_of(pieces.begin(), pieces.end(), [&](const Piece &piece) {
@@ -30,7 +30,7 @@ bool BatchSearch::waitsForOther(const Sentence &sentence, int64_t length) const 
          });
 }
 
-/// Adds at most so many of the tokens that a sentence begins with, and returns how many.
+/// Adds at most `most` tokens of a sentence's beginning, and returns their number.
 int64_t BatchSearch::addPiece(Sentence &sentence, int64_t most) {
   Running &first = sentence.searches.front();
   const HypothesisId hypothesis = first.hypotheses.front();
@@ -47,7 +47,7 @@ int64_t BatchSearch::addPiece(Sentence &sentence, int64_t most) {
   extensions.push_back(
       {hypothesis, tokens.subspan(static_cast<size_t>(length), static_cast<size_t>(count))});
   pieces.push_back({&sentence, length + count});
-  // Nothing is needed from the tokens before the last.
+  // No logits are needed after the tokens before the last.
   queries.resize(queries.size() + static_cast<size_t>(count));
   if (length + count == all) {
     first.search.fillQuery(0, queries.back());
@@ -94,9 +94,9 @@ void BatchSearch::buildStep(size_t count) {
   }
 }
 
-/// Runs one step of the decoder, after enough sentences have left to make room, and returns how
-/// many sentences took part. A sentence that the decoder refuses fails alone. Until it is found,
-/// the sentences before it take their steps without the rest.
+/// Runs one step of the decoder, after enough sentences have left to make room, and returns the
+/// number of sentences that took part. A sentence that the decoder rejects fails alone: until it is
+/// found, the sentences before it take steps without the rest.
 Result<size_t> BatchSearch::decode() {
   size_t count = batch.size();
   while (count > 0) {

@@ -48,7 +48,7 @@ std::vector<Hypothesis> BeamSearch::takeFinished() {
   return std::move(found);
 }
 
-/// The token that is forced in this step; -1 if none is.
+/// Returns the token that is forced in this step; -1 if none is.
 int32_t BeamSearch::forcedToken() const {
   if (generated == 0 && settings.forcedFirst >= 0) {
     return settings.forcedFirst;
@@ -56,7 +56,7 @@ int32_t BeamSearch::forcedToken() const {
   return generated + 1 == settings.maxLength ? settings.forcedLast : -1;
 }
 
-/// Enough candidates that `width` of them do not end the hypothesis.
+/// Returns a number of candidates such that at least `width` of them do not end the hypothesis.
 int64_t BeamSearch::candidatesWanted() const {
   if (greedy() || expanding) {
     return static_cast<int64_t>(width);
@@ -102,7 +102,7 @@ void BeamSearch::fillQuery(size_t beam, RowQuery &query) {
   }
 }
 
-/// The best tokens after a hypothesis, and those of them that are to be told.
+/// Collects the best tokens after a hypothesis, and those of them to report.
 Status BeamSearch::collect(Candidates &candidates, int64_t row, size_t beam) {
   HEDDLE_TRY(candidates.collect(row, best));
   const size_t told = std::min(best.size(), static_cast<size_t>(settings.topScores));
@@ -141,8 +141,8 @@ Status BeamSearch::draw(Candidates &candidates, int64_t row) {
   return {};
 }
 
-/// The best continuations of all hypotheses, in order. Ties are broken by hypothesis, then by
-/// token.
+/// Collects the best continuations of all hypotheses, in order. Ties are broken by hypothesis, then
+/// by token.
 Status BeamSearch::gather(Candidates &candidates, std::span<const int64_t> rows) {
   continuations.clear();
   tops.assign(settings.topScores > 0 ? alive.size() : 0, {});
@@ -198,7 +198,7 @@ Beam BeamSearch::extended(const Continuation &candidate) {
   if (settings.needsHistory()) {
     beam.history.add(candidate.token);
   }
-  // A first token that is forced is part of where the text begins.
+  // A forced first token is part of the beginning of the text.
   const bool isForced = generated == 0 && settings.forcedFirst >= 0;
   if (settings.constraint != nullptr && !isForced && !settings.isEnd(candidate.token)) {
     beam.constraint =
@@ -225,7 +225,7 @@ Beam BeamSearch::extended(const Continuation &candidate) {
   return beam;
 }
 
-/// Records a finished hypothesis. As many are kept as the search is wide.
+/// Records a finished hypothesis. At most as many are kept as the search has beams.
 void BeamSearch::record(const Beam &beam, double sum, int64_t length, FinishReason reason) {
   double score = settings.normalized(sum, length);
   if (settings.coveragePenalty != 0) {
@@ -248,7 +248,7 @@ void BeamSearch::record(const Beam &beam, double sum, int64_t length, FinishReas
 void BeamSearch::recordAsItIs(const Beam &beam) {
   const bool isWhole =
       settings.constraint != nullptr && settings.constraint->isWhole(beam.constraint);
-  // A least length may have hidden the end.
+  // The minimum length may have excluded the end token.
   const bool isLong = generated >= settings.minLength;
   record(beam, beam.sum, generated, isWhole && isLong ? FinishReason::End : FinishReason::Length);
 }
@@ -278,7 +278,7 @@ void BeamSearch::decide(bool last) {
       ++kept;
     }
   };
-  // The next candidate outside the beam, for rules that let it replace a finished one.
+  // The next candidate outside the beam, which may replace a finished one under some rules.
   size_t spare = width;
   const auto ends = [&](size_t i) { return settings.isEnd(continuations[i].token); };
   const size_t considered =
@@ -304,7 +304,7 @@ void BeamSearch::decide(bool last) {
   }
 }
 
-/// Does what was decided. The last continuation of a hypothesis takes what it has: a greedy search
+/// Applies the decisions. The last continuation of a hypothesis moves its data, so a greedy search
 /// copies no history.
 void BeamSearch::follow() {
   uses.assign(alive.size(), 0);
@@ -317,7 +317,7 @@ void BeamSearch::follow() {
   }
 }
 
-/// Whether the search may end after a step, by its rules.
+/// Returns whether the rules allow the search to end after a step.
 bool BeamSearch::mayStop(bool last) const {
   if (last || next.empty()) {
     return true;

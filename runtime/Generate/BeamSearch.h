@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The search of one sentence, independent of the model. It states what it needs to know about the
-/// logits after each live hypothesis, receives that, and decides which hypotheses continue. Greedy
+/// The search for one sentence, independent of the model. For each live hypothesis it states what
+/// it needs to know about the logits, receives that, and decides which hypotheses continue. Greedy
 /// search and sampling are searches with one hypothesis.
 #ifndef HEDDLE_RUNTIME_GENERATE_BEAMSEARCH_H
 #define HEDDLE_RUNTIME_GENERATE_BEAMSEARCH_H
@@ -31,7 +31,7 @@ struct Beam {
   std::vector<float> coverage = {};
   std::vector<std::vector<TokenScore>> topScores = {};
   TokenHistory history = {};
-  /// Only if what it may look like is restricted.
+  /// Set only if the answer is constrained.
   ConstraintState constraint = {};
 };
 
@@ -51,7 +51,7 @@ public:
 
   const std::vector<Beam> &beams() const { return alive; }
   bool finished() const { return done; }
-  /// The hypotheses that have ended while others go on.
+  /// Returns the hypotheses that have ended while others continue.
   const std::vector<Hypothesis> &finishedSoFar() const { return found; }
   /// Whether the live hypotheses are alternatives that each need a search of their own. This holds
   /// after the first step if alternatives were requested.
@@ -65,7 +65,7 @@ public:
   Status advance(Candidates &candidates, std::span<const int64_t> rows,
                  const StepAttention &attention);
 
-  /// Ends a search of one hypothesis, which goes on, with that.
+  /// Ends a search with one hypothesis that is still live, with that hypothesis as its result.
   void stop();
 
   /// The finished hypotheses, best first; for a branch, only the best. Call it once.
@@ -79,7 +79,7 @@ private:
     double sum;
     double score;
   };
-  /// That a continuation, by its number, becomes a hypothesis, or a result.
+  /// The decision that a continuation, by its index, becomes a hypothesis or a result.
   struct Decision {
     size_t continuation;
     bool finishes;
@@ -113,7 +113,7 @@ private:
   /// Whether this search continues an alternative.
   bool branch = false;
   bool done = false;
-  /// Whether the best candidate of some step ended.
+  /// Whether the best candidate of any step has ended.
   bool bestEnded = false;
   int64_t generated = 0;
   int64_t recorded = 0;
@@ -124,18 +124,18 @@ private:
   std::vector<Lists> lists;
   std::vector<Continuation> continuations;
   std::vector<Decision> decisions;
-  /// How many of the decisions that are left continue each hypothesis.
+  /// The number of remaining decisions that continue each hypothesis.
   std::vector<size_t> uses;
   std::vector<ScoredToken> best;
   /// The best tokens after each hypothesis, if requested.
   std::vector<std::vector<TokenScore>> tops;
-  // [beams][source]: the attention of this step, and the part that counts as coverage.
+  // [beams][source]: the attention of this step, and the part of it that counts as coverage.
   std::vector<float> looked;
   std::vector<float> covered;
   size_t sourceLength = 0;
 };
 
-/// Inserts into a list sorted best first. Among equal scores the earlier one comes first.
+/// Inserts into a list sorted best first, after hypotheses with an equal score.
 void insertByScore(std::vector<Hypothesis> &list, Hypothesis hypothesis);
 
 } // namespace heddle

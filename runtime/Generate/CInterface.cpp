@@ -26,7 +26,7 @@ struct heddle_generator {
 
 namespace heddle {
 
-/// A number that may be unset.
+/// Returns a number that may be unset.
 static std::optional<int32_t> given(int32_t value) {
   return value == HEDDLE_UNSET ? std::nullopt : std::optional(value);
 }
@@ -65,7 +65,7 @@ static Result<GenerationOptions> readOptions(const heddle_generation_options &op
   result.seed = options.seed;
   result.alternatives = options.alternatives != 0;
   if (options.command != HEDDLE_UNSET) {
-    // Beyond every task, and of one type with the others.
+    // `most` exceeds every task, and both have one type with the other values.
     constexpr int64_t least = INT32_MIN + 1, most = INT32_MAX;
     result.command = static_cast<int32_t>(std::clamp(options.command, least, most));
   }
@@ -95,7 +95,7 @@ static_assert(HEDDLE_FINISH_END == static_cast<int>(FinishReason::End) &&
               HEDDLE_FINISH_REMOVED == static_cast<int>(FinishReason::Removed) &&
               HEDDLE_FINISH_FAILED == static_cast<int>(FinishReason::Failed));
 
-/// The elements of a list for a caller; null where there are none.
+/// Returns the elements of a list for a caller; null if it is empty.
 template <typename T> static const T *listOf(const std::vector<T> &list, int64_t *count) {
   if (count != nullptr) {
     *count = static_cast<int64_t>(list.size());
@@ -103,7 +103,7 @@ template <typename T> static const T *listOf(const std::vector<T> &list, int64_t
   return list.empty() ? nullptr : list.data();
 }
 
-/// The list with this number.
+/// Returns the list at an index.
 static const heddle_token_score *listAt(const std::vector<std::vector<TokenScore>> &lists,
                                         int64_t place, int64_t *count) {
   static const std::vector<TokenScore> none;
@@ -119,13 +119,13 @@ static const char *textOf(const std::string &text, size_t *length) {
   return text.c_str();
 }
 
-/// An event, or one that says nothing.
+/// Returns the event, or an empty one for null.
 static const TokenEvent &eventOf(const heddle_event *event) {
   static const TokenEvent none = {.id = -1};
   return event == nullptr ? none : event->event;
 }
 
-/// One of a generation, or one that has nothing.
+/// Returns one hypothesis of a generation, or an empty one.
 static const Hypothesis &hypothesisOf(const heddle_generation *generation, int64_t index) {
   static const Hypothesis none;
   return index < 0 || index >= heddle_generation_count(generation)
@@ -139,7 +139,7 @@ static void takeEvents(heddle_generator &generator) {
   }
 }
 
-/// The first of a queue as an object of the caller's, or null.
+/// Takes the first element of a queue and returns it as an object of the caller, or null.
 template <typename Object, typename T> static Object *takeFirst(std::deque<T> &queue) {
   auto *const taken = queue.empty() ? nullptr : new (std::nothrow) Object{std::move(queue.front())};
   if (taken != nullptr) {
@@ -156,7 +156,7 @@ struct AddedRequest {
   int64_t *id;
 };
 
-/// Queues a request whose source, the array `name`, is that member of it.
+/// Queues a request whose source, the array `name`, is the given member.
 template <typename T>
 static heddle_error *addRequest(heddle_generator *generator,
                                 std::vector<T> GenerationRequest::*member, const char *name,

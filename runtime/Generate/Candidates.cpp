@@ -13,7 +13,7 @@
 namespace heddle {
 
 static constexpr float never = -std::numeric_limits<float>::infinity();
-/// positionsAtLeast() may write one vector more than there are values.
+/// positionsAtLeast() may write one vector beyond the number of values.
 static constexpr size_t longestVector = 64;
 
 void Candidates::prepare(std::span<const RowQuery> queries) { this->queries = queries; }
@@ -33,7 +33,7 @@ static void forTokensOf(std::span<const uint64_t> mask, int32_t first, int64_t c
   }
 }
 
-/// Marks the chunks that hold a token which a query allows as needed.
+/// Marks the chunks that contain an allowed token of a query as needed.
 static void wantChunksOf(const RowQuery &query, int64_t vocabulary, std::vector<bool> &wanted) {
   const auto want = [&](int32_t token) { wanted[static_cast<size_t>(token / logitsChunk)] = true; };
   if (query.shortlist.empty()) {
@@ -102,7 +102,7 @@ static void forTokensWithin(std::span<const int32_t> tokens, int32_t first, int6
 }
 
 /// Applies penalties and bans to a copy of a chunk. A token whose penalty needs the normaliser is
-/// no candidate here; addPenalized() adds it later.
+/// excluded here; addPenalized() adds it later.
 void Candidates::adjust(const RowQuery &query, int32_t first, int64_t count, float *values) {
   forTokensWithin(query.penalized, first, count, [&](int32_t token) {
     float &value = values[token - first];
@@ -127,8 +127,8 @@ static bool touches(std::span<const int32_t> tokens, int32_t first, int64_t coun
   return next != tokens.end() && *next < first + count;
 }
 
-/// The logits of a row in a chunk after penalties and bans: a copy, or the logits themselves if
-/// there are none.
+/// Returns the logits of a row in a chunk after penalties and bans: a copy, or the logits
+/// themselves if there are none.
 const float *Candidates::adjusted(Worker &worker, int64_t row, int32_t first, int64_t count,
                                   const float *values) {
   const RowQuery &query = queries[static_cast<size_t>(row)];
@@ -144,7 +144,7 @@ const float *Candidates::adjusted(Worker &worker, int64_t row, int32_t first, in
   return worker.adjusted.data();
 }
 
-/// Keeps the tokens of a chunk that are allowed.
+/// Keeps the allowed tokens of a chunk.
 void Candidates::gather(Worker &worker, const RowQuery &query, int32_t first, Piece &piece) {
   int64_t count = 0;
   const auto take = [&](int32_t token) {
@@ -217,7 +217,7 @@ std::span<const float> Candidates::whole(int64_t row) const {
   return std::span(wholeLogits).subspan(begin, firstWhole[static_cast<size_t>(row) + 1] - begin);
 }
 
-/// Adds the candidates whose penalty had to wait for the normaliser.
+/// Adds the candidates whose penalty needs the normaliser.
 void Candidates::addPenalized(int64_t row, double normalizer,
                               std::vector<ScoredToken> &best) const {
   const RowQuery &query = queries[static_cast<size_t>(row)];

@@ -16,8 +16,8 @@
 
 namespace heddle {
 
-/// The demands of a search on one row. Lists are sorted, have each token once and stay valid until
-/// the step ends.
+/// The data that a search needs about one row. Lists are sorted, without duplicates, and stay valid
+/// until the step ends.
 struct RowQuery {
   /// The number of best tokens.
   int64_t candidates = 0;
@@ -34,12 +34,12 @@ struct RowQuery {
   std::span<const int32_t> alsoBanned = {};
   /// The only tokens allowed; empty: all.
   std::span<const int32_t> shortlist = {};
-  /// The same as a bit for each token of the vocabulary, 64 in a word; empty: all.
+  /// The allowed tokens as one bit for each token of the vocabulary, 64 in a word; empty: all.
   std::span<const uint64_t> mask = {};
 
   bool empty() const { return candidates == 0 && watched < 0 && !whole; }
   bool isRestricted() const { return !shortlist.empty() || !mask.empty(); }
-  /// Whether the mask allows a token.
+  /// Returns whether the mask allows a token.
   bool passes(int32_t token) const {
     const auto place = static_cast<size_t>(token);
     return mask.empty() || (mask[place / 64] >> (place % 64) & 1) != 0;
@@ -69,14 +69,15 @@ public:
   void deliver(int worker, int64_t chunk, int64_t count, const float *values,
                int64_t stride) override;
 
-  /// Call after the step. The candidates of a row, best first; DataLoss if its logits are NaN.
+  /// Returns in `best` the candidates of a row, best first; DataLoss if its logits are NaN. Call
+  /// after the step.
   Status collect(int64_t row, std::vector<ScoredToken> &best);
-  /// The log-probability of the row's watched token.
+  /// Returns the log-probability of the row's watched token.
   Result<double> watched(int64_t row) const;
-  /// The logits of a row that was kept whole, after penalties and bans that apply to logits. Tokens
-  /// outside its shortlist have minus infinity.
+  /// Returns the logits of a row with RowQuery::whole, after penalties and bans that apply to
+  /// logits. Tokens outside its shortlist have minus infinity.
   std::span<const float> whole(int64_t row) const;
-  /// log(sum of exp(logit)) of a row.
+  /// Returns log(sum of exp(logit)) of a row.
   Result<double> normalizer(int64_t row) const;
 
 private:
@@ -90,12 +91,12 @@ private:
     std::vector<int32_t> numbers;
     std::vector<int32_t> positions;
   };
-  /// A row's part of a chunk, with penalties applied and in the form that the normaliser needs.
+  /// A row's part of a chunk, with penalties applied, in the form that the normaliser needs.
   struct Piece {
     const float *values;
     const float *summed;
     int64_t count;
-    /// Null if they are consecutive from the first token of the chunk.
+    /// Null if the tokens are consecutive from the first token of the chunk.
     const int32_t *numbers;
   };
 
@@ -116,16 +117,16 @@ private:
   std::vector<ExponentialSum> sums;
   // [rows].
   std::vector<float> watchedLogits;
-  // Those of all rows, end to end, and where each row's begin.
+  // The lists of all rows, one after another, and the offset of each row's list.
   std::vector<float> penalizedLogits;
   std::vector<size_t> firstPenalized;
   std::vector<float> wholeLogits;
   std::vector<size_t> firstWhole;
-  // Chunks that some row needs; empty: all.
+  // The chunks that at least one row needs; empty: all.
   std::vector<bool> wanted;
 };
 
-/// A score after the penalty on repetition.
+/// Applies the repetition penalty to a score.
 template <typename Number> Number penalize(Number score, float penalty) {
   return score < 0 ? score * static_cast<Number>(penalty) : score / static_cast<Number>(penalty);
 }

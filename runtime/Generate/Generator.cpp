@@ -15,7 +15,7 @@
 namespace heddle {
 
 namespace {
-/// The text of an answer by a model's tokenizer.
+/// Decodes the text of an answer with a model's tokenizer.
 class TokenizerPieces final : public TextPieces {
 public:
   explicit TokenizerPieces(std::shared_ptr<const Tokenizer> kept)
@@ -40,13 +40,13 @@ struct Generator::State {
                    ? NewText([this] { return std::make_unique<TokenizerPieces>(targetTokenizer); })
                    : NewText()) {}
 
-  /// With the constraints of this generator, which texts need.
+  /// Adds the constraints of this generator, which need the texts of tokens.
   GenerationLimits withConstraints(GenerationLimits some) {
     some.constraints = some.hasText ? &constraints : nullptr;
     return some;
   }
 
-  /// The text of ids without special tokens; NotFound without a tokenizer.
+  /// Returns the text of ids without special tokens; NotFound without a tokenizer.
   Result<std::string> decodeText(std::span<const int32_t> tokens) const;
 
   std::unique_ptr<PagedDecoder> decoder;
@@ -65,8 +65,8 @@ static Status noTokenizer() {
                                 "without");
 }
 
-/// The ids of a text, cut to `most` unless that is 0; NotFound without a tokenizer. With
-/// `addTemplate` the ids of the template go around them.
+/// Returns the ids of a text, truncated to `most` unless that is 0; NotFound without a tokenizer.
+/// With `addTemplate` they are enclosed in the ids of the template.
 static Result<std::vector<int32_t>> encodeText(const Tokenizer *tokenizer, std::string_view text,
                                                bool addTemplate, int64_t most = 0) {
   if (tokenizer == nullptr) {
@@ -114,7 +114,7 @@ static Result<GenerationDefaults> defaultsOf(const manifest::Generation &table) 
   return defaults;
 }
 
-/// The limits set by the positions and vocabularies of a model.
+/// Returns the limits set by the positions and vocabularies of a model.
 static GenerationLimits limitsOf(const PagedDecoder &decoder, const GenerationDefaults &defaults) {
   GenerationLimits limits{.vocabulary = decoder.vocabulary(),
                           .longestSource = decoder.longestSource(),
@@ -122,7 +122,7 @@ static GenerationLimits limitsOf(const PagedDecoder &decoder, const GenerationDe
                           .hasSources = decoder.hasSources()};
   const EntryInfo *const encode = decoder.model().findEntry("encode");
   for (size_t i = 0; encode != nullptr && i < encode->inputs.size(); ++i) {
-    // The decoder has checked that there is one that is not optional.
+    // The decoder has checked that there is an input that is not optional.
     if (const PortInfo &input = encode->inputs[i]; !input.optional) {
       limits.sourceVocabulary = input.limit;
       limits.sourceWidth = input.element == ElementType::F32 ? input.shape.back() : 0;
@@ -131,7 +131,7 @@ static GenerationLimits limitsOf(const PagedDecoder &decoder, const GenerationDe
       limits.sourceLimits = encode->rowLimits;
     }
   }
-  // A start that is never generated is the first of the tasks.
+  // A start token that is never generated is the first of the tasks.
   const EntryInfo *const decode = decoder.model().findEntry("decode");
   if (!defaults.start.empty() && defaults.start.front() == limits.vocabulary) {
     limits.commands = decode->inputs.front().limit - limits.vocabulary;

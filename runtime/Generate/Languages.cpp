@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-/// How many names a message has.
+/// The number of names in a message.
 static constexpr size_t namesShown = 5;
 
 Result<int32_t> languageToken(const ModelLanguages &languages, std::string_view what,

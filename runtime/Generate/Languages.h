@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The languages of requests: names become tokens, and these go where the model has them.
+/// The languages of requests: maps their names to tokens and inserts these where the model expects
+/// them.
 #ifndef HEDDLE_RUNTIME_GENERATE_LANGUAGES_H
 #define HEDDLE_RUNTIME_GENERATE_LANGUAGES_H
 
@@ -14,23 +15,23 @@
 
 namespace heddle {
 
-/// What a model says of languages; nothing if it has none.
+/// The languages of a model; nullopt if it has none.
 using ModelLanguages = std::optional<LanguagesInfo>;
 
-/// The token of the language that a request names; InvalidArgument names those that are near.
-/// `what` is "source language" or "target language".
+/// Returns the token of a language by name; InvalidArgument suggests similar names. `what` is
+/// "source language" or "target language".
 Result<int32_t> languageToken(const ModelLanguages &languages, std::string_view what,
                               std::string_view name);
 
-/// Whether a token stands for a language.
+/// Returns whether a token stands for a language.
 bool isLanguage(const ModelLanguages &languages, int32_t token);
 
-/// Puts the token of a language in the place of the one that a source has. Nothing happens without
-/// a name; InvalidArgument if the source has none.
+/// Replaces the language token of a source by that of the named language. Does nothing if `name` is
+/// empty; InvalidArgument if the source has no language token.
 Status setSourceLanguage(const ModelLanguages &languages, std::string_view name,
                          std::vector<int32_t> &source);
 
-/// The token of a target's language, by name or by the model's default; -1 without either.
+/// Returns the token of a target's language, by name or by the model's default; -1 without either.
 Result<int32_t> targetLanguage(const ModelLanguages &languages, std::string_view name);
 
 } // namespace heddle

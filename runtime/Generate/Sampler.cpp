@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mixes bits into random numbers and draws from a distribution.
+/// Hashes bits into random numbers and draws from a distribution.
 #include "runtime/Generate/Sampler.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ ScoredToken drawToken(std::vector<ScoredToken> &tokens, const Distribution &from
     count = nucleus(tokens, from.topP * total, from.temperature, best);
   }
   if (from.minP > 0) {
-    // The best has a weight of 1.
+    // The best token has a weight of 1.
     const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(count);
     const auto likely = std::remove_if(
         tokens.begin(), end, [&](const ScoredToken &token) { return weight(token) < from.minP; });
@@ -92,7 +92,7 @@ ScoredToken drawToken(std::vector<ScoredToken> &tokens, const Distribution &from
       return tokens[i];
     }
   }
-  // Rounding used up the whole mass: take the last token with a positive weight.
+  // Rounding exhausted the mass: take the last token with a positive weight.
   while (count > 1 && weight(tokens[count - 1]) == 0) {
     --count;
   }

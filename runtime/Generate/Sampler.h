@@ -13,25 +13,25 @@
 
 namespace heddle {
 
-/// Identifies a sentence's random numbers by its source, its prefix and the index of the sample.
+/// Returns an identifier of a sentence's random numbers, from its source, its prefix and the index
+/// of the sample.
 uint64_t sampleStream(std::span<const int32_t> source, std::span<const int32_t> prefix,
                       uint64_t sample);
 
-/// A uniformly distributed number in [0, 1).
+/// Returns a uniformly distributed number in [0, 1).
 double uniformNumber(uint64_t seed, uint64_t stream, uint64_t step);
 
-/// What tokens are drawn from, and how.
+/// The distribution that tokens are drawn from.
 struct Distribution {
   /// Probabilities are proportional to exp(score / temperature).
   double temperature = 1;
-  /// Only the fewest tokens whose probabilities add up to this.
+  /// Only the smallest set of tokens whose probabilities sum to this.
   double topP = 1;
-  /// Only tokens with at least so many times the probability of the best.
+  /// Only tokens with at least this fraction of the best token's probability.
   double minP = 0;
 };
 
-/// Draws one of `tokens`, at least one, which are in any order afterwards. `uniform` lies in [0,
-/// 1).
+/// Draws one of `tokens`, which must not be empty and are reordered. `uniform` lies in [0, 1).
 ScoredToken drawToken(std::vector<ScoredToken> &tokens, const Distribution &from, double uniform);
 
 } // namespace heddle

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Teacher forcing: the input is the target shifted by the start token, in pieces, so that memory
-/// does not grow with a text. For each row only the normaliser and the logit of the next token are
-/// kept.
+/// does not grow with the length. For each row only the normaliser and the logit of the next token
+/// are kept.
 #include "runtime/Generate/Scoring.h"
 
 #include "runtime/Generate/Candidates.h"
@@ -14,23 +14,23 @@
 namespace heddle {
 
 namespace {
-/// A target being scored.
+/// A target that is being scored.
 struct Target {
   std::span<const int32_t> source;
-  /// Start, prefix, target and end.
+  /// The start, the prefix, the target and the end.
   std::vector<int32_t> tokens;
-  /// Those before the target.
+  /// The number of tokens before the target.
   size_t starts = 0;
   std::vector<float> scores = {};
-  /// How many tokens the decoder has.
+  /// The number of tokens that the decoder has.
   size_t done = 0;
 
   int64_t cost() const { return static_cast<int64_t>(source.size() + tokens.size()); }
-  /// The decoder's input: all tokens but the last.
+  /// Returns the decoder's input: all tokens but the last.
   std::span<const int32_t> fed() const { return std::span(tokens).first(tokens.size() - 1); }
 };
 
-/// Holds a pass's sequences in the decoder and releases them at the end.
+/// Holds the sequences of a pass in the decoder and releases them at the end.
 class Pass {
 public:
   Pass(Decoder &decoder, int64_t stepTokens) : decoder(decoder), stepTokens(stepTokens) {}
@@ -73,7 +73,7 @@ Status Pass::begin(std::span<Target> targets) {
   return {};
 }
 
-/// Feeds the next piece, of as many targets as begin in it.
+/// Runs the next piece, of as many targets as begin in it.
 Status Pass::step(std::span<Target> targets) {
   std::vector<Extension> extensions;
   std::vector<RowQuery> queries;
@@ -111,7 +111,7 @@ Status Pass::step(std::span<Target> targets) {
 }
 
 Status Pass::run(std::span<Target> targets) {
-  // An earlier pass may have stopped in the middle for want of memory.
+  // An earlier pass may have stopped in the middle because memory ran out.
   for (Target &target : targets) {
     target.scores.clear();
     target.done = 0;
@@ -131,7 +131,7 @@ static Result<Target> makeTarget(const ScoringRequest &request, const Generation
   if (language >= 0 && defaults.languages->startsTarget) {
     target.tokens = {language};
   } else if (language >= 0) {
-    // Given, and so not scored, unless the request has it.
+    // Given, and therefore not scored, unless the request itself contains it.
     const std::vector<int32_t> &next = request.prefix.empty() ? request.target : request.prefix;
     if (next.empty() || !isLanguage(defaults.languages, next.front())) {
       target.tokens.push_back(language);
@@ -233,7 +233,7 @@ Status checkText(std::span<const int32_t> text, int64_t stride, const Generation
   return checkTokens("text", text, limits.vocabulary);
 }
 
-/// Cuts a text into windows, each of which scores the tokens after those of the last one.
+/// Splits a text into windows, each of which scores the tokens after those of the previous one.
 static void addWindows(std::span<const int32_t> text, int64_t stride,
                        const GenerationDefaults &defaults, const GenerationLimits &limits,
                        std::vector<ScoringRequest> &windows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Scores given targets: one pass over each, no search.
+/// Scores given targets with one pass over each, without a search.
 #ifndef HEDDLE_RUNTIME_GENERATE_SCORING_H
 #define HEDDLE_RUNTIME_GENERATE_SCORING_H
 

@@ -64,7 +64,7 @@ static constexpr std::array<SearchRules, 3> presets = {{
      .maxAddsSource = false},
 }};
 
-/// Rules are found by their number, and so are names.
+/// Checks that rules and names are in the order of the enumerators, which index them.
 static constexpr bool areInOrder() {
   for (size_t i = 0; i < presets.size(); ++i) {
     if (presets[i].kind != static_cast<Rules>(i)) {

@@ -20,28 +20,29 @@ enum class Normalization : uint8_t {
   Length,
 };
 
-/// When the search of a sentence ends, once as many hypotheses are finished as there are beams.
+/// The condition that ends the search of a sentence once as many hypotheses are finished as there
+/// are beams.
 enum class StopRule : uint8_t {
   /// When the best live hypothesis could not beat the worst finished one at the maximum length.
   BoundAtMaximum,
   /// The same, at its current length.
   BoundAtLength,
-  /// At once; but without length and coverage penalty, only after the best candidate of some step
-  /// ended.
+  /// Immediately; but without length and coverage penalty, only after the best candidate of some
+  /// step has ended.
   Count,
 };
 
-/// What records and interfaces call the reason for which an answer has ended.
+/// Returns the name of a finish reason in records and interfaces.
 std::string_view finishName(FinishReason reason);
 
-/// The rules of one search. The end counts as a token in every length.
+/// The rules of one search. Every length counts the end token.
 struct SearchRules {
   Rules kind;
   /// The name on command lines and in manifests.
   std::string_view name;
   Normalization normalization;
   StopRule stop;
-  /// Whether a bound that equals the worst finished score stops the search.
+  /// Whether the search stops if the bound equals the worst finished score.
   bool stopsWhenEqual;
   /// Whether only the first `beam` candidates of a step may finish, instead of any.
   bool onlyBeamFinishes;
@@ -61,17 +62,17 @@ struct SearchRules {
   bool firstHeadCovers;
   float lengthPenalty;
   int32_t minLength;
-  /// The maximum length; if `maxAddsSource`, in addition to the length of the source.
+  /// The maximum length; if `maxAddsSource`, the length of the source is added.
   int32_t maxLength;
   bool maxAddsSource;
 
-  /// The divisor of a sum of log-probabilities of `length` tokens.
+  /// Returns the divisor of a sum of log-probabilities of `length` tokens.
   double divisor(int64_t length, double penalty) const;
 };
 
 const SearchRules &searchRules(Rules kind);
 
-/// The rules of that name, if they exist.
+/// Returns the rules of that name; nullopt if there are none.
 std::optional<Rules> parseRules(std::string_view name);
 
 } // namespace heddle

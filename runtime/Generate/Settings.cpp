@@ -41,9 +41,9 @@ GenerationOptions filledIn(GenerationOptions options, const GenerationDefaults &
   fill(options.rules, defaults.rules);
   const SearchRules &rules = searchRules(*options.rules);
   const bool own = rules.kind == defaults.rules;
-  // Whoever asks for beams or alternatives has chosen another search than the model's.
+  // A request for beams or alternatives overrides the model's default of sampling.
   fill(options.sample, defaults.sample && !options.beam && !options.alternatives);
-  // Samples and alternatives use more than one hypothesis in their own ways.
+  // Samples and alternatives use several hypotheses in other ways than beams.
   fill(options.beam, *options.sample ? 1 : defaults.beam);
   fill(options.lengthPenalty, own ? defaults.lengthPenalty : rules.lengthPenalty);
   fill(options.noRepeatNgram, defaults.noRepeatNgram);
@@ -65,7 +65,7 @@ GenerationOptions filledIn(GenerationOptions options, const GenerationDefaults &
   return options;
 }
 
-/// The settings of a request but for its lengths.
+/// Returns the settings of a request except its lengths.
 static Settings settingsOf(const GenerationRequest &request, const GenerationDefaults &defaults) {
   const GenerationOptions options = filledIn(request.options, defaults);
   Settings settings;
@@ -92,7 +92,7 @@ static Settings settingsOf(const GenerationRequest &request, const GenerationDef
   settings.events = options.events;
   settings.stop = options.stop;
   settings.start = defaults.start;
-  // What is no command is refused with the other tokens.
+  // An invalid command is rejected with the other tokens.
   if (!settings.start.empty()) {
     settings.start.front() = static_cast<int32_t>(
         std::min<int64_t>(int64_t(settings.start.front()) + options.command.value_or(0),
@@ -113,7 +113,7 @@ static Settings settingsOf(const GenerationRequest &request, const GenerationDef
 }
 
 /// Begins targets with the token of their language: as their start, as the forced first token of
-/// the answer, or before the prefix, which goes on after it.
+/// the answer, or before the prefix, which follows it.
 static Status setTargetLanguage(const GenerationRequest &request,
                                 const GenerationDefaults &defaults, Settings &settings) {
   const GenerationOptions &options = request.options;
@@ -296,7 +296,7 @@ static Status checkRows(std::span<const int32_t> tokens, std::span<const float> 
                                     rows.size(), floats));
   }
   HEDDLE_TRY(checkWidth(static_cast<int64_t>(rows.size()) / limits.sourceWidth, width, limits));
-  // Searches compare numbers, and NaN has no place among them.
+  // Searches compare numbers, so NaN must be rejected.
   const auto wrong =
       std::find_if(rows.begin(), rows.end(), [](float value) { return !std::isfinite(value); });
   if (wrong != rows.end()) {
@@ -384,7 +384,7 @@ static Status checkAllTokens(const GenerationRequest &request, const Settings &s
   return {};
 }
 
-/// Sets minimum and maximum length from the request, the binary, the rules and the positions.
+/// Sets the minimum and maximum length from the request, the binary, the rules and the positions.
 static Status setLengths(const GenerationRequest &request, const GenerationDefaults &defaults,
                          const GenerationLimits &limits, Settings &settings) {
   const GenerationOptions &options = request.options;
@@ -448,8 +448,8 @@ ConstraintState Settings::constraintStart() const {
   return state;
 }
 
-/// What the answer has to look like: the prefix, where it is part of it, and a first token that is
-/// forced have to fit.
+/// Sets the constraint of the answer. The prefix, if it is part of the answer, and a forced first
+/// token must conform to it.
 static Status setConstraint(const GenerationRequest &request, const GenerationLimits &limits,
                             Settings &settings) {
   if (request.options.jsonSchema.empty()) {
@@ -491,7 +491,7 @@ static Status setConstraint(const GenerationRequest &request, const GenerationLi
                         "no token of the model begins a text that follows the JSON "
                         "schema");
   }
-  // A token that is forced at the end would be written where the text is not whole.
+  // A forced last token would be written where the text is not complete.
   settings.forcedLast = -1;
   return {};
 }

@@ -23,16 +23,16 @@ struct GenerationDefaults {
   int32_t forcedLast = -1;
   std::vector<int32_t> suppressed = {};
   Rules rules = Rules::Paper;
-  /// 0 takes the rules' value.
+  /// 0 means the rules' value.
   int32_t maxLength = 0;
   int32_t beam = 1;
   float lengthPenalty = 1;
   EarlyStopping earlyStopping = EarlyStopping::No;
   int32_t noRepeatNgram = 0;
   float repetitionPenalty = 1;
-  /// 0 takes the rules' value.
+  /// 0 means the rules' value.
   int32_t minLength = 0;
-  /// Whether tokens are drawn; the numbers are those of any request that draws.
+  /// Whether tokens are sampled; the numbers apply to any request that samples.
   bool sample = false;
   float temperature = 1;
   int32_t topK = 0;
@@ -48,20 +48,20 @@ struct GenerationLimits {
   int64_t longestSource = 0;
   /// Includes start tokens. The last generated token needs no position.
   int64_t longestTarget = 0;
-  /// The tasks of the model: tokens from `vocabulary` on, which are only read.
+  /// The number of tasks of the model: tokens from `vocabulary` on, which are inputs only.
   int64_t commands = 0;
-  /// The width of a row where the model reads rows of floats instead of ids, and what their number
-  /// is a multiple of.
+  /// The width of a row, if the model reads rows of floats instead of ids, and the number that the
+  /// number of rows is a multiple of.
   int64_t sourceWidth = 0;
   int64_t sourceMultiple = 1;
-  /// Whether sources are images of any width, and what the model has positions for.
+  /// Whether sources are images of any width, and the model's limits for them.
   bool sourceHasWidths = false;
   std::vector<RowLimit> sourceLimits = {};
-  /// Whether there are sources. Without, the prefix of a request is what the model continues.
+  /// Whether requests have sources. Otherwise the prefix of a request is the prompt to continue.
   bool hasSources = true;
-  /// Whether there is a tokenizer for what is generated.
+  /// Whether there is a tokenizer for generated tokens.
   bool hasText = false;
-  /// What answers may be asked to look like; null without a tokenizer.
+  /// The constraints of answers; null without a tokenizer.
   Constraints *constraints = nullptr;
 };
 
@@ -110,29 +110,31 @@ struct Settings {
   std::vector<int32_t> suppressed;
   /// Empty: all tokens.
   std::vector<int32_t> shortlist;
-  /// What the answer must look like, null: anything; and the tokens of its beginning that belong to
-  /// that. A state is found when a search starts: what waits would keep what was forgotten.
+  /// The constraint of the answer (null: none), and the tokens of the prefix that belong to the
+  /// answer. The state is computed when a search starts, because a waiting request would keep a
+  /// state that the constraint has forgotten.
   std::shared_ptr<Constraint> constraint;
   std::vector<int32_t> constrained;
 
   bool isEnd(int32_t token) const;
-  /// Where an answer begins within the constraint, if there is one.
+  /// Returns the state at the beginning of an answer, if there is a constraint.
   ConstraintState constraintStart() const;
-  /// Whether a search has to know which tokens a hypothesis has.
+  /// Returns whether a search needs the tokens of each hypothesis.
   bool needsHistory() const { return repetitionPenalty != 1 || noRepeatNgram > 0; }
-  /// Whether a search needs the model's attention.
+  /// Returns whether a search needs the model's attention.
   bool needsAttention() const { return attention || coveragePenalty != 0; }
-  /// Whether each search has one hypothesis, which only grows.
+  /// Returns whether each search has one hypothesis, which only grows.
   bool isSingle() const { return beam == 1 && !alternatives; }
-  /// How many answers have events of their own: every sample, else only the best.
+  /// Returns the number of answers with their own events: one for each sample, otherwise one for
+  /// the best.
   int32_t answers() const { return sample ? nbest : 1; }
-  /// The score of `length` tokens with this sum of log-probabilities, without coverage.
+  /// Returns the score of `length` tokens with this sum of log-probabilities, without coverage.
   double normalized(double sum, int64_t length) const {
     return sum / rules->divisor(length, lengthPenalty);
   }
 };
 
-/// Generator::filledIn().
+/// As Generator::filledIn().
 GenerationOptions filledIn(GenerationOptions options, const GenerationDefaults &defaults);
 
 /// Checks a request and fills in its unset options.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Chains of equal tokens: a group that was there before ends with the last token, so that only
-/// the places of that are looked at.
+/// Chains of equal tokens: a repeated n-gram ends with the last token, so only the earlier
+/// positions of that token are examined.
 #include "runtime/Generate/TokenHistory.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void TokenHistory::findRepeated(size_t size, std::vector<int32_t> &found) const 
     found.insert(found.end(), sorted.begin(), sorted.end());
     return;
   }
-  // The last tokens, with one to come.
+  // The last tokens, followed by one to come.
   const size_t known = size - 1;
   if (tokens.size() < known) {
     return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The tokens of a hypothesis, for rules on repetition: which there are, and what followed the last
-/// few of them before. A token more costs little time, however many there are.
+/// The tokens of a hypothesis, for the repetition rules: the distinct tokens, and the tokens that
+/// followed earlier occurrences of the last n-gram. Appending a token takes little time, whatever
+/// the length.
 #ifndef HEDDLE_RUNTIME_GENERATE_TOKENHISTORY_H
 #define HEDDLE_RUNTIME_GENERATE_TOKENHISTORY_H
 
@@ -18,20 +19,20 @@ public:
   explicit TokenHistory(std::vector<int32_t> tokens);
 
   void add(int32_t token);
-  /// The tokens, sorted, each once.
+  /// Returns the distinct tokens, sorted.
   std::span<const int32_t> distinct() const { return sorted; }
-  /// Appends what would make the last tokens a group of `size`, at least 1, that was there before;
-  /// a token may be there more than once.
+  /// Appends to `found` the tokens that would make the last `size` >= 1 tokens an n-gram that
+  /// occurred before; it may contain duplicates.
   void findRepeated(size_t size, std::vector<int32_t> &found) const;
 
 private:
   static constexpr int32_t none = -1;
 
   std::vector<int32_t> tokens;
-  /// For each of them, where the same one was before.
+  /// For each position, the previous position of the same token.
   std::vector<int32_t> earlier;
   std::vector<int32_t> sorted;
-  /// Where each of these is last.
+  /// For each distinct token, its last position.
   std::vector<int32_t> latest;
 };
 

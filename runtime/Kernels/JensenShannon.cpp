@@ -2,8 +2,8 @@
 ///
 /// Computes the divergence as the sum over keys of (p log2(2p / (p + q)) + q log2(2q / (p + q))) /
 /// 2. The entropies of the definition are orders of magnitude larger than their difference, and so
-/// is their rounding error. There are sixteen partial sums for any vector width, so that all
-/// targets add in the same order.
+/// is their rounding error. All vector widths use sixteen partial sums, so that all targets add in
+/// the same order.
 #include "runtime/Kernels/JensenShannon.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 static constexpr size_t divergenceSums = 16;
 
-/// p log2(2p / both), 0 where p is 0. The quotient is at most 2, and never 0, because p is at least
-/// the smallest positive number.
+/// Returns p log2(2p / both), 0 if p is 0. The quotient is at most 2, and never 0, because p is at
+/// least the smallest positive number.
 template <class D, class V> static V divergenceTerm(D d, V p, V both) {
   const V quotient = hn::Div(hn::Add(p, p), both);
   const V term = hn::Mul(p, hn::Log2(d, quotient));
@@ -65,7 +65,7 @@ HWY_AFTER_NAMESPACE();
 namespace heddle {
 HWY_EXPORT(addKeys);
 
-/// The number of keys whose terms are added in single precision.
+/// The number of keys whose terms are summed in single precision.
 static constexpr int64_t keysOfASum = 4096;
 
 double jensenShannon(const float *p, const float *q, int64_t count) {
@@ -78,7 +78,7 @@ double jensenShannon(const float *p, const float *q, int64_t count) {
       sum += static_cast<double>(each);
     }
   }
-  // Rounding may leave the range. Written this way, NaN stays NaN.
+  // Rounding may leave the range. In this form NaN stays NaN.
   sum /= 2;
   return sum < 0 ? 0 : sum > 1 ? 1 : sum;
 }

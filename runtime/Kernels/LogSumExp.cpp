@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reductions over a piece of logits. There are sixteen partial sums for any vector width, so that
-/// all targets add in the same order.
+/// Reductions over a piece of logits. All vector widths use sixteen partial sums, so that all
+/// targets add in the same order.
 #include "runtime/Kernels/LogSumExp.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ static float largestOfVectors(const float *values, int64_t count) {
   return result;
 }
 
-/// Adds exp(values - largest) of sixteen values to sixteen partial sums.
+/// Adds exp(value - largest) of sixteen values to sixteen partial sums.
 static void addSixteen(const float *values, float largest, float *partial) {
   const hn::CappedTag<float, sums> d;
   const auto shift = hn::Set(d, largest);

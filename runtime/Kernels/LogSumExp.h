@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-/// The reduction of some values for a softmax. Default-constructed, that of no values.
+/// The reduction of a set of values for a softmax; default-constructed, of the empty set.
 struct ExponentialSum {
   float largest = -std::numeric_limits<float>::infinity();
   /// The sum of exp(value - largest).
@@ -22,10 +22,11 @@ struct ExponentialSum {
 /// Reduces `count` values. Minus infinity contributes nothing; NaN makes the sum NaN.
 ExponentialSum exponentialSum(const float *values, int64_t count);
 
-/// The largest of `count` values, ignoring NaN; minus infinity if there are none.
+/// Returns the largest of `count` values, ignoring NaN; minus infinity if there are none.
 float largestOf(const float *values, int64_t count);
 
-/// log(sum of exp(value)) over all pieces, in double; minus infinity if there are no values.
+/// Returns log(sum of exp(value)) over all pieces, in double; minus infinity if there are no
+/// values.
 double logSumExp(std::span<const ExponentialSum> pieces);
 
 } // namespace heddle

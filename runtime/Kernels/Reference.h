@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The naive twins of the kernels, under the same names: definitions, one value at a time, in
-/// double. Tests compare the kernels with them.
+/// Reference implementations of the kernels, under the same names: the definitions, computed one
+/// value at a time in double. Tests compare the kernels with them.
 #ifndef HEDDLE_RUNTIME_KERNELS_REFERENCE_H
 #define HEDDLE_RUNTIME_KERNELS_REFERENCE_H
 
@@ -15,10 +15,10 @@
 
 namespace heddle::reference {
 
-/// -x log2 x, 0 for 0.
+/// Returns -x log2 x; 0 for 0.
 inline double entropyTerm(double x) { return x == 0 ? 0 : -x * std::log2(x); }
 
-/// H((p + q) / 2) - (H(p) + H(q)) / 2, from 0 to 1.
+/// Returns H((p + q) / 2) - (H(p) + H(q)) / 2, in [0, 1].
 inline double jensenShannon(std::span<const float> p, std::span<const float> q) {
   double mixed = 0;
   double apart = 0;
@@ -39,7 +39,7 @@ inline float largestOf(std::span<const float> values) {
   return largest;
 }
 
-/// log(sum of exp(value)) in double.
+/// Returns log(sum of exp(value)) in double.
 inline double logSumExp(std::span<const float> values) {
   const auto largest = static_cast<double>(largestOf(values));
   if (std::isinf(largest)) {
@@ -52,7 +52,7 @@ inline double logSumExp(std::span<const float> values) {
   return largest + std::log(sum);
 }
 
-/// The best `capacity` values with their positions, best first.
+/// Returns the best `capacity` values with their positions, best first.
 inline std::vector<RankedValue> topK(std::span<const float> values, size_t capacity) {
   std::vector<RankedValue> all;
   for (size_t i = 0; i < values.size(); ++i) {

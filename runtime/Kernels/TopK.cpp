@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Keeps a heap of the best values so far. Its worst element is the threshold for vectors of new
-/// values; after the first pieces hardly any value passes.
+/// values, which hardly any value exceeds after the first pieces.
 #include "runtime/Kernels/TopK.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ void TopK::reset(int64_t capacity) {
   heap.reserve(static_cast<size_t>(capacity));
 }
 
-/// The threshold for new values. An equal value may still have a lower number.
+/// Returns the threshold for new values. An equal value may still have a lower index.
 float TopK::least() const {
   return static_cast<int64_t>(heap.size()) < capacity ? std::numeric_limits<float>::lowest()
                                                       : heap.front().value;

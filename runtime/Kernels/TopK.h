@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Selects the best few of many values that arrive in pieces, in any order. Larger values are
-/// better; among equal values, the lower number is. This order is total, so the result depends only
-/// on the values.
+/// better; ties are broken by the lower index. This order is total, so the result depends only on
+/// the values.
 #ifndef HEDDLE_RUNTIME_KERNELS_TOPK_H
 #define HEDDLE_RUNTIME_KERNELS_TOPK_H
 
@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-/// A value and its number.
+/// A value and its index.
 struct RankedValue {
   float value;
   int32_t number;
@@ -25,25 +25,26 @@ inline bool ranksBefore(const RankedValue &a, const RankedValue &b) {
 }
 
 /// Writes the positions of the values that are at least `least` to `positions`, in order, and
-/// returns their number. There must be room for `count` and one more vector. NaN never counts.
+/// returns their number. `positions` must have room for `count` elements and one more vector. NaN
+/// never counts.
 int64_t positionsAtLeast(const float *values, int64_t count, float least, int32_t *positions);
 
-/// Keeps the best `capacity` of the values offered, but never minus infinity or NaN.
+/// Keeps the best `capacity` of the values offered, except minus infinity and NaN.
 class TopK {
 public:
   /// Clears everything and allocates the memory that offers will need.
   void reset(int64_t capacity);
 
-  /// Offers values[i] as number numbers[i], or first + i if `numbers` is null. `largest` is the
-  /// largest of them, which lets most pieces pass unread. `positions` is scratch memory for
+  /// Offers values[i] with the index numbers[i], or first + i if `numbers` is null. `largest` is
+  /// the largest of them, which lets most pieces be skipped. `positions` is scratch memory for
   /// positionsAtLeast().
   void offer(const float *values, int64_t count, float largest, int32_t first,
              const int32_t *numbers, int32_t *positions);
 
-  /// Offers one.
+  /// Offers one value.
   void offer(RankedValue value);
 
-  /// The values kept, in no particular order.
+  /// Returns the values kept, in no particular order.
   std::span<const RankedValue> kept() const { return heap; }
 
 private:

@@ -22,7 +22,7 @@ static std::string namesOf(const std::vector<PortInfo> &ports) {
   return names.empty() ? "none" : names;
 }
 
-/// The number of the port of that name, or ports.size().
+/// Returns the index of the port of that name, or ports.size().
 static size_t findPort(const std::vector<PortInfo> &ports, std::string_view name) {
   const auto found = std::find_if(ports.begin(), ports.end(),
                                   [&](const PortInfo &port) { return port.name == name; });
@@ -60,8 +60,8 @@ Status Batch::bindLengths(const EntryInfo &entry) {
   return {};
 }
 
-/// The widths of images, which only some entries take. Those of images that all have one width may
-/// be given too: then they are that.
+/// Binds the widths of images, which only some entries take. If all images have one width, widths
+/// may be given too, and must equal it.
 Status Batch::bindWidths(const EntryInfo &entry) {
   const std::span<const int32_t> widths = sequenceSizes.widths;
   const bool isMissing = entry.hasWidths && widths.size() != lengths().size();
@@ -98,7 +98,7 @@ Status Batch::bindWidths(const EntryInfo &entry) {
       }
     }
   }
-  // Where all images have one width, rows follow from lengths alone.
+  // If all images have one width, rows depend on lengths alone.
   sequenceSizes.widths = entry.hasWidths ? widths : std::span<const int32_t>();
   return {};
 }
@@ -193,8 +193,8 @@ Status Batch::bindOutput(const EntryInfo &entry, const Output &output) {
                                                  "sequence, which only a decoder gives",
                                                  quote(output.name)));
   }
-  // Rows and lengths are below 2^31, the constants of a manifest's shape below 2^40 in all: no
-  // overflow in 128 bits.
+  // Rows and lengths are below 2^31, the product of a shape's constants below 2^40: no overflow in
+  // 128 bits.
   using Wide = unsigned __int128;
   Wide width = 1;
   for (size_t i = 1; i < shape.size(); ++i) {

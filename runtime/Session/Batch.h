@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The arguments of one run, checked: what the executor may rely on.
+/// The validated arguments of one run, which the executor relies on.
 #ifndef HEDDLE_RUNTIME_SESSION_BATCH_H
 #define HEDDLE_RUNTIME_SESSION_BATCH_H
 
@@ -15,25 +15,25 @@ namespace heddle {
 /// A batch for one entry. Refers to the caller's memory.
 class Batch {
 public:
-  /// Checks everything the caller says against the entry.
+  /// Checks all arguments of the caller against the entry.
   Status bind(const EntryInfo &entry, const SequenceSizes &sequences, std::span<const Input> inputs,
               std::span<const Output> outputs);
 
   std::span<const int32_t> lengths() const { return sequenceSizes.lengths; }
-  /// The lengths, and the widths of images that may have any.
+  /// Returns the lengths, and the widths if images may have any width.
   const SequenceSizes &sizes() const { return sequenceSizes; }
   int64_t tokens() const { return tokenCount; }
-  /// Tokens of the longest sequence.
+  /// Returns the number of tokens of the longest sequence.
   int64_t longest() const { return longestLength; }
-  /// A row for each token, by the number of the input; null: all zeros.
+  /// Returns the values of each input by its number, one row for each token; null: all zeros.
   const std::vector<const std::byte *> &inputs() const { return inputValues; }
-  /// By the number of the output, those that are observed after the others; null unless requested.
+  /// Returns the memory of each output by its number, observed outputs last; null unless requested.
   const std::vector<float *> &outputs() const { return outputValues; }
-  /// The row of a requested output with which a sequence begins.
+  /// Returns the row of a requested output at which a sequence begins.
   int64_t firstRow(size_t output, int64_t sequence) const {
     return firstRows[output][static_cast<size_t>(sequence)];
   }
-  /// Which outputs were asked for. (With no sequences their pointers may be null.)
+  /// Returns which outputs are requested. (With no sequences their pointers may be null.)
   const std::vector<bool> &requested() const { return outputsRequested; }
 
 private:
@@ -51,7 +51,7 @@ private:
   std::vector<const std::byte *> inputValues;
   std::vector<bool> inputsGiven;
   std::vector<float *> outputValues;
-  /// By the number of the output: the first row of each sequence, and the number of all rows.
+  /// For each output: the first row of each sequence, followed by the number of all rows.
   std::vector<std::vector<int64_t>> firstRows;
   std::vector<bool> outputsRequested;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddle.h on top of Session.h.
+/// Implements heddle.h with Session.h.
 #include "runtime/Session/CInterface.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-/// What is answered when not even an error can be allocated. Never freed; made before any call.
+/// The error that is returned if no error can be allocated. Never freed; created before any call.
 static heddle_error outOfMemory{
     Status(StatusCode::ResourceExhausted, "out of memory", __FILE_NAME__, __LINE__),
     "out of memory"};
@@ -352,7 +352,7 @@ heddle_error *heddle_session_embed(heddle_session *session, const char *const *t
                          text_lengths == nullptr ? std::strlen(texts[i]) : text_lengths[i]);
     }
     HEDDLE_ASSIGN(const int64_t width, session->session.embeddingWidth());
-    // More room than needed is fine here.
+    // A larger capacity than needed is allowed here.
     if (capacity / width < count) {
       return HEDDLE_ERROR(InvalidArgument, fmt::format("room for {} floats, expected {} embeddings "
                                                        "of {}",

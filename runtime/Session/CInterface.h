@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the files that implement heddle.h share: its objects, and how an outcome becomes an error.
+/// Shared by the files that implement heddle.h: its objects, and the conversion of a Status to an
+/// error.
 #ifndef HEDDLE_RUNTIME_SESSION_CINTERFACE_H
 #define HEDDLE_RUNTIME_SESSION_CINTERFACE_H
 
@@ -28,10 +29,10 @@ struct heddle_session {
 
 namespace heddle {
 
-/// What is answered when not even an error can be allocated.
+/// Returns the error that is used if no error can be allocated.
 heddle_error *outOfMemoryError();
 
-/// Runs `function`, which answers a Status, and makes it the caller's error.
+/// Runs `function`, which returns a Status, and converts that to an error for the caller.
 template <typename Function> heddle_error *guarded(const Function &function) {
   try {
     const Status status = function();
@@ -43,13 +44,13 @@ template <typename Function> heddle_error *guarded(const Function &function) {
   }
 }
 
-/// A required pointer is null.
+/// Returns the failure for a required pointer that is null.
 Status missingPointer(const char *name);
 
-/// An array of the caller's: may be null only when it is empty.
+/// Checks an array of the caller: it may be null only if it is empty.
 Status checkArray(const char *name, const void *values, const char *countName, int64_t count);
 
-/// Copies the caller's options, which may be older and shorter than ours, over the defaults.
+/// Copies the caller's options, which may be of an older and shorter version, over the defaults.
 template <typename Options> Options optionsOr(const Options *given, Options defaults) {
   if (given != nullptr) {
     std::memcpy(&defaults, given, std::min(given->struct_size, sizeof defaults));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Caches of a group have the same lists, which are sent once. All groups of a chunk are sent as
-/// one piece.
+/// The caches of a group have the same lists, which are sent once. All groups of a chunk are sent
+/// together.
 #include "runtime/Session/CacheLists.h"
 
 #include "formats/Binary/Layout.h"
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-/// The bytes of a list, with room to read on.
+/// Returns the bytes of a list, including the padding that kernels may read.
 static uint64_t bytesOf(int64_t count) {
   return alignUp(static_cast<uint64_t>(count) * sizeof(int32_t), HEDDLE_ALIGNMENT) +
          HEDDLE_ALIGNMENT;
@@ -18,7 +18,7 @@ static uint64_t bytesOf(int64_t count) {
 
 static int64_t blocksOf(const CacheRows &rows) { return rows.segments * rows.blocksPitch; }
 
-/// Finds the groups that the caches of a run are of.
+/// Finds the groups of a run's caches.
 void CacheLists::group(const Run &run) {
   groups.clear();
   for (const CacheOperand &cache : run.caches) {
@@ -29,10 +29,10 @@ void CacheLists::group(const Run &run) {
   }
 }
 
-/// Places the lists of a group from `begin` on, and answers where they end.
+/// Places the lists of a group from `begin` on, and returns the end.
 uint64_t CacheLists::place(Group &group, int64_t tokens, uint64_t begin) const {
   const CacheRows &seen = group.seen;
-  // Where sequences are the segments, these lists are those of tokens.
+  // If sequences are the segments, these lists are those of tokens.
   const bool hasOwn = seen.offsets != nullptr;
   const int64_t counts[] = {hasOwn ? seen.segments + 1 : 0, hasOwn ? tokens : 0, seen.segments,
                             blocksOf(seen)};

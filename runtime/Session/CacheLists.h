@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The lists by which kernels find their blocks of caches, on a device that does not see the host's
-/// memory: each chunk sends those of its own sequences. (Elsewhere kernels read the host's.)
+/// The lists by which kernels find their cache blocks on a device that cannot access the host's
+/// memory: each chunk sends the lists of its own sequences. (On other devices kernels read the
+/// host's lists.)
 #ifndef HEDDLE_RUNTIME_SESSION_CACHELISTS_H
 #define HEDDLE_RUNTIME_SESSION_CACHELISTS_H
 
@@ -12,17 +13,17 @@
 
 namespace heddle {
 
-/// Used for one chunk after the other; keeps its memory.
+/// Used for one chunk after another; keeps its memory.
 class CacheLists {
 public:
-  /// Room for the lists of any chunk of the run. What the caches see need not be known yet, but for
-  /// how many blocks a segment has at most.
+  /// Reserves room for the lists of any chunk of the run. Only the maximum number of blocks per
+  /// segment must be known yet.
   Status reserve(const Run &run, Device &device);
 
-  /// Sends what a chunk sees. False when the device has failed.
+  /// Sends the lists of a chunk. Returns false if the device has failed.
   bool send(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
 
-  /// After send(): what a chunk sees of `rows`, those of a cache of the run, for kernels to read.
+  /// Returns, after send(), the chunk's view of `rows`, a cache of the run, for kernels to read.
   const CacheRows &sent(const CacheRows &rows) const;
 
 private:
@@ -30,7 +31,7 @@ private:
   struct Group {
     const CacheRows *rows;
     CacheRows seen;
-    /// Where the offsets, segments of rows, lengths and blocks begin in the memory.
+    /// The offsets in the memory of `offsets`, the segments of rows, the lengths and the blocks.
     uint64_t places[4];
   };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Templates get the variables that transformers would give them: the keys of the conversation, the
-/// special tokens of the model, and none for the tools and documents that a conversation lacks.
+/// Templates get the variables that transformers passes: the keys of the conversation, the special
+/// tokens of the model, and none for tools and documents that a conversation lacks.
 #include "runtime/Session/ChatTemplates.h"
 
 #include "base/Utf8.h"
@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-/// The template of conversations with tools, where a model has one of its own for them.
+/// The template of conversations with tools, if a model has a separate one.
 static constexpr std::string_view toolTemplate = "tool_use";
 
 ChatTemplates::ChatTemplates(const manifest::Chat *table) {
@@ -29,7 +29,8 @@ ChatTemplates::ChatTemplates(const manifest::Chat *table) {
   }
 }
 
-/// The template of that name or, without one, that for tools or the default.
+/// Returns the index of the template called `name` or, if that is empty, of the template for tools
+/// or the default.
 Result<size_t> ChatTemplates::choose(bool hasTools, std::string_view name) const {
   const auto find = [&](std::string_view wanted) {
     return static_cast<size_t>(std::find(titles.begin(), titles.end(), wanted) - titles.begin());
@@ -74,8 +75,8 @@ Result<std::string> ChatTemplates::render(std::string_view conversation,
                                                        describeJson(message)));
     }
   }
-  // Only what is not there is added: what the conversation says first, then the tokens. A key is
-  // looked up in time that is linear in their number, so the given ones are not set one by one.
+  // Only missing keys are added: the conversation takes precedence over the tokens. A look-up is
+  // linear in the number of keys, so the given ones are not set one by one.
   for (const auto &[token, text] : tokens) {
     variables.emplace(token, text);
   }

@@ -18,8 +18,8 @@ namespace heddle {
 /// Immutable; may be used by several threads at once.
 class ChatTemplates {
 public:
-  /// Reads the templates of a manifest; null: there are none. One that this version does not
-  /// understand fails when it is used.
+  /// Parses the templates of a manifest; null: there are none. A template that this version does
+  /// not understand fails when it is used.
   explicit ChatTemplates(const manifest::Chat *table);
 
   const std::vector<std::string> &names() const { return titles; }

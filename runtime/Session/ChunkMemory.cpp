@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The parts of the working memory are in the order arena, outputs, inputs, the lists of each row
-/// space, scratch; each begins aligned, and after each there is room to read on. What
-/// the host writes of it is one piece, from the inputs to the lists.
+/// The working memory is laid out in the order arena, outputs, inputs, the lists of each row space,
+/// scratch. Each part is aligned and followed by padding that kernels may read. The host writes one
+/// contiguous range of it, from the inputs to the lists.
 #include "runtime/Session/ChunkMemory.h"
 
 #include "formats/Binary/Layout.h"
@@ -16,7 +16,7 @@
 
 namespace heddle {
 
-/// Aligned, with room to read on.
+/// Returns the size aligned, including the padding that kernels may read.
 static uint64_t padded(uint64_t bytes) {
   return alignUp(bytes, HEDDLE_ALIGNMENT) + HEDDLE_ALIGNMENT;
 }
@@ -25,7 +25,7 @@ uint64_t ChunkMemory::inputBytes(const PlannedInput &input, const Chunk &chunk) 
   return input.used ? padded(static_cast<uint64_t>(chunk.tokens) * input.rowBytes) : 0;
 }
 
-/// Whether a run uses rows in the order of time.
+/// Returns whether a run uses ordered row spaces.
 static bool hasOrder(const Plan &plan) {
   for (size_t i = 0; i < plan.spaces.size(); ++i) {
     if (plan.spacesUsed[i] && plan.spaces[i].isOrdered()) {
@@ -35,13 +35,13 @@ static bool hasOrder(const Plan &plan) {
   return false;
 }
 
-/// Whether kernels read how many rows of a space lie side by side in each image.
+/// Returns whether kernels read the width of each image in a space.
 static bool listsWidths(const Plan &plan, size_t space) {
   return plan.hasWidths && (space == tokensSpace ||
                             (!plan.spaces[space].isSplit() && plan.spaces[space].hasWidths()));
 }
 
-/// Divides the memory for the rows in `laidOut`.
+/// Lays out the memory for the rows in `laidOut`.
 Status ChunkMemory::place(const Run &run, const Chunk &chunk, int lanes,
                           const DeviceStream &stream) {
   const Plan &plan = run.plan;
@@ -54,7 +54,7 @@ Status ChunkMemory::place(const Run &run, const Chunk &chunk, int lanes,
                                     chunk.tokens, chunk.sequences, chunk.longest));
   }
   for (size_t i = 0; i < plan.spaces.size(); ++i) {
-    // Rows are numbered in i32.
+    // Row numbers are i32.
     if (work.spaces[i].rows > std::numeric_limits<int32_t>::max()) {
       return HEDDLE_ERROR(ResourceExhausted,
                           fmt::format("{} tokens in {} sequences have {} rows of {}, expected at "
@@ -86,7 +86,7 @@ Status ChunkMemory::place(const Run &run, const Chunk &chunk, int lanes,
       layout.spaces[i].widths = listsWidths(plan, i) ? take(sequences) : 0;
     }
   }
-  // No more than a buffer of the arena that has such rows.
+  // At most the size of a buffer of the arena with such rows.
   layout.zeroBytes = plan.earlierBytes * sequences;
   layout.zeros = std::exchange(end, end + (layout.zeroBytes > 0 ? padded(layout.zeroBytes) : 0));
   layout.scratch = end;
@@ -137,12 +137,13 @@ Status ChunkMemory::reserve(const Run &run, Device &device, uint64_t bytes) {
   return memory.grow(device, bytes);
 }
 
-/// Where a chunk's rows of an output are in the caller's memory, if they can be computed there.
+/// Returns the address of a chunk's output rows in the caller's memory; null if they cannot be
+/// computed there.
 std::byte *ChunkMemory::directAddress(const Run &run, const Chunk &chunk, uint32_t port,
                                       const Device &device) const {
   const PlannedOutput &output = run.plan.outputs[port];
   float *const values = run.batch.outputs()[port];
-  // A decoder leaves outputs that it reads itself without a place of their own.
+  // A decoder leaves outputs that it reads itself without a caller's address.
   if (!output.requested || output.readBack || output.rowBytes == 0 || values == nullptr ||
       !device.sharesHostMemory()) {
     return nullptr;
@@ -160,7 +161,7 @@ std::byte *ChunkMemory::outputAddress(const Run &run, const Chunk &chunk, uint32
                            : memory.data() + *run.plan.outputs[port].offset.evaluate(laidOut.work);
 }
 
-/// Writes the lists of a row space, which lie from `staged` on as in the memory from the inputs on.
+/// Writes the lists of a row space. `staged` is the host's copy of the memory from the inputs on.
 void ChunkMemory::fillRows(const Run &run, const Chunk &chunk, size_t space, std::byte *staged) {
   const auto at = [&](std::byte *begin, uint64_t place) {
     return reinterpret_cast<int32_t *>(begin + (place - layout.inputs));
@@ -169,8 +170,8 @@ void ChunkMemory::fillRows(const Run &run, const Chunk &chunk, size_t space, std
   int32_t *const offsets = at(staged, places.offsets);
   int32_t *const sequenceOf = at(staged, places.sequenceOf);
   int32_t *const positions = at(staged, places.positions);
-  // Only tokens may continue a sequence; the row of a whole sequence has the position it goes on
-  // at.
+  // Only tokens may continue a sequence; the row of a whole sequence has the position at which it
+  // continues.
   const bool hasStarts =
       (space == tokensSpace || run.plan.spaces[space].unit() == 0) && !run.starts.empty();
   int32_t *const widths = listsWidths(run.plan, space) ? at(staged, places.widths) : nullptr;
@@ -199,7 +200,7 @@ void ChunkMemory::fillRows(const Run &run, const Chunk &chunk, size_t space, std
                  widths == nullptr ? nullptr : at(sent, places.widths)};
 }
 
-/// The same for a space in the order of time.
+/// As fillRows(), for an ordered space.
 void ChunkMemory::fillSteps(const Run &run, const Chunk &chunk, size_t space, std::byte *staged) {
   const SpaceLayout &places = layout.spaces[space];
   const auto listsFrom = [&](std::byte *begin) {
@@ -222,7 +223,7 @@ void ChunkMemory::fillSteps(const Run &run, const Chunk &chunk, size_t space, st
   rows[space] = listsFrom(memory.data() + layout.inputs);
 }
 
-/// False when the device has failed.
+/// Sends inputs and lists. Returns false if the device has failed.
 bool ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane) {
   if (hasOrder(run.plan)) {
     stepOrder.arrange(chunk.lengthsIn(run.batch.lengths()));
@@ -240,7 +241,7 @@ bool ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &str
     if (!input.used) {
       continue;
     }
-    // Copied, because kernels may count on alignment and read past the end.
+    // Copied, because kernels may rely on alignment and read past the end.
     std::byte *const copy = staged + (inputPlaces[i] - layout.inputs);
     const uint64_t bytes = static_cast<uint64_t>(chunk.tokens) * input.rowBytes;
     if (const std::byte *const values = run.batch.inputs()[i]) {
@@ -324,7 +325,7 @@ void ChunkMemory::bindOperands(const Plan &plan) {
   }
 }
 
-/// Whether the bases, operands and results are those of the chunk that is laid out.
+/// Returns whether the bases, operands and results are those of the chunk that is laid out.
 bool ChunkMemory::isBound(const Run &run, const Chunk &chunk, const Device &device) const {
   if (bound.plan != run.plan.number || boundMemory != memory.data()) {
     return false;
@@ -349,7 +350,7 @@ bool ChunkMemory::isBound(const Run &run, const Chunk &chunk, const Device &devi
 std::optional<HeddleKernelContext> ChunkMemory::bind(const Run &run, const Chunk &chunk, int lanes,
                                                      const Device &device, DeviceStream &stream,
                                                      int lane) {
-  // It had a layout when its bytes were counted.
+  // The same layout succeeded when its size was computed.
   [[maybe_unused]] const Result<uint64_t> bytes = layOut(run, chunk, lanes, stream);
   if (!sendRows(run, chunk, stream, lane) ||
       (!device.sharesHostMemory() && !cacheLists.send(run, chunk, stream, lane))) {
@@ -366,7 +367,7 @@ std::optional<HeddleKernelContext> ChunkMemory::bind(const Run &run, const Chunk
 }
 
 /// Copies rows of [tokens, heads, longest of the chunk] to rows of [tokens, heads, longest of all]:
-/// of each the keys of its own sequence, then zeros.
+/// the keys of each row's own sequence, then zeros.
 static void copyKeys(const Run &run, const Chunk &chunk, const PlannedOutput &output,
                      const float *from, float *values) {
   const auto heads = static_cast<int64_t>(output.heads);

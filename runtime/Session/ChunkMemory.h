@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Where everything is that one chunk of a run reads and writes: the place of each buffer, the
-/// operands of each dispatch, and one block of working memory with all that has no other place.
+/// The memory of one chunk of a run: the address of each buffer, the operands of each dispatch, and
+/// one block of working memory for everything without an address of its own.
 #ifndef HEDDLE_RUNTIME_SESSION_CHUNKMEMORY_H
 #define HEDDLE_RUNTIME_SESSION_CHUNKMEMORY_H
 
@@ -17,21 +17,22 @@
 
 namespace heddle {
 
-/// Used for one chunk after the other; keeps its memory. Between two steps of a decoder hardly any
-/// place changes: what the last chunk left is kept where it holds for the next.
+/// Used for one chunk after another; keeps its memory. Between two steps of a decoder hardly any
+/// address changes, so the results for the last chunk are kept where they are valid for the next.
 class ChunkMemory {
 public:
-  /// Decides how the working memory of a chunk is divided, with scratch memory for so many lanes of
-  /// the stream, and answers its bytes.
+  /// Computes the layout of a chunk's working memory, with scratch memory for `lanes` lanes of the
+  /// stream, and returns its size in bytes.
   Result<uint64_t> layOut(const Run &run, const Chunk &chunk, int lanes,
                           const DeviceStream &stream);
 
-  /// After this bind() cannot fail for chunks of the run that need no more bytes.
+  /// Reserves memory: after this, bind() cannot fail for chunks of the run that need at most
+  /// `bytes`.
   Status reserve(const Run &run, Device &device, uint64_t bytes);
 
-  /// Decides every place and sends what kernels read beside the weights. Answers what all of the
-  /// chunk's launches have in common: the operands and spaces are of none, the scratch memory is
-  /// that of the first lane. Nothing when the device has failed.
+  /// Determines all addresses and sends the data that kernels read besides the weights. Returns the
+  /// context that all launches of the chunk share, with null operands and spaces and the scratch
+  /// memory of the first lane. Nullopt if the device has failed.
   std::optional<HeddleKernelContext> bind(const Run &run, const Chunk &chunk, int lanes,
                                           const Device &device, DeviceStream &stream, int lane);
 
@@ -43,57 +44,58 @@ public:
   const HeddleRows *const *spacesOf(const PlannedDispatch &dispatch) const {
     return named.data() + dispatch.firstSpace;
   }
-  /// The steps of the chunk's loops; none if there are no loops.
+  /// Returns the steps of the chunk's loops; none if there are no loops.
   const StepOrder &steps() const { return stepOrder; }
-  /// The operands of a loop's dispatches, one after the other.
+  /// Returns the operands of a loop's dispatches, one dispatch after another.
   std::span<void *const> operandsOf(const PlannedLoop &loop) const {
     return std::span(operands).subspan(loop.firstOperand, loop.operandCount);
   }
-  /// What a loop reads at the first step as that of the step before.
+  /// Returns what a loop reads at the first step in place of the previous step.
   std::byte *beforeFirst(const Plan &plan, const EarlierOperand &earlier) const {
     return earlier.initial == 0 ? memory.data() + layout.zeros
                                 : static_cast<std::byte *>(bases[earlier.initial - 1]) +
                                       plan.operands[earlier.operand].byteOffset;
   }
-  /// From a row of it to the next.
+  /// Returns the stride between its rows in bytes.
   uint64_t rowBytes(const EarlierOperand &earlier) const {
     return earlier.elementBytes * static_cast<uint64_t>(earlier.rowElements.evaluate(laidOut.work));
   }
-  /// The rows that a dispatch divides.
+  /// Returns the number of rows that a dispatch divides.
   int64_t rowsOf(const PlannedDispatch &dispatch) const { return rowsIn(dispatch.rows); }
   std::byte *scratchOf(int lane) const {
     return memory.data() + layout.scratch + layout.scratchStride * static_cast<uint64_t>(lane);
   }
-  /// The bytes that each caller of a kernel needs.
+  /// Returns the bytes that each caller of a kernel needs.
   uint64_t scratchOfCaller() const { return layout.scratchOfCaller; }
   std::span<void *const> places() const { return bases; }
-  /// Brings what was not computed where the caller wants it there, unless the device fails.
+  /// Copies outputs that were not computed in place to the caller's memory, unless the device
+  /// fails.
   void copyOutputs(const Run &run, const Chunk &chunk, const Device &device, DeviceStream &stream,
                    int lane) const;
 
 private:
-  /// Where the lists of a row space begin.
+  /// The offsets of the lists of a row space.
   struct SpaceLayout {
     uint64_t offsets;
     uint64_t sequenceOf;
     uint64_t positions;
-    /// What only spaces in the order of time have.
+    /// Only for ordered spaces.
     uint64_t ranks;
     uint64_t lengths;
-    /// What only spaces of pixels have, and tokens, where images have any width.
+    /// Only for spaces of pixels and for tokens, if images have any width.
     uint64_t widths;
   };
-  /// What decides places: a plan, by its number, and the rows of a chunk.
+  /// The inputs of a layout: the number of a plan, and the rows of a chunk.
   struct Basis {
     uint64_t plan = 0;
     WorkSize work = {};
   };
-  /// Where the parts of the working memory begin.
+  /// The offsets of the parts of the working memory.
   struct Layout {
     uint64_t inputs = 0;
-    /// Those that are used.
+    /// The spaces that are used.
     std::vector<SpaceLayout> spaces = {};
-    /// Rows that loops read before the first step.
+    /// The rows that loops read before the first step.
     uint64_t zeros = 0;
     uint64_t zeroBytes = 0;
     uint64_t scratch = 0;
@@ -104,7 +106,7 @@ private:
   };
 
   int64_t rowsIn(uint8_t space) const { return laidOut.work.spaces[space].rows; }
-  /// Bytes for the rows of an input, with room to read on.
+  /// Returns the bytes for the rows of an input, including the padding that kernels may read.
   static uint64_t inputBytes(const PlannedInput &input, const Chunk &chunk);
   Status place(const Run &run, const Chunk &chunk, int lanes, const DeviceStream &stream);
   bool sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
@@ -120,20 +122,20 @@ private:
                            const Device &device) const;
 
   DeviceMemory memory;
-  /// The chunk at hand; its plan is 0 while there is no layout.
+  /// The current chunk; its plan is 0 if there is no layout.
   Basis laidOut;
   Layout layout;
-  /// The rows of the next chunk, until they are compared.
+  /// The rows of the next chunk, before they are compared.
   WorkSize counted;
-  /// What the lists below have room for.
+  /// The capacity of the lists below.
   uint64_t reserved = 0;
-  /// What the bases, operands and results are for, and the memory that they are in.
+  /// The basis of the bases, operands and results, and the memory that they point to.
   Basis bound;
   const std::byte *boundMemory = nullptr;
   StepOrder stepOrder;
-  /// Where each input begins in the working memory.
+  /// The offset of each input in the working memory.
   std::vector<uint64_t> inputPlaces;
-  /// By the number of the space, and as the dispatches name them.
+  /// By the number of the space, and in the order in which the dispatches name them.
   std::vector<HeddleRows> rows;
   std::vector<const HeddleRows *> named;
   std::vector<void *> bases;

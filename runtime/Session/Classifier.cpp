@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finds the ports of the entry, and runs it over texts laid end to end.
+/// Finds the ports of the entry, and runs it over concatenated texts.
 #include "runtime/Session/Classifier.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The classifier of a model: texts or pairs of texts to what its entry reads, and to the scores of
-/// its labels. Both interfaces, the package for Python and `heddle rerank` use it.
+/// The classifier of a model: encodes texts or pairs of texts for its entry, and computes the
+/// scores of its labels. Both interfaces, the Python package and `heddle rerank` use it.
 #ifndef HEDDLE_RUNTIME_SESSION_CLASSIFIER_H
 #define HEDDLE_RUNTIME_SESSION_CLASSIFIER_H
 
@@ -17,25 +17,26 @@ namespace heddle {
 /// The name of the entry that scores labels.
 inline constexpr std::string_view classifyEntry = "classify";
 
-/// Refers to parts of the model, of which it needs a copy to live.
+/// Refers to parts of the model, of which a copy must outlive it.
 class Classifier {
 public:
-  /// NotFound for a model without a classifier.
+  /// Creates the classifier; NotFound if the model has none.
   static Result<Classifier> of(const Model &model);
 
   const EntryInfo &entry() const { return *entryInfo; }
   const PortInfo &ids() const { return *idsPort; }
-  /// The scores for a text, or for each of its tokens.
+  /// Return the number of scores for a text or token, and whether each token is scored.
   size_t labels() const { return width; }
   bool isOfTokens() const { return ofTokens; }
-  /// Unsupported unless a text has one score, as cross-encoders give it to a pair.
+  /// Checks that a text has one score, as cross-encoders give to a pair; otherwise Unsupported.
   Status checkCrossEncoder() const;
 
-  /// What the entry reads of a text, or of two as one sequence.
+  /// Encodes a text, or two as one sequence, for the entry.
   Result<TokenPair> read(std::string_view text, std::optional<std::string_view> second = {}) const;
-  /// How many floats scores of these are.
+  /// Returns the number of floats of the scores of these texts.
   size_t scoresOf(std::span<const TokenPair> texts) const;
-  /// The logits of texts, [texts, labels] or, of a classifier of tokens, [all tokens, labels].
+  /// Computes the logits of texts, [texts, labels] or, for a classifier of tokens, [all tokens,
+  /// labels].
   Status run(Session &session, std::span<const TokenPair> texts, std::span<float> scores) const;
 
 private:
@@ -44,7 +45,7 @@ private:
   Model model;
   const EntryInfo *entryInfo = nullptr;
   const PortInfo *idsPort = nullptr;
-  /// Null: the model has no token types.
+  /// Null if the model has no token types.
   const PortInfo *typesPort = nullptr;
   size_t width = 0;
   bool ofTokens = false;

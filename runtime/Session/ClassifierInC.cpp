@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The part of heddle.h on classifiers and rerankers.
+/// The part of heddle.h for classifiers and rerankers.
 #include "runtime/Session/CInterface.h"
 #include "runtime/Session/Classifier.h"
 
@@ -15,7 +15,7 @@ static_assert(HEDDLE_REGRESSION == static_cast<int>(Problem::Regression) &&
               "heddle_problem has the numbers of Problem");
 
 namespace {
-/// Texts of a caller's.
+/// The texts of a caller.
 struct Texts {
   const char *const *texts;
   const size_t *lengths;
@@ -35,7 +35,7 @@ static Status classify(Session &session, const Classifier &classifier,
                        std::span<const TokenPair> read, float *scores, int64_t capacity) {
   HEDDLE_TRY(checkArray("scores", scores, "capacity", capacity));
   const size_t needed = classifier.scoresOf(read);
-  // More room than needed is fine here.
+  // A larger capacity than needed is allowed here.
   if (static_cast<uint64_t>(capacity) < needed) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("room for {} scores, the texts have {}", capacity, needed));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Decoding, one step at a time: sources are encoded once, hypotheses of them share what they have
-/// in common, and every step appends tokens to any set of hypotheses. What generation, scoring and
-/// teacher forcing are written against; the search knows nothing of caches or kernels.
+/// The interface for step-by-step decoding: sources are encoded once, hypotheses share their common
+/// beginnings, and every step appends tokens to any set of hypotheses. Generation, scoring and
+/// teacher forcing use it; the search does not depend on caches or kernels.
 #ifndef HEDDLE_RUNTIME_SESSION_DECODER_H
 #define HEDDLE_RUNTIME_SESSION_DECODER_H
 
@@ -16,12 +16,11 @@
 
 namespace heddle {
 
-/// A source sentence that was encoded; a hypothesis of one. Numbers are used again once released.
+/// The ids of an encoded source and of a hypothesis of one. Ids are reused after release.
 enum class SourceId : int32_t {};
 enum class HypothesisId : int32_t {};
 
-/// What is encoded: the ids of a source or, where the model reads those, its rows of floats end to
-/// end.
+/// A source to encode: its ids or, if the model reads rows of floats, these rows one after another.
 struct SourceView {
   SourceView(std::span<const int32_t> ids) : element(ElementType::I32), bytes(std::as_bytes(ids)) {}
   SourceView(std::span<const float> rows) : element(ElementType::F32), bytes(std::as_bytes(rows)) {}
@@ -30,7 +29,7 @@ struct SourceView {
 
   ElementType element;
   std::span<const std::byte> bytes;
-  /// The pixels in a row of these, where EntryInfo::hasWidths.
+  /// The width of the image in pixels, if EntryInfo::hasWidths.
   int32_t width = 0;
 };
 
@@ -40,87 +39,89 @@ struct Extension {
   std::span<const int32_t> tokens;
 };
 
-/// Takes the logits of a step, piece by piece: rows in the order of the extensions' tokens, tokens
-/// of the vocabulary in chunks of `logitsChunk`, which do not depend on batch or threads. A whole
-/// batch of logits never exists.
+/// Receives the logits of a step in pieces: rows in the order of the extensions' tokens, and the
+/// vocabulary in chunks of `logitsChunk` tokens, which depend on neither batch nor threads. The
+/// logits of a whole batch are never stored.
 class LogitsSink {
 public:
   virtual ~LogitsSink() = default;
-  /// Before the first chunk: `workers` threads will deliver `rows` rows.
+  /// Called before the first chunk: `workers` threads will deliver `rows` rows.
   virtual void begin(int64_t rows, int64_t vocabulary, int workers) = 0;
-  /// Whether a chunk is wanted at all; those that are not are not computed.
+  /// Returns whether a chunk is needed; other chunks are not computed.
   virtual bool wants(int64_t /*chunk*/) const { return true; }
-  /// The same of a row: what is delivered for one that is not wanted has no meaning. Of a prompt
-  /// only the last row is.
+  /// Returns whether a row is needed; the values delivered for other rows are undefined. Of a
+  /// prompt only the last row is needed.
   virtual bool wantsRow(int64_t /*row*/) const { return true; }
-  /// Logit of token `chunk` * logitsChunk + j for row r is values[r * stride + j], j < count.
-  /// Called by several threads at once, each with chunks of its own.
+  /// Receives the logits of tokens `chunk` * logitsChunk + j, j < count, for row r in values[r *
+  /// stride + j]. Called by several threads at once, each with its own chunks.
   virtual void deliver(int worker, int64_t chunk, int64_t count, const float *values,
                        int64_t stride) = 0;
 };
 
-/// Tokens of a chunk of logits: enough to divide the work, few enough to stay in a cache.
+/// The tokens in a chunk of logits: enough to divide the work, few enough to stay in a cache.
 inline constexpr int64_t logitsChunk = 768;
 
-/// Where the attention of a step goes, when asked for: over the source, of the last layer.
+/// Receives the attention of a step over the source, in the last layer, if requested.
 struct AttentionWeights {
-  /// [rows][heads][sources' longest], resized by the call.
+  /// [rows][heads][longest source], resized by the call.
   std::vector<float> values;
   int64_t heads = 0;
   int64_t pitch = 0;
 };
 
-/// The model behind a search. One thread at a time.
+/// The model behind a search. Not thread-safe.
 class Decoder {
 public:
   virtual ~Decoder() = default;
 
-  /// Tokens of the vocabulary that is generated.
+  /// Returns the size of the generated vocabulary.
   virtual int64_t vocabulary() const = 0;
-  /// Whether hypotheses answer sources. Otherwise they continue what they begin with, and sources
+  /// Returns whether hypotheses belong to sources. Otherwise they continue a prompt, and sources
   /// are empty.
   virtual bool hasSources() const = 0;
-  /// The most tokens of a source and of a hypothesis (its start included); 0: any.
+  /// Return the maximum number of tokens of a source, and of a hypothesis (including its start); 0:
+  /// unlimited.
   virtual int64_t longestSource() const = 0;
   virtual int64_t longestTarget() const = 0;
 
-  /// Encodes sources of at least one token each, where there are any. ResourceExhausted when the
-  /// cache has no room for all of them: then none was encoded.
+  /// Encodes sources of at least one token each, if the model has sources. ResourceExhausted if the
+  /// cache has no room for all of them; then none is encoded.
   virtual Status encode(std::span<const SourceView> sources, std::span<SourceId> ids) = 0;
-  /// The positions that attention to a source has: its tokens, or the rows that derive from them.
+  /// Returns the number of positions of a source's keys: its tokens, or the rows derived from them.
   virtual int64_t positions(SourceId source) const = 0;
-  /// Hypotheses of it must have been released before.
+  /// Releases a source, whose hypotheses must have been released before.
   virtual void release(SourceId source) = 0;
 
-  /// A hypothesis without tokens.
+  /// Creates a hypothesis without tokens.
   virtual Result<HypothesisId> start(SourceId source) = 0;
-  /// A second hypothesis with the same tokens. Shares all blocks of the cache, and the row of its
-  /// states; that and the last block, when it is not full, are copied by whichever is extended
-  /// first.
+  /// Creates a second hypothesis with the same tokens. It shares all cache blocks and the state
+  /// row; the state row, and a last block that is not full, are copied when either hypothesis is
+  /// extended.
   virtual Result<HypothesisId> fork(HypothesisId hypothesis) = 0;
   virtual void release(HypothesisId hypothesis) = 0;
-  /// Tokens appended so far.
+  /// Returns the number of tokens appended so far.
   virtual int64_t length(HypothesisId hypothesis) const = 0;
 
-  /// How many tokens at a time hypotheses take over from others; 0: they never do.
+  /// Returns the number of tokens in a unit that hypotheses reuse from others; 0: they never do.
   virtual int64_t sharedUnit() const { return 0; }
-  /// How many of the tokens with which a hypothesis begins it would take over now.
+  /// Returns how many of the first tokens of a hypothesis it could reuse now.
   virtual int64_t shareable(std::span<const int32_t> /*tokens*/) const { return 0; }
-  /// `tokens` are those that the hypothesis has, and those that will be appended. Appends as many
-  /// of the latter as others have computed after the same tokens, but for the last, and returns how
-  /// many. A hypothesis for which this was called before it had any leaves its own to others.
+  /// `tokens` are the tokens of the hypothesis followed by those that will be appended. Appends
+  /// those of the latter, except the last, that others have computed after the same tokens, and
+  /// returns their number. If this is called for an empty hypothesis, others may reuse that
+  /// hypothesis's tokens.
   virtual int64_t takeOver(HypothesisId /*hypothesis*/, std::span<const int32_t> /*tokens*/) {
     return 0;
   }
 
-  /// Appends the tokens of every extension, at least one each, and delivers the logits that follow
-  /// each of them. Hypotheses of one source should be neighbours: they then read its keys together.
-  /// ResourceExhausted when the cache is full: then nothing has changed.
+  /// Appends the tokens of every extension, at least one each, and delivers the logits after each
+  /// token. Hypotheses of one source should be adjacent, so that they read its keys together.
+  /// ResourceExhausted if the cache is full; then nothing has changed.
   virtual Status decode(std::span<const Extension> extensions, LogitsSink &sink,
                         AttentionWeights *attention = nullptr) = 0;
 
-  /// Blocks of the cache and rows of states in use, for tests and reports: none when all was
-  /// released. Blocks that are only kept for others to take over do not count.
+  /// Returns the number of cache blocks and state rows in use, for tests and reports: 0 after all
+  /// were released. Blocks that are only kept for reuse do not count.
   virtual int64_t blocksInUse() const = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Whether a model can be decoded, and which of its ports and caches are what.
+/// Checks whether a model can be decoded, and determines the roles of its ports and caches.
 #include "runtime/Session/PagedDecoder.h"
 
 #include "base/Utf8.h"
@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-/// The failure when a model lacks what generation needs.
+/// Returns the failure for a model that lacks a requirement of generation.
 static Status doesNotGenerate(const Model &model, const std::string &what) {
   return HEDDLE_ERROR(Unsupported,
                       fmt::format("{}: the model does not generate: {}", model.path(), what));
@@ -54,7 +54,8 @@ Result<std::unique_ptr<PagedDecoder>> PagedDecoder::create(const Model &model,
   });
 }
 
-/// Histories have a position for each token, memories for what "encode" appends.
+/// Determines the row spaces: histories have a position for each token, memories for each row that
+/// "encode" appends.
 Status PagedDecoder::bindSpaces() {
   if (hasSources()) {
     memorySpace = spacesOf(*encoder.table)[encoder.table->appended()];
@@ -130,12 +131,12 @@ static CacheShape shapeOf(const CacheInfo &cache) {
   return {cache.width, cache.element, cache.transposed};
 }
 
-/// The caches of an entry, if there is such a one.
+/// Returns the caches of an entry; empty if the entry does not exist.
 static std::span<const CacheInfo> cachesOf(const EntryInfo *entry) {
   return entry == nullptr ? std::span<const CacheInfo>() : entry->caches;
 }
 
-/// The caches an entry appends to.
+/// Returns the caches that an entry appends to.
 static std::vector<CacheShape> writtenShapes(const EntryInfo *entry) {
   std::vector<CacheShape> shapes;
   for (const CacheInfo &cache : cachesOf(entry)) {
@@ -146,8 +147,8 @@ static std::vector<CacheShape> writtenShapes(const EntryInfo *entry) {
   return shapes;
 }
 
-/// The states of a hypothesis, those with or without keys: all that "decode" has, then those that
-/// "encode" alone changes. Nothing reads the latter, but the kernels of "encode" write them.
+/// Returns the states of a hypothesis, with or without keys: all states of "decode", then those
+/// that only "encode" updates. Nothing reads the latter, but the kernels of "encode" write them.
 static std::vector<CacheInfo> statesOf(const EntryInfo *encode, const EntryInfo &decode,
                                        bool keyed) {
   std::vector<CacheInfo> found;
@@ -186,7 +187,7 @@ Status PagedDecoder::createPools() {
   return {};
 }
 
-/// The place of a cache among those an entry appends to; -1 if it does not.
+/// Returns the index of a cache among those that an entry appends to; -1 if there is none.
 static int64_t writtenIndex(const EntryInfo *entry, const CacheInfo &wanted) {
   int64_t index = 0;
   for (const CacheInfo &cache : cachesOf(entry)) {
@@ -201,14 +202,14 @@ static int64_t writtenIndex(const EntryInfo *entry, const CacheInfo &wanted) {
   return -1;
 }
 
-/// The place of a state among these; -1 if there is none of that name and width.
+/// Returns the index of a state; -1 if there is none of that name and width.
 static int64_t stateIndex(const std::vector<CacheInfo> &all, const CacheInfo &wanted) {
   const auto found = std::ranges::find(all, wanted.name, &CacheInfo::name);
   return found == all.end() || found->width != wanted.width ? -1 : found - all.begin();
 }
 
-/// Where rows begin to read the caches that an entry appends to; none if one is read from its
-/// beginning.
+/// Returns the positions from which rows read the caches that an entry appends to; empty if one is
+/// read from its beginning.
 static std::vector<manifest::PositionBound> readsOf(const manifest::Entry &entry) {
   std::vector<manifest::PositionBound> reads;
   for (uint32_t i = 0; entry.caches() != nullptr && i < entry.caches()->size(); ++i) {
@@ -226,8 +227,8 @@ static std::vector<manifest::PositionBound> readsOf(const manifest::Entry &entry
   return reads;
 }
 
-/// A state of "decode" is changed by it, or given by "encode", or both; those of "encode" are
-/// given, whether anything reads them or not.
+/// Binds a state. A state of "decode" is updated by it, or set by "encode", or both; the states of
+/// "encode" are set, whether anything reads them or not.
 Status PagedDecoder::bindState(Entry &entry, const CacheInfo &state) {
   const bool decodes = &entry == &decoder;
   const int64_t index = stateIndex(statesOf(encoder.info, *decoder.info, state.keyed), state);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a step of a decoder gives beside its logits, to those who ask for it.
+/// The outputs of a decoder's step besides its logits, on request.
 #include "runtime/Session/PagedDecoder.h"
 
 #include "base/Utf8.h"
@@ -10,7 +10,8 @@
 
 namespace heddle {
 
-/// The place of an output of rows among those of an entry; -1 if it has none of that name.
+/// Returns the index of an output of rows among those of an entry; -1 if there is none of that
+/// name.
 static int64_t rowsPort(const EntryInfo &entry, std::string_view name) {
   const auto found =
       std::find_if(entry.outputs.begin(), entry.outputs.end(), [&](const PortInfo &port) {
@@ -19,7 +20,7 @@ static int64_t rowsPort(const EntryInfo &entry, std::string_view name) {
   return found == entry.outputs.end() ? -1 : found - entry.outputs.begin();
 }
 
-/// Which outputs a step has, in `chosen`.
+/// Determines the outputs of a step, in `chosen`.
 Status PagedDecoder::chooseOutputs(const StepOutputs &wanted) {
   const size_t outputs = decoder.info->outputs.size();
   chosen.assign(outputs + decoder.info->observed.size(), false);
@@ -53,7 +54,7 @@ Status PagedDecoder::chooseOutputs(const StepOutputs &wanted) {
   return {};
 }
 
-/// There must be room for what is asked for.
+/// Checks that the requested outputs have room for their rows.
 Status PagedDecoder::checkRowOutputs(std::span<const Output> rows) const {
   for (const Output &each : rows) {
     const auto port = static_cast<size_t>(rowsPort(*decoder.info, each.name));
@@ -67,7 +68,7 @@ Status PagedDecoder::checkRowOutputs(std::span<const Output> rows) const {
   return {};
 }
 
-/// Each row is cut to the keys there are, and the rest is zero.
+/// Reads observed weights: each row is truncated to the existing keys, and the rest is zero.
 Status PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, const Run &run,
                                  AttentionWeights &weights) const {
   const bool ofHistory = keys == Observed::Decoder && keepsHistory();

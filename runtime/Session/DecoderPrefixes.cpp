@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Blocks of histories that pass from one hypothesis to others which begin with the same tokens,
-/// during its life and after it.
+/// Blocks of histories that hypotheses reuse from others which begin with the same tokens, during
+/// the others' lives and after.
 #include "runtime/Session/PagedDecoder.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-/// The tokens of a block that a hypothesis may take over, from the position `at` on; null where the
+/// Returns the tokens of the block from position `at` on that a hypothesis may reuse; null if the
 /// last of `tokens` would be among them.
 static const int32_t *blockFrom(std::span<const int32_t> tokens, int64_t at) {
   return at + HEDDLE_BLOCK < static_cast<int64_t>(tokens.size()) ? tokens.data() + at : nullptr;
@@ -41,10 +41,10 @@ int64_t PagedDecoder::takeOver(HypothesisId id, std::span<const int32_t> tokens)
   try {
     hypothesis->table.prepare(static_cast<int64_t>(tokens.size()) - before);
   } catch (const std::bad_alloc &) {
-    // Its step will say so.
+    // The step that extends the hypothesis will report the failure.
     return 0;
   }
-  // A last block that is not full gives way to one that is.
+  // A last block that is not full is replaced by a full one.
   int64_t at = before / HEDDLE_BLOCK * HEDDLE_BLOCK;
   while (const int32_t *const next = blockFrom(tokens, at)) {
     const auto found = prefixes.find(hypothesis->place, BlockTokens(next, HEDDLE_BLOCK));
@@ -60,9 +60,8 @@ int64_t PagedDecoder::takeOver(HypothesisId id, std::span<const int32_t> tokens)
   return hypothesis->length - before;
 }
 
-/// Publishes the blocks that a step has completed by appending `tokens`, for others to take over. A
-/// block that another hypothesis has published first, in the same step or beside it, replaces its
-/// own.
+/// Publishes the blocks that a step has completed by appending `tokens`, for others to reuse. If
+/// another hypothesis has published an equal block first, that block replaces the hypothesis's own.
 void PagedDecoder::publish(Hypothesis &hypothesis, std::span<const int32_t> tokens) {
   int64_t at = hypothesis.length - static_cast<int64_t>(tokens.size());
   if (hypothesis.place.number == PrefixTree::outside.number) {

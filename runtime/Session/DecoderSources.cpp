@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sources: their values are laid end to end, and the rows that "encode" appends have room in the
-/// memory before it runs.
+/// Sources: their values are concatenated, and the memory for the rows that "encode" appends is
+/// reserved before it runs.
 #include "runtime/Session/PagedDecoder.h"
 
 #include "base/Utf8.h"
@@ -29,7 +29,7 @@ int64_t PagedDecoder::positions(SourceId id) const {
   return source == nullptr ? 0 : source->table.length();
 }
 
-/// Lays the values of sources end to end.
+/// Concatenates the values of sources.
 Status PagedDecoder::gatherSources(std::span<const SourceView> list) {
   const PortInfo &port = *encoder.input;
   const size_t width = port.shape.size() == 1 ? 1 : static_cast<size_t>(port.shape.back());
@@ -54,14 +54,14 @@ Status PagedDecoder::gatherSources(std::span<const SourceView> list) {
     widths.push_back(source.width);
     values.insert(values.end(), source.bytes.begin(), source.bytes.end());
   }
-  // Texts have none.
+  // Texts have no widths.
   if (!encoder.info->hasWidths && std::ranges::all_of(widths, [](int32_t w) { return w == 0; })) {
     widths.clear();
   }
   return {};
 }
 
-/// The number of a source that is not live yet, the last of the free ones. There must be room.
+/// Returns the number of a source that is not live, the last of the free ones. There must be room.
 int32_t PagedDecoder::newSource() {
   if (freeSources.empty()) {
     freeSources.push_back(static_cast<int32_t>(sources.size()));
@@ -70,7 +70,7 @@ int32_t PagedDecoder::newSource() {
   return freeSources.back();
 }
 
-/// The sources of a model that has none.
+/// Creates the sources of a model without an encoder.
 Status PagedDecoder::encodeNothing(std::span<const SourceView> list, std::span<SourceId> found,
                                    std::span<const Output> outputs) {
   for (size_t i = 0; i < list.size(); ++i) {
@@ -120,8 +120,7 @@ Status PagedDecoder::encodeUnguarded(std::span<const SourceView> list, std::span
   const int64_t rows = givesStates ? static_cast<int64_t>(list.size()) : 0;
   HEDDLE_TRY(states.checkRoom(rows));
   HEDDLE_TRY(memory.checkRoom(blocks, static_cast<uint64_t>(rows) * states.blockBytes()));
-  // Nothing from here to the run can fail but for want of memory, and then it is in bounds to lose
-  // nothing but numbers.
+  // From here to the run, only memory exhaustion can fail, and then only numbers are lost.
   states.prepare(rows);
   memory.prepare(blocks);
   sources.reserve(sources.size() + list.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What is launched, on which lane and in which order. How a device divides a launch is its own
-/// affair.
+/// Determines what is launched, on which lane and in which order. The device decides how to divide
+/// a launch.
 #include "runtime/Session/Executor.h"
 
 #include "runtime/Session/ModelState.h"
@@ -13,15 +13,15 @@
 
 namespace heddle {
 
-/// Sequences of a lane that are too few for a chunk of their own where loops run side by side, and
-/// the least of the work that is in such loops then.
+/// The number of sequences per lane below which loops run concurrently instead of chunks, and the
+/// minimum fraction of the work that must be in such loops.
 static constexpr size_t fewSequences = 2;
 static constexpr double leastShareOfLoops = 0.3;
-/// More threads than a machine has use for.
+/// More threads than are useful on any machine.
 static constexpr int mostThreads = 1024;
-/// Where nothing is won by smaller chunks.
+/// Smaller chunks bring no benefit above this size.
 static constexpr int64_t mostChunkTokens = 8192;
-/// 4 GiB of them.
+/// 4 GiB of records.
 static constexpr int64_t mostTraceRuns = int64_t(1) << 26;
 
 Result<std::shared_ptr<Executor>> Executor::create(const Model &model,
@@ -63,7 +63,7 @@ Executor::Executor(std::shared_ptr<Device> device, std::unique_ptr<DeviceStream>
   }
 }
 
-/// What a launch of a dispatch over rows of a chunk does.
+/// Returns the work of a launch of a dispatch over rows of a chunk.
 DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch,
                               const Launched &launched) {
   const Chunk &chunk = launched.chunk;
@@ -77,7 +77,7 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch,
     counted = countRows(chunk.sizesIn(run.batch.sizes()), run.plan.spaces[dispatch.countedRows],
                         run.plan.spaces[dispatch.countedKeys], dispatch.mostKeys);
   }
-  // Only of rows of tokens some are launched without the others.
+  // Only rows of tokens are launched in part.
   const bool isPart =
       dispatch.rows == tokensSpace && launched.rows.end - launched.rows.begin < chunk.tokens;
   if (isPart) {
@@ -90,7 +90,7 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch,
   for (uint32_t i = 0; i < dispatch.operandCount; ++i) {
     const BufferPlace &place =
         run.plan.buffers[run.plan.operands[dispatch.firstOperand + i].buffer];
-    // A state is read where it is changed; appending to a cache reads nothing of it.
+    // A state is read when it is updated; appending to a cache reads nothing of it.
     const bool isRead = place.kind == BufferPlace::Kind::State ||
                         (place.kind == BufferPlace::Kind::Cache && i >= dispatch.written);
     if (!isRead) {
@@ -106,7 +106,8 @@ DispatchWork Executor::workOf(const Run &run, const PlannedDispatch &dispatch,
   return work;
 }
 
-/// Room for the launches of a run, so that its task allocates nothing: any lane may get all chunks.
+/// Reserves room for the launches of a run, so that its task allocates nothing: any lane may get
+/// all chunks.
 void Executor::expectLaunches(const Run &run, size_t chunks, int lanes) {
   size_t operands = 0;
   for (const PlannedLoop &loop : run.plan.loops) {
@@ -122,7 +123,7 @@ void Executor::expectLaunches(const Run &run, size_t chunks, int lanes) {
       worker.launches.clear();
       worker.launches.reserve((run.plan.launches(run.batch.longest()) + parts + 1) * chunks);
       for (const PlannedDispatch &dispatch : run.plan.dispatches) {
-        // What rows choose is looked at where that costs nothing.
+        // The chosen groups are examined only if that costs nothing.
         const size_t groups = shared->sharesHostMemory() ? dispatch.chosenGroups : 0;
         worker.groupRows.reserve(groups);
         worker.costs[run.firstCost + dispatch.index].groupRows.resize(groups);
@@ -131,7 +132,7 @@ void Executor::expectLaunches(const Run &run, size_t chunks, int lanes) {
   }
 }
 
-/// Where the time of a launch goes.
+/// Returns where the time of a launch is written.
 LaunchTime *Executor::startTiming(const Run &run, const PlannedDispatch &dispatch,
                                   const Launched &launched, int lane, bool counts) {
   Worker &worker = workers[static_cast<size_t>(lane)];
@@ -139,7 +140,7 @@ LaunchTime *Executor::startTiming(const Run &run, const PlannedDispatch &dispatc
   DispatchWork work;
   if (counts || kept) {
     work = workOf(run, dispatch, launched);
-    // What rows chose was written before: the launches of a lane follow one another.
+    // The choices were written before: the launches of a lane are sequential.
     if (dispatch.chosenGroups != 0 && shared->sharesHostMemory()) {
       countGroups(launched.chosenBy(dispatch), dispatch.chosenGroups, worker.groupRows);
       work.weightBytes *= shareOfGroups(worker.groupRows);
@@ -168,7 +169,7 @@ void Executor::countLaunches(Worker &worker) {
   worker.launches.clear();
 }
 
-/// The launch of a dispatch over all of a chunk; makes `context` its own.
+/// Returns the launch of a dispatch over all of a chunk; sets the dispatch's operands in `context`.
 static Launch launchOf(const PlannedDispatch &dispatch, const ChunkMemory &memory,
                        HeddleKernelContext &context) {
   context.operands = memory.operandsOf(dispatch);
@@ -182,8 +183,8 @@ static Launch launchOf(const PlannedDispatch &dispatch, const ChunkMemory &memor
           memory.scratchOfCaller()};
 }
 
-/// Step by step, the dispatches over the rows of the step. What is read a step before lies as many
-/// rows earlier as the step before has.
+/// Runs the dispatches of a loop over the rows of one step after another. An operand from the
+/// previous step is offset by the number of rows of that step.
 void Executor::runLoop(const Run &run, const Chunk &chunk, const PlannedLoop &loop,
                        const ChunkMemory &memory, HeddleKernelContext &context, int lane,
                        bool together) {
@@ -213,7 +214,7 @@ void Executor::runLoop(const Run &run, const Chunk &chunk, const PlannedLoop &lo
   }
 }
 
-/// Loops that may run at the same time, one after the other or each on a lane of its own.
+/// Runs loops that may run at the same time, one after another or each on its own lane.
 void Executor::runLoops(const Run &run, const Chunk &chunk, std::span<const PlannedLoop> loops,
                         const ChunkMemory &memory, HeddleKernelContext &context, int lane,
                         bool together) {
@@ -230,7 +231,7 @@ void Executor::runLoops(const Run &run, const Chunk &chunk, std::span<const Plan
   stream->meet(lane);
 }
 
-/// One launch, on one lane or, `together`, on all.
+/// Runs one launch, on one lane or, if `together`, on all.
 void Executor::launchRows(const Run &run, const PlannedDispatch &dispatch, const Launched &launched,
                           Launch launch, int lane, bool together) {
   launch.rows = launched.rows;
@@ -238,7 +239,8 @@ void Executor::launchRows(const Run &run, const PlannedDispatch &dispatch, const
   together ? stream->launchTogether(lane, launch, time) : stream->launch(lane, launch, time);
 }
 
-/// All that a plan runs of a chunk, on one lane or, `together`, by all lanes of the run.
+/// Runs all dispatches of a plan over a chunk, on one lane or, if `together`, on all lanes of the
+/// run.
 void Executor::runDispatches(const Run &run, const Chunk &chunk, const ChunkMemory &memory,
                              HeddleKernelContext &context, int lane, bool together) {
   size_t loop = 0;
@@ -270,7 +272,8 @@ void Executor::runChunk(const Run &run, const Chunk &chunk, int lane) {
   memory.copyOutputs(run, chunk, *shared, *stream, lane);
 }
 
-/// `context` is that of the dispatches; a tail is of whole runs, whose buffers are lane 0's.
+/// `context` is that of the dispatches; tails only follow whole runs, whose buffers belong to lane
+/// 0.
 void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext context, int lane) {
   if (run.tail == nullptr) {
     return;
@@ -320,7 +323,7 @@ Status Executor::runChunked(const Run &run) {
   return {};
 }
 
-/// All of a run on one lane, or shared by all.
+/// Runs all of a run on one lane, or shared by all lanes.
 Status Executor::runWhole(const Run &run, const Chunk &chunk, int lanes) {
   ChunkMemory &memory = workers[0].memory;
   HEDDLE_ASSIGN(const uint64_t bytes, memory.layOut(run, chunk, stream->lanes(), *stream));
@@ -343,7 +346,7 @@ Status Executor::runWhole(const Run &run, const Chunk &chunk, int lanes) {
   return stream->failure();
 }
 
-/// All of a run as one chunk.
+/// Returns all of a run as one chunk.
 Chunk Executor::wholeOf(const Run &run) {
   Chunk chunk;
   chunk.sequences = static_cast<int64_t>(run.batch.lengths().size());
@@ -375,20 +378,20 @@ Result<const float *> Executor::kept(const PlannedOutput &output, uint64_t count
   return reinterpret_cast<const float *>(values);
 }
 
-/// All operations of a plan.
+/// Returns all operations of a plan.
 static double flopsIn(const Plan &plan, const Chunk &chunk) {
   const auto tokens = static_cast<double>(chunk.tokens);
   return plan.flopsPerToken * tokens + plan.flopsPerTokenKey * chunk.pairs +
          plan.boundedFlops(chunk.longest) * tokens;
 }
 
-/// The operations of a loop, all steps together.
+/// Returns the operations of a loop, summed over all steps.
 static double flopsIn(const PlannedLoop &loop, const Chunk &chunk) {
   return static_cast<double>(loop.flops.perToken) * static_cast<double>(chunk.tokens) +
          static_cast<double>(loop.flops.perTokenKey) * chunk.pairs;
 }
 
-/// How often dispatches of loops are launched.
+/// Returns the number of launches of loops' dispatches.
 static double launchesIn(std::span<const PlannedLoop> loops, int64_t steps) {
   double launches = 0;
   for (const PlannedLoop &loop : loops) {
@@ -397,8 +400,8 @@ static double launchesIn(std::span<const PlannedLoop> loops, int64_t steps) {
   return launches;
 }
 
-/// Whether loops are done earlier side by side, each whole on a lane, than one after the other with
-/// all lanes sharing each step: no step waits for others then, but of few loops lanes are idle.
+/// Returns whether loops finish earlier if each runs on its own lane than if all lanes share each
+/// step of one loop after another: steps then need no barriers, but few loops leave lanes idle.
 bool Executor::fasterSideBySide(const Run &run, const Chunk &chunk,
                                 std::span<const PlannedLoop> loops) const {
   if (loops.size() < 2 || stream->lanes() == 1) {
@@ -418,8 +421,8 @@ bool Executor::fasterSideBySide(const Run &run, const Chunk &chunk,
                         stream->meetingFlops() * launchesIn(loops, run.batch.longest());
 }
 
-/// Whether loops side by side are faster than chunks of sequences: chunks of few sequences read all
-/// weights of a step for few rows, and each lane those of all loops.
+/// Returns whether concurrent loops are faster than chunks of sequences: a chunk of few sequences
+/// reads all weights in each step for few rows, and each lane reads those of all loops.
 bool Executor::fasterThanChunks(const Run &run, int64_t chunkTokens) const {
   const auto lanes = static_cast<size_t>(stream->lanes());
   const std::span<const int32_t> lengths = run.batch.lengths();
@@ -437,11 +440,11 @@ bool Executor::fasterThanChunks(const Run &run, int64_t chunkTokens) const {
     }
     i += loops.size();
   }
-  // The rest is hardly faster in one way than in the other.
+  // The remaining work takes about the same time either way.
   return flops > flopsIn(run.plan, chunk) * leastShareOfLoops && worthSharing(run, chunk);
 }
 
-/// Whether all lanes together are faster than one, as far as their work can tell.
+/// Estimates whether all lanes together are faster than one.
 bool Executor::worthSharing(const Run &run, const Chunk &chunk) const {
   if (stream->lanes() == 1) {
     return false;
@@ -472,7 +475,8 @@ Status Executor::run(const Run &run) {
   if (cost.perToken <= 0) {
     cost.perToken = 1;
   }
-  // The sequences of a loop run side by side: the more of them, the more often a weight is used.
+  // The sequences of a loop run concurrently: the more there are, the more often a weight is
+  // reused.
   const int64_t usual = run.plan.loops.empty() ? stream->chunkTokens() : mostChunkTokens;
   const int64_t chunkTokens = options.chunkTokens > 0 ? options.chunkTokens : usual;
   const Schedule schedule =

@@ -2,8 +2,8 @@
 ///
 /// Runs plans over batches on a device, in one of two ways that give the same bits:
 ///   chunked      each lane takes chunks of whole sequences through the whole graph on its own
-///   cooperative  all lanes share every dispatch and meet before the next; loops that read nothing
-///                of each other have a lane each, if that is faster
+///   cooperative  all lanes share every dispatch, with a barrier after each; independent loops have
+///                one lane each, if that is faster
 #ifndef HEDDLE_RUNTIME_SESSION_EXECUTOR_H
 #define HEDDLE_RUNTIME_SESSION_EXECUTOR_H
 
@@ -22,7 +22,7 @@ namespace heddle {
 /// Executes on the lanes of one stream; keeps working memory for each.
 class Executor {
 public:
-  /// With costs for the dispatches of all entries of the model, in their order.
+  /// Creates an executor with costs for the dispatches of all entries of the model, in order.
   static Result<std::shared_ptr<Executor>> create(const Model &model,
                                                   const SessionOptions &options);
   Executor(std::shared_ptr<Device> device, std::unique_ptr<DeviceStream> stream,
@@ -32,38 +32,38 @@ public:
   Device &device() const { return *shared; }
   DeviceStream &deviceStream() const { return *stream; }
 
-  /// Fails for want of memory, before anything has run, or when the device fails.
+  /// Runs a plan. Fails if memory runs out, before anything has run, or if the device fails.
   Status run(const Run &run);
 
-  /// Makes a whole run possible: memory cannot be what it fails for afterwards.
+  /// Reserves the memory for an uncut run, which then cannot fail for lack of memory.
   Status reserve(const Run &run);
 
-  /// After a whole run and until the next call: the first `count` values of an output that the plan
-  /// has and the batch did not ask for.
+  /// Returns, after an uncut run and until the next call, the first `count` values of an output
+  /// that the plan computes and the batch did not request.
   Result<const float *> kept(const PlannedOutput &output, uint64_t count);
 
-  /// The costs of all workers together, `costs` of them; zeros unless SessionOptions::profile.
+  /// Returns the summed costs of all workers; zeros unless SessionOptions::profile.
   std::vector<DispatchCost> costs() const;
-  /// Single runs, worker by worker; none unless SessionOptions::traceRuns.
+  /// Returns single runs, worker by worker; none unless SessionOptions::traceRuns.
   std::vector<DispatchSpan> spans() const;
   void resetCosts();
 
 private:
-  /// A dispatch as a lane has launched it.
+  /// A dispatch that a lane has launched.
   struct TimedLaunch {
     size_t index;
     DispatchWork work;
-    /// On one of the lanes that share it.
+    /// Set on one of the lanes that share the dispatch.
     bool counts;
     LaunchTime time;
   };
-  /// What a dispatch is launched over: these rows of a chunk, with operands of its own in a loop.
+  /// The rows of a chunk that a dispatch is launched over; a loop has its own operands.
   struct Launched {
     const Chunk &chunk;
     void *const *operands;
     Range rows;
 
-    /// The group of weights that each row chose. Only where the dispatch has groups.
+    /// Returns the group of weights that each row chose. Only for dispatches with groups.
     std::span<const int32_t> chosenBy(const PlannedDispatch &dispatch) const {
       return {static_cast<const int32_t *>(operands[dispatch.chosenBy]) + rows.begin,
               static_cast<size_t>(rows.end - rows.begin)};
@@ -72,14 +72,14 @@ private:
   /// State of one lane.
   struct alignas(64) Worker {
     ChunkMemory memory;
-    /// The operands of a loop at the step that runs: there is room for all.
+    /// The operands of a loop at the current step, with capacity for all.
     std::vector<void *> stepOperands;
-    /// With SessionOptions::profile, the launches of the run at hand: there is room for all.
+    /// The launches of the current run, with SessionOptions::profile, with capacity for all.
     std::vector<TimedLaunch> launches;
-    /// How many rows of the launch at hand chose each group of weights.
+    /// The number of rows of the current launch that chose each group of weights.
     std::vector<uint64_t> groupRows;
     std::vector<DispatchCost> costs;
-    /// At most SessionOptions::traceRuns, for which there is room from the start.
+    /// At most SessionOptions::traceRuns, allocated at the start.
     std::vector<DispatchSpan> spans;
   };
 
@@ -105,20 +105,20 @@ private:
   void expectLaunches(const Run &run, size_t chunks, int lanes);
   LaunchTime *startTiming(const Run &run, const PlannedDispatch &dispatch, const Launched &launched,
                           int lane, bool counts);
-  /// The same; null unless somebody wants it.
+  /// As the other overload; null if the time is not needed.
   LaunchTime *timeOf(const Run &run, const PlannedDispatch &dispatch, const Launched &launched,
                      int lane, bool counts) {
     return options.profile ? startTiming(run, dispatch, launched, lane, counts) : nullptr;
   }
   void countLaunches(Worker &worker);
 
-  // In this order: streams do not outlive their device, nor memory.
+  // In this order: streams and memory must not outlive their device.
   std::shared_ptr<Device> shared;
   std::unique_ptr<DeviceStream> stream;
   const SessionOptions options;
   Scheduler scheduler;
   std::vector<Worker> workers;
-  /// What the times of spans count from.
+  /// The origin of the times of spans.
   double epoch = 0;
 };
 

@@ -45,7 +45,7 @@ describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &po
   return list;
 }
 
-/// The caches of an entry, then its states.
+/// Returns the caches of an entry, then its states.
 static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry,
                                              std::span<const RowSpace> spaces) {
   std::vector<CacheInfo> list;
@@ -63,7 +63,7 @@ static std::vector<CacheInfo> describeCaches(const manifest::Entry &entry,
   return list;
 }
 
-/// The element types of caches, in the order of the model.
+/// Returns the element types of caches, in the order of the model.
 static std::string describeCachePrecision(const std::vector<EntryInfo> &entries) {
   std::vector<std::string_view> names;
   for (const EntryInfo &entry : entries) {
@@ -78,7 +78,7 @@ static std::string describeCachePrecision(const std::vector<EntryInfo> &entries)
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Gives the caches that an entry only reads the rows of the entry that appends to them.
+/// Sets the rows of caches that an entry only reads to those of the entry that appends to them.
 static void describeReadRows(std::vector<EntryInfo> &entries) {
   std::map<std::string_view, RowSpace> appended;
   for (const EntryInfo &entry : entries) {
@@ -96,7 +96,7 @@ static void describeReadRows(std::vector<EntryInfo> &entries) {
   }
 }
 
-/// Which dispatches run for other reasons than what is observed.
+/// Returns which dispatches run for other purposes than observed outputs.
 static std::vector<bool> unobserved(const manifest::Entry &entry, size_t outputs) {
   PlanRequest request{std::vector<bool>(entry.outputs()->size(), true), true, -1};
   const std::vector<bool> all = dispatchesFor(entry, request);
@@ -135,7 +135,7 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
   for (const RowSpace space : spaces) {
     info.hasWidths = info.hasWidths || space.hasWidths();
     const int64_t multiple = (space.isSplit() ? space.base() : space).tokenMultiple();
-    // Lengths are i32: none is a multiple of more.
+    // Lengths are i32, so no length is a multiple of more.
     info.lengthMultiple = std::min<int64_t>(std::lcm(info.lengthMultiple, multiple),
                                             std::numeric_limits<int32_t>::max());
   }

@@ -18,16 +18,16 @@ namespace heddle {
 
 class Tokenizer;
 
-/// Immutable once loaded.
+/// Immutable after loading.
 struct Model::State {
   std::shared_ptr<const Artifact> artifact;
   /// Null: none.
   std::shared_ptr<const Tokenizer> tokenizer;
-  /// The tokenizer for generated text; the same as `tokenizer` unless it has its own.
+  /// The tokenizer for generated text; the same as `tokenizer` unless the model has a separate one.
   std::shared_ptr<const Tokenizer> targetTokenizer;
   ChatTemplates chat{nullptr};
   std::vector<EntryInfo> entries;
-  /// Model::cachePrecision().
+  /// As Model::cachePrecision().
   std::string cachePrecision;
   std::vector<ParameterInfo> parameters;
   std::vector<std::string> targets;
@@ -37,8 +37,8 @@ struct Model::State {
   std::optional<ClassifierInfo> classifier;
 };
 
-/// Calls `function`, which answers a Status or Result; memory that runs out in it is a failure like
-/// others. (The library throws nothing else, and lets nothing out.)
+/// Calls `function`, which returns a Status or Result, and converts an exception for lack of memory
+/// to a failure. (The library throws no other exceptions, and lets none escape.)
 template <typename Function>
 auto withoutExceptions(const Function &function) -> decltype(function()) {
   try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Decoding with paged caches. Every call checks and reserves all it needs first, so that a call
-/// that fails has changed nothing.
+/// Decoding with paged caches. Every call validates its arguments and reserves all it needs first,
+/// so that a call that fails has changed nothing.
 #include "runtime/Session/PagedDecoder.h"
 
 #include "runtime/Session/ModelState.h"
@@ -33,7 +33,7 @@ void PagedDecoder::Rows::prepare(int64_t segments, int64_t positions) {
 void PagedDecoder::Rows::addSegment(const BlockTable &table) {
   const std::span<const int32_t> list = table.blocks();
   blocks.insert(blocks.end(), list.begin(), list.end());
-  // No kernel looks beyond the length, but every number is a block's.
+  // Kernels do not read beyond the length, but every entry must be a valid block.
   blocks.resize(blocks.size() + static_cast<size_t>(view.blocksPitch) - list.size(), 0);
   lengths.push_back(static_cast<int32_t>(table.length()));
   longest = std::max(longest, table.length());
@@ -206,7 +206,7 @@ Status PagedDecoder::checkExtension(const Extension &extension) const {
                                                      number, hypothesis->source));
   }
   const int64_t length = hypothesis->length + static_cast<int64_t>(extension.tokens.size());
-  // Positions are i32. Caches would be full long before, but a state has room for any number.
+  // Positions are i32. Caches would be full long before, but states do not grow.
   const int64_t most = longestTarget() != 0 ? longestTarget() : std::numeric_limits<int32_t>::max();
   if (length > most) {
     return HEDDLE_ERROR(OutOfRange, fmt::format("hypothesis {} would have {} tokens, the model "
@@ -216,7 +216,7 @@ Status PagedDecoder::checkExtension(const Extension &extension) const {
   return {};
 }
 
-/// Checks all that the caller says, and lays the tokens end to end.
+/// Checks all arguments, and concatenates the tokens.
 Status PagedDecoder::gather(std::span<const Extension> extensions) {
   ++stepNumber;
   lengths.clear();
@@ -235,8 +235,8 @@ Status PagedDecoder::gather(std::span<const Extension> extensions) {
   return {};
 }
 
-/// The copies of the blocks in `shared`, once for each hypothesis that changes it: exactly, as a
-/// block that all its owners change is copied by all but the last of them.
+/// Counts the copies of the blocks in `shared`, once for each hypothesis that changes a block. The
+/// count is exact: if all owners change a block, all but the last copy it.
 int64_t PagedDecoder::blocksToCopy(const BlockPool &pool) {
   int64_t blocks = 0;
   std::sort(shared.begin(), shared.end());
@@ -252,7 +252,7 @@ int64_t PagedDecoder::blocksToCopy(const BlockPool &pool) {
   return blocks;
 }
 
-/// The blocks that states of all extensions together take.
+/// Counts the blocks that the states of all extensions together need.
 int64_t PagedDecoder::rowsToTake(std::span<const Extension> extensions) {
   int64_t rows = 0;
   shared.clear();
@@ -266,7 +266,7 @@ int64_t PagedDecoder::rowsToTake(std::span<const Extension> extensions) {
   return rows + blocksToCopy(states);
 }
 
-/// The same of states with keys, all of whose blocks a step changes.
+/// As rowsToTake(), for states with keys, all of whose blocks a step changes.
 int64_t PagedDecoder::keyedBlocksToTake(std::span<const Extension> extensions) {
   int64_t blocks = 0;
   shared.clear();
@@ -284,7 +284,7 @@ int64_t PagedDecoder::keyedBlocksToTake(std::span<const Extension> extensions) {
   return blocks + blocksToCopy(keyed);
 }
 
-/// Counts the blocks that all extensions together take.
+/// Checks that there is room for the blocks that all extensions together need.
 Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
   const int64_t rows = rowsToTake(extensions);
   const int64_t keys = keyedBlocksToTake(extensions);
@@ -322,7 +322,7 @@ int64_t PagedDecoder::firstRead(int64_t position) const {
   return std::max<int64_t>(first, 0);
 }
 
-/// There must be room.
+/// Extends the hypotheses. There must be room.
 void PagedDecoder::extend(std::span<const Extension> extensions) {
   for (size_t i = 0; i < extensions.size(); ++i) {
     Hypothesis &hypothesis = *find(extensions[i].hypothesis);
@@ -340,7 +340,8 @@ void PagedDecoder::extend(std::span<const Extension> extensions) {
   }
 }
 
-/// Rows of neighbours of one source form one segment: they read its keys together.
+/// Describes the memories for kernels. Rows of adjacent hypotheses of one source form one segment:
+/// they read its keys together.
 void PagedDecoder::describeMemory(std::span<const Extension> extensions) {
   memoryRows.clear();
   int64_t longest = 0;
@@ -367,7 +368,7 @@ void PagedDecoder::describeMemory(std::span<const Extension> extensions) {
   memoryRows.view.segmentOf = memoryRows.segmentOf.data();
 }
 
-/// After the hypotheses were extended.
+/// Describes the histories for kernels, after the hypotheses were extended.
 void PagedDecoder::describeHistory(std::span<const Extension> extensions) {
   for (const Extension &extension : extensions) {
     const Hypothesis &hypothesis = *find(extension.hypothesis);
@@ -424,7 +425,7 @@ Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, Logi
   HEDDLE_TRY(step->projection.begin(sink, batch.tokens(), executor->device()));
   run.wanted = step->projection.rowsWanted();
   HEDDLE_TRY(executor->reserve(run));
-  // From here on nothing fails.
+  // From here on, nothing can fail.
   extend(extensions);
   describeHistory(extensions);
   const Status status = executor->run(run);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The decoder of compiled models: entries "encode" and "decode" over paged caches. Caches that
-/// "decode" appends to are the history of each hypothesis, and what it adds to its states; caches
-/// that "encode" appends to are the memory of a source, which all its hypotheses read, and states
-/// that it leaves are what they begin with. A model without "encode" has empty sources; where it
-/// has no states either, the blocks of a history follow from its tokens alone, and hypotheses that
+/// The decoder of compiled models: the entries "encode" and "decode" over paged caches. Caches that
+/// "decode" appends to, and states that it updates, are the history of each hypothesis. Caches that
+/// "encode" appends to are the memory of a source, which all its hypotheses read; states that it
+/// leaves are the initial states of hypotheses. A model without "encode" has empty sources; if it
+/// has no states either, the blocks of a history depend on its tokens alone, and hypotheses that
 /// begin with the same tokens share them.
 #ifndef HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
 #define HEDDLE_RUNTIME_SESSION_PAGEDDECODER_H
@@ -24,34 +24,36 @@
 
 namespace heddle {
 
-/// An output of "decode" that is observed, and where it goes.
+/// An observed output of "decode", and the memory that receives it.
 struct ObservedWeights {
-  /// Its place in EntryInfo::observed.
+  /// Its index in EntryInfo::observed.
   size_t number = 0;
-  /// Keys are those of the history, of the source or of the extension, as PortInfo::observed says.
+  /// Keys are those of the history, of the source or of the extension, according to
+  /// PortInfo::observed.
   AttentionWeights weights;
 };
 
-/// What a step gives beside logits, where it is asked for.
+/// Results of a step besides logits, if requested.
 struct StepOutputs {
-  /// Null: it is not.
+  /// Null if not requested.
   AttentionWeights *attention = nullptr;
   std::span<ObservedWeights> observed = {};
   /// Rows of the tokens of all extensions, by the names of the outputs.
   std::span<const Output> rows = {};
 };
 
-/// Keeps its working memory: a step no larger than one before it allocates nothing.
+/// Keeps its working memory: a step no larger than an earlier one allocates nothing.
 class PagedDecoder final : public Decoder {
 public:
-  /// Unsupported when the model does not generate. An executor that is given is shared with whoever
-  /// else has it, but not at the same time; it must have costs for all dispatches of the model.
+  /// Creates a decoder; Unsupported if the model does not generate. A given executor may be shared,
+  /// but not used at the same time; it must have costs for all dispatches of the model.
   static Result<std::unique_ptr<PagedDecoder>> create(const Model &model,
                                                       const SessionOptions &options,
                                                       std::shared_ptr<Executor> executor = nullptr);
-  /// Whether a model has "decode" and, if that reads what it does not append to, "encode".
+  /// Returns whether a model has "decode" and, if that reads caches that it does not append to,
+  /// "encode".
   static bool supports(const Model &model);
-  /// Whether it has "encode"; otherwise it continues what it is given.
+  /// Returns whether the model has "encode"; otherwise it continues prompts.
   static bool hasSources(const Model &model);
 
   int64_t vocabulary() const override { return vocabularySize; }
@@ -59,7 +61,7 @@ public:
   int64_t longestSource() const override { return hasSources() ? encoder.info->maxLength : 0; }
   int64_t longestTarget() const override { return decoder.info->maxLength; }
   Status encode(std::span<const SourceView> sources, std::span<SourceId> ids) override;
-  /// Also writes outputs of the entry, by their names.
+  /// As above; also writes outputs of the entry, by their names.
   Status encode(std::span<const SourceView> sources, std::span<SourceId> ids,
                 std::span<const Output> outputs);
   int64_t positions(SourceId source) const override;
@@ -73,42 +75,42 @@ public:
   int64_t takeOver(HypothesisId hypothesis, std::span<const int32_t> tokens) override;
   Status decode(std::span<const Extension> extensions, LogitsSink &sink,
                 AttentionWeights *attention = nullptr) override;
-  /// The same with other outputs.
+  /// As above, with other outputs.
   Status decode(std::span<const Extension> extensions, LogitsSink &sink, const StepOutputs &wanted);
   int64_t blocksInUse() const override {
     return history.inUse() + states.inUse() + keyed.inUse() + memory.inUse();
   }
 
-  /// Blocks that are kept for hypotheses to take over, and that none has.
+  /// Returns the number of blocks that are kept for reuse and have no references.
   int64_t blocksKept() const { return history.idle(); }
-  /// The same in bytes, with what is in use.
+  /// Returns the memory of these and of the blocks in use, in bytes.
   CacheUse cacheUse() const {
     return {budget.used, static_cast<uint64_t>(history.idle()) * history.blockBytes(),
             budget.bound};
   }
 
   const Model &model() const { return loaded; }
-  /// The costs of its dispatches, and of whoever shares the executor.
+  /// Returns the executor, which has the costs of all its users' dispatches.
   Executor &costs() const { return *executor; }
-  /// The token that pads sources in files; -1: none.
+  /// Returns the token that pads sources in files; -1: none.
   int32_t pad() const;
-  /// What hypotheses begin with, and whether a token ends one.
+  /// Return the tokens that hypotheses begin with, and whether a token ends one.
   std::vector<int32_t> start() const;
   bool isEnd(int32_t token) const;
-  /// The rows of a source that its memory has positions for.
+  /// Returns the space of the rows of a source that its memory has positions for.
   RowSpace rowsOfMemory() const { return memorySpace; }
-  /// Bytes of cache that one position takes: of a hypothesis, and of a source.
+  /// Return the bytes of cache for one position: of a hypothesis, and of a source.
   uint64_t historyBytesPerPosition() const;
   uint64_t memoryBytesPerPosition() const;
-  /// Bytes that the states of a hypothesis take, however long it is.
+  /// Returns the bytes of the states of a hypothesis, which do not depend on its length.
   uint64_t stateBytes() const { return states.blockBytes(); }
 
 private:
-  /// One entry; null in a model that has none of that name.
+  /// One entry; null if the model has no entry of that name.
   struct Entry {
     const manifest::Entry *table = nullptr;
     const EntryInfo *info = nullptr;
-    /// Its ids, or the rows of a source.
+    /// The ids, or the rows of a source.
     const PortInfo *input = nullptr;
     size_t firstCost = 0;
     std::vector<CacheOperand> caches;
@@ -117,25 +119,25 @@ private:
     bool live = false;
     int64_t hypotheses = 0;
     BlockTable table;
-    /// What hypotheses begin with, if anything is given.
+    /// The initial states, if "encode" leaves any.
     StateRow state;
   };
   struct Hypothesis {
     bool live = false;
     int32_t source = 0;
-    /// The number of the last decode() that extends it.
+    /// The number of the last decode() that extended it.
     uint64_t step = 0;
-    /// Its tokens: the positions of the table, where there are caches to have them.
+    /// The number of tokens: the positions of the table, if there are caches.
     int64_t length = 0;
     BlockTable table;
     StateRow state;
-    /// What its states have of each position of the source: all of them, from the first step on.
+    /// The states for each position of the source: all of them, from the first step on.
     BlockTable keyed;
-    /// The last full block of its table that others may take over, and the tokens after that.
+    /// The last full block of its table that others may reuse, and the tokens after it.
     PrefixPlace place = PrefixTree::outside;
     std::array<int32_t, HEDDLE_BLOCK> rest = {};
   };
-  /// A CacheRows, and what it points to.
+  /// A CacheRows and the memory that it points to.
   struct Rows {
     CacheRows view;
     std::vector<int32_t> offsets;
@@ -145,13 +147,13 @@ private:
     int64_t longest = 0;
 
     void clear();
-    /// Room for the blocks of `segments` segments of at most `positions`.
+    /// Reserves room for the blocks of `segments` segments of at most `positions` positions.
     void prepare(int64_t segments, int64_t positions);
     void addSegment(const BlockTable &table);
-    /// A segment of one block, whatever its positions.
+    /// Adds a segment of one block, whatever its positions.
     void addState(const StateRow &state);
   };
-  /// A plan of "decode", for some outputs.
+  /// A plan of "decode" for a set of outputs.
   struct Step {
     std::vector<bool> outputs;
     Plan plan;
@@ -164,19 +166,19 @@ private:
   Status bindCaches();
   Status bindState(Entry &entry, const CacheInfo &state);
   Status createPools();
-  /// Whether anything grows with the tokens of a hypothesis.
+  /// Return whether a hypothesis has caches that grow with its tokens, and states.
   bool keepsHistory() const { return history.blockBytes() != 0; }
   bool keepsStates() const { return states.blockBytes() != 0; }
   bool keepsKeyed() const { return keyed.blockBytes() != 0; }
-  /// What rows append to a history follows from their tokens and those before them, and nothing
-  /// else is kept of a hypothesis.
+  /// Returns whether the rows appended to a history depend only on their tokens and those before
+  /// them, and a hypothesis keeps nothing else.
   bool sharesPrefixes() const {
     return options.sharePrefixes && !hasSources() && keepsHistory() && !keepsStates() &&
            !keepsKeyed();
   }
   void publish(Hypothesis &hypothesis, std::span<const int32_t> tokens);
   void dropUnread(Hypothesis &hypothesis);
-  /// The positions of the source of a hypothesis.
+  /// Returns the number of positions of a hypothesis's source.
   int64_t keysOf(const Hypothesis &hypothesis) const {
     return sources[static_cast<size_t>(hypothesis.source)].table.length();
   }
@@ -209,7 +211,7 @@ private:
   const Hypothesis *find(HypothesisId id) const;
   Hypothesis *find(HypothesisId id);
   int32_t newHypothesis();
-  /// The first position of the history that a row at `position`, or a later one, reads.
+  /// Returns the first position of the history that a row at `position`, or a later one, reads.
   int64_t firstRead(int64_t position) const;
 
   Model loaded;
@@ -223,7 +225,8 @@ private:
   RowSpace memorySpace = RowSpace::tokens();
   /// Whether "encode" leaves states.
   bool givesStates = false;
-  /// Where rows begin to read the history, by their positions; empty: at its beginning.
+  /// The position of the history from which rows read, depending on their positions; empty: from
+  /// the beginning.
   std::vector<manifest::PositionBound> historyReads;
   CacheBudget budget;
   BlockPool history;
@@ -236,7 +239,7 @@ private:
   std::vector<Hypothesis> hypotheses;
   std::vector<int32_t> freeHypotheses;
   std::vector<std::unique_ptr<Step>> steps;
-  /// Plans of "encode", by the outputs asked for.
+  /// Plans of "encode", by the requested outputs.
   std::vector<std::pair<std::vector<bool>, std::unique_ptr<Plan>>> encodePlans;
   uint64_t stepNumber = 0;
   // Scratch, reused between calls.

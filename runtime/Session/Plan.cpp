@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes plans: finds the dispatches that are needed and gives every buffer a place.
+/// Makes plans: finds the dispatches that are needed and assigns every buffer a place.
 #include "runtime/Session/Plan.h"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace heddle {
 using manifest::Location;
 
-/// Which dispatches contribute to the buffers marked in `needed`, which it extends by all that they
-/// read. A buffer may be written piece by piece: all its writers count.
-/// Those of a loop all count if one does: a step may read what any of them left a step before.
+/// Returns which dispatches contribute to the buffers marked in `needed`, which is extended by all
+/// that they read. A buffer may be written in parts: all its writers count. All dispatches of a
+/// loop count if one does: a step may read the results of any of them from the previous step.
 static std::vector<bool> liveDispatches(const manifest::Entry &entry, std::vector<bool> &needed) {
   std::vector<bool> live(entry.dispatches()->size(), false);
   uint32_t loops = entry.loops() == nullptr ? 0 : entry.loops()->size();
@@ -180,7 +180,7 @@ static BufferPlace placeOf(const manifest::Buffer &buffer, const manifest::Entry
   return place;
 }
 
-/// The loops whose dispatches the plan has; `places` are theirs in it.
+/// Adds the loops with dispatches in the plan; `places` are the dispatches' indices in it.
 static void addLoops(Plan &plan, const manifest::Entry &entry, const std::vector<bool> &live,
                      const std::vector<uint32_t> &places) {
   uint32_t group = 0;
@@ -231,7 +231,7 @@ std::span<const PlannedLoop> Plan::loopsBeside(size_t loop) const {
   return std::span(loops).subspan(loop, end - loop);
 }
 
-/// Gives every output that is computed a place after the arena.
+/// Assigns every computed output a place after the arena.
 static void placeOutputs(Plan &plan, const manifest::Entry &entry, const PlanRequest &request,
                          const std::vector<bool> &read) {
   plan.outputs.resize(entry.outputs()->size());
@@ -255,7 +255,7 @@ static void placeOutputs(Plan &plan, const manifest::Entry &entry, const PlanReq
   }
 }
 
-/// Leaves out the last dispatch if it is what PlanRequest::deferred means.
+/// Removes the last dispatch from the plan if it is the one that PlanRequest::deferred allows.
 static void deferLast(Plan &plan, const manifest::Entry &entry, const PlanRequest &request,
                       const std::vector<bool> &read) {
   if (request.deferred < 0 || plan.dispatches.empty()) {
@@ -278,8 +278,8 @@ static void deferLast(Plan &plan, const manifest::Entry &entry, const PlanReques
   plan.buffers[buffer] = {};
 }
 
-/// Plan::firstForDeferred: all that follows the last dispatch whose rows depend on each other or
-/// leave something that is read later, such as the keys of the last layer.
+/// Computes Plan::firstForDeferred: the index after the last dispatch whose rows depend on each
+/// other or whose results are read later, such as the keys of the last layer.
 static size_t findFirstForDeferred(const Plan &plan) {
   const auto serves = [&](const PlannedDispatch &dispatch) {
     const auto first = plan.operands.begin() + dispatch.firstOperand;
@@ -297,7 +297,7 @@ static size_t findFirstForDeferred(const Plan &plan) {
   return first;
 }
 
-/// What the caller asks for, by buffer.
+/// Returns which buffers the caller requests.
 static std::vector<bool> buffersAskedFor(const manifest::Entry &entry, const PlanRequest &request) {
   std::vector<bool> needed(entry.buffers()->size(), false);
   for (uint32_t i = 0; i < entry.outputs()->size(); ++i) {
@@ -344,12 +344,12 @@ static bool followsLongest(const SymbolicSize &size) {
                      [](const SymbolicSize::Term &term) { return term.keys != 0; });
 }
 
-/// Plan::placesFollowLongest.
+/// Computes Plan::placesFollowLongest.
 static bool placesFollowLongest(const Plan &plan) {
   const auto has = [](const auto &list, const auto &follows) {
     return std::any_of(list.begin(), list.end(), follows);
   };
-  // What lies behind the memory begins where it ends.
+  // Everything after the memory depends on its size.
   return followsLongest(plan.memory) ||
          has(plan.buffers, [](const BufferPlace &each) { return followsLongest(each.offset); }) ||
          has(plan.outputs, [](const PlannedOutput &each) { return followsLongest(each.offset); }) ||
@@ -370,7 +370,7 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
                                [](RowSpace space) { return space.hasWidths(); });
   plan.spacesUsed.resize(plan.spaces.size(), false);
   std::vector<uint32_t> places(entry.dispatches()->size(), 0);
-  // Caches tell rows of tokens apart.
+  // Caches need the space of tokens.
   plan.spacesUsed[tokensSpace] = true;
   for (uint32_t i = 0; i < entry.dispatches()->size(); ++i) {
     if (!live[i]) {
@@ -391,7 +391,7 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
     }
   }
   addLoops(plan, entry, live, places);
-  // Results that nobody asked for may be what most of the arena is for.
+  // Results that are not requested may account for most of the arena.
   plan.memory = arenaOf(entry, live);
   deferLast(plan, entry, request, read);
   plan.firstForDeferred = findFirstForDeferred(plan);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// An entry prepared for one set of outputs: the dispatches that are needed for them, with their
-/// functions looked up and every operand's place decided but for the sizes of the work.
+/// An entry prepared for one set of outputs: the dispatches that these need, with their kernels
+/// looked up and every operand's place determined except for the sizes of the batch.
 #ifndef HEDDLE_RUNTIME_SESSION_PLAN_H
 #define HEDDLE_RUNTIME_SESSION_PLAN_H
 
@@ -17,9 +17,9 @@
 
 namespace heddle {
 
-/// One launch of a chunk, or one that all lanes share.
+/// One launch of a chunk, or one launch that all lanes share.
 struct PlannedDispatch {
-  /// Its number in the entry.
+  /// The index in the entry.
   uint32_t index;
   const DeviceKernel *kernel;
   /// Null: none.
@@ -28,47 +28,47 @@ struct PlannedDispatch {
   uint8_t rows;
   int64_t rowTile;
   int64_t columns;
-  /// As the manifest has them for the target.
+  /// As in the manifest for the target.
   int64_t columnElements;
   int64_t groupElements;
-  /// Its operands in Plan::operands.
+  /// The index of its first operand in Plan::operands.
   uint32_t firstOperand;
   uint32_t operandCount;
-  /// The first of them are written.
+  /// The number of leading operands that are written.
   uint32_t written;
-  /// The spaces that its kernel names, in Plan::spacesNamed.
+  /// The index in Plan::spacesNamed of the first space that its kernel names.
   uint32_t firstSpace;
-  /// Floating-point operations, of rows and keys of these spaces.
+  /// The number of floating-point operations, for the rows and keys of these spaces.
   uint8_t countedRows;
   uint8_t countedKeys;
   double flopsPerRow;
   double flopsPerRowKey;
-  /// The most keys that a row sees; 0: all of its sequence.
+  /// The maximum number of keys that a row attends to; 0: all keys of its sequence.
   double mostKeys;
-  /// Bytes of weights read by a call, and for each of these rows.
+  /// The bytes of weights read by a call, and for each of these rows.
   double weightBytes;
   double weightBytesPerRow;
-  /// How many groups of weights there are of which each row reads one, and the operand that says
-  /// which; 0 groups: every row reads all weights.
+  /// The number of groups of weights of which each row reads one, and the operand with the choices;
+  /// 0 groups: every row reads all weights.
   uint32_t chosenGroups;
   uint32_t chosenBy;
-  /// Whether some of its rows can be computed without the others.
+  /// Whether a subset of its rows can be computed alone.
   bool rowByRow;
 
-  /// The columns of the grid that compute the elements [begin, end) of a row, and the elements that
-  /// a range of columns computes. Only where columnElements is not 0.
+  /// Return the columns of the grid that compute the elements [begin, end) of a row, and the
+  /// elements that a range of columns computes. Only if columnElements is not 0.
   Range columnsOver(Range elements) const;
   Range elementsOf(Range columns) const;
 };
 
-/// Where a buffer's address comes from.
+/// The origin of a buffer's address.
 struct BufferPlace {
   enum class Kind : uint8_t {
-    /// No dispatch of the plan touches it.
+    /// Not accessed by any dispatch of the plan.
     Unused,
-    /// `offset` in the working memory.
+    /// At `offset` in the working memory.
     Memory,
-    /// `address`, in the weights.
+    /// At `address`, in the weights.
     Weights,
     /// The input, output or cache number `port`. States are numbered after the caches.
     Input,
@@ -80,13 +80,13 @@ struct BufferPlace {
   uint32_t port = 0;
   SymbolicSize offset;
   const std::byte *address = nullptr;
-  /// For a cache: bytes of one position, or of the state of one sequence.
+  /// For a cache: the bytes of one position, or of the state of one sequence.
   double positionBytes = 0;
 };
 
 /// An input of the entry.
 struct PlannedInput {
-  /// A dispatch of the plan reads it.
+  /// Whether a dispatch of the plan reads it.
   bool used = false;
   /// Bytes for each token.
   uint64_t rowBytes = 0;
@@ -94,152 +94,154 @@ struct PlannedInput {
 
 /// An output of the entry.
 struct PlannedOutput {
-  /// The caller wants it; else it may still be computed, for what reads it.
+  /// Whether the caller requests it; otherwise it may still be computed for its readers.
   bool requested = false;
-  /// A later dispatch reads it, and kernels may read past the end of what they read: it cannot lie
-  /// in the caller's memory.
+  /// Whether a later dispatch reads it. Kernels may read past the end of their inputs, so it cannot
+  /// be placed in the caller's memory.
   bool readBack = false;
-  /// A dispatch of the plan writes it.
+  /// Whether a dispatch of the plan writes it.
   bool live = false;
   /// The space of its rows.
   uint8_t rows = 0;
   uint32_t buffer = 0;
-  /// 0 when rows are as long as the longest sequence: then they have `heads` pieces of that length.
+  /// 0 if the length of rows is that of the longest sequence: each row has `heads` pieces of that
+  /// length.
   uint64_t rowBytes = 0;
   uint64_t heads = 0;
-  /// Its place in the working memory when it is not computed where the caller wants it.
+  /// Its offset in the working memory if it is not computed in the caller's memory.
   SymbolicSize offset;
 };
 
-/// An operand: a buffer, and where in it.
+/// An operand: a buffer, and the offset in it.
 struct PlannedOperand {
   uint32_t buffer;
   uint32_t byteOffset;
 };
 
-/// An operand that is a result and no cache or state.
+/// An operand that is a result but neither a cache nor a state.
 struct PlannedResult {
-  /// Its place in Plan::operands.
+  /// The index in Plan::operands.
   uint32_t operand;
   RowElements rowElements;
 };
 
-/// An operand that is read a step before, by its place in Plan::operands.
+/// An operand that is read from the previous step, by its index in Plan::operands.
 struct EarlierOperand {
   uint32_t operand;
-  /// 1 + the buffer that is read at the first step; 0: zeros are.
+  /// 1 + the buffer that is read at the first step; 0: zeros.
   uint32_t initial;
-  /// From a row to the next.
+  /// The stride between rows.
   uint64_t elementBytes;
   RowElements rowElements;
 };
 
-/// What a plan is for.
+/// The purpose of a plan.
 struct PlanRequest {
   /// One element per output of the entry.
   std::vector<bool> outputs;
-  /// Whether what the entry leaves in caches and states is wanted.
+  /// Whether the contents of caches and states are needed after the run.
   bool caches = false;
-  /// The output whose computation, if it comes last, is left to the caller; -1: none.
+  /// The output whose final dispatch is left to the caller; -1: none.
   int32_t deferred = -1;
 };
 
-/// Which dispatches of an entry a request needs.
+/// Returns which dispatches of an entry a request needs.
 std::vector<bool> dispatchesFor(const manifest::Entry &entry, const PlanRequest &request);
 
-/// Floating-point operations of a dispatch, spread over tokens, and over tokens and their keys.
+/// Floating-point operations of dispatches, as coefficients of tokens and of pairs of token and
+/// key.
 struct TokenFlops {
   uint64_t perToken = 0;
   uint64_t perTokenKey = 0;
 };
 TokenFlops flopsOf(const manifest::Dispatch &dispatch, std::span<const RowSpace> spaces);
 
-/// Dispatches that run over the rows of one step after the other.
+/// Dispatches that run over the rows of one step after another.
 struct PlannedLoop {
-  /// In Plan::dispatches.
+  /// The index in Plan::dispatches.
   uint32_t first;
   uint32_t count;
-  /// The operands of all of them, in Plan::operands.
+  /// The index in Plan::operands of the operands of all its dispatches.
   uint32_t firstOperand;
   uint32_t operandCount;
-  /// The space of their rows.
+  /// The space of its rows.
   uint8_t rows;
-  /// Loops of one number follow one another and may run at the same time.
+  /// Consecutive loops with the same group may run at the same time.
   uint32_t group;
-  /// The operations of all its steps.
+  /// The operations of all steps.
   TokenFlops flops;
   std::vector<EarlierOperand> earlier;
 };
 
-/// The rows that sequences have in one space, and the sum of these times those in another.
+/// The number of rows in one space, and the sum over sequences of its product with that in another.
 struct RowPairs {
   double rows = 0;
   double pairs = 0;
 };
-/// A row sees at most `mostKeys` keys, unless that is 0.
+/// Counts rows and pairs. A row attends to at most `mostKeys` keys, unless that is 0.
 RowPairs countRows(const SequenceSizes &sequences, RowSpace rows, RowSpace keys,
                    double mostKeys = 0);
 
-/// What of the arena the dispatches marked in `live` use.
+/// Returns the part of the arena that the dispatches marked in `live` use.
 SymbolicSize arenaOf(const manifest::Entry &entry, const std::vector<bool> &live);
 
-/// What to run; immutable once made.
+/// An executable plan. Immutable once made.
 struct Plan {
   static Plan make(const Artifact &artifact, const manifest::Entry &entry,
                    const PlanRequest &request);
 
-  /// No other plan of this process has it, nor has any 0.
+  /// Unique among the plans of this process, and never 0.
   uint64_t number = 0;
   std::vector<PlannedDispatch> dispatches;
   /// In the order of their dispatches.
   std::vector<PlannedLoop> loops;
-  /// The most bytes of a row that a loop reads as zeros at the first step.
+  /// The maximum bytes of a row that a loop reads as zeros at the first step.
   uint64_t earlierBytes = 0;
-  /// What PlanRequest::deferred left out: it writes nothing else, nothing reads what it writes, and
-  /// it has no finish. Its output has no place in the memory.
+  /// The dispatch that PlanRequest::deferred leaves out: it has one result, which nothing reads,
+  /// and no finish. Its output has no place in the memory.
   std::optional<PlannedDispatch> deferred;
-  /// With `deferred`: the dispatches from this one on are there for its rows alone, each of them
-  /// for the row of that number. Rows that nobody wants of it need not be computed by any of them.
+  /// With `deferred`: the dispatches from this index on exist only for its rows, and each computes
+  /// the row of the same number. They need not compute rows that are not wanted.
   size_t firstForDeferred = 0;
   std::vector<PlannedOperand> operands;
-  /// The entry's row spaces, and whether kernels read its offsets and positions.
+  /// The entry's row spaces, and whether kernels read their offsets and positions.
   std::vector<RowSpace> spaces;
   std::vector<bool> spacesUsed;
   /// Whether sequences have widths, which kernels read.
   bool hasWidths = false;
-  /// What the kernels of all dispatches name, one after the other.
+  /// The spaces that the kernels of all dispatches name, one dispatch after another.
   std::vector<uint8_t> spacesNamed;
   std::vector<PlannedResult> results;
   std::vector<BufferPlace> buffers;
   std::vector<PlannedOutput> outputs;
-  /// By their number.
+  /// By their numbers.
   std::vector<PlannedInput> inputs;
-  /// Whether any dispatch has a cache or a state.
+  /// Whether any dispatch has a cache or a state operand.
   bool usesCaches = false;
-  /// Whether where anything is or how far apart its rows are depends on the longest sequence, which
-  /// in a decoder differs from step to step.
+  /// Whether any offset or stride depends on the longest sequence, which in a decoder differs from
+  /// step to step.
   bool placesFollowLongest = false;
-  /// The arena, and the outputs that are kept beside it.
+  /// The arena, and the outputs that are kept outside of it.
   SymbolicSize memory;
-  /// The same and the rows of the inputs that are read.
+  /// `memory`, and the rows of the inputs that are read.
   SymbolicSize memoryWithInputs;
   uint64_t scratch = 0;
   uint64_t scratchPerLongest = 0;
-  /// The cost of a sequence, for sharing out the work.
+  /// The cost of a sequence, for dividing the work.
   double flopsPerToken = 0;
   double flopsPerTokenKey = 0;
-  /// The same where a token sees at most so many keys, one for each such dispatch.
+  /// The cost of a dispatch where a token attends to at most `keys` keys, for each such dispatch.
   struct BoundedKeys {
     double keys;
     double flopsPerTokenKey;
   };
   std::vector<BoundedKeys> bounded;
-  /// The operations per token of these if no sequence is longer.
+  /// Returns the operations per token of these if no sequence is longer than `longest`.
   double boundedFlops(int64_t longest) const;
 
-  /// How often dispatches are launched where the longest sequence has so many tokens.
+  /// Returns the number of launches if the longest sequence has `longest` tokens.
   uint64_t launches(int64_t longest) const;
-  /// A loop, by its number, and those after it that may run beside it.
+  /// Returns the loop at an index and the loops after it that may run at the same time.
   std::span<const PlannedLoop> loopsBeside(size_t loop) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Names the costs that were counted by number.
+/// Adds names to the costs that were counted by number.
 #include "runtime/Session/Profile.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ CachedWork cachedWork(const CacheRows &cache, std::span<const int32_t> ofSequenc
     const auto rows = static_cast<double>(own);
     const auto positions = static_cast<double>(cache.lengths[segment]);
     const double seen = mostKeys > 0 ? std::min(positions, mostKeys) : positions;
-    // The last row sees one position that the row before it does not, and so on.
+    // The last row sees one position that the row before it does not see, and so on.
     work.bytes += std::min(positions, seen + rows - 1) * positionBytes;
     work.pairs += rows * seen;
   }

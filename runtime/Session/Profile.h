@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What dispatches cost, counted by each worker for itself and put together when somebody asks.
+/// The costs of dispatches, counted by each worker separately and combined on request.
 #ifndef HEDDLE_RUNTIME_SESSION_PROFILE_H
 #define HEDDLE_RUNTIME_SESSION_PROFILE_H
 
@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-/// What one call of a dispatch does.
+/// The work of one call of a dispatch.
 struct DispatchWork {
   double flops = 0;
   double weightBytes = 0;
@@ -29,15 +29,15 @@ struct DispatchWork {
   }
 };
 
-/// Adds numbers of rows, group by group.
+/// Adds the numbers of rows, group by group.
 void addGroups(std::vector<uint64_t> &sum, std::span<const uint64_t> rows);
 
-/// What a dispatch has cost one worker.
+/// The cost of a dispatch on one worker.
 struct DispatchCost {
   uint64_t calls = 0;
   double seconds = 0;
   DispatchWork work;
-  /// How many rows chose each group of weights; empty where none is chosen.
+  /// The number of rows that chose each group of weights; empty if the dispatch has no groups.
   std::vector<uint64_t> groupRows = {};
 
   DispatchCost &operator+=(const DispatchCost &other) {
@@ -58,37 +58,39 @@ struct DispatchSpan {
   DispatchWork work;
 };
 
-/// However many there are.
+/// All rows, whatever their number.
 inline constexpr Range allRows{0, std::numeric_limits<int64_t>::max()};
 
-/// What reading a cache means: the bytes of all positions its segments see, and the products of
-/// rows and positions.
+/// The work of reading a cache: the bytes of all positions that its segments see, and the number of
+/// pairs of row and position.
 struct CachedWork {
   double bytes = 0;
   double pairs = 0;
 };
-/// How it is read: the bytes of a position; the most of them that a row sees, unless that is 0; and
-/// the rows that read.
+/// How a cache is read: the bytes of a position; the maximum number of positions that a row sees,
+/// unless 0; and the rows that read.
 struct CacheReading {
   double positionBytes = 0;
   double mostKeys = 0;
   Range rows = allRows;
 };
-/// `ofSequences` are the rows of each sequence; sequences are the segments if `cache` names none.
+/// `ofSequences` are the rows of each sequence; the sequences are the segments if `cache` names
+/// none.
 CachedWork cachedWork(const CacheRows &cache, std::span<const int32_t> ofSequences,
                       const CacheReading &reading);
 
-/// Counts how many rows chose each of so many groups. What they chose is not checked: a number that
-/// is no group is not counted.
+/// Counts the rows that chose each of `groups` groups. Choices are not validated: numbers that are
+/// no group are not counted.
 void countGroups(std::span<const int32_t> chosen, uint32_t groups, std::vector<uint64_t> &rows);
-/// The share of the groups that any row chose.
+/// Returns the fraction of groups that at least one row chose.
 double shareOfGroups(std::span<const uint64_t> rows);
 
-/// The dispatches that were called, of costs in the order of the manifest.
+/// Returns the dispatches that were called; `costs` is in the order of the manifest.
 std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,
                                        std::span<const DispatchCost> costs);
 
-/// The spans with the places that their dispatches have in profileOf() of the same costs.
+/// Converts spans to runs, with the indices that their dispatches have in profileOf() of the same
+/// costs.
 std::vector<DispatchRun> traceOf(std::span<const DispatchCost> costs,
                                  std::span<const DispatchSpan> spans);
 

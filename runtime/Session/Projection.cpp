@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A kernel computes whole columns of its grid. A chunk is computed by the columns that reach into
-/// it, which may be a few elements more on both sides; the sink gets only its own.
+/// A kernel computes whole columns of its grid. A chunk is computed by the columns that overlap it,
+/// which may include a few extra elements on both sides; the sink gets only the chunk.
 #include "runtime/Session/Projection.h"
 
 #include "heddle/Abi.h"
@@ -11,8 +11,8 @@
 
 namespace heddle {
 
-/// Reading the weights once more takes as long as computing some rows: 8 with 118 GFLOP/s and 31
-/// GB/s, 25 with 190 and 15. Wanted rows that are no further apart are computed together.
+/// Reading the weights again takes as long as computing some rows: 8 at 118 GFLOP/s and 31 GB/s, 25
+/// at 190 GFLOP/s and 15 GB/s. Wanted rows that are no further apart are computed together.
 static constexpr int64_t tilesOfReading = 4;
 
 bool Projection::canCut(const PlannedDispatch &dispatch) {
@@ -92,7 +92,7 @@ void Projection::handOut(int lane, int64_t chunk, const RunView &view) {
   deliver(lane, chunk, view.stream, logits + chunkOf(chunk).begin, vocabulary);
 }
 
-/// Gives the sink a chunk that lies at `values`, its rows `stride` elements apart.
+/// Passes a chunk to the sink; its logits start at `values` with `stride` elements per row.
 void Projection::deliver(int lane, int64_t chunk, DeviceStream &stream, const float *values,
                          int64_t stride) {
   const Range tokens = chunkOf(chunk);

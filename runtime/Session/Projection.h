@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The logits of a run, which never exist as a whole: a chunk of the vocabulary is computed for all
-/// rows that are wanted into memory that stays in a cache, handed to the sink, and overwritten by
-/// the next.
+/// The logits of a run, which are never stored as a whole: one chunk of the vocabulary at a time is
+/// computed for all wanted rows into memory that stays in a cache, passed to the sink, and
+/// overwritten by the next chunk.
 #ifndef HEDDLE_RUNTIME_SESSION_PROJECTION_H
 #define HEDDLE_RUNTIME_SESSION_PROJECTION_H
 
@@ -16,25 +16,25 @@
 
 namespace heddle {
 
-/// Runs Plan::deferred chunk by chunk on all lanes. Where the plan has no such dispatch, the
-/// logits were computed as a whole, and are handed out in the same chunks.
+/// Runs Plan::deferred chunk by chunk on all lanes. If the plan has no such dispatch, the logits
+/// were computed as a whole, and are passed on in the same chunks.
 class Projection : public RunTail {
 public:
-  /// `output` is the logits, [tokens, vocabulary]; the plan must outlive this.
+  /// `output` is the logits, [tokens, vocabulary]; the plan must outlive this object.
   Projection(const Plan &plan, const PlannedOutput &output, int64_t vocabulary, int lanes);
   Projection() = default;
   Projection(Projection &&other) noexcept;
   Projection &operator=(Projection &&other) noexcept;
 
-  /// Whether a dispatch can compute a chunk of its result without computing much else.
+  /// Returns whether a dispatch can compute a chunk of its result with little extra work.
   static bool canCut(const PlannedDispatch &dispatch);
 
-  /// Before a run of `rows` rows. Fails only for want of memory.
+  /// Prepares for a run of `rows` rows. Fails only if memory runs out.
   Status begin(LogitsSink &sink, int64_t rows, Device &device);
   void run(int lane, const RunView &view) override;
 
-  /// After begin(): the rows that will be computed, those that the sink wants and what lies between
-  /// two of them where there is little of it.
+  /// Returns, after begin(), the rows that will be computed: those that the sink wants, and short
+  /// gaps between them.
   std::span<const Range> rowsWanted() const { return ranges; }
 
 private:
@@ -45,7 +45,7 @@ private:
     std::vector<void *> operands;
   };
 
-  /// The tokens of a chunk.
+  /// Returns the tokens of a chunk.
   Range chunkOf(int64_t number) const;
   void computeChunk(int lane, int64_t chunk, const RunView &view);
   void handOut(int lane, int64_t chunk, const RunView &view);
@@ -55,7 +55,7 @@ private:
   uint32_t buffer = 0;
   int64_t vocabulary = 0;
   int64_t chunks = 0;
-  /// Elements from a row of a chunk to the next.
+  /// The stride between rows of a chunk, in elements.
   int64_t rowStride = 0;
   std::vector<Worker> workers;
   LogitsSink *sink = nullptr;

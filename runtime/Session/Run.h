@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One run of an entry, as the executor is asked for it.
+/// The description of one run of an entry that the executor takes.
 #ifndef HEDDLE_RUNTIME_SESSION_RUN_H
 #define HEDDLE_RUNTIME_SESSION_RUN_H
 
@@ -15,10 +15,10 @@
 
 namespace heddle {
 
-/// Which blocks the rows of a run see in the caches of one group.
+/// The blocks that the rows of a run see in the caches of one group.
 struct CacheRows {
-  /// The segments, as in HeddleCache; null: they are the sequences of the run, as they must be when
-  /// it may be cut.
+  /// The segments, as in HeddleCache; null: the segments are the sequences of the run, which is
+  /// required if the run may be cut.
   const int32_t *offsets = nullptr;
   const int32_t *segmentOf = nullptr;
   int64_t segments = 0;
@@ -27,7 +27,7 @@ struct CacheRows {
   const int32_t *blocks = nullptr;
   int64_t blocksPitch = 0;
 
-  /// What the sequences of a chunk see.
+  /// Returns the blocks that the sequences of a chunk see.
   CacheRows seenBy(const Chunk &chunk) const {
     CacheRows seen = *this;
     if (offsets == nullptr) {
@@ -47,18 +47,18 @@ struct CacheOperand {
   const CacheRows *rows = nullptr;
 };
 
-/// What a run has when all its dispatches are done, for RunTail.
+/// The results of a run after all its dispatches are done, for RunTail.
 struct RunView {
   DeviceStream &stream;
-  /// With the operands of Plan::deferred, whose result has no memory; else none.
+  /// With the operands of Plan::deferred, whose result has no memory; otherwise null.
   HeddleKernelContext context;
   /// Launch::scratch.
   uint64_t scratch;
-  /// Where every buffer is.
+  /// The address of every buffer.
   std::span<void *const> bases;
 };
 
-/// Work that every lane of a run that is not cut does after all dispatches are done.
+/// Work that every lane of an uncut run does after all dispatches are done.
 class RunTail {
 public:
   virtual ~RunTail() = default;
@@ -69,18 +69,18 @@ public:
 struct Run {
   const Plan &plan;
   const Batch &batch;
-  /// Where the costs of the entry's dispatches are.
+  /// The index of the first cost of the entry's dispatches.
   size_t firstCost = 0;
   /// By the number of the cache in the entry.
   std::span<const CacheOperand> caches = {};
-  /// Positions that each sequence has in its history before this run; empty: none anywhere.
+  /// The number of positions in each sequence's history before this run; empty: all zero.
   std::span<const int32_t> starts = {};
-  /// The most positions of any segment of a cache.
+  /// The maximum number of positions of any segment of a cache.
   int64_t longestCached = 0;
-  /// Not cut into chunks: all lanes work on all of it together.
+  /// Whether the run is not cut into chunks: all lanes work on all of it together.
   bool whole = false;
   RunTail *tail = nullptr;
-  /// The rows of Plan::deferred that the tail will ask for, in order; nothing: any.
+  /// The rows of Plan::deferred that the tail will ask for, in order; nullopt: any.
   std::optional<std::span<const Range>> wanted = {};
 };
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Cuts batches into chunks and simulates how threads would share them.
+/// Cuts batches into chunks and simulates how threads would process them.
 #include "runtime/Session/Scheduler.h"
 
 #include <algorithm>
 
 namespace heddle {
 
-/// The time of the slowest thread over the mean: below the first it is as good as even, above the
-/// second waiting at barriers is cheaper.
+/// The time of the slowest thread divided by the mean: below the first limit it counts as even,
+/// above the second one barriers cost less.
 static constexpr double evenEnough = 1.03;
 static constexpr double tooUneven = 1.08;
-/// Numbers of chunks that are tried.
+/// The number of chunk counts that are tried.
 static constexpr int trials = 8;
 
 static double costOf(int64_t length, const SequenceCost &cost) {
@@ -19,7 +19,7 @@ static double costOf(int64_t length, const SequenceCost &cost) {
   return tokens * cost.perToken + tokens * tokens * cost.perPair;
 }
 
-/// Cuts the sequences, in their order, into at most `count` chunks of about the same cost.
+/// Cuts the sequences, in order, into at most `count` chunks of similar cost.
 void Scheduler::cutInto(std::span<const int32_t> lengths, const SequenceCost &cost, int64_t count) {
   double total = 0;
   for (const int32_t length : lengths) {
@@ -32,7 +32,7 @@ void Scheduler::cutInto(std::span<const int32_t> lengths, const SequenceCost &co
   for (size_t i = 0; i < lengths.size(); ++i) {
     const int64_t length = lengths[i];
     const double own = costOf(length, cost);
-    // A sequence belongs to the chunk that its middle falls into.
+    // A sequence belongs to the chunk that contains its middle.
     const auto slot = static_cast<int64_t>((before + own / 2) / total * static_cast<double>(count));
     if (list.empty() || slot != current) {
       list.push_back({static_cast<int64_t>(i), 0, token, 0, 0, 0, 0});
@@ -47,13 +47,13 @@ void Scheduler::cutInto(std::span<const int32_t> lengths, const SequenceCost &co
     before += own;
     token += length;
   }
-  // The costliest first: what is left for the end is small, and evens out the threads.
+  // In descending order of cost: the small chunks at the end even out the load.
   std::sort(list.begin(), list.end(), [](const Chunk &a, const Chunk &b) {
     return a.cost != b.cost ? a.cost > b.cost : a.firstSequence < b.firstSequence;
   });
 }
 
-/// Simulates threads that each take the next chunk when they are free.
+/// Simulates threads that each take the next chunk when they are idle.
 double Scheduler::imbalance(int threads) {
   busy.assign(static_cast<size_t>(threads), 0);
   double total = 0;
@@ -79,7 +79,7 @@ bool Scheduler::cut(std::span<const int32_t> lengths, const SequenceCost &cost, 
     cutInto(lengths, cost, atLeast);
     return true;
   }
-  // Multiples of the threads, from chunks of the size asked for to smaller ones.
+  // Multiples of the number of threads, from chunks of the requested size to smaller ones.
   const int64_t smallest = std::min(chunkTokens, smallestChunkTokens);
   const int64_t first = (atLeast + threads - 1) / threads * threads;
   int64_t best = 0;

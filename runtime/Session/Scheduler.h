@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How a batch is shared by threads: cut into chunks of whole sequences, which need no waiting, or
-/// kept whole, when its sequences are too few or too uneven to keep all threads busy.
+/// Divides a batch among threads: it is either cut into chunks of whole sequences, which need no
+/// synchronisation, or kept whole, if its sequences are too few or too uneven to keep all threads
+/// busy.
 #ifndef HEDDLE_RUNTIME_SESSION_SCHEDULER_H
 #define HEDDLE_RUNTIME_SESSION_SCHEDULER_H
 
@@ -24,7 +25,7 @@ struct Chunk {
   double pairs = 0;
   double cost = 0;
 
-  /// Its own lengths among those of all sequences.
+  /// Returns the lengths of its sequences; `all` are those of the batch.
   std::span<const int32_t> lengthsIn(std::span<const int32_t> all) const {
     return all.subspan(static_cast<size_t>(firstSequence), static_cast<size_t>(sequences));
   }
@@ -33,24 +34,24 @@ struct Chunk {
   }
 };
 
-/// What a sequence costs: perToken * length + perPair * length^2.
+/// The cost of a sequence: perToken * length + perPair * length^2.
 struct SequenceCost {
   double perToken = 1;
   double perPair = 0;
 };
 
-/// Makes schedules; keeps its lists, so that it allocates nothing once they have grown.
+/// Makes schedules. Keeps its lists, so that it allocates nothing once they have grown.
 class Scheduler {
 public:
-  /// Fewer tokens are not worth reading all weights for.
+  /// With fewer tokens, reading all weights is not worthwhile.
   static constexpr int64_t smallestChunkTokens = 32;
 
-  /// Cuts a batch. Returns whether the threads take the chunks one by one; else there is one chunk,
-  /// on which all of them work together.
+  /// Cuts a batch. Returns whether the threads take the chunks one by one; otherwise there is one
+  /// chunk, on which all threads work together.
   bool cut(std::span<const int32_t> lengths, const SequenceCost &cost, int threads,
            int64_t chunkTokens, Schedule wanted);
 
-  /// The chunks, costliest first.
+  /// Returns the chunks, in descending order of cost.
   std::span<const Chunk> chunks() const { return list; }
 
 private:
@@ -58,7 +59,7 @@ private:
   double imbalance(int threads);
 
   std::vector<Chunk> list;
-  // When each thread is done, in imbalance().
+  // The finish time of each thread, in imbalance().
   std::vector<double> busy;
 };
 

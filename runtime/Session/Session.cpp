@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sessions: plans are made when an entry is first run for a set of outputs, and kept.
+/// Sessions: a plan is made when an entry is first run for a set of outputs, and kept.
 #include "heddle/Session.h"
 
 #include "base/Utf8.h"
@@ -17,7 +17,7 @@ static constexpr std::string_view embedEntry = "embed";
 static constexpr std::string_view embedInput = "input_ids";
 static constexpr std::string_view embedOutput = "embedding";
 
-/// The running sum of the dispatches of all entries, from 0.
+/// Returns the prefix sums, from 0, of the numbers of dispatches of all entries.
 static std::vector<size_t> countDispatches(const Model &model) {
   std::vector<size_t> first{0};
   for (const EntryInfo &entry : model.entries()) {
@@ -66,7 +66,7 @@ Session::~Session() = default;
 
 const Model &Session::model() const { return state->model; }
 
-/// The failure for a name that is no entry's.
+/// Returns the failure for a name that no entry has.
 static Status noEntry(const Model &model, std::string_view name) {
   std::string known;
   for (const EntryInfo &entry : model.entries()) {
@@ -76,7 +76,7 @@ static Status noEntry(const Model &model, std::string_view name) {
                                             quote(name), known.empty() ? "none" : known));
 }
 
-/// The failure for an entry that is run step by step.
+/// Returns the failure for an entry that is run step by step.
 static Status needsDecoder(const Model &model, std::string_view name) {
   return HEDDLE_ERROR(Unsupported,
                       fmt::format("{}: entry {} reads caches that the run of one entry does not "

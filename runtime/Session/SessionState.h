@@ -14,7 +14,7 @@
 namespace heddle {
 
 struct Session::State {
-  /// A plan, and what it is for.
+  /// A plan and its request.
   struct Prepared {
     size_t entry;
     std::vector<bool> requested;
@@ -23,12 +23,12 @@ struct Session::State {
 
   State(const Model &model, const SessionOptions &options, std::shared_ptr<Executor> executor);
   const Plan &planFor(size_t entry);
-  /// Made when it is first asked for; it works with the session's threads.
+  /// Returns the decoder, which is created on first use and uses the session's threads.
   Result<PagedDecoder *> decoder();
 
   Model model;
   SessionOptions options;
-  /// Where the dispatches of each entry begin in the list of costs, and after the last their
+  /// The index of the first dispatch of each entry in the list of costs, followed by the total
   /// number.
   std::vector<size_t> firstCosts;
   std::shared_ptr<Executor> executor;

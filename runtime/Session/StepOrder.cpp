@@ -35,7 +35,7 @@ void StepOrder::arrange(std::span<const int32_t> lengths) {
 
 void StepOrder::write(std::span<const int32_t> lengths, std::span<const int32_t> past,
                       RowSpace space, const HeddleRows &rows) const {
-  // The lists are constant for kernels.
+  // The lists are constant only for kernels.
   auto *const offsets = const_cast<int32_t *>(rows.offsets);
   auto *const sequenceOf = const_cast<int32_t *>(rows.sequence_of);
   auto *const positions = const_cast<int32_t *>(rows.positions);

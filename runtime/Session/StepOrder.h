@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The order of time: the rows of sequences step by step, those of a step side by side, the longest
-/// sequence first. So the sequences of a step are the first of those of the step before, and what a
-/// loop carries from step to step stays where it is.
+/// Time-step order: the rows of sequences step by step, the rows of a step adjacent, the longest
+/// sequence first. The sequences of a step are then the first of those of the step before, and the
+/// values that a loop carries from step to step stay in place.
 #ifndef HEDDLE_RUNTIME_SESSION_STEPORDER_H
 #define HEDDLE_RUNTIME_SESSION_STEPORDER_H
 
@@ -15,27 +15,28 @@
 
 namespace heddle {
 
-/// Made anew for each chunk; keeps its memory.
+/// Recomputed for each chunk; keeps its memory.
 class StepOrder {
 public:
-  /// Room for so many sequences, the longest of so many tokens: arrange() allocates nothing then.
+  /// Reserves room for `sequences` sequences of at most `longest` tokens: arrange() then allocates
+  /// nothing.
   void reserve(size_t sequences, size_t longest);
-  /// Arranges sequences of so many tokens.
+  /// Arranges sequences of these lengths.
   void arrange(std::span<const int32_t> lengths);
 
   int64_t steps() const { return static_cast<int64_t>(starts.size()) - 1; }
-  /// The first row of a step; that of steps() is the number of rows.
+  /// Returns the first row of a step; start(steps()) is the number of rows.
   int64_t start(int64_t step) const { return starts[static_cast<size_t>(step)]; }
 
-  /// The lists of a space in the order of time, where `rows` says they are: memory of the host. Of
-  /// steps there are `rows.longest`, of which those after the last are empty; sequences alone have
-  /// none. `past` are the positions that earlier runs had, which rows of sequences alone tell;
-  /// empty: none.
+  /// Writes the lists of an ordered space to the host memory that `rows` points to. There are
+  /// `rows.longest` steps, of which those after the last are empty; a space of sequences has no
+  /// steps. `past` are the positions of earlier runs, which only rows of sequences use; empty:
+  /// none.
   void write(std::span<const int32_t> lengths, std::span<const int32_t> past, RowSpace space,
              const HeddleRows &rows) const;
 
 private:
-  /// The sequences, longest first.
+  /// The sequences, in descending order of length.
   std::vector<int32_t> order;
   std::vector<int32_t> starts;
 };

@@ -24,7 +24,7 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> added) : tokens(std::
   }
 }
 
-/// The longest token at the beginning of `text`, or null.
+/// Returns the longest token at the beginning of `text`, or null.
 const AddedToken *AddedTokenFinder::longestAt(std::string_view text) const {
   const AddedToken *longest = nullptr;
   auto first = tokens.begin();
@@ -55,7 +55,7 @@ static bool standsAlone(std::string_view text, size_t begin, size_t end) {
   return !wordBefore && !wordAfter;
 }
 
-/// Where the white space before `begin` starts, at `from` or later.
+/// Returns the start of the white space before `begin`, at `from` or later.
 static size_t skipSpaceBefore(std::string_view text, size_t begin, size_t from) {
   while (begin > from) {
     const Character character = lastCharacter(text.substr(0, begin));
@@ -79,8 +79,8 @@ static size_t skipSpaceAfter(std::string_view text, size_t end) {
 }
 
 void AddedTokenFinder::split(std::string_view text, std::vector<TextPiece> &pieces) const {
-  // Everything before this is in a piece. It may lie past `at`, in white space that rstrip took;
-  // tokens inside are still found.
+  // Everything before `done` is in a piece. It may exceed `at`, in white space that rstrip took;
+  // tokens inside that are still found.
   size_t done = 0;
   size_t at = 0;
   while (at < text.size() && !tokens.empty()) {

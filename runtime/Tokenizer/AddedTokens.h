@@ -14,7 +14,8 @@
 
 namespace heddle {
 
-/// A token that is searched before words are formed. The flags are those of manifest::AddedToken.
+/// A token that is searched for before words are formed. The flags are those of
+/// manifest::AddedToken.
 struct AddedToken {
   std::string pattern;
   int32_t id = 0;
@@ -33,7 +34,7 @@ struct TextPiece {
 class AddedTokenFinder {
 public:
   AddedTokenFinder() = default;
-  /// If several tokens have the same pattern, the smallest id counts. An empty pattern is never
+  /// If several tokens have the same pattern, the smallest id is used. An empty pattern is never
   /// found.
   explicit AddedTokenFinder(std::vector<AddedToken> tokens);
 
@@ -46,7 +47,7 @@ private:
   const AddedToken *longestAt(std::string_view text) const;
 
   std::vector<AddedToken> tokens;
-  // Whether a token begins with the byte.
+  // Whether any token begins with the byte.
   std::array<bool, 256> begins{};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sorts the marks after a letter itself. The library's insertion sort takes quadratic time, and a
-/// text may be one letter with a million marks.
+/// Sorts the marks after a letter itself, because the library's insertion sort takes quadratic time
+/// and a text may be one letter with a million marks.
 #include "runtime/Tokenizer/BertNormalizer.h"
 
 #include "formats/Tokenizer/Characters.h"
@@ -63,9 +63,10 @@ void BertNormalizer::flush(Marks &marks, std::string &out) const {
   marks.clear();
 }
 
-/// Canonical decomposition. Drops nonspacing marks and holds back other marks for sorting.
+/// Applies the canonical decomposition. Drops nonspacing marks and holds back other marks for
+/// sorting.
 void BertNormalizer::decompose(int32_t codePoint, Marks &marks, std::string &out) const {
-  // Decomposes since Unicode 13, but the tokenizers used in training have Unicode 9.
+  // It decomposes since Unicode 13, but the tokenizers used in training have Unicode 9.
   constexpr int32_t divesAkuruVowelSignO = 0x11938;
   // The longest canonical decomposition has four code points.
   std::array<utf8proc_int32_t, 16> parts{codePoint};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// BERT's normalisation of text, in this order: clean, put spaces around ideographs, strip accents,
-/// convert to lower case. Each step can be off. For ASCII, one table does everything.
+/// BERT's text normalisation, in this order: clean, put spaces around ideographs, strip accents,
+/// convert to lower case. Each step is optional. ASCII is handled by a single table.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_BERTNORMALIZER_H
 #define HEDDLE_RUNTIME_TOKENIZER_BERTNORMALIZER_H
 
@@ -30,7 +30,8 @@ public:
   void append(std::string_view text, std::string &out) const;
 
 private:
-  /// A mark that waits until the marks of its letter are sorted by combining class, then position.
+  /// A mark that is held until the marks of its letter are sorted by combining class, then
+  /// position.
   struct Mark {
     int32_t codePoint;
     int32_t order;

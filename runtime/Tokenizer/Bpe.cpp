@@ -94,8 +94,8 @@ Result<Bpe> Bpe::load(const manifest::Bpe &table) {
   return result;
 }
 
-/// The form in which a character is looked up: with the prefix unless it is the first, with the
-/// suffix if it is the last.
+/// Returns the form in which a character is looked up: with the prefix unless it is the first, with
+/// the suffix if it is the last.
 std::string_view Bpe::decorate(std::string_view word, size_t at, size_t bytes,
                                std::string &out) const {
   out = at > 0 ? prefix : "";
@@ -104,7 +104,7 @@ std::string_view Bpe::decorate(std::string_view word, size_t at, size_t bytes,
   return out;
 }
 
-/// The ids of a word's characters.
+/// Appends the ids of a word's characters.
 void Bpe::appendCharacters(std::string_view word, Scratch &scratch) const {
   const bool plain = prefix.empty() && suffix.empty();
   bool unknown = false;

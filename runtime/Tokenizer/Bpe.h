@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Byte pair encoding over a vocabulary: merges a word's characters (PairMerging.h). Most words are
-/// tokens that their own characters merge to; one look-up finds those.
+/// tokens that their own characters merge to, which one look-up finds.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_BPE_H
 #define HEDDLE_RUNTIME_TOKENIZER_BPE_H
 

@@ -69,14 +69,14 @@ void appendBytes(std::string_view text, std::string &bytes) {
 }
 
 namespace {
-/// A character that is broken: the bytes that it has, and how many its first byte asks for.
+/// A truncated character: the bytes that it has, and the number that its first byte requires.
 struct BrokenCharacter {
   size_t length;
   size_t wanted;
 };
 } // namespace
 
-/// The incomplete character at the beginning of the bytes.
+/// Returns the truncated character at the beginning of the bytes.
 static BrokenCharacter brokenCharacter(std::string_view bytes) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char first = at(0);

@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-/// Appends a character for each byte.
+/// Appends the character that stands for each byte.
 void appendByteCharacters(std::string_view bytes, std::string &text);
 
 /// Appends the bytes that a text's characters stand for, or the text itself if one of them stands
@@ -23,7 +23,8 @@ void appendBytes(std::string_view text, std::string &bytes);
 /// Appends bytes as UTF-8. Each maximal incomplete character becomes U+FFFD.
 void appendAsUtf8(std::string_view bytes, std::string &text);
 
-/// How many of the last bytes are the beginning of a character that more bytes could complete.
+/// Returns the number of trailing bytes that form an incomplete character which more bytes could
+/// complete.
 size_t unfinishedBytes(std::string_view bytes);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The small normalizers. Larger ones have files of their own.
+/// The small normalizers. Larger ones have their own files.
 #include "runtime/Tokenizer/Normalizer.h"
 
 #include "formats/Tokenizer/Characters.h"

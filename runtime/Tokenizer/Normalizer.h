@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Normalises a text before words are formed: runs the normalizers of a tokenizer one after the
-/// other.
+/// Normalises a text before words are formed: runs the normalizers of a tokenizer one after
+/// another.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_NORMALIZER_H
 #define HEDDLE_RUNTIME_TOKENIZER_NORMALIZER_H
 
@@ -25,7 +25,7 @@ public:
   static Result<Normalizer> load(const manifest::Tokenizer &table);
 
   bool empty() const { return steps.empty(); }
-  /// Whether a text may be cut after a space and its parts normalised separately.
+  /// Returns whether a text may be cut after a space and its parts normalised separately.
   bool worksByWords() const;
   /// Appends the normal form of `text`, which is UTF-8.
   void append(std::string_view text, std::string &out) const;

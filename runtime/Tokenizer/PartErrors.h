@@ -11,25 +11,25 @@
 
 namespace heddle {
 
-/// A kind that only a later version's schema has.
+/// Returns the failure for a kind that only a later version's schema has.
 template <typename Kind> Status unknownKind(std::string_view what, Kind kind, Kind known) {
   return HEDDLE_ERROR(Unsupported,
                       fmt::format("tokenizer: {} of kind {}, expected at most {}", what,
                                   static_cast<int>(kind), static_cast<int>(known)));
 }
 
-/// A part that the table names but does not contain.
+/// Returns the failure for a part that the table names but does not contain.
 inline Status missingPart(std::string_view what) {
   return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the {} is missing", what));
 }
 
-/// A sequence inside a sequence, which no writer produces.
+/// Returns the failure for a sequence inside a sequence, which no writer produces.
 inline Status nestedSequence(std::string_view what) {
   return HEDDLE_ERROR(
       DataLoss, fmt::format("tokenizer: a sequence of {} inside another, expected none", what));
 }
 
-/// A text that must not be empty.
+/// Returns the failure for a text that must not be empty.
 inline Status emptyText(std::string_view what) {
   return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: the {} is empty", what));
 }

@@ -98,10 +98,11 @@ bool PreTokenizer::worksByWords() const {
 // --- Kinds of characters -----------------------------------------------------------------------
 
 namespace {
-/// The class of an ASCII byte for splitting words; Other: the first byte of a non-ASCII character.
+/// The class of an ASCII byte for splitting words; Other is the first byte of a non-ASCII
+/// character.
 enum class ByteKind : uint8_t { Word, Space, Punctuation, Other };
 
-/// The class of a character for GPT-2's splitting; Unknown: the first byte of a longer character.
+/// The class of a character for GPT-2's splitting; Unknown is the first byte of a longer character.
 enum class TextKind : uint8_t { Letter, Number, Space, Symbol, Unknown };
 } // namespace
 
@@ -137,7 +138,7 @@ static std::array<TextKind, 256> makeTextKinds() {
   return kinds;
 }
 
-/// The kind of the character at a place, and its bytes.
+/// Returns the kind of the character at a position, and its size in `bytes`.
 static TextKind textKindAt(std::string_view text, size_t at, size_t &bytes) {
   static const std::array<TextKind, 256> kinds = makeTextKinds();
   const TextKind kind = kinds[static_cast<unsigned char>(text[at])];
@@ -173,11 +174,11 @@ size_t firstByteLevelWord(std::string_view text) {
     last = end;
     end += bytes;
   }
-  // The last character of white space belongs to the next word, unless it is the only one.
+  // The last white space belongs to the next word, unless it is the only one.
   return kind == TextKind::Space && end < text.size() && last > 0 ? last : end;
 }
 
-/// Hands a word to the next step, or to the caller.
+/// Passes a word to the next step, or to the caller.
 bool PreTokenizer::pass(std::string_view word, const Place &place, bool first) const {
   if (word.empty()) {
     return true;
@@ -287,7 +288,7 @@ bool PreTokenizer::apply(const WhiteSpace &step, std::string_view text, const Pl
   return pass(text.substr(wordBegin), place, place.first && wordBegin == 0);
 }
 
-/// Whether a piece joins the one before it, given which of them are matches.
+/// Returns whether a piece joins the one before it, given which of them are matches.
 static bool joins(manifest::SplitBehavior behavior, bool wasMatch, bool isMatch) {
   switch (behavior) {
   case manifest::SplitBehavior::MergedWithPrevious:

@@ -18,8 +18,8 @@
 
 namespace heddle {
 
-/// The length of the first word of a text as GPT-2 splits it: contractions, letters, numbers or
-/// other characters, each with the space before it, or white space.
+/// Returns the length of the first word of a text in GPT-2's splitting: contractions, letters,
+/// numbers or other characters, each with the space before it, or white space.
 size_t firstByteLevelWord(std::string_view text);
 
 /// Immutable; may be used by several threads. Refers to the table.
@@ -27,7 +27,7 @@ class PreTokenizer {
 public:
   /// Receives a word. Returns false to stop.
   using Sink = std::function<bool(std::string_view word)>;
-  /// The most steps of a sequence.
+  /// The maximum number of steps of a sequence.
   static constexpr size_t stepLimit = 8;
   /// Scratch memory of split(); words point into it.
   struct Scratch {
@@ -38,9 +38,10 @@ public:
   /// Checks the table's pre-tokenizer. Without one, every text is a single word.
   static Result<PreTokenizer> load(const manifest::Tokenizer &table);
 
-  /// Passes the words of a text to `sink`. `first`: this part is the beginning of the whole text.
+  /// Passes the words of a text to `sink`. `first` means that this part is the beginning of the
+  /// whole text.
   void split(std::string_view text, bool first, Scratch &scratch, const Sink &sink) const;
-  /// Whether a text may be cut after a space and its parts split separately.
+  /// Returns whether a text may be cut after a space and its parts split separately.
   bool worksByWords() const;
 
 private:
@@ -61,7 +62,7 @@ private:
     bool invert;
   };
   using Step = std::variant<Bert, ByteLevel, Metaspace, WhiteSpace, Split>;
-  /// Where a text is in the sequence of steps.
+  /// The position of a text in the sequence of steps.
   struct Place {
     size_t step;
     bool first;

@@ -27,13 +27,13 @@ public:
 
   /// Appends the ids of a text.
   Status appendText(std::string_view text, std::vector<int32_t> &ids) const;
-  /// The text of ids that are tokens.
+  /// Returns the text of ids that are tokens.
   Result<std::string> decode(std::span<const int32_t> ids) const;
-  /// The token of an id, if the id is one.
+  /// Returns the token of an id; nullopt if there is none.
   std::optional<std::string_view> text(int32_t id) const;
-  /// The id of a token; -1 if it is unknown.
+  /// Returns the id of a token; -1 if it is unknown.
   int32_t find(std::string_view token) const;
-  /// The number of tokens.
+  /// Returns the number of tokens.
   size_t size() const;
 
 private:

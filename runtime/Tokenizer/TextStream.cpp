@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Decoders stream by themselves. The SentencePiece library does not: its text of some pieces is
-/// the beginning of its text of more, but for spaces at the end and for runs of bytes. What comes
-/// after a piece of which something is seen depends on that piece alone: spaces go only where
-/// nothing is before them.
+/// Decoders are incremental themselves. The SentencePiece library is not: its text of some pieces
+/// is a prefix of its text of more pieces, except for spaces at the end and runs of bytes. The text
+/// after a piece with visible text depends on that piece alone: spaces are only removed where
+/// nothing precedes them.
 #include "runtime/Tokenizer/TextStream.h"
 
 #include "runtime/Tokenizer/Tokenizer.h"
@@ -45,18 +45,18 @@ Result<std::string> TextStream::finish() {
   return piece;
 }
 
-/// The text of some ids; unless it is `isWhole`, without the spaces at its end.
+/// Returns the text of some ids; without the spaces at its end unless `isWhole`.
 Result<std::string> TextStream::textOf(std::span<const int32_t> some, bool isWhole) const {
   HEDDLE_ASSIGN(std::string text,
                 tokenizer.decodePieces(some, std::get<SentencePieceText>(tokenizer.model)));
   if (!isWhole) {
-    // Spaces at an end are removed, but not those before more text.
+    // Trailing spaces are removed, but not those before more text.
     text.resize(text.find_last_not_of(' ') + 1);
   }
   return text;
 }
 
-/// What is new in the text of the ids.
+/// Returns the new part of the text of the ids.
 Result<std::string> TextStream::newText(bool isWhole) {
   HEDDLE_ASSIGN(const std::string text, textOf(ids, isWhole));
   const size_t begin = std::min(given, text.size());
@@ -64,8 +64,8 @@ Result<std::string> TextStream::newText(bool isWhole) {
   return text.substr(begin);
 }
 
-/// Forgets the ids before the last one, if that has a text of its own: texts would otherwise take
-/// time as the square of their length.
+/// Discards the ids before the last one, if that has its own text: otherwise the time would be
+/// quadratic in the length.
 Status TextStream::forget() {
   HEDDLE_ASSIGN(const std::string alone, textOf(std::span(ids).last(1), false));
   if (!alone.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The text of ids that come one after the other, for whoever shows an answer while it is made:
-/// pieces of whole characters that joined are Tokenizer::decode() of all ids.
+/// Decodes ids one after another, to display an answer while it is generated: the pieces are whole
+/// characters, and their concatenation is Tokenizer::decode() of all ids.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_TEXTSTREAM_H
 #define HEDDLE_RUNTIME_TOKENIZER_TEXTSTREAM_H
 
@@ -22,10 +22,10 @@ class TextStream {
 public:
   explicit TextStream(const Tokenizer &tokenizer, bool skipSpecial = true);
 
-  /// The piece of the text that is certain with this id; often empty. OutOfRange for an id without
-  /// a token, which changes nothing.
+  /// Returns the piece of text that is final after this id; often empty. OutOfRange for an id
+  /// without a token, which changes nothing.
   Result<std::string> add(int32_t id);
-  /// The rest of the text. No id may follow.
+  /// Returns the rest of the text. No id may follow.
   Result<std::string> finish();
 
 private:
@@ -36,8 +36,8 @@ private:
   const Tokenizer &tokenizer;
   bool skipSpecial;
   TokenStream tokens;
-  // For a SentencePiece model, which decodes pieces together: the last id that has a text of its
-  // own and those after it, and how much of their text was given.
+  // For a SentencePiece model, which decodes pieces together: the last id that has its own text and
+  // the ids after it, and how much of their text was returned.
   std::vector<int32_t> ids;
   size_t given = 0;
 };

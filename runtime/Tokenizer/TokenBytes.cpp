@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What each token adds to a text, for whoever decides token by token what a text may be. Only
-/// decoders that join tokens end to end have an answer that does not depend on their neighbours.
+/// The bytes that each token adds to a text, for constraints that decide token by token. They are
+/// independent of the neighbouring tokens only for decoders that concatenate tokens.
 #include "runtime/Tokenizer/ByteCharacters.h"
 #include "runtime/Tokenizer/TokenStream.h"
 #include "runtime/Tokenizer/Tokenizer.h"
@@ -30,8 +30,8 @@ Status TokenDecoder::checkJoins() const {
     if (std::holds_alternative<Suffix>(step)) {
       return unsupported("has a mark at the end of words");
     }
-    // Of one text that all tokens were joined to, the beginning may be stripped: JSON may begin
-    // with a space as well as without.
+    // Stripping the beginning of a text that all tokens were joined to is ignored: JSON may begin
+    // with or without a space.
     if (const Strip *const strip = std::get_if<Strip>(&step);
         strip != nullptr && !(isFused && strip->stop == 0 && strip->content == " ")) {
       return unsupported("strips tokens");
@@ -60,7 +60,7 @@ std::string TokenDecoder::bytesOf(std::string_view token) const {
   return text;
 }
 
-/// The bytes of a piece. The library leaves spaces at both ends of a text out.
+/// Returns the bytes of a piece. The library omits spaces at both ends of a text.
 static Result<std::optional<std::string>> bytesOfPiece(const SentencePieceText &pieces, int32_t id,
                                                        std::string_view piece) {
   if (const std::optional<char> byte = byteOfToken(piece)) {
@@ -70,7 +70,7 @@ static Result<std::optional<std::string>> bytesOfPiece(const SentencePieceText &
   replaceAll(text, "\u2581", " ");
   const size_t begin = std::min(text.find_first_not_of(' '), text.size());
   const std::string inner = text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
-  // What is no text, such as the unknown token, is decoded as something else.
+  // Pieces without text, such as the unknown token, are decoded as something else.
   HEDDLE_ASSIGN(const std::string decoded, pieces.decode({&id, 1}));
   const size_t first = std::min(decoded.find_first_not_of(' '), decoded.size());
   const std::string seen = decoded.substr(first, decoded.find_last_not_of(' ') + 1 - first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks decoders. TokenStream runs their steps.
+/// Loads and checks decoders. TokenStream runs their steps.
 #include "runtime/Tokenizer/TokenDecoder.h"
 
 #include "runtime/Tokenizer/PartErrors.h"
@@ -10,7 +10,7 @@ namespace heddle {
 
 // --- Loading ---------------------------------------------------------------------------------
 
-/// The text that a decoder searches for, which must not be empty.
+/// Returns the text that a decoder searches for, which must not be empty.
 static Result<std::string_view> pattern(const flatbuffers::String *text) {
   if (text->size() == 0) {
     return emptyText("pattern of a decoder");

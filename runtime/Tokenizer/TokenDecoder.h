@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The decoders of a tokenizer, which turn tokens into a text one after the other.
+/// The decoders of a tokenizer, which convert tokens to a text one after another.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_TOKENDECODER_H
 #define HEDDLE_RUNTIME_TOKENIZER_TOKENDECODER_H
 
@@ -21,12 +21,13 @@ public:
   /// Checks the table's decoder. Without one, tokens are joined by spaces.
   static Result<TokenDecoder> load(const manifest::Tokenizer &table);
 
-  /// The text of tokens.
+  /// Returns the text of tokens.
   std::string decode(const std::vector<std::string> &tokens) const;
 
-  /// Unsupported unless a text is that of its tokens, end to end, but for spaces at its beginning.
+  /// Checks that a text is the concatenation of its tokens' texts, except for spaces at its
+  /// beginning; otherwise Unsupported.
   Status checkJoins() const;
-  /// Then, the bytes of a token, which may be parts of characters.
+  /// Returns the bytes of a token, which may be incomplete characters; requires checkJoins().
   std::string bytesOf(std::string_view token) const;
 
 private:

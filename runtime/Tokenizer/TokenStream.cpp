@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Each step hands tokens, or parts of one that goes on, to the step after it, and keeps what later
-/// tokens could still change.
+/// Each step passes tokens, or parts of an unfinished token, to the step after it, and holds back
+/// what later tokens could still change.
 #include "runtime/Tokenizer/TokenStream.h"
 
 #include "base/Utf8.h"
@@ -76,7 +76,7 @@ void TokenStream::push(size_t step, Part part, std::string &out) {
   std::visit([&](const auto &known) { apply(known, step, part, out); }, decoder.steps[step]);
 }
 
-/// No token comes to a step any more.
+/// Handles the end of a step's tokens.
 void TokenStream::end(size_t step, std::string &out) {
   if (step < decoder.steps.size()) {
     std::visit([&](const auto &known) { flush(known, step, out); }, decoder.steps[step]);
@@ -84,7 +84,8 @@ void TokenStream::end(size_t step, std::string &out) {
   }
 }
 
-/// For steps that work on whole tokens: collects the parts of one, and says whether it is complete.
+/// For steps that work on whole tokens: collects the parts of one, and returns whether it is
+/// complete.
 bool TokenStream::collect(size_t at, Part &part, std::string &whole) {
   if (part.begins && part.ends) {
     whole = part.text;
@@ -166,7 +167,7 @@ void TokenStream::flush(const TokenDecoder::ByteLevel &step, size_t at, std::str
   next(at, {.text = text, .begins = !states[at].any, .ends = true}, out);
 }
 
-/// A run of bytes is certain when it ends: one byte that is not UTF-8 spoils all of it.
+/// A run of bytes is final when it ends, because one byte that is not UTF-8 invalidates all of it.
 void TokenStream::apply(const TokenDecoder::ByteFallback &step, size_t at, Part part,
                         std::string &out) {
   std::string token;
@@ -210,7 +211,7 @@ void TokenStream::apply(const TokenDecoder::Strip &step, size_t at, Part part, s
   }
   const bool mayStrip = state.stripped < step.start && step.content.starts_with(rest);
   if (!part.ends && (mayStrip || step.stop > 0)) {
-    // What is left could still be stripped, at the beginning or at the end.
+    // The rest could still be stripped, at the beginning or at the end.
     state.held = std::string(rest);
     return;
   }

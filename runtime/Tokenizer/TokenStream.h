@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Decodes tokens as they come. What it gives is certain: it stays the beginning of the text
-/// whatever tokens follow, so a character of several tokens is never cut, and the pieces joined are
+/// Decodes tokens one after another. Its output is final: it is a prefix of the text whatever
+/// tokens follow, so a character of several tokens is never cut, and the concatenated pieces are
 /// the text of all tokens.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_TOKENSTREAM_H
 #define HEDDLE_RUNTIME_TOKENIZER_TOKENSTREAM_H
@@ -19,7 +19,7 @@ namespace heddle {
 /// Replaces every occurrence.
 void replaceAll(std::string &text, std::string_view from, std::string_view to);
 
-/// The byte of a token <0x00> to <0xFF>.
+/// Returns the byte of a token <0x00> to <0xFF>; nullopt for other tokens.
 std::optional<char> byteOfToken(std::string_view token);
 
 /// One text that is being decoded. Refers to the decoder.
@@ -28,24 +28,24 @@ public:
   explicit TokenStream(const TokenDecoder &decoder)
       : decoder(decoder), states(decoder.steps.size()) {}
 
-  /// Appends what is certain with one token more.
+  /// Appends the text that is final after one more token.
   void add(std::string_view token, std::string &out);
   /// Appends the rest. No token may follow.
   void finish(std::string &out);
 
 private:
-  /// What a step keeps between tokens.
+  /// The state of a step between tokens.
   struct State {
-    /// A token that has not ended, or is not certain yet.
+    /// A token that has not ended or is not final yet.
     std::string held;
-    /// Bytes that are not a whole character, or not certain yet.
+    /// Bytes that are an incomplete character or not final yet.
     std::string bytes;
-    /// Whether a token has begun, or was held.
+    /// Whether a token has begun or was held.
     bool any = false;
-    /// How often the beginning of the token was stripped.
+    /// The number of times that the beginning of the token was stripped.
     size_t stripped = 0;
   };
-  /// A part of a token. Steps that join tokens give one token in many parts.
+  /// A part of a token. Steps that join tokens emit one token in many parts.
   struct Part {
     std::string_view text;
     bool begins = true;
@@ -54,7 +54,7 @@ private:
 
   void push(size_t step, Part part, std::string &out);
   void end(size_t step, std::string &out);
-  /// Gives a part to the step after this one.
+  /// Passes a part to the step after this one.
   void next(size_t step, Part part, std::string &out) { push(step + 1, part, out); }
 
   void apply(const TokenDecoder::WordPiece &step, size_t at, Part part, std::string &out);

@@ -182,8 +182,8 @@ void Tokenizer::appendWords(std::string_view text, bool first, size_t limit, Scr
   });
 }
 
-/// Appends the ids of text from which given tokens have been cut. `first`: it is the beginning of
-/// the whole text.
+/// Appends the ids of text without given tokens. `first` means that it is the beginning of the
+/// whole text.
 Status Tokenizer::appendText(std::string_view text, bool first, size_t limit, Scratch &scratch,
                              std::vector<int32_t> &ids) const {
   if (const auto *const pieces = std::get_if<SentencePieceText>(&model)) {
@@ -225,7 +225,7 @@ Status Tokenizer::appendText(std::string_view text, bool first, size_t limit, Sc
   return {};
 }
 
-/// The most ids beside the `own` ones of a template.
+/// Returns the maximum number of ids in addition to the `own` ids of a template.
 Result<size_t> Tokenizer::roomFor(size_t own, size_t most) const {
   constexpr size_t any = std::numeric_limits<size_t>::max();
   const size_t length = std::min(lengthLimit == 0 ? any : lengthLimit, most == 0 ? any : most);
@@ -286,8 +286,8 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addTe
   return ids;
 }
 
-/// How many ids of two texts are kept: the longer one loses ids until both are equally long, then
-/// both do, the second having one more of an odd number if it was at least as long.
+/// Returns how many ids of two texts are kept: the longer text loses ids until both are equally
+/// long, then both do; the second gets the odd one if it was at least as long.
 static std::array<size_t, 2> sharedRoom(size_t first, size_t second, size_t room) {
   if (first <= room && second <= room - first) {
     return {first, second};
@@ -315,7 +315,7 @@ Result<Tokenizer::Pair> Tokenizer::encodePair(std::string_view first, std::strin
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("{} text: {}", i == 0 ? "first" : "second", problem));
     }
-    // Which of two long texts is the longer one is known at their ends.
+    // Both texts must be read to the end to find the longer one.
     HEDDLE_TRY(appendContent(text, std::numeric_limits<size_t>::max(), scratch, ids[i]));
   }
   const std::array<size_t, 2> kept = sharedRoom(ids[0].size(), ids[1].size(), room);
@@ -414,7 +414,7 @@ Result<std::string_view> Tokenizer::knownToken(int32_t id) const {
   return *text;
 }
 
-/// Pieces between added tokens are passed to the library together.
+/// Passes the pieces between added tokens to the library together.
 Result<std::string> Tokenizer::decodePieces(std::span<const int32_t> ids,
                                             const SentencePieceText &pieces) const {
   std::string text;

@@ -35,49 +35,50 @@ public:
   /// not know.
   static Result<Tokenizer> load(const manifest::Tokenizer *table);
 
-  /// The ids of a UTF-8 text, inside the template unless `addTemplate` is false, cut to
-  /// maxLength(), and to `most` unless that is 0. InvalidArgument if the text is not UTF-8 or if
+  /// Returns the ids of a UTF-8 text, inside the template unless `addTemplate` is false, truncated
+  /// to maxLength(), and to `most` unless that is 0. InvalidArgument if the text is not UTF-8 or if
   /// `most` leaves no room for the template.
   Result<std::vector<int32_t>> encode(std::string_view text, bool addTemplate = true,
                                       size_t most = 0) const;
 
-  /// The type (segment) ids for a result of encode() with `count` ids.
+  /// Returns the type (segment) ids for a result of encode() with `count` ids.
   std::vector<int32_t> typeIds(size_t count) const;
 
-  /// Two texts as one sequence, with the type ids that say which is which.
+  /// Two texts as one sequence, with the type ids that distinguish them.
   struct Pair {
     std::vector<int32_t> ids;
     std::vector<int32_t> typeIds;
   };
-  /// Whether there is a template for pairs.
+  /// Returns whether there is a template for pairs.
   bool hasPairs() const { return !pairTemplate.empty(); }
-  /// The ids of a pair inside its template, cut to maxLength() and to `most` unless that is 0: the
-  /// longer text is shortened first. InvalidArgument as in encode(), and without a template.
+  /// Returns the ids of a pair inside its template, truncated to maxLength() and to `most` unless
+  /// that is 0: the longer text is shortened first. InvalidArgument as in encode(), and without a
+  /// template.
   Result<Pair> encodePair(std::string_view first, std::string_view second, size_t most = 0) const;
 
-  /// The text of ids. Added tokens appear as in tokenizer.json; special tokens can be left out.
-  /// OutOfRange for an id without a token.
+  /// Returns the text of ids. Added tokens appear as in tokenizer.json; special tokens can be
+  /// omitted. OutOfRange for an id without a token.
   Result<std::string> decode(std::span<const int32_t> ids, bool skipSpecial = true) const;
 
-  /// The bytes that each of the first `count` ids adds to a text, which may be parts of characters;
-  /// nothing for those that add none: special tokens, and ids without a token. Spaces at the
-  /// beginning of a text count, also where decode() leaves them out. Unsupported if tokens do not
-  /// simply follow each other in a text.
+  /// Returns the bytes that each of the first `count` ids adds to a text, which may be incomplete
+  /// characters; nullopt for special tokens and ids without a token. Spaces at the beginning of a
+  /// text are included, even if decode() omits them. Unsupported if a text is not the concatenation
+  /// of its tokens' texts.
   Result<std::vector<std::optional<std::string>>> tokenBytes(size_t count) const;
 
-  /// The tokens of ids, as spelt in the vocabulary. OutOfRange for an id without a token.
+  /// Returns the tokens of ids, as spelt in the vocabulary. OutOfRange for an id without a token.
   Result<std::vector<std::string>> tokens(std::span<const int32_t> ids) const;
 
-  /// The most ids that encode() returns; 0: any number.
+  /// Returns the maximum number of ids that encode() returns; 0: unlimited.
   size_t maxLength() const { return lengthLimit; }
-  /// The token of an id, if the id is one.
+  /// Returns the token of an id; nullopt if there is none.
   std::optional<std::string_view> token(int32_t id) const;
-  /// The id of a token as spelt in the vocabulary, if there is one.
+  /// Returns the id of a token as spelt in the vocabulary; nullopt if there is none.
   std::optional<int32_t> idOf(std::string_view token) const;
 
 private:
   friend class TextStream;
-  /// An added token by its id.
+  /// The text of an added token, by its id.
   struct AddedText {
     int32_t id;
     std::string_view text;
@@ -112,7 +113,7 @@ private:
   PreTokenizer preTokenizer;
   Model model;
   TokenDecoder decoder;
-  // Searched in the text as given, and in the normalised text.
+  // Searched for in the original text, and in the normalised text.
   AddedTokenFinder givenTokens;
   AddedTokenFinder normalizedTokens;
   // Sorted by id.

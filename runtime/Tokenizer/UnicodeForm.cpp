@@ -65,7 +65,7 @@ static void sortMarks(std::span<int32_t> codePoints) {
   }
 }
 
-/// The composition of two characters, if there is one.
+/// Returns the composition of two characters, if there is one.
 static std::optional<int32_t> composePair(int32_t first, int32_t second) {
   if (second < 0x80 || isLaterForm(first) || isLaterForm(second)) {
     return std::nullopt;
@@ -108,7 +108,7 @@ void UnicodeForm::append(std::string_view text, std::string &out) const {
     out += text;
     return;
   }
-  // The last ASCII character may compose with what follows.
+  // The last ASCII character may compose with the next character.
   const auto plain = static_cast<size_t>(std::max<ptrdiff_t>(other - text.begin() - 1, 0));
   out += text.substr(0, plain);
   text.remove_prefix(plain);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The normal forms NFC, NFD, NFKC and NFKD of Unicode 9, which the tokenizers used in training
-/// have. Time does not depend on the number of marks of one letter.
+/// implement. The time does not depend on the number of marks on one letter.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_UNICODEFORM_H
 #define HEDDLE_RUNTIME_TOKENIZER_UNICODEFORM_H
 
@@ -16,7 +16,7 @@ namespace heddle {
 /// Immutable; may be used by several threads.
 class UnicodeForm {
 public:
-  /// compatible: use compatibility decompositions too (NFKC, NFKD); composed: compose letters and
+  /// compatible: also use compatibility decompositions (NFKC, NFKD); composed: compose letters and
   /// marks again (NFC, NFKC).
   UnicodeForm(bool compatible, bool composed) : compatible(compatible), composed(composed) {}
 

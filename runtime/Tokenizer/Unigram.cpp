@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Adds scores in double, from the left, as the Hugging Face tokenizers library does, so that ties
-/// break alike.
+/// Adds scores in double, from left to right, as the Hugging Face tokenizers library does, so that
+/// ties are broken in the same way.
 #include "runtime/Tokenizer/Unigram.h"
 
 #include "formats/Tokenizer/Characters.h"
@@ -14,7 +14,7 @@ namespace heddle {
 static constexpr size_t unreached = static_cast<size_t>(-1);
 
 Result<Unigram> Unigram::load(const manifest::Unigram &table) {
-  // How far the score of an unknown character lies below that of the worst token.
+  // The difference between the score of an unknown character and that of the worst token.
   constexpr double unknownPenalty = 10;
   Unigram result;
   HEDDLE_ASSIGN(result.tokens, Vocabulary::load(*table.vocabulary()));
@@ -76,7 +76,7 @@ void Unigram::findBest(std::string_view word, std::vector<Node> &nodes) const {
 }
 
 /// Appends the ids of adjacent unknown characters: the token that they form together, if there is
-/// one, else their bytes.
+/// one, otherwise their bytes.
 void Unigram::appendUnknown(std::string_view text, std::vector<int32_t> &ids,
                             Scratch &scratch) const {
   if (const int32_t id = tokens.find(text); id >= 0) {

@@ -21,7 +21,7 @@ namespace heddle {
 /// Immutable; may be used by several threads.
 class Unigram {
 public:
-  /// The best segmentation up to a position: its last token and where that begins.
+  /// The best segmentation up to a position: its last token and the position where that begins.
   struct Node {
     double score;
     size_t begin;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A vocabulary used in place in the manifest. Finds tokens by text, through a hash table built at
-/// compile time, and by id.
+/// A vocabulary that is used in place in the manifest. Finds tokens by text, with a hash table
+/// built at compile time, and by id.
 #ifndef HEDDLE_RUNTIME_TOKENIZER_VOCABULARY_H
 #define HEDDLE_RUNTIME_TOKENIZER_VOCABULARY_H
 
@@ -20,19 +20,20 @@ public:
   /// Checks everything that find() and text() rely on.
   static Result<Vocabulary> load(const manifest::Vocabulary &table);
 
-  /// The id of the token prefix + rest, given the hash state of these bytes; -1 if there is none.
+  /// Returns the id of the token prefix + rest, given the hash state of `prefix`; -1 if there is
+  /// none.
   int32_t find(uint64_t hashState, std::string_view prefix, std::string_view rest) const;
-  /// The id of a token; -1 if it is unknown.
+  /// Returns the id of a token; -1 if it is unknown.
   int32_t find(std::string_view token) const;
-  /// The token of an id, if the id is one.
+  /// Returns the token of an id; nullopt if there is none.
   std::optional<std::string_view> text(int32_t id) const;
-  /// The id of the token at an index, in the order of the ids.
+  /// Returns the id of the token at an index, in the order of the ids.
   int32_t idAt(size_t index) const { return static_cast<int32_t>(ids[index]); }
-  /// The index of an id in that order; nothing if no token has it.
+  /// Returns the index of an id in that order; nullopt if no token has it.
   std::optional<size_t> indexOf(int32_t id) const;
-  /// The number of tokens.
+  /// Returns the number of tokens.
   size_t size() const { return count; }
-  /// The length of the longest token in bytes.
+  /// Returns the length of the longest token in bytes.
   size_t longest() const { return longestToken; }
 
 private:

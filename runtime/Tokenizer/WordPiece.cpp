@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One look-up for each word of a list; for WordPiece, of every prefix of a word with an
+/// One look-up for each word of a list; for WordPiece, one for every prefix of a word, with an
 /// incremental hash.
 #include "runtime/Tokenizer/WordPiece.h"
 
@@ -60,7 +60,8 @@ static bool hasMoreCharactersThan(std::string_view word, size_t limit) {
              limit;
 }
 
-/// The length and id of the longest token at the beginning of `word`; length 0 if there is none.
+/// Returns the length and id of the longest token at the beginning of `word`; length 0 if there is
+/// none.
 size_t WordPiece::longestMatch(std::string_view word, bool continues, int32_t &id,
                                std::vector<uint64_t> &hashes) const {
   const std::string_view before = continues ? prefix : std::string_view();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The commands of the program `heddle`: the options of each, and the functions that declare and
-/// run it. Every command is a folder beside this file.
+/// run it. Every command has its own folder next to this file.
 #ifndef HEDDLE_RUNTIME_TOOLS_COMMANDS_H
 #define HEDDLE_RUNTIME_TOOLS_COMMANDS_H
 
@@ -19,11 +19,11 @@
 namespace heddle::tools {
 
 struct AnalyzeOptions : SubcommandOptions, CorpusOptions {
-  /// The analysis as .json: a file, or "-" for standard output.
+  /// The file for the analysis as JSON, or "-" for standard output.
   std::string output = "-";
-  /// A picture; empty: none.
+  /// The file for a picture; empty: none.
   std::string svg;
-  /// A picture of one text, and its line; unset: the first that can be used.
+  /// The file for a picture of one text, and the line of that text; unset: the first usable one.
   std::string alignments;
   std::optional<int64_t> line;
   /// The similarity above which layers share; unset: no policy.
@@ -34,19 +34,19 @@ void declare(OptionList &list, AnalyzeOptions &options);
 Status execute(const AnalyzeOptions &options);
 
 struct BenchOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
-  /// A file with one sentence length a line; empty: none.
+  /// A file with one sentence length per line; empty: none.
   std::string lengths;
-  /// Also the time of every kernel, and the bandwidth of the memory.
+  /// Also measures the time of every kernel, and the memory bandwidth.
   bool roofline = false;
-  /// Also the time of every dispatch.
+  /// Also measures the time of every dispatch.
   bool profile = false;
-  /// The number of tokens that may come in `cases`, those with the lowest ids; 0: all.
+  /// The number of tokens allowed in `cases`, those with the lowest ids; 0: all.
   int32_t shortlist = 0;
-  /// Tokens at the beginning that all sources of `cases` have in common, in each run others.
+  /// The number of leading tokens that all sources of `cases` share; they differ between runs.
   int32_t sharedLength = 0;
-  /// Answers that run while `cases` arrive; 0: arrivals are not measured.
+  /// The number of answers that run while `cases` arrive; 0: arrivals are not measured.
   int32_t beside = 0;
-  /// Runs to time; 0: as many as a stable median takes.
+  /// The number of timed runs; 0: as many as a stable median takes.
   int64_t runs = 0;
 };
 void declare(OptionList &list, BenchOptions &options);
@@ -55,10 +55,10 @@ Status execute(const BenchOptions &options);
 struct ChatOptions : SubcommandOptions, ExecutionOptions {
   /// A system message; empty: none.
   std::string system;
-  /// Empty: the one that fits.
+  /// Empty: the default template.
   std::string chatTemplate;
   GenerationOptions generation;
-  /// A file with the JSON schema that answers follow; empty: none.
+  /// A file with the JSON schema that constrains answers; empty: none.
   std::string jsonSchema;
   /// Memory for keys and values, in MiB.
   int64_t cacheMegabytes = 1024;
@@ -83,47 +83,47 @@ struct EmbedOptions : SubcommandOptions, ExecutionOptions {
 void declare(OptionList &list, EmbedOptions &options);
 Status execute(const EmbedOptions &options);
 
-/// The header of a float32 matrix in NumPy's .npy format, version 1.0. The values follow, little
-/// endian and row major, at a multiple of 64 bytes.
+/// Returns the header of a float32 matrix in NumPy's .npy format, version 1.0. The values follow,
+/// little-endian and row-major, at a multiple of 64 bytes.
 std::string npyHeader(int64_t rows, int64_t columns);
 
 struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, ExecutionOptions {
-  /// One source or prompt a line, or "-" for standard input; or tensors, an example for each first
-  /// index. One of them is given.
+  /// A file with one source or prompt per line, or "-" for standard input; or a file of tensors
+  /// with one example for each first index. One of them is given.
   std::string input;
   std::string inputs;
-  /// Instead of both, the one text to continue; empty: none.
+  /// The only text to continue, instead of both; empty: none.
   std::string prompt;
-  /// Whether lines are conversations in JSON, which a chat template makes prompts of, and which.
+  /// Whether lines are conversations in JSON, which a chat template renders to prompts, and which
+  /// template.
   bool chat = false;
   std::string chatTemplate;
-  /// What the text of each source begins with, the tokens that may come in it, and its command.
-  /// Empty: none.
+  /// The prefix of each source's text, the tokens that may occur in it, and its command. Empty:
+  /// none.
   std::string prefix;
   std::string shortlist;
   std::string commands;
   GenerationOptions generation;
-  /// A file with the JSON schema that texts follow; empty: none.
+  /// A file with the JSON schema that constrains texts; empty: none.
   std::string jsonSchema;
   /// Memory for keys and values, in MiB.
   int64_t cacheMegabytes = 1024;
-  /// Tokens of prompts that a step computes. Nobody watches answers to a file, so that these need
-  /// not wait for less.
+  /// The tokens of prompts that a step computes. Answers in a file are not displayed while they are
+  /// generated, so they may wait for more.
   int64_t promptTokens = GeneratorOptions().promptTokens;
-  /// Prompts share what they begin with.
+  /// Whether prompts share common prefixes.
   bool sharesPrefixes = true;
-  /// Scores before the texts.
+  /// Whether scores precede the texts.
   bool scores = false;
 
-  /// Whether the answer is written as it is made: the only one there is, as a text.
+  /// Returns whether the answer is written while it is generated: there is only one, as text.
   bool streams() const {
     return !prompt.empty() && !jsonLines && !scores && generation.nbest == 1 && output == "-";
   }
 };
 void declare(OptionList &list, GenerateOptions &options);
 Status execute(const GenerateOptions &options);
-/// Parts of its options that other commands have too: how tokens are drawn, what repeats, and what
-/// answers look like.
+/// Declare options that commands share: sampling, repetition rules and JSON schemas.
 void declareSampling(OptionList &list, GenerationOptions &options);
 void declareRepetition(OptionList &list, GenerationOptions &options);
 void declareSchema(OptionList &list, std::string &jsonSchema);
@@ -132,15 +132,15 @@ struct InfoOptions : SubcommandOptions {};
 void declare(OptionList &list, InfoOptions &options);
 Status execute(const InfoOptions &options);
 
-/// Which dispatches a row of the profile adds up.
+/// How the dispatches are grouped into rows of the profile.
 enum class ProfileBy {
-  /// Those whose names differ only in the number of the layer.
+  /// By name, ignoring the number of the layer.
   Name,
-  /// None: every dispatch has a row.
+  /// Not grouped: every dispatch has a row.
   Dispatch,
-  /// Those in one layer.
+  /// By layer.
   Layer,
-  /// Those computed by the same kind of kernel.
+  /// By the kind of kernel.
   Kind,
 };
 
@@ -148,7 +148,7 @@ struct ProfileOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
   /// Texts, or lines of ids; empty: none.
   std::string input;
   bool tokens = false;
-  /// Hypotheses for each text of `input`; unset: as the model says.
+  /// The hypotheses for each text of `input`; unset: the model's default.
   std::optional<int32_t> beam;
   ProfileBy by = ProfileBy::Name;
   int64_t runs = 5;
@@ -163,7 +163,7 @@ struct RerankOptions : SubcommandOptions, ExecutionOptions {
   std::string query;
   /// .txt, .jsonl or "-" for standard input.
   std::string input;
-  /// How many are shown; unset: all.
+  /// The number of texts shown; unset: all.
   std::optional<int64_t> top;
   OnError onError = OnError::Continue;
 };
@@ -180,11 +180,11 @@ void declare(OptionList &list, RunOptions &options);
 Status execute(const RunOptions &options);
 
 struct ScoreOptions : SubcommandOptions, AnswerOptions, SourceOptions, ExecutionOptions {
-  /// One a line; the files have the same number of lines.
+  /// Files with one text per line and the same number of lines.
   std::string source;
   std::string target;
-  /// Instead of both, texts that a model without an encoder scores, and the tokens from a window of
-  /// a long one to the next; 0: half of the positions.
+  /// Instead of both, the texts that a model without an encoder scores, and the distance in tokens
+  /// between the windows of a long text; 0: half of the positions.
   std::string input;
   int64_t stride = 0;
   /// As in GenerationOptions.
@@ -195,11 +195,11 @@ void declare(OptionList &list, ScoreOptions &options);
 Status execute(const ScoreOptions &options);
 
 struct SimilarityOptions : SubcommandOptions, ExecutionOptions {
-  /// The first is compared with the others.
+  /// The first text is compared with the others.
   std::vector<std::string> texts;
-  /// More to compare it with: .txt, .jsonl or "-" for standard input; empty: none.
+  /// More texts to compare it with: .txt, .jsonl or "-" for standard input; empty: none.
   std::string input;
-  /// How many are shown; unset: all.
+  /// The number of texts shown; unset: all.
   std::optional<int64_t> top;
   OnError onError = OnError::Continue;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddle runs, measures and describes models that heddlec compiled. The exit code is 1 when the
-/// input was at fault and 2 when the command line was. A signal ends it like any program, after a
-/// whole line of output. A reader that closes the pipe ends it as well, which is no error.
+/// heddle runs, measures and describes models that heddlec compiled. The exit code is 1 if the
+/// input was at fault and 2 if the command line was. A signal ends it as it ends any program, after
+/// a whole line of output; so does a reader that closes the pipe, which is not an error.
 #include "base/Signals.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Models/ModelEntries.h"
@@ -18,7 +18,7 @@
 using namespace heddle;
 using namespace heddle::tools;
 
-/// Where standard error is closed as well, the exit code has to do.
+/// If standard error is closed as well, only the exit code reports the failure.
 static void report(const std::string &lines) { std::fputs(lines.c_str(), stderr); }
 
 static int reportUsage(const UsageError &error) {
@@ -33,7 +33,7 @@ static Status execute(const HelpText &help) {
   return output.finish();
 }
 
-/// The exit code of a command that ended so; says what went wrong.
+/// Reports a failure and returns the exit code of a command that ended with this status.
 static int end(const Status &status, const char *command) {
   if (isOptionError(status)) {
     return reportUsage({std::string(status.message()), command});
@@ -56,7 +56,7 @@ static int run(std::span<const char *const> arguments) {
         } else {
           using ::execute;
           using heddle::tools::execute;
-          // What was parsed begins with the command, or asks for help.
+          // A parsed command line begins with the command, or asks for help.
           return end(execute(options), arguments.size() > 1 ? arguments[1] : "");
         }
       },

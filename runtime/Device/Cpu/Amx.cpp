@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Linux gives the registers of AMX to processes that ask: threads that use them have 8 KiB more to
-/// save, which does not fit every stack for signals that a program has made before.
+/// Linux enables the AMX registers for processes that request them: they add 8 KiB to the state of
+/// a thread, for which a signal stack that the program has allocated before may be too small.
 #include "runtime/Device/Cpu/Amx.h"
 
 #ifdef __x86_64__
@@ -26,7 +26,7 @@ bool mayUseAmx() {
 }
 
 namespace {
-/// How registers are set up, as the processor reads it.
+/// The tile configuration in the format of the processor.
 struct alignas(64) Configuration {
   uint8_t palette = 1, firstRow = 0;
   uint8_t reserved[14] = {};
@@ -35,12 +35,12 @@ struct alignas(64) Configuration {
 };
 } // namespace
 
-// An instruction takes 16 steps and its result 52: four chains just do.
+// An instruction is issued every 16 cycles and takes 52: four chains suffice.
 static constexpr int chains = 4;
 static constexpr int64_t roundsOfVectors = 16;
 static constexpr int tileRows = 16, tileBytes = 64;
 
-/// Sets up registers 0 to 3 for sums, 4 and 5 for factors, all zero.
+/// Configures registers 0 to 3 for sums, 4 and 5 for factors, all zero.
 __attribute__((target("amx-tile"))) static void clearTiles() {
   Configuration registers;
   for (int number = 0; number < chains + 2; ++number) {
@@ -56,7 +56,7 @@ __attribute__((target("amx-tile"))) static void clearTiles() {
   _tile_zero(5);
 }
 
-/// Gives the registers back, after what must not be removed.
+/// Releases the registers, after a use of the result that the compiler cannot remove.
 __attribute__((target("amx-tile"))) static void releaseTiles(float *sink) {
   alignas(64) float sums[tileRows][tileBytes / sizeof(float)];
   _tile_stored(0, sums, tileBytes);
@@ -64,7 +64,7 @@ __attribute__((target("amx-tile"))) static void releaseTiles(float *sink) {
   *sink += sums[0][0];
 }
 
-/// The operations of as many rounds with so many elements in 64 bytes.
+/// Returns the operations of `rounds` rounds with `elements` elements in 64 bytes.
 static double operations(int64_t rounds, int elements) {
   return static_cast<double>(rounds / roundsOfVectors) * chains * 2 * tileRows * tileRows *
          elements;

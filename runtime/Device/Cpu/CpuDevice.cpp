@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Memory from the system, code from the dynamic loader, levels of instruction sets by the names of
-/// the x86-64 psABI.
+/// Uses memory from the operating system, code from the dynamic loader, and the instruction set
+/// levels of the x86-64 psABI.
 #include "runtime/Device/Cpu/CpuDevice.h"
 
 #include "base/FileDescriptor.h"
@@ -26,7 +26,7 @@
 
 namespace heddle {
 
-/// A large page; smaller blocks cannot have one.
+/// The size of a large page; smaller blocks cannot use one.
 static constexpr uint64_t largePage = uint64_t(2) << 20;
 
 namespace {
@@ -131,10 +131,10 @@ std::shared_ptr<Device> cpuDevice() {
 std::vector<std::string> CpuDevice::targets() const {
   std::vector<std::string> targets;
 #ifdef __x86_64__
-  // The intrinsic also asks the system whether it saves the wide registers.
+  // The intrinsic also checks that the operating system saves the wide registers.
   __builtin_cpu_init();
   if (__builtin_cpu_supports("x86-64-v4")) {
-    // Every processor that multiplies bf16 multiplies integers as well.
+    // Every processor with bf16 products has integer products as well.
     if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16")) {
       if (mayUseAmx()) {
         targets.emplace_back("x86-64-v4-amx");
@@ -276,8 +276,8 @@ Result<DeviceMemory> CpuDevice::allocate(uint64_t bytes, MemoryUse use, std::str
                : fmt::format("{} bytes of addresses for {}: {}", bytes, what, reason));
   }
   if (!isWork || unit == largePage) {
-    // A hint that spares walks over it most misses of the address translation; a cache may then
-    // cost up to 2 MiB more than is touched.
+    // A hint that avoids most TLB misses when the memory is traversed; a cache may then use up to 2
+    // MiB more than is touched.
     ::madvise(start, rounded, MADV_HUGEPAGE);
   }
   return DeviceMemory(*this, static_cast<std::byte *>(start), rounded);

@@ -17,7 +17,7 @@ struct CpuKernel final : DeviceKernel {
   HeddleKernel *function;
 };
 
-/// Threads that share dispatches, or take chunks each for itself.
+/// Creates a stream of `lanes` threads, which share dispatches or take chunks on their own.
 Result<std::unique_ptr<DeviceStream>> createCpuStream(int lanes);
 
 } // namespace heddle

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Lanes that are threads. Nothing is sent anywhere, and what is launched has run when the call
-/// returns; what is left is to share a dispatch.
+/// Lanes that are threads. No data is transferred, and a launch has completed when the call
+/// returns, so the only task left is to divide a dispatch among threads.
 #include "runtime/Device/Cpu/CpuDevice.h"
 #include "runtime/Device/Cpu/FloatingPoint.h"
 #include "runtime/Device/Cpu/ThreadPool.h"
@@ -12,22 +12,22 @@
 
 namespace heddle {
 
-/// With rows of 1536 floats in the widest activation of a small encoder, 256 of them are 1.5 MB,
-/// which a second-level cache of 2 MB holds; and 256 rows use each weight that is read from farther
-/// away often enough.
+/// With 1536 floats per row in the widest activation of a small encoder, 256 rows are 1.5 MB, which
+/// fit in a second-level cache of 2 MB; and 256 rows reuse each weight often enough to amortise its
+/// load from memory.
 static constexpr int64_t tokensOfChunk = 256;
-/// Threads take some microseconds to meet where each has a processor to itself, and a scheduler's
-/// slice where not: less than that is not worth sharing.
+/// A barrier takes some microseconds if each thread has a processor to itself, and otherwise a time
+/// slice of the scheduler: smaller dispatches are not worth sharing.
 static constexpr double flopsOfMeeting = 4e4;
 
-/// More rows than these use each weight often enough that reading it is not what takes the time;
-/// and what is lost to uneven columns must not exceed what is won.
+/// Above this number of rows, the reuse of each weight hides the time to load it; and the loss to
+/// unevenly divided columns must not exceed the gain.
 static constexpr int64_t mostStreamedRows = 64;
 static constexpr double evenEnoughColumns = 0.8;
 
 static int64_t sizeOf(Range range) { return range.end - range.begin; }
 
-/// Part `index` of `parts` of a range, cut at multiples of `tile`, as evenly as that allows.
+/// Returns part `index` of `parts` of a range, cut at multiples of `tile`, as evenly as possible.
 static Range partOf(Range range, int64_t tile, int index, int parts) {
   const int64_t tiles = (sizeOf(range) + tile - 1) / tile;
   const auto edge = [&](int64_t number) {
@@ -36,15 +36,15 @@ static Range partOf(Range range, int64_t tile, int index, int parts) {
   return {edge(index), edge(index + 1)};
 }
 
-/// The mean load over the largest when `pieces` are shared by `threads`.
+/// Returns the mean load divided by the maximum if `threads` threads share `pieces` pieces.
 static double evenness(int64_t pieces, int threads) {
   const int64_t rounds = (pieces + threads - 1) / threads;
   return static_cast<double>(pieces) / static_cast<double>(rounds * threads);
 }
 
-/// Whether a dispatch is better divided by columns: rows are the first choice, as a thread then
-/// reads on what it wrote, but too few of them leave threads idle. And where there are few, reading
-/// the weights is what takes the time: each thread had better read a part of its own.
+/// Returns whether a dispatch is better divided by columns. Rows are preferred, because a thread
+/// then reads what it has written, but too few rows leave threads idle; and with few rows, loading
+/// the weights dominates, so each thread should load its own part.
 static bool dividesColumns(const Launch &launch, int threads) {
   const int64_t rows = sizeOf(launch.rows);
   const int64_t columns = sizeOf(launch.columns);
@@ -112,7 +112,7 @@ Status CpuStream::runErased(int count, ErasedTask task, void *argument) {
     }
   };
   if (count == 1) {
-    // The other threads sleep on.
+    // The other threads keep sleeping.
     guarded(0);
   } else {
     HEDDLE_TRY(pool->renew());
@@ -132,11 +132,11 @@ void CpuStream::launch(int, const Launch &launch, LaunchTime *time) {
   }
 }
 
-/// The part of one thread in a dispatch that all share.
+/// Runs the part of one thread in a dispatch that all threads share.
 void CpuStream::share(int lane, const Launch &launch) {
   const int threads = pool->threads();
   if (threads == 1) {
-    // A step of a small decoder takes a fifth of a microsecond a dispatch: divisions count.
+    // A dispatch in a step of a small decoder takes 0.2 microseconds, so divisions are significant.
     call(launch.kernel, launch, launch.rows, launch.columns);
     call(launch.finish, launch, launch.rows, launch.columns);
     return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The same floating-point environment for all threads: a caller that flushes denormal numbers to
-/// zero must not get other bits than the threads it starts.
+/// Gives all threads the same floating-point environment: a caller that flushes denormal numbers to
+/// zero must get the same bits as the threads that it starts.
 #ifndef HEDDLE_RUNTIME_DEVICE_CPU_FLOATINGPOINT_H
 #define HEDDLE_RUNTIME_DEVICE_CPU_FLOATINGPOINT_H
 
@@ -13,8 +13,8 @@
 
 namespace heddle {
 
-/// Sets rounding to nearest, denormal numbers as they are and no traps; the destructor restores
-/// what the thread had.
+/// Sets rounding to nearest, no flushing of denormal numbers and no traps; the destructor restores
+/// the thread's previous environment.
 class DefaultFloatingPoint {
 public:
 #ifdef __x86_64__

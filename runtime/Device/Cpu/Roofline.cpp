@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The measuring loops, compiled by Highway for every level of vector instructions.
+/// The measuring loops, which Highway compiles for every level of vector instructions.
 #include "runtime/Device/Cpu/Roofline.h"
 
 #include "runtime/Device/Cpu/Amx.h"
@@ -28,7 +28,7 @@ namespace heddle::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Runs `rounds` multiply-adds on each of twelve chains; two units with a latency of four need
-/// eight. Returns the operations done. `sink` keeps the compiler from removing them.
+/// eight. Returns the number of operations. `sink` keeps the compiler from removing them.
 static double multiplyAdd(int64_t rounds, float *sink) {
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.999f);
@@ -118,20 +118,21 @@ HWY_EXPORT(multiplyAdd);
 HWY_EXPORT(readAll);
 HWY_EXPORT(targetName);
 
-/// Tries of the peak. The best counts, because disturbances only make it slower; a try is
-/// shorter than the time that a busy machine gives a thread at once, so that some are undisturbed.
+/// The number of tries for the peak. The best one counts, because disturbances only slow a try
+/// down; a try is shorter than the time slice of a busy machine, so some are undisturbed.
 static constexpr int tries = 200;
-/// Ways of reading: 1, 2, 4 and 8 streams, each with three distances of prefetching.
+/// The variants of reading: 1, 2, 4 and 8 streams, each with three prefetch distances.
 static constexpr int waysOfReading = 12;
 static constexpr int64_t roundsPerTry = 400'000;
-/// The fewest bytes a try reads, so that starting the threads takes no noticeable time.
+/// The minimum bytes of a try, so that the time for starting the threads is negligible.
 static constexpr uint64_t leastBytesOfTry = uint64_t(32) << 20;
 
 static double secondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// The best rate of `work(worker, try)`, which returns the amount done, over the threads of a pool.
+/// Returns the best rate of `work(worker, try)`, which returns the amount done, over the threads of
+/// a pool.
 template <typename Work> static double bestRate(ThreadPool &pool, int count, const Work &work) {
   double best = 0;
   for (int i = 0; i < count; ++i) {
@@ -164,9 +165,9 @@ Result<double> measureFmaPeak(int threads) {
 }
 
 #ifdef __x86_64__
-// Highway's dot products are younger than the versions that are in use. Each of twelve chains adds
-// one product of a lane's elements in a round, as in multiplyAdd(); without the empty statements
-// the compiler would make one product of all rounds.
+// Highway versions in use may lack its dot products. Each of twelve chains adds one product of a
+// lane's elements in a round, as in multiplyAdd(); without the empty statements the compiler would
+// merge the products of all rounds.
 static constexpr int chains = 12;
 
 __attribute__((target("avx512f,avx512vnni"))) static double addWithVnni(int64_t rounds,
@@ -204,8 +205,8 @@ __attribute__((target("avx2"))) static double addWithoutVnni(int64_t rounds, flo
   return static_cast<double>(rounds) * chains * 2 * sizeof(__m256i);
 }
 
-// vdpbf16ps takes six steps on some processors, of which two begin at a time: twelve chains just
-// do. Of 16 or more LLVM 22 keeps some in memory.
+// vdpbf16ps has a latency of six cycles on some processors, and two are issued at a time: twelve
+// chains suffice. With 16 or more chains, LLVM 22 spills some to memory.
 static constexpr int bf16Chains = 14;
 
 __attribute__((target("avx512f,avx512bf16"))) static double addBf16(int64_t rounds, float *sink) {
@@ -213,7 +214,7 @@ __attribute__((target("avx512f,avx512bf16"))) static double addBf16(int64_t roun
   const __m512bh weight = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.25F), _mm512_set1_ps(-0.25F));
   __m512 sums[bf16Chains] = {};
   for (int64_t i = 0; i < rounds; ++i) {
-    // Sums have to be in registers.
+    // Sums must be in registers.
 #pragma GCC unroll 14
     for (__m512 &sum : sums) {
       sum = _mm512_dpbf16_ps(sum, row, weight);
@@ -228,7 +229,7 @@ __attribute__((target("avx512f,avx512bf16"))) static double addBf16(int64_t roun
 
 #endif
 
-/// The rate of one of the loops that do so many rounds.
+/// Returns the rate of one of the loops, which take a number of rounds.
 static Result<double> measureRounds(int threads, double (*add)(int64_t rounds, float *sink)) {
   HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
   std::atomic<float> keep = 0;
@@ -253,7 +254,7 @@ Result<double> measureIntegerPeak(int threads) {
     return measureRounds(threads, addWithoutVnni);
   }
 #endif
-  // No target of such a CPU multiplies integers faster.
+  // No target of such a CPU has a faster integer product.
   return measureFmaPeak(threads);
 }
 
@@ -267,13 +268,13 @@ Result<double> measureBf16Peak(int threads) {
     return measureRounds(threads, addBf16);
   }
 #endif
-  // Other targets widen them.
+  // Other targets widen bf16 to f32.
   return measureFmaPeak(threads);
 }
 
 Result<double> measureReadBandwidth(int threads, uint64_t bytes) {
   HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
-  // Every way of reading handles multiples of this many bytes.
+  // Every variant of reading handles multiples of this many bytes.
   constexpr uint64_t unit = 8192;
   const uint64_t share =
       std::max(std::min(bytes, beyondCaches) / static_cast<uint64_t>(threads) / unit, uint64_t(1)) *

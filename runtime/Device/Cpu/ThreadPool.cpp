@@ -15,16 +15,15 @@
 
 namespace heddle {
 
-/// Looks before a waiter sleeps. A pause is 10 to 50 ns, so this is some 20 to 100 microseconds:
-/// more than dispatches differ by, less than a scheduler's slice.
+/// The polls before a waiting thread sleeps. A pause is 10 to 50 ns, so this is 20 to 100
+/// microseconds: more than the differences between dispatches, less than a scheduler's time slice.
 static constexpr int spins = 2000;
-/// Looks before it lets other threads of the system go first between looks: where there are more of
-/// them than processors, the one that is waited for may be among them.
+/// The polls before a waiting thread starts to yield between polls: with more threads than
+/// processors, the thread that it waits for may need this processor.
 static constexpr int ownSpins = 256;
 static constexpr int spinsBetweenYields = 64;
-/// A yield that took longer has let others run. Yielding again would wait for all of them each
-/// time, a tenth of a second and more where dozens want a processor; a sleeper is woken when it is
-/// time.
+/// A yield that took longer has run other threads. Yielding again would wait for all of them each
+/// time, a tenth of a second or more if dozens compete; a sleeping thread is woken in time.
 static constexpr std::chrono::microseconds longestYield{100};
 
 static void pause() {
@@ -33,7 +32,7 @@ static void pause() {
 #endif
 }
 
-/// Whether others had the processor in the meantime.
+/// Yields the processor and returns whether other threads ran in the meantime.
 static bool yieldToOthers() {
   const auto begin = std::chrono::steady_clock::now();
   ::sched_yield();
@@ -41,8 +40,9 @@ static bool yieldToOthers() {
 }
 
 void ThreadPool::sleepWhile(uint32_t now) {
-  // Not std::atomic::wait, which yields several times before it sleeps. The number of sleepers and
-  // the generation are read and written in one order by all: either the last to arrive sees this
+  // Not std::atomic::wait, which yields several times before it sleeps. All threads access the
+  // number of sleepers and the generation in one total order: either the last thread to arrive sees
+  // this sleeper, or the generation has changed when the system checks it.
   // one, or the generation has changed when the system looks at it.
   sleepers.fetch_add(1);
   while (generation.load() == now) {
@@ -57,7 +57,7 @@ void ThreadPool::barrier() {
   }
   const uint32_t now = generation.load(std::memory_order_acquire);
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
-    // Nobody arrives at the next barrier before the generation has changed.
+    // No thread arrives at the next barrier before the generation has changed.
     arrived.store(0, std::memory_order_relaxed);
     generation.store(now + 1);
     if (sleepers.load() > 0) {
@@ -171,7 +171,7 @@ ThreadPool::~ThreadPool() {
     forget();
   }
   stopping = true;
-  // This thread also arrives in the place of those that could not be started.
+  // This thread also arrives on behalf of those that could not be started.
   arrived.fetch_add(count - 1 - started, std::memory_order_acq_rel);
   barrier();
   for (int i = 0; i < started; ++i) {

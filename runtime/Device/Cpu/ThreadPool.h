@@ -15,11 +15,11 @@
 
 namespace heddle {
 
-/// The caller of run() is worker 0 and works with the others; a pool of one starts no thread.
-/// Padding keeps what all of them write apart.
+/// A pool of threads. The caller of run() is worker 0 and works with the others; a pool of one
+/// starts no thread. Padding keeps the members that all threads write on separate cache lines.
 class ThreadPool { // NOLINT(clang-analyzer-optin.performance.Padding)
 public:
-  /// ResourceExhausted when the system refuses a thread. `threads` is at least 1.
+  /// Creates a pool of `threads` >= 1; ResourceExhausted if the system cannot start a thread.
   static Result<std::unique_ptr<ThreadPool>> create(int threads);
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
@@ -33,13 +33,13 @@ public:
   Status renew();
 
   /// Calls task(worker) on every worker, 0 to threads() - 1, and returns when all have finished.
-  /// The task must not throw. For one thread at a time.
+  /// The task must not throw. Not thread-safe.
   template <typename Task> void run(Task &task) {
     runErased([](void *argument, int worker) { (*static_cast<Task *>(argument))(worker); }, &task);
   }
 
-  /// Inside a task: returns when every worker has called it. What was written before it by any is
-  /// seen after it by all.
+  /// Called inside a task: returns when every worker has called it. Writes of any worker before the
+  /// barrier are visible to all workers after it.
   void barrier();
 
 private:
@@ -62,7 +62,7 @@ private:
   static void *workerMain(void *worker);
 
   const int count;
-  // All but worker 0; the first `started` of them run. Not resized while they do.
+  // All workers but worker 0; the first `started` of them run. Not resized while they run.
   std::vector<Worker> workers;
   int started = 0;
   /// The forks that led to this process when the threads were started.
@@ -70,11 +70,11 @@ private:
   ErasedTask task = nullptr;
   void *taskArgument = nullptr;
   bool stopping = false;
-  // On lines of their own: the first is written by each arrival, the second is what waiters watch.
+  // On separate cache lines: every arrival writes the first, and waiting threads poll the second.
   alignas(64) std::atomic<int> arrived = 0;
   alignas(64) std::atomic<uint32_t> generation = 0;
   static_assert(sizeof(generation) == sizeof(uint32_t), "the system waits for the number itself");
-  /// Those that the system has to wake.
+  /// The number of threads that the system has to wake.
   alignas(64) std::atomic<int> sleepers = 0;
 };
 

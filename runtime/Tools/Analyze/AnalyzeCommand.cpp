@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Reads lines in blocks, searches for the best text of each, then runs source and text through the
-/// model once more and looks at the attention. A model that continues texts reads the lines as they
-/// are.
+/// model again and reads the attention. For a model that continues texts, the lines are the texts.
 #include "runtime/Tools/Commands.h"
 
 #include "formats/Analysis/HeatMap.h"
@@ -43,7 +42,7 @@ void declare(OptionList &list, AnalyzeOptions &options) {
 }
 
 namespace {
-/// Sentences that go through the search together.
+/// The number of sentences that are searched together.
 constexpr size_t blockSentences = 256;
 
 /// One run of the command.
@@ -51,15 +50,15 @@ struct Analyzer {
   const AnalyzeOptions &options;
   const Model &model;
   AttentionObserver observer;
-  /// Only for a model that generates.
+  /// Set only for a model that generates.
   std::optional<Generator> generator;
   GenerationOptions search;
   LineReader lines;
   LineErrors errors;
-  /// The text to draw, once it was met.
+  /// The text to draw, once it was found.
   std::optional<Sentence> drawn = {};
 
-  /// Whether the line that was read last is the one to draw.
+  /// Returns whether the line read last is the one to draw.
   bool isDrawn() const {
     return !options.alignments.empty() && !drawn &&
            (!options.line || *options.line == lines.number());
@@ -69,7 +68,7 @@ struct Analyzer {
 };
 } // namespace
 
-/// The ids of a line, checked, so that messages name it.
+/// Returns the ids of a line, checked, so that messages name the line.
 Result<Tokens> Analyzer::sourceOf(std::string_view line) {
   Result<Tokens> ids = generator ? sourceTokens(*generator, options, line)
                                  : textTokens(model, observer.entry(), options, line);
@@ -82,8 +81,8 @@ Result<Tokens> Analyzer::sourceOf(std::string_view line) {
   return ids;
 }
 
-/// Some of the lines that are not empty, with what the model makes of them; none at the end. Lines
-/// that cannot be used are passed over.
+/// Returns the next non-empty lines with the texts generated for them; empty at the end. Lines that
+/// cannot be used are skipped.
 Result<std::vector<Sentence>> Analyzer::nextBlock() {
   std::vector<Tokens> sources;
   std::optional<size_t> drawnSource;
@@ -127,7 +126,7 @@ static Status writeTo(const std::string &path, const std::string &text) {
   return output.finish();
 }
 
-/// All sentences through the model.
+/// Runs all sentences through the model.
 static Result<AttentionAnalysis> analyze(Analyzer &analyzer, const AnalyzeOptions &options) {
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.input));
   Progress progress("sentences", options.json);

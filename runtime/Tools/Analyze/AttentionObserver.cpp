@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs batches with the attention weights among their outputs, and adds up how the layers differ.
+/// Runs batches with attention weights among their outputs, and sums the differences between
+/// layers.
 #include "runtime/Tools/Analyze/AttentionObserver.h"
 
 #include "base/Utf8.h"
@@ -13,13 +14,14 @@
 
 namespace heddle::tools {
 
-/// Probabilities of a pass that are in memory at once; a longer sentence alone may take more.
+/// The bytes of probabilities of a pass that are in memory at once; a single longer sentence may
+/// need more.
 static constexpr double passBytes = 64 << 20;
-/// Tokens of a pass: their keys and values lie in the cache.
+/// The tokens of a pass, whose keys and values fill the cache.
 static constexpr int64_t passTokens = 4096;
 
 namespace {
-/// What comes after the attention is not computed.
+/// Skips the computation after the attention.
 class NoLogits final : public LogitsSink {
 public:
   void begin(int64_t /*rows*/, int64_t /*vocabulary*/, int /*workers*/) override {}
@@ -58,8 +60,8 @@ Status AttentionObserver::addGroups(const EntryInfo &entry) {
   return {};
 }
 
-/// The entry that takes sources: of a model that does not generate the first that needs no cache
-/// and has something to see; null for one that continues texts.
+/// Returns the entry that takes sources: for a model that does not generate, the first without
+/// caches and with observable outputs; null for one that continues texts.
 static const EntryInfo *findEncoder(const Model &model, bool generates) {
   if (generates) {
     return PagedDecoder::hasSources(model) ? model.findEntry(encodeEntry) : nullptr;
@@ -71,7 +73,7 @@ static const EntryInfo *findEncoder(const Model &model, bool generates) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-/// Whether an entry says what its attention to the memory comes to.
+/// Returns whether an entry has an output for its final attention to the memory.
 static bool hasAttentionOutput(const EntryInfo &entry) {
   return std::any_of(entry.outputs.begin(), entry.outputs.end(), [](const PortInfo &port) {
     return port.name == attentionOutput && port.shape.back() == longestDimension;
@@ -117,7 +119,7 @@ Result<AttentionObserver> AttentionObserver::create(const Model &model,
   return observer;
 }
 
-/// Heads of all attentions of an entry together.
+/// Returns the number of heads of all attentions of an entry together.
 static int64_t headsOf(const EntryInfo *entry) {
   int64_t heads = 0;
   for (size_t i = 0; entry != nullptr && i < entry->observed.size(); ++i) {
@@ -126,7 +128,7 @@ static int64_t headsOf(const EntryInfo *entry) {
   return heads;
 }
 
-/// How many of the next sentences one pass takes: at least one.
+/// Returns how many of the next sentences one pass takes: at least one.
 size_t AttentionObserver::batchFrom(std::span<const Sentence> sentences) const {
   const auto encoderHeads = static_cast<double>(headsOf(encoder));
   const auto decoderHeads = static_cast<double>(headsOf(decoder));
@@ -232,8 +234,8 @@ Status AttentionObserver::addBatch(std::span<const Sentence> batch) {
   return {};
 }
 
-/// Adds what one entry showed. Probabilities of keys that a row does not see are zero, which adds
-/// nothing to a divergence.
+/// Adds the observations of one entry. Probabilities of keys that a row does not see are zero,
+/// which adds nothing to a divergence.
 void AttentionObserver::addRows(const EntryInfo &entry, std::span<const Weights> weights,
                                 std::span<const Sentence> batch) {
   std::vector<const float *> layers;
@@ -303,24 +305,24 @@ Result<AttentionObserver::Words> AttentionObserver::wordsOf(const Sentence &sent
   if (forcer) {
     HEDDLE_ASSIGN(words.fed, textOf(forcer->fedFor(sentence.target), true, asIds));
     HEDDLE_ASSIGN(words.generated, textOf(sentence.target, true, asIds));
-    // Where a text was cut short, no token comes of the last position.
+    // If a text was cut, the last position generates no token.
     words.generated.resize(words.fed.size());
     if (continues()) {
-      // What is given is not generated: a row is its own token, not the next one.
+      // A given text is not generated: each row is labelled with its own token, not the next one.
       words.generated = words.fed;
     }
   }
   return words;
 }
 
-/// Whether an attention is a softmax on the way to the output "attention": the compiler names it
-/// after that, and adds a number.
+/// Returns whether an attention is an intermediate softmax of the output "attention": the compiler
+/// names it after that, with a number appended.
 bool AttentionObserver::isOnTheWay(const Group &group, size_t number) const {
   return givesAttention && group.entry == decoder && group.kind == Observed::Cross &&
          group.entry->observed[number].name.starts_with(std::string(attentionOutput) + "#");
 }
 
-/// A map of probabilities [rows, heads, pitch], the mean of the heads.
+/// Returns a map of probabilities [rows, heads, pitch], averaged over the heads.
 static AlignmentMap meanOfHeads(const std::string &name, const std::vector<std::string> &rows,
                                 const std::vector<std::string> &columns,
                                 std::span<const float> values, int64_t heads, int64_t pitch) {
@@ -347,7 +349,7 @@ Result<AlignmentMap> AttentionObserver::attentionMap(const Sentence &sentence, c
                      weights.heads, weights.pitch);
 }
 
-/// The softmax of one logit.
+/// Returns the softmax of one logit.
 static double probabilityOf(std::span<const float> logits, int32_t token) {
   const double most = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
@@ -357,7 +359,7 @@ static double probabilityOf(std::span<const float> logits, int32_t token) {
   return std::exp(logits[static_cast<size_t>(token)] - most) / sum;
 }
 
-/// Each word of the source is left out once. What becomes more probable without it has no square.
+/// Omits each word of the source once. Tokens that become more probable without it have no square.
 Result<AlignmentMap> AttentionObserver::influenceMap(const Sentence &sentence, const Words &words) {
   const Tokens fed = forcer->fedFor(sentence.target);
   const size_t count = std::min(fed.size(), sentence.target.size());
@@ -373,7 +375,7 @@ Result<AlignmentMap> AttentionObserver::influenceMap(const Sentence &sentence, c
   };
   AlignmentMap map{"probability lost without a word of the source", words.generated, words.source,
                    std::vector<float>(words.generated.size() * words.source.size())};
-  // A source of one word cannot do without it.
+  // The only word of a source cannot be omitted.
   if (sentence.source.size() < 2) {
     return map;
   }

@@ -14,41 +14,40 @@
 
 namespace heddle::tools {
 
-/// A source and, for a model that generates, the text it generates from it; no source and a text
-/// for a model that continues texts.
+/// A source and, for a model that generates, the text that it generates from it; an empty source
+/// and a text for a model that continues texts.
 struct Sentence {
   Tokens source;
   Tokens target = {};
 };
 
-/// Observes one model: the entries "encode" and "decode" of one that generates, "decode" alone of
-/// one that continues texts, otherwise the first entry that has attention weights among its
+/// Observes one model: the entries "encode" and "decode" of a model that generates, "decode" alone
+/// of a model that continues texts, otherwise the first entry with attention weights among its
 /// outputs.
 class AttentionObserver {
 public:
-  /// Unsupported for a model that shows none, unless it generates from sources and texts are to be
-  /// drawn: for these, alignments() finds something in every model.
+  /// Creates an observer. Unsupported for a model that exposes no attention weights, unless it
+  /// generates from sources and `draws` is set: alignments() then works for every model.
   static Result<AttentionObserver> create(const Model &model, const SessionOptions &options,
                                           bool draws);
 
-  /// Whether sentences have targets, and whether they have nothing else.
+  /// Return whether sentences have targets, and whether they have nothing else.
   bool generates() const { return forcer.has_value(); }
   bool continues() const { return encoder == nullptr; }
-  /// The entry that sources go through, or texts, and its input that they are ids of.
+  /// Return the entry that encodes sources or texts, and its input of ids.
   const EntryInfo &entry() const { return continues() ? *decoder : *encoder; }
   const PortInfo &input() const { return *ids; }
 
   Status add(std::span<const Sentence> sentences);
 
-  /// The result over all sentences so far.
+  /// Returns the result over all sentences so far.
   AttentionAnalysis analysis() const;
 
-  /// What every attention makes of one sentence, the mean of its heads: those of the encoder, then
-  /// those of the decoder, whose rows are the tokens that it generates, or those of a text that is
-  /// given to it. Where a decoder says under
-  /// "attention" what it makes of its scores in the end, that is drawn, and not a softmax on the
-  /// way there. A decoder without attention to the source has a map of what its tokens lose of
-  /// their probability when a word is left out. With `asIds` words are numbers.
+  /// Returns a map of each attention for one sentence, averaged over its heads: those of the
+  /// encoder, then those of the decoder, whose rows are the tokens that it generates, or those of a
+  /// given text. If a decoder has an output "attention", that final distribution is drawn instead
+  /// of the intermediate softmax. For a decoder without attention to the source, the map shows how
+  /// much probability its tokens lose if a word is omitted. With `asIds` words are numbers.
   Result<std::vector<AlignmentMap>> alignments(const Sentence &sentence, bool asIds);
 
 private:
@@ -56,7 +55,7 @@ private:
   struct Group {
     Observed kind;
     const EntryInfo *entry;
-    /// Their places in EntryInfo::observed.
+    /// Their indices in EntryInfo::observed.
     std::vector<size_t> numbers;
     int64_t heads;
     DivergenceSum sum;
@@ -67,16 +66,17 @@ private:
     std::vector<float> values;
     int64_t pitch;
   };
-  /// What a pass shows: the outputs of the encoder, and of the decoder if there is one.
+  /// The attention weights of a pass: the outputs of the encoder, and of the decoder if there is
+  /// one.
   struct Shown {
     std::vector<Weights> encoder;
     std::vector<Weights> decoder;
   };
 
-  /// The words of a sentence, as maps show them.
+  /// The words of a sentence, as displayed in maps.
   struct Words {
     std::vector<std::string> source;
-    /// What each position of the decoder is fed, and the token that comes of it.
+    /// The input token of each decoder position, and the token that is generated there.
     std::vector<std::string> fed;
     std::vector<std::string> generated;
   };
@@ -112,9 +112,9 @@ private:
   int64_t positionCount = 0;
 };
 
-/// The failure of an analysis in which some similarity is no number.
+/// Returns the failure for an analysis in which some similarity is not a number.
 Status checkSimilarities(const AttentionAnalysis &analysis, const std::string &model);
-/// Lets layers of each kind share whose mean similarity is above `theta`.
+/// Chooses policies by which the layers of a kind share if their mean similarity is above `theta`.
 void choosePolicies(AttentionAnalysis &analysis, double theta, BlockRule rule);
 
 } // namespace heddle::tools

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Answers run, a few of their steps are timed, then the sentences of a case arrive: every step
-/// until their first tokens are there is timed.
+/// Starts answers, times a few of their steps, then adds the sentences of a case and times every
+/// step until these have their first tokens.
 #include "runtime/Tools/Bench/Arrivals.h"
 
 #include "runtime/Tools/Models/ModelEntries.h"
@@ -17,7 +17,7 @@ namespace heddle::tools {
 using Clock = std::chrono::steady_clock;
 
 namespace {
-/// Tokens of the prompts of answers that run, and how many of their steps are timed alone.
+/// The prompt tokens of running answers, and the number of their steps that are timed alone.
 constexpr int32_t runningSource = 16;
 constexpr int plainSteps = 5;
 
@@ -25,11 +25,11 @@ class Arriving {
 public:
   Arriving(CaseWork &work, const BenchOptions &options) : work(work), options(options) {}
 
-  /// Adds the answers that run, and waits until each of them has tokens.
+  /// Adds the running answers, and waits until each of them has tokens.
   Status start(const GenerationOptions &search);
-  /// The median of a few steps.
+  /// Returns the median time of a few steps.
   Result<double> timePlainSteps();
-  /// Adds the case. The seconds of each step until its sentences are finished.
+  /// Adds the case. Returns the seconds of each step until its sentences are finished.
   Result<std::vector<double>> arrive();
   Status stop();
 
@@ -42,7 +42,7 @@ private:
 };
 } // namespace
 
-/// Adds up how many requests are finished.
+/// Runs a step and adds the number of finished requests to `finished`.
 Result<double> Arriving::step(int64_t &finished) {
   const Clock::time_point begin = Clock::now();
   HEDDLE_ASSIGN(const std::vector<GenerationResult> results, work.generator.step());
@@ -108,8 +108,8 @@ Status Arriving::stop() {
   return {};
 }
 
-/// Steps that the answers beside a case must last: their own, those that are timed, one for each
-/// piece of the case's prompts, and one for the first tokens.
+/// Returns the steps that the running answers must last: their first ones, those that are timed,
+/// one for each piece of the case's prompts, and one for the first tokens.
 static int64_t stepsBeside(const BenchOptions &options, const GenerationCase &each) {
   const int64_t piece = GeneratorOptions().promptTokensBeside;
   const int64_t prompts = int64_t(options.beside) * runningSource +
@@ -117,7 +117,7 @@ static int64_t stepsBeside(const BenchOptions &options, const GenerationCase &ea
   return 2 + plainSteps + each.batch + options.beside + (prompts + piece - 1) / piece;
 }
 
-/// How the answers beside a case are searched for.
+/// Returns the search options of the running answers.
 static GenerationOptions searchBeside(const CaseWork &work, const BenchOptions &options,
                                       const GenerationCase &each) {
   GenerationOptions search = work.search;
@@ -157,11 +157,11 @@ Result<Arrivals> measureArrivals(const Model &model, const BenchOptions &options
     Arriving arriving(work, options);
     HEDDLE_TRY(arriving.start(beside));
     HEDDLE_ASSIGN(const double step, arriving.timePlainSteps());
-    // The cache has what runs before have computed.
+    // The cache still holds the prompts of earlier runs.
     work.sources = randomSources(work.random, each.batch, options.sourceLength, 0, work.vocabulary);
     HEDDLE_ASSIGN(const std::vector<double> seconds, arriving.arrive());
     HEDDLE_TRY(arriving.stop());
-    // The first run warms up.
+    // The first run is for warming up.
     if (run > 0) {
       double sum = 0;
       for (const double one : seconds) {

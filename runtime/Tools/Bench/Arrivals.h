@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How long running answers wait while others arrive: what `heddle bench --beside` measures.
+/// Measures how long running answers wait while others arrive, for `heddle bench --beside`.
 #ifndef HEDDLE_RUNTIME_TOOLS_BENCH_ARRIVALS_H
 #define HEDDLE_RUNTIME_TOOLS_BENCH_ARRIVALS_H
 
@@ -11,20 +11,20 @@ namespace heddle::tools {
 
 /// Medians over the runs.
 struct Arrivals {
-  /// Seconds until all sentences of the case have their first token.
+  /// The seconds until all sentences of the case have their first token.
   RunTimes firstToken;
-  /// Seconds of a step of the running answers alone.
+  /// The seconds of a step of the running answers alone.
   double step = 0;
-  /// Seconds of the longest step while the case is on its way.
+  /// The seconds of the longest step while the case is being started.
   double longestStep = 0;
 };
 
-/// Fails as an option does where the model has too few positions for answers that last until the
-/// sentences of a case have their first tokens.
+/// Checks that the model has enough positions for answers that last until the sentences of a case
+/// have their first tokens; otherwise an option error.
 Status checkArrivals(const CaseWork &work, const BenchOptions &options, const GenerationCase &each);
 
-/// The sentences of a case arrive while `options.beside` greedy answers run, with the bounds on
-/// prompts that every Generator has.
+/// Measures the arrival of a case's sentences while `options.beside` greedy answers run, with the
+/// default prompt limits of a Generator.
 Result<Arrivals> measureArrivals(const Model &model, const BenchOptions &options,
                                  const GenerationCase &each);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Times an entry from ids or rows of floats to an output, and generation from source ids to target
-/// ids. Targets have exactly the length asked for, so that every engine Heddle is compared with
-/// does the same work.
+/// ids. Targets have exactly the requested length, so that every engine that Heddle is compared
+/// with does the same work.
 #include "runtime/Tools/Commands.h"
 
 #include "runtime/Tools/Bench/Arrivals.h"
@@ -27,7 +27,7 @@ namespace heddle::tools {
 using Json = nlohmann::ordered_json;
 
 namespace {
-/// One entry, its work and where its lines go.
+/// One entry, its work and its output.
 struct Bench {
   const BenchOptions &options;
   Model model;
@@ -36,14 +36,14 @@ struct Bench {
   const PortInfo &output;
   SpreadNote &note;
   MeasuredDevice device;
-  /// Multiply-adds of floats the machine can do on these threads, 10^9 operations per second.
+  /// The peak of float multiply-adds on these threads, in 10^9 operations per second.
   double peak = 0;
-  /// The same of products that are not of f32, measured when there are some.
+  /// The same for the types of products other than f32, measured if they occur.
   std::map<Arithmetic, double> narrowPeaks = {};
   OutputStream lines = OutputStream::standard();
 };
 
-/// Operations, and of them those of each arithmetic.
+/// The number of operations, in total and by operand type.
 struct Operations {
   double all = 0;
   std::map<Arithmetic, double> by = {};
@@ -54,7 +54,7 @@ struct Operations {
   }
 };
 
-/// A batch of random values, and room for its result.
+/// A batch of random values, and memory for its result.
 struct Work {
   const Shape &shape;
   InputValues values;
@@ -62,7 +62,7 @@ struct Work {
   std::vector<float> result;
 };
 
-/// What a kernel or a dispatch has cost.
+/// The cost of a kernel or a dispatch.
 struct Cost {
   std::string name;
   std::string kernel;
@@ -86,7 +86,7 @@ static Status runOnce(const Bench &bench, Session &session, Work &work) {
       .annotate(work.shape.name);
 }
 
-/// Adds dispatches up by kernel, the most expensive first.
+/// Sums dispatches by kernel, in descending order of cost.
 static std::vector<Cost> costsByKernel(std::span<const DispatchProfile> profile) {
   std::vector<Cost> costs;
   for (const DispatchProfile &dispatch : profile) {
@@ -115,8 +115,8 @@ static std::vector<Cost> costsByDispatch(std::span<const DispatchProfile> profil
   return costs;
 }
 
-/// The part of the time that operations would take at the peak rate of their kind; null if that is
-/// not known.
+/// Returns the fraction of the time that the operations would take at the peak rate of their type;
+/// null if that is unknown.
 static Result<Json> fractionOfPeak(Bench &bench, const Operations &operations, double seconds) {
   double least = 0;
   for (const auto &[arithmetic, count] : operations.by) {
@@ -132,8 +132,8 @@ static Result<Json> fractionOfPeak(Bench &bench, const Operations &operations, d
   return Json(rounded(seconds > 0 ? least * 1e-9 / seconds : 0, 4));
 }
 
-/// One line per kernel or dispatch. Seconds are those of all threads, so a rate is one thread's;
-/// times the threads it compares with the peak of all of them.
+/// Writes one line per kernel or dispatch. Seconds are summed over threads, so a rate is per
+/// thread; multiplied by the number of threads, it compares with the total peak.
 static Status writeCosts(Bench &bench, const Shape &shape, std::string_view kind,
                          const std::vector<Cost> &costs, int64_t runs) {
   const double total = std::accumulate(costs.begin(), costs.end(), 0.0,
@@ -159,7 +159,7 @@ static Status writeCosts(Bench &bench, const Shape &shape, std::string_view kind
   return bench.lines.write(lines);
 }
 
-/// Profiled runs for about half a second, after the plain timing so that neither disturbs the
+/// Runs the profile for about half a second, after the plain timing so that neither disturbs the
 /// other.
 static Status writeProfile(Bench &bench, Session &profiled, Work &work, double seconds) {
   const auto runs = std::clamp<int64_t>(static_cast<int64_t>(0.5 / seconds), 3, 1000);
@@ -178,7 +178,7 @@ static Status writeProfile(Bench &bench, Session &profiled, Work &work, double s
   return {};
 }
 
-/// Those of what is timed: outputs that nobody asks for cost nothing.
+/// Counts the operations of the timed output: outputs that are not requested cost nothing.
 static Result<Operations> countOperations(const Bench &bench, Session &profiled, Work &work) {
   profiled.resetProfile();
   HEDDLE_TRY(runOnce(bench, profiled, work));
@@ -189,7 +189,7 @@ static Result<Operations> countOperations(const Bench &bench, Session &profiled,
   return operations;
 }
 
-/// What the weights of a model are stored as, and products compute with.
+/// Adds the types in which weights are stored and products computed.
 static void addPrecision(Json &line, const Model &model) {
   line["precision"] = model.precision();
   if (const std::vector<std::string> kept = keptLayersOf(model); !kept.empty()) {
@@ -204,7 +204,7 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
                 timeWork([&] { return runOnce(bench, session, work); }, bench.options.runs));
   bench.note.add(shape.name, times);
   const double seconds = times.median;
-  // Made only now: its threads must not be there while time is taken.
+  // Created only now: its threads must not exist during the timing.
   const SessionOptions profiling = {.threads = bench.options.threads, .profile = true};
   HEDDLE_ASSIGN(Session profiled, Session::create(bench.model, profiling));
   HEDDLE_ASSIGN(const Operations operations, countOperations(bench, profiled, work));
@@ -240,14 +240,14 @@ static Status writeMachine(Bench &bench) {
   return bench.lines.write(line.dump() + "\n");
 }
 
-/// The lowest ids are the commonest tokens of most vocabularies.
+/// Returns the lowest ids, which are the most common tokens of most vocabularies.
 static std::vector<int32_t> makeShortlist(int32_t count, int64_t vocabulary) {
   std::vector<int32_t> tokens(static_cast<size_t>(std::min<int64_t>(count, vocabulary)));
   std::iota(tokens.begin(), tokens.end(), 0);
   return tokens;
 }
 
-/// A case that arrives beside running answers.
+/// Measures a case that arrives while answers run.
 static Status benchArrivals(const Model &model, const BenchOptions &options,
                             const GenerationCase &each, OutputStream &lines, SpreadNote &note) {
   HEDDLE_ASSIGN(const Arrivals arrivals, measureArrivals(model, options, each));
@@ -287,7 +287,7 @@ static Status benchCases(const Model &model, const BenchOptions &options, Spread
     const std::vector<int32_t> shortlist = makeShortlist(options.shortlist, work.vocabulary);
     const auto run = [&] {
       if (session.sharePrefixes) {
-        // The cache has what runs before have computed.
+        // The cache still holds the prompts of earlier runs.
         work.sources = randomSources(work.random, each.batch, options.sourceLength,
                                      options.sharedLength, work.vocabulary);
       }

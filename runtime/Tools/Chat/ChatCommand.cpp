@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A conversation: each line is a message, and the model's answer is written as it is made. Ctrl-C
-/// ends the answer, and at the prompt the line; the end of input ends the conversation.
+/// A conversation: each line is a message, and the model's answer is written while it is generated.
+/// Ctrl-C ends the answer or, at the prompt, the line; the end of input ends the conversation.
 #include "runtime/Tools/Commands.h"
 
 #include "base/Utf8.h"
@@ -22,7 +22,7 @@
 
 namespace heddle::tools {
 
-/// How often a wait for input looks for Ctrl-C.
+/// The interval at which a wait for input checks for Ctrl-C.
 static constexpr int waitMilliseconds = 100;
 
 void declare(OptionList &list, ChatOptions &options) {
@@ -44,18 +44,18 @@ void declare(OptionList &list, ChatOptions &options) {
 
 namespace {
 
-/// An answer, or the part of it that was made.
+/// An answer, or the part of it that was generated.
 struct Answer {
   std::string text;
   int64_t promptTokens = 0;
   int64_t tokens = 0;
-  /// Whether it was ended by a signal.
+  /// Whether a signal ended it.
   bool isStopped = false;
-  /// Why it ended.
+  /// The reason why it ended.
   FinishReason finish = FinishReason::No;
 };
 
-/// The whole of one run.
+/// The state of one run.
 class ChatRun {
 public:
   ChatRun(const ChatOptions &options, Model model, Generator generator, LineReader lines)
@@ -73,7 +73,7 @@ private:
   Result<Answer> answer(GenerationRequest request);
   Status advance(int64_t id, Answer &answer);
   Status say(std::string_view text) { return options.json ? Status() : output.write(text); }
-  /// Reports a mistake in one line, after which the conversation goes on.
+  /// Reports a mistake in one line; the conversation continues.
   Status complain(const Status &problem);
 
   const ChatOptions &options;
@@ -98,7 +98,7 @@ static constexpr std::string_view helpText =
     "//TEXT        say a text that begins with /\n"
     "Ctrl-C ends an answer.\n";
 
-/// Whether Ctrl-C was pressed since the last call. Other signals end the program.
+/// Returns whether Ctrl-C was pressed since the last call. Other signals end the program.
 static bool takeInterrupt() {
   if (interruption() != SIGINT) {
     return false;
@@ -113,7 +113,7 @@ Status ChatRun::complain(const Status &problem) {
   return options.json ? output.write(jsonText({{"error", problem.message()}}) + "\n") : Status();
 }
 
-/// The next line; nothing at the end of input, and once a signal ends the program.
+/// Returns the next line; nullopt at the end of input, and after a signal that ends the program.
 Result<std::optional<std::string>> ChatRun::readLine() {
   if (isTerminal) {
     HEDDLE_TRY(output.write("> "));
@@ -147,7 +147,7 @@ Result<std::optional<std::string>> ChatRun::readLine() {
   }
 }
 
-/// A line that begins with a slash.
+/// Executes a line that begins with a slash.
 Status ChatRun::obey(std::string_view line) {
   const size_t end = std::min(line.find(' '), line.size());
   const std::string_view name = line.substr(0, end);
@@ -184,7 +184,7 @@ Status ChatRun::obey(std::string_view line) {
                                     quote(name, 40))));
 }
 
-/// The prompt for the conversation, and how long its answer may be.
+/// Returns the request for the conversation, with the maximum length of its answer.
 Result<GenerationRequest> ChatRun::requestOf() const {
   HEDDLE_ASSIGN(std::vector<int32_t> ids,
                 generator.encodeChat(conversation.json(), options.chatTemplate));
@@ -198,7 +198,7 @@ Result<GenerationRequest> ChatRun::requestOf() const {
   return request;
 }
 
-/// Makes an answer of the request with that id, until it is finished or Ctrl-C ends it.
+/// Generates the answer of the request with that id, until it is finished or Ctrl-C ends it.
 Status ChatRun::advance(int64_t id, Answer &answer) {
   for (;;) {
     HEDDLE_ASSIGN(const std::vector<GenerationResult> results, generator.step());
@@ -207,7 +207,7 @@ Status ChatRun::advance(int64_t id, Answer &answer) {
       answer.tokens += static_cast<int64_t>(event.tokens.size());
       answer.text += event.text;
       HEDDLE_TRY(say(event.text));
-      // Also of a token without a text, without which the answer is not what the model said.
+      // This includes a token without a text: the answer would not be complete without it.
       HEDDLE_TRY(event.status);
       answer.finish = event.finish == FinishReason::No ? answer.finish : event.finish;
     }
@@ -235,7 +235,7 @@ Result<Answer> ChatRun::answer(GenerationRequest request) {
   return status.ok() ? Result<Answer>(std::move(answer)) : Result<Answer>(status);
 }
 
-/// Answers a message. If that fails, the message leaves the conversation again.
+/// Answers a message. If that fails, the message is removed from the conversation.
 Status ChatRun::reply(std::string_view question) {
   conversation.addQuestion(question);
   Result<GenerationRequest> request = requestOf();

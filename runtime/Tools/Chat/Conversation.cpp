@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The messages as JSON.
+/// Formats the messages as JSON.
 #include "runtime/Tools/Chat/Conversation.h"
 
 #include "runtime/Tools/Lines/LineFormats.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What was said so far: the messages that a chat template makes a prompt of.
+/// The conversation so far: the messages that a chat template renders to a prompt.
 #ifndef HEDDLE_RUNTIME_TOOLS_CHAT_CONVERSATION_H
 #define HEDDLE_RUNTIME_TOOLS_CHAT_CONVERSATION_H
 
@@ -17,11 +17,11 @@
 
 namespace heddle::tools {
 
-/// The most tokens of an answer where nothing else limits it.
+/// The maximum number of tokens of an answer if there is no other limit.
 inline constexpr int64_t usualAnswer = 1024;
 
-/// How many tokens an answer may have unless somebody says so: what the model has positions for (0:
-/// any number) after a prompt of so many, and not more than usual.
+/// Returns the default maximum number of tokens of an answer: the positions of the model (0:
+/// unlimited) that remain after the prompt, but at most usualAnswer.
 inline int32_t answerLength(int64_t positions, int64_t promptTokens) {
   return static_cast<int32_t>(
       positions == 0 ? usualAnswer : std::clamp<int64_t>(positions - promptTokens, 1, usualAnswer));
@@ -34,17 +34,18 @@ public:
 
   void addQuestion(std::string_view text) { add("user", text); }
   void addAnswer(std::string_view text) { add("assistant", text); }
-  /// Takes the last message back.
+  /// Removes the last message.
   void removeLast() { said.erase(said.size() - 1); }
-  /// Forgets everything but the system message.
+  /// Removes all messages except the system message.
   void reset() { said.clear(); }
-  /// Takes another system message, or none if it is empty.
+  /// Replaces the system message; an empty text removes it.
   void setSystem(std::string text) { system = std::move(text); }
   bool hasSystem() const { return !system.empty(); }
 
-  /// The messages as templates take them, on one line: what `heddle generate --chat` reads.
+  /// Returns the messages in the format of templates, on one line, as `heddle generate --chat`
+  /// reads them.
   std::string json() const;
-  /// Writes that to a file, which appears under its name once it is complete.
+  /// Writes json() to a file, which appears under its name once it is complete.
   Status save(const std::string &path) const;
 
 private:
@@ -56,8 +57,8 @@ private:
   nlohmann::ordered_json said = nlohmann::ordered_json::array();
 };
 
-/// The status with which a request has ended, by what one step told of it; nothing while it goes
-/// on. A failure may be in the results alone: for its event there may have been no memory.
+/// Returns the status with which a request has ended according to one step; nullopt if it
+/// continues. A failure may be reported in the results alone if there was no memory for its event.
 std::optional<Status> endOf(int64_t id, std::span<const TokenEvent> events,
                             std::span<const GenerationResult> results);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Both models answer the same sources or prompts, then both are given the first one's texts, then
-/// both are timed in turn. The result is one record, which people get as a table.
+/// Both models answer the same sources or prompts, then both are run on the first one's texts, then
+/// both are timed alternately. The result is one record, or a table for readers.
 #include "runtime/Tools/Commands.h"
 
 #include "base/Utf8.h"
@@ -21,10 +21,10 @@ namespace heddle::tools {
 
 using Json = nlohmann::ordered_json;
 
-/// Logits of both models that are in memory at once; those of a longer text alone may take more.
+/// The bytes of both models' logits in memory at once; a single longer text may need more.
 static constexpr double logitsBytes = 128 << 20;
 
-/// Bytes of cache that one token takes, of a target and of a source.
+/// Returns the bytes of cache for one token of a target and of a source.
 static Json cacheBytes(const ComparedModel &side) {
   const PagedDecoder &decoder = side.forcer->decoder();
   return {{"target", decoder.historyBytesPerPosition()},
@@ -57,13 +57,13 @@ static Json describe(const CompareWork &work, const ComparedModel &side) {
   return described;
 }
 
-/// Tokens a second, were every dispatch as fast as the machine allows.
+/// Returns tokens per second if every dispatch were as fast as the machine allows.
 static double tokensAtBest(const Json &side) {
   return side["tokens"].get<double>() / side["least_seconds"].get<double>();
 }
 
-/// What both models wrote. The text of tokens is what BLEU and chrF see: of ids, where there is no
-/// other.
+/// Compares the generated texts. BLEU and chrF are computed on the text of the tokens, or on the
+/// ids if there is no text.
 static Result<Json> compareTexts(const CompareWork &work, const CompareOptions &options) {
   const auto textOf = [&](const ComparedModel &side, std::span<const int32_t> tokens) {
     return options.tokens ? Result<std::string>(tokenLine(tokens)) : side.generator->decode(tokens);
@@ -91,7 +91,7 @@ static Result<Json> compareTexts(const CompareWork &work, const CompareOptions &
               {"chrf", rounded(scores.chrf(), 4)}};
 }
 
-/// Both models on what the first one wrote, and on the prompts that it continued.
+/// Runs both models on the first one's texts, and on the prompts that it continued.
 static Result<DistributionDifference> compareDistributions(CompareWork &work) {
   const ComparedModel &first = work.side(0);
   const std::vector<Tokens> &sources = work.sources();
@@ -145,12 +145,12 @@ static Result<Json> compareEmbeddings(CompareWork &work) {
               {"ranked_texts", difference.ranked()}};
 }
 
-/// What the results of both models differ in.
+/// Compares the results of both models.
 static Result<Json> compareResults(CompareWork &work, const CompareOptions &options) {
   if (!work.generates()) {
     return compareEmbeddings(work);
   }
-  // What warms up is also what is compared.
+  // The warm-up runs also produce the compared results.
   for (size_t side = 0; side < 2; ++side) {
     HEDDLE_TRY(work.run(work.side(side)));
   }
@@ -162,7 +162,7 @@ static Result<Json> compareResults(CompareWork &work, const CompareOptions &opti
   return difference;
 }
 
-/// A row: two cells, and what they are to each other.
+/// Returns a row: two cells, and their relation.
 static std::string rowText(std::string_view name, const std::string &a, const std::string &b,
                            std::string_view rest = "") {
   std::string row = fmt::format("{:<28}{:>16}{:>16}  {}", name, a, b, rest);
@@ -174,12 +174,12 @@ static std::string ratioText(double a, double b) {
   return a > 0 ? fmt::format("{:.3f}x", b / a) : std::string();
 }
 
-/// A row of two whole numbers.
+/// Returns a row of two whole numbers.
 static std::string countsText(std::string_view name, const Json &a, const Json &b) {
   return rowText(name, a.dump(), b.dump(), ratioText(a.get<double>(), b.get<double>()));
 }
 
-/// A model's file, and its layers of other precisions than the rest.
+/// Returns a model's file, and its layers of other precisions.
 static std::string headText(std::string_view name, const Json &side) {
   std::string text = fmt::format("{}  {}\n", name, side["file"].get<std::string>());
   for (const std::string &kept : side.value("kept", std::vector<std::string>())) {
@@ -188,8 +188,8 @@ static std::string headText(std::string_view name, const Json &side) {
   return text;
 }
 
-/// The record in lines: the numbers of both models beside each other with their quotients, then how
-/// their results differ.
+/// Formats the record as lines: the numbers of both models side by side with their quotients, then
+/// the differences between their results.
 static std::string compareTable(const Json &record) {
   const Json &a = record["a"];
   const Json &b = record["b"];
@@ -216,7 +216,7 @@ static std::string compareTable(const Json &record) {
                               difference["rank_correlation"].get<double>());
   }
   for (const char *const kind : {"target", "source"}) {
-    // Models that continue prompts remember no sources.
+    // Models that continue prompts have no source memory.
     if (a["cache_bytes_per_token"][kind] == 0 && b["cache_bytes_per_token"][kind] == 0) {
       continue;
     }
@@ -241,7 +241,7 @@ void declare(OptionList &list, CompareOptions &options) {
 }
 
 Status execute(const CompareOptions &options) {
-  // As `heddle profile`, whose roofs the prediction is held against.
+  // As in `heddle profile`, whose roofs the prediction uses.
   HEDDLE_TRY(pinToFirstProcessors(options.threads));
   HEDDLE_ASSIGN(CompareWork work, CompareWork::open(options));
   HEDDLE_ASSIGN(Json difference, compareResults(work, options));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Opens both models, reads the sources for both, and runs and times them in turn.
+/// Opens both models, reads the sources for both, and runs and times them alternately.
 #include "runtime/Tools/Compare/CompareWork.h"
 
 #include "runtime/Device/Device.h"
@@ -14,8 +14,8 @@
 
 namespace heddle::tools {
 
-/// Rounds of both models are timed until each has taken so long, at least three; where a round
-/// takes minutes one has to do.
+/// Rounds of both models are timed until each has taken this many seconds, at least three rounds;
+/// if a round takes minutes, one suffices.
 static constexpr double roundsTime = 2.0;
 static constexpr double longestTime = 60.0;
 static constexpr size_t fewestRounds = 3;
@@ -82,7 +82,7 @@ Status CompareWork::open() {
   return generate[0] ? openGenerating() : openEmbedding();
 }
 
-/// The ids of a line as one of the models cuts it.
+/// Returns the ids of a line as one of the models tokenises it.
 Result<Tokens> CompareWork::sourceFor(const ComparedModel &side, std::string_view line) const {
   if (!side.generator) {
     const EntryInfo &entry = *side.model.findEntry("embed");
@@ -98,7 +98,7 @@ Result<Tokens> CompareWork::sourceFor(const ComparedModel &side, std::string_vie
   return ids;
 }
 
-/// The ids of a line in both models. A failure is the line's.
+/// Returns the ids of a line in both models. A failure is the line's.
 Result<std::array<Tokens, 2>> CompareWork::sourcesOf(const Line &line,
                                                      const std::string &where) const {
   HEDDLE_TRY(line.status);
@@ -126,7 +126,7 @@ Status CompareWork::readSources() {
       continue;
     }
     if (both->front() != both->back()) {
-      // What is wrong with the models no other line mends.
+      // A mismatch of the models applies to every other line too.
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("{}: the models cut the text into different tokens, expected "
                                       "the same vocabulary",
@@ -163,7 +163,7 @@ Result<std::vector<Tokens>> CompareWork::generate(Generator &generator, const Mo
 }
 
 Status CompareWork::embed(Session &session, const ComparedModel &side) const {
-  // A block at a time: what is embedded together is in memory together.
+  // One block at a time bounds the memory of embeddings that are computed together.
   constexpr size_t blockSources = 64;
   HEDDLE_ASSIGN(const PortInfo *const ids, chooseIds(side.model, *side.model.findEntry("embed")));
   std::vector<float> embeddings;
@@ -191,7 +191,7 @@ Status CompareWork::run(ComparedModel &side) {
   return {};
 }
 
-/// Both in turn, so that what the machine does besides falls on both.
+/// Times both models alternately, so that other work on the machine affects both.
 Status CompareWork::time() {
   const auto now = [] {
     const auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -214,7 +214,8 @@ Status CompareWork::time() {
   return {};
 }
 
-/// What the dispatches of one run cost. The sessions that are timed have no clock inside.
+/// Returns the costs of one run's dispatches, in a separate session: timed sessions have no
+/// profile.
 Result<std::vector<DispatchProfile>> CompareWork::profile(const ComparedModel &side) const {
   const SessionOptions session = {.threads = options->threads, .profile = true};
   if (side.generator) {

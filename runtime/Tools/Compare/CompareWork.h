@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The work that `heddle compare` gives to two models: the same sources, to generate from or to
-/// embed, timed in turn.
+/// The work that `heddle compare` gives to two models: the same sources to generate from or to
+/// embed, timed alternately.
 #ifndef HEDDLE_RUNTIME_TOOLS_COMPARE_COMPAREWORK_H
 #define HEDDLE_RUNTIME_TOOLS_COMPARE_COMPAREWORK_H
 
@@ -26,53 +26,53 @@ struct ComparedModel {
   explicit ComparedModel(Model loaded) : model(std::move(loaded)) {}
 
   Model model;
-  // Models that generate have these,
+  // Models that generate have these members,
   std::optional<Generator> generator;
   std::optional<TeacherForcer> forcer;
-  // and models that embed a session and the size of an embedding.
+  // and models that embed have a session and the width of an embedding.
   std::optional<Session> session;
   int64_t width = 0;
 
-  /// The text that the last run generated for each source, including its end; after the source
-  /// itself, where that is a prompt.
+  /// The text that the last run generated for each source, including its end token; preceded by the
+  /// source if that is a prompt.
   std::vector<Tokens> texts;
-  /// Seconds of each round that was timed.
+  /// The seconds of each timed round.
   std::vector<double> times;
-  /// The limits that a round is compared with, and the least seconds it takes within them.
+  /// The limits that a round is compared with, and the minimum time according to them.
   MachineRoof roof;
   double leastSeconds = 0;
 };
 
-/// Both models and what goes through them. The options outlive it.
+/// Both models and their inputs. The options must outlive it.
 class CompareWork {
 public:
-  /// Loads both models; those that are not of one kind, or differ in vocabulary or width, are
-  /// InvalidArgument. Then reads the sources: a line that either refuses is left out, or the end,
-  /// as the options say; one that they cut into different tokens is the end, and so is an input
-  /// without any.
+  /// Loads both models; InvalidArgument if they are of different kinds, or differ in vocabulary or
+  /// width. Then reads the sources: a line that either model rejects is skipped or ends the run,
+  /// according to the options; a line that they tokenise differently ends it, and so does an input
+  /// without lines.
   static Result<CompareWork> open(const CompareOptions &options);
 
   bool generates() const { return sides[0].generator.has_value(); }
   const std::vector<Tokens> &sources() const { return sourceList; }
-  /// Whether the models continue what they are given.
+  /// Returns whether the models continue prompts.
   bool continues() const { return generates() && !sides[0].generator->hasSources(); }
-  /// The part of a text that a model has generated for a source.
+  /// Returns the part of a text that a model has generated for a source.
   std::span<const int32_t> generatedPart(const ComparedModel &side, size_t index) const;
   ComparedModel &side(size_t index) { return sides[index]; }
   const ComparedModel &side(size_t index) const { return sides[index]; }
 
-  /// The failure at the end of a run in which lines were left out.
+  /// Returns the failure at the end of a run in which lines were skipped.
   Status leftOut() const { return errors.finish(lineCount); }
 
-  /// All sources through one model: generated from, or embedded a block at a time.
+  /// Runs one model on all sources: generates from them, or embeds one block at a time.
   Status run(ComparedModel &side);
-  /// Runs of both models in turn, until there are enough of each.
+  /// Runs both models alternately until there are enough timed runs.
   Status time();
-  /// One more run of each, profiled, by sessions of its own; gives both their least time by what
-  /// the machine can do, measured now.
+  /// Runs each model once more, profiled, in a separate session, and sets its minimum time
+  /// according to the limits of the machine, which are measured now.
   Status predict();
 
-  /// The failure for two models that are not of one kind.
+  /// Returns the failure for two models that are of different kinds.
   Status differ(const std::string &what) const;
 
 private:

@@ -35,7 +35,7 @@ void TokenAgreement::add(std::span<const int32_t> a, std::span<const int32_t> b)
 double TokenAgreement::identicalLines() const { return share(identical, lineCount); }
 double TokenAgreement::equalTokens() const { return share(equal, positions); }
 
-/// The logarithm of the sum of their exponentials, and their softmax.
+/// Computes the softmax and returns the logarithm of the sum of exponentials.
 static double softmax(std::span<const float> logits, std::vector<float> &probabilities) {
   const ExponentialSum sum = exponentialSum(logits.data(), static_cast<int64_t>(logits.size()));
   const double logarithm = logSumExp({&sum, 1});
@@ -58,7 +58,7 @@ void DistributionDifference::add(std::span<const float> a, std::span<const float
     }
   }
   ++count;
-  // Never negative but for rounding; in this form NaN stays what it is.
+  // Never negative except by rounding; in this form NaN stays NaN.
   kullbackLeiblerSum += divergence < 0 ? 0 : divergence / std::numbers::ln2;
   jensenShannonSum += heddle::jensenShannon(probabilities[0].data(), probabilities[1].data(),
                                             static_cast<int64_t>(a.size()));
@@ -108,7 +108,7 @@ double EmbeddingDifference::leastCosine() const {
   double least = 1;
   for (size_t text = 0; text < embeddings[0].size(); ++text) {
     const double cosine = cosineOf(embeddings[0][text], embeddings[1][text]);
-    // No number is less than any.
+    // Comparisons with NaN are false.
     least = std::isnan(cosine) || cosine < least ? cosine : least;
     if (std::isnan(least)) {
       break;
@@ -117,8 +117,8 @@ double EmbeddingDifference::leastCosine() const {
   return least;
 }
 
-/// The place of each value in their order, counted from their mean, which ties do not move; equal
-/// ones share the mean of theirs.
+/// Returns the rank of each value minus the mean rank, which ties do not change; equal values get
+/// the mean of their ranks.
 static std::vector<double> centredRanksOf(const std::vector<double> &values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});

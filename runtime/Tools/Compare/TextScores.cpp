@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Cuts texts into words and characters, and counts their n-grams.
+/// Splits texts into words and characters, and counts their n-grams.
 #include "runtime/Tools/Compare/TextScores.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace heddle::tools {
 
 // --- Pieces of texts ---------------------------------------------------------------------------
 
-/// What Unicode has as white space, and the separators of ASCII.
+/// Returns whether a character is Unicode white space or an ASCII separator.
 static bool isSpace(char32_t point) {
   return (point >= 0x09 && point <= 0x0D) || (point >= 0x1C && point <= 0x20) || point == 0x85 ||
          point == 0xA0 || point == 0x1680 || (point >= 0x2000 && point <= 0x200A) ||
@@ -21,8 +21,8 @@ static bool isSpace(char32_t point) {
          point == 0x3000;
 }
 
-/// The character at the beginning of a text that is not empty, and its bytes; a byte that is part
-/// of none is one of its own.
+/// Returns the character at the beginning of a non-empty text, and its size; a byte that is not
+/// part of a valid character counts as its own.
 static std::pair<char32_t, size_t> firstCharacter(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
   const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
@@ -36,11 +36,11 @@ static std::pair<char32_t, size_t> firstCharacter(std::string_view text) {
     isWhole = (next & 0xC0U) == 0x80;
     point = point << 6 | (next & 0x3FU);
   }
-  // Beyond all that Unicode has.
+  // Above all Unicode code points.
   return isWhole ? std::pair(point, length) : std::pair(char32_t(0x110000U + lead), size_t(1));
 }
 
-/// The characters of a text without its white space.
+/// Returns the characters of a text without its white space.
 static std::u32string charactersOf(std::string_view text) {
   std::u32string points;
   while (!text.empty()) {
@@ -53,9 +53,9 @@ static std::u32string charactersOf(std::string_view text) {
   return points;
 }
 
-/// Puts spaces between, and if asked before or after, two neighbours wherever the first is one of
-/// `first` and the second one of `second`, from the left, no character twice: what a regular
-/// expression of two groups does.
+/// Inserts spaces between and, if requested, before or after two adjacent characters of which the
+/// first is in `first` and the second in `second`, from left to right without overlaps, as a
+/// regular expression with two groups does.
 template <typename First, typename Second>
 static std::string separate(const std::string &text, const First &first, const Second &second,
                             bool before, bool after) {
@@ -80,7 +80,7 @@ static void replaceAll(std::string &text, std::string_view from, std::string_vie
   }
 }
 
-/// Between spaces of any kind.
+/// Splits at spaces of any kind.
 static std::vector<std::string> splitAtSpaces(std::string_view text) {
   std::vector<std::string> pieces;
   std::string piece;
@@ -110,7 +110,7 @@ std::vector<std::string> wordsOf(std::string_view text) {
     replaceAll(line, "&lt;", "<");
     replaceAll(line, "&gt;", ">");
   }
-  // All of ASCII's punctuation but ' , - and the point.
+  // All ASCII punctuation except ' , - and the point.
   std::string apart = " ";
   for (const char each : line) {
     const bool isAscii = each >= 0x20 && each < 0x7F;
@@ -182,7 +182,7 @@ void TextScores::add(std::string_view hypothesis, std::string_view reference) {
   for (size_t order = 1; order <= characters.size(); ++order) {
     NgramCounts counts =
         countNgrams(std::span<const char32_t>(its), std::span<const char32_t>(wanted), order);
-    // A reference that is too short for an order says nothing about it.
+    // A reference that is too short for an order does not count for it.
     counts.hypothesis = counts.reference == 0 ? 0 : counts.hypothesis;
     accumulate(characters[order - 1], counts);
   }
@@ -200,7 +200,7 @@ double TextScores::bleu() const {
   double halves = 1;
   for (const NgramCounts &counts : words) {
     if (counts.hypothesis == 0) {
-      // Not one n-gram of this order in all of the corpus: its precision is zero, unsmoothed.
+      // The corpus has no n-gram of this order: its precision is zero, without smoothing.
       return 0;
     }
     halves *= counts.both == 0 ? 2 : 1;

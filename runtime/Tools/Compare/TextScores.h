@@ -25,7 +25,7 @@ struct NgramCounts {
   int64_t both = 0;
 };
 
-/// Scores a corpus. Texts are UTF-8; a byte that is not counts as a character of its own.
+/// Scores a corpus. Texts are UTF-8; an invalid byte counts as one character.
 class TextScores {
 public:
   void add(std::string_view hypothesis, std::string_view reference);
@@ -39,7 +39,8 @@ private:
   std::array<NgramCounts, 6> characters;
 };
 
-/// Tokenizes as mteval-v13a: punctuation stands apart, except points and commas within numbers.
+/// Tokenises as mteval-v13a does: punctuation is separated, except points and commas within
+/// numbers.
 std::vector<std::string> wordsOf(std::string_view text);
 
 } // namespace heddle::tools

@@ -32,8 +32,8 @@ void declare(OptionList &list, EmbedOptions &options) {
   declareExecution(list, options);
 }
 
-/// Magic, version, length of the description, and the description: a Python literal, padded with
-/// spaces and closed by a line feed.
+/// The header has the magic string, version, length of the description, and the description: a
+/// Python literal, padded with spaces and terminated by a line feed.
 std::string npyHeader(int64_t rows, int64_t columns) {
   constexpr std::string_view magic("\x93NUMPY\x01\x00", 8);
   constexpr size_t lengthBytes = 2;
@@ -54,13 +54,13 @@ namespace {
 /// Writes embeddings in one of the two formats.
 class EmbeddingWriter {
 public:
-  /// `total` is the number of texts, which a matrix needs before its first row. Where it is not
-  /// known (a pipe), the matrix is kept until the end.
+  /// `total` is the number of texts, which a matrix needs before its first row. If it is unknown (a
+  /// pipe), the matrix is kept in memory until the end.
   EmbeddingWriter(OutputStream stream, bool matrix, int64_t width, std::optional<int64_t> total)
       : stream(std::move(stream)), matrix(matrix), width(width), total(total) {}
 
   Status write(const EmbeddedTexts &block);
-  /// Ends a run over all that `reader` has, or one that a failure, a line or a signal has ended.
+  /// Ends a run at the end of `reader`, or after a failure, a line or a signal that ended it.
   Status finish(const LineReader &reader, LineErrors &errors, const Status &failure);
 
 private:
@@ -79,8 +79,8 @@ static std::string_view bytesOf(std::span<const float> values) {
   return {reinterpret_cast<const char *>(values.data()), values.size_bytes()};
 }
 
-/// Rows of a matrix. A text without an embedding has a row as well, so that rows stay those of
-/// their lines: of NaN, which no sum or product takes for a number.
+/// Writes rows of a matrix. A text without an embedding gets a row of NaN, so that rows correspond
+/// to lines and no sum or product mistakes it for a number.
 Status EmbeddingWriter::writeRows(const EmbeddedTexts &block) {
   const auto columns = static_cast<size_t>(width);
   std::vector<float> rows;
@@ -128,7 +128,7 @@ Status EmbeddingWriter::write(const EmbeddedTexts &block) {
 Status EmbeddingWriter::finish(const LineReader &reader, LineErrors &errors,
                                const Status &failure) {
   if (!failure.ok() || errors.stopped() || interrupted()) {
-    // The beginning of a matrix is of no use: its header says how many rows there are.
+    // A partial matrix is useless: its header has the number of rows.
     return errors.finish(stream, reader.number(), failure, !matrix);
   }
   if (matrix && total && reader.number() != *total) {

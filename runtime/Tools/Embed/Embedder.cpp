@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A block of texts goes through the model in batches that take a moment each.
+/// Runs a block of texts through the model in short batches.
 #include "runtime/Tools/Embed/Embedder.h"
 
 #include "runtime/Tools/Lines/OutputStream.h"
@@ -22,14 +22,14 @@ Result<Embedder> Embedder::create(const std::string &model, const ExecutionOptio
   return Embedder(std::move(session), *entry, *input, width);
 }
 
-/// The tokens of a text, or why they cannot be embedded.
+/// Returns the tokens of a text, or the reason why they cannot be embedded.
 Result<std::vector<int32_t>> Embedder::tokensOf(std::string_view text) const {
   HEDDLE_ASSIGN(std::vector<int32_t> tokens, session.model().tokenize(text));
   HEDDLE_TRY(checkText(*entry, *input, tokens));
   return tokens;
 }
 
-/// Fills in the tokens of block.texts, and why a text has none.
+/// Sets the tokens of block.texts, and the failures of texts that have none.
 void Embedder::tokenize(EmbeddedTexts &block, LineErrors &errors) const {
   block.lengths.clear();
   block.tokens.clear();
@@ -54,7 +54,7 @@ void Embedder::tokenize(EmbeddedTexts &block, LineErrors &errors) const {
   }
 }
 
-/// Embeds texts from one on, as many as one run is to have. Answers how many these were.
+/// Embeds texts from `first` on, as many as fit one run, and returns their number.
 Result<size_t> Embedder::runSome(EmbeddedTexts &block, size_t first, size_t firstToken) {
   size_t end = first;
   int64_t tokens = 0;
@@ -75,7 +75,7 @@ Result<size_t> Embedder::runSome(EmbeddedTexts &block, size_t first, size_t firs
   return lengths.size();
 }
 
-/// Leaves the first texts, of which `embedded` have an embedding.
+/// Truncates the list after the first `embedded` texts that have an embedding.
 static void cut(std::vector<Text> &texts, size_t embedded) {
   size_t end = 0;
   for (size_t seen = 0; end < texts.size(); ++end) {

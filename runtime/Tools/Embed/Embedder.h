@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts through the tokenizer and the entry "embed" of a model, for the commands that embed.
+/// Runs texts through the tokenizer and the entry "embed" of a model, for the commands that embed.
 #ifndef HEDDLE_RUNTIME_TOOLS_EMBED_EMBEDDER_H
 #define HEDDLE_RUNTIME_TOOLS_EMBED_EMBEDDER_H
 
@@ -16,7 +16,7 @@
 
 namespace heddle::tools {
 
-/// Some texts, and the tokens and embeddings of those that could be used, end to end.
+/// Some texts, and the concatenated tokens and embeddings of those that could be used.
 struct EmbeddedTexts {
   std::vector<Text> texts;
   std::vector<int32_t> lengths;
@@ -30,10 +30,11 @@ class Embedder {
 public:
   static Result<Embedder> create(const std::string &model, const ExecutionOptions &options);
 
-  /// The floats of an embedding.
+  /// Returns the number of floats of an embedding.
   int64_t width() const { return columns; }
-  /// Embeds block.texts. A text that cannot be used gets the reason why, and `errors` is told;
-  /// texts from one on that ends the run are left out, and those that a signal comes before.
+  /// Embeds block.texts. A text that cannot be used gets its failure, which is reported to
+  /// `errors`; if one ends the run, it and all later texts are removed. A signal removes the texts
+  /// that were not embedded.
   Status embed(EmbeddedTexts &block, LineErrors &errors);
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How many tokens go through a model in one run. A signal is looked at between runs, so that a run
-/// has to be short whatever the model and the machine are: what the last one took says how much the
-/// next one gets.
+/// Chooses how many tokens go through a model in one run. Signals are checked between runs, so a
+/// run has to be short for any model and machine: the time of the last run determines the size of
+/// the next one.
 #ifndef HEDDLE_RUNTIME_TOOLS_EMBED_RUNSIZE_H
 #define HEDDLE_RUNTIME_TOOLS_EMBED_RUNSIZE_H
 
@@ -13,17 +13,17 @@ namespace heddle::tools {
 
 class RunSize {
 public:
-  /// What a run is to take, a fifth of what people call at once: other work on the machine may make
-  /// the next run as much slower.
+  /// The target duration of a run: a fifth of what people perceive as immediate, because other work
+  /// on the machine may slow the next run down by that much.
   static constexpr double seconds = 0.2;
-  /// The first run's tokens, and the fewest: enough that reading the weights is worth it, and less
-  /// than a second of one core for models of 300 million weights.
+  /// The tokens of the first run, and the minimum: enough that reading the weights is worthwhile,
+  /// and less than a second on one core for models of 300 million weights.
   static constexpr int64_t fewest = 64;
 
   int64_t tokens() const { return size; }
 
-  /// So many tokens took so long. Grows to four times at once, so that one wrong clock does not
-  /// matter.
+  /// Records that `tokens` tokens took `time` seconds. Grows at most fourfold, so that one wrong
+  /// measurement does not matter.
   void took(int64_t tokens, double time) {
     const auto next = time > 0 ? static_cast<double>(tokens) * seconds / time : 4.0 * most;
     size = std::clamp(static_cast<int64_t>(std::min<double>(next, most)), fewest,

@@ -11,7 +11,7 @@
 
 namespace heddle::tools {
 
-/// The text of a hypothesis, whose tokens these are but for a prompt, or the ids.
+/// Returns the text of a hypothesis, given its tokens without a prompt, or the ids.
 Result<std::string> AnswerRecords::textOf(const Hypothesis &hypothesis,
                                           std::span<const int32_t> tokens) const {
   if (options.tokens) {
@@ -46,9 +46,9 @@ Json AnswerRecords::hypothesisRecord(const Hypothesis &hypothesis, std::span<con
   return record;
 }
 
-/// The answer to a source: one line for each text, best first, or one JSON line {"source",
-/// "hypotheses": [{"text", "tokens", "score", "finish"}]}; to a prompt, which has the name
-/// "prompt", without the prompt. A text's own line breaks become spaces where a line is a text.
+/// Returns the answer to a source: one line for each text, best first, or one JSON line {"source",
+/// "hypotheses": [{"text", "tokens", "score", "finish"}]}. The answer to a prompt, whose field is
+/// "prompt", excludes the prompt. In plain lines, line breaks of a text become spaces.
 Result<std::string> AnswerRecords::generationRecord(std::string_view source,
                                                     const GenerationResult &result) const {
   std::string lines;
@@ -70,20 +70,20 @@ Result<std::string> AnswerRecords::generationRecord(std::string_view source,
   if (options.jsonLines) {
     return jsonText({{asked(), source}, {"hypotheses", std::move(list)}}) + "\n";
   }
-  // Every source has as many lines, so that they can be counted.
+  // Every source has the same number of lines, so that they can be counted.
   const auto wanted = static_cast<size_t>(options.generation.nbest);
   lines.append(wanted - std::min(wanted, result.hypotheses.size()), '\n');
   return lines;
 }
 
-/// The answer to an empty line.
+/// Returns the answer to an empty line.
 std::string AnswerRecords::emptyRecord(std::string_view source) const {
   return options.jsonLines ? jsonText({{asked(), source}, {"hypotheses", Json::array()}}) + "\n"
                            : std::string(static_cast<size_t>(options.generation.nbest), '\n');
 }
 
-/// The answer to a line that cannot be used: as many empty lines as an answer has, or a JSON line
-/// {"source", "error"}. `source` is what could be read of the line.
+/// Returns the answer to a line that cannot be used: as many empty lines as an answer has, or a
+/// JSON line {"source", "error"}. `source` is the readable part of the line.
 std::string AnswerRecords::errorRecord(std::string_view source, const Status &failure) const {
   return options.jsonLines ? jsonText({{asked(), source}, {"error", failure.message()}}) + "\n"
                            : emptyRecord(source);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What `heddle generate` writes for a source or a prompt, with or without an answer.
+/// The records that `heddle generate` writes for a source or a prompt, with or without an answer.
 #ifndef HEDDLE_RUNTIME_TOOLS_GENERATE_ANSWERRECORDS_H
 #define HEDDLE_RUNTIME_TOOLS_GENERATE_ANSWERRECORDS_H
 
@@ -31,7 +31,7 @@ private:
   Result<std::string> textOf(const Hypothesis &hypothesis, std::span<const int32_t> tokens) const;
   Json hypothesisRecord(const Hypothesis &hypothesis, std::span<const int32_t> tokens,
                         const std::string &text) const;
-  /// What records call what was asked.
+  /// Returns the field name of the request's text.
   const char *asked() const { return generator.hasSources() ? "source" : "prompt"; }
 
   const GenerateOptions &options;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Lines join the batch as they arrive, the longest first, and are answered in their order. Never
-/// waits for input while there is work to do. The answer to a single prompt is written as it is
-/// made.
+/// Lines join the batch as they arrive, the longest first, and are answered in order. The command
+/// never waits for input while there is work to do. The answer to a single prompt is written while
+/// it is generated.
 #include "runtime/Tools/Commands.h"
 
 #include "formats/Binary/GenerationCheck.h"
@@ -23,25 +23,25 @@
 
 namespace heddle::tools {
 
-/// How often a wait for input looks for Ctrl-C.
+/// The interval at which a wait for input checks for Ctrl-C.
 static constexpr int waitMilliseconds = 100;
 
 namespace {
-/// A line on its way.
+/// A line that is being processed.
 struct Pending {
   std::string source;
-  /// Nothing before it is finished.
+  /// Empty until the line is finished.
   std::optional<std::string> answer;
 };
 
-/// What the other files have for a source.
+/// The entries of the other files for a source.
 struct Beside {
   std::optional<Line> prefix;
   std::optional<Line> shortlist;
   std::optional<Line> command;
 };
 
-/// The whole of one run.
+/// The state of one run.
 class GenerateRun {
 public:
   GenerateRun(const GenerateOptions &options, Generator generator, SourceStream sources,
@@ -83,9 +83,9 @@ private:
   OutputStream output;
   LineErrors errors;
   Progress progress;
-  /// Whether no more lines are taken.
+  /// Whether reading has ended.
   bool ended = false;
-  /// Lines that were not written yet; the first has the number `written`.
+  /// Lines that are not written yet; the first has the number `written`.
   std::deque<Pending> pending;
   size_t written = 0;
   std::map<int64_t, size_t> numbers;
@@ -95,12 +95,12 @@ private:
   int64_t answersCut = 0;
   /// Tokens of the answer that is written as it is made.
   int64_t tokensWritten = 0;
-  /// Why a token of the streamed answer has no text.
+  /// The reason why a token of the streamed answer has no text.
   Status textStatus = {};
 };
 } // namespace
 
-/// The lines of the other files that belong to the source just read.
+/// Reads the lines of the other files that belong to the source just read.
 Result<Beside> GenerateRun::readBeside() {
   Beside beside;
   const std::pair<std::optional<LineReader> &, std::optional<Line> &> files[] = {
@@ -119,7 +119,7 @@ Result<Beside> GenerateRun::readBeside() {
   return beside;
 }
 
-/// After the last source: neither does a second file have more lines.
+/// Checks after the last source that another file has no more lines either.
 Status GenerateRun::expectEnd(std::optional<LineReader> &reader) const {
   if (!reader || interrupted()) {
     return {};
@@ -133,7 +133,7 @@ Status GenerateRun::expectEnd(std::optional<LineReader> &reader) const {
   return {};
 }
 
-/// The one number of a line of commands.
+/// Parses the single number of a line of commands.
 static Result<int32_t> parseCommand(const Line &line) {
   HEDDLE_TRY(line.status);
   HEDDLE_ASSIGN(const std::vector<int32_t> numbers, parseTokenLine(line.text));
@@ -144,7 +144,7 @@ static Result<int32_t> parseCommand(const Line &line) {
   return numbers.front();
 }
 
-/// What is asked of a line; nothing for an empty one. Every failure is the line's.
+/// Returns the request of a line; nullopt for an empty one. Every failure is the line's.
 Result<std::optional<GenerationRequest>> GenerateRun::requestOf(const Line &line,
                                                                 const Beside &beside) const {
   std::vector<int32_t> prefix, shortlist;
@@ -176,7 +176,7 @@ Result<std::optional<GenerationRequest>> GenerateRun::requestOf(const Line &line
   HEDDLE_TRY_WITH(asked.status(), sources.where());
   GenerationRequest request = std::move(*asked);
   HEDDLE_TRY_WITH(generator.check(request), sources.where());
-  // One after the other: what was right without a file is wrong in it.
+  // One after another, so that a failure is attributed to the file that caused it.
   if (prefixes) {
     request.prefix = std::move(prefix);
     HEDDLE_TRY_WITH(generator.check(request), prefixes->where());
@@ -192,7 +192,7 @@ Result<std::optional<GenerationRequest>> GenerateRun::requestOf(const Line &line
   return std::optional(std::move(request));
 }
 
-/// Reads what lines there are, a block at most. Waits only when there is nothing else to do.
+/// Reads the available lines, at most a block. Waits only if there is nothing else to do.
 Status GenerateRun::readBlock(std::vector<Waiting> &block) {
   size_t bytes = 0;
   for (size_t lines = 0; lines < blockTexts && bytes < blockBytes && !interrupted();) {
@@ -232,8 +232,8 @@ Status GenerateRun::readBlock(std::vector<Waiting> &block) {
   return {};
 }
 
-/// Queues the next lines, longest first: sentences that run together then end together. What ends
-/// the run leaves the lines before it in the queue.
+/// Queues the next lines, longest first: sentences that run together then end together. If a line
+/// ends the run, the lines before it are queued.
 Status GenerateRun::takeLines() {
   std::vector<Waiting> block;
   const Status failure = readBlock(block);
@@ -264,8 +264,7 @@ Result<std::string> GenerateRun::answerOf(const GenerationResult &result,
   return records().generationRecord(source, result);
 }
 
-/// A line that was taken turns out to be of no use. Where that ends the run, those after it are not
-/// answered.
+/// Fails a line that was already queued. If that ends the run, the lines after it are not answered.
 void GenerateRun::fail(size_t number, const Status &problem) {
   const size_t place = number - written;
   if (place >= pending.size()) {
@@ -294,7 +293,7 @@ void GenerateRun::accept(const GenerationResult &result) {
   }
   Pending &line = pending[place];
   tokensOfPrompts += result.prefix;
-  // What was written as it was made needs but an end.
+  // A streamed answer only needs its end.
   const bool isWritten = options.streams() && result.status.ok();
   const Result<std::string> end =
       textStatus.ok() ? Result<std::string>("\n") : Result<std::string>(textStatus);
@@ -306,7 +305,7 @@ void GenerateRun::accept(const GenerationResult &result) {
   }
 }
 
-/// Writes the lines that are finished and have nothing unfinished before them.
+/// Writes the finished lines before the first unfinished one.
 Status GenerateRun::writeAnswers() {
   std::string lines;
   while (!pending.empty() && pending.front().answer) {
@@ -317,8 +316,8 @@ Status GenerateRun::writeAnswers() {
   return lines.empty() ? Status() : output.write(lines);
 }
 
-/// Writes what the only answer has more. A token without a text fails its line, as it does in the
-/// other formats.
+/// Writes the new text of the only answer. A token without a text fails its line, as in the other
+/// formats.
 Status GenerateRun::writeEvents() {
   std::string text;
   for (const TokenEvent &event : generator.takeEvents()) {
@@ -333,7 +332,7 @@ Status GenerateRun::writeEvents() {
   return text.empty() ? Status() : output.write(text);
 }
 
-/// What a user who watches an answer may want to know of it in the end.
+/// Returns the statistics that a user who watches an answer may want to see at the end.
 std::string GenerateRun::countsText(double seconds) const {
   const int64_t shared = generator.sharedTokens();
   return fmt::format(
@@ -358,7 +357,7 @@ Status GenerateRun::run() {
   const Progress::Clock::time_point start = Progress::Clock::now();
   Status failure;
   while (!interrupted() && !(ended && pending.empty())) {
-    // The next block is read when the last one is on its way.
+    // The next block is read when the last one has joined the batch.
     if (generator.waiting() == 0 && !ended) {
       failure = takeLines();
       ended = ended || !failure.ok() || errors.stopped();
@@ -389,7 +388,7 @@ Status GenerateRun::run() {
   return errors.finish(output, static_cast<int64_t>(written), failure);
 }
 
-/// The shortest source of a model.
+/// Returns the shortest possible source of a model.
 static GenerationRequest shortestSource(const EntryInfo &encode, const PortInfo &input) {
   GenerationRequest request;
   if (input.element == ElementType::F32) {
@@ -401,17 +400,17 @@ static GenerationRequest shortestSource(const EntryInfo &encode, const PortInfo 
   return request;
 }
 
-/// Options that do not go with this model are said before anything is read.
+/// Rejects options that do not fit the model before anything is read.
 static Status checkSearch(const Generator &generator, const GenerationRequest &shortest,
                           const GenerationOptions &given, const std::string &schemaFile) {
   const auto check = [&](GenerationOptions search) {
-    // How long a text may become can depend on its source.
+    // The maximum length of a text can depend on its source.
     if (!search.maxLength) {
       search.minLength.reset();
     }
     GenerationRequest request = shortest;
     request.options = std::move(search);
-    // The shortest source has no token of a language.
+    // The shortest source has no language token.
     request.options.sourceLanguage.clear();
     return generator.check(request);
   };
@@ -433,11 +432,11 @@ static Status checkSearch(const Generator &generator, const GenerationRequest &s
   if (given.maxLength && check(without).ok()) {
     return optionError(fmt::format("--max-length {}: {}", *given.maxLength, status.message()));
   }
-  // Where nothing is wrong without options, they are; the message says which.
+  // If the defaults are valid, the options are at fault, and the message names them.
   return check({}).ok() ? optionError(std::string(status.message())) : status;
 }
 
-/// The generator of a model, and that its options and input go with it.
+/// Creates the generator of a model, and checks that the options and the input fit it.
 static Result<Generator> openGenerator(const Model &model, const GenerateOptions &options) {
   const SessionOptions session = {.threads = options.threads,
                                   .cacheBytes = static_cast<uint64_t>(options.cacheMegabytes) << 20,
@@ -488,7 +487,7 @@ Status execute(const GenerateOptions &given) {
   }
   std::optional<LineReader> beside[3];
   const std::string *const paths[] = {&options.prefix, &options.shortlist, &options.commands};
-  // A prefix is what a text is, the others always numbers.
+  // A prefix has the type of texts; the others are always numbers.
   const bool areTokens[] = {options.tokens, true, true};
   for (size_t i = 0; i < 3; ++i) {
     if (!paths[i]->empty()) {

@@ -73,7 +73,7 @@ void declareRepetition(OptionList &list, GenerationOptions &options) {
       .otherwise("the model's");
 }
 
-/// What a beam search scores.
+/// Declares the options for scores in a beam search.
 static void declareScoring(OptionList &list, GenerationOptions &options) {
   list.word("--rules", options.rules, rulesWords, "RULES",
             "The search to reproduce: paper, transformers or ctranslate2")
@@ -134,7 +134,7 @@ void declareSchema(OptionList &list, std::string &jsonSchema) {
             "A JSON schema that answers follow: tokens that could not are left out");
 }
 
-/// What ends texts, and what is told of them.
+/// Declares the options for ends of texts and for their scores.
 static void declareAnswers(OptionList &list, GenerateOptions &options) {
   GenerationOptions &search = options.generation;
   list.texts("--stop", search.stop, "TEXT",
@@ -156,7 +156,7 @@ static void declareAnswers(OptionList &list, GenerateOptions &options) {
   });
 }
 
-/// Ways to have several different texts.
+/// Declares the options for several different texts.
 static void declareVariety(OptionList &list, GenerationOptions &options) {
   list.flag("--alternatives", options.alternatives,
             "Instead of the N best texts, the N most probable ways to go on after --prefix: each "
@@ -165,7 +165,7 @@ static void declareVariety(OptionList &list, GenerationOptions &options) {
   declareSampling(list, options);
 }
 
-/// What the values of several options rule out.
+/// Returns the conflict between the values of several options.
 static std::string checkTogether(const GenerationOptions &options) {
   const bool samples = options.sample.value_or(false);
   if (samples && options.alternatives) {
@@ -194,7 +194,7 @@ static std::string checkTogether(const GenerationOptions &options) {
   return "";
 }
 
-/// The task of a model of several.
+/// Declares the task, for a model with several.
 static void declareTask(OptionList &list, GenerateOptions &options) {
   list.whole("--command", options.generation.command, 0, mostTokens, "N",
              "Which task, of a model of several")

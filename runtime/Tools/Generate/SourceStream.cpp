@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads examples by the rules of `heddle run`, whose tensors these are.
+/// Reads examples according to the rules of `heddle run`, which defines the format of the tensors.
 #include "runtime/Tools/Generate/SourceStream.h"
 
 #include "base/Utf8.h"
@@ -21,7 +21,7 @@ namespace heddle::tools {
 
 Result<TensorExamples> TensorExamples::open(const Model &model, int32_t pad,
                                             const std::string &path) {
-  // A generator has checked that it is there.
+  // A generator has checked that the entry exists.
   const bool arePrompts = model.findEntry(encodeEntry) == nullptr;
   const EntryInfo &encode = *model.findEntry(arePrompts ? decodeEntry : encodeEntry);
   HEDDLE_ASSIGN(const PortInfo *const port, chooseInput(model, encode));
@@ -29,7 +29,7 @@ Result<TensorExamples> TensorExamples::open(const Model &model, int32_t pad,
   TensorExamples examples;
   examples.arePrompts = arePrompts;
   HEDDLE_ASSIGN(examples.inputs, readRunInputs(encode, *port, file.tensors(), path, pad));
-  // One example is what one run of a sequence is; other inputs of the entry have no part in it.
+  // An example is a single sequence; other inputs of the entry are not used.
   std::erase_if(examples.inputs.inputs,
                 [&](const RunInput &input) { return input.name != port->name; });
   HEDDLE_ASSIGN(examples.commands, readCommands(*model.findEntry(decodeEntry), examples.count(),
@@ -107,7 +107,7 @@ Result<SourceStream> SourceStream::openLines(const GenerateOptions &options) {
     }
     return stream;
   }
-  // Conversations are lines of JSON whatever the name of their file.
+  // Conversations are lines of JSON, whatever the name of their file.
   HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens || options.chat));
   HEDDLE_ASSIGN(stream.count, countTexts(options.input));
   stream.title = lines.name();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What `heddle generate` reads: the lines of a stream, the examples of a file of tensors, or one
-/// prompt of the command line. One after the other, with the same rules of order and of what
-/// messages call each.
+/// The input of `heddle generate`: the lines of a stream, the examples of a file of tensors, or one
+/// prompt of the command line. Items are read one after another, with common rules for their order
+/// and their names in messages.
 #ifndef HEDDLE_RUNTIME_TOOLS_GENERATE_SOURCESTREAM_H
 #define HEDDLE_RUNTIME_TOOLS_GENERATE_SOURCESTREAM_H
 
@@ -17,27 +17,27 @@
 
 namespace heddle::tools {
 
-/// The examples of a safetensors file, one for each first index of its tensors, which are named as
-/// the input of "encode" or, where a model continues prompts, of "decode": ids that end in padding,
-/// or rows of floats, of which NAME.length says how many count; and "command", where the model has
-/// several tasks.
+/// The examples of a safetensors file, one for each first index of its tensors. A tensor is named
+/// like the input of "encode" or, if the model continues prompts, of "decode": ids that end in
+/// padding, or rows of floats, of which NAME.length gives the number. A model with several tasks
+/// also takes "command".
 class TensorExamples {
 public:
   /// `pad` is Generator::sourcePad().
   static Result<TensorExamples> open(const Model &model, int32_t pad, const std::string &path);
 
   size_t count() const { return inputs.batch.lengths.size(); }
-  /// What answers call an example: its ids, or its name and number.
+  /// Returns the text of an example in answers: its ids, or its name and number.
   std::string textOf(size_t index) const;
-  /// The values of an example as a source or prompt, and its command.
+  /// Returns a request with the values of an example as source or prompt, and its command.
   GenerationRequest requestOf(size_t index, const GenerationOptions &options) const;
-  /// The tensors that nothing is made of.
+  /// Returns the names of the tensors that are not used.
   const std::vector<std::string> &ignored() const { return inputs.ignored; }
 
 private:
   RunInputs inputs;
   bool arePrompts = false;
-  /// Floats of a row; 0: ids.
+  /// The floats of a row; 0: ids.
   size_t width = 0;
   /// The first row of each example.
   std::vector<size_t> first;
@@ -47,32 +47,32 @@ private:
 /// Lines, examples, or one prompt.
 class SourceStream {
 public:
-  /// Those of --input or --prompt, and those of --inputs.
+  /// Open the lines of --input or --prompt, and the examples of --inputs.
   static Result<SourceStream> openLines(const GenerateOptions &options);
   static Result<SourceStream> openExamples(const GenerateOptions &options, const Model &model,
                                            int32_t pad);
 
-  /// As LineReader has them.
+  /// As in LineReader.
   Result<bool> ready(int milliseconds);
   Result<std::optional<Line>> next();
   const std::string &name() const { return title; }
   std::string where() const;
 
-  /// What messages call the source with this number, from 0 on.
+  /// Returns the name of a source in messages, by its number, from 0.
   std::string placeOf(size_t number) const;
-  /// How many there are, where that is known.
+  /// Returns the number of sources, if it is known.
   std::optional<int64_t> total() const { return count; }
-  /// What is asked of the source that next() gave last.
+  /// Returns the request for the source that next() returned last.
   Result<GenerationRequest> request(const Generator &generator, const GenerateOptions &options,
                                     std::string_view line) const;
 
 private:
   std::string title;
   std::optional<int64_t> count;
-  /// Neither: `text` is the prompt.
+  /// Neither is set for --prompt: `text` is the prompt.
   std::optional<LineReader> lines;
   std::optional<TensorExamples> examples;
-  /// Examples or prompts that next() has given, and the text of the last.
+  /// The number of examples or prompts that next() has returned, and the text of the last.
   size_t taken = 0;
   std::string text;
 };

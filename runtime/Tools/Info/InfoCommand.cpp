@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Prints the description of a compiled model, as JSON or for people.
+/// Prints the description of a compiled model, as JSON or as text.
 #include "runtime/Tools/Commands.h"
 
 #include "base/Utf8.h"
@@ -17,7 +17,7 @@ namespace heddle::tools {
 
 using Json = nlohmann::ordered_json;
 
-/// The same in lines, for people; of a summary that is not null.
+/// Formats a summary of caches, which is not null, as lines.
 static std::string cachesText(const Json &caches, const std::string &precision) {
   std::string text = fmt::format(
       "caches      {}, {}{} bytes a token: {} of the history, {} of the memory\n",
@@ -123,7 +123,7 @@ static std::string tokenizerText(const Json &tokenizer) {
                      longest == 0 ? "" : fmt::format(", texts cut at {}", longest));
 }
 
-/// The languages of a model, all of them.
+/// Formats all languages of a model.
 static std::string languagesText(const Json &languages) {
   constexpr size_t widest = 100, indent = 12;
   const auto nameOf = [&](const char *key) {
@@ -146,7 +146,7 @@ static std::string languagesText(const Json &languages) {
   return text + "\n";
 }
 
-/// The labels of a classifier, the first of many.
+/// Formats the labels of a classifier, only the first if there are many.
 static std::string labelsText(const Json &classification) {
   constexpr size_t shown = 8;
   const Json &labels = classification["labels"];
@@ -161,7 +161,7 @@ static std::string labelsText(const Json &classification) {
                      fmt::join(names, ", "));
 }
 
-/// The chat templates, in one line.
+/// Formats the chat templates, in one line.
 static std::string chatText(const Json &chat) {
   std::string text;
   for (const Json &each : chat["templates"]) {
@@ -171,9 +171,9 @@ static std::string chatText(const Json &chat) {
   return (chat["templates"].size() == 1 ? "template " : "templates ") + text;
 }
 
-/// What the model sets for generation, in one line; the rest is as the rules have it.
+/// Formats the model's defaults for generation, in one line; others are those of the rules.
 static std::string generationText(const Json &generation) {
-  // The values by which a model sets nothing. How it samples is always said.
+  // The values that mean unset. The sampling method is always printed.
   static const Json unset = {{"max_length", 0},      {"early_stopping", false},
                              {"no_repeat_ngram", 0}, {"repetition_penalty", 1.0},
                              {"min_length", 0},      {"never_stop_early", false}};
@@ -187,7 +187,7 @@ static std::string generationText(const Json &generation) {
     }
     const bool isToken = std::find(std::begin(tokens), std::end(tokens), key) != std::end(tokens);
     const char *const what = !isToken ? "" : value.is_array() ? " tokens" : " token";
-    // The file has them in f32.
+    // The file stores them in f32.
     text +=
         fmt::format(", {}{} {}", key, what,
                     value.is_number_float() ? fmt::format("{}", value.get<float>()) : value.dump());
@@ -195,7 +195,7 @@ static std::string generationText(const Json &generation) {
   return text;
 }
 
-/// What requests have if they do not say otherwise, in one line.
+/// Formats the defaults of requests, in one line.
 static std::string defaultsText(const Json &defaults) {
   std::string text;
   for (const auto &[key, value] : defaults.items()) {
@@ -206,7 +206,7 @@ static std::string defaultsText(const Json &defaults) {
   return text;
 }
 
-/// The code for devices, and the devices, a line each.
+/// Formats the code for devices, and the devices, one per line.
 static std::string devicesText(const Json &model) {
   if (!model.contains("images")) {
     return "";

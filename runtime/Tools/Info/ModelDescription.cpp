@@ -20,22 +20,22 @@ using Json = nlohmann::ordered_json;
 // --- caches
 // -----------------------------------------------------------------------------------------
 
-/// Bytes that a cache takes for one token, of which each may be a part of a position; or those of a
-/// state, which has no positions or those of the source.
+/// Returns the bytes of a cache for one token, a fraction of a position if several share one; or
+/// the bytes of a state, which has no positions or those of the source.
 static uint64_t cacheBytes(const CacheInfo &cache) {
   const uint64_t bytes = static_cast<uint64_t>(cache.width) * infoOf(cache.element).bytes();
   return cache.state ? bytes : cache.rows.perToken(bytes);
 }
 
-/// Whether it keeps codes, which lie among their scales.
+/// Returns whether the cache is quantised to codes with scales.
 static bool areCodes(const CacheInfo &cache) { return cache.element == ElementType::I8; }
 
-/// "keyed" or "state", "keys" (transposed in their blocks) or "rows".
+/// Returns "keyed" or "state", "keys" (transposed in their blocks) or "rows".
 static std::string_view cacheLayout(const CacheInfo &cache) {
   return cache.keyed ? "keyed" : cache.state ? "state" : cache.transposed ? "keys" : "rows";
 }
 
-/// Whether an entry reads what only others append.
+/// Returns whether an entry reads a cache that only other entries append to.
 static bool isMemory(const std::vector<EntryInfo> &entries, const std::string &name) {
   return std::any_of(entries.begin(), entries.end(), [&](const EntryInfo &entry) {
     return std::any_of(entry.caches.begin(), entry.caches.end(), [&](const CacheInfo &cache) {
@@ -44,12 +44,12 @@ static bool isMemory(const std::vector<EntryInfo> &entries, const std::string &n
   });
 }
 
-/// {"list": [{"name", "of": "history", "memory", "source" or "sequence", "layout",
+/// Returns {"list": [{"name", "of": "history", "memory", "source" or "sequence", "layout",
 /// "bytes_per_token" or "bytes_per_sequence"}], "history", "memory", "bytes_per_token",
-/// "state_bytes_per_sequence"}: a history grows with the rows of an entry that reads it, a memory
-/// is what another entry has left, the state of a sequence does not grow, but where it has numbers
-/// for each token of the source. Entries that name the same cache share it, and it counts once.
-/// Null without any.
+/// "state_bytes_per_sequence"}. A history grows with the rows of an entry that reads it; a memory
+/// is left by another entry; the state of a sequence does not grow, unless it has elements for each
+/// token of the source. Entries that name the same cache share it, and it counts once. Null without
+/// any.
 static Json summariseCaches(const std::vector<EntryInfo> &entries) {
   Json list = Json::array();
   uint64_t history = 0;
@@ -121,15 +121,15 @@ static Json describePort(const PortInfo &port, bool input) {
   return described;
 }
 
-/// The caches of an entry, and what a token takes in those that it appends to, in those that it
-/// reads and does not append to, and a sequence in its states.
+/// Describes the caches of an entry, and the bytes of a token in caches that it appends to, of a
+/// token in caches that it only reads, and of a sequence in its states.
 static void describeCaches(const EntryInfo &entry, Json &described) {
   Json list = Json::array();
   uint64_t appended = 0;
   uint64_t read = 0;
   uint64_t states = 0;
   for (const CacheInfo &cache : entry.caches) {
-    // What a state has of each key of the source grows with neither.
+    // The elements of a state for each key of the source grow with neither.
     (cache.state ? states : cache.written ? appended : read) += cache.keyed ? 0 : cacheBytes(cache);
     list.push_back({{"name", cache.name},
                     {areCodes(cache) ? "bytes" : "width", cache.width},
@@ -186,7 +186,7 @@ static Json describeEntry(const EntryInfo &entry) {
   return described;
 }
 
-/// The first of a device's targets that the file has, or null.
+/// Returns the first of a device's targets that the file has, or null.
 static Json chosenTarget(const Model &model, const std::vector<std::string> &ofDevice) {
   for (const std::string &target : ofDevice) {
     const std::vector<std::string> &targets = model.targets();
@@ -197,7 +197,7 @@ static Json chosenTarget(const Model &model, const std::vector<std::string> &ofD
   return {};
 }
 
-/// The devices of this machine, and what each takes of the file.
+/// Describes the devices of this machine, and the target of the file that each would run.
 static Json describeDevices(const Model &model, const MachineDevices &devices) {
   Json list = Json::array();
   for (const DeviceInfo &device : devices.found) {
@@ -208,7 +208,7 @@ static Json describeDevices(const Model &model, const MachineDevices &devices) {
   return list;
 }
 
-/// The tokens of a tokenizer; null for a SentencePiece file that is used with its own.
+/// Returns the vocabulary of a tokenizer; null for a SentencePiece file with its own vocabulary.
 static const manifest::Vocabulary *vocabularyOf(const manifest::Tokenizer &tokenizer) {
   switch (tokenizer.model_type()) {
   case manifest::TokenizerModel::WordPiece:
@@ -227,7 +227,7 @@ static const manifest::Vocabulary *vocabularyOf(const manifest::Tokenizer &token
   return nullptr;
 }
 
-/// What the model's files had as integers, and the bits that products quantise rows to.
+/// Describes the integers in the model's files, and the bits that products quantise rows to.
 static Json describeCodes(const manifest::Codes &codes) {
   std::vector<std::string_view> kinds;
   for (const flatbuffers::String *const kind : *codes.kinds()) {
@@ -238,7 +238,8 @@ static Json describeCodes(const manifest::Codes &codes) {
           {"row_bits", codes.row_bits()}};
 }
 
-/// The kind, the size of the vocabulary, and where texts are cut; null without a tokenizer.
+/// Describes the kind, the size of the vocabulary and the truncation of texts; null without a
+/// tokenizer.
 static Json describeTokenizer(const manifest::Tokenizer *tokenizer) {
   if (tokenizer == nullptr) {
     return {};
@@ -252,7 +253,7 @@ static Json describeTokenizer(const manifest::Tokenizer *tokenizer) {
           {"max_length", tokenizer->max_length()}};
 }
 
-/// The chat templates with their sizes, and the tokens that they read.
+/// Describes the chat templates with their sizes, and the tokens that they read.
 static Json describeChat(const manifest::Chat &chat) {
   Json templates = Json::array();
   for (const manifest::NamedText *each : *chat.templates()) {
@@ -265,7 +266,7 @@ static Json describeChat(const manifest::Chat &chat) {
   return {{"templates", std::move(templates)}, {"tokens", std::move(tokens)}};
 }
 
-/// The ids and defaults of generation; null when the model does not generate.
+/// Describes the ids and defaults of generation; null if the model does not generate.
 static Json describeGeneration(const manifest::Generation *generation) {
   if (generation == nullptr) {
     return {};
@@ -300,7 +301,7 @@ static Json describeGeneration(const manifest::Generation *generation) {
           {"min_p", generation->min_p()}};
 }
 
-/// What every interface does unless it is told otherwise, whatever the model.
+/// Describes the defaults of every interface, whatever the model.
 static Json describeDefaults() {
   const GenerationOptions request;
   const GeneratorOptions batch;
@@ -313,7 +314,7 @@ static Json describeDefaults() {
           {"cache_bytes", batch.session.cacheBytes}};
 }
 
-/// The code for devices, one for each image.
+/// Describes the code for devices, one element for each image.
 static Json describeImages(const manifest::Manifest &manifest) {
   Json images = Json::array();
   for (uint32_t i = 0; manifest.images() != nullptr && i < manifest.images()->size(); ++i) {
@@ -326,7 +327,7 @@ static Json describeImages(const manifest::Manifest &manifest) {
   return images;
 }
 
-/// What the model does with texts: its tokenizers, its search and languages, its labels.
+/// Describes how the model processes texts: its tokenizers, search, languages and labels.
 static void describeUse(const Model &model, const manifest::Manifest &manifest, Json &described) {
   described["tokenizer"] = describeTokenizer(manifest.tokenizer());
   if (manifest.target_tokenizer() != nullptr) {
@@ -374,7 +375,7 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   described["cache_precision"] = model.cachePrecision();
   described["targets"] = model.targets();
   described["this_machine"] = chosenTarget(model, machineTargets());
-  // Looking for GPUs takes longer than all the rest: only where there is code for them.
+  // Only if there is code for GPUs, because looking for them takes longer than everything else.
   if (Json images = describeImages(manifest); !images.empty()) {
     const MachineDevices devices = findDevices();
     described["images"] = std::move(images);

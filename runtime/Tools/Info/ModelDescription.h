@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What `heddle info --json` says about a compiled model. Does not run any code of the model, so
-/// this machine need not be able to.
+/// The output of `heddle info --json` for a compiled model. Runs no code of the model, so this
+/// machine need not support its targets.
 #ifndef HEDDLE_RUNTIME_TOOLS_INFO_MODELDESCRIPTION_H
 #define HEDDLE_RUNTIME_TOOLS_INFO_MODELDESCRIPTION_H
 
@@ -12,7 +12,7 @@
 
 namespace heddle::tools {
 
-/// The description of the model in a file.
+/// Returns the description of the model in a file.
 Result<nlohmann::ordered_json> describeModel(const std::string &path);
 
 } // namespace heddle::tools

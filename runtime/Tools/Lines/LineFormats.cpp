@@ -47,7 +47,7 @@ std::string tokenLine(std::span<const int32_t> tokens) {
 /// Appends a text as a JSON string.
 static void appendQuoted(std::string &out, std::string_view text) {
   using nlohmann::json;
-  // Texts are UTF-8 by the time they are here; "replace" only keeps this call from throwing.
+  // Texts are valid UTF-8 here; "replace" only keeps this call from throwing.
   out += json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

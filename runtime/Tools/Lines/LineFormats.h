@@ -16,11 +16,11 @@
 
 namespace heddle::tools {
 
-/// The ids of a line; where `most` is not 0, at most so many, the first. InvalidArgument names the
-/// first word that is not an id.
+/// Returns the ids of a line, only the first `most` of them unless that is 0. InvalidArgument names
+/// the first word that is not an id.
 Result<std::vector<int32_t>> parseTokenLine(std::string_view line, int64_t most = 0);
 
-/// The line of ids.
+/// Returns the line for ids.
 std::string tokenLine(std::span<const int32_t> tokens);
 
 /// Appends {"text": ..., "tokens": [...]} and a line feed.
@@ -31,16 +31,16 @@ void appendRecord(std::string &out, std::string_view text, std::span<const int32
 void appendRecord(std::string &out, std::string_view text, std::span<const int32_t> tokens,
                   std::span<const float> embedding);
 
-/// Appends {"text": ..., "error": ...}: the answer to a line that cannot be used.
+/// Appends {"text": ..., "error": ...}, the answer to a line that cannot be used.
 void appendError(std::string &out, std::string_view text, std::string_view message);
 
-/// An object on one line, without a line feed. Bytes that are not UTF-8 are replaced.
+/// Returns an object on one line, without a line feed. Bytes that are not UTF-8 are replaced.
 std::string jsonText(const nlohmann::ordered_json &object);
 
-/// A log-probability with the digits that its float32 origins have; null if it is not finite.
+/// Returns a log-probability with the precision of its float32 origin; null if it is not finite.
 nlohmann::ordered_json jsonScore(double score);
 
-/// The nearest number with so many digits after the point: no more than were measured.
+/// Returns a value rounded to `digits` digits after the point, the precision of measurements.
 double rounded(double value, int digits);
 
 } // namespace heddle::tools

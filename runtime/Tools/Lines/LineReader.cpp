@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Cuts a stream into lines, and takes the text out of each.
+/// Splits a stream into lines, and extracts the text of each.
 #include "runtime/Tools/Lines/LineReader.h"
 
 #include "base/Utf8.h"
@@ -20,8 +20,8 @@
 namespace heddle::tools {
 
 static constexpr size_t readSize = size_t(64) << 10;
-/// How often a wait for input looks for a signal: one that comes just before the wait, or goes to
-/// another thread, does not end it.
+/// The interval at which a wait for input checks for a signal: one that arrives just before the
+/// wait, or on another thread, does not interrupt it.
 static constexpr int waitMilliseconds = 100;
 static constexpr std::string_view byteOrderMark = "\xef\xbb\xbf";
 
@@ -36,7 +36,8 @@ static constexpr std::string_view expectedObject = R"(expected an object such as
 
 bool isBlank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
 
-/// The "text" of a line such as {"text": "..."}. `where` is what messages call the line.
+/// Returns the "text" of a line such as {"text": "..."}. `where` is the name of the line in
+/// messages.
 static Result<std::string> textOfRecord(std::string_view line, const std::string &where) {
   if (isBlank(line)) {
     return HEDDLE_ERROR(InvalidArgument,
@@ -92,7 +93,7 @@ LineReader::~LineReader() {
 
 std::string LineReader::where() const { return fmt::format("{}:{}", title, line); }
 
-/// Appends what the next read gives.
+/// Appends the bytes of the next read.
 Status LineReader::fill() {
   searched -= begin;
   buffer.erase(0, std::exchange(begin, 0));
@@ -111,8 +112,8 @@ Status LineReader::fill() {
   return {};
 }
 
-/// Reads until the line that `begin` is in has its end at `searched`, or all lines are there.
-/// Whether that is so: not where nothing came for `milliseconds`.
+/// Reads until the line at `begin` has its end at `searched`, or the stream ends. Returns whether
+/// that is so; false if nothing arrived for `milliseconds`.
 Result<bool> LineReader::hasLine(int milliseconds) {
   while (true) {
     const size_t end = buffer.find('\n', searched);
@@ -125,7 +126,7 @@ Result<bool> LineReader::hasLine(int milliseconds) {
       return false;
     }
     if (searched - begin > lineLimit) {
-      // Its end is all that is needed of it.
+      // Only the end of this line is still needed.
       tooLong = true;
       begin = searched;
     }
@@ -144,7 +145,7 @@ Result<bool> LineReader::hasLine(int milliseconds) {
 
 Result<bool> LineReader::ready(int milliseconds) { return hasLine(milliseconds); }
 
-/// The line that hasLine() found, as it is in the file.
+/// Returns the line that hasLine() found, as it is in the file.
 std::string_view LineReader::takeLine() {
   const std::string_view found = std::string_view(buffer).substr(begin, searched - begin);
   begin = std::min(searched + 1, buffer.size());
@@ -153,7 +154,7 @@ std::string_view LineReader::takeLine() {
   return found;
 }
 
-/// What a line says.
+/// Returns a line and its text.
 Line LineReader::lineOf(std::string_view found) {
   if (std::exchange(tooLong, false) || found.size() > lineLimit) {
     return {{},
@@ -182,14 +183,14 @@ Line LineReader::lineOf(std::string_view found) {
   return {text};
 }
 
-/// The next line as it is in the file; nothing at the end.
+/// Returns the next line as it is in the file; nullopt at the end.
 Result<std::optional<std::string_view>> LineReader::nextLine() {
   while (true) {
     HEDDLE_ASSIGN(const bool there, hasLine(waitMilliseconds));
     if (there) {
       break;
     }
-    // What has come of the next line is not all of it.
+    // The rest of the next line is missing.
     if (interrupted()) {
       return std::optional<std::string_view>();
     }

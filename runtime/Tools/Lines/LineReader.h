@@ -3,7 +3,7 @@
 /// Reads a file or standard input line by line, in constant memory. All commands share it and its
 /// rules. Every line counts, because answers keep the numbers of their lines: in a .jsonl file of
 /// texts each line is an object with a "text", and a blank line is an error like any other line
-/// that is not JSON; elsewhere the line itself is the text, and a blank line is an empty text.
+/// that is not JSON; in other files the line itself is the text, and a blank line is an empty text.
 #ifndef HEDDLE_RUNTIME_TOOLS_LINES_LINEREADER_H
 #define HEDDLE_RUNTIME_TOOLS_LINES_LINEREADER_H
 
@@ -20,8 +20,8 @@ namespace heddle::tools {
 /// The longest line that is read, in bytes.
 inline constexpr size_t lineLimit = size_t(16) << 20;
 
-/// The most texts that are read together, and the bytes at which a block is full: they bound what
-/// is in memory at a time.
+/// The maximum number of texts that are read together, and the size in bytes at which a block is
+/// full: they bound the memory use.
 inline constexpr size_t blockTexts = 1024;
 inline constexpr size_t blockBytes = size_t(1) << 20;
 
@@ -29,7 +29,8 @@ inline constexpr size_t blockBytes = size_t(1) << 20;
 struct Line {
   /// The line itself, or the "text" of its object. Valid until the next call.
   std::string_view text;
-  /// Why there is no text, with the line's place: too long, not UTF-8, not an object with a text.
+  /// The reason why there is no text, with the line's place: too long, not UTF-8, or not an object
+  /// with a text.
   Status status = {};
 };
 
@@ -37,47 +38,48 @@ struct Line {
 struct Text {
   std::string text;
   Status status;
-  /// What messages call the line.
+  /// The name of the line in messages.
   std::string where;
 
-  /// The line's failure, given what went wrong with its text.
+  /// Returns the line's failure, given the problem with its text.
   Status failure(const Status &problem) const {
     return status.ok() ? problem.annotate(where) : status;
   }
 };
 
-/// Whether a line has nothing but spaces and tabs.
+/// Returns whether a line has nothing but spaces and tabs.
 bool isBlank(std::string_view line);
 
 /// Reads one stream once. Move-only. Lines end in LF or CRLF; the last may lack its end. A byte
-/// order mark before the first line is not part of it. A line that cannot be used is a failure of
-/// that line, and reading goes on after it; only what ends the stream is a failure of a call.
+/// order mark before the first line is skipped. A line that cannot be used is a failure of that
+/// line, and reading continues after it; a call fails only if the stream cannot be read further.
 class LineReader {
 public:
   /// Opens a file, or standard input for "-". Lines are bytes, such as token ids.
   static Result<LineReader> open(const std::string &path);
-  /// The same for texts, which are UTF-8. A file whose name ends in .jsonl has objects.
+  /// As open(), for texts, which are UTF-8. Lines of a file whose name ends in .jsonl are JSON
+  /// objects.
   static Result<LineReader> openTexts(const std::string &path);
 
   LineReader(LineReader &&other) noexcept;
   LineReader &operator=(LineReader &&) = delete;
   ~LineReader();
 
-  /// The next line without its end; nothing at the end of the file, and once a signal was noted.
+  /// Returns the next line without its end; nullopt at the end of the file, and after a signal.
   Result<std::optional<Line>> next();
-  /// The same, for commands that have no use for empty texts: skips blank ones.
+  /// As next(), for commands that do not accept empty texts: skips blank lines.
   Result<std::optional<Line>> nextText();
-  /// Fills `texts` with the next blockTexts lines, or fewer when they are long; leaves it empty at
+  /// Fills `texts` with the next blockTexts lines, or fewer if they are long; leaves it empty at
   /// the end. A stream without any line is an error.
   Status nextBlock(std::vector<Text> &texts);
 
-  /// Whether next() would answer without waiting, after at most `milliseconds` of waiting for it;
-  /// a signal ends the wait early.
+  /// Waits at most `milliseconds` and returns whether next() would return without waiting; a signal
+  /// ends the wait early.
   Result<bool> ready(int milliseconds);
 
-  /// What messages call the stream: its path, or "standard input".
+  /// Returns the name of the stream in messages: its path, or "standard input".
   const std::string &name() const { return title; }
-  /// What messages call the line read last: "texts.txt:3", and its number.
+  /// Return the place of the line read last, such as "texts.txt:3", and its number.
   std::string where() const;
   int64_t number() const { return line; }
 
@@ -95,12 +97,12 @@ private:
   bool owned = false;
   bool ended = false;
   int64_t line = 0;
-  // Bytes read; those before `begin` have been handed out, those before `searched` have no line
+  // The bytes read; those before `begin` have been returned, those before `searched` have no line
   // feed.
   std::string buffer;
   size_t begin = 0;
   size_t searched = 0;
-  // The line that `begin` is in has lost its beginning.
+  // Whether the beginning of the current line was discarded because the line is too long.
   bool tooLong = false;
   // Whether lines are texts, whether each is in an object, and the text of the one read last.
   bool areTexts = false;
@@ -108,12 +110,13 @@ private:
   std::string text;
 };
 
-/// Opens what a model reads: texts, or lines of token ids.
+/// Opens the input of a model: texts, or lines of token ids.
 inline Result<LineReader> openSources(const std::string &path, bool areTokens) {
   return areTokens ? LineReader::open(path) : LineReader::openTexts(path);
 }
 
-/// The number of lines of a regular file, which can be read again; nothing for a pipe or terminal.
+/// Returns the number of lines of a regular file, which can be read again; nullopt for a pipe or
+/// terminal.
 Result<std::optional<int64_t>> countTexts(const std::string &path);
 
 } // namespace heddle::tools

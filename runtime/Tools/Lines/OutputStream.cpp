@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes to standard output or to an atomic file; signal handlers that set a flag.
+/// Writes to standard output or to an atomic file; installs signal handlers that set a flag.
 #include "runtime/Tools/Lines/OutputStream.h"
 
 #include "base/Signals.h"
@@ -15,11 +15,11 @@
 
 namespace heddle::tools {
 
-/// Signals after which a command may finish the line it writes. SIGQUIT ends at once and leaves a
-/// core, which is what it is for.
+/// Signals after which a command may finish the current line. SIGQUIT ends the process at once with
+/// a core dump, as intended.
 static constexpr int finishing[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
 
-/// Any thread may run the handler, and another one looks.
+/// Any thread may run the handler, and another thread reads the flag.
 static std::atomic<int> signalNoted = 0;
 static std::atomic<int> readerLeft = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
@@ -62,7 +62,7 @@ Status OutputStream::write(std::string_view bytes) {
   if (file) {
     const Status status = file->write(bytes);
     failed = failed || !status.ok();
-    // As /dev/stdout, or a named pipe.
+    // For example /dev/stdout, or a named pipe.
     if (file->hasLostReader()) {
       noteReaderLeft();
     }

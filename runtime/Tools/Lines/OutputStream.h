@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The destination of a command's results, standard output or a file that appears only once it is
-/// complete; and what may end a command early: signals, and a reader that has left.
+/// The destination of a command's results: standard output, or a file that appears only once it is
+/// complete. Also detects what ends a command early: signals, and a closed pipe.
 #ifndef HEDDLE_RUNTIME_TOOLS_LINES_OUTPUTSTREAM_H
 #define HEDDLE_RUNTIME_TOOLS_LINES_OUTPUTSTREAM_H
 
@@ -13,43 +13,42 @@
 
 namespace heddle::tools {
 
-/// From now on the first SIGINT, SIGTERM, SIGHUP or SIGXCPU is only noted; a second one ends the
-/// process.
+/// Installs handlers: the first SIGINT, SIGTERM, SIGHUP or SIGXCPU is only recorded; a second one
+/// ends the process.
 void noteInterruptions();
 
-/// The signal that was noted, or 0.
+/// Returns the signal that was recorded, or 0.
 int interruption();
-/// Whether there was one.
+/// Returns whether a signal was recorded.
 inline bool interrupted() { return interruption() != 0; }
-/// Takes note of no signal any more: the next one is noted as the first.
+/// Clears the recorded signal: the next one counts as the first.
 void forgetInterruption();
-/// Its name, for example "SIGINT".
+/// Returns the name of the signal, for example "SIGINT".
 std::string interruptionName();
 
-/// Notes that nobody reads standard output any more. Other pipes do not count: an error that comes
-/// after a lost message is still one.
+/// Records that the reader of standard output has closed it. Other pipes do not count: an error
+/// after a lost message is still an error.
 void noteReaderLeft();
-/// Whether that was noted.
+/// Returns whether that was recorded.
 bool readerHasLeft();
 
-/// Unbuffered: write large pieces.
+/// An unbuffered stream: write large pieces.
 class OutputStream {
 public:
-  /// A file, or standard output for "-".
+  /// Opens a file, or standard output for "-".
   static Result<OutputStream> open(const std::string &path);
-  /// Standard output.
+  /// Returns standard output.
   static OutputStream standard() { return OutputStream(std::nullopt); }
 
-  /// Whether this is a file.
+  /// Returns whether the destination is a file.
   bool isFile() const { return file.has_value(); }
 
   /// Appends all of `bytes`.
   Status write(std::string_view bytes);
-  /// Makes the file appear under its name; without this call there is no file.
+  /// Renames the file to its final name; without this call there is no file.
   Status finish();
-  /// Ends a file early: what was written stays beside an existing file of its name. Answers where;
-  /// nothing where that is standard output or a device, where nothing was written, or where writing
-  /// failed.
+  /// Ends a file early: the data written so far stays in a file with another name. Returns its
+  /// path; nullopt for standard output or a device, if nothing was written, or if writing failed.
   Result<std::optional<std::string>> keep();
 
 private:

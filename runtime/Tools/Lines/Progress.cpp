@@ -14,11 +14,11 @@ namespace heddle::tools {
 
 static constexpr std::chrono::milliseconds firstLine{1000};
 static constexpr std::chrono::milliseconds betweenLines{200};
-// Back to the first column, and erase what was there.
+// Returns to the first column and erases the line.
 static constexpr std::string_view eraseLine = "\r\x1b[K";
 
 static void writeToStandardError(std::string_view text) {
-  // A progress line that is lost is no loss.
+  // A failure to write the progress line is ignored.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
@@ -126,7 +126,7 @@ Status LineErrors::finish(OutputStream &output, int64_t lines, const Status &fai
   if (!first.ok()) {
     return Status(first.code(), std::string(first.message()) + kept);
   }
-  // Whoever reads along has seen what there is.
+  // The reader of a stream has already seen the partial output.
   return !wasFile ? Status()
                   : HEDDLE_ERROR(InvalidArgument,
                                  fmt::format("{}: ended by {}{}", input, interruptionName(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a command that reads lines says on standard error: a progress line, and lines that could
-/// not be used. The progress line is only shown on a terminal, after the first second, and erased
-/// when the work is done.
+/// Messages on standard error of a command that reads lines: a progress line, and the lines that
+/// could not be used. The progress line is only shown on a terminal, after the first second, and
+/// erased when the work is done.
 #ifndef HEDDLE_RUNTIME_TOOLS_LINES_PROGRESS_H
 #define HEDDLE_RUNTIME_TOOLS_LINES_PROGRESS_H
 
@@ -18,7 +18,7 @@
 
 namespace heddle::tools {
 
-/// Writes a message to standard error, in place of a progress line that is shown there.
+/// Writes a message to standard error, replacing a progress line that is shown there.
 void sayAboveProgress(std::string_view lines);
 
 /// Shows a count that grows. The line is erased by the destructor.
@@ -26,24 +26,24 @@ class Progress {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// `unit` names what is counted, in the plural. `quiet` switches the line off.
+  /// `unit` names the counted items, in the plural. `quiet` disables the line.
   Progress(std::string_view unit, bool quiet);
-  /// The same with another clock and another place to write to; empty `write` is quiet.
+  /// As above, with another clock and output function; an empty `write` disables the line.
   Progress(std::string_view unit, std::function<Clock::time_point()> now,
            std::function<void(std::string_view)> write);
   ~Progress();
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
-  /// `done` of `total`, where the total is known. Cheap: at most five lines a second are written.
+  /// Shows `done` of `total`, if the total is known. Cheap: at most five lines a second are
+  /// written.
   void update(int64_t done, std::optional<int64_t> total);
-  /// The same with a bar and the time that is left, where the total is known, and the speed in
-  /// `tokens`.
+  /// As above, with a bar and the remaining time, if the total is known, and the speed in `tokens`.
   void update(int64_t done, std::optional<int64_t> total, int64_t tokens);
 
 private:
   void show(std::string_view line);
-  /// Seconds since the start, when it is time for a line.
+  /// Returns the seconds since the start if it is time for a line.
   std::optional<double> due() const;
 
   std::string unit;
@@ -54,28 +54,28 @@ private:
   bool shown = false;
 };
 
-/// --on-error.
+/// The values of --on-error.
 enum class OnError { Continue, Stop };
 
 /// Counts the lines of one run that failed.
 class LineErrors {
 public:
-  /// `input` is what messages call the lines.
+  /// `input` is the name of the lines in messages.
   LineErrors(OnError policy, std::string input) : policy(policy), input(std::move(input)) {}
 
-  /// A line failed: says so on standard error, or keeps it as what ends the run. Answers whether
-  /// the line is to be answered with its error and the run goes on.
+  /// Handles a failed line: reports it on standard error, or stores it as the failure that ends the
+  /// run. Returns whether the line is answered with its error and the run continues.
   bool goOn(const Status &failure);
 
-  /// Whether a line has ended the run, and that line's failure.
+  /// Return whether a line has ended the run, and the failure of that line.
   bool stopped() const { return !stop.ok(); }
   const Status &failure() const { return stop; }
 
-  /// Ends a run of so many lines, `failure` being what else went wrong. Without any, the output is
-  /// finished; else, or after a signal, what is written of it is kept where `keeps`, and the
-  /// message says where. The answer is a failure if there was one, and if lines failed.
+  /// Ends a run of `lines` lines; `failure` is any other failure. On success the output is
+  /// finished; after a failure or a signal, the partial output is kept if `keeps`, and the message
+  /// names its place. Returns a failure if there was one, or if lines failed.
   Status finish(OutputStream &output, int64_t lines, const Status &failure = {}, bool keeps = true);
-  /// The same for a run without an output of its own.
+  /// As above, for a run without its own output.
   Status finish(int64_t lines) const;
 
 private:

@@ -14,8 +14,8 @@
 
 namespace heddle::tools {
 
-/// Passes of at least this part of a larger one's bytes are held against the same measurement: it
-/// is the machine's other work that two of them would differ in.
+/// Passes with at least this fraction of a larger one's bytes use the same measurement: two
+/// measurements would mostly differ by other work on the machine.
 static constexpr double alike = 7.0 / 8;
 
 Result<MeasuredDevice> MeasuredDevice::of(const Model &model, int threads) {
@@ -90,8 +90,8 @@ measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak
   std::sort(entries.begin(), entries.end(), [](const EntryRoof *one, const EntryRoof *other) {
     return one->passBytes > other->passBytes;
   });
-  // The size of the last pass measured, and the highest bandwidth so far: memory is never read
-  // faster than caches.
+  // The size of the last pass measured, and the highest bandwidth so far: a smaller pass is never
+  // assigned a lower bandwidth than a larger one.
   double measured = 0;
   double bandwidth = 0;
   for (EntryRoof *const entry : entries) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The measured limits of a device (a roofline), and the least time that work takes within them:
-/// a dispatch can be no faster than its operations at the peak rate, and no faster than reading its
-/// weights and cached positions.
+/// The measured limits of a device (a roofline), and the minimum time of work within them: a
+/// dispatch takes at least as long as its operations at the peak rate, and as reading its weights
+/// and cached positions.
 #ifndef HEDDLE_RUNTIME_TOOLS_MEASURE_MACHINEROOF_H
 #define HEDDLE_RUNTIME_TOOLS_MEASURE_MACHINEROOF_H
 
@@ -23,9 +23,9 @@
 namespace heddle::tools {
 
 /// The bandwidth that limits an entry. A pass through its dispatches reads all its bytes once
-/// before any is needed again: where they fit in a cache, the limit is that of the cache.
+/// before any is needed again: if they fit in a cache, the limit is that of the cache.
 struct EntryRoof {
-  /// Bytes of weights and cached positions that a pass reads, on average.
+  /// The bytes of weights and cached positions that a pass reads, on average.
   double passBytes = 0;
   /// 10^9 bytes per second, of the threads used together.
   double bandwidth = 0;
@@ -34,7 +34,7 @@ struct EntryRoof {
 struct MachineRoof {
   /// 10^9 operations per second, of the threads used together.
   double peak = 0;
-  /// The same of products that are not of f32, of those that there are.
+  /// The same for the types of products other than f32 that occur.
   std::map<Arithmetic, double> narrowPeaks = {};
   std::map<std::string, EntryRoof> entries;
 
@@ -43,15 +43,15 @@ struct MachineRoof {
   }
 };
 
-/// The device that a model runs on, as far as it can be measured. Where Heddle cannot do that yet,
-/// a note on standard error says so once, and the limit is infinite: nothing is held against it.
+/// The device that a model runs on, as far as it can be measured. If Heddle cannot measure it, a
+/// note on standard error says so once, and the limit is infinite.
 class MeasuredDevice {
 public:
   static Result<MeasuredDevice> of(const Model &model, int threads);
 
-  /// 10^9 operations a second of all threads together.
+  /// Returns 10^9 operations per second of all threads together.
   Result<double> peak(Arithmetic arithmetic = Arithmetic::F32);
-  /// 10^9 bytes a second of reading so many bytes again and again.
+  /// Returns 10^9 bytes per second for repeated reads of `bytes` bytes.
   Result<double> reading(uint64_t bytes);
   std::string_view vectors() const { return device->vectors(); }
 
@@ -65,16 +65,17 @@ private:
   bool hasNoted = false;
 };
 
-/// The higher of two measurements of the same limits: what disturbs one only makes it lower.
+/// Returns the higher of two measurements of the same limits: disturbances only lower a
+/// measurement.
 MachineRoof higherOf(const MachineRoof &one, const MachineRoof &other);
 
-/// Whether two measurements of a limit, before and after the work, are so far apart that other work
-/// on the machine must have disturbed one of them, and the other or the work perhaps as well.
+/// Returns whether two measurements of a limit, before and after the work, differ so much that
+/// other work on the machine must have disturbed one of them, and possibly the work itself.
 inline bool isDisturbed(double before, double after) {
   return (before < after ? before / after : after / before) < 0.9;
 }
 
-/// The least seconds that operations and reading need; the longer of the two decides.
+/// The minimum seconds for operations and for reading; the longer of the two is the bound.
 struct LeastTime {
   double computing = 0;
   double reading = 0;
@@ -82,28 +83,28 @@ struct LeastTime {
   double seconds() const { return computing < reading ? reading : computing; }
 };
 
-/// The least time of one dispatch, and of all together. The roof has the entry of each.
+/// Return the minimum time of one dispatch, and of all together. The roof must have the entry of
+/// each.
 LeastTime leastTime(const DispatchProfile &dispatch, const MachineRoof &roof);
 double leastSeconds(std::span<const DispatchProfile> profile, const MachineRoof &roof);
 
-/// 10^9 bytes per second of reading so many bytes again and again.
+/// Measures 10^9 bytes per second for repeated reads of `bytes` bytes.
 using MeasureReading = std::function<Result<double>(uint64_t bytes)>;
 
-/// The roofs of several profiles, in their order, so that what differs between them are the
-/// profiles: passes that read about as much are measured once, and one that reads less is held
-/// against no lower rate.
+/// Returns the roofs of several profiles, in order. To keep the profiles comparable, passes that
+/// read similar amounts are measured once, and a pass that reads less never gets a lower rate.
 Result<std::vector<MachineRoof>>
 measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
              const MeasureReading &measure);
-/// The same of a device.
+/// As above, measured on a device.
 Result<std::vector<MachineRoof>>
 measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
              MeasuredDevice &device);
 
-/// {"integers": 10^9 operations per second}, of products that are not of f32.
+/// Returns {"integers": 10^9 operations per second}, of products other than f32.
 nlohmann::ordered_json narrowPeaksRecord(const MachineRoof &roof);
 
-/// [{"entry", "pass_bytes", "roof_gb_per_s"}].
+/// Returns [{"entry", "pass_bytes", "roof_gb_per_s"}].
 nlohmann::ordered_json entriesRecord(const MachineRoof &roof);
 
 } // namespace heddle::tools

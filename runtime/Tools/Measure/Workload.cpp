@@ -29,7 +29,7 @@ int64_t Shape::tokens() const {
   return std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
 }
 
-/// Calls `add` with every part of a list with commas, until one makes no sense.
+/// Calls `add` with every part of a comma-separated list, until one is invalid.
 template <typename Add> static Status forEachPart(std::string_view list, const Add &add) {
   while (true) {
     const size_t comma = list.find(',');
@@ -167,13 +167,13 @@ DeclaredOption &declareWork(OptionList &list, WorkOptions &options) {
 
 // --- Work ---------------------------------------------------------------------------------------
 
-/// The entry that reads the sources of a model that generates, or the prompts.
+/// Returns the entry that reads the sources or prompts of a model that generates.
 static const EntryInfo &readerOf(const Model &model) {
   return *model.findEntry(PagedDecoder::hasSources(model) ? "encode" : "decode");
 }
 
-/// The sources or prompts of a model that generates, the one input that must be given; null of a
-/// model that cannot be generated from.
+/// Returns the input for the sources or prompts of a model that generates, the only one that is not
+/// optional; null for a model that cannot generate.
 static const PortInfo *sourcesOf(const Model &model) {
   const EntryInfo &encode = readerOf(model);
   const auto found = std::find_if(encode.inputs.begin(), encode.inputs.end(),
@@ -299,7 +299,7 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
                                    "decoder, or --shapes",
                                    model.path()));
   }
-  // Every run does all of its work, all prompts in one step.
+  // Every run does all its work: all prompts in one step, without sharing.
   const int64_t tokens = int64_t(each.batch) * each.beam * sourceLength;
   GeneratorOptions asked = {.session = session,
                             .batchTokens = tokens,
@@ -312,7 +312,7 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
                                    "the model",
                                    sourceLength, longest));
   }
-  // The generator was made: there are sources.
+  // The generator was created, so there are sources.
   const PortInfo &ids = *sourcesOf(model);
   if (ids.element == ElementType::F32) {
     return optionError(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What `heddle bench` and `heddle profile` run, and how it is timed: three runs to warm up, then
-/// at least five runs and two seconds, and their median. The engines that Heddle is compared with
-/// are measured by the same rule.
+/// The work that `heddle bench` and `heddle profile` run, and how it is timed: three warm-up runs,
+/// then at least five runs and two seconds, of which the median is taken. The engines that Heddle
+/// is compared with are measured by the same rule.
 #ifndef HEDDLE_RUNTIME_TOOLS_MEASURE_WORKLOAD_H
 #define HEDDLE_RUNTIME_TOOLS_MEASURE_WORKLOAD_H
 
@@ -21,8 +21,8 @@
 
 namespace heddle::tools {
 
-/// The lengths of some sentences that run as one batch. Rectangular ("32x128": 32 sentences of 128
-/// tokens), or ragged from a file.
+/// The lengths of the sentences of one batch. Rectangular ("32x128": 32 sentences of 128 tokens),
+/// or ragged from a file.
 struct Shape {
   std::string name;
   std::vector<int32_t> lengths;
@@ -31,13 +31,13 @@ struct Shape {
   int64_t tokens() const;
 };
 
-/// The most tokens one batch may have.
+/// The maximum number of tokens of one batch.
 inline constexpr int64_t shapeTokenLimit = int64_t(1) << 26;
 
-/// A list such as "1x16,32x128".
+/// Parses a list such as "1x16,32x128".
 Result<std::vector<Shape>> parseShapes(std::string_view list);
 
-/// The lengths in a file, one a line, as one batch named "lengths".
+/// Reads the lengths in a file, one per line, as one batch named "lengths".
 Result<Shape> readLengths(const std::string &path);
 
 /// A case of --cases: the number of sentences generated together, and of hypotheses for each.
@@ -49,25 +49,26 @@ struct GenerationCase {
 /// The options of both commands.
 struct WorkOptions {
   std::vector<Shape> shapes;
-  /// The entry that `shapes` run through; empty: the first.
+  /// The entry that runs `shapes`; empty: the first.
   std::string entry;
-  /// Generation of targets of exactly `targetLength` tokens.
+  /// The cases of generation, with targets of exactly `targetLength` tokens.
   std::vector<GenerationCase> cases;
   int32_t sourceLength = 24;
   int32_t targetLength = 24;
 };
-/// Answers the declaration of --shapes.
+/// Declares the options and returns the declaration of --shapes.
 DeclaredOption &declareWork(OptionList &list, WorkOptions &options);
 
-/// Where no work is named: that which any model of its kind can do, one sentence and more of them,
-/// as short as its positions ask for. Says on standard error which options ask for it.
+/// Chooses default work, which any model of its kind can do, if the options name none: one sentence
+/// and several, as short as the model's positions require. Reports the equivalent options on
+/// standard error.
 Status chooseWork(const Model &model, WorkOptions &options);
 
-/// Whether the batches of --shapes fit an entry.
+/// Checks that the batches of --shapes fit an entry.
 Status checkShapes(const EntryInfo &entry, std::span<const Shape> shapes);
 
-/// The output that is timed: token by token where there is one, as the engines Heddle is compared
-/// with give it.
+/// Returns the output that is timed: one row for each token if there is such an output, as in the
+/// engines that Heddle is compared with.
 const PortInfo &timedOutput(const EntryInfo &entry);
 
 /// The values of one input of a batch: ids, or rows of floats.
@@ -80,34 +81,34 @@ struct InputValues {
   }
 };
 
-/// Values for a batch: ids within the limit of the input, or floats from 0 to 1.
+/// Returns random values for a batch: ids within the limit of the input, or floats from 0 to 1.
 InputValues randomValues(const Shape &shape, const PortInfo &input);
 
-/// Images of as many pixels as a batch has tokens, as near to squares as they go: their widths
-/// where an entry asks for them, else none.
+/// Returns the widths of images with as many pixels as the sequences have tokens, as close to
+/// squares as possible, if the entry takes widths; otherwise empty.
 std::vector<int32_t> imageWidths(const EntryInfo &entry, std::span<const int32_t> lengths);
 
-/// Sources of ordinary tokens of a vocabulary, of which the first `shared` are the same in all.
+/// Returns sources of random ordinary tokens, of which the first `shared` are the same in all.
 std::vector<std::vector<int32_t>> randomSources(std::mt19937_64 &random, int32_t count,
                                                 int32_t length, int32_t shared, int64_t vocabulary);
 
-/// Generation as --cases asks for it: targets of exactly `search.maxLength` tokens.
+/// The work of --cases: generation of targets of exactly `search.maxLength` tokens.
 struct CaseWork {
   Generator generator;
   GenerationOptions search;
   std::vector<std::vector<int32_t>> sources;
   int64_t vocabulary = 1;
-  /// Draws the sources.
+  /// The generator of the sources.
   std::mt19937_64 random = std::mt19937_64(1);
 };
 
-/// The work of one case. Prompts share what they begin with if the session says so. Fails as an
-/// option does when the model does not generate, or has too few positions for the lengths.
+/// Creates the work of one case. Prompts share common prefixes if the session options say so. An
+/// option error if the model does not generate, or has too few positions for the lengths.
 Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_t sourceLength,
                           int32_t targetLength, const SessionOptions &session);
 
-/// Generates from all sources; a target that does not have exactly options.maxLength tokens is an
-/// error. Only tokens of the shortlist may come, if there are any.
+/// Generates from all sources; fails if a target does not have exactly options.maxLength tokens. If
+/// there is a shortlist, only its tokens are generated.
 Status generateExactly(Generator &generator, std::span<const std::vector<int32_t>> sources,
                        const GenerationOptions &options, std::span<const int32_t> shortlist = {});
 
@@ -115,46 +116,48 @@ inline constexpr int warmUpRuns = 3;
 inline constexpr size_t fewestRuns = 5;
 inline constexpr double shortestTime = 2.0;
 
-/// The median of at least one value; of two in the middle, the upper one.
+/// Returns the median of at least one value; the upper one of two in the middle.
 double median(std::vector<double> values);
 
-/// Above this quotient of the median and the least time the runs of a work differ so much that
-/// other work must have taken a fifth of the time of most of them (docs/report.md).
+/// If the median is more than this many times the minimum, other work must have taken a fifth of
+/// the time of most runs (docs/report.md).
 inline constexpr double mostSpread = 1.25;
 
-/// The seconds of at least one run.
+/// The times of at least one run, in seconds.
 struct RunTimes {
   double median = 0;
   double least = 0;
   double most = 0;
 
   explicit RunTimes(const std::vector<double> &seconds);
-  /// The median by the least, from 1 on.
+  /// Returns the median divided by the minimum, at least 1.
   double spread() const { return least > 0 ? median / least : 1; }
 };
 
-/// Collects what was measured, and says once which of it is doubtful.
+/// Collects measurements, and reports once which of them are doubtful.
 class SpreadNote {
 public:
   void add(std::string work, const RunTimes &times);
-  /// The note for standard error, a line; empty if the runs of every work took about the same time.
+  /// Returns the note for standard error, a line; empty if the runs of every work took similar
+  /// times.
   std::string text() const;
-  /// Prints it, if there is one.
+  /// Prints the note, if there is one.
   void print() const;
 
 private:
   std::vector<std::string> works;
 };
 
-/// The seconds of `work`, or its first failure. `seconds` is a clock. With `runs`, exactly so many
-/// are timed, after one to warm up: for work that takes turns with other work.
+/// Times `work` and returns the seconds of its runs, or its first failure. `seconds` is a clock.
+/// With `runs`, exactly that many are timed, after one warm-up run: for work that alternates with
+/// other work.
 Result<RunTimes> timeWork(const std::function<Status()> &work,
                           const std::function<double()> &seconds, int64_t runs = 0);
 
-/// The same with the machine's steady clock.
+/// As above, with the machine's steady clock.
 Result<RunTimes> timeWork(const std::function<Status()> &work, int64_t runs = 0);
 
-/// Keeps this process, and the threads it starts from now on, on its first `threads` processors.
+/// Binds this process, and the threads that it starts later, to its first `threads` processors.
 Status pinToFirstProcessors(int threads);
 
 } // namespace heddle::tools

@@ -19,7 +19,7 @@
 
 namespace heddle::tools {
 
-/// No code of the library: failures of this program's command line.
+/// Not a code of the library: marks failures of this program's command line.
 static constexpr auto wrongOption = static_cast<StatusCode>(1000);
 
 Status optionError(std::string message) {
@@ -30,14 +30,14 @@ bool isOptionError(const Status &status) { return status.code() == wrongOption; 
 
 Result<Model> loadModel(const std::string &path, const ExecutionOptions &options) {
   const std::string &isa = options.isa;
-  // They stay open until the model has one of them.
+  // The devices stay open until the model holds one of them.
   const auto devices = openDevices(options.device);
   if (devices.status().code() == StatusCode::InvalidArgument) {
     return optionError(fmt::format("--device: {}", devices.status().message()));
   }
   HEDDLE_TRY(devices.status());
   Result<Model> model = Model::load(path, {.isa = isa, .device = options.device});
-  // A model that is fine but for the target.
+  // The model is valid except for the target.
   if (!model.ok() && !isa.empty() && Model::load(path, {.isa = {}, .describeOnly = true}).ok()) {
     return optionError(fmt::format("--isa {}: {}", quote(isa), model.status().message()));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Questions that several commands ask of a model: which entry and input to use, and whether a text
-/// or an option fits it. Messages name the option that is to blame.
+/// Queries on a model that several commands share: which entry and input to use, and whether a text
+/// or an option fits it. Messages name the option that caused a failure.
 #ifndef HEDDLE_RUNTIME_TOOLS_MODELS_MODELENTRIES_H
 #define HEDDLE_RUNTIME_TOOLS_MODELS_MODELENTRIES_H
 
@@ -16,74 +16,75 @@
 
 namespace heddle::tools {
 
-/// A failure that an option is to blame for. The message names the option and the way out, and the
-/// exit code is that of a wrong command line however late it is found.
+/// Returns a failure that an option caused. The message names the option and the remedy, and the
+/// exit code is that of an invalid command line, however late the failure is found.
 Status optionError(std::string message);
 bool isOptionError(const Status &status);
 
-/// The model, on the device that --device names, for the target that --isa names. A device that has
-/// no such name is an option's failure, as is a target that this binary or device does not have.
+/// Loads the model on the device of --device, for the target of --isa. An option error if there is
+/// no such device, or if the binary or the device does not have the target.
 Result<Model> loadModel(const std::string &path, const ExecutionOptions &options);
 
-/// Layers of other precisions than the model's, as heddlec was asked for them: "layer.4=int8".
+/// Returns the kept layers in the syntax of heddlec's option: "layer.4=int8".
 std::vector<std::string> keptLayersOf(const Model &model);
 
-/// The precision of a model and of such layers, in one line: "int4, layer.4=int8".
+/// Returns the precision of a model and of its kept layers, in one line: "int4, layer.4=int8".
 std::string precisionText(std::string_view precision, std::span<const std::string> kept);
 
-/// The entry that --entry names, as chooseEntry() does.
+/// Returns the entry that --entry names, as chooseEntry() does.
 Result<const EntryInfo *> chooseNamedEntry(const Model &model, const std::string &name);
 
-/// The entry of that name, or the first for an empty name; NotFound lists what there is.
+/// Returns the entry of that name, or the first if the name is empty; NotFound lists the entries.
 Result<const EntryInfo *> chooseEntry(const Model &model, std::string_view name);
 
-/// The input of an entry that gives a batch its shape: the first that must be given.
+/// Returns the input that gives a batch its shape: the first one that is not optional.
 Result<const PortInfo *> chooseInput(const Model &model, const EntryInfo &entry);
-/// The same for commands that give it the ids of texts; Unsupported if it takes rows of floats.
+/// As chooseInput(), for commands that pass the ids of texts; Unsupported if it takes rows of
+/// floats.
 Result<const PortInfo *> chooseIds(const Model &model, const EntryInfo &entry);
 
-/// InvalidArgument for a model without a tokenizer; `expected` ends the message.
+/// Checks that a model has a tokenizer; InvalidArgument with a message that ends in `expected`.
 Status checkTokenizer(const Model &model, std::string_view expected = "one or --tokens");
 
-/// Whether a model has conversations: it continues prompts, and has the chat template of that name,
-/// or any if that is empty.
+/// Checks that a model supports conversations: it continues prompts, and has the chat template of
+/// that name, or any if the name is empty.
 Status checkChat(const Model &model, std::string_view chatTemplate);
 
-/// Whether an entry takes the ids of one text: their number, and each of them.
+/// Checks that an entry accepts the ids of one text: their number, and each of them.
 Status checkText(const EntryInfo &entry, const PortInfo &input, std::span<const int32_t> ids);
 
-/// OutOfRange for a text of more than `longest` tokens, unless that is 0.
+/// Checks that a text has at most `longest` tokens, unless that is 0; otherwise OutOfRange.
 Status checkLength(std::string_view what, int64_t count, int64_t longest);
 
-/// The ids of a source, or of a prompt where the model continues those, given its line: a text, or
-/// the ids themselves where options.tokens.
+/// Returns the ids of a source, or of a prompt if the model continues these, for a line: a text, or
+/// the ids themselves if options.tokens.
 Result<std::vector<int32_t>> sourceTokens(const Generator &generator, const SourceOptions &options,
                                           std::string_view line);
 
-/// Checks the languages that a command line names. A model without a default target needs one,
-/// unless targets `areTokens`, which may begin with it.
+/// Checks the languages of a command line. A model without a default target language needs one,
+/// unless targets are tokens (`areTokens`), which may begin with it.
 Status checkLanguages(const Model &model, const std::string &source, const std::string &target,
                       bool areTokens);
 
-/// Asks for an answer to such ids, or for their continuation.
+/// Returns a request to answer or continue these ids.
 GenerationRequest requestFor(const Generator &generator, std::vector<int32_t> ids,
                              const GenerationOptions &options);
 
-/// Numbers of sampling are given only to a search that draws tokens, because it was asked to or
-/// because the model does.
+/// Checks that sampling parameters are given only if the search samples, by request or by the
+/// model's default.
 Status checkSampling(const Generator &generator, const GenerationOptions &options);
 
-/// The text of a file with a JSON schema; empty if its name is.
+/// Reads a file with a JSON schema; empty if its path is empty.
 Result<std::string> readSchema(const std::string &path);
-/// Checks that a model can answer as the schema of a request says, which is that of a file.
+/// Checks that a model supports the schema of a request, which was read from `path`.
 Status checkSchema(const Generator &generator, const GenerationRequest &request,
                    const std::string &path);
 
-/// The same as sourceTokens() for an entry of a model that does not generate.
+/// As sourceTokens(), for an entry of a model that does not generate.
 Result<std::vector<int32_t>> textTokens(const Model &model, const EntryInfo &entry,
                                         const SourceOptions &options, std::string_view line);
 
-/// Floats of one row of an output: the product of its constant dimensions.
+/// Returns the floats of one row of an output: the product of its constant dimensions.
 int64_t rowWidth(const PortInfo &output);
 
 } // namespace heddle::tools

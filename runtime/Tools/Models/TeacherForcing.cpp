@@ -51,7 +51,7 @@ Tokens TeacherForcer::fedFor(std::span<const int32_t> target) const {
 }
 
 namespace {
-/// What a pass has in the decoder, given back when it ends.
+/// The sources and hypotheses of a pass in the decoder, released at its end.
 struct Pass {
   PagedDecoder &decoder;
   std::vector<SourceId> sources = {};

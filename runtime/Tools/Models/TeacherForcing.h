@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The best text that a model generates for each source, and what the model computes when a text is
-/// given to it: one pass without a search.
+/// Generates the best text for each source, and runs a model on given texts in one pass without a
+/// search.
 #ifndef HEDDLE_RUNTIME_TOOLS_MODELS_TEACHERFORCING_H
 #define HEDDLE_RUNTIME_TOOLS_MODELS_TEACHERFORCING_H
 
@@ -17,14 +17,13 @@ namespace heddle::tools {
 
 using Tokens = std::vector<int32_t>;
 
-/// The best hypothesis of every source, in their order; of every prompt where a model continues
-/// those, with the prompt that it begins with. `where` begins the message about a sentence that
-/// failed.
+/// Returns the best hypothesis of every source, in order; for a model that continues prompts,
+/// including the prompt. `where` begins the message about a sentence that failed.
 Result<std::vector<Tokens>> generateBest(Generator &generator, std::span<const Tokens> sources,
                                          const GenerationOptions &options, std::string_view where);
 
-/// A source, and the tokens that are fed to the decoder for it; of a model that continues prompts
-/// the source is empty.
+/// A source, and the tokens that are passed to the decoder for it; the source is empty for a model
+/// that continues prompts.
 struct ForcedSentence {
   std::span<const int32_t> source;
   Tokens fed;
@@ -35,14 +34,14 @@ class TeacherForcer {
 public:
   static Result<TeacherForcer> create(const Model &model, const SessionOptions &options);
 
-  /// The tokens to feed for a target: the start, then all its tokens except the end, up to the
-  /// positions of the model. The output at each position predicts the token that follows.
+  /// Returns the tokens to pass for a target: the start, then all its tokens except the end, up to
+  /// the positions of the model. The output at each position predicts the token that follows.
   Tokens fedFor(std::span<const int32_t> target) const;
-  /// A target without its end, if it has one.
+  /// Returns a target without its end token, if it has one.
   std::span<const int32_t> withoutEnd(std::span<const int32_t> target) const;
 
-  /// One pass over all sentences. `encoded` are outputs of "encode" that are wanted, `observed`
-  /// those of "decode"; `attention` is its output of that name, if it is wanted.
+  /// Runs one pass over all sentences. `encoded` are the requested outputs of "encode", `observed`
+  /// those of "decode"; `attention` is its output of that name, if requested.
   Status run(std::span<const ForcedSentence> sentences, std::span<const Output> encoded,
              LogitsSink &sink, std::span<ObservedWeights> observed,
              AttentionWeights *attention = nullptr);
@@ -68,7 +67,7 @@ public:
                                      static_cast<size_t>(width));
   }
 
-  /// All rows, [rows, vocabulary], for the taking.
+  /// Moves out all rows, [rows, vocabulary].
   std::vector<float> take() { return std::move(values); }
 
 private:

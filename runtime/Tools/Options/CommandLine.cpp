@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// CLI11 splits the arguments into options; the declarations of the command turn them into values.
+/// CLI11 splits the arguments into options; the declarations of the command convert them to values.
 /// All messages have the project's form.
 #include "runtime/Tools/Options/CommandLine.h"
 
@@ -13,7 +13,7 @@
 
 namespace heddle::tools {
 
-/// One command: its declarations, and the options that they fill in.
+/// One command: its declarations, and the options that they set.
 struct DeclaredProgram::Command {
   explicit Command(CLI::App &app) : list(app) {}
 
@@ -31,7 +31,7 @@ void DeclaredProgram::add(const char *name, const char *description,
     declare(command.list, *options);
   }
   command.options = [options] { return CommandLine(*options); };
-  // Arguments without a place are reported in the project's form.
+  // Unexpected arguments are reported in the project's form.
   application.allow_extras();
 }
 
@@ -80,8 +80,8 @@ std::vector<std::string> DeclaredProgram::acceptedWords() const {
   return words;
 }
 
-/// An option that was given without its value, in a form that would take the next argument for it:
-/// as in `--input= --json` and `--output --json`; or a file without a name.
+/// Finds an option without its value, which would take the next argument as its value, as in
+/// `--input= --json` and `--output --json`; or a file with an empty name.
 static std::optional<std::string> optionWithoutValue(const CLI::App &application,
                                                      std::span<const char *const> arguments) {
   for (const std::string_view argument : arguments) {
@@ -92,7 +92,7 @@ static std::optional<std::string> optionWithoutValue(const CLI::App &application
   }
   for (const CLI::Option *option : application.get_options()) {
     for (const std::string &value : option->results()) {
-      // Arguments without an option's name may begin so, after "--".
+      // A positional argument may begin so, after "--".
       const bool isOption = !option->get_positional() && value.starts_with("--") &&
                             application.get_option_no_throw(value) != nullptr;
       const bool isNoFile = value.empty() && option->get_type_name() == "FILE";
@@ -104,13 +104,13 @@ static std::optional<std::string> optionWithoutValue(const CLI::App &application
   return std::nullopt;
 }
 
-/// The command that was named, or nothing.
+/// Returns the command that was named, or an empty string.
 static std::string parsedCommand(const CLI::App &app) {
   const std::vector<CLI::App *> parsed = app.get_subcommands();
   return parsed.empty() ? "" : parsed.front()->get_name();
 }
 
-/// What CLI11 found wrong with an option (its message begins "--name: "), in the project's form.
+/// Converts CLI11's error for an option (whose message begins "--name: ") to the project's form.
 static std::string describeMismatch(const CLI::ArgumentMismatch &error) {
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));
@@ -119,7 +119,7 @@ static std::string describeMismatch(const CLI::ArgumentMismatch &error) {
              : fmt::format("{} is given more than once, expected it once", option);
 }
 
-/// What is wrong when no command was found among the arguments; `rest` is what was there.
+/// Returns the error if the arguments name no command; `rest` are the other arguments.
 UsageError DeclaredProgram::noCommand(std::span<const std::string> rest) const {
   std::vector<std::string> names;
   for (const std::unique_ptr<Command> &command : commands) {
@@ -138,7 +138,7 @@ CommandLine DeclaredProgram::readCommand(const Command &command,
   if (const auto option = optionWithoutValue(list.application(), arguments)) {
     return list.usage(fmt::format("{} has no value, expected one after it", *option));
   }
-  // CLI11 gives back the mark after which no argument is an option.
+  // CLI11 returns the "--" after which no argument is an option.
   std::vector<std::string> rest = list.application().remaining();
   if (const auto mark = std::ranges::find(rest, "--"); mark != rest.end()) {
     rest.erase(mark);
@@ -152,7 +152,7 @@ CommandLine DeclaredProgram::readCommand(const Command &command,
   return command.options();
 }
 
-/// `heddle help COMMAND` as `heddle COMMAND --help`.
+/// Parses `heddle help COMMAND` as `heddle COMMAND --help`.
 CommandLine DeclaredProgram::parseHelp(std::span<const char *const> arguments) {
   const std::vector<std::string> words(arguments.begin() + 2, arguments.end());
   const auto isFirst = [&](const std::unique_ptr<Command> &command) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The command line of `heddle` as plain data: one structure of options per command. Everything
-/// that can be checked without opening a file is checked here, so that commands start from values
-/// that are well formed.
+/// that can be checked without opening a file is checked here, so that commands start from valid
+/// values.
 #ifndef HEDDLE_RUNTIME_TOOLS_OPTIONS_COMMANDLINE_H
 #define HEDDLE_RUNTIME_TOOLS_OPTIONS_COMMANDLINE_H
 
@@ -18,7 +18,7 @@
 
 namespace heddle::tools {
 
-/// The answer to --help or --version, for standard output.
+/// The output of --help or --version, for standard output.
 struct HelpText {
   std::string text;
 };
@@ -31,17 +31,17 @@ using CommandLine = std::variant<UsageError, HelpText, EmbedOptions, SimilarityO
 /// The program with the declarations of all its commands. Reads one command line.
 class DeclaredProgram {
 public:
-  /// Declares all commands, but only the options of those that `declares` answers true for: a
-  /// command that is not called takes none, and declaring all of them takes longer than parsing.
+  /// Declares all commands, but only the options of those for which `declares` returns true: a
+  /// command that is not called needs none, and declaring all of them takes longer than parsing.
   explicit DeclaredProgram(const std::function<bool(std::string_view command)> &declares =
                                [](std::string_view) { return true; });
   ~DeclaredProgram();
 
-  /// Reads the arguments of main(), the program's name first.
+  /// Parses the arguments of main(), beginning with the program's name.
   CommandLine parse(std::span<const char *const> arguments);
-  /// What manual pages and completion are written from.
+  /// Returns the application that manual pages and completion are generated from.
   const CLI::App &application() const { return *app; }
-  /// The words that options accept as their values, such as those of --rules.
+  /// Returns the words that options accept as their values, such as those of --rules.
   std::vector<std::string> acceptedWords() const;
 
 private:
@@ -57,7 +57,7 @@ private:
   std::vector<std::unique_ptr<Command>> commands;
 };
 
-/// Reads the arguments of main(), the program's name first.
+/// Parses the arguments of main(), beginning with the program's name.
 CommandLine parseCommandLine(std::span<const char *const> arguments);
 
 } // namespace heddle::tools

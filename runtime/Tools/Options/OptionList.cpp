@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Declares options to CLI11, and checks them in the order in which people correct a command line:
-/// what is missing, each value, then what cannot be combined.
+/// Declares options to CLI11, and checks them in the order in which users correct a command line:
+/// missing options, each value, then combinations.
 #include "runtime/Tools/Options/OptionList.h"
 
 #include <CLI/CLI.hpp>
@@ -88,7 +88,7 @@ DeclaredOption &OptionList::arguments(const char *name, std::vector<std::string>
   DeclaredOption &option = *options.emplace_back(std::make_unique<DeclaredOption>());
   option.name = name;
   option.help = help;
-  // CLI11 has put them where they belong.
+  // CLI11 has already assigned them.
   option.isSet = false;
   option.option = app.add_option(name, texts, help)->type_name("");
   return option;
@@ -151,7 +151,7 @@ std::optional<UsageError> OptionList::checkRequired() const {
     if (each->option->count() == 0) {
       return usage(fmt::format("{} is missing", shown));
     }
-    // A variable of a script that is not set, most likely.
+    // Most likely an unset variable of a script.
     if (each->text.empty()) {
       return usage(fmt::format("{} is empty, expected a path", shown));
     }
@@ -159,7 +159,7 @@ std::optional<UsageError> OptionList::checkRequired() const {
   return std::nullopt;
 }
 
-/// Standard input is one file, and so is standard output.
+/// Checks that standard input and standard output are each used once.
 std::optional<UsageError> OptionList::checkStreams() const {
   const DeclaredOption *users[2] = {};
   for (const std::unique_ptr<DeclaredOption> &each : options) {
@@ -212,7 +212,7 @@ std::optional<UsageError> OptionList::read() const {
   return std::nullopt;
 }
 
-/// The option that a misspelt one was meant to be; a value after "=" has no part in that.
+/// Returns the option that a misspelt one most likely stands for, ignoring a value after "=".
 static std::string nearestOption(const CLI::App &app, const std::string &argument) {
   std::vector<std::string> names;
   for (const CLI::Option *const option : app.get_options()) {

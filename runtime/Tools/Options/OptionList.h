@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The options of one command. Each is declared once, with the field that takes its value, its
-/// name, help text, type, default and check; reading the command line, --help, the manual pages,
-/// the completion of shells and the fuzz target all follow from that declaration.
+/// name, help text, type, default and check. Parsing, --help, the manual pages, shell completion
+/// and the fuzz target are all derived from that declaration.
 #ifndef HEDDLE_RUNTIME_TOOLS_OPTIONS_OPTIONLIST_H
 #define HEDDLE_RUNTIME_TOOLS_OPTIONS_OPTIONLIST_H
 
@@ -28,7 +28,7 @@ class Option;
 
 namespace heddle::tools {
 
-/// Arguments that make no sense. `command` is the one they were given to, or empty.
+/// Invalid arguments. `command` is the one they were given to, or empty.
 struct UsageError {
   std::string message;
   std::string command;
@@ -40,19 +40,19 @@ template <typename Value> struct Word {
   Value value;
 };
 
-/// The numbers that an option accepts: a test, and the words for it after "expected".
+/// The range of numbers that an option accepts: a test, and its description after "expected".
 template <typename Number> struct NumberRange {
   std::string expected;
   std::function<bool(Number)> contains;
 };
 
-/// The numbers from `least` to `most`.
+/// Returns the range from `least` to `most`.
 template <typename Number> NumberRange<Number> numbersBetween(Number least, Number most) {
   return {fmt::format("a number from {} to {}", least, most),
           [=](Number value) { return value >= least && value <= most; }};
 }
 
-/// The number that is all of `text`; infinities and NaN are none.
+/// Parses all of `text` as a number; infinities and NaN are rejected.
 template <typename Number> std::optional<Number> parseNumber(std::string_view text) {
   Number value = 0;
   const char *const end = text.data() + text.size();
@@ -64,15 +64,14 @@ template <typename Number> std::optional<Number> parseNumber(std::string_view te
   return valid ? std::optional(value) : std::nullopt;
 }
 
-/// The whole number from `least` to `most` that is all of `text`.
+/// Parses all of `text` as a whole number from `least` to `most`.
 template <typename Number>
 std::optional<Number> parseWhole(std::string_view text, Number least, Number most) {
   const std::optional<Number> value = parseNumber<Number>(text);
   return value && *value >= least && *value <= most ? value : std::nullopt;
 }
 
-/// What the field of an option holds when the option is given: `Number` for `Number` and for
-/// `std::optional<Number>`.
+/// The type of an option's value: `Number` for fields of type `Number` and `std::optional<Number>`.
 template <typename Field> struct ValueOf {
   using Type = Field;
 };
@@ -80,26 +79,26 @@ template <typename Value> struct ValueOf<std::optional<Value>> {
   using Type = Value;
 };
 
-/// One option as it is declared. The methods say what its type leaves open, and answer the
-/// declaration so that they can be chained.
+/// The declaration of one option. The methods set its properties and return the declaration, so
+/// that calls can be chained.
 class DeclaredOption {
 public:
-  /// The command needs it.
+  /// Makes the option required.
   DeclaredOption &required();
-  /// What happens without it, as the help shows it; in place of the field's initial value.
+  /// Sets the help text for the default behaviour, which replaces the field's initial value.
   DeclaredOption &otherwise(std::string_view without);
-  /// It means nothing without another option: a user who gives it alone is told so.
+  /// Declares that the option is only valid together with another one.
   DeclaredOption &needs(const char *other);
-  /// A file's name must have one of these endings, which outlive the list; `expected` names them in
-  /// the message.
+  /// Restricts a file's name to these endings, which must outlive the list; `expected` names them
+  /// in the message.
   DeclaredOption &endings(std::span<const std::string_view> endings, std::string_view expected);
-  /// An argument without an option is most likely meant for this one, and the message says so.
+  /// Makes messages about an unexpected argument suggest this option.
   DeclaredOption &hinted();
 
 private:
   friend class OptionList;
-  /// Answers what is wrong with the text, as it continues a message that begins with the option's
-  /// name; an empty string if nothing is, and then the field is set.
+  /// Parses a text and sets the field. Returns an empty string on success, otherwise the problem,
+  /// as the continuation of a message that begins with the option's name.
   using Reader = std::function<std::string(const std::string &text)>;
   enum class Stream { None, Input, Output };
 
@@ -107,7 +106,7 @@ private:
   std::string name;
   std::string help;
   Reader read;
-  /// What the command line has for it: a text, or for a flag whether it is set.
+  /// The value on the command line: a text, or for a flag whether it is set.
   std::string text;
   bool isSet = true;
   const std::string *path = nullptr;
@@ -120,35 +119,37 @@ private:
   std::vector<std::string> words;
 };
 
-/// What is wrong with a file's name, after the name of its option; an empty string if nothing is.
+/// Returns the problem with a file's name, to follow the name of its option; empty if there is
+/// none.
 std::string describeEnding(const std::string &path, std::span<const std::string_view> endings,
                            std::string_view expected);
 
 /// The declarations of one command, on top of CLI11. Declares into an application and fields that
-/// outlive it; --help lists the options in the order of their declaration.
+/// must outlive it; --help lists the options in the order of their declaration.
 class OptionList {
 public:
   explicit OptionList(CLI::App &app) : app(app) {}
   OptionList(const OptionList &) = delete;
   OptionList &operator=(const OptionList &) = delete;
 
-  /// An argument without an option's name: a path.
+  /// Declares a positional argument: a path.
   DeclaredOption &argument(const char *name, std::string &path, const char *help);
-  /// All arguments without an option's name that are left: any texts.
+  /// Declares the remaining positional arguments: any texts.
   DeclaredOption &arguments(const char *name, std::vector<std::string> &texts, const char *help);
-  /// A path.
+  /// Declares an option for a path.
   DeclaredOption &file(const char *name, std::string &path, const char *help,
                        const char *type = "FILE");
-  /// A path, or "-" for standard input, which can be given once; the same for standard output.
+  /// Declare an option for a path, or "-" for standard input or standard output, which can be given
+  /// once.
   DeclaredOption &input(const char *name, std::string &path, const char *help);
   DeclaredOption &output(const char *name, std::string &path, const char *help);
-  /// Any text.
+  /// Declares an option for any text.
   DeclaredOption &text(const char *name, std::string &field, const char *type, const char *help);
-  /// The same for an option that may be given several times.
+  /// As text(), for an option that may be given several times.
   DeclaredOption &texts(const char *name, std::vector<std::string> &fields, const char *type,
                         const char *help);
 
-  /// An option without a value, which sets the field to `value`.
+  /// Declares an option without a value, which sets the field to `value`.
   template <typename Field, typename Value>
   DeclaredOption &flag(const char *name, Field &field, Value value, const char *help) {
     return addFlag(name, help, [&field, value](const std::string & /*text*/) {
@@ -160,8 +161,9 @@ public:
     return flag(name, field, true, help);
   }
 
-  /// A value that `parse` reads: `std::string parse(const std::string &text, Field &field)` sets
-  /// the field, or answers what is wrong as a message that begins with the option's name continues.
+  /// Declares an option whose value `parse` reads: `std::string parse(const std::string &text,
+  /// Field &field)` sets the field, or returns the problem, as the continuation of a message that
+  /// begins with the option's name.
   template <typename Field, typename Parse>
   DeclaredOption &value(const char *name, Field &field, const char *type, const char *help,
                         const Parse &parse) {
@@ -169,7 +171,7 @@ public:
                [&field, parse](const std::string &text) { return parse(text, field); });
   }
 
-  /// A whole number from `least` to `most`.
+  /// Declares an option for a whole number from `least` to `most`.
   template <typename Field>
   DeclaredOption &whole(const char *name, Field &field, typename ValueOf<Field>::Type least,
                         typename ValueOf<Field>::Type most, const char *type, const char *help) {
@@ -185,7 +187,7 @@ public:
     return withDefault(value(name, field, type, help, parse), field);
   }
 
-  /// A number of a range.
+  /// Declares an option for a number in a range.
   template <typename Field>
   DeclaredOption &number(const char *name, Field &field,
                          const NumberRange<typename ValueOf<Field>::Type> &range, const char *type,
@@ -202,7 +204,7 @@ public:
     return withDefault(value(name, field, type, help, parse), field);
   }
 
-  /// One of a few words, which outlive the list.
+  /// Declares an option for one of several words, which must outlive the list.
   template <typename Field, size_t count>
   DeclaredOption &word(const char *name, Field &field,
                        const Word<typename ValueOf<Field>::Type> (&words)[count], const char *type,
@@ -231,21 +233,22 @@ public:
     return option;
   }
 
-  /// A check of several options, once all are read: answers the whole message, or an empty string.
-  /// It may also complete the options.
+  /// Adds a check of several options that runs after all are parsed: it returns the whole message,
+  /// or an empty string. It may also complete the options.
   void check(std::function<std::string()> problem);
 
-  /// Whether an option was given.
+  /// Returns whether an option was given.
   bool given(const char *name) const;
 
-  /// Once CLI11 has cut the arguments: fills all fields in, or says what is wrong.
+  /// Sets all fields after CLI11 has split the arguments, or returns the error.
   std::optional<UsageError> read() const;
-  /// An argument that the command has no place for, with the option that is most likely missing.
+  /// Returns the error for an unexpected argument, which suggests the option that is most likely
+  /// missing.
   UsageError unexpected(const std::string &argument) const;
-  /// An error of this command.
+  /// Returns an error of this command.
   UsageError usage(std::string message) const;
 
-  /// The words that options accept as their values.
+  /// Returns the words that options accept as their values.
   std::vector<std::string> acceptedWords() const;
   const CLI::App &application() const { return app; }
 
@@ -255,7 +258,7 @@ private:
   DeclaredOption &addFlag(const char *name, const char *help, DeclaredOption::Reader read);
   DeclaredOption &addPath(const char *name, std::string &path, const char *type, const char *help,
                           DeclaredOption::Stream stream);
-  /// Shows the initial value of a field in the help, but for one that may be without a value.
+  /// Shows the initial value of a field in the help, unless the field is optional.
   template <typename Field>
   static DeclaredOption &withDefault(DeclaredOption &option, const Field &field) {
     if constexpr (std::is_same_v<Field, typename ValueOf<Field>::Type>) {
@@ -263,7 +266,7 @@ private:
     }
     return option;
   }
-  /// "a, b or c".
+  /// Returns "a, b or c".
   static std::string listed(std::span<const std::string> names);
 
   std::optional<UsageError> checkRequired() const;

@@ -23,7 +23,7 @@ double MeasuredWork::outside() const {
   return std::max(0.0, seconds - sum);
 }
 
-/// The limits of the machine for what a profile has done.
+/// Measures the limits of the machine for the work of a profile.
 static Result<MachineRoof> measureRoof(const std::vector<DispatchProfile> &profile, double peak,
                                        MeasuredDevice &device) {
   HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs({&profile, 1}, peak, device));

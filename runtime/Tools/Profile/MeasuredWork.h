@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs work with a clock on every dispatch: what `heddle profile` shows, and the Python package
-/// gives as objects.
+/// Runs work with a timer on every dispatch, for `heddle profile` and the Python package.
 #ifndef HEDDLE_RUNTIME_TOOLS_PROFILE_MEASUREDWORK_H
 #define HEDDLE_RUNTIME_TOOLS_PROFILE_MEASUREDWORK_H
 
@@ -23,26 +22,26 @@ struct MeasuredWork {
   RunTimes times;
   double seconds = times.median;
   int64_t runs = 1;
-  /// The peak before the runs and after them; the roof has the higher one.
+  /// The peak before and after the runs; the roof has the higher one.
   double peaks[2] = {};
   MachineRoof roof = {};
   /// One run, each dispatch with its median time.
   std::vector<ProfileRow> rows = {};
 
-  /// Wall time outside all dispatches: the search, waiting for other threads, copies.
+  /// Returns the wall time outside all dispatches: the search, waiting for other threads, copies.
   double outside() const;
 };
 
-/// The work with a profile of each run. `peak` is that of the machine before it. `goOn` is asked
-/// between two runs; its failure ends the work.
+/// Runs the work with a profile of each run. `peak` is the machine's peak measured before. `goOn`
+/// is called between runs; its failure ends the work.
 Result<MeasuredWork> measureWork(
     ProfileWork &work, const ProfileOptions &options, double peak, MeasuredDevice &device,
     const std::function<Status()> &goOn = [] { return Status(); });
 
-/// As --json has it.
+/// Returns the record for --json.
 nlohmann::ordered_json recordOf(const MeasuredWork &measured);
 
-/// What a profile says of the model and the machine, without its works.
+/// Returns the part of a profile that describes the model and the machine.
 nlohmann::ordered_json machineRecord(const Model &model, const ProfileOptions &options, double peak,
                                      double bandwidth);
 

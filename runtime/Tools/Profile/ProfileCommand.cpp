@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Shows where the time of work went: as a table, as JSON and as a trace.
+/// Shows where the time of work is spent: as a table, as JSON and as a trace.
 #include "runtime/Tools/Commands.h"
 
 #include "heddle/Limits.h"
@@ -28,12 +28,13 @@ static std::string dump(const Json &json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// "contract_512x512", or how many functions a row adds up.
+/// Returns "contract_512x512", or the number of functions that a row sums.
 static std::string kernelOf(const ProfileRow &row) {
   return row.kernels == 1 ? row.kernel : fmt::format("{} and {} more", row.kernel, row.kernels - 1);
 }
 
-/// "87% memory". What seems faster than the machine was not measured well enough for a number.
+/// Returns "87% memory". If the work seems faster than the machine, the measurement is too
+/// inaccurate for a number.
 static std::string roofText(const ProfileRow &row) {
   if (row.leastSeconds <= 0) {
     return "";
@@ -62,7 +63,7 @@ static std::string groupsText(const ProfileRow &row) {
                      row.groupRows.size(), idle, fmt::join(row.groupRows, " "));
 }
 
-/// What makes shares of the roof doubtful, a line each.
+/// Returns the reasons why fractions of the roof are doubtful, one per line.
 static std::string doubts(const MeasuredWork &measured) {
   std::string text;
   if (isDisturbed(measured.peaks[0], measured.peaks[1])) {
@@ -116,14 +117,14 @@ static std::string table(const MeasuredWork &measured) {
   return text + doubts(measured);
 }
 
-/// A row of a trace that says what a process or thread is.
+/// Returns the row of a trace that names a process or thread.
 static Json label(const char *what, int process, int thread, const std::string &name) {
   return {
       {"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
 }
 
-/// One more run, as complete events in the format of the Trace Event Profiling Tool: a process for
-/// each piece of work, a row for each thread. Times are microseconds.
+/// Runs the work once more and writes complete events in the format of the Trace Event Profiling
+/// Tool: a process for each piece of work, a row for each thread. Times are in microseconds.
 static Status traceWork(ProfileWork &work, int process, int threads, OutputStream &file,
                         const char *&separator) {
   work.resetProfile();
@@ -174,7 +175,7 @@ static Status writeTrace(std::vector<std::unique_ptr<ProfileWork>> &works,
   return file.finish();
 }
 
-/// Opens a file before anything is measured, so that a bad name is reported at once.
+/// Opens a file before anything is measured, so that an invalid name is reported at once.
 static Result<std::optional<OutputStream>> openIfNamed(const std::string &path) {
   if (path.empty()) {
     return std::optional<OutputStream>();
@@ -245,7 +246,7 @@ Status execute(const ProfileOptions &given) {
   for (const std::unique_ptr<ProfileWork> &work : works) {
     HEDDLE_ASSIGN(const MeasuredWork measured, measureWork(*work, options, peak, device));
     note.add(measured.title, measured.times);
-    // Before the next work it is as it was after this one, or higher.
+    // Before the next work, the peak is that after this one, or higher.
     peak = std::max(measured.peaks[0], measured.peaks[1]);
     record["works"].push_back(recordOf(measured));
     if (!options.json) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Strips layer numbers from names, and adds dispatches up.
+/// Removes layer numbers from names, and sums dispatches.
 #include "runtime/Tools/Profile/ProfileRows.h"
 
 #include "runtime/Tools/Measure/Workload.h"
@@ -13,7 +13,7 @@
 namespace heddle::tools {
 
 namespace {
-/// Where the number of a layer is in a name: its first part that is one.
+/// The position of a layer's number in a name: its first numeric part.
 struct NumberPlace {
   size_t begin = std::string_view::npos;
   size_t end = std::string_view::npos;
@@ -63,7 +63,7 @@ std::string kindOfKernel(std::string_view kernel) {
   return std::string(kernel);
 }
 
-/// What rows of `by` have in common.
+/// Returns the grouping key of a dispatch's row.
 static std::tuple<std::string, std::string, std::string> keyOf(const DispatchProfile &dispatch,
                                                                ProfileBy by) {
   switch (by) {
@@ -121,7 +121,7 @@ std::vector<ProfileRow> profileRows(std::span<const DispatchProfile> profile, Pr
   std::vector<std::map<std::string, double>> kernels;
   for (const DispatchProfile &dispatch : profile) {
     const auto key = keyOf(dispatch, by);
-    // Two dispatches of one name have a row each when every dispatch has one.
+    // With one row per dispatch, dispatches of the same name have separate rows.
     const auto [place, isNew] = places.try_emplace(key, rows.size());
     if (isNew || by == ProfileBy::Dispatch) {
       place->second = rows.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs entries and generation over and over.
+/// Runs entries and generation repeatedly.
 #include "runtime/Tools/Profile/ProfileWork.h"
 
 #include "runtime/Tools/Lines/LineFormats.h"
@@ -18,7 +18,7 @@ namespace heddle::tools {
 
 namespace {
 
-/// Batches of one entry, one after the other.
+/// Batches of one entry, one after another.
 class EntryWork final : public ProfileWork {
 public:
   EntryWork(std::string title, Session session, const EntryInfo &entry, const PortInfo &input)
@@ -127,7 +127,7 @@ static Result<std::unique_ptr<EntryWork>> entryWork(const Model &model, std::str
 
 static Result<std::unique_ptr<ProfileWork>> caseWork(const Model &model, const GenerationCase &each,
                                                      const ProfileOptions &options) {
-  // Every run does all of its work.
+  // Every run does all its work: prefixes are not shared.
   SessionOptions session = sessionOptions(options);
   session.sharePrefixes = false;
   HEDDLE_ASSIGN(CaseWork work,
@@ -138,18 +138,18 @@ static Result<std::unique_ptr<ProfileWork>> caseWork(const Model &model, const G
                          std::move(work.generator), std::move(work.sources), work.search));
 }
 
-/// Texts to embed or generate from: a file's, or those of a caller.
+/// Texts to embed or generate from: those of a file, or of a caller.
 namespace {
 struct Texts {
   const ProfileOptions &options;
   std::span<const std::string> given;
 
   bool areGiven() const { return !given.empty(); }
-  /// The ids of every text or line of ids that has some; `encode` gives those of a text.
+  /// Returns the ids of every non-empty text or line of ids; `encode` encodes a text.
   using Encode = std::function<Result<std::vector<int32_t>>(std::string_view)>;
   Result<std::vector<std::vector<int32_t>>> ids(const Encode &encode) const;
   Status readFile(const Encode &encode, std::vector<std::vector<int32_t>> &all) const;
-  /// What titles and messages call them.
+  /// Returns their name in titles and messages.
   std::string title() const;
   std::string name() const { return areGiven() ? title() : options.input; }
 };
@@ -172,7 +172,7 @@ Status Texts::readFile(const Encode &encode, std::vector<std::vector<int32_t>> &
     if (!line) {
       return {};
     }
-    // Other work would be measured than was asked for, were a line left out.
+    // A skipped line would change the measured work.
     HEDDLE_TRY(line->status);
     Result<std::vector<int32_t>> ids =
         options.tokens ? parseTokenLine(line->text) : encode(line->text);
@@ -201,7 +201,7 @@ Result<std::vector<std::vector<int32_t>>> Texts::ids(const Encode &encode) const
 }
 
 static Result<std::unique_ptr<ProfileWork>> generateTexts(const Model &model, const Texts &texts) {
-  // Every run does all of its work.
+  // Every run does all its work: prefixes are not shared.
   SessionOptions session = sessionOptions(texts.options);
   session.sharePrefixes = false;
   HEDDLE_ASSIGN(Generator generator, Generator::create(model, {.session = session}));

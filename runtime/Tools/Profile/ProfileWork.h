@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The work that `heddle profile` repeats: batches of an entry, generation from made-up sources, or
-/// the texts of a file. Everything is read and turned into ids before the first run.
+/// The work that `heddle profile` repeats: batches of an entry, generation from synthetic sources,
+/// or the texts of a file. Everything is read and converted to ids before the first run.
 #ifndef HEDDLE_RUNTIME_TOOLS_PROFILE_PROFILEWORK_H
 #define HEDDLE_RUNTIME_TOOLS_PROFILE_PROFILEWORK_H
 
@@ -16,15 +16,15 @@
 
 namespace heddle::tools {
 
-/// One piece of work, with the session or generator that does it.
+/// A piece of work, with the session or generator that runs it.
 class ProfileWork {
 public:
   virtual ~ProfileWork() = default;
-  /// "32x128", "1x1, 24 to 24 tokens", "texts.txt".
+  /// Returns a title such as "32x128", "1x1, 24 to 24 tokens" or "texts.txt".
   virtual std::string title() const = 0;
-  /// Tokens that a run reads or generates, for rates.
+  /// Returns the number of tokens that a run reads or generates, for rates.
   virtual int64_t tokens() const = 0;
-  /// All of it once.
+  /// Runs all of it once.
   virtual Status run() = 0;
 
   virtual std::vector<DispatchProfile> profile() const = 0;
@@ -32,11 +32,11 @@ public:
   virtual void resetProfile() = 0;
 };
 
-/// Runs of dispatches that a trace keeps of each thread.
+/// The number of dispatch runs that a trace records for each thread.
 inline constexpr int64_t tracedRuns = int64_t(1) << 20;
 
-/// The work that the options ask for, in their order. `texts`, if there are any, are those of a
-/// caller, after what the options name.
+/// Creates the work that the options name, in order, followed by a caller's `texts`, if there are
+/// any.
 Result<std::vector<std::unique_ptr<ProfileWork>>>
 makeProfileWork(const Model &model, const ProfileOptions &options,
                 std::span<const std::string> texts = {});

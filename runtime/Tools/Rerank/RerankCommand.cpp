@@ -35,21 +35,21 @@ void declare(OptionList &list, RerankOptions &options) {
 }
 
 namespace {
-/// A session, and what it gives the entry of a classifier.
+/// A session that runs the entry of a classifier on pairs of texts.
 class PairScorer {
 public:
   static Result<PairScorer> create(const RerankOptions &options);
 
-  /// Scores the texts of a block, in order; 0 for those that cannot be used, whose status says
-  /// why. Ends early when the run is over; `texts` loses the others.
+  /// Scores the texts of a block, in order; 0 for those that cannot be used, whose status has the
+  /// reason. If the run ends early, the texts that were not scored are removed.
   Result<std::vector<float>> score(std::vector<Text> &texts, LineErrors &errors);
 
 private:
-  /// Pairs of one run.
+  /// The pairs of one run.
   struct Batch {
     std::vector<TokenPair> pairs;
     int64_t tokens = 0;
-    /// The texts' places in the block.
+    /// The indices of the texts in the block.
     std::vector<size_t> places;
   };
 
@@ -66,12 +66,12 @@ private:
 
 Result<PairScorer> PairScorer::create(const RerankOptions &options) {
   HEDDLE_ASSIGN(const Model loaded, loadModel(options.model, options));
-  // Names the entries that there are.
+  // The message lists the existing entries.
   HEDDLE_TRY(chooseEntry(loaded, classifyEntry).status());
   HEDDLE_ASSIGN(Classifier classifier, Classifier::of(loaded));
   HEDDLE_TRY(classifier.checkCrossEncoder());
   HEDDLE_TRY(checkTokenizer(loaded, "one to read pairs of texts"));
-  // A query that cannot be used is told before any text is read.
+  // A query that cannot be used is reported before any text is read.
   HEDDLE_TRY_WITH(classifier.read(options.query, "").status(), "--query");
   HEDDLE_ASSIGN(Session session, Session::create(loaded, {.threads = options.threads}));
   return PairScorer(std::move(session), std::move(classifier), options.query);

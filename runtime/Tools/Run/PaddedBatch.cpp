@@ -52,7 +52,7 @@ std::string PaddedBatch::placeOf(int64_t token) const {
                      : fmt::format("position {}", position + 1);
 }
 
-/// A batch of this shape without its sequences, after the checks all forms share.
+/// Returns a batch of this shape without its sequences, after the checks that all forms share.
 static Result<PaddedBatch> emptyBatch(std::span<const int64_t> shape) {
   PaddedBatch batch;
   batch.rectangular = shape.size() == 2;
@@ -149,7 +149,7 @@ bool PaddedBatch::areFirstColumns() const {
   return true;
 }
 
-/// Adds a sequence: so many positions from the first of a row on.
+/// Adds a sequence of `length` positions from `first` on.
 static void addBeginning(PaddedBatch &batch, int64_t first, int64_t length) {
   batch.lengths.push_back(static_cast<int32_t>(length));
   for (int64_t i = 0; i < length; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Changes shapes alone: the elements lie as they are read.
+/// Only changes shapes: the order of the elements stays.
 #include "runtime/Tools/Run/PixelRows.h"
 
 #include "base/Utf8.h"
@@ -10,7 +10,8 @@
 
 namespace heddle::tools {
 
-/// Whether a tensor has so many elements for each sequence, in any axes but rows of tokens.
+/// Returns whether a tensor has `width` elements for each sequence, in any axes except rows of
+/// tokens.
 static bool areWhole(std::span<const int64_t> shape, int64_t width, bool hasLengths) {
   int64_t elements = 1;
   for (size_t axis = 1; axis < shape.size(); ++axis) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tensors of pixels, spectra and whole images as the rows that an entry takes.
+/// Converts tensors of pixels, spectra and whole images to the rows that an entry takes.
 #ifndef HEDDLE_RUNTIME_TOOLS_RUN_PIXELROWS_H
 #define HEDDLE_RUNTIME_TOOLS_RUN_PIXELROWS_H
 

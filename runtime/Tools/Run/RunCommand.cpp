@@ -47,12 +47,12 @@ void declare(OptionList &list, RunOptions &options) {
   declareExecution(list, options);
 }
 
-/// One output as it goes into the file.
+/// One output as it is written to the file.
 struct RunOutput {
   std::string name;
   std::vector<int64_t> shape;
   std::vector<float> values;
-  /// As derivedLengths() has them: a tensor beside it.
+  /// The derivedLengths(), which are written to a separate tensor.
   std::vector<int32_t> lengths = {};
 };
 
@@ -65,10 +65,10 @@ struct RunOutputs {
 // --- encoder-decoder models: sources through "encode", given targets through "decode"
 // ---------------
 
-/// Whether a model is run by runDecoder() when no entry is asked for.
+/// Returns whether runDecoder() runs a model if no entry is named.
 static bool isDecoderModel(const Model &model) { return PagedDecoder::supports(model); }
 
-/// The inputs of "encode". Where nothing else says where padding is, sources end in tokens `pad`.
+/// Reads the inputs of "encode". If padding is not marked otherwise, sources end in tokens `pad`.
 static Result<RunInputs> readSources(const Model &model, const EntryInfo &entry,
                                      const PortInfo &shaping,
                                      std::span<const SafetensorsTensor> tensors,
@@ -80,7 +80,7 @@ static Result<RunInputs> readSources(const Model &model, const EntryInfo &entry,
   return readRunInputs(entry, shaping, tensors, where, pad);
 }
 
-/// The inputs of "decode": what says where the source has tokens is not about them.
+/// Reads the inputs of "decode", ignoring the marks of the source's padding.
 static Result<RunInputs> readTargets(const Model &model, const EntryInfo &entry,
                                      const PortInfo &shaping,
                                      std::span<const SafetensorsTensor> tensors,
@@ -94,7 +94,7 @@ static Result<RunInputs> readTargets(const Model &model, const EntryInfo &entry,
   return readSources(model, entry, shaping, kept, where, -1);
 }
 
-/// The part of `values` that every sequence has, `width` for a token.
+/// Returns each sequence's part of `values`, `width` values per token.
 template <typename Value>
 static std::vector<std::span<const Value>>
 partsOf(std::span<const Value> values, const std::vector<int32_t> &lengths, int64_t width) {
@@ -107,7 +107,7 @@ partsOf(std::span<const Value> values, const std::vector<int32_t> &lengths, int6
   return list;
 }
 
-/// The ids or the rows of every source.
+/// Returns the ids or the rows of every source.
 static std::vector<SourceView> sourcesOf(const RunInputs &inputs, const PortInfo &port) {
   const auto given = std::find_if(inputs.inputs.begin(), inputs.inputs.end(),
                                   [&](const RunInput &each) { return each.name == port.name; });
@@ -125,7 +125,7 @@ static std::vector<SourceView> sourcesOf(const RunInputs &inputs, const PortInfo
   return sources;
 }
 
-/// Says which inputs are not what the file has them as.
+/// Reports the inputs whose type differs from that in the file.
 static void noteConversions(const RunInputs &inputs) {
   for (const RunInput &input : inputs.inputs) {
     if (!input.rows.empty() && input.stored != ElementType::F32) {
@@ -137,7 +137,7 @@ static void noteConversions(const RunInputs &inputs) {
   }
 }
 
-/// Runs "encode"; its outputs are added to `outputs`.
+/// Runs "encode" and appends its outputs to `outputs`.
 static Status encodeSources(PagedDecoder &decoder, const EntryInfo &entry, const PortInfo &port,
                             const RunInputs &sources, std::vector<SourceId> &ids,
                             std::vector<RunOutput> &outputs) {
@@ -159,7 +159,7 @@ static Status encodeSources(PagedDecoder &decoder, const EntryInfo &entry, const
   return {};
 }
 
-/// The shape of rows of tokens; one number for each needs no dimension of its own.
+/// Returns the shape of rows of tokens; a single number per row needs no dimension.
 static std::vector<int64_t> rowsShape(const PortInfo &port, const PaddedBatch &batch) {
   std::vector<int64_t> shape = outputShape(port, batch);
   if (port.shape.back() == 1) {
@@ -168,12 +168,13 @@ static std::vector<int64_t> rowsShape(const PortInfo &port, const PaddedBatch &b
   return shape;
 }
 
-/// Whether an output of "decode" has a number for each key.
+/// Returns whether an output of "decode" has a number for each key.
 static bool areWeights(const PortInfo &port) {
   return port.shape.size() == 3 && port.shape.back() == longestDimension;
 }
 
-/// Where each token of the targets looks: [B,T,S] of one head, [B,T,heads,S] of several.
+/// Returns the attention of each token of the targets: [B,T,S] for one head, [B,T,heads,S] for
+/// several.
 static RunOutput lookOutput(const PortInfo &port, const PaddedBatch &batch,
                             const AttentionWeights &weights) {
   PortInfo rows = port;
@@ -184,7 +185,7 @@ static RunOutput lookOutput(const PortInfo &port, const PaddedBatch &batch,
   return {port.name, outputShape(rows, batch), spreadRows(rows, batch, weights.values), {}};
 }
 
-/// Names the outputs of "decode" that a file of tokens' rows has no place for.
+/// Reports the outputs of "decode" that cannot be written as rows of tokens.
 static void noteLeftOut(const EntryInfo &entry) {
   for (const PortInfo &port : entry.outputs) {
     const bool areRows = port.shape.size() == 2 && port.shape.front() == tokensDimension;
@@ -197,7 +198,7 @@ static void noteLeftOut(const EntryInfo &entry) {
   }
 }
 
-/// Runs "decode"; its outputs are added to `outputs`.
+/// Runs "decode" and appends its outputs to `outputs`.
 static Status decodeTargets(PagedDecoder &decoder, const EntryInfo &entry, const RunInputs &targets,
                             std::span<const SourceId> ids, std::vector<RunOutput> &outputs) {
   const std::vector<std::span<const int32_t>> tokens =
@@ -248,8 +249,8 @@ static Status decodeTargets(PagedDecoder &decoder, const EntryInfo &entry, const
   return {};
 }
 
-/// Names are those of one entry: what "decode" gives under a name that the file has already of
-/// "encode" becomes "decode.NAME".
+/// Disambiguates names: an output of "decode" with the name of an output of "encode" becomes
+/// "decode.NAME".
 static void tellApart(std::span<const RunOutput> encoded, std::span<RunOutput> decoded) {
   for (RunOutput &output : decoded) {
     const bool isTaken = std::any_of(encoded.begin(), encoded.end(), [&](const RunOutput &each) {
@@ -262,7 +263,7 @@ static void tellApart(std::span<const RunOutput> encoded, std::span<RunOutput> d
   }
 }
 
-/// The names that neither entry has a use for.
+/// Returns the names that neither entry uses.
 static std::vector<std::string> ignoredByBoth(const RunInputs &sources, const RunInputs &targets) {
   std::vector<std::string> ignored;
   for (const std::string &name : sources.ignored) {
@@ -273,8 +274,8 @@ static std::vector<std::string> ignoredByBoth(const RunInputs &sources, const Ru
   return ignored;
 }
 
-/// The outputs of "decode" of a model without sources: prompts are [B,T] or [T], and where they end
-/// is said as for one entry.
+/// Runs "decode" of a model without sources: prompts are [B,T] or [T], and padding is marked as for
+/// a single entry.
 static Result<RunOutputs> runPrompts(const Model &model, const SessionOptions &options,
                                      std::span<const SafetensorsTensor> tensors,
                                      std::string_view where) {
@@ -293,9 +294,9 @@ static Result<RunOutputs> runPrompts(const Model &model, const SessionOptions &o
   return result;
 }
 
-/// Sources are [B,S], or [S] for one; targets [B,T] or [T]. The source's padding is said by
-/// "attention_mask", or without one by the model's pad id; every column of the target is computed.
-/// The outputs are those of both entries.
+/// Runs "encode" and "decode". Sources are [B,S], or [S] for one; targets [B,T] or [T]. The
+/// source's padding is marked by "attention_mask", or otherwise by the model's pad id; every column
+/// of the target is computed. Returns the outputs of both entries.
 static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &options,
                                      std::span<const SafetensorsTensor> tensors,
                                      std::string_view where) {
@@ -344,7 +345,7 @@ static Result<RunOutputs> runDecoder(const Model &model, const SessionOptions &o
 // --- one entry
 // --------------------------------------------------------------------------------------
 
-/// The outputs of one run as the file will have them. `where` the inputs are begins every message.
+/// Returns the outputs of one run in the file's layout. `where` begins every message.
 static Result<std::vector<std::vector<float>>> runEntry(Session &session, const EntryInfo &entry,
                                                         const RunInputs &inputs,
                                                         std::string_view where) {
@@ -369,7 +370,7 @@ static Result<std::vector<std::vector<float>>> runEntry(Session &session, const 
   return values;
 }
 
-/// One entry over its tensors.
+/// Runs one entry on its tensors.
 static Result<RunOutputs> runOneEntry(const Model &model, const RunOptions &options,
                                       std::span<const SafetensorsTensor> tensors) {
   HEDDLE_ASSIGN(const EntryInfo *entry, chooseNamedEntry(model, options.entry));
@@ -410,7 +411,7 @@ Status execute(const RunOptions &options) {
                                                               file.tensors(), options.inputs)
                                                  : runOneEntry(model, options, file.tensors()));
   for (const std::string &name : result.ignored) {
-    // Not in silence: it may be a misspelt mask.
+    // Reported, because it may be a misspelt mask.
     const EntryInfo &first =
         decodes ? *model.findEntry("decode") : **chooseEntry(model, options.entry);
     const std::string note =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finds padding by the inputs that say it.
+/// Finds padding by the inputs that mark it.
 #include "runtime/Tools/Run/RunRectangle.h"
 
 #include "base/Utf8.h"
@@ -25,7 +25,7 @@ bool isOverRectangles(const EntryInfo &entry) {
           std::any_of(entry.inputs.begin(), entry.inputs.end(), isPadded));
 }
 
-/// The values of a tensor of ids, which must have the shape of the rectangle.
+/// Returns the values of a tensor of ids, which must have the shape of the rectangle.
 static Result<std::vector<int32_t>> idsOf(const SafetensorsTensor &tensor,
                                           std::span<const int64_t> shape, std::string_view where) {
   const std::string name = fmt::format("{}: tensor {}", where, quote(tensor.name));
@@ -36,7 +36,7 @@ static Result<std::vector<int32_t>> idsOf(const SafetensorsTensor &tensor,
   }
   std::vector<int32_t> values(tensor.bytes.size() / infoOf(tensor.dtype).bytes());
   if (tensor.dtype == ElementType::Bool) {
-    // A mask of truth values.
+    // A mask of Booleans.
     std::transform(tensor.bytes.begin(), tensor.bytes.end(), values.begin(),
                    [](std::byte value) { return std::to_integer<int32_t>(value); });
     return values;
@@ -45,7 +45,7 @@ static Result<std::vector<int32_t>> idsOf(const SafetensorsTensor &tensor,
   return values;
 }
 
-/// "in.safetensors: tensor "x": row 2, column 5"
+/// Returns a place such as "in.safetensors: tensor "x": row 2, column 5".
 static std::string placeOf(std::string_view where, std::string_view tensor, size_t index,
                            std::span<const int64_t> shape) {
   const auto columns = static_cast<size_t>(shape.back());
@@ -91,7 +91,7 @@ static Status markPadding(const PortInfo &input, const SafetensorsTensor &tensor
   return {};
 }
 
-/// Checks that a token of padding, which positions are counted without, only ends rows.
+/// Checks that a padding token that positions are counted without only ends rows.
 static Status checkEnding(const PortInfo &input, const SafetensorsTensor &tensor,
                           std::span<const int64_t> shape, std::string_view where,
                           const std::vector<bool> &present) {
@@ -111,7 +111,7 @@ static Status checkEnding(const PortInfo &input, const SafetensorsTensor &tensor
   return {};
 }
 
-/// Refuses padding before the last row of a sequence.
+/// Rejects padding before the last row of a sequence.
 static Status checkFirstColumns(const PaddedBatch &batch, std::string_view where) {
   const int64_t columns = batch.shape.back();
   size_t token = 0;
@@ -131,7 +131,7 @@ static Status checkFirstColumns(const PaddedBatch &batch, std::string_view where
   return {};
 }
 
-/// Where the tokens of a rectangle are.
+/// Returns the positions of the tokens in a rectangle.
 static Result<PaddedBatch> findTokens(const EntryInfo &entry, std::span<const int64_t> shape,
                                       std::span<const SafetensorsTensor> tensors,
                                       std::string_view where) {
@@ -143,7 +143,7 @@ static Result<PaddedBatch> findTokens(const EntryInfo &entry, std::span<const in
   const bool hasMask =
       std::any_of(entry.inputs.begin(), entry.inputs.end(),
                   [&](const auto &input) { return isPadded(input) && input.optional; });
-  // The mask first, or without one the ids themselves.
+  // Masks first, or the ids themselves if there is no mask.
   for (const bool marks : {true, false}) {
     for (const PortInfo &input : entry.inputs) {
       const SafetensorsTensor *const tensor = findTensor(tensors, input.name);
@@ -158,7 +158,7 @@ static Result<PaddedBatch> findTokens(const EntryInfo &entry, std::span<const in
   return batch;
 }
 
-/// Whether an input says the column of each row: it is made here.
+/// Returns whether an input holds the column of each row, which is computed here.
 static bool isOfColumns(std::string_view name) {
   return name == columnsInput || name == columnNumbersInput;
 }
@@ -187,7 +187,7 @@ Result<RectangleInputs> readRectangle(const Model &model, const EntryInfo &entry
   const auto isGiven = [&](const PortInfo &input) {
     return isPadded(input) && findTensor(tensors, input.name) != nullptr;
   };
-  // Without what says where padding is, lengths may do so.
+  // If no input marks padding, lengths may.
   const bool saysPadding = std::any_of(simple.inputs.begin(), simple.inputs.end(), isGiven);
   if (first == nullptr || first->shape.size() != rank || (!saysPadding && !hasColumns)) {
     HEDDLE_ASSIGN(RunInputs inputs, readRunInputs(entry, shaping, tensors, where));
@@ -210,7 +210,7 @@ Result<RectangleInputs> readRectangle(const Model &model, const EntryInfo &entry
     }
   }
   std::vector<SafetensorsTensor> given(tensors.begin(), tensors.end());
-  // The mask has done its work: nothing else reads it. The columns are made here.
+  // The mask is not read by anything else. The columns are computed here.
   std::erase_if(given, [&](const SafetensorsTensor &tensor) {
     const auto port =
         std::find_if(chosen.inputs.begin(), chosen.inputs.end(),

@@ -22,13 +22,13 @@ namespace heddle::tools {
 static constexpr std::string_view maskName = "attention_mask";
 static constexpr std::string_view lengthsName = "lengths";
 
-/// The tensor that says how long each sequence of an input is: "audio.length".
+/// Returns the name of the tensor with the length of each sequence of an input: "audio.length".
 static std::string lengthName(std::string_view input) { return std::string(input) + ".length"; }
 
-/// The tensor that says how wide each image of an input is: "image.width".
+/// Returns the name of the tensor with the width of each image of an input: "image.width".
 static std::string widthName(std::string_view input) { return std::string(input) + ".width"; }
 
-/// Whether the sequences of an entry are images or spectra.
+/// Returns whether the sequences of an entry are images or spectra.
 static bool readsPixels(const EntryInfo &entry) {
   return entry.hasWidths || entry.lengthMultiple > 1;
 }
@@ -41,12 +41,12 @@ const SafetensorsTensor *findTensor(std::span<const SafetensorsTensor> tensors,
   return found == tensors.end() ? nullptr : &*found;
 }
 
-/// What begins a message about a tensor.
+/// Returns the beginning of a message about a tensor.
 static std::string tensorWhere(std::string_view where, std::string_view name) {
   return fmt::format("{}: tensor {}", where, quote(name));
 }
 
-/// The values of a tensor of integers.
+/// Returns the values of a tensor of integers.
 static Result<std::vector<int32_t>> integersOf(const SafetensorsTensor &tensor,
                                                std::string_view where) {
   std::vector<int32_t> values(tensor.bytes.size() / infoOf(tensor.dtype).bytes());
@@ -55,7 +55,7 @@ static Result<std::vector<int32_t>> integersOf(const SafetensorsTensor &tensor,
   return values;
 }
 
-/// The values of a tensor of floats.
+/// Returns the values of a tensor of floats.
 static Result<std::vector<float>> floatsOf(const SafetensorsTensor &tensor,
                                            std::string_view where) {
   std::vector<float> values(tensor.bytes.size() / infoOf(tensor.dtype).bytes());
@@ -64,13 +64,13 @@ static Result<std::vector<float>> floatsOf(const SafetensorsTensor &tensor,
   return values;
 }
 
-/// The width of rows of floats; nothing for ids.
+/// Returns the width of rows of floats; nullopt for ids.
 static std::optional<int64_t> widthOf(const PortInfo &input) {
   return input.shape.size() == 2 ? std::optional(input.shape.back()) : std::nullopt;
 }
 
-/// The tensors that nothing of the entry is named after: a file may hold more than inputs, such as
-/// the outputs that are expected.
+/// Returns the tensors that the entry does not use: a file may hold more than inputs, such as
+/// expected outputs.
 static std::vector<std::string> namesIgnored(const EntryInfo &entry,
                                              std::span<const SafetensorsTensor> tensors) {
   std::vector<std::string> ignored;
@@ -123,7 +123,7 @@ static Status checkOnePerSequence(const SafetensorsTensor &tensor, int64_t seque
                                   sequences));
 }
 
-/// The integers of a tensor that has one for each sequence, `least` to `most`.
+/// Returns the integers of a tensor with one for each sequence, each in `least` to `most`.
 static Result<std::vector<int32_t>> onePerSequence(const SafetensorsTensor &tensor,
                                                    int64_t sequences, int64_t least, int64_t most,
                                                    std::string_view where) {
@@ -139,7 +139,8 @@ static Result<std::vector<int32_t>> onePerSequence(const SafetensorsTensor &tens
   return numbers;
 }
 
-/// A tensor beside an input, one number for each sequence: 1 to `most`. Without it all have that.
+/// Returns the values, 1 to `most`, of an accompanying tensor with one for each sequence; all
+/// `most` if absent.
 static Result<std::vector<int32_t>> countsBeside(std::span<const SafetensorsTensor> tensors,
                                                  const std::string &name, int64_t sequences,
                                                  int64_t most, std::string_view where) {
@@ -150,8 +151,8 @@ static Result<std::vector<int32_t>> countsBeside(std::span<const SafetensorsTens
   return onePerSequence(*tensor, sequences, 1, most, where);
 }
 
-/// Images of `shape`, [B,height,width,channels], of which heights and widths beside them say which
-/// parts are used.
+/// Returns the batch of images of `shape`, [B,height,width,channels], with accompanying heights and
+/// widths of the used parts.
 static Result<PaddedBatch> paddedImages(const SafetensorsTensor &tensor,
                                         std::span<const int64_t> shape,
                                         std::span<const SafetensorsTensor> tensors,
@@ -177,15 +178,15 @@ static Result<PaddedBatch> paddedImages(const SafetensorsTensor &tensor,
   return batchOfImages(shape, heights, widths);
 }
 
-/// The images of any width of an input: [B,height,width,channels], all or parts of it, or
-/// [tokens,channels] with lengths and widths beside them. Also the shape of such a tensor as the
-/// rows that an input has, [B,length,channels].
+/// Returns the batch of an input's images of any width: [B,height,width,channels], all or parts of
+/// it, or [tokens,channels] with accompanying lengths and widths. Also computes the shape of such a
+/// tensor as rows of the input, [B,length,channels].
 static Result<PaddedBatch> imagesOf(const SafetensorsTensor &tensor, const PortInfo &input,
                                     std::span<const SafetensorsTensor> tensors,
                                     std::string_view where) {
   const int64_t channels = input.shape.size() == 2 ? input.shape.back() : 1;
   std::vector<int64_t> shape = tensor.shape;
-  // Numbers of pixels that are ids, and those of one channel, need no dimension of their own.
+  // Pixels that are ids, and those of one channel, need no separate dimension.
   if (shape.size() == 3 && channels == 1) {
     shape.push_back(1);
   }
@@ -206,7 +207,7 @@ static Result<PaddedBatch> imagesOf(const SafetensorsTensor &tensor, const PortI
                                     tensorWhere(where, maskName), quote(lengthName(tensor.name)),
                                     quote(widthName(tensor.name))));
   }
-  // Counts of pixels beside images, or heights beside pixels, would say the same again, or not.
+  // Counts of pixels with images, or heights with pixels, would be redundant or contradictory.
   const std::string foreign = areImages ? std::string(lengthsName) : lengthName(tensor.name);
   if (findTensor(tensors, foreign) != nullptr) {
     return HEDDLE_ERROR(
@@ -236,7 +237,7 @@ static Result<PaddedBatch> imagesOf(const SafetensorsTensor &tensor, const PortI
   return batch;
 }
 
-/// Images of any width as the rows that an input has: [sequences, length, width].
+/// Returns images of any width as rows of the input: [sequences, length, width].
 static std::vector<SafetensorsTensor> imagesAsRows(const EntryInfo &entry,
                                                    std::span<const SafetensorsTensor> tensors) {
   std::vector<SafetensorsTensor> flat(tensors.begin(), tensors.end());
@@ -249,7 +250,7 @@ static std::vector<SafetensorsTensor> imagesAsRows(const EntryInfo &entry,
     const std::optional<int64_t> width = widthOf(*input);
     const size_t rank = tensor.shape.size();
     if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) {
-      // Whatever it is, it is not what the images are.
+      // Its shape does not match the images.
       continue;
     }
     if (rank == 4 || (rank == 3 && width.value_or(1) == 1)) {
@@ -262,7 +263,7 @@ static std::vector<SafetensorsTensor> imagesAsRows(const EntryInfo &entry,
   return flat;
 }
 
-/// Where all images have one width, those that a file names must have it.
+/// Checks that images of a named width have the only width that the entry takes.
 static Status checkOneWidth(const EntryInfo &entry, const PortInfo &input,
                             std::span<const SafetensorsTensor> tensors, std::string_view where,
                             size_t sequences) {
@@ -283,7 +284,7 @@ static Status checkOneWidth(const EntryInfo &entry, const PortInfo &input,
   return {};
 }
 
-/// The shapes that rows of floats may have.
+/// Returns the shapes that rows of floats may have, for messages.
 static std::string rowShapes(int64_t width, int64_t across) {
   const std::string rows = fmt::format("[sequences, length, {}] or [tokens, {}]", width, width);
   return across == 1  ? rows
@@ -291,7 +292,8 @@ static std::string rowShapes(int64_t width, int64_t across) {
                       : fmt::format("[sequences, height, {}, {}], {}", across, width, rows);
 }
 
-/// The first dimensions of a tensor, [sequences, length] or [tokens], before the width of rows.
+/// Returns the first dimensions of a tensor, [sequences, length] or [tokens], before the width of
+/// rows.
 static Result<std::span<const int64_t>> tokenShape(const SafetensorsTensor &tensor,
                                                    const PortInfo &input, int64_t across,
                                                    std::string_view where) {
@@ -307,7 +309,8 @@ static Result<std::span<const int64_t>> tokenShape(const SafetensorsTensor &tens
                   width ? rowShapes(*width, across) : "[sequences, length] or [tokens]"));
 }
 
-/// The batch that NAME.length makes of sequences of one size; nothing without such a tensor.
+/// Returns the batch of equally sized sequences with lengths from NAME.length; nullopt without that
+/// tensor.
 static Result<std::optional<PaddedBatch>> batchOfCounts(const SafetensorsTensor &first,
                                                         std::span<const int64_t> shape,
                                                         const PortInfo &shaping, int64_t across,
@@ -343,8 +346,8 @@ static Result<std::optional<PaddedBatch>> batchOfCounts(const SafetensorsTensor 
   return std::optional(*std::move(batch));
 }
 
-/// Which positions of `first`, the tensor that gives the batch its shape, are tokens, and of which
-/// sequence.
+/// Finds the positions of `first`, the tensor that gives the batch its shape, that are tokens, and
+/// their sequences.
 static Result<PaddedBatch> batchOf(const SafetensorsTensor &first, const PortInfo &shaping,
                                    int64_t across, std::span<const SafetensorsTensor> tensors,
                                    std::string_view where, int32_t pad) {
@@ -356,7 +359,7 @@ static Result<PaddedBatch> batchOf(const SafetensorsTensor &first, const PortInf
   }
   const SafetensorsTensor *mask = findTensor(tensors, maskName);
   const SafetensorsTensor *lengths = findTensor(tensors, lengthsName);
-  // Each belongs to one form: the mask to rectangles, the lengths to tokens end to end.
+  // Each belongs to one form: the mask to rectangles, the lengths to concatenated tokens.
   const SafetensorsTensor *wrong = shape.size() == 2 ? lengths : mask;
   if (wrong != nullptr) {
     return HEDDLE_ERROR(InvalidArgument,
@@ -391,7 +394,7 @@ static Result<PaddedBatch> batchOf(const SafetensorsTensor &first, const PortInf
   return batch.ok() ? std::move(batch) : batch.status().annotate(tensorWhere(where, first.name));
 }
 
-/// Ids must be rows of the table they look up; padding may hold anything.
+/// Checks that ids are rows of the table that they index; padding may have any value.
 static Status checkLimit(const PortInfo &input, const PaddedBatch &batch,
                          std::span<const int32_t> values, std::string_view where) {
   for (size_t token = 0; token < values.size(); ++token) {
@@ -488,13 +491,13 @@ Status putCommands(RunInputs &targets, const EntryInfo &decode,
   return {};
 }
 
-/// The space of an output's rows, if it derives from tokens.
+/// Returns the space of an output's rows, if it is derived from tokens.
 static std::optional<RowSpace> derivedSpace(const PortInfo &output) {
   const std::optional<RowSpace> space = rowSpaceOf(output.shape.front());
   return space && space->isDerived() ? space : std::nullopt;
 }
 
-/// The rows of an output that a line of a rectangle has.
+/// Returns the number of an output's rows in one line of a rectangle.
 static int64_t rowsOfLine(const PortInfo &output, const PaddedBatch &batch) {
   if (batch.widths.empty()) {
     return output.rowsOf(batch.shape.back());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Scores pairs of lines, each block in one pass of the model. Texts alone are scored by
-/// TextScoring.cpp.
+/// Scores pairs of lines, each block in one pass of the model. TextScoring.cpp scores single texts.
 #include "runtime/Tools/Commands.h"
 
 #include "heddle/Generation.h"
@@ -63,13 +62,13 @@ void declare(OptionList &list, ScoreOptions &options) {
 }
 
 namespace {
-/// A pair of lines; one without a source counts as blank.
+/// A pair of lines; without a source it counts as blank.
 struct Pair : Scored<ScoringRequest> {
   std::string source;
   std::string target;
 };
 
-/// One run of the command: two files, read side by side.
+/// One run of the command, which reads two files in parallel.
 struct ScoreRun {
   using Item = Pair;
 
@@ -89,7 +88,7 @@ struct ScoreRun {
 };
 } // namespace
 
-/// What is asked of two lines; nothing for an empty source. Every failure is the lines'.
+/// Returns the request of two lines; nullopt for an empty source. Every failure is the lines'.
 Result<std::optional<ScoringRequest>> ScoreRun::requestOf(const Line &source,
                                                           const Line &target) const {
   HEDDLE_TRY(source.status);
@@ -132,7 +131,7 @@ Result<std::optional<Pair>> ScoreRun::next() {
   return std::optional(std::move(pair));
 }
 
-/// The answer to a pair with a failure.
+/// Returns the answer to a pair with a failure.
 static std::string errorText(const ScoreOptions &options, const Pair &pair) {
   return options.jsonLines ? jsonText({{"source", pair.source},
                                        {"target", pair.target},
@@ -141,8 +140,8 @@ static std::string errorText(const ScoreOptions &options, const Pair &pair) {
                            : "\n";
 }
 
-/// The answer to a pair: the sum and every token's score. As text, an empty line for a pair without
-/// a source.
+/// Returns the answer to a pair: the sum and every token's score. As text, an empty line for a pair
+/// without a source.
 static std::string scoreText(const ScoreOptions &options, const Pair &pair) {
   double sum = 0;
   Json list = Json::array();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The loop of `heddle score`, over blocks of lines: a block is read, scored in as few passes as it
-/// takes, and written. Pairs of lines and texts alone share it.
+/// The loop of `heddle score`, over blocks of lines: a block is read, scored in as few passes as
+/// possible, and written. It is used for pairs of lines and for single texts.
 #ifndef HEDDLE_RUNTIME_TOOLS_SCORE_SCOREDBLOCKS_H
 #define HEDDLE_RUNTIME_TOOLS_SCORE_SCOREDBLOCKS_H
 
@@ -18,27 +18,27 @@
 
 namespace heddle::tools {
 
-/// What becomes of a line, or of a pair of lines.
+/// A line, or a pair of lines, and its result.
 template <typename RequestType> struct Scored {
   using Request = RequestType;
 
-  /// What messages call it.
+  /// The name in messages.
   std::string where;
-  /// None for one that is blank, or has a failure: it is written without a score.
+  /// Empty if the line is blank or has a failure: it is written without a score.
   std::optional<Request> request = std::nullopt;
   Status status = {};
   std::vector<float> scores = {};
 };
 
-/// How scoring ended, unless its output failed.
+/// How scoring ended, unless the output failed.
 struct ScoredBlocks {
   int64_t written = 0;
-  /// What ended the input; success at its end.
+  /// The failure that ended the input; success at its end.
   Status failure;
 };
 
-/// The next items; `more` says whether others may follow. What ends the run leaves the items before
-/// it in the block.
+/// Reads the next items; `more` is set if others may follow. If an item ends the run, the block
+/// holds the items before it.
 template <typename Run>
 Status readBlock(Run &run, std::vector<typename Run::Item> &block, bool &more) {
   // Small enough that an answer does not wait long.
@@ -58,8 +58,8 @@ Status readBlock(Run &run, std::vector<typename Run::Item> &block, bool &more) {
   return {};
 }
 
-/// Gives every item with a request its scores. Where a block cannot be scored, its items are scored
-/// one by one, so that the failure is that of a line.
+/// Sets the scores of every item with a request. If the block cannot be scored, its items are
+/// scored one by one, to attribute the failure to a line.
 template <typename Run> void scoreBlock(Run &run, std::vector<typename Run::Item> &block) {
   std::vector<typename Run::Item *> asked;
   std::vector<typename Run::Item::Request> requests;
@@ -88,9 +88,10 @@ template <typename Run> void scoreBlock(Run &run, std::vector<typename Run::Item
   }
 }
 
-/// Reads, scores and writes until the input ends, a failure ends the run or a signal does. A run
-/// has an `Item`, which is Scored; `errors`; next(), the next item if there is one, whose failure
-/// ends the input; scoresOf() requests; and write(), whose failure is the only one of this.
+/// Reads, scores and writes until the input ends, or a failure or a signal ends the run. A run has
+/// an `Item`, which is Scored; `errors`; next(), which returns the next item, if any, and whose
+/// failure ends the input; scoresOf(), which scores requests; and write(). Fails only if write()
+/// does.
 template <typename Run>
 Result<ScoredBlocks> scoreBlocks(Run &run, Progress &progress, std::optional<int64_t> total) {
   ScoredBlocks result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Scores texts, and says the perplexity of all of them in the end.
+/// Scores texts, and reports the perplexity of all of them at the end.
 #include "runtime/Tools/Score/TextScoring.h"
 
 #include "heddle/Generation.h"
@@ -49,7 +49,7 @@ struct TextRun {
 };
 } // namespace
 
-/// None for a blank line. Every failure is the line's.
+/// Returns the tokens of a line; none for a blank line. Every failure is the line's.
 Result<std::vector<int32_t>> TextRun::tokensOf(const Line &line) const {
   HEDDLE_TRY(line.status);
   if (isBlank(line.text)) {
@@ -87,8 +87,8 @@ static double perplexityOf(double sum, int64_t tokens) {
   return std::exp(-sum / static_cast<double>(tokens));
 }
 
-/// The sum, the perplexity and every token's score, or an object with these; empty for a blank line
-/// and one that cannot be used.
+/// Returns the sum, the perplexity and every token's score, or an object with these; empty for a
+/// blank line and one that cannot be used.
 std::string TextRun::answerTo(const ScoredText &text) const {
   const double own = sumOf(text.scores);
   const auto count = static_cast<int64_t>(text.scores.size());

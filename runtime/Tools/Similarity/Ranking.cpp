@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sorts when twice as many texts have come as are kept.
+/// Sorts and truncates when twice as many texts are held as are kept.
 #include "runtime/Tools/Similarity/Ranking.h"
 
 #include "runtime/Tools/Lines/LineFormats.h"
@@ -26,7 +26,7 @@ void Ranking::sort() {
 
 void Ranking::add(double score, std::string text, int64_t line) {
   texts.push_back({score, std::move(text), line, added++});
-  // Of a long file only so many are kept.
+  // Bounds the memory for a long file.
   if (most != 0 && texts.size() / 2 > most) {
     sort();
   }
@@ -49,7 +49,7 @@ std::string rankedText(const std::vector<RankedText> &texts, std::string_view na
       result += jsonText(record) + "\n";
       continue;
     }
-    // A line for each text, whatever is in it.
+    // One line for each text, whatever it contains.
     std::string line = text.text;
     std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     result += fmt::format("{:.4f}\t{}\n", text.score, line);

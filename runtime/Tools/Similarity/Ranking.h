@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts in the order of their scores, for the commands that rank.
+/// Sorts texts by their scores, for the commands that rank.
 #ifndef HEDDLE_RUNTIME_TOOLS_SIMILARITY_RANKING_H
 #define HEDDLE_RUNTIME_TOOLS_SIMILARITY_RANKING_H
 
@@ -19,31 +19,31 @@ struct RankedText {
   std::string text;
   /// Its line in the file; 0 for a text of the command line.
   int64_t line = 0;
-  /// How many texts came before it.
+  /// The number of texts before it.
   uint64_t place = 0;
 };
 
 /// The best texts so far.
 class Ranking {
 public:
-  /// Keeps so many; all if unset.
+  /// Keeps the best `top` texts; all if unset.
   explicit Ranking(std::optional<int64_t> top) : most(top ? static_cast<size_t>(*top) : 0) {}
 
   void add(double score, std::string text, int64_t line);
-  /// The largest score first; of equal ones, the one that came first. What is no number is last.
+  /// Returns the texts in descending order of score, ties in order of arrival, and NaN last.
   std::vector<RankedText> take();
 
 private:
   void sort();
 
-  /// 0: all.
+  /// 0 means all.
   size_t most;
   std::vector<RankedText> texts;
   uint64_t added = 0;
 };
 
-/// A line for each text: its score and itself or, as JSON, an object that calls the score by
-/// `name`.
+/// Returns a line for each text: its score and itself or, as JSON, an object whose field `name` is
+/// the score.
 std::string rankedText(const std::vector<RankedText> &texts, std::string_view name, bool json);
 
 } // namespace heddle::tools

@@ -38,7 +38,8 @@ void declare(OptionList &list, SimilarityOptions &options) {
   });
 }
 
-/// Adds the texts of a block that have embeddings; those of a file have lines from `line` on.
+/// Adds the texts of a block that have embeddings; texts of a file have line numbers from `line`
+/// on.
 static void add(EmbeddedTexts &block, int64_t line, std::span<const float> first,
                 Ranking &ranking) {
   const size_t width = first.size();
@@ -52,8 +53,8 @@ static void add(EmbeddedTexts &block, int64_t line, std::span<const float> first
   }
 }
 
-/// The texts of the command line as a block. They are all needed: the first that cannot be used is
-/// the failure.
+/// Returns the texts of the command line as a block. All are needed, so the first that cannot be
+/// used is the failure.
 static Result<EmbeddedTexts> embedArguments(Embedder &embedder,
                                             const std::vector<std::string> &texts) {
   EmbeddedTexts block;
@@ -66,7 +67,7 @@ static Result<EmbeddedTexts> embedArguments(Embedder &embedder,
   return block;
 }
 
-/// The texts of a file, block by block.
+/// Adds the texts of a file, block by block.
 static Status addFile(const SimilarityOptions &options, Embedder &embedder, LineReader &reader,
                       LineErrors &errors, std::span<const float> first, Ranking &ranking) {
   Progress progress("texts", options.json);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Turns texts into ids without running a model. The tokenizer is that of a compiled model, or a
+/// Converts texts to ids without running a model. The tokenizer is that of a compiled model, or a
 /// file that a model may be compiled with.
 #include "runtime/Tools/Commands.h"
 
@@ -18,10 +18,10 @@ namespace heddle::tools {
 
 namespace {
 
-/// The ids of a text.
+/// Returns the ids of a text.
 using Encode = std::function<Result<std::vector<int32_t>>(std::string_view text)>;
 
-/// A file's tokenizer, and the table it lies in.
+/// The tokenizer of a file, and the table that holds it.
 struct OpenTokenizer {
   std::vector<uint8_t> table;
   std::optional<Tokenizer> tokenizer;
@@ -29,7 +29,7 @@ struct OpenTokenizer {
 
 } // namespace
 
-/// Whether a name is that of a tokenizer.json or of a SentencePiece model.
+/// Returns whether a name is that of a tokenizer.json or of a SentencePiece model.
 static bool isTokenizerFile(std::string_view path) {
   return path.ends_with(".json") || path.ends_with(".spm") || path.ends_with(".model");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks the structure and every checksum of a compiled model. Does not run any code of it.
+/// Checks the structure and every checksum of a compiled model, without running any of its code.
 #include "runtime/Tools/Commands.h"
 
 #include "heddle/Session.h"
