@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes to a temporary name, then renames.
+/// Writes to a temporary file, then renames it.
 #include "base/AtomicFile.h"
 
 #include "base/PartialNames.h"
@@ -21,24 +21,24 @@
 
 namespace heddle {
 
-/// The system's message for an error number.
+/// Returns the system's message for an error number.
 static std::string reason(int error) { return std::generic_category().message(error); }
 
 static Status cannot(const char *action, const std::string &path, int error) {
   return HEDDLE_ERROR(InputOutput, fmt::format("{}: cannot {}: {}", path, action, reason(error)));
 }
 
-/// `path` with symbolic links resolved, or `path` itself if nothing exists there yet.
+/// Returns `path` with symbolic links resolved, or `path` itself if nothing exists there yet.
 static std::string resolve(const std::string &path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
   return real ? std::string(real.get()) : path;
 }
 
-/// How many partial files keepPartial() numbers for one name.
+/// The number of partial files that keepPartial() numbers for one name.
 static constexpr unsigned mostKept = 99;
 
-/// A name beside `target` that no other thread or process uses.
+/// Returns a name next to `target` that no other thread or process uses.
 static std::string partialName(const std::string &target) {
   static std::atomic<unsigned> counter = 0;
   return fmt::format("{}.partial-{}-{}", target, ::getpid(), counter.fetch_add(1));
@@ -102,7 +102,7 @@ Result<AtomicFile> AtomicFile::open(const std::string &path, unsigned permission
     }
     const int error = errno;
     delist(listed);
-    // A killed process with the same number left this file: take the next name.
+    // A killed process with the same number left this file: try the next name.
     if (error != EEXIST) {
       return cannot("create", path, error);
     }

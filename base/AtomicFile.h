@@ -18,7 +18,7 @@
 
 namespace heddle {
 
-/// A file being written. Move-only; for one thread at a time.
+/// A file being written. Move-only; not thread-safe.
 class AtomicFile {
 public:
   /// Starts a file that commit() renames to `path`. If `path` is a symbolic link, the file it
@@ -38,8 +38,8 @@ public:
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
 
-  /// Replaces bytes already written, starting at `offset`, for example a header that says where the
-  /// rest is. Fails on a pipe.
+  /// Replaces bytes that were already written, starting at `offset`, for example a header with the
+  /// places of other parts. Fails on a pipe.
   Status overwrite(size_t offset, std::span<const std::byte> bytes);
 
   /// Closes and renames the file; on failure, removes it. No write() may follow.
@@ -51,10 +51,10 @@ public:
   /// No write() may follow.
   Result<std::string> keepPartial();
 
-  /// The path as given to open().
+  /// Returns the path as given to open().
   const std::string &path() const { return name; }
 
-  /// Whether a write failed because the reader of this pipe is gone.
+  /// Returns whether a write failed because the reader of this pipe has closed it.
   bool hasLostReader() const { return brokenPipe; }
 
 private:

@@ -34,7 +34,8 @@ static std::string escape(std::string_view text) {
   return result.starts_with('.') || result.starts_with('\'') ? "\\&" + result : result;
 }
 
-/// The options that a page shows, in the order of --help. Options without a group are hidden.
+/// Returns the options that a page shows, in the order of --help. Options without a group are
+/// hidden.
 static std::vector<const CLI::Option *> optionsOf(const CLI::App &app, bool positional) {
   std::vector<const CLI::Option *> result;
   for (const CLI::Option *const option : app.get_options()) {
@@ -45,7 +46,7 @@ static std::vector<const CLI::Option *> optionsOf(const CLI::App &app, bool posi
   return result;
 }
 
-/// "-h, --help", "--input".
+/// Returns names such as "-h, --help" or "--input".
 static std::string namesOf(const CLI::Option &option) {
   return option.get_name(option.get_positional(), true);
 }
@@ -80,8 +81,8 @@ static std::string optionList(const CLI::App &app) {
   return text;
 }
 
-/// What --help has at its end: lines with a colon are headings, those below them begin with a name.
-/// Sentences are left out: they say where else to read, and a page has SEE ALSO.
+/// Converts the end of --help: lines with a colon are headings, and the lines below them begin with
+/// a name. Sentences, which refer to other documentation, are omitted: a page has SEE ALSO.
 static std::string nameLists(const CLI::App &app) {
   std::string text;
   std::istringstream lines(app.get_footer());
@@ -128,7 +129,7 @@ std::string manualPage(const CLI::App &app, std::string_view program, const Manu
   return text + fmt::format(".SH SEE ALSO\n{}\n", escape(source.seeAlso));
 }
 
-/// "--input --output ...": the words that may follow a program or command.
+/// Returns "--input --output ...", the words that may follow a program or command.
 static std::string optionWords(const CLI::App &app) {
   std::vector<std::string> words;
   for (const CLI::Option *const option : optionsOf(app, false)) {
@@ -150,7 +151,7 @@ static std::string commandWords(const CLI::App &app) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// The lines of a case statement: a shell word, then the words that may follow it.
+/// Returns the lines of a case statement: a shell word, then the words that may follow it.
 static std::string commandCases(const CLI::App &app, std::string_view assign) {
   std::string text;
   for (const CLI::App *const command : app.get_subcommands(nullptr)) {
@@ -196,7 +197,7 @@ std::string zshCompletion(const CLI::App &app) {
                      name, optionWords(app), commandCases(app, "options=({})"), commandWords(app));
 }
 
-/// Writes a file and creates the folders above it.
+/// Writes a file and creates its parent folders.
 static Status writeText(const fs::path &path, const std::string &text) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);

@@ -18,16 +18,16 @@ namespace heddle {
 
 /// The parts of a manual page that options do not provide.
 struct ManualSource {
-  /// For example "heddle 0.3.0".
+  /// The name and version, for example "heddle 0.3.0".
   std::string version;
   /// Other pages, as in "heddlec(1)".
   std::string seeAlso;
 };
 
-/// The manual page of a program or of one of its commands, in man(7) format.
+/// Returns the manual page of a program or of one of its commands, in man(7) format.
 std::string manualPage(const CLI::App &app, std::string_view program, const ManualSource &source);
 
-/// Completion of commands and options, for bash and for zsh.
+/// Return the completion of commands and options, for bash and for zsh.
 std::string bashCompletion(const CLI::App &app);
 std::string zshCompletion(const CLI::App &app);
 
@@ -35,8 +35,8 @@ std::string zshCompletion(const CLI::App &app);
 /// PROGRAM-COMMAND.1, share/bash-completion/completions/PROGRAM, share/zsh/site-functions/_PROGRAM.
 Status writeManual(const CLI::App &app, const ManualSource &source, const std::string &folder);
 
-/// writeManual() as a main(). The only argument is the folder, by default the current one. Failures
-/// go to standard error. Returns the exit code.
+/// Implements main() with writeManual(). The only argument is the folder, by default the current
+/// one. Failures go to standard error. Returns the exit code.
 int writeManual(const CLI::App &app, const ManualSource &source, int argc, char **argv);
 
 } // namespace heddle

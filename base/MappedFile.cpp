@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-/// The system's message for an error number.
+/// Returns the system's message for an error number.
 static std::string reason(int error) { return std::generic_category().message(error); }
 
 Result<MappedFile> MappedFile::open(const std::string &path) {
@@ -68,7 +68,7 @@ void MappedFile::releasePages(std::span<const std::byte> part) const {
   if (part.empty()) {
     return;
   }
-  // Rounded outwards: neighbours on the same page read it again from the page cache.
+  // Rounded outwards: neighbours on the same page are read again from the page cache.
   const auto pageSize = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto before = reinterpret_cast<uintptr_t>(part.data()) % pageSize;
   auto *const begin = const_cast<std::byte *>(part.data()) - before;

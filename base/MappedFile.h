@@ -23,7 +23,7 @@ public:
   /// Maps a regular file of at least one byte. NotFound if it does not exist; InvalidArgument for a
   /// directory, a device, a pipe or an empty file; InputOutput if the system refuses.
   static Result<MappedFile> open(const std::string &path);
-  /// The same for a file that is open already, which stays open; `path` stands for it in messages.
+  /// As open(), for a file that is open already, which stays open; messages name it `path`.
   static Result<MappedFile> ofDescriptor(int descriptor, const std::string &path);
 
   MappedFile(MappedFile &&other) noexcept;
@@ -32,16 +32,16 @@ public:
   MappedFile &operator=(const MappedFile &) = delete;
   ~MappedFile();
 
-  /// The contents, page-aligned. Valid as long as this object lives, even if it is moved.
+  /// Returns the contents, page-aligned. Valid as long as this object lives, even if it is moved.
   std::span<const std::byte> bytes() const { return contents; }
-  /// The contents as text.
+  /// Returns the contents as text.
   std::string_view text() const {
     return {reinterpret_cast<const char *>(contents.data()), contents.size()};
   }
-  /// The path it was opened by.
+  /// Returns the path that the file was opened by.
   const std::string &path() const { return name; }
 
-  /// Releases the memory of the pages that hold `part` of bytes(). A later read brings them back
+  /// Releases the memory of the pages that hold `part` of bytes(). A later access reads them again
   /// from the file. This is a hint: it changes no value and cannot fail.
   void releasePages(std::span<const std::byte> part) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Counts how many letters two names differ in, row by row of the table of their beginnings.
+/// Computes the edit distance of two names, row by row of the table of their prefixes.
 #include "base/NearestName.h"
 
 #include "base/Utf8.h"
@@ -13,13 +13,13 @@
 
 namespace heddle {
 
-/// Names that people type are shorter; what is longer is near nothing.
+/// Names that users type are shorter; a longer one is near no name.
 static constexpr size_t longestName = 200;
 
-/// The fewest letters to insert, remove or replace that make one name the other. Two neighbours in
-/// the wrong order are one, as the commonest mistake of all.
+/// Returns the minimum number of letters to insert, remove or replace to convert one name to the
+/// other. Swapping two adjacent letters, the most common mistake, counts as one.
 static size_t distanceOf(std::string_view one, std::string_view other) {
-  // Of the beginnings of `one` with one letter less than the current one's, and with two less.
+  // The rows for the prefixes of `one` that are one and two letters shorter than the current one.
   std::vector<size_t> before(other.size() + 1);
   std::vector<size_t> earlier(other.size() + 1);
   std::vector<size_t> row(other.size() + 1);
@@ -39,7 +39,7 @@ static size_t distanceOf(std::string_view one, std::string_view other) {
   return before[other.size()];
 }
 
-/// The shortest name that a name is the beginning of.
+/// Returns the shortest known name that begins with a name.
 static std::optional<std::string> shortestBeginningWith(std::string_view name,
                                                         std::span<const std::string> known) {
   constexpr size_t leastLetters = 3;

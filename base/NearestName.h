@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The name that was most likely meant by a misspelt one: of an option, a command, a phase, a pass
-/// or a key of a configuration.
+/// Finds the name that a misspelt one most likely stands for: that of an option, a command, a
+/// phase, a pass or a key of a configuration.
 #ifndef HEDDLE_BASE_NEARESTNAME_H
 #define HEDDLE_BASE_NEARESTNAME_H
 
@@ -14,18 +14,18 @@
 
 namespace heddle {
 
-/// The name among `known` that is fewest letters away from `name`, the first of several; before one
-/// that is more than a letter away, the shortest that begins with `name`, if that has three
-/// letters. Nothing if more than a third of the letters would have to change, though two may in a
-/// short name.
+/// Returns the first of the names in `known` with the minimum edit distance to `name`. The shortest
+/// one that begins with `name` takes precedence over names at a distance above 1, if `name` has
+/// three letters. Nullopt if more than a third of the letters (but at least two) would have to
+/// change.
 std::optional<std::string> nearestName(std::string_view name, std::span<const std::string> known);
 
-/// The `count` names among `known` that a name may stand for, best first: those that begin with it,
-/// then those that are fewest letters away.
+/// Returns the `count` names in `known` that a name may stand for, best first: those that begin
+/// with it, then those with the smallest edit distance.
 std::vector<std::string> nearestNames(std::string_view name, std::span<const std::string> known,
                                       size_t count);
 
-/// `; did you mean "encoder"?`, to go on with after what was expected; empty if no name is near.
+/// Returns `; did you mean "encoder"?`, to append to a message; empty if no name is near.
 std::string didYouMean(std::string_view name, std::span<const std::string> known);
 
 } // namespace heddle

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// A signal handler may interrupt the functions below anywhere, so a name is added or removed in
-/// one atomic step. Whoever removes a name owns its memory.
+/// one atomic step. The function that removes a name owns its memory.
 #include "base/PartialNames.h"
 
 #include <array>
@@ -18,10 +18,10 @@ namespace heddle {
 
 using NameList = std::array<std::atomic<char *>, 64>;
 static NameList partialNames;
-/// Those whose files removePartialFiles() has removed: a handler of signals cannot free them.
+/// The names whose files removePartialFiles() has removed: a signal handler cannot free them.
 static NameList removedNames;
 
-/// Whether there was room for a name.
+/// Adds a name and returns whether there was room.
 static bool putInto(NameList &list, char *name) {
   for (std::atomic<char *> &slot : list) {
     char *free = nullptr;
@@ -56,8 +56,8 @@ void delist(char *name) {
   }
 }
 
-/// Removes the files of a folder. By system calls: readdir() allocates, which a handler of signals
-/// may not.
+/// Removes the files of a folder by system calls: readdir() allocates, which a signal handler must
+/// not do.
 static void removeFiles(int folder) noexcept {
   alignas(dirent64) char entries[4096];
   bool isChanged = true;
@@ -90,7 +90,7 @@ void removePartialFiles() noexcept {
       if (::unlink(path) != 0 && errno == EISDIR) {
         removeFolder(path);
       }
-      // Where there is no room, the memory goes with the program.
+      // If there is no room, the memory is leaked until the program ends.
       static_cast<void>(putInto(removedNames, path));
     }
   }

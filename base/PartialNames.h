@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The names of files and folders that must not outlive the program: unfinished outputs, and what
-/// the linker works on.
+/// The names of files and folders that must not outlive the program: unfinished outputs, and the
+/// linker's files.
 #ifndef HEDDLE_BASE_PARTIALNAMES_H
 #define HEDDLE_BASE_PARTIALNAMES_H
 
@@ -16,9 +16,8 @@ char *enlist(const std::string &path);
 /// Removes a name once its file is gone; does nothing for null.
 void delist(char *name);
 
-/// Removes all of them from the disk, for a program that ends at once: files, and folders with the
-/// files in them. Safe in signal handlers, from any thread. Covers at most 64 names at the same
-/// time.
+/// Removes all listed names from the disk, for a program that ends at once: files, and folders with
+/// the files in them. Safe in signal handlers and from any thread. The list has room for 64 names.
 void removePartialFiles() noexcept;
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Names are random, as other programs write to the same place.
+/// Names are random, because other programs write to the same place.
 #include "base/ScratchFolder.h"
 
 #include "base/PartialNames.h"

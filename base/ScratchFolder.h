@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A folder for files that a program needs for itself, below $TMPDIR or /tmp. It is gone when its
-/// owner is, and when a signal ends the program.
+/// A folder for a program's temporary files, below $TMPDIR or /tmp. It is removed by the
+/// destructor, and when a signal ends the program.
 #ifndef HEDDLE_BASE_SCRATCHFOLDER_H
 #define HEDDLE_BASE_SCRATCHFOLDER_H
 
@@ -14,15 +14,15 @@ namespace heddle {
 
 class ScratchFolder {
 public:
-  /// Creates a folder whose name begins with `prefix`; `purpose` is what messages say it is for.
+  /// Creates a folder whose name begins with `prefix`; messages say that it is for `purpose`.
   static Result<ScratchFolder> create(std::string_view prefix, std::string_view purpose);
 
   ScratchFolder(ScratchFolder &&other) noexcept;
   ScratchFolder &operator=(ScratchFolder &&) = delete;
-  /// Removes it with the files in it.
+  /// Removes the folder with the files in it.
   ~ScratchFolder();
 
-  /// The path of a file in it.
+  /// Returns the path of a file in the folder.
   std::string operator/(std::string_view name) const;
 
 private:

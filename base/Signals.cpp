@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-/// All signals that end a process without being a crash.
+/// All signals that end a process, except those of a crash.
 static constexpr int ending[] = {SIGINT,  SIGTERM, SIGHUP,    SIGXCPU, SIGQUIT,
                                  SIGALRM, SIGPROF, SIGVTALRM, SIGUSR1, SIGUSR2};
 
@@ -49,7 +49,7 @@ void replaceHandler(int signal, Handler handler) {
 void endBySignal(int signal) noexcept {
   removePartialFiles();
   handle(signal, SIG_DFL);
-  // While its handler runs, a signal is blocked.
+  // A signal is blocked while its handler runs.
   sigset_t only;
   ::sigemptyset(&only);
   ::sigaddset(&only, signal);

@@ -7,18 +7,18 @@
 
 namespace heddle {
 
-/// For main(). From now on SIGINT, SIGTERM, SIGHUP, SIGXCPU and the like end the process through
-/// endBySignal(). Signals that are ignored stay ignored, as `nohup` needs, and existing handlers
-/// stay, such as a profiler's. A broken pipe and a file above its size limit become ordinary write
-/// errors.
+/// For main(). Makes SIGINT, SIGTERM, SIGHUP, SIGXCPU and similar signals end the process through
+/// endBySignal(). Ignored signals stay ignored, as `nohup` needs, and existing handlers stay, such
+/// as a profiler's. A broken pipe and a file above its size limit become ordinary write errors.
 void handleSignals();
 
-/// Installs `handler` for a signal that would otherwise reach endBySignal(); other signals stay as
-/// they are. Blocking system calls are interrupted.
+/// Installs `handler` for a signal that would otherwise reach endBySignal(); other signals stay
+/// unchanged. Blocking system calls are interrupted.
 void replaceHandler(int signal, void (*handler)(int));
 
-/// Removes partial files and dies of the signal. An exit code instead would tell a shell that the
-/// program coped, and a shell loop would go on after Ctrl-C. Safe in signal handlers.
+/// Removes partial files and ends the process by the signal. An exit code would tell a shell that
+/// the program handled the signal, and a shell loop would continue after Ctrl-C. Safe in signal
+/// handlers.
 [[noreturn]] void endBySignal(int signal) noexcept;
 
 } // namespace heddle

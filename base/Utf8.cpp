@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks and quotes foreign text.
+/// Checks and quotes untrusted text.
 #include "base/Utf8.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-/// The code point at the start of `text`, which is not empty; `length` is 0 if it is malformed.
+/// The code point at the start of a non-empty text; `length` is 0 if it is malformed.
 struct CodePoint {
   size_t length;
   int32_t value;
