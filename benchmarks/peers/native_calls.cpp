@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The C++ calls that the Python package is measured beside, as functions that ctypes finds. Times
-/// are taken here, so that the call from Python to C++ is in none of them.
+/// The C++ calls that the Python package is compared with, as functions for ctypes. Times are taken
+/// here, so that they exclude the call from Python to C++.
 #include "heddle/Session.h"
 
 #include <chrono>
@@ -22,8 +22,8 @@ static heddle::Result<Embedder *> open(const char *path, int threads) {
   return new Embedder{std::move(session), std::vector<float>(static_cast<size_t>(width))};
 }
 
-/// A session with the model of a file; null, with a message on stderr, if that fails. It is never
-/// closed.
+/// Creates a session with the model of a file; null, with a message on stderr, on failure. It is
+/// never destroyed.
 extern "C" Embedder *openEmbedder(const char *path, int threads) {
   const heddle::Result<Embedder *> opened = open(path, threads);
   if (!opened.ok()) {
@@ -33,7 +33,7 @@ extern "C" Embedder *openEmbedder(const char *path, int threads) {
   return *opened;
 }
 
-/// Seconds that Session::embed takes for a text; below 0 if it fails.
+/// Returns the seconds that Session::embed takes for a text; negative on failure.
 extern "C" double secondsOfEmbed(Embedder *embedder, const char *text) {
   const std::string_view view = text;
   const auto begin = std::chrono::steady_clock::now();
@@ -42,5 +42,5 @@ extern "C" double secondsOfEmbed(Embedder *embedder, const char *text) {
   return status.ok() ? time.count() : -1;
 }
 
-/// What the last call has computed.
+/// Returns the result of the last call.
 extern "C" const float *embeddingOf(const Embedder *embedder) { return embedder->embedding.data(); }
