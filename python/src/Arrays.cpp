@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Gives memory to numpy.
+/// Passes ownership of memory to NumPy.
 #include "python/src/Arrays.h"
 
 namespace nb = nanobind;
@@ -13,7 +13,7 @@ nb::object arrayOf(std::vector<float> values, std::vector<size_t> shape) {
   const nb::capsule owner(kept.get(), [](void *pointer) noexcept {
     delete static_cast<std::vector<float> *>(pointer);
   });
-  // From here on the capsule frees it.
+  // From here on, the capsule owns the memory.
   (void)kept.release();
   return nb::cast(nb::ndarray<nb::numpy, float>(data, shape.size(), shape.data(), owner));
 }

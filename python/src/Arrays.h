@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Arrays of numpy: read where they lie, and made of memory that Heddle has filled.
+/// NumPy arrays: read in place, and created from memory that Heddle has filled.
 #ifndef HEDDLE_PYTHON_ARRAYS_H
 #define HEDDLE_PYTHON_ARRAYS_H
 
@@ -14,7 +14,7 @@
 
 namespace heddle::python {
 
-/// [n] of int32, [n, width] of float32, and the same to write to.
+/// [n] of int32, [n, width] of float32, and a writable [n, width] of float32.
 using Ids =
     nanobind::ndarray<const int32_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 using Floats =
@@ -27,7 +27,7 @@ inline std::span<const float> spanOf(const Floats &rows) {
   return {rows.data(), rows.shape(0) * rows.shape(1)};
 }
 
-/// An array that owns the values of a list.
+/// Returns an array that owns the values of a list.
 nanobind::object arrayOf(std::vector<float> values, std::vector<size_t> shape);
 
 } // namespace heddle::python

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts and pairs of texts to scores of labels, in blocks: between two blocks the interpreter may
-/// run, and Ctrl-C counts.
+/// Scores texts and pairs of texts in blocks; between blocks the interpreter may run, and Ctrl-C is
+/// handled.
 #include "python/src/Core.h"
 #include "python/src/Errors.h"
 #include "python/src/Texts.h"
@@ -16,7 +16,7 @@ namespace nb = nanobind;
 namespace heddle::python {
 
 namespace {
-/// Texts, kept alive while they are read without the interpreter's lock.
+/// Texts, kept alive while they are read without the GIL.
 struct GivenTexts {
   std::vector<nb::object> kept;
   std::vector<std::string_view> first;
@@ -40,7 +40,7 @@ static GivenTexts givenTexts(const nb::list &texts, const nb::list &seconds) {
   return given;
 }
 
-/// Reads and scores the texts of a block.
+/// Encodes and scores the texts of a block.
 static std::vector<float> classifyBlock(Session &session, const Classifier &classifier,
                                         const GivenTexts &given, size_t first,
                                         std::vector<TokenPair> &block) {
@@ -55,7 +55,7 @@ static std::vector<float> classifyBlock(Session &session, const Classifier &clas
   return scores;
 }
 
-/// For each text of a block (ids, what each stands for, scores [tokens, labels]).
+/// Appends (ids, the text of each, scores [tokens, labels]) for each text of a block.
 static void appendTokens(const Model &model, const Classifier &classifier,
                          std::span<const TokenPair> block, std::span<const float> scores,
                          nb::list &result) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Loading, closing, and what needs no batch.
+/// Loading, closing, and functions without a batch.
 #include "python/src/Core.h"
 
 #include "python/src/Errors.h"
@@ -49,11 +49,11 @@ void Core::close() {
 }
 
 void Core::afterFork() {
-  // The destructors of these would wait for threads and locks of another process.
+  // Their destructors would wait for threads and locks of another process.
   (void)mutex.release();
   new std::shared_ptr<Loaded>(std::move(state));
   mutex = std::make_unique<std::mutex>();
-  // The file may be gone by now: then it is as if it were closed.
+  // The file may be gone; then the model counts as closed.
   options.verify = false;
   Result<std::shared_ptr<Loaded>> again = Loaded::load(path, options);
   state = again.ok() ? *std::move(again) : nullptr;

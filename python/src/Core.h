@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The class heddle._core.Model: what the package's Python calls. It takes checked arguments; the
-/// Python around it has the interface for people. All methods may be called by any thread.
+/// The class heddle._core.Model, which the package's Python code calls. It takes checked arguments;
+/// the Python code provides the user interface. All methods may be called by any thread.
 #ifndef HEDDLE_PYTHON_CORE_H
 #define HEDDLE_PYTHON_CORE_H
 
@@ -22,7 +22,8 @@
 
 namespace heddle::python {
 
-/// A request's place in the running batch, and what it needs to come back. Cancelled when it goes.
+/// The requests of a call in the running batch, with the data for their results. Cancelled when
+/// destroyed.
 class Waiting {
 public:
   Waiting(std::shared_ptr<RunningBatch> batch, std::shared_ptr<Ticket> ticket,
@@ -31,33 +32,34 @@ public:
   Waiting(Waiting &&other) noexcept = default;
   ~Waiting() { cancel(); }
 
-  /// (whether all is finished, what has happened), after at most so many seconds or, for one that
-  /// follows, when something has happened: events (sample, tokens, scores, best tokens, text, why
-  /// it ended or None). All events are there once all is finished.
+  /// Returns (whether all is finished, events) after at most `seconds` seconds or, for a caller
+  /// that follows, as soon as there is an event (sample, tokens, scores, best tokens, text, finish
+  /// reason or None). All events are included once all is finished.
   nanobind::tuple advance(double seconds);
-  /// Takes a step for whoever waits, or sleeps until anything changes, for at most so many seconds.
+  /// Runs a step for all waiting callers, or sleeps until something changes, for at most `seconds`
+  /// seconds.
   void drive(double seconds);
-  /// Whether advance() would return at once.
+  /// Returns whether advance() would return at once.
   bool hasNews() const { return batch->hasNews(*ticket, seen); }
-  /// Until all is finished; Ctrl-C ends the wait.
+  /// Waits until all is finished; Ctrl-C ends the wait.
   void wait();
   void cancel();
-  /// The prefix of the first request, if it answers a source: what its hypotheses begin with.
+  /// Returns the prefix of the first request, if it has a source: the beginning of its hypotheses.
   const std::vector<int32_t> &prefix() const { return begun; }
-  /// For each request the hypotheses, as tuples of what heddle.Hypothesis has, or the first
-  /// failure, which is thrown. Call it once, when all is finished.
+  /// Returns for each request the hypotheses, as tuples of heddle.Hypothesis's fields, or throws
+  /// the first failure. Call it once, when all is finished.
   nanobind::list take();
 
 private:
   std::shared_ptr<RunningBatch> batch;
   std::shared_ptr<Ticket> ticket;
   std::vector<int32_t> begun;
-  /// What messages call that from which is generated.
+  /// The name of the sources in messages.
   std::string_view what;
   uint64_t seen = 0;
 };
 
-/// Work to profile beside texts, as tools::ProfileOptions has it.
+/// The work to profile in addition to texts, as in tools::ProfileOptions.
 struct ProfileRequest {
   std::vector<std::pair<int32_t, int32_t>> shapes;
   std::vector<std::pair<int32_t, int32_t>> cases;
@@ -73,63 +75,64 @@ class Core {
 public:
   Core(const nanobind::bytes &path, LoadOptions options);
 
-  /// Later calls fail; those that compute finish.
+  /// Makes later calls fail; running computations finish.
   void close();
   bool closed() const;
-  /// After a fork the child has none of the threads, and locks may be held for ever: it starts with
-  /// a new copy, and leaves what the parent had alone.
+  /// Reinitialises the model in a forked child, which has none of the threads and may have locks
+  /// that are held forever: creates new state and abandons the parent's.
   void afterFork();
 
   std::string isa() const { return std::string(loaded()->model().isa()); }
   std::string device() const { return std::string(loaded()->model().device()); }
   int64_t embeddingWidth() const;
-  /// The embeddings of texts into `out`, [texts, width]; looks for Ctrl-C and calls `progress` with
-  /// the number of texts that are done after every `batch` texts.
+  /// Embeds texts into `out`, [texts, width]; checks for Ctrl-C and calls `progress` with the
+  /// number of finished texts after every `batch` texts.
   void embed(const nanobind::list &texts, const FloatsOut &out, size_t batch, bool normalize,
              const nanobind::object &progress) const;
   nanobind::list tokenize(const nanobind::list &texts) const;
 
-  /// The logits of texts, alone or each with a second one, None where it has none: [texts, labels]
-  /// or, of a classifier of tokens, [(ids, what each stands for, [tokens, labels])].
+  /// Returns the logits of texts, each with a second text or None: [texts, labels] or, for a
+  /// classifier of tokens, [(ids, the text of each, [tokens, labels])].
   nanobind::object classify(const nanobind::list &texts, const nanobind::list &seconds,
                             size_t batch, bool crossEncoder) const;
 
-  /// One entry over a batch: inputs are flat, outputs rows end to end.
+  /// Runs one entry over a batch: inputs are flat, outputs are concatenated rows.
   nanobind::dict run(const std::string &entry, const Ids &lengths, const nanobind::dict &inputs,
                      const std::vector<std::string> &outputs) const;
-  /// "encode" and "decode" of given targets: the outputs of both, rows end to end.
+  /// Runs "encode" and "decode" on given targets and returns the outputs of both, as concatenated
+  /// rows.
   nanobind::dict runDecoder(const nanobind::list &sources, const nanobind::list &targets) const;
 
-  /// Requests for the running batch; lists are as long as sources, or empty. With the name of a
-  /// chat template, which may be "", sources are conversations in JSON.
+  /// Adds requests to the running batch; lists have the length of `sources`, or are empty. With the
+  /// name of a chat template, which may be "", sources are conversations in JSON.
   Waiting add(const nanobind::list &sources, const nanobind::list &prefixes,
               const nanobind::list &shortlists, const std::vector<int32_t> &commands,
               const Languages &languages, const GenerationOptions &options, bool truncate,
               const std::optional<std::string> &chatTemplate) const;
-  /// Whether a request with these options draws tokens.
+  /// Returns whether a request with these options samples tokens.
   bool samples(const GenerationOptions &options) const;
-  /// The prompt that a template makes of a conversation in JSON.
+  /// Returns the prompt that a template renders for a conversation in JSON.
   nanobind::object chatPrompt(const nanobind::object &conversation, const std::string &name) const;
   std::vector<std::string> chatTemplates() const { return loaded()->model().chatTemplates(); }
-  /// The text of tokens, or None without a tokenizer.
+  /// Returns the text of tokens, or None without a tokenizer.
   nanobind::object decode(const std::vector<int32_t> &tokens) const;
   nanobind::list score(const nanobind::list &sources, const nanobind::list &targets,
                        const Languages &languages, bool truncate, bool addsEnd) const;
-  /// The log-probabilities of texts alone, in windows.
+  /// Returns the log-probabilities of single texts, scored in windows.
   nanobind::list scoreTexts(const nanobind::list &texts, int64_t stride) const;
-  /// What `heddle profile --json` prints of such work.
+  /// Returns the output of `heddle profile --json` for this work.
   std::string profile(const nanobind::list &texts, const ProfileRequest &request) const;
-  /// The file of `heddle analyze`, and its picture.
+  /// Returns the file of `heddle analyze`, and its picture.
   nanobind::tuple analyze(const nanobind::list &texts, std::optional<int32_t> beam,
                           std::optional<double> theta, BlockRule blocks) const;
-  /// What each attention makes of a text: (name, words of rows, words of columns, weights,
-  /// picture).
+  /// Returns the maps of each attention for a text: (name, words of rows, words of columns,
+  /// weights, picture).
   nanobind::list alignments(const nanobind::object &text, std::optional<int32_t> beam) const;
-  /// Bytes of caches (used, kept, limit), and how many tokens of prompts were taken over.
+  /// Returns the bytes of caches (used, kept, limit), and the number of reused prompt tokens.
   nanobind::tuple use() const;
 
 private:
-  /// The model, which lives as long as the call that asked for it.
+  /// Returns the model, which lives at least as long as the calling method.
   std::shared_ptr<Loaded> loaded() const;
 
   std::string path;
@@ -138,7 +141,7 @@ private:
   std::shared_ptr<Loaded> state;
 };
 
-/// Ids or a text as ids, of a source or a target; `what` begins messages.
+/// Returns the name of an item in messages: `what` with its index.
 std::string numbered(std::string_view what, size_t index);
 
 } // namespace heddle::python

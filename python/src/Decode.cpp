@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Encoder and decoder together, over sources and the targets that are given for them: one pass
-/// without a search, as `heddle run` does it.
+/// Runs encoder and decoder together, over sources and given targets: one pass without a search, as
+/// in `heddle run`.
 #include "python/src/Core.h"
 #include "python/src/Errors.h"
 
@@ -33,7 +33,7 @@ public:
   size_t width = 0;
 };
 
-/// Rows of one output of an entry.
+/// The rows of one output of an entry.
 struct Rows {
   std::string name;
   std::vector<float> values;
@@ -41,7 +41,7 @@ struct Rows {
 };
 } // namespace
 
-/// Outputs that have a row of constant width for each token or sequence.
+/// Allocates the outputs that have a row of constant width for each token or sequence.
 static std::vector<Rows> roomFor(const EntryInfo &entry, std::span<const int32_t> lengths,
                                  bool onlyTokens) {
   std::vector<Rows> all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts to embeddings, in blocks: between two blocks the interpreter may run, and Ctrl-C counts.
+/// Embeds texts in blocks; between blocks the interpreter may run, and Ctrl-C is handled.
 #include "python/src/Core.h"
 #include "python/src/Errors.h"
 #include "python/src/Texts.h"
@@ -12,7 +12,7 @@ namespace nb = nanobind;
 namespace heddle::python {
 
 namespace {
-/// Some texts, kept alive while they are read without the interpreter's lock.
+/// Some texts, kept alive while they are read without the GIL.
 struct Block {
   std::vector<nb::object> kept;
   std::vector<std::string_view> views;
@@ -32,7 +32,7 @@ void Block::fill(const nb::list &texts, size_t first, size_t count) {
   }
 }
 
-/// Divides a row by its Euclidean norm, which is summed in f64; a row of zeros stays.
+/// Divides a row by its Euclidean norm, which is summed in f64; a row of zeros stays unchanged.
 static void normalizeRow(std::span<float> row) {
   double sum = 0;
   for (const float value : row) {
@@ -73,8 +73,8 @@ static Status embedBlock(Session &session, Block &block, size_t first, std::span
   return {};
 }
 
-/// Refuses what is no text before any of them is computed: the last of a million must not cost the
-/// others.
+/// Rejects objects that are not texts before any text is embedded: an error in the last of a
+/// million texts must not waste the others.
 static void checkTexts(const nb::list &texts) {
   for (size_t i = 0; i < nb::len(texts); ++i) {
     const nb::object text = texts[i];
@@ -91,7 +91,7 @@ void Core::embed(const nb::list &texts, const FloatsOut &out, size_t batch, bool
   checkTexts(texts);
   Block block;
   for (size_t first = 0; first < out.shape(0);) {
-    // Another thread may have taken texts out of the list.
+    // Another thread may have removed texts from the list.
     const size_t length = std::min(nb::len(texts), out.shape(0));
     if (first >= length) {
       invalid("the list of texts has become shorter while it was read");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Looks up the class of a failure and raises it.
+/// Looks up the exception class of a failure and raises it.
 #include "python/src/Errors.h"
 
 #include <nanobind/nanobind.h>
@@ -14,7 +14,7 @@ static void raise(const Failure &failure) {
   const nb::object classes = nb::module_::import_("heddle._errors").attr("CLASSES");
   const auto code = static_cast<int>(failure.status().code());
   const nb::object type = classes[nb::int_(failure.wrongType() ? -1 : code)];
-  // Paths may be any bytes.
+  // Paths may contain any bytes.
   const nb::object text = nb::steal(PyUnicode_DecodeUTF8(
       message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
   PyErr_SetObject(type.ptr(), text.ptr());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Failures as Python exceptions. Heddle answers a Status; here, at the border, it is thrown, and
-/// becomes the class of heddle/_errors.py for its code.
+/// Converts failures to Python exceptions. Heddle returns a Status; at this boundary it is thrown,
+/// and becomes the class in heddle/_errors.py for its code.
 #ifndef HEDDLE_PYTHON_ERRORS_H
 #define HEDDLE_PYTHON_ERRORS_H
 
@@ -13,7 +13,7 @@
 
 namespace heddle::python {
 
-/// A failed Status on its way to Python. A wrong type is a TypeError there.
+/// A failed Status that is being thrown to Python. A wrong type becomes a TypeError.
 class Failure : public std::exception {
 public:
   explicit Failure(Status status, bool wrongType = false)
@@ -28,14 +28,14 @@ private:
   bool isType;
 };
 
-/// Throws a status that is no success.
+/// Throws a status that is not a success.
 inline void check(const Status &status) {
   if (!status.ok()) {
     throw Failure(status);
   }
 }
 
-/// The value of a result, or its failure thrown.
+/// Returns the value of a result, or throws its failure.
 template <typename T> T take(Result<T> result) {
   if (!result.ok()) {
     throw Failure(result.status());
@@ -51,11 +51,11 @@ template <typename T> T take(Result<T> result) {
   throw Failure(HEDDLE_ERROR(InvalidArgument, std::move(message)), true);
 }
 
-/// From now on failures become exceptions of Python.
+/// Registers the translation of failures to Python exceptions.
 void translateFailures();
 
-/// Throws KeyboardInterrupt, or whatever a handler of signals raises, if one has come. Needs the
-/// interpreter's lock.
+/// Throws KeyboardInterrupt, or the exception that a signal handler raises, if a signal has
+/// arrived. Requires the GIL.
 void checkSignals();
 
 } // namespace heddle::python

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts and arrays of Python to ids.
+/// Converts Python texts and arrays to ids.
 #include "python/src/Given.h"
 
 #include "python/src/Core.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sources, prompts and targets as callers give them: texts, token ids or rows of floats, which are
-/// read where they lie.
+/// Sources, prompts and targets as callers pass them: texts, token ids or rows of floats, which are
+/// read in place.
 #ifndef HEDDLE_PYTHON_GIVEN_H
 #define HEDDLE_PYTHON_GIVEN_H
 
@@ -16,7 +16,7 @@
 
 namespace heddle::python {
 
-/// Refers to the object, which is kept.
+/// Holds a reference to the object.
 struct Given {
   nanobind::object kept;
   bool isText = false;
@@ -26,32 +26,32 @@ struct Given {
   Ids idArray;
   Floats rowArray;
 
-  /// Whether it is a text that says nothing, as an empty line of a file.
+  /// Returns whether it is a blank text, like an empty line of a file.
   bool isBlank() const;
 };
 
-/// All of a list; `what` begins messages.
+/// Converts all items of a list; `what` begins messages.
 std::vector<Given> allGiven(const nanobind::list &list, std::string_view what);
 
-/// What messages call that from which a model generates: "source", or "prompt".
+/// Returns the name of a model's sources in messages: "source", or "prompt".
 std::string_view nameOfSources(const Generator &generator);
 
-/// The ids of a source or a prompt. Needs no interpreter, as the functions below.
+/// Returns the ids of a source or a prompt. Does not need the GIL; nor do the functions below.
 Result<std::vector<int32_t>> sourceIds(const Generator &generator, const Given &given,
                                        bool truncate);
-/// The ids of a target, or of a prefix.
+/// Returns the ids of a target, or of a prefix.
 Result<std::vector<int32_t>> targetIds(const Generator &generator, const Given &given);
 
-/// The languages of some sources and of their answers: as many names as sources, or none.
+/// The languages of sources and of their answers: as many names as sources, or none.
 struct Languages {
   std::vector<std::string> sources;
   std::vector<std::string> targets;
 
-  /// Sets those of one source; "": the model's default.
+  /// Returns the languages of one source; "" means the model's default.
   void of(size_t index, std::string &source, std::string &target) const;
 };
 
-/// Refuses a text whose answer would be in no language, as the programs do. Ids may have one.
+/// Rejects a text whose answer would have no language, as the programs do. Ids may contain one.
 Status checkTarget(const Model &model, std::string_view language, bool isText);
 
 } // namespace heddle::python

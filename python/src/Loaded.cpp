@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes sessions and generators when they are first needed.
+/// Creates sessions and generators on first use.
 #include "python/src/Loaded.h"
 
 #include "python/src/Errors.h"

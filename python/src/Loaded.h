@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A loaded model and what is made of it: sessions that calls take turns with, and the running
-/// batch of generation that all callers share. Knows nothing of Python.
+/// A loaded model and its state: sessions that calls take turns with, and the running batch of
+/// generation that all callers share. Independent of Python.
 #ifndef HEDDLE_PYTHON_LOADED_H
 #define HEDDLE_PYTHON_LOADED_H
 
@@ -17,7 +17,7 @@
 
 namespace heddle::python {
 
-/// As heddle.load() takes them.
+/// The arguments of heddle.load().
 struct LoadOptions {
   std::string isa;
   /// ModelOptions::device.
@@ -31,8 +31,8 @@ struct LoadOptions {
   bool sharePrefixes = true;
 };
 
-/// A model for any number of threads. Every call computes with a session of its own, of which as
-/// many are kept as were ever used at once; generation has one batch.
+/// A model for any number of threads. Every call computes with its own session; as many are kept as
+/// were ever used at once. Generation has one batch.
 class Loaded {
 public:
   static Result<std::shared_ptr<Loaded>> load(const std::string &path, const LoadOptions &options);
@@ -40,7 +40,7 @@ public:
   const Model &model() const { return loaded; }
   const LoadOptions &options() const { return given; }
 
-  /// A session that nobody else uses until the lease goes.
+  /// A session for exclusive use until the lease is destroyed.
   class Lease {
   public:
     Lease(Loaded &owner, std::unique_ptr<Session> session)
@@ -57,11 +57,11 @@ public:
   };
   std::unique_ptr<Session> takeSession();
 
-  /// The batch of all callers; made by the first.
+  /// Returns the batch of all callers, which the first call creates.
   std::shared_ptr<RunningBatch> batch();
-  /// Log-probabilities of targets; one caller at a time.
+  /// Returns the log-probabilities of targets; one caller at a time.
   Result<std::vector<std::vector<float>>> score(std::span<const ScoringRequest> requests);
-  /// The same of texts alone, in windows `stride` tokens apart; 0: half of the positions.
+  /// As score(), for single texts in windows `stride` tokens apart; 0 means half of the positions.
   Result<std::vector<std::vector<float>>> scoreTexts(std::span<const std::vector<int32_t>> texts,
                                                      int64_t stride);
 
@@ -78,7 +78,7 @@ private:
             .promptTokens = given.promptTokens,
             .promptTokensBeside = given.promptTokensBeside};
   }
-  /// The generator that scores; its lock is held.
+  /// Returns the generator that scores; its lock must be held.
   Result<Generator *> scoringGenerator();
 
   const Model loaded;

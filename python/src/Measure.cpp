@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What `heddle profile` and `heddle analyze` say of a model, as JSON. Both work with sessions of
-/// their own, beside whatever else the model does.
+/// The output of `heddle profile` and `heddle analyze` for a model, as JSON. Both use separate
+/// sessions, independent of the model's other work.
 #include "python/src/Core.h"
 #include "python/src/Errors.h"
 #include "python/src/Given.h"
@@ -21,7 +21,8 @@ namespace heddle::python {
 
 using Json = nlohmann::ordered_json;
 
-/// Options of the programs are keywords here: "--source-length" is source_length.
+/// Renames options of the programs to keywords in messages: "--source-length" becomes
+/// source_length.
 static Status asKeywords(const Status &status) {
   if (!tools::isOptionError(status)) {
     return status;
@@ -43,7 +44,7 @@ template <typename T> static T takeAsKeywords(Result<T> result) {
   return *std::move(result);
 }
 
-/// Fails when a signal has come whose handler raises. The exception stays with the interpreter.
+/// Fails if a signal has arrived whose handler raises. The exception stays in the interpreter.
 static Status untilSignal() {
   const nb::gil_scoped_acquire locked;
   return PyErr_CheckSignals() == 0 ? Status() : HEDDLE_ERROR(Internal, "interrupted");
@@ -91,8 +92,8 @@ static std::string jsonText(const Json &json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Runs work without the interpreter's lock. An exception of Python that it met is raised, not the
-/// failure that it became.
+/// Runs work without the GIL. A Python exception that ended it is raised instead of the failure
+/// that it became.
 template <typename Work> static auto unlocked(Work work) {
   try {
     const nb::gil_scoped_release released;
@@ -116,7 +117,7 @@ std::string Core::profile(const nb::list &texts, const ProfileRequest &request) 
 }
 
 namespace {
-/// Texts, and what the model makes of them.
+/// Texts, and the model's attention to them.
 struct Observed {
   tools::AttentionObserver observer;
   std::optional<Generator> generator;
@@ -130,7 +131,7 @@ struct Observed {
     return made;
   }
 
-  /// The sentences of some texts or ids, the first of which is number `first`.
+  /// Returns the sentences of texts or ids, numbered from `first`.
   std::vector<tools::Sentence> sentences(const Model &model, std::span<const Given> given,
                                          size_t first, std::optional<int32_t> beam);
 };

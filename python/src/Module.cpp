@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The extension module heddle._core: names for the package's Python, which is the interface.
+/// The extension module heddle._core: bindings for the package's Python code, which is the
+/// interface.
 #include "python/src/Core.h"
 #include "python/src/Errors.h"
 
@@ -16,7 +17,7 @@ using namespace nanobind::literals;
 
 namespace heddle::python {
 
-/// What `heddle info --json` prints.
+/// Returns the output of `heddle info --json`.
 static std::string describe(const nb::bytes &path) {
   const std::string name(path.c_str(), path.size());
   const nb::gil_scoped_release unlocked;
@@ -24,7 +25,7 @@ static std::string describe(const nb::bytes &path) {
       .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-/// {"invalid argument": 1, ...}: every kind of failure there is.
+/// Returns {"invalid argument": 1, ...}, all kinds of failures.
 static nb::dict statusCodes() {
   nb::dict codes;
 #define HEDDLE_STATUS(Name, value, text) codes[text] = value;
@@ -155,7 +156,7 @@ static void bindModel(nb::module_ &module) {
 
 NB_MODULE(_core, module) {
   module.doc() = "The runtime of Heddle; use the package heddle.";
-  // A thread that computes when the interpreter ends still has its model.
+  // A thread that computes when the interpreter ends still holds its model.
   nb::set_leak_warnings(false);
   heddle::python::translateFailures();
   heddle::python::bindOptions(module);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sources, prompts, conversations and what goes with them as requests, and what becomes of these
-/// as Python has it.
+/// Converts sources, prompts, conversations and their options to requests, and results to Python
+/// objects.
 #include "python/src/Core.h"
 #include "python/src/Errors.h"
 #include "python/src/Given.h"
@@ -14,11 +14,11 @@ namespace nb = nanobind;
 
 namespace heddle::python {
 
-/// How long a wait goes without looking for Ctrl-C.
+/// The interval at which a wait checks for Ctrl-C.
 static constexpr std::chrono::milliseconds betweenSignals{50};
 
 namespace {
-/// All that a call asks for.
+/// The arguments of a call.
 struct Call {
   std::vector<Given> given;
   std::vector<Given> prefixes;
@@ -31,7 +31,7 @@ struct Call {
 };
 } // namespace
 
-/// The ids of a conversation's prompt, and how long its answer may be.
+/// Sets the ids of a conversation's prompt, and the maximum length of its answer.
 static Status setConversation(const Generator &generator, const Call &call, size_t index,
                               GenerationRequest &request) {
   if (generator.hasSources()) {
@@ -61,7 +61,7 @@ static Status setSource(const Generator &generator, const Call &call, size_t ind
   return {};
 }
 
-/// The request for one source; every failure is that of the request, and says what is to blame.
+/// Returns the request for one source; every failure is that of the request, and names its cause.
 static Result<GenerationRequest> requestOf(const Model &model, const Generator &generator,
                                            const Call &call, size_t index) {
   GenerationRequest request;
@@ -109,7 +109,7 @@ Waiting Core::add(const nb::list &sources, const nb::list &prefixes, const nb::l
   std::vector<size_t> blank;
   for (size_t i = 0; i < call.given.size(); ++i) {
     if (call.given[i].isBlank()) {
-      // Nothing is asked for, and nothing is the answer: see take().
+      // There is nothing to generate, and the result is empty: see take().
       blank.push_back(i);
       continue;
     }
@@ -136,7 +136,7 @@ template <typename T> static nb::list listOf(std::span<const T> values) {
   return list;
 }
 
-/// [[(token, score)]], or None.
+/// Returns [[(token, score)]], or None.
 static nb::object bestTokens(const std::vector<std::vector<TokenScore>> &places) {
   if (places.empty()) {
     return nb::none();
@@ -158,7 +158,7 @@ static nb::object scoresOf(const std::vector<float> &scores) {
 
 static nb::str strOf(std::string_view text) { return nb::str(text.data(), text.size()); }
 
-/// As AsyncWaits and pieces() in _streams.py take it.
+/// Converts an event to the form that AsyncWaits and pieces() in _streams.py take.
 static nb::tuple described(const TokenEvent &event) {
   const bool goesOn = event.finish == FinishReason::No;
   return nb::make_tuple(event.sample, listOf(std::span(event.tokens)), scoresOf(event.scores),
@@ -195,7 +195,7 @@ void Waiting::cancel() {
   }
 }
 
-/// The text of a hypothesis, whose tokens these are but for a prompt; None without a tokenizer.
+/// Returns the text of a hypothesis, given its tokens without a prompt; None without a tokenizer.
 static nb::object textOf(const Generator &generator, const Hypothesis &hypothesis,
                          std::span<const int32_t> tokens) {
   if (hypothesis.finish == FinishReason::Stop) {
@@ -209,13 +209,13 @@ static nb::object textOf(const Generator &generator, const Hypothesis &hypothesi
   return strOf(*text);
 }
 
-/// What heddle.Hypothesis has, in its order: None where there is none.
+/// Returns the fields of heddle.Hypothesis, in order; None for absent ones.
 static nb::tuple described(const Generator &generator, const GenerationResult &result,
                            const Hypothesis &hypothesis) {
   const auto before = generator.hasSources() ? 0 : static_cast<size_t>(result.prefix);
   const std::span<const int32_t> tokens = std::span(hypothesis.tokens).subspan(before);
   nb::object attention = nb::none();
-  // Whoever asks for attention has the scores too, which say how many tokens were generated.
+  // A request for attention also has scores, whose number is that of the generated tokens.
   const size_t generated = hypothesis.tokenScores.size();
   if (const size_t looked = hypothesis.attention.size(); generated != 0 && looked != 0) {
     attention = arrayOf(hypothesis.attention, {generated, looked / generated});

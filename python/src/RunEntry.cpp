@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One entry over a batch: flat inputs, outputs in arrays of their own. The rows of a sequence
-/// depend on no other, so a large batch runs in parts, between which Ctrl-C counts.
+/// Runs one entry over a batch: flat inputs, and outputs in separate arrays. The rows of a sequence
+/// depend on no other sequence, so a large batch runs in parts, between which Ctrl-C is handled.
 #include "python/src/Core.h"
 #include "python/src/Errors.h"
 #include "python/src/Texts.h"
@@ -17,11 +17,11 @@ namespace nb = nanobind;
 
 namespace heddle::python {
 
-/// Tokens of a part.
+/// The tokens of a part.
 static constexpr int64_t partTokens = 16384;
 
 namespace {
-/// An input, and the values of one of its rows.
+/// An input, and the number of values in one of its rows.
 struct FlatInput {
   std::string name;
   Ids ids;
@@ -38,7 +38,7 @@ struct FlatInput {
   }
 };
 
-/// An output, its values, and how many rows have been written.
+/// An output, its values, and the number of rows written.
 struct FlatOutput {
   const PortInfo *port = nullptr;
   std::vector<float> values;
@@ -110,7 +110,7 @@ nb::dict Core::run(const std::string &name, const Ids &lengthArray, const nb::di
   const Loaded::Lease session(*model, model->takeSession());
   const EntryInfo *const entry = model->model().findEntry(name);
   if (entry == nullptr) {
-    // The session has the message.
+    // The session reports the error.
     check(session->run(name, {}, {}, {}));
     return {};
   }

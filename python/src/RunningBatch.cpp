@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Who drives, who sleeps, and which result is whose.
+/// Determines which caller runs steps, which callers sleep, and which result belongs to whom.
 #include "python/src/RunningBatch.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace heddle::python {
 
-/// Requests that are put in order together.
+/// The number of requests that are sorted together.
 static constexpr size_t sortedTogether = 1024;
 
 std::shared_ptr<Ticket> RunningBatch::add(std::vector<GenerationRequest> requests,
@@ -40,7 +40,7 @@ std::shared_ptr<Ticket> RunningBatch::add(std::vector<GenerationRequest> request
   }
   const std::lock_guard lock(mutex);
   std::move(sorted.begin(), sorted.end(), std::back_inserter(arrivals));
-  // Whoever sleeps until anything changes has work now.
+  // Callers that sleep until something changes now have work.
   changed.notify_all();
   return ticket;
 }
@@ -52,7 +52,7 @@ void RunningBatch::close(Ticket &ticket, size_t index, GenerationResult result) 
   }
 }
 
-/// Queued requests join the generator; the caller has the lock and drives.
+/// Adds queued requests to the generator; the caller holds the lock and drives.
 void RunningBatch::letIn() {
   for (Arrival &arrival : arrivals) {
     const Result<int64_t> id = runner.add(std::move(arrival.request));
@@ -66,13 +66,13 @@ void RunningBatch::letIn() {
   arrivals.clear();
 }
 
-/// Cancelled tickets leave the generator; nobody drives, or the caller does.
+/// Removes cancelled tickets from the generator; nobody drives, or the caller does.
 void RunningBatch::letOut() {
   for (const std::shared_ptr<Ticket> &ticket : leaving) {
     std::erase_if(arrivals, [&](const Arrival &arrival) { return arrival.ticket == ticket; });
     for (const int64_t id : ticket->ids) {
       if (places.erase(id) != 0) {
-        // It is there: its result has not come.
+        // It exists, because its result was not returned yet.
         (void)runner.remove(id).ok();
       }
     }
@@ -84,7 +84,7 @@ void RunningBatch::letOut() {
 
 void RunningBatch::deliver(Result<std::vector<GenerationResult>> finished) {
   if (!finished.ok()) {
-    // The batch cannot go on: everything that runs ends with the reason.
+    // The batch cannot continue: all running requests end with the failure.
     for (auto &[id, place] : places) {
       place.ticket->failure = finished.status();
       place.ticket->open = 0;
@@ -94,7 +94,7 @@ void RunningBatch::deliver(Result<std::vector<GenerationResult>> finished) {
     places.clear();
     return;
   }
-  // Events first: those of a request come before its result.
+  // Events first: those of a request precede its result.
   for (TokenEvent &event : runner.takeEvents()) {
     if (const auto found = places.find(event.id); found != places.end()) {
       found->second.ticket->events.push_back(std::move(event));
@@ -111,7 +111,7 @@ void RunningBatch::deliver(Result<std::vector<GenerationResult>> finished) {
   }
 }
 
-/// One step of the generator, during which the lock is free.
+/// Runs one step of the generator, during which the lock is released.
 void RunningBatch::step(std::unique_lock<std::mutex> &lock) {
   driving = true;
   struct Drive {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One Generator for all callers: requests of any threads and coroutines join one running batch.
-/// There is no thread of its own: whoever waits for an answer takes the steps, one caller at a
-/// time, and the others sleep until a step is done. Knows nothing of Python.
+/// One Generator for all callers: requests of any threads and coroutines join one running batch. It
+/// has no thread: callers that wait for an answer run the steps, one caller at a time, while the
+/// others sleep until a step is done. Independent of Python.
 #ifndef HEDDLE_PYTHON_RUNNINGBATCH_H
 #define HEDDLE_PYTHON_RUNNINGBATCH_H
 
@@ -18,16 +18,16 @@
 namespace heddle::python {
 
 /// Some requests of one caller and their results, in the order of the requests. Guarded by the
-/// batch, until finished.
+/// batch until finished.
 struct Ticket {
   std::vector<GenerationResult> results;
-  /// Requests that are not finished.
+  /// The number of unfinished requests.
   size_t open = 0;
-  /// What ended all of them.
+  /// The failure that ended all of them.
   Status failure;
-  /// What has happened to requests with GenerationOptions::events, until the caller takes it.
+  /// The events of requests with GenerationOptions::events that the caller has not taken yet.
   std::vector<TokenEvent> events;
-  /// Grows with the events, and when all are finished.
+  /// Incremented with each event, and when all are finished.
   uint64_t news = 0;
   /// Their ids in the generator.
   std::vector<int64_t> ids;
@@ -40,30 +40,29 @@ public:
   explicit RunningBatch(Generator generator)
       : runner(std::move(generator)), lastUse({runner.cacheUse(), runner.sharedTokens()}) {}
 
-  /// For checks and texts, which any thread may ask for at any time; nothing else.
+  /// Returns the generator, for checks and texts only, which any thread may request at any time.
   const Generator &generator() const { return runner; }
 
-  /// Queues requests: the longest sources of each thousand first, so that sentences
-  /// that run together end together.
-  /// At the places `blank` nothing is asked for: their results are empty.
+  /// Queues requests, the longest sources of each thousand first, so that sentences that run
+  /// together end together. The requests at indices `blank` are skipped: their results are empty.
   std::shared_ptr<Ticket> add(std::vector<GenerationRequest> requests,
                               const std::vector<size_t> &blank);
 
-  /// Takes steps, or sleeps while another caller takes them, until the ticket has news since
-  /// `seen` or the time is over. Whether all its requests are finished. What has happened goes to
-  /// `events`, if there are any to fill: all of it, once all requests are finished.
+  /// Runs steps, or sleeps while another caller runs them, until the ticket has news since `seen`
+  /// or the time is over. Returns whether all its requests are finished. Moves the events to
+  /// `events`, unless null: all of them, once all requests are finished.
   bool advance(Ticket &ticket, uint64_t &seen, Clock::time_point until,
                std::vector<TokenEvent> *events = nullptr);
-  /// The same until anything has changed.
+  /// As advance(), until anything has changed.
   void advanceAny(Clock::time_point until);
 
-  /// Removes what is left of a ticket.
+  /// Removes the unfinished requests of a ticket.
   void cancel(const std::shared_ptr<Ticket> &ticket);
 
-  /// Whether a ticket is finished, or has changed since `seen`.
+  /// Returns whether a ticket is finished, or has changed since `seen`.
   bool hasNews(const Ticket &ticket, uint64_t seen);
 
-  /// Memory of caches, and prompts that were taken over from other requests, after the last step.
+  /// The memory use of caches, and the number of reused prompt tokens, after the last step.
   struct Use {
     CacheUse cache;
     int64_t sharedTokens = 0;
@@ -71,7 +70,7 @@ public:
   Use use();
 
 private:
-  /// Where a result goes.
+  /// The destination of a result.
   struct Place {
     std::shared_ptr<Ticket> ticket;
     size_t index = 0;
@@ -91,7 +90,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   Generator runner;
-  /// Whether a caller takes a step: only it touches the generator then.
+  /// Whether a caller runs a step: only that caller accesses the generator then.
   bool driving = false;
   Use lastUse;
   std::vector<Arrival> arrivals;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Log-probabilities of targets, and of texts alone, in blocks: between two blocks the interpreter
-/// may run, and Ctrl-C counts.
+/// Returns the log-probabilities of targets and of single texts, in blocks; between blocks the
+/// interpreter may run, and Ctrl-C is handled.
 #include "python/src/Core.h"
 #include "python/src/Errors.h"
 #include "python/src/Given.h"

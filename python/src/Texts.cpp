@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// UTF-8 of strings, and names of types.
+/// Returns the UTF-8 of strings, and names of types.
 #include "python/src/Texts.h"
 
 #include "python/src/Errors.h"
