@@ -16,8 +16,7 @@ namespace heddle {
 
 /// Returns the first of the names in `known` with the minimum edit distance to `name`. The shortest
 /// one that begins with `name` takes precedence over names at a distance above 1, if `name` has
-/// three letters. Nullopt if more than a third of the letters (but at least two) would have to
-/// change.
+/// three letters. Nullopt if the distance exceeds both two and a third of the letters.
 std::optional<std::string> nearestName(std::string_view name, std::span<const std::string> known);
 
 /// Returns the `count` names in `known` that a name may stand for, best first: those that begin
