@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes the file with one line for each row of a matrix, and reads it with every field checked.
+/// Writes the file with one line for each row of a matrix, and reads it, checking every field.
 #include "formats/Analysis/AttentionAnalysis.h"
 
 #include "heddle/AttentionKind.h"
@@ -69,7 +69,7 @@ static std::string quoted(const std::string &text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// The shortest decimal that reads back as the same number; null for NaN and infinity.
+/// Returns the shortest decimal that parses to the same number; null for NaN and infinity.
 static std::string numberText(double value) { return Json(value).dump(); }
 
 static std::string kindText(const KindAnalysis &kind) {
@@ -113,8 +113,8 @@ static Status wrong(std::string_view where, std::string_view seen, std::string_v
   return HEDDLE_ERROR(InvalidArgument, fmt::format("{} is {}, expected {}", where, seen, expected));
 }
 
-/// A value as messages show it. Lists and objects are only counted: printing a deep one would need
-/// as deep a stack.
+/// Describes a value for messages. Lists and objects are only counted: printing deeply nested ones
+/// would need as deep a stack.
 static std::string shown(const Json &value) {
   const auto isFlat = [](const Json &each) { return !each.is_structured(); };
   if (value.is_object() || (value.is_array() && !std::all_of(value.begin(), value.end(), isFlat))) {

@@ -8,8 +8,8 @@
 ///               "positions": 35, "similarity": [[1, 0.46, ...], ...], "policy": [1, 5]}],
 ///    "share_attention": "self:1,5"}
 ///
-/// "measure" is for whoever reads the file: what the numbers of "similarity" are.
-/// "theta", "policy" and "share_attention" are null if no policy was requested.
+/// "measure" explains the numbers of "similarity" to readers of the file. "theta", "policy" and
+/// "share_attention" are null if no policy was requested.
 #ifndef HEDDLE_FORMATS_ANALYSIS_ATTENTIONANALYSIS_H
 #define HEDDLE_FORMATS_ANALYSIS_ATTENTIONANALYSIS_H
 
@@ -24,28 +24,28 @@
 
 namespace heddle {
 
-/// How alike each layer attends to each other one: 1 less the Jensen-Shannon divergence in bits.
-/// Symmetric, its diagonal 1.
+/// The similarity of each pair of layers' attention: 1 minus the Jensen-Shannon divergence in bits.
+/// Symmetric, with a diagonal of 1.
 using SimilarityMatrix = std::vector<std::vector<double>>;
 
-/// What a similarity is, for the header of the file, the help and pictures.
+/// The definition of the similarity, for the header of the file, the help and pictures.
 inline constexpr std::string_view similarityMeaning =
     "1 for equal attention, 0 for nothing in common: 1 - Jensen-Shannon divergence in bits";
 
-/// How a block grows.
+/// The rule by which a block grows.
 enum class BlockRule : uint8_t {
-  /// Up to the last layer at which the whole block is similar enough, even if a shorter one is not.
-  /// The paper calls this "largest".
+  /// Up to the last layer for which the whole block is similar enough, even if a shorter block is
+  /// not. The paper calls this "largest".
   Largest,
   /// As long as every added layer leaves the block similar enough.
   Extend,
 };
 
-/// The mean over all pairs of `count` layers from `first` on; 1 for one layer.
+/// Returns the mean over all pairs of `count` layers from `first` on; 1 for one layer.
 double similarityOfBlock(const SimilarityMatrix &similarity, size_t first, size_t count);
 
-/// The sizes of the blocks, starting at the first layer. Each is the largest that `rule` allows
-/// with a similarity above `theta`, or a single layer.
+/// Returns the sizes of the blocks, starting at the first layer. Each is the largest that `rule`
+/// allows with a similarity above `theta`, or a single layer.
 std::vector<int64_t> sharingPolicy(const SimilarityMatrix &similarity, double theta,
                                    BlockRule rule = BlockRule::Largest);
 
@@ -55,7 +55,7 @@ struct KindAnalysis {
   std::string kind;
   /// Their names in the checkpoint.
   std::vector<std::string> layers;
-  /// Number of rows analysed.
+  /// The number of rows analysed.
   int64_t positions = 0;
   SimilarityMatrix similarity;
   std::optional<std::vector<int64_t>> policy = std::nullopt;
@@ -66,19 +66,19 @@ struct AttentionAnalysis {
   std::optional<double> theta = std::nullopt;
   std::vector<KindAnalysis> kinds;
   int64_t sentences = 0;
-  /// Number of tokens, of sources and of generated texts.
+  /// The number of tokens in sources and generated texts.
   int64_t positions = 0;
 };
 
-/// The argument of `heddlec --share-attention` for the policies, for example "self:1,5,cross:4,2".
-/// Kinds that share nothing are left out, so it may be empty. Nothing if no policy was requested.
+/// Returns the argument of `heddlec --share-attention` for the policies, for example
+/// "self:1,5,cross:4,2". Kinds that share nothing are omitted, so it may be empty. Nullopt if no
+/// policy was requested.
 std::optional<std::string> shareAttention(const AttentionAnalysis &analysis);
 
-/// The text of the file, ending in a line feed.
+/// Returns the text of the file, ending in a line feed.
 std::string writeAnalysis(const AttentionAnalysis &analysis);
 
-/// Reads the text of such a file, which may come from anywhere. InvalidArgument says what is wrong
-/// with it.
+/// Parses the text of such a file, which is untrusted. InvalidArgument describes the error.
 Result<AttentionAnalysis> readAnalysis(std::string_view text);
 
 } // namespace heddle

@@ -13,17 +13,17 @@
 
 namespace heddle {
 
-// Units of the drawing; a viewer scales them.
+// Units of the drawing; viewers scale them.
 static constexpr int margin = 16;
 static constexpr int titleHeight = 46;
 static constexpr int axisWidth = 26;
 static constexpr int axisHeight = 20;
 static constexpr int gap = 24;
-/// The least width, which fits the longest title and the legend.
+/// The minimum width, which fits the longest title and the legend.
 static constexpr int leastWidth = 340;
 
-/// The size of a square. It is larger when there are few layers, so that all maps are about equally
-/// large.
+/// Returns the size of a square. It is larger if there are few layers, so that all maps have
+/// similar sizes.
 static int cellOf(size_t layers) { return layers <= 6 ? 48 : layers <= 12 ? 40 : 32; }
 
 static int widthOf(const KindAnalysis &kind) {
@@ -60,7 +60,8 @@ static std::string escaped(std::string_view text) {
   return result;
 }
 
-/// A scale from pale yellow for equal layers through red to nearly black, even in lightness.
+/// Returns the colour on a scale from pale yellow for equal layers through red to nearly black,
+/// with even steps of lightness.
 static std::string colourOf(double similarity) {
   using Colour = std::array<double, 3>;
   static constexpr std::array<Colour, 5> scale = {
@@ -77,8 +78,8 @@ static std::string colourOf(double similarity) {
   return fmt::format("#{:02x}{:02x}{:02x}", mixed[0], mixed[1], mixed[2]);
 }
 
-/// Black on pale squares and white on dark ones: a contrast of at least 4.5 to 1 anywhere on the
-/// scale.
+/// Returns black for pale squares and white for dark ones: a contrast of at least 4.5 to 1 anywhere
+/// on the scale.
 static const char *inkOf(double similarity) {
   return 1 - similarity < 0.635 ? "#000000" : "#ffffff";
 }
@@ -96,7 +97,7 @@ static std::string subtitleOf(const KindAnalysis &kind) {
   return kind.policy ? fmt::format("{}; policy {}", text, fmt::join(*kind.policy, ",")) : text;
 }
 
-/// The squares with their numbers, and the names of the layers beside them.
+/// Draws the squares with their numbers, and the names of the layers next to them.
 static std::string drawCells(const KindAnalysis &kind, int left, int top) {
   const int cell = cellOf(kind.layers.size());
   const int number = cell * 3 / 10;
@@ -124,7 +125,7 @@ static std::string drawCells(const KindAnalysis &kind, int left, int top) {
   return out;
 }
 
-/// A frame around every block of several layers.
+/// Draws a frame around every block of several layers.
 static std::string drawPolicy(const KindAnalysis &kind, int left, int top) {
   const int cell = cellOf(kind.layers.size());
   std::string out;
@@ -150,7 +151,8 @@ static std::string drawKind(const KindAnalysis &kind, int top) {
   return out + drawCells(kind, left, cells) + drawPolicy(kind, left, cells);
 }
 
-/// Class names are specific to this picture, because a style inside a page applies to all of it.
+/// Wraps the drawing in an <svg> element. Class names are specific to it, because a style inside a
+/// page applies to all of the page.
 static std::string wrap(int width, int height, std::string_view label, const std::string &body) {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"heat-map\" viewBox=\"0 0 {} {}\" "
@@ -191,20 +193,20 @@ std::string heatMapSvg(const AttentionAnalysis &analysis) {
 
 static constexpr int wordCell = 18;
 static constexpr int wordSize = 12;
-/// About the width of a character of wordSize.
+/// The approximate width of a character of wordSize.
 static constexpr double characterWidth = 7;
-/// The most characters of a word that are shown.
+/// The maximum number of characters of a word that are shown.
 static constexpr size_t longestWord = 18;
-/// Maps stand side by side up to this width.
+/// Maps are arranged side by side up to this width.
 static constexpr int mostWidth = 1200;
-/// A smaller weight has no square of its own.
+/// A smaller weight has no square.
 static constexpr float leastWeight = 0.005F;
 
 namespace {
-/// A map, as large as it is drawn.
+/// A map with its size and position in the drawing.
 struct PlacedMap {
   const AlignmentMap &map;
-  /// What the words on the left and above take.
+  /// The space for the words on the left and above.
   int left = 0;
   int top = 0;
   int width = 0;
@@ -212,10 +214,10 @@ struct PlacedMap {
 };
 } // namespace
 
-/// Whether a byte begins a character of UTF-8.
+/// Returns whether a byte begins a character of UTF-8.
 static bool beginsCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
-/// A word without the spaces around it, cut if it is long.
+/// Returns a word without the spaces around it, truncated if it is long.
 static std::string shortened(std::string_view word) {
   const size_t first = word.find_first_not_of(' ');
   if (first == std::string_view::npos) {
@@ -232,7 +234,7 @@ static std::string shortened(std::string_view word) {
   return std::string(word);
 }
 
-/// The width of the widest of some words.
+/// Returns the width of the widest word.
 static int widthOf(std::span<const std::string> words) {
   std::ptrdiff_t most = 0;
   for (const std::string &word : words) {
@@ -245,7 +247,7 @@ static int widthOf(std::span<const std::string> words) {
 static PlacedMap placed(const AlignmentMap &map) {
   PlacedMap result{map};
   result.left = widthOf(map.rows);
-  // Words above stand on end.
+  // Words above the map are rotated.
   result.top = 24 + widthOf(map.columns);
   const int cells = result.left + static_cast<int>(map.columns.size()) * wordCell;
   const int name = static_cast<int>(static_cast<double>(map.name.size()) * characterWidth) + 8;

@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-/// The file being written, and how far it is.
+/// The file being written, and the current offset.
 class Output {
 public:
   static Result<Output> open(const std::string &path) {
@@ -36,7 +36,7 @@ public:
     return {};
   }
 
-  /// Zeros up to a multiple of `alignment`.
+  /// Writes zeros up to a multiple of `alignment`.
   Status pad(uint64_t alignment) {
     const std::vector<std::byte> zeros(alignUp(position, alignment) - position);
     return write(zeros);
@@ -52,8 +52,8 @@ public:
 
 private:
   // If an aligned 2 MiB of a file is written at once, the page cache can hold it as one page, and a
-  // mapping needs one TLB entry for it. Passes over few rows, which read all weights, become 4 %
-  // faster (docs/decisions/0005-weights-written-in-large-pages.md).
+  // mapping needs one TLB entry for it. This makes passes over few rows, which read all weights, 4
+  // % faster (docs/decisions/0005-weights-written-in-large-pages.md).
   static constexpr size_t writeSize = size_t(2) << 20;
 
   explicit Output(AtomicFile file) : file(std::move(file)) { block.reserve(writeSize); }
@@ -96,7 +96,7 @@ static Result<Elf64_Shdr> appendWeights(Output &output, uint64_t size, const Wei
   return plainSection(begin, size, HEDDLE_WEIGHTS_ALIGNMENT);
 }
 
-/// Writes the images of devices and returns their section.
+/// Writes the device images and returns their section.
 static Result<Elf64_Shdr> appendImages(Output &output, std::string_view images) {
   HEDDLE_TRY(output.pad(HEDDLE_ALIGNMENT));
   const uint64_t begin = output.offset();

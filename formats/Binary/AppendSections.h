@@ -27,13 +27,13 @@ namespace heddle {
 using WeightsSink = std::function<Status(std::span<const std::byte>)>;
 /// Passes all bytes of the weights to the sink, in order.
 using WeightsWriter = std::function<Status(const WeightsSink &)>;
-/// Makes the manifest, a finished FlatBuffer. It is called after the weights were written.
+/// Returns the manifest, a finished FlatBuffer. Called after the weights were written.
 /// `codeChecksum` goes into the field code_checksum.
 using ManifestWriter = std::function<Result<std::string>(uint64_t codeChecksum)>;
 
-/// Writes a compiled model. `sharedObject` is the linker's output for the kernels. It must pass
-/// ElfFile::checkLoadable(), as in the runtime. `images` is the whole of .heddle.device; without
-/// any, the section is left out. An existing file is replaced only if everything succeeds.
+/// Writes a compiled model. `sharedObject` is the linker's output for the kernels; it must pass
+/// ElfFile::checkLoadable(), as in the runtime. `images` is all of .heddle.device; if it is empty,
+/// the section is omitted. An existing file is replaced only if everything succeeds.
 Status writeArtifact(std::string_view sharedObject, uint64_t weightsSize,
                      const WeightsWriter &writeWeights, std::string_view images,
                      const ManifestWriter &makeManifest, const std::string &path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks a dispatch of an entry: the division of its work, and what it reads and writes.
+/// Checks a dispatch of an entry: the division of its work, and its operands.
 #include "formats/Binary/EntryChecker.h"
 
 #include "base/Utf8.h"
@@ -45,7 +45,7 @@ Status EntryChecker::checkColumns(const manifest::Grid &grid,
     if (width == 0) {
       continue;
     }
-    // A column may be wider than the row, whose end it then has alone.
+    // A column may be wider than the row, which then has a single column.
     const bool fits =
         width <= SymbolicSize::limit && group != 0 && group <= row && row % group == 0;
     if (!fits || columns->count() != row / group * ((group + width - 1) / width)) {
@@ -57,7 +57,7 @@ Status EntryChecker::checkColumns(const manifest::Grid &grid,
   return {};
 }
 
-/// Whether dispatches of the entry may write a buffer.
+/// Returns whether dispatches of the entry may write a buffer.
 bool EntryChecker::isWritable(const manifest::Buffer &buffer) const {
   switch (buffer.location()) {
   case Location::Arena:
@@ -92,11 +92,11 @@ Status EntryChecker::checkWritten(const manifest::Operand &operand,
   return {};
 }
 
-/// The bytes of a row that columns may be taken from: where each row of another space became
-/// several side by side, of all of these, which a kernel may read as one.
+/// Returns the bytes of a row that columns may be taken from: for a split space, those of all
+/// consecutive rows of one base row, which a kernel may read as one.
 uint64_t EntryChecker::widestRowBytes(const manifest::Buffer &buffer) const {
-  // A row of a shape with more than one symbol has no first column that is constant, and a cache
-  // or state no rows.
+  // A row of a shape with more than one symbol has no constant first column, and caches and states
+  // have no rows.
   const bool hasRows = buffer.location() != Location::Cache && buffer.location() != Location::State;
   const uint64_t bytes = hasRows ? rowBytes(buffer).value_or(1) : 1;
   if (!hasRows || buffer.shape() == nullptr || buffer.shape()->size() == 0) {
@@ -131,7 +131,8 @@ Status EntryChecker::checkOperand(const manifest::Operand &operand, bool isWritt
   return {};
 }
 
-/// What a profile reads of the rows that choose among groups of weights: an integer for each.
+/// Checks the operand with the chosen groups of weights, which a profile reads: an integer for each
+/// row.
 Status EntryChecker::checkChoice(const manifest::Dispatch &dispatch) const {
   if (dispatch.chosen_groups() == 0) {
     return {};
@@ -172,7 +173,7 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch, uint32_t 
                                               "them",
                                               dispatch.written(), operands));
   }
-  // What is read must be there before the dispatch, but for states, which must not be changed yet.
+  // Inputs must be written before the dispatch, but states must not be updated yet.
   for (uint32_t i = dispatch.written(); i < operands; ++i) {
     HEDDLE_TRY_WITH(
         checkOperand(*dispatch.operands()->Get(i), false, earlier.contains({number, i})),

@@ -14,12 +14,12 @@
 
 namespace heddle {
 
-/// Whether [offset, offset + size) lies in a file of `total` bytes.
+/// Returns whether [offset, offset + size) is inside a file of `total` bytes.
 static bool inRange(uint64_t offset, uint64_t size, uint64_t total) {
   return offset <= total && size <= total - offset;
 }
 
-/// Whether a zero-terminated string begins at `at`.
+/// Returns whether a zero-terminated string begins at `at`.
 static bool hasString(std::span<const std::byte> text, uint64_t at) {
   return at < text.size() && std::memchr(text.data() + at, 0, text.size() - at) != nullptr;
 }
@@ -96,7 +96,7 @@ Status ElfFile::readSegments() {
       continue;
     }
     // Segments must ascend, so that the checksum reads every byte at most once, however many
-    // headers a file claims to have.
+    // headers a file has.
     if (segment.p_offset < end) {
       return HEDDLE_ERROR(
           DataLoss, fmt::format("damaged: the loaded segment {} begins at byte {}, inside the "

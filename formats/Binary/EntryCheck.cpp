@@ -22,22 +22,23 @@ using manifest::CacheLayout;
 /// More dimensions than any tensor of a Transformer has.
 static constexpr size_t largestRank = 8;
 
-/// The largest number of a bound on positions.
+/// The largest value in a bound on positions.
 static constexpr int64_t largestBound = int64_t{1} << 30;
 
-/// Whether a dimension is the rows of this space, or the most rows that a sequence has in it.
+/// Returns whether a dimension is the rows of this space or, with `longest`, their maximum per
+/// sequence.
 static bool isOf(const manifest::Dimension &dimension, uint8_t space, bool longest = false) {
   return dimension.constant() == 0 && dimension.space() == space && dimension.longest() == longest;
 }
 
 std::string EntryChecker::showSpace(uint8_t space) const { return spacesOf(entry)[space].text(); }
 
-/// Whether the rows of a sequence are a list in this space, whose longest a dimension may be.
+/// Returns whether the rows of a sequence form a key list, whose length a dimension may be.
 bool EntryChecker::hasLists(uint8_t space) const {
   return RowDimension::of(RowDimension{spacesOf(entry)[space], true}.number()).has_value();
 }
 
-/// "64 * tokens + 128 * tokens * longest"
+/// Formats a size as "64 * tokens + 128 * tokens * longest".
 std::string EntryChecker::show(const SymbolicSize &size) const {
   std::string text;
   for (const SymbolicSize::Term &term : size.terms()) {
@@ -49,8 +50,8 @@ std::string EntryChecker::show(const SymbolicSize &size) const {
   return text.empty() ? "0" : text;
 }
 
-/// The table begins with tokens and sequences; what derives from tokens, or is them in another
-/// order, follows, each space once.
+/// Checks that the table begins with tokens and sequences, followed by spaces derived from tokens
+/// or in another order, without duplicates.
 Status EntryChecker::checkSpaces() const {
   const auto &spaces = *entry.spaces();
   if (!isAligned(&spaces)) {
@@ -82,8 +83,8 @@ Status EntryChecker::checkSpaces() const {
   return {};
 }
 
-/// A run may begin in the middle of a sequence where it reads what earlier ones left, and only
-/// where nothing derives from its rows but what each of them alone has chosen.
+/// Checks that an entry that reads state of earlier runs, whose runs may begin in the middle of a
+/// sequence, has no spaces derived from its rows except choices of single rows.
 Status EntryChecker::checkDerived() const {
   const auto isKept = [&](const manifest::Operand *operand, bool isWritten) {
     const Location location = entry.buffers()->Get(operand->buffer())->location();
@@ -105,8 +106,8 @@ Status EntryChecker::checkDerived() const {
   return {};
 }
 
-/// Positions of the caches that the entry appends to are the rows of one space: the runtime makes
-/// room for these.
+/// Checks that the positions of all caches that the entry appends to are the rows of one space, for
+/// which the runtime makes room.
 Status EntryChecker::checkAppended() const {
   const std::vector<RowSpace> spaces = spacesOf(entry);
   if (entry.appended() >= spaces.size() || !spaces[entry.appended()].arePositions()) {
@@ -282,7 +283,7 @@ Status EntryChecker::checkBuffer(const manifest::Buffer &buffer) const {
                               unsigned(buffer.location()), buffer.element(),
                               unsigned(Location::MAX), std::size(elementTypeTable) - 1));
   }
-  // A row of them could end within a byte.
+  // A row of 4-bit elements could end within a byte.
   if (infoOf(elementOf(buffer)).bits % 8 != 0 && buffer.location() != Location::Parameter) {
     return HEDDLE_ERROR(
         DataLoss, fmt::format("elements of {} at location {}, expected them in parameters only",
@@ -320,8 +321,8 @@ Status EntryChecker::checkOutputType(const manifest::Port &port) const {
   const bool ofRows = rows.constant() == 0 && !rows.longest();
   const uint32_t rank = port.shape()->size();
   const manifest::Dimension &last = *port.shape()->Get(rank - 1);
-  // Attention weights, [tokens, heads, longest]: allowed if only a decoder runs the entry, or if
-  // they are observed.
+  // Attention weights, [tokens, heads, longest], are allowed if only a decoder runs the entry, or
+  // if they are observed.
   const bool isObserved = port.observed() != manifest::Observed::No;
   const bool ofKeys = (cacheCount() != 0 || stateCount() != 0 || isObserved) &&
                       isOf(rows, tokensSpace) && rank == 3 &&
@@ -394,7 +395,8 @@ Status EntryChecker::checkPort(const manifest::Port &port, uint32_t index,
   return location == Location::Input ? checkInputType(port) : checkOutputType(port);
 }
 
-/// Observed outputs come after all others, so that they do not change the others' numbers.
+/// Checks that observed outputs come after all others, so that they do not change the others'
+/// numbers.
 Status EntryChecker::checkObserved(const Ports &ports, uint32_t index, Location location) const {
   using manifest::Observed;
   const Observed observed = ports.Get(index)->observed();
@@ -440,7 +442,7 @@ Status EntryChecker::checkKeptBuffer(uint32_t buffer, Location location, uint32_
   return {};
 }
 
-/// A bound on positions, none of whose terms can overflow.
+/// Checks a bound on positions, so that none of its terms can overflow.
 static Status checkBound(const manifest::PositionBound &bound) {
   const auto isSmall = [](int64_t number) {
     return number >= -largestBound && number <= largestBound;
@@ -487,7 +489,7 @@ Status EntryChecker::checkState(const manifest::StatePort &state, uint32_t index
   return {};
 }
 
-/// Checks each of the entry's caches or states, and that no name is there twice.
+/// Checks each of the entry's caches or states, and that their names are unique.
 template <typename Port, typename Check>
 static Status checkKept(const flatbuffers::Vector<flatbuffers::Offset<Port>> *ports,
                         std::string_view kind, const Check &check) {
@@ -503,7 +505,7 @@ static Status checkKept(const flatbuffers::Vector<flatbuffers::Offset<Port>> *po
   return {};
 }
 
-/// Checks that limits are of spaces that there are, and in the range of lengths.
+/// Checks that limits refer to existing spaces, and are in the range of lengths.
 static Status checkRowLimits(const manifest::Entry &entry) {
   if (!isAligned(entry.row_limits())) {
     return HEDDLE_ERROR(DataLoss, "misaligned limits of rows");

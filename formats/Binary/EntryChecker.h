@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What checks one entry of a manifest; of it, DispatchCheck.cpp has what a dispatch must hold.
+/// Checks one entry of a manifest; DispatchCheck.cpp has the checks of dispatches.
 #ifndef HEDDLE_FORMATS_BINARY_ENTRYCHECKER_H
 #define HEDDLE_FORMATS_BINARY_ENTRYCHECKER_H
 
@@ -18,7 +18,7 @@
 namespace heddle {
 using manifest::Location;
 
-/// One entry being checked.
+/// The state of checking one entry.
 class EntryChecker {
 public:
   EntryChecker(const manifest::Entry &entry, const manifest::Manifest &model)
@@ -66,7 +66,7 @@ private:
 
   const manifest::Entry &entry;
   const manifest::Manifest &model;
-  /// From when its terms were checked.
+  /// Valid after its terms were checked.
   SymbolicSize arena;
   size_t cacheCount() const { return entry.caches() == nullptr ? 0 : entry.caches()->size(); }
   size_t stateCount() const { return entry.states() == nullptr ? 0 : entry.states()->size(); }
@@ -74,11 +74,11 @@ private:
   Status checkWritten(const manifest::Operand &operand, const manifest::Buffer &buffer) const;
 
   std::vector<bool> written;
-  /// What loops read a step before.
+  /// The operands that loops read from the previous step.
   const std::set<std::pair<uint32_t, uint32_t>> earlier;
 };
 
-/// How messages name the element type of a checked table.
+/// Returns the name of a checked table's element type in messages.
 template <typename Table> std::string_view nameOf(const Table &table) {
   return infoOf(elementOf(table)).name;
 }

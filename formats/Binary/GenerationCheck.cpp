@@ -43,16 +43,17 @@ const manifest::Port *findIds(const manifest::Entry &entry) {
   return nullptr;
 }
 
-/// What is known of a cache or a state that entries share by name.
+/// The properties of a cache or a state that entries share by name.
 template <typename Port> struct Shared {
   const Port *first;
   int writers = 0;
-  /// Whether "encode" is one of them.
+  /// Whether "encode" is one of the entries.
   bool isGiven = false;
 };
 template <typename Port> using SharedPorts = std::map<std::string_view, Shared<Port>>;
 
-/// Counts the caches or states of an entry; `describe` says of each what must be the same in all.
+/// Counts the caches or states of an entry; `describe` returns the properties that must be the same
+/// in all entries.
 template <typename Port, typename Describe>
 static Status
 addShared(SharedPorts<Port> &shared, std::string_view kind, const manifest::Entry &entry,
@@ -73,7 +74,8 @@ addShared(SharedPorts<Port> &shared, std::string_view kind, const manifest::Entr
   return {};
 }
 
-/// One entry changes each; what "encode" gives may be changed by another, if `isGiven`.
+/// Checks that one entry updates each; one that "encode" sets may be updated by another if
+/// `isGiven`.
 template <typename Port>
 static Status checkWriters(const SharedPorts<Port> &shared, std::string_view does, bool isGiven) {
   for (const auto &[name, seen] : shared) {
@@ -178,7 +180,7 @@ Status checkGeneration(const manifest::Manifest &model) {
                         fmt::format("{} tokens can be generated, only {} of them can be fed back",
                                     generated, read));
   }
-  // A model without sources continues what it is given, and may have no token that ends it.
+  // A model without sources continues a prompt, and may have no end token.
   const bool hasSources = findEntry(model, encodeEntry) != nullptr;
   if (hasSources && (generation.start()->size() == 0 || generation.end()->size() == 0)) {
     return HEDDLE_ERROR(DataLoss,
@@ -229,7 +231,7 @@ Status checkLanguages(const manifest::Manifest &model) {
   if (model.generation() == nullptr || source == nullptr) {
     return HEDDLE_ERROR(DataLoss, "the model has no generation from sources of tokens");
   }
-  // checkGeneration() has found these; what is generated can be fed back.
+  // checkGeneration() has found these; generated tokens can be fed back.
   const manifest::Entry &decode = *findEntry(model, decodeEntry);
   const auto &shape =
       *decode.outputs()->Get(static_cast<uint32_t>(findOutput(decode, logitsOutput)))->shape();
@@ -238,7 +240,7 @@ Status checkLanguages(const manifest::Manifest &model) {
   HEDDLE_TRY(checkTokens("language", languages.tokens(), generated));
   const manifest::Tokenizer *const tokenizer = model.tokenizer();
   if (tokenizer != nullptr) {
-    // Whose checks come with the tokenizer's.
+    // Its pieces are checked with the tokenizer.
     const auto &pieces = *tokenizer->template_();
     const manifest::TemplatePiece *const piece =
         pieces.size() == 0 ? nullptr : pieces.Get(languages.ends_source() ? pieces.size() - 1 : 0);
@@ -250,7 +252,7 @@ Status checkLanguages(const manifest::Manifest &model) {
   return {};
 }
 
-// The schema has the table's problems in its order.
+// The schema lists the problems in the order of the table.
 #define HEDDLE_PROBLEM(Name, name, label, published)                                               \
   static_assert(int(Problem::Name) == int(manifest::Problem::Name));
 #include "heddle/Problems.def"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The parts of checkManifest(), each in a source file of its own, and what follows from them: how
-/// a model generates.
+/// The parts of checkManifest(), each in a separate source file, and queries on the entries of a
+/// model that generates.
 #ifndef HEDDLE_FORMATS_BINARY_GENERATIONCHECK_H
 #define HEDDLE_FORMATS_BINARY_GENERATIONCHECK_H
 
@@ -12,26 +12,26 @@
 
 namespace heddle {
 
-/// `model` must have passed the checks of its parameters and kernels.
+/// Checks an entry. `model` must have passed the checks of its parameters and kernels.
 Status checkEntry(const manifest::Entry &entry, const manifest::Manifest &model);
 
-/// Names of the entries and ports of a generating model.
+/// The names of the entries and ports of a model that generates.
 inline constexpr std::string_view encodeEntry = "encode";
 inline constexpr std::string_view decodeEntry = "decode";
 inline constexpr std::string_view logitsOutput = "logits";
 inline constexpr std::string_view classifyEntry = "classify";
 inline constexpr std::string_view attentionOutput = "attention";
 
-/// The entry of that name, or null.
+/// Returns the entry of that name, or null.
 const manifest::Entry *findEntry(const manifest::Manifest &model, std::string_view name);
-/// The index of the output of that name, or -1. Observed outputs are not found by name.
+/// Returns the index of the output of that name, or -1. Observed outputs are not found by name.
 int32_t findOutput(const manifest::Entry &entry, std::string_view name);
 
-/// Caches of one name have one type, and exactly one entry appends to each. The entries must have
-/// passed their own checks.
+/// Checks that caches of one name have one type, and that exactly one entry appends to each. The
+/// entries must have passed their own checks.
 Status checkSharedCaches(const manifest::Manifest &model);
 
-/// The input that takes an entry's ids: the first required one, or null.
+/// Returns the input for an entry's ids: the first required one, or null.
 const manifest::Port *findIds(const manifest::Entry &entry);
 
 /// Checks token ids and defaults, if the model has any. Every generated id must be a valid input.
@@ -40,7 +40,8 @@ Status checkGeneration(const manifest::Manifest &model);
 /// Checks that a classifier has an entry "classify" with a score for each label.
 Status checkClassification(const manifest::Manifest &model);
 
-/// Languages are those of a model with sources, and the tokenizer has a place for their tokens.
+/// Checks that languages belong to a model with sources, and that the tokenizer has a place for
+/// their tokens.
 Status checkLanguages(const manifest::Manifest &model);
 
 } // namespace heddle

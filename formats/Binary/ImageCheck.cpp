@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks everything about images but what their code does.
+/// Checks everything about images except the behaviour of their code.
 #include "formats/Binary/ImageCheck.h"
 
 #include "base/Utf8.h"
@@ -35,7 +35,7 @@ std::span<const std::byte> imageBytes(const manifest::Image &image,
   return section.subspan(image.offset(), image.size());
 }
 
-/// Text for a driver that reads as far as the first zero byte.
+/// Checks PTX text, which a driver reads up to the first zero byte.
 static Status checkPtx(std::span<const std::byte> bytes) {
   const auto zero = std::find(bytes.begin(), bytes.end(), std::byte(0));
   if (zero == bytes.end() || zero + 1 != bytes.end()) {
@@ -68,7 +68,7 @@ static Status checkKind(ImageKind kind, std::span<const std::byte> bytes) {
                                             unsigned(ImageKind::MAX)));
 }
 
-/// Checks an image that is to begin at `begin`.
+/// Checks an image that must begin at `begin`.
 static Status checkImage(const manifest::Image &image, size_t targets, uint64_t begin,
                          std::span<const std::byte> section) {
   if (image.target() >= targets) {
@@ -91,7 +91,8 @@ static Status checkImage(const manifest::Image &image, size_t targets, uint64_t 
   return checkKind(image.kind(), imageBytes(image, section));
 }
 
-/// What PTX allows, less names that begin with a digit or are one character that is no letter.
+/// Returns whether a name is one that PTX allows, excluding names that begin with a digit and
+/// single characters other than letters.
 static bool isEntryName(std::string_view name) {
   const auto isLetter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto isInside = [&](char c) {
@@ -101,7 +102,8 @@ static bool isEntryName(std::string_view name) {
          std::all_of(name.begin(), name.end(), isInside);
 }
 
-/// Checks how a kernel runs on a target, whose kernels are entries of images if it has any.
+/// Checks how a kernel runs on a target; if the target has images, its kernels are their entry
+/// points.
 static Status checkLaunch(const manifest::LaunchShape &launch, std::string_view symbol,
                           bool hasImages) {
   if (launch.unit() > LaunchUnit::MAX) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The part of checkManifest() that is about code for devices: images, and how kernels in them are
-/// launched.
+/// The part of checkManifest() for device code: images, and the launch shapes of their kernels.
 #ifndef HEDDLE_FORMATS_BINARY_IMAGECHECK_H
 #define HEDDLE_FORMATS_BINARY_IMAGECHECK_H
 
@@ -15,20 +14,20 @@
 
 namespace heddle {
 
-/// Checks where the images lie in `section`, and that each begins and ends as its kind does; that
-/// kernels have a launch shape for every target, the usual zeros where a target has no image; and
-/// the names of entries.
+/// Checks that the images are in `section`, and that each begins and ends as its kind requires;
+/// that kernels have a launch shape for every target, zeros if a target has no image; and the names
+/// of entry points.
 Status checkImages(const manifest::Manifest &model, std::span<const std::byte> section);
 
-/// The bytes of one image of a checked manifest.
+/// Returns the bytes of one image of a checked manifest.
 std::span<const std::byte> imageBytes(const manifest::Image &image,
                                       std::span<const std::byte> section);
 
-/// Compares image number `number` of a checked manifest with its checksum.
+/// Compares image `number` of a checked manifest with its checksum.
 Status checkImageContent(const manifest::Manifest &model, uint32_t number,
                          std::span<const std::byte> section);
 
-/// What users call a kind: "ptx", "cubin", "host"; empty for one that there is not.
+/// Returns the name of a kind for users: "ptx", "cubin", "host"; empty for an unknown kind.
 std::string_view imageKindName(manifest::ImageKind kind);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checksums of the manifest, and of what it describes.
+/// Checksums of the manifest, and of the contents that it describes.
 #include "formats/Binary/Layout.h"
 
 #define XXH_INLINE_ALL

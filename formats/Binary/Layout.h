@@ -2,7 +2,7 @@
 ///
 /// The layout of the section .heddle.manifest, shared by its writer and its reader: the FlatBuffer,
 /// zeros up to a multiple of eight, and a trailer. The trailer's checksum covers the manifest and
-/// the place of the weights; each parameter has a checksum of its own.
+/// the place of the weights; each parameter has its own checksum.
 #ifndef HEDDLE_FORMATS_BINARY_LAYOUT_H
 #define HEDDLE_FORMATS_BINARY_LAYOUT_H
 
@@ -16,21 +16,22 @@ namespace heddle {
 
 /// The last bytes of the section.
 struct ManifestTrailer {
-  /// Bytes of the FlatBuffer, without the zeros.
+  /// The size of the FlatBuffer in bytes, without the zeros.
   uint64_t manifestSize;
   /// manifestChecksum() of the file.
   uint64_t checksum;
 };
 static_assert(sizeof(ManifestTrailer) == 16);
 
-/// XXH3 64 of the manifest's bytes, mixed with the place of the weights in the file.
+/// Returns the XXH3-64 checksum of the manifest's bytes, combined with the place of the weights in
+/// the file.
 uint64_t manifestChecksum(std::span<const std::byte> manifest, uint64_t weightsOffset,
                           uint64_t weightsSize);
 
-/// XXH3 64 of the bytes of a parameter or an image: Parameter.checksum, Image.checksum.
+/// Returns the XXH3-64 checksum of a parameter or an image: Parameter.checksum, Image.checksum.
 uint64_t contentChecksum(std::span<const std::byte> bytes);
 
-/// The same of bytes that come in pieces.
+/// Computes contentChecksum() of bytes that arrive in pieces.
 class ContentChecksum {
 public:
   ContentChecksum();
@@ -44,7 +45,7 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// `value` rounded up to a multiple of `alignment`.
+/// Returns `value` rounded up to a multiple of `alignment`.
 constexpr uint64_t alignUp(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A loop has dispatches of its own, all over its rows, and writes what it reads a step before.
-/// Loops side by side keep out of each other's memory.
+/// The dispatches of a loop belong to it alone and run over its rows; the loop itself writes the
+/// operands that it reads from the previous step. Concurrent loops must not access each other's
+/// memory.
 #include "formats/Binary/LoopCheck.h"
 
 #include "formats/Binary/SymbolicSize.h"
@@ -27,7 +28,7 @@ std::set<std::pair<uint32_t, uint32_t>> earlierOperands(const manifest::Entry &e
   return found;
 }
 
-/// Whether a buffer has the rows of a loop, in the arena.
+/// Returns whether a buffer has the rows of a loop and is in the arena.
 static bool hasRows(const manifest::Buffer &buffer, uint8_t rows) {
   const manifest::Dimension &first = *buffer.shape()->Get(0);
   return buffer.location() == Location::Arena && first.constant() == 0 && !first.longest() &&
@@ -55,10 +56,10 @@ static Status checkDispatch(const manifest::Entry &entry, const manifest::Loop &
   return {};
 }
 
-/// A buffer and the number of a dispatch that writes it.
+/// A buffer and the index of a dispatch that writes it.
 using Writer = std::pair<uint32_t, uint32_t>;
 
-/// In order.
+/// Returns the writers in order.
 static std::vector<Writer> writersOf(const manifest::Entry &entry) {
   std::vector<Writer> writers;
   for (uint32_t i = 0; entry.loops() != nullptr && i < entry.dispatches()->size(); ++i) {
@@ -71,21 +72,22 @@ static std::vector<Writer> writersOf(const manifest::Entry &entry) {
   return writers;
 }
 
-/// Whether a dispatch from `begin` to before `end` writes a buffer.
+/// Returns whether a dispatch in [begin, end) writes a buffer.
 static bool isWritten(const std::vector<Writer> &writers, uint32_t begin, uint32_t end,
                       uint32_t buffer) {
   const auto found = std::lower_bound(writers.begin(), writers.end(), Writer(buffer, begin));
   return found != writers.end() && found->first == buffer && found->second < end;
 }
 
-/// Whether the rows of two buffers are equally long in every batch.
+/// Returns whether the rows of two buffers have the same size in every batch.
 static bool areAsLong(const manifest::Buffer &buffer, const manifest::Buffer &other) {
   const RowElements row = RowElements::of(buffer), its = RowElements::of(other);
   return row.constant > 0 && row.constant == its.constant && !row.rows && !its.rows &&
          row.keys == its.keys && buffer.element() == other.element();
 }
 
-/// Whether a buffer is rows of sequences in the order of a step, as wide as another.
+/// Returns whether a buffer has a row for each sequence in the order of a step, as wide as another
+/// buffer.
 static bool isInitial(const manifest::Entry &entry, const manifest::Buffer &buffer,
                       const manifest::Buffer &carried) {
   const uint8_t rows = buffer.shape()->Get(0)->space();
@@ -119,7 +121,7 @@ static Status checkEarlier(const manifest::Entry &entry, const manifest::Loop &l
                                               buffer));
   }
   if (earlier.initial() == 0) {
-    // Zeros are there for rows whose size the model says.
+    // Zeros are available for rows whose size the model declares.
     return rowBytes(carried) ? Status()
                              : HEDDLE_ERROR(DataLoss, fmt::format("buffer {} a step before, "
                                                                   "expected one that is read "
@@ -170,27 +172,27 @@ struct StoredBuffer {
   SymbolicSize begin;
   SymbolicSize end;
 
-  /// Whether loops that run side by side may not have both.
+  /// Returns whether concurrent loops must not have both buffers in overlapping memory.
   bool excludes(const StoredBuffer &other) const {
     return loop != other.loop && (isWritten || other.isWritten);
   }
 };
 
-/// The loops that run side by side, with what they have in the arena.
+/// The concurrent loops, with their buffers in the arena.
 struct Group {
   uint32_t first = 0;
   uint32_t count = 0;
   std::vector<StoredBuffer> stored;
 };
 
-/// The least size that is after all buffers of one loop, and after those that it writes.
+/// The smallest size that exceeds the ends of all buffers of one loop, and of those that it writes.
 struct Ends {
   SymbolicSize ofAll;
   SymbolicSize ofWritten;
 };
 } // namespace
 
-/// Adds what a checked loop has in the arena, each buffer once.
+/// Adds the arena buffers of a checked loop, each once.
 static void addStored(const manifest::Entry &entry, const manifest::Loop &loop, uint32_t number,
                       std::vector<StoredBuffer> &stored) {
   std::map<uint32_t, bool> found;
@@ -215,7 +217,7 @@ static void addStored(const manifest::Entry &entry, const manifest::Loop &loop, 
   }
 }
 
-/// An order of all sizes in which one that fits in another comes before it.
+/// Orders sizes such that a size that fits in another precedes it.
 static bool isBefore(const SymbolicSize &size, const SymbolicSize &other) {
   const std::span<const SymbolicSize::Term> terms = size.terms(), its = other.terms();
   for (size_t i = 0, j = 0; i < terms.size() || j < its.size();) {
@@ -233,7 +235,7 @@ static bool isBefore(const SymbolicSize &size, const SymbolicSize &other) {
   return false;
 }
 
-/// What `own` overlaps, among the buffers before it, of which one must be in its way.
+/// Returns the failure for `own`, which overlaps one of the buffers before it.
 static Status overlap(const Group &group, size_t own) {
   const StoredBuffer &buffer = group.stored[own];
   for (size_t i = 0; i < own; ++i) {
@@ -249,8 +251,8 @@ static Status overlap(const Group &group, size_t own) {
   return {};
 }
 
-/// None of the loops writes memory that another has. In the order of their beginnings a buffer must
-/// begin where all buffers before it that exclude it have ended, so one pass over them is enough.
+/// Checks that no loop writes memory of another. In order of their offsets, a buffer must begin
+/// after the ends of all earlier buffers that exclude it, so one pass suffices.
 static Status checkGroup(Group &group) {
   if (group.count < 2) {
     return {};
@@ -276,7 +278,7 @@ static Status checkGroup(Group &group) {
   return {};
 }
 
-/// Loops that run side by side follow one another.
+/// Checks that concurrent loops are consecutive.
 static Status checkBeside(const manifest::Loop &loop, uint32_t from, const Group &group) {
   if (group.count == 0 || loop.first() != from) {
     return HEDDLE_ERROR(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Checks the loops of an entry: which dispatches they have, and what is read a step before.
+/// Checks the loops of an entry: their dispatches, and the operands that are read from the previous
+/// step.
 #ifndef HEDDLE_FORMATS_BINARY_LOOPCHECK_H
 #define HEDDLE_FORMATS_BINARY_LOOPCHECK_H
 
@@ -13,15 +14,15 @@
 
 namespace heddle {
 
-/// The most loops that run side by side: compilers make groups of fewer, and what a check of more
-/// takes grows with their number.
+/// The maximum number of concurrent loops: compilers make smaller groups, and the time of the check
+/// grows with their number.
 inline constexpr uint32_t mostLoopsBeside = 64;
 
-/// The operands of an unchecked entry that loops read a step before: dispatch, number. They may be
-/// written by dispatches after their own.
+/// Returns the operands of an unchecked entry that loops read from the previous step, as pairs of
+/// dispatch and number. They may be written by later dispatches.
 std::set<std::pair<uint32_t, uint32_t>> earlierOperands(const manifest::Entry &entry);
 
-/// Checks the loops of an entry of which the spaces, buffers and dispatches have been checked.
+/// Checks the loops of an entry whose spaces, buffers and dispatches have been checked.
 Status checkLoops(const manifest::Entry &entry);
 
 } // namespace heddle

@@ -102,14 +102,14 @@ static Status checkNamed(const Table &table, std::string_view kind, const Check 
   return {};
 }
 
-/// Names are for people: what must hold is that there is something to show.
+/// Checks kept layers. Names are only displayed, so they need only be non-empty.
 static Status checkKept(const manifest::KeptLayers &kept) {
   if (kept.layers()->size() == 0 || kept.precision()->size() == 0) {
     return HEDDLE_ERROR(DataLoss, fmt::format("pattern {} and precision {}, expected neither empty",
                                               quote(kept.layers()->string_view()),
                                               quote(kept.precision()->string_view())));
   }
-  // Both are signed numbers of interfaces.
+  // Both are signed numbers in the interfaces.
   constexpr uint64_t most = std::numeric_limits<int64_t>::max();
   if (kept.tensors() == 0 || kept.tensors() > most || kept.bytes() > most) {
     return HEDDLE_ERROR(DataLoss, fmt::format("{} tensors of {} bytes, expected 1 to {} and at "

@@ -32,7 +32,7 @@ void WorkSize::count(std::span<const RowSpace> table, const SequenceSizes &seque
       spaces[i].rows += rows;
       most = std::max(most, rows);
     }
-    // Of images of any width the longest need not have the most rows.
+    // Among images of any width, the one with the most tokens need not have the most rows.
     spaces[i].longest = table[i].hasWidths() ? most : table[i].rowsOf(longest);
   }
 }
@@ -47,7 +47,7 @@ static bool areAlike(const SymbolicSize::Term &left, const SymbolicSize::Term &r
   return left.rows == right.rows && left.keys == right.keys;
 }
 
-/// The terms of both, those that are alike combined.
+/// Merges the terms of both sizes, combining equal ones.
 template <typename Combine>
 static std::vector<SymbolicSize::Term> combine(std::span<const SymbolicSize::Term> left,
                                                std::span<const SymbolicSize::Term> right,
@@ -118,7 +118,7 @@ std::optional<uint64_t> SymbolicSize::evaluate(const WorkSize &work) const {
   constexpr Wide most = Wide(1) << 62;
   Wide bytes = 0;
   for (const Term &term : list) {
-    // A coefficient is a sum of at most 2^12 that are at most 2^40 each, and sizes are below 2^31:
+    // A coefficient is a sum of at most 2^12 terms of at most 2^40 each, and sizes are below 2^31:
     // no term reaches 2^115.
     const auto rows = static_cast<uint64_t>(work.spaces[term.rows].rows);
     const uint64_t keys =
@@ -143,14 +143,14 @@ std::optional<uint64_t> bytesOf(ElementType element, uint64_t count) {
 }
 
 namespace {
-/// Dimensions multiplied: the constants, and those that depend on the batch.
+/// The product of dimensions: the constants, and those that depend on the batch.
 struct Product {
   uint64_t elements = 1;
   std::vector<const manifest::Dimension *> symbols = {};
 };
 } // namespace
 
-/// The product of the dimensions from `first` on; nothing if the constants are too large.
+/// Returns the product of the dimensions from `first` on; nullopt if the constants are too large.
 static std::optional<Product> product(const manifest::Buffer &buffer, size_t first) {
   Product found;
   const auto *const shape = buffer.shape();

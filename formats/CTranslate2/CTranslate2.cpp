@@ -20,18 +20,18 @@ namespace heddle {
 
 namespace fs = std::filesystem;
 
-/// Activations by their number in the file, spelt as in configurations.
+/// The activations by their numbers in the file, named as in configurations.
 static constexpr std::string_view activationNames[] = {"relu",       "gelu_new", "silu",   "gelu",
                                                        "quick_gelu", "tanh",     "sigmoid"};
 
 namespace {
 
-/// Special tokens, and the tokens put around a source.
+/// The special tokens, and the tokens put around a source.
 struct SpecialTokens {
   std::string unknown = "<unk>";
   std::string begin = "<s>";
   std::string end = "</s>";
-  /// The token a target starts with; nothing if the user supplies it.
+  /// The token that a target starts with; nullopt if the user supplies it.
   std::optional<std::string> start = "<s>";
   bool addSourceBegin = false;
   bool addSourceEnd = false;
@@ -63,7 +63,7 @@ static Status checkSpecification(const CTranslate2File &file) {
   return {};
 }
 
-/// From version 6 on: config.json. Every key is optional.
+/// Reads the special tokens from config.json, from version 6 on. Every key is optional.
 static Result<SpecialTokens> tokensOfConfig(const Config &config) {
   SpecialTokens tokens;
   HEDDLE_ASSIGN(tokens.unknown, config.stringOr("unk_token", tokens.unknown));
@@ -82,13 +82,13 @@ static Result<SpecialTokens> tokensOfConfig(const Config &config) {
   return tokens;
 }
 
-/// Whether a variable of that name exists and is not zero.
+/// Returns whether a variable of that name exists and is not zero.
 static Result<bool> isSet(CTranslate2Variables &variables, const std::string &name, bool absent) {
   HEDDLE_ASSIGN(const std::optional<double> value, variables.number(name));
   return value ? *value != 0 : absent;
 }
 
-/// Before version 6: variables.
+/// Reads the special tokens from variables, before version 6.
 static Result<SpecialTokens> tokensOfVariables(CTranslate2Variables &variables) {
   SpecialTokens tokens;
   HEDDLE_ASSIGN(tokens.unknown, variables.text("unk_token", tokens.unknown));
@@ -105,7 +105,8 @@ static Result<SpecialTokens> tokensOfVariables(CTranslate2Variables &variables) 
   return tokens;
 }
 
-/// The file stores a flag, or the factor itself: one, or the square root of the width.
+/// Reads the scaling. The file stores a flag, or the factor itself: one, or the square root of the
+/// width.
 static Result<bool> readScaling(CTranslate2Variables &variables, const std::string &stack,
                                 int64_t width) {
   const std::string table = ctranslate2Embeddings(variables, stack);
@@ -122,7 +123,7 @@ static Result<bool> readScaling(CTranslate2Variables &variables, const std::stri
   if (isFlag ? *value == 0 : *value == 1) {
     return false;
   }
-  // Half precision has eleven bits.
+  // Half precision has eleven significant bits.
   if (isFlag || std::abs(*value - root) <= root / 1024) {
     return true;
   }
@@ -146,7 +147,7 @@ static Result<StackOptions> readStack(CTranslate2Variables &variables, const std
   return options;
 }
 
-/// Our format has one number for both stacks.
+/// Checks an option that both stacks must share, because our format has one value.
 static Status checkSame(const CTranslate2Variables &variables, std::string_view option,
                         int64_t encoder, int64_t decoder) {
   if (encoder != decoder) {
@@ -196,8 +197,8 @@ static Status checkVocabulary(const CTranslate2Variables &variables,
   return {};
 }
 
-/// The id of the first of `names` that is in the vocabulary, or else of the unknown token, which
-/// always is.
+/// Returns the id of the first of `names` that is in the vocabulary, otherwise of the unknown
+/// token, which always is.
 static int64_t idOf(const CTranslate2Vocabulary &vocabulary, const SpecialTokens &tokens,
                     std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
@@ -224,7 +225,7 @@ static Status writeTokens(nlohmann::json &values, const SpecialTokens &tokens,
   values["eos_token_id"] = *end;
   values["bos_token_id"] = idOf(target, tokens, {tokens.start.value_or(tokens.begin)});
   values["unk_token_id"] = idOf(target, tokens, {});
-  // Padding is masked, so any token will do.
+  // Padding is masked, so any token can be used.
   values["pad_token_id"] = idOf(source, tokens, {"<blank>", "<pad>"});
   values["source_unk_token_id"] = idOf(source, tokens, {});
   values["source_bos_token_id"] = idOf(source, tokens, {tokens.begin});
@@ -234,7 +235,7 @@ static Status writeTokens(nlohmann::json &values, const SpecialTokens &tokens,
   return {};
 }
 
-/// The layer and the heads whose attention aligns a target token with the source.
+/// Writes the layer and the heads whose attention aligns a target token with the source.
 static Status writeAlignment(nlohmann::json &values, CTranslate2Variables &variables,
                              const CTranslate2Sizes &sizes, int64_t heads) {
   const int64_t layers = sizes.decoderLayers;
@@ -283,7 +284,7 @@ static void writeArchitecture(nlohmann::json &values, const CTranslate2Sizes &si
   }
 }
 
-/// Settings in config.json that may contradict the model.
+/// Checks settings in config.json that may contradict the model.
 static Status checkConfig(const Config &config) {
   HEDDLE_ASSIGN(const bool isMultiQuery, config.booleanOr("multi_query_attention", false));
   HEDDLE_ASSIGN(const int64_t quantization,

@@ -2,7 +2,7 @@
 ///
 /// Translates a CTranslate2 folder of the Transformer specification (model.bin, vocabularies,
 /// config.json from version 6 on) into the project's own format: a configuration, and the place of
-/// each tensor in model.bin. The code that builds the model then needs no knowledge of CTranslate2.
+/// each tensor in model.bin. The code that builds the model is then independent of CTranslate2.
 #ifndef HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2_H
 #define HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2_H
 
@@ -57,8 +57,8 @@ struct CTranslate2Model {
   std::vector<std::string> notes;
 };
 
-/// Reads the files beside an open model.bin and combines them with it. An option that our format
-/// cannot express is Unsupported and named in the message; so is a variable that nothing uses.
+/// Reads the files next to an open model.bin and combines them with it. An option that our format
+/// cannot express is Unsupported and named in the message; so is an unused variable.
 Result<CTranslate2Model> readCTranslate2Model(const std::string &folder,
                                               const CTranslate2File &file);
 

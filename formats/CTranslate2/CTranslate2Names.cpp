@@ -36,7 +36,7 @@ static Result<int64_t> countLayers(const CTranslate2Variables &variables,
   return layers;
 }
 
-/// Whether both stacks have the variable.
+/// Returns whether both stacks have the variable.
 static Result<bool> inBoth(const CTranslate2Variables &variables, const std::string &name) {
   const bool inEncoder = variables.has("encoder/" + name);
   const bool inDecoder = variables.has("decoder/" + name);
@@ -88,7 +88,7 @@ Result<CTranslate2Sizes> readCTranslate2Sizes(CTranslate2Variables &variables) {
 
 namespace {
 
-/// Takes variables one after another and gives their parts the names of our format.
+/// Takes variables one after another and assigns their parts the names of our format.
 class Naming {
 public:
   Naming(CTranslate2Variables &variables, const CTranslate2Sizes &sizes)
@@ -110,7 +110,7 @@ private:
 
 } // namespace
 
-/// Projections stacked in one variable, each from `columns` to `rows`.
+/// Names projections stacked in one variable, each from `columns` to `rows`.
 Status Naming::linear(const std::string &variable, const std::string &prefix,
                       std::initializer_list<std::string_view> parts, int64_t rows,
                       int64_t columns) {
@@ -157,7 +157,7 @@ Status Naming::layer(const std::string &stack, int64_t number, bool isDecoder) {
 
 Status Naming::stack(const std::string &stack, int64_t layers, bool isDecoder) {
   if (sizes.positions > 0) {
-    // Taken with the sizes; the shorter of two lengths counts.
+    // Taken with the sizes; the shorter of the two lengths is used.
     views.push_back(
         {stack + ".positions.weight", stack + "/position_encodings/encodings", 0, sizes.positions});
   }
@@ -170,7 +170,7 @@ Status Naming::stack(const std::string &stack, int64_t layers, bool isDecoder) {
   return sizes.hasFinalNorm ? norm(stack + "/layer_norm", stack + ".norm") : Status();
 }
 
-/// The tables were taken with the sizes.
+/// Names the tables, which were taken with the sizes.
 Status Naming::embeddings() {
   const std::string source = ctranslate2Embeddings(variables, "encoder");
   if (sizes.isTied) {

@@ -22,23 +22,23 @@ struct CTranslate2Sizes {
   int64_t inner = 0;
   int64_t sourceWords = 0;
   int64_t targetWords = 0;
-  /// Rows of the position tables; 0 if there are none.
+  /// The number of rows of the position tables; 0 if there are none.
   int64_t positions = 0;
-  /// One table for both embeddings and the projection.
+  /// Whether one table serves both embeddings and the projection.
   bool isTied = false;
   bool hasOutputBias = false;
   bool hasFinalNorm = false;
   bool hasEmbeddingNorm = false;
 };
 
-/// The variable of a stack's embeddings, in its new or old spelling.
+/// Returns the variable of a stack's embeddings, in its new or old spelling.
 std::string ctranslate2Embeddings(const CTranslate2Variables &variables, const std::string &stack);
 
 /// Reads the sizes from the variables' shapes. A size that encoder and decoder must share is an
 /// error if they differ.
 Result<CTranslate2Sizes> readCTranslate2Sizes(CTranslate2Variables &variables);
 
-/// Takes every tensor of the model.
+/// Takes every tensor of the model and returns their views.
 Result<std::vector<TensorView>> nameCTranslate2Tensors(CTranslate2Variables &variables,
                                                        const CTranslate2Sizes &sizes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Variables by name, shape and range.
+/// Finds variables by name and checks their shape and range.
 #include "formats/CTranslate2/CTranslate2Variables.h"
 
 #include "base/Utf8.h"
@@ -54,14 +54,15 @@ constexpr Option unsupportedParts[] = {
     {"weight_zero", "AWQ quantization"},
 };
 
-/// The value of a variable that ends in such a part says whether the model uses the feature.
+/// If the name of a variable ends in such a part, its value determines whether the model uses the
+/// feature.
 constexpr Option unsupportedFlags[] = {
     {"alibi", "ALiBi"},
     {"multi_query_attention", "grouped or multi-query attention"},
     {"with_relative_position", "relative positions"},
 };
 
-/// Options that mean nothing when the options above are off, or that another option overrides.
+/// Options without effect when the options above are off, or that another option overrides.
 constexpr std::string_view unneeded[] = {"alibi_use_positive_positions", "embeddings_merge",
                                          "multiply_by_sqrt_depth", "scale_alibi"};
 

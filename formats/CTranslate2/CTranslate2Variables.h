@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The variables of a CTranslate2 Transformer. Each is taken by name, together with the shape or
-/// range that it must have. A variable that nobody has taken in the end belongs to a feature that
-/// this compiler does not know. Such a model would be computed wrongly, so it is refused.
+/// The variables of a CTranslate2 Transformer. Each is taken by name, with the shape or range that
+/// it must have. A variable that is never taken belongs to a feature that this compiler does not
+/// support. Such a model would be computed incorrectly, so it is rejected.
 #ifndef HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2VARIABLES_H
 #define HEDDLE_FORMATS_CTRANSLATE2_CTRANSLATE2VARIABLES_H
 
@@ -28,22 +28,23 @@ public:
   const CTranslate2File &stored() const { return file; }
   bool has(std::string_view name) const { return file.find(name) != nullptr; }
 
-  /// A variable of real numbers with this shape; a negative size accepts any size but zero.
+  /// Takes a variable of real numbers with this shape; a negative size accepts any size but zero.
   Result<const StoredTensor *> tensor(const std::string &name, const std::vector<int64_t> &shape);
 
-  /// Options: a whole number from `min` to `max` at "scope/name", in files before revision 5 at
-  /// "name"; `absent` if there is none.
+  /// Takes an option: a whole number from `min` to `max` at "scope/name", in files before revision
+  /// 5 at "name"; `absent` if there is none.
   Result<int64_t> integer(const std::string &scope, const std::string &name, int64_t min,
                           int64_t max, int64_t absent);
   Result<bool> flag(const std::string &scope, const std::string &name, bool absent);
-  /// Any number at exactly that name.
+  /// Takes any number at exactly that name.
   Result<std::optional<double>> number(const std::string &name);
-  /// Text at exactly that name.
+  /// Takes text at exactly that name.
   Result<std::string> text(const std::string &name, std::string_view absent);
 
-  /// Unsupported, naming the option, if the model uses one that our format cannot express.
+  /// Checks the options; Unsupported, naming the option, if the model uses one that our format
+  /// cannot express.
   Status checkSupported();
-  /// InvalidArgument for the first variable that was not taken.
+  /// Returns InvalidArgument for the first variable that was not taken.
   Status checkAllTaken() const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reading of vocabularies.
+/// Reads vocabularies.
 #include "formats/CTranslate2/CTranslate2Vocabulary.h"
 
 #include "base/MappedFile.h"
@@ -62,7 +62,7 @@ Result<std::vector<std::string>> readTokenLines(const std::string &path) {
   return tokens;
 }
 
-/// The vocabulary `name`, without its extension; nothing if there is no such file.
+/// Reads the vocabulary `name`, given without extension; nullopt if there is no such file.
 static Result<std::optional<CTranslate2Vocabulary>>
 readOne(const std::string &folder, const std::string &name, const std::string &unknownToken) {
   CTranslate2Vocabulary vocabulary;

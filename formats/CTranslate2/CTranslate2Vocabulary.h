@@ -18,10 +18,10 @@ namespace heddle {
 struct CTranslate2Vocabulary {
   /// The file they were read from.
   std::string path;
-  /// Always contains the unknown token: it is added at the end if the file lacks it.
+  /// Always contains the unknown token: it is appended if the file lacks it.
   std::vector<std::string> tokens;
 
-  /// The id of a token; the lowest one if the token occurs twice.
+  /// Returns the id of a token; the lowest one if the token occurs twice.
   std::optional<int64_t> find(std::string_view token) const;
 };
 
@@ -32,7 +32,7 @@ struct CTranslate2Vocabularies {
   bool isShared() const { return source.path == target.path; }
 };
 
-/// The tokens of a text file, one per line. Windows line ends are removed.
+/// Returns the tokens of a text file, one per line. Windows line ends are removed.
 Result<std::vector<std::string>> readTokenLines(const std::string &path);
 
 /// Reads shared_vocabulary, or else target_vocabulary and source_vocabulary. A .json file takes

@@ -31,7 +31,7 @@ Result<const StoredTensor *> CTranslate2File::variable(std::string_view name) co
   return found;
 }
 
-/// The only item of a variable, as a T.
+/// Returns the only item of a variable, as a T.
 template <typename T> static T onlyItem(const StoredTensor &variable) {
   T value;
   std::memcpy(&value, variable.bytes.data(), sizeof(T));

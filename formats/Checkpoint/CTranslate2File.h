@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// model.bin, the file of a CTranslate2 model: variables by name (weights, and options as single
-/// values), and from version 3 on further names of the same variables. Little endian; strings have
-/// a 16-bit length, which counts their closing NUL:
+/// values), and from version 3 on further names of the same variables. Little-endian; strings have
+/// a 16-bit length, which includes their terminating NUL:
 ///
 ///     u32 version, string specification, u32 revision
 ///     u32 variables, each: string name, u8 rank, u32 sizes[rank],
@@ -10,8 +10,8 @@
 ///                          then the items
 ///     from version 3: u32 aliases, each: string alias, string name
 ///
-/// The file is untrusted. After open() every span lies inside the mapping and has the size its
-/// shape needs, names are unique, and quantized weights have scales that fit.
+/// The file is untrusted. After open() every span is inside the mapping and has the size that its
+/// shape requires, names are unique, and quantised weights have scales that fit.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_CTRANSLATE2FILE_H
 #define HEDDLE_FORMATS_CHECKPOINT_CTRANSLATE2FILE_H
 
@@ -37,21 +37,21 @@ namespace heddle {
 
 struct GgufType;
 
-/// A tensor as in safetensors files, with the scales that CTranslate2 stores beside quantized
-/// weights, in the blocks of a GGUF file, or made of several tensors that are codes and scales.
+/// A tensor as in safetensors files, with the scales that CTranslate2 stores with quantised
+/// weights; in the blocks of a GGUF file; or composed of several tensors of codes and scales.
 struct StoredTensor : SafetensorsTensor {
-  /// Unaligned f32, one scale for all items or one for each row (index of the first dimension). A
-  /// value is its item divided by its scale. If there are no scales, the items are the values.
+  /// Unaligned f32: one scale for all items, or one for each row (index of the first dimension). A
+  /// value is its item divided by its scale. Without scales, the items are the values.
   std::span<const std::byte> scales = {};
-  /// The quantised type of GGUF whose blocks `bytes` are; `dtype` is then F32, what they stand for.
+  /// The quantised GGUF type of the blocks in `bytes`; `dtype` is then F32, the type of the values.
   /// Null for all other tensors.
   const GgufType *blocks = nullptr;
-  /// The codes of a matrix that is quantised, of which the tensor is the rows from `firstRow` on.
-  /// Null for all others. Of a tensor of several parts `bytes` is empty and `dtype` F32.
+  /// The codes of a quantised matrix, whose rows from `firstRow` on are the tensor. Null for all
+  /// others. For a tensor of several parts, `bytes` is empty and `dtype` is F32.
   std::shared_ptr<const QuantizedTensor> codes = nullptr;
   int64_t firstRow = 0;
 
-  /// Whether Checkpoint::readF32() can read the values.
+  /// Returns whether Checkpoint::readF32() can read the values.
   bool isReal() const {
     return !scales.empty() || codes ||
            std::find(std::begin(realTypes), std::end(realTypes), dtype) != std::end(realTypes);
@@ -73,9 +73,9 @@ struct CTranslate2Contents {
   std::string specification;
   uint32_t revision = 0;
   /// In the order of the file, then aliases, which share the bytes of their originals. A weight of
-  /// type I8 or I16 has its scales; they are also variables of their own.
+  /// type I8 or I16 has its scales; they are also separate variables.
   std::vector<StoredTensor> variables;
-  /// Index into `variables` by name.
+  /// The index into `variables` by name.
   std::map<std::string, size_t, std::less<>> places;
 };
 
@@ -93,17 +93,17 @@ public:
   uint32_t version() const { return contents.version; }
   const std::string &specification() const { return contents.specification; }
   uint32_t revision() const { return contents.revision; }
-  /// They live as long as this object, also after it is moved.
+  /// Returns the variables, which live as long as this object, even if it is moved.
   const std::vector<StoredTensor> &variables() const { return contents.variables; }
 
-  /// The variable of that name, or null.
+  /// Returns the variable of that name, or null.
   const StoredTensor *find(std::string_view name) const;
-  /// The only value of a variable of any type. Options are stored this way.
+  /// Returns the only value of a variable of any type. Options are stored this way.
   Result<double> number(std::string_view name) const;
-  /// A list of I8, read as text.
+  /// Returns a list of I8 as text.
   Result<std::string> text(std::string_view name) const;
 
-  /// Releases the memory of a variable. It can still be read, but slower.
+  /// Releases the memory of a variable. It can still be read, but more slowly.
   void releasePages(const StoredTensor &variable) const { file.releasePages(variable.bytes); }
 
 private:

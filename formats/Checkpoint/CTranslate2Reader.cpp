@@ -18,7 +18,7 @@ static constexpr float unstatedI16Scale = 1000.0F;
 
 namespace {
 
-/// Reads a file front to back, never past its end. `what` names in messages what is being read.
+/// Reads a file sequentially, never past its end. `what` names the current item in messages.
 class Cursor {
 public:
   Cursor(std::span<const std::byte> bytes, std::string_view where) : bytes(bytes), where(where) {}
@@ -74,7 +74,7 @@ Result<std::string> Cursor::string(const std::string &what) {
   return text.substr(0, length - 1U);
 }
 
-/// The type of a variable up to version 3, from the size of its items.
+/// Returns the type of a variable up to version 3, from the size of its items.
 static Result<ElementType> typeOfSize(uint8_t size, std::string_view where) {
   for (const ElementType type : {ElementType::I8, ElementType::I16, ElementType::F32}) {
     if (infoOf(type).bytes() == size) {
@@ -85,7 +85,7 @@ static Result<ElementType> typeOfSize(uint8_t size, std::string_view where) {
                       fmt::format("{}: {} bytes per item, expected 1, 2 or 4", where, size));
 }
 
-/// The type of a variable from version 4 on.
+/// Returns the type of a variable from version 4 on.
 static Result<ElementType> typeOfNumber(uint8_t number, std::string_view where) {
   std::map<int32_t, ElementType> known;
   for (const ElementType type : allElementTypes) {
@@ -104,7 +104,7 @@ static Result<ElementType> typeOfNumber(uint8_t number, std::string_view where) 
                                                fmt::join(listed, ", ")));
 }
 
-/// One variable, except its scales; `number` counts from zero.
+/// Reads one variable, except its scales; `number` counts from zero.
 static Result<StoredTensor> readVariable(Cursor &cursor, uint32_t version, uint32_t number,
                                          std::string_view file) {
   StoredTensor variable;
@@ -149,7 +149,7 @@ static Status addVariable(CTranslate2Contents &contents, StoredTensor variable,
   return {};
 }
 
-/// The scales of a quantized weight are in another variable.
+/// Attaches the scales of a quantised weight, which are in another variable.
 static Status attachScales(CTranslate2Contents &contents, StoredTensor &weight,
                            std::string_view file) {
   const std::string where = fmt::format("{}: variable {}", file, quote(weight.name));
@@ -228,7 +228,7 @@ Result<CTranslate2Contents> parseCTranslate2(std::span<const std::byte> bytes,
     HEDDLE_ASSIGN(StoredTensor variable, readVariable(cursor, contents.version, i, where));
     HEDDLE_TRY(addVariable(contents, std::move(variable), where));
   }
-  // Options are stored as integers too, but only weights are quantized.
+  // Options are stored as integers too, but only weights are quantised.
   for (StoredTensor &variable : contents.variables) {
     if (variable.name.ends_with("weight") &&
         (variable.dtype == ElementType::I8 || variable.dtype == ElementType::I16)) {

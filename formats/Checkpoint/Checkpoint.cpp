@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Opening of model folders.
+/// Opens model folders.
 #include "formats/Checkpoint/Checkpoint.h"
 
 #include "base/Utf8.h"
@@ -20,13 +20,14 @@ namespace heddle {
 
 namespace fs = std::filesystem;
 
-/// The files of an index lie beside it. Only plain names are allowed, so no path leads elsewhere.
+/// Returns whether a name in an index is that of a file in the same folder, so that no path leads
+/// elsewhere.
 static bool isPlainFileName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
-/// The "weight_map" of an index: tensor names and their files, checked for type only.
+/// Reads the "weight_map" of an index: tensor names and their files, checked for type only.
 static Result<nlohmann::ordered_json> readWeightMap(const std::string &path) {
   HEDDLE_ASSIGN(nlohmann::ordered_json index, readOrderedJsonFile(path));
   if (!index.is_object()) {
@@ -53,7 +54,7 @@ Result<Checkpoint> Checkpoint::openIndex(const std::string &folder, const std::s
   HEDDLE_ASSIGN(const nlohmann::ordered_json map, readWeightMap(indexPath));
   Checkpoint checkpoint(folder);
   std::map<std::string, size_t> numbers;
-  // For each file, the place of each name in it.
+  // For each file, the index of each name in it.
   std::vector<std::map<std::string_view, size_t>> contents;
   for (const auto &[name, value] : map.items()) {
     const auto &shard = value.get_ref<const std::string &>();
@@ -90,7 +91,7 @@ Result<Checkpoint> Checkpoint::openSafetensors(const std::string &path, const st
   return checkpoint;
 }
 
-/// Adds the kind of a tensor's codes, if it has any, to those of a file.
+/// Adds the kind of a tensor's codes, if it has any, to the kinds of a file.
 static void addKind(const StoredTensor &tensor, std::vector<std::string> &kinds) {
   if (tensor.codes && std::find(kinds.begin(), kinds.end(), tensor.codes->kind()) == kinds.end()) {
     kinds.push_back(tensor.codes->kind());
@@ -196,7 +197,7 @@ bool Checkpoint::add(StoredTensor tensor, size_t file, std::vector<Entry> parts)
   return isNew;
 }
 
-/// Some rows of a stored tensor, under the name of the view.
+/// Returns some rows of a stored tensor, under the name of the view.
 Result<StoredTensor> Checkpoint::view(const TensorView &view) const {
   HEDDLE_ASSIGN(const StoredTensor *const source, tensor(view.source));
   StoredTensor result = *source;
@@ -477,7 +478,7 @@ void Checkpoint::releasePages(const Entry &entry) const {
   const std::span<const std::byte> bytes = entry.tensor.bytes;
   for (const auto &file : mapped) {
     const std::span<const std::byte> all = file->bytes();
-    // Bytes of no file, which the owner has, stay.
+    // Bytes that are in no file, which the owner holds, are kept.
     if (std::less_equal<>()(all.data(), bytes.data()) &&
         std::less_equal<>()(bytes.data() + bytes.size(), all.data() + all.size())) {
       file->releasePages(bytes);

@@ -24,18 +24,18 @@
 
 namespace heddle {
 
-/// A tensor of a model as rows of a stored one: files may stack tensors that the model keeps apart.
+/// A tensor of a model as rows of a stored one: files may stack tensors that the model separates.
 struct TensorView {
   /// Its name in the model.
   std::string name;
   /// The name in the file of the tensor that holds the rows.
   std::string source;
-  /// The range of rows, along the first dimension. Without `rows` it is all of them.
+  /// The range of rows, along the first dimension. All rows if `rows` is unset.
   int64_t firstRow = 0;
   std::optional<int64_t> rows = std::nullopt;
 };
 
-/// A matrix whose codes, scales and codes of zero are tensors of the file.
+/// A matrix whose codes, scales and zero points are tensors of the file.
 struct CodedTensor {
   /// Its name in the model.
   std::string name;
@@ -47,75 +47,77 @@ struct CodedTensor {
 /// Move-only; safe to read from several threads.
 class Checkpoint {
 public:
-  /// Opens a .safetensors file, the .bin file of a CTranslate2 model, a file that begins as GGUF
-  /// files do or is named .gguf, or a folder. In a folder it takes the first of model.safetensors,
-  /// model.safetensors.index.json with the files it names, and model.bin.
+  /// Opens a .safetensors file, the .bin file of a CTranslate2 model, a file with the GGUF magic or
+  /// the extension .gguf, or a folder. In a folder it opens the first of model.safetensors,
+  /// model.safetensors.index.json with the files that it names, and model.bin.
   static Result<Checkpoint> open(const std::string &path);
 
-  /// Tensors in memory, which must outlive the checkpoint; `where` begins every message about them.
-  /// InvalidArgument if two have one name, or the bytes of one do not fit its shape.
+  /// Makes a checkpoint of tensors in memory, which must outlive it; `where` begins every message
+  /// about them. InvalidArgument if two have the same name, or the bytes of one do not fit its
+  /// shape.
   static Result<Checkpoint> ofTensors(std::span<const SafetensorsTensor> tensors,
                                       std::string where);
 
-  /// Tensors in files that are mapped already, which may be of any format. `owner` keeps alive what
-  /// of their bytes is in no file. InvalidArgument as above.
+  /// Makes a checkpoint of tensors in files of any format that are mapped already. `owner` keeps
+  /// bytes alive that are in no file. InvalidArgument as above.
   static Result<Checkpoint> ofFiles(std::span<const SafetensorsTensor> tensors, std::string path,
                                     std::vector<std::shared_ptr<const MappedFile>> files,
                                     std::shared_ptr<const void> owner);
 
-  /// The same files, showing only the tensors of `views`, in that order.
+  /// Returns the same files, showing only the tensors of `views`, in that order.
   Result<Checkpoint> withViews(std::span<const TensorView> views) &&;
 
-  /// The same files with matrices in place of the tensors that they are made of.
+  /// Returns the same files with matrices in place of the tensors that they are composed of.
   Result<Checkpoint> withCodes(std::vector<CodedTensor> tensors, Quantization quantization) &&;
 
-  /// These files and those of another checkpoint, whose tensors are called `prefix`.NAME.
-  /// InvalidArgument if a name is taken, or either is of another format than safetensors.
+  /// Returns these files and those of another checkpoint, whose tensors are named `prefix`.NAME.
+  /// InvalidArgument if a name is taken, or either has another format than safetensors.
   Result<Checkpoint> withPart(std::string_view prefix, Checkpoint part) &&;
 
-  /// The path given to open(), or what stands for it.
+  /// Returns the path given to open(), or the name that replaces it in messages.
   const std::string &path() const { return place; }
-  /// Every name, in the order of the header or of the index.
+  /// Returns every name, in the order of the header or of the index.
   const std::vector<std::string> &names() const { return order; }
-  /// The safetensors files, in the order the index names them first; empty for other formats.
+  /// Returns the safetensors files, in the order of their first use in the index; empty for other
+  /// formats.
   const std::vector<SafetensorsFile> &files() const { return shards; }
-  /// The model.bin; null for other formats.
+  /// Returns the model.bin; null for other formats.
   const CTranslate2File *ctranslate2() const { return binary ? &*binary : nullptr; }
-  /// The GGUF file; null for other formats.
+  /// Returns the GGUF file; null for other formats.
   const GgufFile *gguf() const { return blocks ? &*blocks : nullptr; }
-  /// What the file says of its codes; null if no tensor has any.
+  /// Returns the file's description of its codes; null if no tensor has any.
   const Quantization *quantization() const { return coded ? &*coded : nullptr; }
-  /// The paths of all files, whatever their format.
+  /// Returns the paths of all files, whatever their format.
   std::vector<std::string> filePaths() const;
 
-  /// The tensor of that name, or null. It lives as long as this object.
+  /// Returns the tensor of that name, or null. It lives as long as this object.
   const StoredTensor *find(std::string_view name) const;
   /// As find(), but a missing tensor is NotFound, with the names of checkpoint and tensor.
   Result<const StoredTensor *> tensor(std::string_view name) const;
-  /// The path of the file that holds the tensor.
+  /// Returns the path of the file that holds the tensor.
   Result<std::string> fileOf(std::string_view name) const;
 
-  /// Converts F32, F16, BF16 or quantized values to f32, those of GGUF with ggml's bits.
-  /// `destination` must have exactly their number.
+  /// Converts F32, F16, BF16 or quantised values to f32; GGUF values get the same bits as in ggml.
+  /// `destination` must have exactly their number of elements.
   Status readF32(std::string_view name, std::span<float> destination) const;
-  /// The bytes of as many values of `type`: F32 as readF32() gives them, or of the type that the
-  /// file has, as they are there; InvalidArgument for another type.
+  /// Reads all values as `type`: F32, converted as by readF32(), or the type in the file,
+  /// unconverted; InvalidArgument for another type.
   Status read(std::string_view name, ElementType type, std::span<std::byte> destination) const;
-  /// The same of values from `first` on, of a tensor of which hasParts() says that it can: its
-  /// values lie in the file one by one. OutOfRange beyond its end.
+  /// As read(), for values from `first` on, of a tensor for which hasParts() returns true: its
+  /// values are stored one by one in the file. OutOfRange beyond its end.
   Status readPart(std::string_view name, ElementType type, int64_t first,
                   std::span<std::byte> destination) const;
   bool hasParts(std::string_view name) const;
-  /// The codes of a tensor that has some, with one scale for every group: those of `layout`.
-  /// InvalidArgument for a tensor without codes or with others, and if a code is -128 where
-  /// `hasLeastCode` says that none is.
+  /// Returns the codes of a quantised tensor, which must have `layout`, with one scale for every
+  /// group. InvalidArgument for a tensor without codes or with another layout, and for a code -128
+  /// if `hasLeastCode` says that there is none.
   Result<CodeRows> readCodes(std::string_view name, const CodeLayout &layout,
                              bool hasLeastCode) const;
   /// Converts I32 or I64 values to i32. A value that does not fit is OutOfRange.
   Status readI32(std::string_view name, std::span<int32_t> destination) const;
 
   /// Releases the memory of a tensor's pages; unknown names are ignored. The tensor can still be
-  /// read, but slower.
+  /// read, but more slowly.
   void releasePages(std::string_view name) const;
 
 private:
@@ -129,10 +131,10 @@ private:
   struct Entry {
     StoredTensor tensor;
     size_t file;
-    /// The tensors that it is made of, and where they are.
+    /// The tensors that it is composed of, and where they are.
     std::vector<Entry> parts = {};
   };
-  /// Returns false if the name is taken.
+  /// Adds a tensor. Returns false if the name is taken.
   bool add(StoredTensor tensor, size_t file, std::vector<Entry> parts = {});
   Result<StoredTensor> view(const TensorView &view) const;
   Result<const Entry *> locate(std::string_view name) const;

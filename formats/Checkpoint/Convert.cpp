@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Plain loops that the C++ compiler vectorises: conversion is bound by memory.
+/// Simple loops that the C++ compiler vectorises: conversion is memory-bound.
 #include "formats/Checkpoint/Convert.h"
 
 #include <cstring>
@@ -43,7 +43,7 @@ Status convertToF32(ElementType dtype, std::span<const std::byte> source,
   const size_t count = destination.size();
   switch (dtype) {
   case ElementType::F32:
-    // memcpy must not be given the null pointers of empty spans.
+    // memcpy must not be passed the null pointers of empty spans.
     if (count > 0) {
       std::memcpy(to, from, source.size());
     }
@@ -65,7 +65,7 @@ Status convertToF32(ElementType dtype, std::span<const std::byte> source,
   }
 }
 
-/// Runs of `each` items that share a scale.
+/// Converts runs of `each` items that share a scale.
 template <typename T>
 static void divide(const std::byte *from, std::span<const std::byte> scales, size_t each,
                    float *to) {

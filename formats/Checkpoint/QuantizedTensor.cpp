@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What all quantised tensors have in common, whatever the order of their codes.
+/// Shared by all quantised tensors, whatever the order of their codes.
 #include "formats/Checkpoint/QuantizedTensor.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-/// Codes of about so many bytes are looked at together.
+/// The number of bytes of codes that are examined together.
 static constexpr int64_t bytesAtOnce = int64_t{1} << 20;
 
 CodeRows QuantizedTensor::read(int64_t first, int64_t count) const {

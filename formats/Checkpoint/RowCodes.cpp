@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Codes of CTranslate2 are bytes with a scale for each row; those of GGUF come out of blocks.
+/// CTranslate2's codes are bytes with a scale for each row; GGUF's codes are unpacked from blocks.
 #include "formats/Checkpoint/RowCodes.h"
 
 #include "formats/Gguf/GgufTypes.h"
@@ -32,7 +32,7 @@ protected:
   void unpackZeros(int64_t, int64_t, std::span<int8_t>) const override {}
 
 private:
-  /// A single one is that of all rows.
+  /// A single scale applies to all rows.
   float divisorOf(int64_t row) const {
     float divisor;
     const bool isSingle = divisors.size() == sizeof divisor;
@@ -53,7 +53,7 @@ public:
 
 protected:
   void unpackCodes(int64_t first, int64_t count, std::span<int8_t> codes) const override {
-    // Codes of 4 bits stay as they are, and have the type's code of zero.
+    // 4-bit codes stay unchanged, with the type's zero point.
     const int zero = layout().hasZeros() ? 0 : type.zero;
     size_t at = 0;
     eachBlock(first, count, [&](const GgufBlock &block) {
@@ -73,7 +73,7 @@ protected:
   }
 
 private:
-  /// What the groups of blocks have, one number each.
+  /// Copies the numbers of the blocks' groups, one for each group.
   void copyOfGroups(int64_t first, int64_t count, float (GgufBlock::*numbers)[ggufGroupLimit],
                     std::span<float> destination) const {
     float *to = destination.data();
@@ -106,7 +106,7 @@ std::shared_ptr<const QuantizedTensor> codesOfCTranslate2(const StoredTensor &va
   for (size_t at = 0; at < variable.scales.size(); at += sizeof(float)) {
     float divisor;
     std::memcpy(&divisor, variable.scales.data() + at, sizeof divisor);
-    // What such scales make of a weight is no scale that could be kept.
+    // Neither the divisor nor its reciprocal, the scale, may be subnormal or infinite.
     if (!std::isnormal(divisor) || !std::isnormal(1 / divisor)) {
       return nullptr;
     }
@@ -123,9 +123,9 @@ std::shared_ptr<const QuantizedTensor> codesOfGguf(const GgufType &type,
   CodeLayout layout;
   layout.bits = type.bits == 4 ? 4 : 8;
   layout.group = type.group;
-  // Of a block of several groups a scale is the product of two numbers, and so is a minimum.
+  // In a block of several groups a scale is the product of two numbers, and so is a minimum.
   // Products of these codes and scales are exact in f32, so that code * scale + minimum has the
-  // bits of ggml.
+  // same bits as in ggml.
   layout.scales = type.elements == type.group ? ElementType::F16 : ElementType::F32;
   layout.hasMinimums = type.hasMinimums;
   return std::make_shared<GgufBlockCodes>(type, layout, shape, bytes);

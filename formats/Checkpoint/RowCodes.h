@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Codes that lie row by row in the order of the matrix: those of CTranslate2 and of GGUF blocks.
+/// Codes that are stored row by row in the order of the matrix: those of CTranslate2 and of GGUF
+/// blocks.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_ROWCODES_H
 #define HEDDLE_FORMATS_CHECKPOINT_ROWCODES_H
 
@@ -11,11 +12,11 @@
 
 namespace heddle {
 
-/// The codes of a variable of CTranslate2; null if it is no matrix of I8 with usable scales. A
-/// scale is one over that of the file, by which values are divided there.
+/// Returns the codes of a variable of CTranslate2; null if it is not a matrix of I8 with usable
+/// scales. A scale is the reciprocal of the file's, which divides values.
 std::shared_ptr<const QuantizedTensor> codesOfCTranslate2(const StoredTensor &variable);
 
-/// The codes of a tensor of GGUF; null if it is no matrix, or of a plain type.
+/// Returns the codes of a tensor of GGUF; null if it is not a matrix, or has a plain type.
 std::shared_ptr<const QuantizedTensor>
 codesOfGguf(const GgufType &type, std::span<const int64_t> shape, std::span<const std::byte> bytes);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The safetensors format: eight bytes with the header's length, a JSON header (name, type, shape
-/// and place of every tensor), then the tensors' bytes without a gap. The file is untrusted. After
-/// open() every span lies inside the mapping, has the size its shape needs and overlaps no other.
+/// and place of every tensor), then the tensors' bytes without gaps. The file is untrusted. After
+/// open() every span is inside the mapping, has the size that its shape requires and overlaps no
+/// other.
 #ifndef HEDDLE_FORMATS_CHECKPOINT_SAFETENSORS_H
 #define HEDDLE_FORMATS_CHECKPOINT_SAFETENSORS_H
 
@@ -20,12 +21,12 @@
 
 namespace heddle {
 
-/// The longest header that is read or written, in bytes. The format's own library has the same
-/// limit.
+/// The maximum size of a header that is read or written, in bytes. The format's own library has the
+/// same limit.
 inline constexpr uint64_t safetensorsHeaderLimit = 100'000'000;
 
 /// A tensor that was read or will be written. `bytes` belongs to the SafetensorsFile, or to the
-/// caller of writeSafetensors(). Little endian, row major, unaligned.
+/// caller of writeSafetensors(). Little-endian, row-major, unaligned.
 struct SafetensorsTensor {
   std::string name;
   ElementType dtype = ElementType::F32;
@@ -34,10 +35,10 @@ struct SafetensorsTensor {
   std::span<const std::byte> bytes;
 };
 
-/// A shape as messages show it: [2, 3], or [] for a single value. Cut after 16 dimensions.
+/// Formats a shape for messages: [2, 3], or [] for a single value. Truncated after 16 dimensions.
 std::string formatShape(std::span<const int64_t> shape);
 
-/// Free text stored beside the tensors.
+/// Free text stored with the tensors.
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
 /// The contents of a file.
@@ -58,12 +59,12 @@ public:
   static Result<SafetensorsFile> open(const std::string &path);
 
   const std::string &path() const { return file.path(); }
-  /// In the order of the header. The spans stay valid as long as this object lives, even if it is
-  /// moved.
+  /// Returns the tensors in the order of the header. The spans stay valid as long as this object
+  /// lives, even if it is moved.
   const std::vector<SafetensorsTensor> &tensors() const { return contents.tensors; }
   const SafetensorsMetadata &metadata() const { return contents.metadata; }
 
-  /// Releases the memory of a tensor of this file. It can still be read, but slower.
+  /// Releases the memory of a tensor of this file. It can still be read, but more slowly.
   void releasePages(const SafetensorsTensor &tensor) const { file.releasePages(tensor.bytes); }
 
 private:
@@ -74,7 +75,7 @@ private:
   SafetensorsContents contents;
 };
 
-/// Writes a temporary file beside `path` and renames it. On error `path` is left as it was. Tensors
+/// Writes a temporary file next to `path` and renames it. On error `path` is unchanged. Tensors
 /// with wider items come first, so that all are aligned; tensors of one width keep the given order.
 Status writeSafetensors(const std::string &path, std::span<const SafetensorsTensor> tensors,
                         const SafetensorsMetadata &metadata = {});

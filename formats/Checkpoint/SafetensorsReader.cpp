@@ -18,7 +18,7 @@ namespace heddle {
 
 using nlohmann::ordered_json;
 
-/// The header's text; the tensors' bytes follow it.
+/// Returns the header's text; the tensors' bytes follow it.
 static Result<std::string_view> headerText(std::span<const std::byte> bytes,
                                            std::string_view where) {
   uint64_t length = 0;
@@ -41,7 +41,7 @@ static Result<std::string_view> headerText(std::span<const std::byte> bytes,
   }
   const std::string_view text(reinterpret_cast<const char *>(bytes.data() + sizeof(length)),
                               length);
-  // The format requires it, without leading white space.
+  // The format requires a brace, without leading white space.
   if (!text.starts_with('{')) {
     return HEDDLE_ERROR(DataLoss, fmt::format("{}: the header begins with {}, expected \"{{\"",
                                               where, quote(text.substr(0, 1))));
@@ -66,7 +66,7 @@ static Result<SafetensorsMetadata> readMetadata(const ordered_json &value, std::
   return metadata;
 }
 
-/// The member's value as messages show it, or "missing".
+/// Describes the member's value for messages, or returns "missing".
 static std::string describeMember(const ordered_json &entry, const char *key) {
   return entry.contains(key) ? describeJson(entry[key]) : "missing";
 }
@@ -77,7 +77,7 @@ std::string formatShape(std::span<const int64_t> shape) {
                      shape.size() > shown ? ", ..." : "");
 }
 
-/// The names of all types that the format knows, for messages.
+/// Returns the names of all types of the format, for messages.
 static std::string knownTypes() {
   std::vector<std::string_view> names;
   for (const ElementType type : allElementTypes) {
@@ -103,7 +103,7 @@ static Result<ElementType> readType(const ordered_json &entry, std::string_view 
   return *type;
 }
 
-/// A list of non-negative integers.
+/// Reads a list of non-negative integers.
 static Result<std::vector<int64_t>> readSizes(const ordered_json &entry, const char *key,
                                               std::string_view where) {
   const auto found = entry.find(key);
@@ -126,7 +126,7 @@ static Result<std::vector<int64_t>> readSizes(const ordered_json &entry, const c
   return sizes;
 }
 
-/// One entry of the header; `where` names the tensor, `data` is everything after the header.
+/// Reads one entry of the header; `where` names the tensor, `data` is everything after the header.
 static Result<SafetensorsTensor> readTensor(const std::string &name, const ordered_json &entry,
                                             std::span<const std::byte> data,
                                             std::string_view where) {
@@ -170,7 +170,7 @@ static Result<SafetensorsTensor> readTensor(const std::string &name, const order
   return tensor;
 }
 
-/// The tensors must cover the data without overlaps or gaps.
+/// Checks that the tensors cover the data without overlaps or gaps.
 static Status checkCoverage(const std::vector<SafetensorsTensor> &tensors,
                             std::span<const std::byte> data, std::string_view where) {
   std::vector<const SafetensorsTensor *> byPlace;

@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-/// A JSON string; the caller has checked that `text` is UTF-8.
+/// Returns a JSON string; the caller has checked that `text` is UTF-8.
 static std::string jsonString(const std::string &text) { return nlohmann::json(text).dump(); }
 
 static Status checkText(const std::string &path, const char *what, const std::string &text) {
@@ -70,7 +70,8 @@ static Status checkNamesDiffer(const std::string &path,
   return {};
 }
 
-/// The header's text, padded with spaces so that the data behind it begins at a multiple of eight.
+/// Returns the header's text, padded with spaces so that the data after it begins at a multiple of
+/// eight.
 static std::string makeHeader(const std::vector<const SafetensorsTensor *> &tensors,
                               const SafetensorsMetadata &metadata) {
   std::string header = "{";
@@ -109,7 +110,7 @@ Status writeSafetensors(const std::string &path, std::span<const SafetensorsTens
     HEDDLE_TRY(checkText(path, "metadata key", key));
     HEDDLE_TRY(checkText(path, "metadata text", text));
   }
-  // Addresses follow the given order.
+  // Comparing addresses keeps the given order.
   std::sort(
       byWidth.begin(), byWidth.end(), [](const SafetensorsTensor *a, const SafetensorsTensor *b) {
         return std::tuple(infoOf(b->dtype).bytes(), a) < std::tuple(infoOf(a->dtype).bytes(), b);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads templates where transformers saves them: in files of their own, or in older folders in
-/// tokenizer_config.json.
+/// Reads templates from the places where transformers saves them: separate files or, in older
+/// folders, tokenizer_config.json.
 #include "formats/Config/ChatSettings.h"
 
 #include "base/MappedFile.h"
@@ -29,7 +29,7 @@ static Result<std::string> readText(const fs::path &path) {
   return std::string(file.text());
 }
 
-/// The templates that are files.
+/// Reads the templates in files.
 static Result<std::vector<NamedText>> readTemplateFiles(const fs::path &folder) {
   std::vector<NamedText> templates;
   if (const fs::path path = folder / "chat_template.jinja"; isFile(path)) {
@@ -51,7 +51,7 @@ static Result<std::vector<NamedText>> readTemplateFiles(const fs::path &folder) 
   return templates;
 }
 
-/// The templates of tokenizer_config.json.
+/// Reads the templates of tokenizer_config.json.
 static Result<std::vector<NamedText>> readTemplateKey(const Config &config) {
   constexpr std::string_view key = "chat_template";
   std::vector<NamedText> templates;
@@ -79,7 +79,7 @@ static Result<std::vector<NamedText>> readTemplateKey(const Config &config) {
   return templates;
 }
 
-/// Adds the keys that end in "_token" and are not there yet: texts, or objects that contain one.
+/// Adds the keys that end in "_token" and were not added yet: texts, or objects that contain one.
 static Status addTokens(const Config &config, std::vector<NamedText> &tokens) {
   for (const std::string &key : config.keys()) {
     const bool isKnown = std::any_of(tokens.begin(), tokens.end(),
@@ -96,7 +96,7 @@ static Status addTokens(const Config &config, std::vector<NamedText> &tokens) {
       HEDDLE_ASSIGN(std::string text, token.string("content"));
       tokens.push_back({key, std::move(text)});
     }
-    // Others, such as "add_bos_token", are settings.
+    // Other keys, such as "add_bos_token", are settings.
   }
   return {};
 }

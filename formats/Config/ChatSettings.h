@@ -16,22 +16,22 @@ namespace heddle {
 /// The template that is used if none is named.
 inline constexpr std::string_view defaultChatTemplate = "default";
 
-/// A text and what it is called.
+/// A text and its name.
 struct NamedText {
   std::string name;
   std::string text;
 };
 
 struct ChatSettings {
-  /// In the order of their names, but for the default one, which is the first.
+  /// In the order of their names, except that the default one is first.
   std::vector<NamedText> templates;
   /// "bos_token" and the like, in the order of their names.
   std::vector<NamedText> tokens;
 };
 
 /// Reads chat_template.jinja and additional_chat_templates/NAME.jinja or, if there are none,
-/// "chat_template" of tokenizer_config.json: a text, or a list of texts with names. Nothing if the
-/// folder has no template. Does not look into the templates.
+/// "chat_template" of tokenizer_config.json: a text, or a list of texts with names. Nullopt if the
+/// folder has no template. Does not parse the templates.
 Result<std::optional<ChatSettings>> readChatSettings(const std::string &folder);
 
 } // namespace heddle

@@ -88,7 +88,7 @@ Status Config::unexpected(std::string_view key, std::string_view expected) const
                                                    describe(key), expected));
 }
 
-/// Whether a value is an integer from `min` to `max`.
+/// Returns whether a value is an integer from `min` to `max`.
 static bool isInteger(const nlohmann::json &value, int64_t min, int64_t max) {
   // The library stores non-negative numbers as unsigned: those above INT64_MAX must not wrap.
   const bool fits = value.is_number_integer() &&

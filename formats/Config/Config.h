@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Typed access to config.json. Each call says which type and range it needs, so families hold no
-/// checks of their own, and every message names the file, the key, the value and what was expected.
+/// Typed access to config.json. Each call states the type and range that it needs, so families hold
+/// no checks of their own, and every message names the file, the key, the value and what was
+/// expected.
 #ifndef HEDDLE_FORMATS_CONFIG_CONFIG_H
 #define HEDDLE_FORMATS_CONFIG_CONFIG_H
 
@@ -21,42 +22,43 @@
 namespace heddle {
 
 /// A JSON object with typed access. Cheap to copy. Copies share the record of the keys that were
-/// read, so a configuration and its copies belong to one thread at a time.
+/// read, so a configuration and its copies may be used by only one thread at a time.
 ///
-/// Functions that end in Or take a default for a key that is absent or null (saved configurations
-/// write null for "not set"). A value of the wrong type is still an error.
+/// Functions whose names end in Or take a default for a key that is absent or null (saved
+/// configurations write null for "not set"). A value of the wrong type is still an error.
 class Config {
 public:
-  /// Reads a file that holds one JSON object.
+  /// Opens a file that contains one JSON object.
   static Result<Config> open(const std::string &path);
-  /// Reads text; `where` stands for the file name in messages.
+  /// Parses text; `where` replaces the file name in messages.
   static Result<Config> parse(std::string_view text, std::string_view where);
 
   /// Wraps a value that was already read, for example an item of a list.
   static Result<Config> fromJson(nlohmann::json value, std::string where);
 
-  /// The file name, as messages begin with it.
+  /// Returns the file name, with which messages begin.
   const std::string &where() const { return place; }
-  /// Whether the key is present and not null.
+  /// Returns whether the key is present and not null.
   bool has(std::string_view key) const;
-  /// Whether the key is present, even as null. Does not count as reading.
+  /// Returns whether the key is present, even as null. Does not count as reading.
   bool isPresent(std::string_view key) const;
-  /// Every key, sorted.
+  /// Returns every key, sorted.
   std::vector<std::string> keys() const;
-  /// The keys that the functions below were called with, present or not, sorted.
+  /// Returns the keys that the functions below were called with, present or not, sorted.
   std::vector<std::string> readKeys() const;
-  /// The keys that are present, even as null, and were not read, sorted.
+  /// Returns the keys that are present, even as null, and were not read, sorted.
   std::vector<std::string> unreadKeys() const;
-  /// The value of a key as compact JSON text; "null" if it is missing. Does not count as reading.
+  /// Returns the value of a key as compact JSON text; "null" if it is missing. Does not count as
+  /// reading.
   std::string json(std::string_view key) const;
-  /// The value of a key as messages show it. Does not count as reading.
+  /// Returns the value of a key as messages show it. Does not count as reading.
   std::string describe(std::string_view key) const;
 
-  /// An integer from `min` to `max`, both included; 3.0 is not one.
+  /// Returns an integer from `min` to `max`, inclusive; 3.0 is not one.
   Result<int64_t> integer(std::string_view key, int64_t min, int64_t max) const;
   Result<int64_t> integerOr(std::string_view key, int64_t min, int64_t max, int64_t absent) const;
 
-  /// A number from `min` to `max`, both included.
+  /// Returns a number from `min` to `max`, inclusive.
   Result<double> number(std::string_view key, double min, double max) const;
   Result<double> numberOr(std::string_view key, double min, double max, double absent) const;
 
@@ -66,29 +68,29 @@ public:
   Result<bool> boolean(std::string_view key) const;
   Result<bool> booleanOr(std::string_view key, bool absent) const;
 
-  /// A string that is one of `choices`; the message lists them.
+  /// Returns a string that is one of `choices`; the message lists them.
   Result<std::string> oneOf(std::string_view key, std::span<const std::string> choices) const;
   Result<std::string> oneOf(std::string_view key,
                             std::initializer_list<std::string_view> choices) const;
   Result<std::string> oneOfOr(std::string_view key, std::initializer_list<std::string_view> choices,
                               std::string_view absent) const;
 
-  /// An integer or a list of integers, each from `min` to `max`.
+  /// Returns an integer or a list of integers, each from `min` to `max`.
   Result<std::vector<int64_t>> integers(std::string_view key, int64_t min, int64_t max) const;
-  /// A list of lists of integers from `min` to `max`.
+  /// Returns a list of lists of integers from `min` to `max`.
   Result<std::vector<std::vector<int64_t>>> integerLists(std::string_view key, int64_t min,
                                                          int64_t max) const;
 
-  /// A list of strings.
+  /// Returns a list of strings.
   Result<std::vector<std::string>> strings(std::string_view key) const;
 
-  /// What a list has, or a value that is no list alone: each as the value of the same key in a
-  /// configuration of its own, whose messages name the item.
+  /// Returns the items of a list, or a single value that is not a list: each as the value of the
+  /// same key in a separate configuration, whose messages name the item.
   Result<std::vector<Config>> each(std::string_view key) const;
-  /// Whether the value of a key is an object.
+  /// Returns whether the value of a key is an object.
   bool isObject(std::string_view key) const;
 
-  /// A nested object; its messages begin with `where: "key"`.
+  /// Returns a nested object; its messages begin with `where: "key"`.
   Result<Config> object(std::string_view key) const;
 
 private:

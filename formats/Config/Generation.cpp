@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads the keys of generation_config.json, which older folders keep in config.json.
+/// Reads the keys of generation_config.json, which older folders store in config.json.
 #include "formats/Config/Generation.h"
 
 #include "formats/Config/Config.h"
@@ -20,18 +20,18 @@ public:
   Settings(const Config &config, const std::optional<Config> &generation, int64_t vocabulary)
       : config(config), generation(generation), vocabulary(vocabulary) {}
 
-  /// The file that has the key, else config.json.
+  /// Returns the file that has the key, otherwise config.json.
   const Config &of(std::string_view key) const {
     return generation && generation->has(key) ? *generation : config;
   }
 
-  /// A token id; -1 if the key is absent.
+  /// Returns a token id; -1 if the key is absent.
   Result<int32_t> token(std::string_view key) const {
     HEDDLE_ASSIGN(const int64_t id, of(key).integerOr(key, 0, vocabulary - 1, -1));
     return static_cast<int32_t>(id);
   }
 
-  /// A token id or a list of them; empty if the key is absent.
+  /// Returns a token id or a list of them; empty if the key is absent.
   Result<std::vector<int32_t>> tokens(std::string_view key) const {
     const Config &file = of(key);
     if (!file.has(key)) {
@@ -54,7 +54,8 @@ private:
 
 } // namespace
 
-/// Tokens that are never generated: "suppress_tokens", and lists of one token in "bad_words_ids".
+/// Reads the tokens that are never generated: "suppress_tokens", and lists of one token in
+/// "bad_words_ids".
 static Result<std::vector<int32_t>> readSuppressed(const Settings &settings, int64_t vocabulary) {
   HEDDLE_ASSIGN(std::vector<int32_t> suppressed, settings.tokens("suppress_tokens"));
   const Config &file = settings.of("bad_words_ids");
@@ -75,7 +76,8 @@ static Result<std::vector<int32_t>> readSuppressed(const Settings &settings, int
   return suppressed;
 }
 
-/// "early_stopping" may be true, false, or "never", which is false without the shortcut.
+/// Reads "early_stopping", which may be true, false, or "never", which is false without the
+/// shortcut.
 static Status readEarlyStopping(const Config &file, Generation &result) {
   const Result<bool> value = file.booleanOr("early_stopping", false);
   const Result<std::string> word = file.stringOr("early_stopping", "");
@@ -89,8 +91,8 @@ static Status readEarlyStopping(const Config &file, Generation &result) {
   return {};
 }
 
-/// The least and the greatest length. "max_length" and "min_length" count the start;
-/// "max_new_tokens" and "min_new_tokens", which go before them, do not.
+/// Reads the minimum and maximum length. "max_length" and "min_length" include the start;
+/// "max_new_tokens" and "min_new_tokens", which take precedence, do not.
 static Status readLengths(const Settings &settings, Generation &result) {
   const auto start = static_cast<int32_t>(result.start.size());
   HEDDLE_ASSIGN(const int32_t most, settings.count("max_length", 0, 0));
@@ -104,7 +106,7 @@ static Status readLengths(const Settings &settings, Generation &result) {
   return {};
 }
 
-/// How tokens are drawn, where they are: otherwise Transformers does not look at the numbers.
+/// Reads the sampling parameters if the model samples: otherwise Transformers ignores them.
 static Status readSampling(const Settings &settings, Generation &result) {
   HEDDLE_ASSIGN(result.sample, settings.of("do_sample").booleanOr("do_sample", false));
   if (!result.sample) {
@@ -113,17 +115,17 @@ static Status readSampling(const Settings &settings, Generation &result) {
   const auto number = [&](std::string_view key, double least, double most, double absent) {
     return settings.of(key).numberOr(key, least, most, absent);
   };
-  // Less is greedy search, which Transformers refuses to call sampling.
+  // Smaller temperatures mean greedy search, which Transformers does not accept as sampling.
   constexpr double least = 1e-6;
   HEDDLE_ASSIGN(result.temperature, number("temperature", least, 1e6, 1));
-  // Transformers' default, which a file need not have.
+  // Transformers' default, which a file may omit.
   HEDDLE_ASSIGN(result.topK, settings.count("top_k", 0, 50));
   HEDDLE_ASSIGN(result.topP, number("top_p", least, 1, 1));
   HEDDLE_ASSIGN(result.minP, number("min_p", 0, 1, 0));
   return {};
 }
 
-/// What does not depend on how a target starts.
+/// Reads the settings that do not depend on how a target starts.
 static Result<Generation> readSearch(const Settings &settings, int64_t vocabulary) {
   Generation result;
   result.rules = "transformers";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A model's default settings of generation, as stored in its folder.
+/// A model's default generation settings, as stored in its folder.
 #ifndef HEDDLE_FORMATS_CONFIG_GENERATION_H
 #define HEDDLE_FORMATS_CONFIG_GENERATION_H
 
@@ -15,11 +15,11 @@ namespace heddle {
 
 class Config;
 
-/// The settings of generation. Token ids are those of the vocabulary of what is generated.
+/// The generation settings. Token ids are those of the vocabulary of generated tokens.
 struct Generation {
   /// The tokens that every target starts with.
   std::vector<int32_t> start;
-  /// Any of these tokens ends a target.
+  /// The tokens that end a target.
   std::vector<int32_t> end;
   /// -1 for none.
   int32_t pad = 0;
@@ -30,20 +30,21 @@ struct Generation {
   std::vector<int32_t> suppressed;
   /// The rules of search: "paper", "transformers" or "ctranslate2".
   std::string rules = "paper";
-  /// The most tokens generated; 0 for no limit but the caller's.
+  /// The maximum number of generated tokens; 0 for no limit but the caller's.
   int32_t maxLength = 0;
   int32_t beams = 1;
   double lengthPenalty = 1;
   bool earlyStopping = false;
-  /// Instead of `earlyStopping`: the search goes on as long as any hypothesis could still improve.
+  /// Instead of `earlyStopping`: the search continues as long as any hypothesis could still
+  /// improve.
   bool neverStopEarly = false;
-  /// No sequence of this many tokens occurs twice; 0 turns the rule off.
+  /// The size of token n-grams that may not occur twice; 0 disables the rule.
   int32_t noRepeatNgram = 0;
   double repetitionPenalty = 1;
-  /// The fewest tokens before the end.
+  /// The minimum number of tokens before the end.
   int32_t minLength = 0;
-  /// Whether tokens are drawn, and how if they are: at a temperature, from the topK most probable
-  /// (0: all), from the fewest whose probabilities add up to topP, and from those with at least
+  /// Whether tokens are sampled, and how: at a temperature, from the topK most probable tokens (0:
+  /// all), from the smallest set whose probabilities sum to topP, and from tokens with at least
   /// minP times the probability of the best.
   bool sample = false;
   double temperature = 1;
@@ -53,18 +54,19 @@ struct Generation {
 };
 
 /// Reads the settings of a Hugging Face folder from generation_config.json, or from config.json for
-/// keys absent there. Token ids must be below `vocabulary`. Lengths exclude the start tokens, which
-/// Transformers includes. Numbers of sampling are read if "do_sample" is true.
+/// keys absent there. Token ids must be less than `vocabulary`. Lengths exclude the start tokens,
+/// which Transformers includes. Sampling parameters are read if "do_sample" is true.
 Result<Generation> readGeneration(const Config &config, const std::optional<Config> &generation,
                                   int64_t vocabulary);
 
-/// The same for a model that continues a text instead of answering a source: nothing starts a
-/// target, and lengths that count the text, "max_length" and "min_length", are not read.
+/// As readGeneration(), for a model that continues a text instead of answering a source: targets
+/// have no start token, and lengths that include the text, "max_length" and "min_length", are not
+/// read.
 Result<Generation> readContinuation(const Config &config, const std::optional<Config> &generation,
                                     int64_t vocabulary);
 
-/// A note for each setting that differs from Transformers' default and that readGeneration() or,
-/// where the model `continues` a text, readContinuation() ignores.
+/// Returns a note for each setting that differs from Transformers' default and that
+/// readGeneration() ignores, or readContinuation() if the model `continues` a text.
 std::vector<std::string> generationNotes(const Config &config,
                                          const std::optional<Config> &generation, bool continues);
 

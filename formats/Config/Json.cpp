@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The tree is built from nlohmann-json's events, because its own tree builder neither limits the
-/// depth nor notices a repeated key.
+/// Builds the tree from nlohmann-json's events, because its own tree builder neither limits the
+/// depth nor detects repeated keys.
 #include "formats/Config/Json.h"
 
 #include "base/MappedFile.h"
@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-/// Receives parse events. After one returns false, `failure` says why.
+/// Receives parse events. After one returns false, `failure` has the reason.
 template <typename Json> class TreeBuilder {
 public:
   TreeBuilder(std::string_view text, std::string_view where, LongIntegers integers)
@@ -61,7 +61,7 @@ private:
   LongIntegers integers;
   // The open containers. A pointer stays valid: its parent does not grow while it is open.
   std::vector<Json *> containers;
-  // Where the value of the last key goes.
+  // The destination of the last key's value.
   Json *slot = nullptr;
 };
 
@@ -92,7 +92,7 @@ template <typename Json> bool TreeBuilder<Json>::open(Json container) {
   return true;
 }
 
-/// A number with a fraction or an exponent, or an integer that needs more than 64 bits.
+/// Handles a number with a fraction or an exponent, or an integer that needs more than 64 bits.
 template <typename Json>
 bool TreeBuilder<Json>::number_float(typename Json::number_float_t value,
                                      const std::string &spelling) {
@@ -119,7 +119,7 @@ template <typename Json> bool TreeBuilder<Json>::key(std::string &name) {
   }
 }
 
-/// Keys of an ordered object that has just ended.
+/// Checks the keys of an ordered object that has just ended.
 template <typename Json> bool TreeBuilder<Json>::checkOrderedKeys() {
   if constexpr (ordered) {
     std::vector<std::string_view> names;
@@ -138,7 +138,7 @@ template <typename Json> bool TreeBuilder<Json>::checkOrderedKeys() {
 template <typename Json>
 bool TreeBuilder<Json>::parse_error(size_t position, const std::string &,
                                     const typename Json::exception &error) {
-  // 406 is a number that no double can hold. All others are syntax errors.
+  // 406 is a number that no double can represent. All others are syntax errors.
   constexpr int numberOutOfRange = 406;
   const char *const problem = error.id == numberOutOfRange ? "a number is too large" : "not JSON";
   // The library counts from one and counts the end of the text as a byte.

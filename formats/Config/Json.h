@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads JSON from untrusted files. Checks UTF-8, depth (a thousand brackets must not become a
-/// thousand stack frames in code that walks the tree), and repeated keys, about which readers
-/// disagree. Every error names the file and, if known, the byte.
+/// Parses JSON from untrusted files. Checks UTF-8, the nesting depth (so that code that walks the
+/// tree recursively does not overflow the stack), and duplicate keys, which parsers treat
+/// differently. Every error names the file and, if known, the byte.
 #ifndef HEDDLE_FORMATS_CONFIG_JSON_H
 #define HEDDLE_FORMATS_CONFIG_JSON_H
 
@@ -15,15 +15,15 @@
 
 namespace heddle {
 
-/// How deep lists and objects may nest.
+/// The maximum nesting depth of lists and objects.
 inline constexpr size_t jsonDepthLimit = 64;
-/// The longest JSON file that is read, in bytes.
+/// The maximum size of a JSON file that is read, in bytes.
 inline constexpr size_t jsonFileLimit = size_t(512) << 20;
 
 /// Parses `text`; `where` (a path, or a path and a place in it) begins every message.
 Result<nlohmann::json> parseJson(std::string_view text, std::string_view where);
 
-/// What becomes of integers that need more than 64 bits: the nearest floats, or an error.
+/// The treatment of integers that need more than 64 bits: rounding to floats, or an error.
 enum class LongIntegers : uint8_t { Round, Refuse };
 
 /// As parseJson(), but keeps the keys of every object in the order of the text. Looking up a key
@@ -37,7 +37,7 @@ Result<nlohmann::json> readJsonFile(const std::string &path);
 /// Parses a file, keeping the order of keys.
 Result<nlohmann::ordered_json> readOrderedJsonFile(const std::string &path);
 
-/// A value as messages show it: 12, true, null, "text" (shortened), a list of 3, an object of 2.
+/// Describes a value for messages: 12, true, null, "text" (shortened), a list of 3, an object of 2.
 std::string describeJson(const nlohmann::json &value);
 std::string describeJson(const nlohmann::ordered_json &value);
 

@@ -32,7 +32,8 @@ struct Module {
 static constexpr std::string_view knownTypes[] = {"Transformer", "Pooling", "Dense", "LayerNorm",
                                                   "Normalize"};
 
-/// Classes of PyTorch by their last names, and what Transformers calls them in config.json.
+/// PyTorch classes by the last part of their names, and Transformers' names for them in
+/// config.json.
 static constexpr struct {
   std::string_view type;
   std::string_view activation;
@@ -50,7 +51,7 @@ static constexpr struct {
     {"pooling_mode_max_tokens", Pooling::Max},
 };
 
-/// A path in modules.json stays below the folder: relative and without "..".
+/// Returns whether a path in modules.json stays below the folder: relative and without "..".
 static bool staysInside(const std::string &text) {
   const fs::path path(text);
   if (path.is_absolute() || text.find('\0') != std::string::npos ||
@@ -94,7 +95,7 @@ static Result<Module> readModule(const Config &entry, const std::string &folder,
   return module;
 }
 
-/// The modules in order: Transformer, Pooling, and what maps its row.
+/// Reads the modules in order: Transformer, Pooling, and those that map its row.
 static Result<std::vector<Module>> readModules(const std::string &folder, const std::string &path) {
   HEDDLE_ASSIGN(const nlohmann::json list, readJsonFile(path));
   if (!list.is_array()) {
@@ -125,7 +126,7 @@ static Result<std::vector<Module>> readModules(const std::string &folder, const 
   return modules;
 }
 
-/// The single pooling mode that is switched on.
+/// Reads the only pooling mode that is enabled.
 static Result<Pooling> readPooling(const Config &config) {
   std::vector<std::string> active;
   for (const std::string &key : config.keys()) {
@@ -152,7 +153,7 @@ static Result<Pooling> readPooling(const Config &config) {
                                   poolingModes[2].key));
 }
 
-/// What a class of PyTorch computes, by its dotted name.
+/// Reads the activation of a PyTorch class, by its dotted name.
 static Result<std::string> readModuleActivation(const Config &config) {
   HEDDLE_ASSIGN(const std::string type, config.stringOr("activation_function", "Tanh"));
   std::vector<std::string_view> known;
@@ -167,7 +168,7 @@ static Result<std::string> readModuleActivation(const Config &config) {
                                   config.where(), quote(type), fmt::join(known, ", ")));
 }
 
-/// A linear layer, which sentence-transformers may apply to other things than the embedding.
+/// Reads a linear layer, which sentence-transformers may apply to other inputs than the embedding.
 static Status readDense(const Config &config, SentenceModule &module) {
   constexpr int64_t widest = 1 << 16;
   HEDDLE_ASSIGN(module.inputs, config.integer("in_features", 1, widest));
@@ -180,7 +181,7 @@ static Status readDense(const Config &config, SentenceModule &module) {
   return {};
 }
 
-/// A module after the pooling.
+/// Reads a module after the pooling.
 static Status readSentenceModule(const Module &found, SentenceTransformers &result) {
   SentenceModule module;
   if (found.type == "Normalize") {
@@ -217,7 +218,7 @@ static Status readSentenceModule(const Module &found, SentenceTransformers &resu
   return {};
 }
 
-/// sentence_bert_config.json beside the encoder; it may be absent.
+/// Reads sentence_bert_config.json next to the encoder; it may be absent.
 static Status readLimits(SentenceTransformers &result) {
   const std::string path = (fs::path(result.encoderFolder) / "sentence_bert_config.json").string();
   Result<Config> config = Config::open(path);
@@ -234,7 +235,7 @@ static Status readLimits(SentenceTransformers &result) {
 Result<std::optional<SentenceTransformers>> readSentenceTransformers(const std::string &folder) {
   const std::string path = (fs::path(folder) / "modules.json").string();
   std::error_code error;
-  // Any error other than "does not exist" is reported by the read below.
+  // Errors other than "does not exist" are reported by the read below.
   if (!fs::exists(path, error) && !error) {
     return std::optional<SentenceTransformers>();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads the folder that sentence-transformers wraps around an encoder. modules.json lists the
-/// modules that follow the encoder (a pooling, then perhaps linear layers and norms), each with a
+/// Reads the folder in which sentence-transformers stores an encoder. modules.json lists the
+/// modules after the encoder (a pooling, then optionally linear layers and norms), each with a
 /// small configuration.
 #ifndef HEDDLE_FORMATS_CONFIG_SENTENCETRANSFORMERS_H
 #define HEDDLE_FORMATS_CONFIG_SENTENCETRANSFORMERS_H
@@ -21,7 +21,7 @@ enum class Pooling {
   Cls,
   /// The mean over all rows of the sentence, special tokens included.
   Mean,
-  /// The largest value of each column.
+  /// The maximum of each column.
   Max,
 };
 
@@ -36,16 +36,16 @@ struct SentenceModule {
     Normalize,
   };
   Kind kind = Kind::Normalize;
-  /// What its tensors' names begin with, and the folder of its weights; empty without any.
+  /// The prefix of its tensors' names, and the folder of its weights; empty without any.
   std::string name = {};
   std::string folder = {};
-  /// Its configuration, as messages begin with it.
+  /// Its configuration, with which messages begin.
   std::string where = {};
-  /// The width of a row before and after it; 0: any, and it stays the same.
+  /// The width of a row before and after it; 0: any width, which stays the same.
   int64_t inputs = 0;
   int64_t outputs = 0;
   bool hasBias = true;
-  /// As config.json of Hugging Face Transformers spells it; empty: none.
+  /// The name in config.json of Hugging Face Transformers; empty: none.
   std::string activation = {};
 
   bool hasWeights() const { return !name.empty(); }
@@ -56,11 +56,11 @@ struct SentenceTransformers {
   /// The folder of the encoder (config.json, model.safetensors); often the folder itself.
   std::string encoderFolder;
   Pooling pooling = Pooling::Mean;
-  /// The width the pooling was saved with, if given. It must equal the encoder's hidden size.
+  /// The width that the pooling was saved with, if given. It must equal the encoder's hidden size.
   std::optional<int64_t> width;
-  /// What follows the pooling, in this order.
+  /// The modules after the pooling, in order.
   std::vector<SentenceModule> modules = {};
-  /// The length at which texts are cut, in tokens, special ones included.
+  /// The length at which texts are truncated, in tokens, including special ones.
   std::optional<int64_t> maxSequenceLength;
   /// Whether text is converted to lower case before tokenization.
   bool lowerCase = false;
@@ -68,7 +68,7 @@ struct SentenceTransformers {
   std::vector<std::string> warnings = {};
 };
 
-/// Reads modules.json and the files it names; nothing if `folder` has no modules.json.
+/// Reads modules.json and the files that it names; nullopt if `folder` has no modules.json.
 Result<std::optional<SentenceTransformers>> readSentenceTransformers(const std::string &folder);
 
 } // namespace heddle

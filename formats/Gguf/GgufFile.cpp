@@ -45,7 +45,7 @@ std::string describeGguf(const GgufValue &value) {
   return fmt::format("an array of {} {}", value.count, items[static_cast<size_t>(value.itemKind)]);
 }
 
-/// Item `index` of little-endian, unaligned numbers; nothing if it is no i64.
+/// Returns item `index` of little-endian, unaligned numbers; nullopt if it does not fit i64.
 template <typename T>
 static std::optional<int64_t> itemAt(std::span<const std::byte> bytes, size_t index) {
   T item;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// GGUF, the file of llama.cpp: metadata by key, and tensors in plain or quantised types. Little
-/// endian; strings and arrays have their length before them:
+/// GGUF, the file format of llama.cpp: metadata by key, and tensors in plain or quantised types.
+/// Little-endian; strings and arrays are preceded by their length:
 ///
 ///     "GGUF", u32 version, u64 tensors, u64 keys
 ///     each key:    string key, u32 type, value
@@ -10,8 +10,8 @@
 ///     padding to a multiple of general.alignment (32 without it), then the tensors at their
 ///     offsets, each a multiple of the alignment
 ///
-/// The file is untrusted. After open() every span lies inside the mapping and has the size its
-/// shape needs, no two tensors overlap, names and keys are unique and all text is UTF-8.
+/// The file is untrusted. After open() every span is inside the mapping and has the size that its
+/// shape requires, no two tensors overlap, names and keys are unique and all text is UTF-8.
 #ifndef HEDDLE_FORMATS_GGUF_GGUFFILE_H
 #define HEDDLE_FORMATS_GGUF_GGUFFILE_H
 
@@ -30,14 +30,14 @@
 
 namespace heddle {
 
-/// The versions that are read. Version 1 has lengths of 32 bits.
+/// The supported versions. Version 1 has 32-bit lengths.
 inline constexpr uint32_t ggufFirstVersion = 2;
 inline constexpr uint32_t ggufLastVersion = 3;
 /// Limits of the format: bytes of a key and of a tensor's name, dimensions of a tensor.
 inline constexpr size_t ggufKeyLimit = 65535;
 inline constexpr size_t ggufNameLimit = 64;
 inline constexpr uint32_t ggufRankLimit = 4;
-/// The largest alignment that is taken, and how deep arrays nest; files use 32 and 1.
+/// The maximum alignment, and the maximum nesting depth of arrays; files use 32 and 1.
 inline constexpr uint32_t ggufAlignmentLimit = 1 << 16;
 inline constexpr uint32_t ggufNestingLimit = 4;
 
@@ -64,7 +64,7 @@ struct GgufValue {
   /// An array: the kind of its items, and their number.
   GgufKind itemKind = GgufKind::U8;
   uint64_t count = 1;
-  /// A number, a boolean or an array of such: unaligned. Nested arrays: as in the file.
+  /// A number, a boolean or an array of these: unaligned. Nested arrays: as in the file.
   std::span<const std::byte> bytes;
   /// A string, or the items of an array of strings.
   std::vector<std::string_view> texts;
@@ -73,9 +73,10 @@ struct GgufValue {
 /// A tensor. `bytes` belongs to the file.
 struct GgufTensor {
   std::string name;
-  /// A type that is read.
+  /// A type that can be read.
   const GgufType *type = nullptr;
-  /// Outermost dimension first, as everywhere in this project. The last one is whole blocks.
+  /// Outermost dimension first, as everywhere in this project. The last one is a multiple of the
+  /// block size.
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
 };
@@ -102,17 +103,17 @@ public:
   const std::map<std::string, GgufValue, std::less<>> &metadata() const {
     return contents.metadata;
   }
-  /// They live as long as this object, also after it is moved.
+  /// Returns the tensors, which live as long as this object, even if it is moved.
   const std::vector<GgufTensor> &tensors() const { return contents.tensors; }
 
-  /// The items of an array of strings. NotFound if the key is missing, InvalidArgument if it has
-  /// another type.
+  /// Returns the items of an array of strings. NotFound if the key is missing, InvalidArgument if
+  /// it has another type.
   Result<std::span<const std::string_view>> strings(std::string_view key) const;
-  /// The items of an array of integers of any width, each as i64; errors as above, and OutOfRange
-  /// for an item above INT64_MAX.
+  /// Returns the items of an array of integers of any width, each as i64; errors as above, and
+  /// OutOfRange for an item above INT64_MAX.
   Result<std::vector<int64_t>> integers(std::string_view key) const;
 
-  /// Releases the memory of bytes of the file. They can still be read, but slower.
+  /// Releases the memory of bytes of the file. They can still be read, but more slowly.
   void releasePages(std::span<const std::byte> bytes) const { file.releasePages(bytes); }
 
 private:
@@ -124,15 +125,15 @@ private:
   GgufContents contents;
 };
 
-/// How messages name a value: "an array of 3 strings", "a u32".
+/// Describes a value for messages: "an array of 3 strings", "a u32".
 std::string describeGguf(const GgufValue &value);
 
-/// Whether a file begins as GGUF files do; false if it is no regular file or
-/// cannot be read.
+/// Returns whether a file begins with the GGUF magic; false if it is not a regular file or cannot
+/// be read.
 bool isGgufFile(const std::string &path);
 
-/// The integer number `index` of a value whose (item's) kind is an integer; nothing if it exceeds
-/// INT64_MAX, or the kind is another one.
+/// Returns the integer at `index` of a value whose (item's) kind is an integer; nullopt if it
+/// exceeds INT64_MAX, or the kind is another one.
 std::optional<int64_t> ggufInteger(const GgufValue &value, size_t index);
 
 } // namespace heddle

@@ -20,8 +20,8 @@ static constexpr int64_t layerLimit = 1 << 10;
 /// The values of "bert.pooling_type".
 enum class GgufPooling : uint8_t { None, Mean, Cls, Last, Rank };
 
-/// A number of 32 bits as it was written: the epsilon 1e-12 is stored as an f32 that differs from
-/// it, and the configuration of the folder has 1e-12.
+/// Returns a 32-bit float as it was written: the epsilon 1e-12 is stored as the nearest f32, and
+/// the configuration of the folder has 1e-12.
 static double shortestDecimal(float value) {
   return std::strtod(fmt::format("{}", value).c_str(), nullptr);
 }
@@ -33,7 +33,7 @@ template <typename T> static T valueOf(const GgufValue &value) {
 }
 
 static nlohmann::json realToJson(double value) {
-  // JSON has no such numbers; as a text they are no number for whoever reads the key.
+  // JSON cannot represent these numbers; a text is rejected by code that expects a number.
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(fmt::format("{}", value));
 }
 
@@ -52,7 +52,7 @@ static nlohmann::json toJson(const GgufValue &value) {
   case GgufKind::U64:
     return valueOf<uint64_t>(value);
   case GgufKind::Array:
-    // Only to be named in messages: lists of tokens are read in place.
+    // Only for messages: lists of tokens are read in place.
     return describeGguf(value);
   default:
     return ggufInteger(value, 0).value_or(0);
@@ -86,7 +86,7 @@ static Status checkArchitecture(const Config &keys) {
   return {};
 }
 
-/// Options of the architecture with only one value that the family computes.
+/// Checks options of the architecture for which the family supports only one value.
 static Status checkOptions(const Config &keys, int64_t heads) {
   HEDDLE_ASSIGN(const bool isCausal, keys.booleanOr("bert.attention.causal", false));
   if (isCausal) {
@@ -174,7 +174,7 @@ Result<GgufModel> readGgufModel(const GgufFile &file) {
   HEDDLE_ASSIGN(const Config keys, ggufConfig(file));
   HEDDLE_TRY(checkArchitecture(keys));
   std::vector<std::string> notes;
-  // The tokenizer first: other models with this architecture (RoBERTa) are told by it.
+  // The tokenizer first: it distinguishes other models with this architecture (RoBERTa).
   HEDDLE_ASSIGN(TokenizerFile tokenizer, readGgufTokenizer(file, keys, notes));
   HEDDLE_ASSIGN(const GgufSizes sizes, readSizes(file, keys));
   HEDDLE_ASSIGN(SentenceTransformers sentence, readPooling(keys, sizes.width, notes));
@@ -187,7 +187,7 @@ Result<GgufModel> readGgufModel(const GgufFile &file) {
                            {"intermediate_size", sizes.inner},
                            {"max_position_embeddings", sizes.positions},
                            {"type_vocab_size", sizes.tokenTypes},
-                           // The files do not say it; BERT has this one.
+                           // The files do not specify it; BERT uses this one.
                            {"hidden_act", "gelu"}};
   HEDDLE_ASSIGN(values["layer_norm_eps"], keys.number("bert.attention.layer_norm_epsilon", 0, 1));
   HEDDLE_ASSIGN(Config config, Config::fromJson(std::move(values), file.path()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A GGUF file as the folder of the same model would describe it: configuration, tensors under the
-/// family's names, pooling and tokenizer. The code that builds the model then needs no knowledge of
+/// Describes a GGUF file like the folder of the same model: configuration, tensors under the
+/// family's names, pooling and tokenizer. The code that builds the model is then independent of
 /// GGUF. One architecture is supported: "bert", encoders with word pieces.
 #ifndef HEDDLE_FORMATS_GGUF_GGUFMODEL_H
 #define HEDDLE_FORMATS_GGUF_GGUFMODEL_H
@@ -23,25 +23,26 @@ struct GgufModel {
   /// model_type, vocab_size, hidden_size, num_hidden_layers, num_attention_heads,
   /// intermediate_size, max_position_embeddings, type_vocab_size, layer_norm_eps, hidden_act.
   Config config;
-  /// The tensors under the family's names, for Checkpoint::withViews(). One that the model does
-  /// not use keeps its name.
+  /// The tensors under the family's names, for Checkpoint::withViews(). A tensor that the model
+  /// does not use keeps its name.
   std::vector<TensorView> tensors;
-  /// The pooling; embeddings are normalized, as llama.cpp does by default.
+  /// The pooling; embeddings are normalised, as in llama.cpp by default.
   SentenceTransformers sentence;
   TokenizerFile tokenizer;
-  /// Notes for the user, one line each: what the file does not say.
+  /// Notes for the user, one line each, on what the file does not specify.
   std::vector<std::string> notes;
 };
 
 /// Translates an open file. Unsupported for another architecture, tokenizer or pooling, and for one
-/// file of several; a key, tensor or token that is missing or does not fit the others is named.
+/// file of several; messages name a key, tensor or token that is missing or does not fit the
+/// others.
 Result<GgufModel> readGgufModel(const GgufFile &file);
 
-/// The numbers, booleans and strings among the metadata, by their keys. Numbers of 32 bits are the
-/// shortest decimal that reads as the same number, as it was written before it was stored.
+/// Returns the numbers, booleans and strings of the metadata, by their keys. A 32-bit float becomes
+/// the shortest decimal that parses to the same number, as it was written originally.
 Result<Config> ggufConfig(const GgufFile &file);
 
-// --- the parts of readGgufModel() ---------------------------------------------------------------
+// --- The parts of readGgufModel() ---------------------------------------------------------------
 
 /// The sizes of a "bert" file.
 struct GgufSizes {
@@ -54,10 +55,11 @@ struct GgufSizes {
   int64_t tokenTypes = 0;
 };
 
-/// Every tensor of the file; checks that those of the model are there, with their shapes.
+/// Returns the views of every tensor of the file; checks that those of the model exist, with their
+/// shapes.
 Result<std::vector<TensorView>> nameGgufTensors(const GgufFile &file, const GgufSizes &sizes);
 
-/// The word pieces. A note says what the file does not.
+/// Reads the word pieces. A note lists what the file does not specify.
 Result<TokenizerFile> readGgufTokenizer(const GgufFile &file, const Config &keys,
                                         std::vector<std::string> &notes);
 

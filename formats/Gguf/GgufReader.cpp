@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads a GGUF file front to back and checks every field before it is used.
+/// Reads a GGUF file sequentially and checks every field before it is used.
 #include "formats/Gguf/GgufFile.h"
 
 #include "base/Utf8.h"
@@ -22,7 +22,7 @@ static constexpr uint32_t defaultAlignment = 32;
 
 namespace {
 
-/// Where the reader is, never past the end. `what` names in messages what is being read.
+/// The position of the reader, never past the end. `what` names the current item in messages.
 class Cursor {
 public:
   Cursor(std::span<const std::byte> bytes, std::string_view where) : bytes(bytes), file(where) {}
@@ -35,9 +35,9 @@ public:
   }
 
   Result<std::span<const std::byte>> take(uint64_t count, std::string_view what);
-  /// A length and that many bytes of UTF-8, at most `limit`.
+  /// Reads a length and that many bytes of UTF-8, at most `limit`.
   Result<std::string_view> string(size_t limit, std::string_view what);
-  /// A number of items of which each takes at least `least` bytes.
+  /// Reads a number of items of which each takes at least `least` bytes.
   Result<uint64_t> count(uint64_t least, std::string_view what);
 
   template <typename T> Result<T> number(std::string_view what) {
@@ -95,7 +95,7 @@ Result<uint64_t> Cursor::count(uint64_t least, std::string_view what) {
 
 // --- metadata --------------------------------------------------------------------------------
 
-/// Bytes of a value of that kind; nothing if they vary.
+/// Returns the size in bytes of a value of that kind; nullopt if it varies.
 static std::optional<uint64_t> sizeOf(GgufKind kind) {
   switch (kind) {
   case GgufKind::U8:
@@ -142,14 +142,15 @@ static Status checkBooleans(std::span<const std::byte> bytes, const Cursor &curs
   return {};
 }
 
-/// The kind of an array's items, their number, and the items; `depth` counts arrays around it.
+/// Reads the kind of an array's items, their number, and the items; `depth` counts the enclosing
+/// arrays.
 static Status readArray(Cursor &cursor, GgufValue &value, uint32_t depth, std::string_view what) {
   if (depth == ggufNestingLimit) {
     return HEDDLE_ERROR(Unsupported, fmt::format("{}: {}: has arrays nested deeper than {}",
                                                  cursor.where(), what, ggufNestingLimit));
   }
   HEDDLE_ASSIGN(value.itemKind, readKind(cursor, what));
-  // A string has its length of 8 bytes, an array the kind and number of its items.
+  // A string has an 8-byte length, an array the kind and number of its items.
   const bool isText = value.itemKind == GgufKind::String;
   const std::optional<uint64_t> size = sizeOf(value.itemKind);
   HEDDLE_ASSIGN(value.count, cursor.count(size.value_or(isText ? 8 : 12), what));
@@ -224,7 +225,7 @@ static Result<uint32_t> readAlignment(const GgufContents &contents, std::string_
 
 namespace {
 
-/// A tensor whose place is not yet known.
+/// A tensor whose place is not known yet.
 struct TensorHeader {
   GgufTensor tensor;
   uint64_t size = 0;
@@ -252,7 +253,7 @@ static Result<const GgufType *> readType(Cursor &cursor, std::string_view what) 
   return type;
 }
 
-/// The sizes, which are stored with the innermost one first.
+/// Reads the sizes, which are stored with the innermost one first.
 static Status readShape(Cursor &cursor, GgufTensor &tensor, std::string_view what) {
   HEDDLE_ASSIGN(const uint32_t rank, cursor.number<uint32_t>(what));
   if (rank > ggufRankLimit) {
@@ -271,7 +272,7 @@ static Status readShape(Cursor &cursor, GgufTensor &tensor, std::string_view wha
   return {};
 }
 
-/// Bytes of a tensor, which is whole blocks in every row.
+/// Returns the bytes of a tensor, which has whole blocks in every row.
 static Result<uint64_t> sizeOf(const GgufTensor &tensor, std::string_view where) {
   const uint64_t row = tensor.shape.empty() ? 1 : static_cast<uint64_t>(tensor.shape.back());
   if (row % tensor.type->elements != 0) {
@@ -311,7 +312,7 @@ static Result<TensorHeader> readTensor(Cursor &cursor, uint64_t number, uint32_t
   return header;
 }
 
-/// No byte may belong to two tensors.
+/// Checks that no byte belongs to two tensors.
 static Status checkOverlaps(const std::vector<TensorHeader> &headers, std::string_view where) {
   std::vector<const TensorHeader *> byPlace;
   for (const TensorHeader &header : headers) {
@@ -336,7 +337,7 @@ static Status checkOverlaps(const std::vector<TensorHeader> &headers, std::strin
   return {};
 }
 
-/// Gives every tensor its bytes, once their beginning is known.
+/// Sets the bytes of every tensor, once the beginning of the data is known.
 static Status placeTensors(std::vector<TensorHeader> headers, std::span<const std::byte> data,
                            GgufContents &contents, std::string_view where) {
   for (TensorHeader &header : headers) {
@@ -377,7 +378,7 @@ static Status readHeader(Cursor &cursor, GgufContents &contents) {
   if (contents.version >= ggufFirstVersion && contents.version <= ggufLastVersion) {
     return {};
   }
-  // Versions are small numbers: one that is small from the other end tells the order of bytes.
+  // Versions are small numbers: one that is small when byte-swapped reveals big-endian order.
   if ((contents.version & 0xFFFFU) == 0 && contents.version != 0) {
     return HEDDLE_ERROR(Unsupported, fmt::format("{}: is big endian, expected a little-endian file",
                                                  cursor.where()));
@@ -388,7 +389,7 @@ static Status readHeader(Cursor &cursor, GgufContents &contents) {
 }
 
 Result<GgufContents> parseGguf(std::span<const std::byte> bytes, std::string_view where) {
-  // Length, type and one byte; length, rank, type and offset.
+  // The minimum sizes: length, type and one byte; length, rank, type and offset.
   constexpr uint64_t leastKey = 13;
   constexpr uint64_t leastTensor = 24;
   Cursor cursor(bytes, where);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The names of a BERT's tensors in GGUF files and in Hugging Face's.
+/// Maps the names of a BERT's tensors in GGUF files to Hugging Face's.
 #include "formats/Gguf/GgufModel.h"
 
 #include "base/Utf8.h"
@@ -22,14 +22,14 @@ public:
     }
   }
 
-  /// A tensor that the model has.
+  /// Adds a tensor that the model has.
   Status add(const std::string &source, const std::string &name, std::vector<int64_t> shape);
-  /// `source`.weight [rows, columns] and `source`.bias [rows].
+  /// Adds `source`.weight [rows, columns] and `source`.bias [rows].
   Status addLinear(const std::string &source, const std::string &name, int64_t rows,
                    int64_t columns);
-  /// `source`.weight and `source`.bias [width].
+  /// Adds `source`.weight and `source`.bias [width].
   Status addNorm(const std::string &source, const std::string &name, int64_t width);
-  /// All tensors; those that nothing has named keep their names.
+  /// Returns all tensors; those that were not named keep their names.
   std::vector<TensorView> finish() &&;
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Translates the word pieces of a "bert" file. llama.cpp marks pieces the other way round: those
-/// that begin a word have U+2581 before them, and those within one have lost their "##". Special
-/// tokens (type "control"; in older files, all in brackets) are as they were.
+/// that begin a word are preceded by U+2581, and those within a word have lost their "##". Special
+/// tokens (type "control"; in older files, all in brackets) are unchanged.
 #include "formats/Gguf/GgufModel.h"
 
 #include "base/Utf8.h"
@@ -20,7 +20,7 @@ static constexpr std::string_view tokensKey = "tokenizer.ggml.tokens";
 static constexpr std::string_view typesKey = "tokenizer.ggml.token_type";
 static constexpr std::string_view lowerKey = "tokenizer.ggml.normalizer.lowercase";
 static constexpr std::string_view accentsKey = "tokenizer.ggml.normalizer.strip_accents";
-/// U+2581, before the pieces that begin a word.
+/// U+2581, which precedes pieces that begin a word.
 static constexpr std::string_view wordMark = "\xE2\x96\x81";
 /// The token type "control".
 static constexpr int64_t controlType = 3;
@@ -29,7 +29,7 @@ static bool isBracketed(std::string_view token) {
   return token.size() > 2 && token.starts_with('[') && token.ends_with(']');
 }
 
-/// A token as in vocab.txt; `type` is -1 if the file has no types.
+/// Returns a token as in vocab.txt; `type` is -1 if the file has no types.
 static std::string pieceOf(std::string_view token, int64_t type) {
   if (token.starts_with(wordMark)) {
     return std::string(token.substr(wordMark.size()));
@@ -40,7 +40,7 @@ static std::string pieceOf(std::string_view token, int64_t type) {
   return fmt::format("##{}", token);
 }
 
-/// The types of all tokens; -1 each if the file has none.
+/// Reads the types of all tokens; all -1 if the file has none.
 static Result<std::vector<int64_t>> readTypes(const GgufFile &file, size_t tokens) {
   if (!file.metadata().contains(typesKey)) {
     return std::vector<int64_t>(tokens, -1);
@@ -55,8 +55,8 @@ static Result<std::vector<int64_t>> readTypes(const GgufFile &file, size_t token
   return types;
 }
 
-/// The token that a key names, or else the usual one; nothing if the list has neither and it is
-/// optional.
+/// Returns the token that a key names, otherwise the usual one; nullopt if the list has neither and
+/// it is optional.
 static Result<std::optional<std::string>> readSpecial(const Config &keys, std::string_view key,
                                                       std::string_view usual, bool isOptional,
                                                       const std::vector<std::string> &pieces) {
@@ -75,7 +75,7 @@ static Result<std::optional<std::string>> readSpecial(const Config &keys, std::s
                                   keys.where(), quote(key), quote(usual)));
 }
 
-/// Whether a piece of a word has a capital letter of ASCII.
+/// Returns whether a piece of a word has an ASCII capital letter.
 static bool hasCapitals(const std::vector<std::string> &pieces) {
   return std::any_of(pieces.begin(), pieces.end(), [](const std::string &piece) {
     return !isBracketed(piece) && std::any_of(piece.begin(), piece.end(), [](char character) {
@@ -89,7 +89,7 @@ static Status readNormalizer(const Config &keys, WordPieces &words,
   if (keys.has(lowerKey)) {
     HEDDLE_ASSIGN(words.lowerCase, keys.boolean(lowerKey));
   } else {
-    // Older files lack the key. A list with capitals is of no use to texts in lower case.
+    // Older files lack the key. A list with capitals would not match lower-case texts.
     words.lowerCase = !hasCapitals(words.pieces);
     notes.push_back(fmt::format("\"{}\" is missing: texts {}, as the words of the file have {}",
                                 lowerKey,
@@ -125,7 +125,7 @@ Result<TokenizerFile> readGgufTokenizer(const GgufFile &file, const Config &keys
   HEDDLE_ASSIGN(const auto mask, special("mask", "[MASK]", true));
   HEDDLE_ASSIGN(const auto unknown, special("unknown", "[UNK]", false));
   HEDDLE_ASSIGN(const auto begin, special("cls", "[CLS]", false));
-  // The format spells it so.
+  // The format's spelling.
   HEDDLE_ASSIGN(const auto end, special("seperator", "[SEP]", false));
   for (const auto &token : {padding, mask}) {
     if (token) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The table of types, and how the blocks of each are laid out. All numbers are little endian; d is
-/// a scale and m a minimum in f16, and blocks of 256 ("K") have d and dmin for integer scales and
-/// minimums of their groups.
+/// The table of types, and the layout of their blocks. All numbers are little-endian; d is a scale
+/// and m a minimum in f16, and blocks of 256 ("K") have d and dmin for integer scales and minimums
+/// of their groups.
 #include "formats/Gguf/GgufTypes.h"
 
 #include "formats/Checkpoint/Convert.h"
@@ -24,7 +24,8 @@ static float halfAt(const std::byte *source, size_t at) {
   return f16ToF32(bits);
 }
 
-/// 16 bytes with two codes each: elements 0 to 15 in the low halves, 16 to 31 in the high ones.
+/// Splits 16 bytes with two codes each: elements 0 to 15 in the low nibbles, 16 to 31 in the high
+/// ones.
 static void splitHalves(const std::byte *source, int8_t *codes) {
   for (size_t i = 0; i < 16; ++i) {
     codes[i] = static_cast<int8_t>(byteAt(source, i) & 15U);
@@ -32,7 +33,7 @@ static void splitHalves(const std::byte *source, int8_t *codes) {
   }
 }
 
-/// The fifth bits of 32 codes, as one little-endian number.
+/// Adds the fifth bits of 32 codes, from one little-endian number.
 static void addFifthBits(const std::byte *source, int8_t *codes) {
   for (size_t i = 0; i < 32; ++i) {
     const uint32_t bit = byteAt(source, i / 8) >> (i % 8) & 1U;
@@ -40,33 +41,33 @@ static void addFifthBits(const std::byte *source, int8_t *codes) {
   }
 }
 
-/// d, then 32 signed bytes.
+/// Layout: d, then 32 signed bytes.
 static void decodeQ8(const std::byte *source, GgufBlock &block) {
   block.scales[0] = halfAt(source, 0);
   std::memcpy(block.codes, source + 2, 32);
 }
 
-/// d, then halves.
+/// Layout: d, then nibbles.
 static void decodeQ40(const std::byte *source, GgufBlock &block) {
   block.scales[0] = halfAt(source, 0);
   splitHalves(source + 2, block.codes);
 }
 
-/// d, m, then halves.
+/// Layout: d, m, then nibbles.
 static void decodeQ41(const std::byte *source, GgufBlock &block) {
   block.scales[0] = halfAt(source, 0);
   block.minimums[0] = halfAt(source, 2);
   splitHalves(source + 4, block.codes);
 }
 
-/// d, fifth bits, then halves.
+/// Layout: d, fifth bits, then nibbles.
 static void decodeQ50(const std::byte *source, GgufBlock &block) {
   block.scales[0] = halfAt(source, 0);
   splitHalves(source + 6, block.codes);
   addFifthBits(source + 2, block.codes);
 }
 
-/// d, m, fifth bits, then halves.
+/// Layout: d, m, fifth bits, then nibbles.
 static void decodeQ51(const std::byte *source, GgufBlock &block) {
   block.scales[0] = halfAt(source, 0);
   block.minimums[0] = halfAt(source, 2);
@@ -74,9 +75,9 @@ static void decodeQ51(const std::byte *source, GgufBlock &block) {
   addFifthBits(source + 4, block.codes);
 }
 
-/// d and dmin, then 12 bytes with eight scales and eight minimums of 6 bits. Those of groups 0 to 3
-/// are the low bits of the first and second four bytes; those of groups 4 to 7 have their low half
-/// in the last four bytes and their high bits on top of the others.
+/// Layout: d and dmin, then 12 bytes with eight scales and eight minimums of 6 bits. Those of
+/// groups 0 to 3 are the low bits of the first and second four bytes; those of groups 4 to 7 have
+/// their low nibble in the last four bytes and their high bits above the others.
 static void decodeGroupScales(const std::byte *source, GgufBlock &block) {
   const float scale = halfAt(source, 0);
   const float minimum = halfAt(source, 2);
@@ -97,7 +98,7 @@ static void decodeGroupScales(const std::byte *source, GgufBlock &block) {
   }
 }
 
-/// 128 bytes: of each 32, the low halves are one group and the high halves the next.
+/// Splits 128 bytes: of each 32, the low nibbles are one group and the high nibbles the next.
 static void splitGroups(const std::byte *source, int8_t *codes) {
   for (size_t i = 0; i < 128; ++i) {
     const size_t first = i / 32 * 64 + i % 32;
@@ -106,14 +107,14 @@ static void splitGroups(const std::byte *source, int8_t *codes) {
   }
 }
 
-/// Scales, then groups of halves.
+/// Layout: scales, then groups of nibbles.
 static void decodeQ4K(const std::byte *source, GgufBlock &block) {
   decodeGroupScales(source, block);
   splitGroups(source + 16, block.codes);
 }
 
-/// Scales, 32 bytes with the fifth bits (bit g of byte i is that of element i of group g), then
-/// groups of halves.
+/// Layout: scales, 32 bytes with the fifth bits (bit g of byte i is that of element i of group g),
+/// then groups of nibbles.
 static void decodeQ5K(const std::byte *source, GgufBlock &block) {
   decodeGroupScales(source, block);
   splitGroups(source + 48, block.codes);
@@ -123,9 +124,9 @@ static void decodeQ5K(const std::byte *source, GgufBlock &block) {
   }
 }
 
-/// 128 bytes of low halves, 64 of upper pairs of bits, 16 signed scales, then d. Each 128 elements
-/// have 64 and 32 bytes: of four runs of 32 elements, the first two lie in low halves and the
-/// others in high ones, and run r has bits 2r and 2r + 1 of its byte of pairs.
+/// Layout: 128 bytes of low nibbles, 64 of upper bit pairs, 16 signed scales, then d. Each 128
+/// elements have 64 and 32 bytes: of four runs of 32 elements, the first two are in low nibbles and
+/// the others in high ones, and run r has bits 2r and 2r + 1 of its byte of pairs.
 static void decodeQ6K(const std::byte *source, GgufBlock &block) {
   const float scale = halfAt(source, 208);
   for (size_t i = 0; i < 16; ++i) {
@@ -141,7 +142,7 @@ static void decodeQ6K(const std::byte *source, GgufBlock &block) {
   }
 }
 
-/// In the order of their numbers. Types without bytes are known only to name them in messages.
+/// In the order of their numbers. Types without bytes only have names for messages.
 static constexpr GgufType types[] = {
     {.number = 0, .name = "F32", .bytes = 4, .plain = ElementType::F32},
     {.number = 1, .name = "F16", .bytes = 2, .plain = ElementType::F16},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Children are few for all but the first bytes, so that a sorted list is enough.
+/// A sorted list of children suffices, because only the first bytes have many.
 #include "formats/JsonSchema/ByteTrie.h"
 
 #include <algorithm>

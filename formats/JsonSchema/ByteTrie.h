@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts spelt out byte by byte, each with a number: the constants of a schema, and the names of an
+/// A trie of texts by byte, each with a number: the constants of a schema, and the names of an
 /// object's members.
 #ifndef HEDDLE_FORMATS_JSONSCHEMA_BYTETRIE_H
 #define HEDDLE_FORMATS_JSONSCHEMA_BYTETRIE_H
@@ -20,17 +20,17 @@ public:
 
   ByteTrie() : nodes(1) {}
 
-  /// Adds a text, which is not empty. If it is there, its number stays.
+  /// Adds a non-empty text. If it exists already, its number stays.
   void insert(std::string_view text, uint32_t number);
 
-  /// The place after one byte more, or none.
+  /// Returns the place after one more byte, or none.
   uint32_t step(uint32_t place, uint8_t byte) const;
-  /// The number of the text that ends at a place, or none.
+  /// Returns the number of the text that ends at a place, or none.
   uint32_t numberAt(uint32_t place) const { return nodes[place].number; }
-  /// Whether no text goes on from a place.
+  /// Returns whether no text continues from a place.
   bool isLast(uint32_t place) const { return nodes[place].children.empty(); }
   bool empty() const { return nodes.size() == 1; }
-  /// The least and the greatest number of the texts that go through a place.
+  /// Returns the minimum and maximum number of the texts that pass through a place.
   std::pair<uint32_t, uint32_t> numbersBelow(uint32_t place) const {
     return {nodes[place].least, nodes[place].greatest};
   }

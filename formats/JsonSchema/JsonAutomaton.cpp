@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Numbers for frames, sets and states, and steps that are computed once.
+/// Interns frames, sets and states, and caches steps.
 #include "formats/JsonSchema/JsonAutomaton.h"
 
 #include <algorithm>
@@ -8,10 +8,11 @@
 
 namespace heddle {
 
-/// A byte leads nowhere known yet.
+/// The successor of a byte is not computed yet.
 static constexpr uint32_t unknown = 0xffffffffU;
-/// Schemas with very many alternatives that cannot be told apart: of what a text may mean, no more
-/// is followed. Fewer texts are then allowed, each of which follows the schema.
+/// The limit on stacks, for schemas with very many indistinguishable alternatives. Interpretations
+/// of a text beyond it are dropped: fewer texts are then allowed, each of which conforms to the
+/// schema.
 static constexpr size_t mostStacks = 4096;
 
 size_t JsonAutomaton::WordsHash::operator()(const Words &words) const {
@@ -25,7 +26,7 @@ size_t JsonAutomaton::WordsHash::operator()(const Words &words) const {
 
 JsonAutomaton::JsonAutomaton(std::shared_ptr<const JsonGrammar> grammar)
     : grammar(std::move(grammar)) {
-  // No stack is left of a text that is none, nor below the first frame.
+  // The state of an invalid text, and that below the first frame, have no stacks.
   intern({});
   numberOfSet({});
   first = intern({Stack{number(Frame()), dead}});
@@ -56,7 +57,7 @@ uint32_t JsonAutomaton::numberOfSet(const Words &set) {
   return found->second;
 }
 
-/// The state with these stacks. Their order follows from the text, so that it may count.
+/// Returns the state with these stacks, whose order is deterministic and therefore significant.
 JsonAutomaton::State JsonAutomaton::intern(Stacks stacks) {
   Words words;
   words.reserve(stacks.size());
@@ -90,7 +91,7 @@ bool JsonAutomaton::isWholeStack(const Stack &stack) const {
   return false;
 }
 
-/// Each stack once, the first of equal ones.
+/// Removes duplicate stacks, keeping the first.
 template <typename Stack> static void keepOnce(std::vector<Stack> &stacks) {
   if (stacks.size() < 2) {
     return;
@@ -109,7 +110,7 @@ JsonAutomaton::State JsonAutomaton::next(State state, uint8_t byte) {
   if (const State known = (*states[state].next)[byte]; known != unknown) {
     return known;
   }
-  // Numbers stay, but tables move while new ones are made.
+  // Numbers stay valid, but tables move while new ones are made.
   const Stacks stacks = states[state].stacks;
   Step step{.byte = byte};
   for (const Stack &stack : stacks) {
@@ -125,8 +126,8 @@ JsonAutomaton::State JsonAutomaton::next(State state, uint8_t byte) {
   return found;
 }
 
-/// A count that is between two bounds, and `least` at the beginning, as the smallest that so many
-/// steps cannot tell from it.
+/// Returns the smallest count that `steps` more elements cannot distinguish from `count`, given the
+/// bounds `least` and `most`; counts below `begin` are special and stay unchanged.
 static uint32_t alikeCount(uint32_t count, uint32_t begin, uint32_t least, uint32_t most,
                            uint32_t steps) {
   const bool isFarFromMost = most == JsonValue::any || (count <= most && most - count > steps);
@@ -136,20 +137,20 @@ static uint32_t alikeCount(uint32_t count, uint32_t begin, uint32_t least, uint3
   return count >= least ? std::max(least, begin) : least - count > steps ? begin : count;
 }
 
-/// A character has a byte at least, and so has an item.
+/// A character and an item have at least one byte each.
 JsonAutomaton::Frame JsonAutomaton::alike(Frame frame, uint32_t bytes) const {
   const JsonValue &value = grammar->value(frame.value);
   if (frame.kind == Kind::String) {
     frame.place = alikeCount(frame.place, 0, value.minLength, value.maxLength, bytes);
   } else if (frame.kind == Kind::Array) {
-    // The first items may have schemas of their own, and before the first one no comma stands.
+    // The first items may have their own schemas, and the very first is not preceded by a comma.
     const auto first = std::max<uint32_t>(1, static_cast<uint32_t>(value.firstItems.size()));
     frame.place = alikeCount(frame.place, first, value.minItems, value.maxItems, bytes);
   }
   return frame;
 }
 
-/// What is below a state was met before it, so that states are looked at in their order.
+/// States below a state were created before it, so states are processed in order.
 JsonAutomaton::State JsonAutomaton::alike(State state, uint32_t bytes) {
   std::unordered_map<State, State> &known = found[bytes];
   std::set<State> needed;
@@ -175,7 +176,7 @@ JsonAutomaton::State JsonAutomaton::alike(State state, uint32_t bytes) {
   return known.at(state);
 }
 
-/// What is below a state was met before it, so that states are made anew in their order.
+/// States below a state were created before it, so states are recreated in order.
 JsonAutomaton::State JsonAutomaton::adopt(const JsonAutomaton &other, State state) {
   std::set<State> needed = {state};
   std::vector<State> left = {state};

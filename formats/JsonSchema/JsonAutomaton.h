@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The texts that follow a schema as an automaton over bytes. Its stacks are shared, and a state,
-/// which is all the stacks that the text so far allows, is a number: copying one costs nothing, and
-/// what is known of it is computed once. From every state but `dead` a whole text can be reached.
+/// An automaton over bytes that accepts the texts which conform to a schema. Its stacks are shared.
+/// A state represents all stacks that the text so far allows and is a number: it is cheap to copy,
+/// and its properties are computed once. From every state but `dead` a complete text can be
+/// reached.
 ///
-/// Whitespace is one space at most: before the value, after each of { [ : and ,, and before } and
+/// Whitespace is at most one space: before the value, after each of { [ : and ,, and before } and
 /// ].
 #ifndef HEDDLE_FORMATS_JSONSCHEMA_JSONAUTOMATON_H
 #define HEDDLE_FORMATS_JSONSCHEMA_JSONAUTOMATON_H
@@ -29,24 +30,24 @@ public:
   explicit JsonAutomaton(std::shared_ptr<const JsonGrammar> grammar);
 
   State start() const { return first; }
-  /// The state after one byte more, or `dead`.
+  /// Returns the state after one more byte, or `dead`.
   State next(State state, uint8_t byte);
-  /// Whether the text so far is a whole one.
+  /// Returns whether the text so far is complete.
   bool isWhole(State state) const { return states[state].isWhole; }
-  /// The state that means here what a state of another automaton for the same grammar means there.
+  /// Returns the state that is equivalent to a state of another automaton for the same grammar.
   State adopt(const JsonAutomaton &other, State state);
-  /// A state after which the same texts of at most so many bytes may follow, and the same of them
-  /// are whole: one for all that differ only in how many characters or items more there may or must
-  /// be, where no such text reaches a bound.
+  /// Returns a representative of the states after which the same texts of at most `bytes` bytes may
+  /// follow and are complete: states that differ only in how many more characters or items there
+  /// may or must be have the same one if no such text reaches a bound.
   State alike(State state, uint32_t bytes);
-  /// An automaton for the same grammar that has met no state.
+  /// Returns an automaton for the same grammar without any states.
   JsonAutomaton fresh() const { return JsonAutomaton(grammar); }
-  /// How many states were met.
+  /// Returns the number of states so far.
   size_t size() const { return states.size(); }
 
 private:
   enum class Kind : uint8_t { Root, Constant, String, Number, Array, Object };
-  /// Where a frame is between its parts.
+  /// The position of a frame between its parts.
   enum class Phase : uint8_t {
     /// At the beginning, and after its space.
     Open,
@@ -68,12 +69,12 @@ private:
     Phase phase = Phase::Open;
     StringPlace string = StringPlace::Between;
     NumberState number = {};
-    /// Which value of the grammar it is.
+    /// The value of the grammar.
     JsonValueId value = 0;
-    /// The place among constants or names; of a member after its name, its number. Characters of a
-    /// string, items of an array.
+    /// The place among constants or names; for a member after its name, the member's number. The
+    /// number of characters of a string, or of items of an array.
     uint32_t place = 0;
-    /// The set of an object's members that were begun.
+    /// The set of an object's members that have begun.
     uint32_t seen = 0;
   };
   /// A frame, by its number, on the stacks of a state.
@@ -86,11 +87,11 @@ private:
   struct StateTable {
     Stacks stacks;
     bool isWhole = false;
-    /// Where bytes lead, once one was asked for.
+    /// The successor of each byte, allocated on the first request.
     std::unique_ptr<std::array<State, 256>> next = nullptr;
   };
-  /// What a byte makes of the stacks of a state. Frames that were pushed stand on all the stacks
-  /// that they were pushed on.
+  /// The effect of a byte on the stacks of a state. Pushed frames are on top of all the stacks that
+  /// they were pushed on.
   struct Step {
     uint8_t byte = 0;
     Stacks kept = {};
@@ -135,7 +136,7 @@ private:
   std::vector<Frame> frames;
   std::vector<StateTable> states;
   std::vector<Words> sets;
-  /// What alike() found, by its number of bytes.
+  /// The results of alike(), by its number of bytes.
   std::map<uint32_t, std::unordered_map<State, State>> found;
   std::unordered_map<Words, uint32_t, WordsHash> frameNumbers;
   std::unordered_map<Words, uint32_t, WordsHash> stateNumbers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a byte makes of one stack: arrays, objects and what is in them. A frame that begins a value
-/// moves on to what comes after it first, so that the value's end is only its removal.
+/// The effect of a byte on one stack: arrays, objects and their contents. A frame that begins a
+/// value first advances to the phase after it, so that the end of the value only removes a frame.
 #include "formats/JsonSchema/JsonAutomaton.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@ void JsonAutomaton::keep(Step &step, const Frame &frame, State below) {
   step.kept.push_back({number(frame), below});
 }
 
-/// A frame has ended: what was below it goes on with the next byte.
+/// Ends a frame: the frame below it continues with the next byte.
 void JsonAutomaton::pop(Step &step, State below) {
   const Stacks &stacks = states[below].stacks;
   step.kept.insert(step.kept.end(), stacks.begin(), stacks.end());
 }
 
-/// A frame begins, after which `after` goes on.
+/// Begins a frame, after which `after` continues.
 void JsonAutomaton::push(Step &step, const Frame &frame, const Frame &after, State below) {
   const uint32_t top = number(frame);
   const Stack under = {number(after), below};
@@ -60,7 +60,7 @@ void JsonAutomaton::advanceRoot(Step &step, Frame frame, State below) {
   }
 }
 
-/// Begins a value with its first byte; `after` is the frame that has it.
+/// Begins a value with its first byte; `after` is the frame that contains it.
 void JsonAutomaton::beginValue(Step &step, JsonValueId id, const Frame &after, State below) {
   for (const JsonValueId each : grammar->value(id).alternatives) {
     const JsonValue &value = grammar->value(each);
@@ -81,7 +81,7 @@ void JsonAutomaton::beginValue(Step &step, JsonValueId id, const Frame &after, S
         begin(Kind::Number);
       }
     }
-    // A type and constants may be of one value: numbers and null.
+    // A type and constants may apply to one value: numbers and null.
     frame = {.value = each, .place = value.constants.step(ByteTrie::root, step.byte)};
     if (frame.place != ByteTrie::none) {
       value.constants.isLast(frame.place) ? keep(step, after, below) : begin(Kind::Constant);
@@ -89,7 +89,7 @@ void JsonAutomaton::beginValue(Step &step, JsonValueId id, const Frame &after, S
   }
 }
 
-/// What may end without a byte of its own has ended: the byte is that of what is below.
+/// Ends a frame that needs no closing byte: the byte belongs to the frame below.
 void JsonAutomaton::endAndAdvance(Step &step, State below) {
   const Stacks stacks = states[below].stacks;
   for (const Stack &stack : stacks) {
@@ -129,7 +129,7 @@ void JsonAutomaton::advanceString(Step &step, Frame frame, State below) {
     return;
   }
   frame.string = *place;
-  // Beyond what is bounded, all lengths are one.
+  // Lengths beyond all bounds are equivalent.
   const bool counts = value.maxLength != JsonValue::any || frame.place < value.minLength;
   frame.place += isBetween && counts ? 1 : 0;
   keep(step, frame, below);
@@ -206,7 +206,7 @@ uint32_t JsonAutomaton::withSeen(uint32_t set, uint32_t member) {
   return numberOfSet(words);
 }
 
-/// Whether one of these members may still come.
+/// Returns whether one of these members may still follow.
 bool JsonAutomaton::mayName(const JsonValue &value, uint32_t set, uint32_t from,
                             uint32_t to) const {
   for (uint32_t member = from; member <= to; ++member) {
@@ -217,7 +217,7 @@ bool JsonAutomaton::mayName(const JsonValue &value, uint32_t set, uint32_t from,
   return false;
 }
 
-/// Whether any member may still come.
+/// Returns whether any member may still follow.
 bool JsonAutomaton::mayGoOn(const JsonValue &value, uint32_t set) const {
   const auto count = static_cast<uint32_t>(value.members.size());
   return grammar->value(value.otherMembers).isPossible ||
@@ -242,7 +242,7 @@ void JsonAutomaton::beginName(Step &step, Frame frame, State below) {
   }
 }
 
-/// A byte of a name. It goes on only where it can become the name of a member that may come.
+/// Processes a byte of a name, which must remain a prefix of the name of a member that may follow.
 void JsonAutomaton::advanceName(Step &step, Frame frame, State below) {
   const JsonValue &value = grammar->value(frame.value);
   const bool hasOthers = grammar->value(value.otherMembers).isPossible;

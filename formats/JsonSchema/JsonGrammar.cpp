@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which values are possible: the least solution, so that a schema that needs itself without an end
-/// is not.
+/// Determines the possible values as the least fixed point, so that a schema that requires itself
+/// infinitely is impossible.
 #include "formats/JsonSchema/JsonGrammar.h"
 
 #include "formats/JsonSchema/SchemaReader.h"
@@ -32,7 +32,7 @@ bool JsonGrammar::arrayIsPossible(const JsonValue &value) const {
          (value.minItems <= listed || isPossible(value.otherItems));
 }
 
-/// Whether a text satisfies the value, given which others are known to be possible.
+/// Returns whether a text satisfies the value, given which others are known to be possible.
 bool JsonGrammar::decide(const JsonValue &value) const {
   const auto isPossible = [&](JsonValueId id) { return values[id].isPossible; };
   if (!value.choices.empty()) {
@@ -47,7 +47,7 @@ bool JsonGrammar::decide(const JsonValue &value) const {
           }));
 }
 
-/// Takes out of a value the types that nothing satisfies, and items that cannot be there.
+/// Removes types that nothing satisfies, and items that cannot exist, from a value.
 void JsonGrammar::narrow(JsonValue &value) const {
   value.isString = value.isString && value.minLength <= value.maxLength;
   value.number = value.least <= value.greatest ? value.number : NumberKind::None;
@@ -67,8 +67,8 @@ void JsonGrammar::narrow(JsonValue &value) const {
       });
 }
 
-/// For each value the end of its references: the value itself, unless it is one choice. References
-/// that come back are impossible.
+/// Returns for each value the end of its references: the value itself, unless it is a single
+/// choice. Cyclic references are impossible.
 std::vector<JsonValueId> JsonGrammar::endsOfReferences() const {
   std::vector<JsonValueId> ends(values.size(), ByteTrie::none);
   std::vector<JsonValueId> way;
@@ -89,7 +89,7 @@ std::vector<JsonValueId> JsonGrammar::endsOfReferences() const {
   return ends;
 }
 
-/// What the choices of a value come down to, each once.
+/// Resolves the choices of a value, without duplicates.
 Status JsonGrammar::findAlternatives(JsonValueId id, std::span<const JsonValueId> ends) {
   std::set<JsonValueId> seen = {ends[id]};
   std::vector<JsonValueId> left = {ends[id]};
@@ -119,8 +119,8 @@ Status JsonGrammar::findAlternatives(JsonValueId id, std::span<const JsonValueId
   return {};
 }
 
-/// Finds the possible values: a value is looked at again when one that it depends on turns out to
-/// be possible.
+/// Finds the possible values: a value is reconsidered when one that it depends on turns out to be
+/// possible.
 void JsonGrammar::findPossible() {
   std::vector<std::vector<JsonValueId>> users(values.size());
   for (JsonValueId id = 0; id < values.size(); ++id) {
@@ -138,7 +138,7 @@ void JsonGrammar::findPossible() {
       users[value.otherItems].push_back(id);
     }
   }
-  // Values mostly come before those they refer to, so that the last are decided first.
+  // Most values precede those that they refer to, so the last are decided first.
   std::vector<JsonValueId> left(values.size());
   std::iota(left.begin(), left.end(), JsonValueId(0));
   while (!left.empty()) {
@@ -166,8 +166,7 @@ Status JsonGrammar::complete() {
   return {};
 }
 
-/// One of the values for which an impossible one is impossible; ByteTrie::none if it is its own
-/// fault.
+/// Returns one of the values that make a value impossible; ByteTrie::none if none of them does.
 JsonValueId JsonGrammar::blameFor(const JsonValue &value) const {
   if (!value.choices.empty()) {
     return value.choices.front();

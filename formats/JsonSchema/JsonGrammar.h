@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A JSON schema as the texts that follow it: values that refer to each other by number. It knows
-/// what can be satisfied at all, so that an automaton never begins what has no end.
+/// A grammar of the texts that conform to a JSON schema: values that refer to each other by number.
+/// It determines which values can be satisfied at all, so that an automaton never begins a text
+/// that cannot be completed.
 #ifndef HEDDLE_FORMATS_JSONSCHEMA_JSONGRAMMAR_H
 #define HEDDLE_FORMATS_JSONSCHEMA_JSONGRAMMAR_H
 
@@ -17,12 +18,12 @@
 
 namespace heddle {
 
-/// The most bytes of a schema, the most schemas within it, and the most alternatives of one value.
+/// The maximum number of bytes of a schema, of schemas within it, and of alternatives of one value.
 inline constexpr size_t mostSchemaBytes = size_t(1) << 20;
 inline constexpr size_t mostSchemas = 10000;
 inline constexpr size_t mostAlternatives = 256;
-/// The most digits of an integer, of the whole part of a number and of its fraction: every reader
-/// has room for them. Exponents have two.
+/// The maximum number of digits of an integer, of the integral part of a number and of its
+/// fraction: every parser supports that many. Exponents have two.
 inline constexpr uint32_t mostDigits = 18;
 inline constexpr int64_t largestInteger = 999'999'999'999'999'999;
 
@@ -33,19 +34,20 @@ enum class NumberKind : uint8_t { None, Integer, Number };
 
 /// A member that the schema names.
 struct JsonMember {
-  /// As it is spelt between quotes: escaped only where it has to be.
+  /// The spelling between quotes, escaped only where required.
   std::string spelling;
   JsonValueId value = 0;
   bool isRequired = false;
 };
 
-/// What one schema permits: constants, values of some types, or what one of several others does.
+/// The values that one schema permits: constants, values of some types, or those of one of several
+/// other schemas.
 struct JsonValue {
   static constexpr uint32_t any = std::numeric_limits<uint32_t>::max();
 
-  /// Where the schema is in its file, a JSON pointer.
+  /// The place of the schema in its file, as a JSON pointer.
   std::string pointer = {};
-  /// If not empty, the value is one of these, and nothing else below counts.
+  /// If not empty, the value is one of these, and all other members below are ignored.
   std::vector<JsonValueId> choices = {};
   /// Constants as they are written.
   ByteTrie constants = {};
@@ -68,19 +70,19 @@ struct JsonValue {
   uint32_t maxItems = any;
 
   bool isObject = false;
-  /// In the order of their spellings, which are numbered so in `names`.
+  /// In the order of their spellings, which `names` maps to their indices.
   std::vector<JsonMember> members = {};
   ByteTrie names = {};
   JsonValueId otherMembers = 0;
 
-  /// Why nothing satisfies the schema, if what it says of itself excludes everything.
+  /// The reason why nothing satisfies the schema, if its own keywords exclude everything.
   std::string contradiction = {};
 
-  // What follows from the rest, once the grammar is complete.
+  // Derived from the rest, once the grammar is complete.
 
   /// Whether any text satisfies it.
   bool isPossible = false;
-  /// Itself, or what its choices come down to: values without choices that are possible.
+  /// The value itself, or the possible values without choices that its choices resolve to.
   std::vector<JsonValueId> alternatives = {};
 
   JsonValueId itemAt(uint32_t index) const {
@@ -90,12 +92,13 @@ struct JsonValue {
 
 class JsonGrammar {
 public:
-  /// Reads a schema. InvalidArgument for what is no JSON or no schema, or what no text satisfies;
-  /// Unsupported for what is not understood. Messages name the place by its JSON pointer.
+  /// Parses a schema. InvalidArgument if it is not JSON, not a schema, or satisfied by no text;
+  /// Unsupported for features that are not implemented. Messages name the place by its JSON
+  /// pointer.
   static Result<JsonGrammar> read(std::string_view schema);
 
   const JsonValue &value(JsonValueId id) const { return values[id]; }
-  /// That of the whole schema.
+  /// The value of the whole schema.
   static constexpr JsonValueId root = 0;
 
 private:
@@ -115,7 +118,7 @@ private:
   std::vector<JsonValue> values;
 };
 
-/// How messages name a place in a schema.
+/// Returns the name of a place in a schema for messages.
 std::string placeInSchema(std::string_view pointer);
 
 } // namespace heddle

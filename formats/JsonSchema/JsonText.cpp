@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Characters are well-formed UTF-8 and surrogates come in pairs, since readers refuse others.
+/// Characters are well-formed UTF-8 and surrogates come in pairs, because parsers reject others.
 #include "formats/JsonSchema/JsonText.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ static bool isHex(uint8_t byte) {
   return isDigit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
-/// The place after a byte with which a character begins.
+/// Returns the place after a byte with which a character begins.
 static std::optional<StringPlace> beginCharacter(uint8_t byte) {
   if (byte == '\\') {
     return StringPlace::Escape;
@@ -52,7 +52,7 @@ static std::optional<StringPlace> escaped(uint8_t byte, bool isStrict) {
              : std::nullopt;
 }
 
-/// The place, if the byte is allowed.
+/// Returns the place if the byte is allowed.
 static std::optional<StringPlace> placeIf(bool allowed, StringPlace next) {
   return allowed ? std::optional(next) : std::nullopt;
 }
@@ -61,7 +61,7 @@ static bool isAnyOf(std::string_view bytes, uint8_t byte) {
   return bytes.find(static_cast<char>(byte)) != std::string_view::npos;
 }
 
-/// stepInString() after the `\u` of an escape, and in the second one of a pair.
+/// Implements stepInString() after the `\u` of an escape, and in the second one of a pair.
 static std::optional<StringPlace> stepInEscape(StringPlace place, uint8_t byte) {
   const bool isD = byte == 'd' || byte == 'D';
   switch (place) {
@@ -70,7 +70,7 @@ static std::optional<StringPlace> stepInEscape(StringPlace place, uint8_t byte) 
   case StringPlace::Digit2:
     return placeIf(isHex(byte), StringPlace::Digit3);
   case StringPlace::Digit2OfD:
-    // From D8 to DB a pair begins; its second half does not come alone.
+    // D8 to DB begin a pair; its second half must not come alone.
     return byte >= '0' && byte <= '7' ? StringPlace::Digit3
                                       : placeIf(isAnyOf("89abAB", byte), StringPlace::High3);
   case StringPlace::Digit3:
@@ -152,13 +152,13 @@ std::optional<StringPlace> stepInString(StringPlace place, uint8_t byte, bool is
 
 // --- numbers -----------------------------------------------------------------------------------
 
-/// The magnitudes that integers of a sign may have; empty if the first is greater.
+/// Returns the range of magnitudes of integers of a sign; empty if the first is greater.
 static std::pair<int64_t, int64_t> magnitudes(const JsonValue &value, bool isNegative) {
   return isNegative ? std::pair(std::max<int64_t>(1, -value.greatest), -value.least)
                     : std::pair(std::max<int64_t>(0, value.least), value.greatest);
 }
 
-/// Whether digits may follow these, or none, so that the integer is within its bounds.
+/// Returns whether digits may follow, or not, such that the integer is within its bounds.
 static bool canBecomeWithin(const NumberState &state, const JsonValue &value) {
   const auto [least, greatest] = magnitudes(value, state.isNegative);
   auto from = static_cast<int64_t>(state.magnitude);
@@ -197,7 +197,7 @@ bool isWholeNumber(const NumberState &state, const JsonValue &value) {
   return false;
 }
 
-/// A digit of the whole part.
+/// Adds a digit of the integral part.
 static std::optional<NumberState> addDigit(NumberState state, uint8_t byte,
                                            const JsonValue &value) {
   const bool isFirst = state.place == NumberPlace::Begin || state.place == NumberPlace::Minus;
@@ -214,7 +214,7 @@ static std::optional<NumberState> addDigit(NumberState state, uint8_t byte,
   return !value.isBounded || canBecomeWithin(state, value) ? std::optional(state) : std::nullopt;
 }
 
-/// A digit after the point or of the exponent.
+/// Adds a digit of the fraction or the exponent.
 static std::optional<NumberState> addDigit(NumberState state, NumberPlace place, uint32_t most) {
   state.digits = state.place == place ? state.digits + 1 : 1;
   state.place = place;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Strings and numbers of JSON, byte by byte.
+/// State machines for JSON strings and numbers, byte by byte.
 #ifndef HEDDLE_FORMATS_JSONSCHEMA_JSONTEXT_H
 #define HEDDLE_FORMATS_JSONSCHEMA_JSONTEXT_H
 
@@ -11,12 +11,12 @@
 
 namespace heddle {
 
-/// Where a string is between two bytes.
+/// The position of a string between two bytes.
 enum class StringPlace : uint8_t {
   /// Between characters.
   Between,
-  /// Before the last one, two or three bytes of a character; the others are before a second byte
-  /// that is restricted, so that no character has two forms.
+  /// Before the last one, two or three bytes of a character; the others precede a restricted second
+  /// byte, which excludes overlong encodings.
   Last1,
   Last2,
   Last3,
@@ -31,14 +31,14 @@ enum class StringPlace : uint8_t {
   Digit2OfD,
   Digit3,
   Digit4,
-  /// In the first half of a pair, and before the second.
+  /// In the first half of a surrogate pair, and before the second.
   High3,
   High4,
   LowBackslash,
   LowU,
   LowDigit1,
   LowDigit2,
-  /// Before the digits of \u00 in a spelling that only escapes what it has to.
+  /// Before the digits of \u00 in a spelling that only escapes where required.
   OwnDigit1,
   OwnDigit2,
   OwnDigit3,
@@ -46,12 +46,12 @@ enum class StringPlace : uint8_t {
   OwnDigit4Of1,
 };
 
-/// The place after one byte, which is not the quote that ends the string; nothing if it cannot be
-/// there. `isStrict`: only what has to be escaped is, in one way, so that equal strings have equal
+/// Returns the place after one byte, which is not the closing quote; nullopt if the byte is invalid
+/// there. `isStrict` allows only required escapes, in one form, so that equal strings have equal
 /// spellings.
 std::optional<StringPlace> stepInString(StringPlace place, uint8_t byte, bool isStrict);
 
-/// Where a number is.
+/// The position in a number.
 enum class NumberPlace : uint8_t {
   Begin,
   Minus,
@@ -64,20 +64,20 @@ enum class NumberPlace : uint8_t {
   Power
 };
 
-/// A number on its way.
+/// A partial number.
 struct NumberState {
   NumberPlace place = NumberPlace::Begin;
   bool isNegative = false;
-  /// Digits of this part of it.
+  /// The number of digits of its current part.
   uint32_t digits = 0;
-  /// The digits so far, of an integer with bounds.
+  /// The digits so far, for an integer with bounds.
   uint64_t magnitude = 0;
 };
 
-/// The number after one byte, or nothing if no number of the value goes on so.
+/// Returns the number after one byte; nullopt if no number of the value continues so.
 std::optional<NumberState> stepInNumber(const NumberState &state, uint8_t byte,
                                         const JsonValue &value);
-/// Whether it may end there.
+/// Returns whether the number may end there.
 bool isWholeNumber(const NumberState &state, const JsonValue &value);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Keywords, references and choices; SchemaValues.cpp reads what values of each type have.
+/// Keywords, references and choices; SchemaValues.cpp reads the keywords of each type.
 #include "formats/JsonSchema/SchemaReader.h"
 
 #include "base/Utf8.h"
@@ -15,15 +15,15 @@ namespace heddle {
 
 // --- keywords ----------------------------------------------------------------------------------
 
-/// What says nothing of values.
+/// Keywords that do not constrain values.
 static constexpr auto annotations = std::to_array<std::string_view>(
     {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
      "$comment", "$schema", "$id", "$defs", "definitions"});
-/// What is one value or several others.
+/// Keywords for a constant or a choice of schemas.
 static constexpr auto choiceKeys =
     std::to_array<std::string_view>({"$ref", "anyOf", "oneOf", "allOf"});
 static constexpr auto constantKeys = std::to_array<std::string_view>({"enum", "const"});
-/// What says something of the values of a type.
+/// Keywords that constrain the values of a type.
 static constexpr auto typeKeys = std::to_array<std::string_view>(
     {"type", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
      "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "properties", "required",
@@ -48,7 +48,7 @@ static Status unsupported(const std::string &pointer, const std::string &key) {
                                   placeInSchema(pointerBelow(pointer, key)), quote(key)));
 }
 
-/// Refuses what is not known, and keywords whose meaning together is not computed.
+/// Rejects unknown keywords, and combinations that are not supported.
 Status SchemaReader::checkKeywords(const JsonValue &value, const Json &json) const {
   std::string choice, constant;
   for (const auto &[key, content] : json.items()) {
@@ -80,7 +80,7 @@ Status SchemaReader::checkKeywords(const JsonValue &value, const Json &json) con
 
 // --- references --------------------------------------------------------------------------------
 
-/// The characters that %XX stands for in a reference.
+/// Decodes the %XX sequences of a reference.
 static std::string withoutPercents(std::string_view text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -110,8 +110,8 @@ static std::string withoutTildes(std::string_view token) {
   return result;
 }
 
-/// What one step of a pointer leads to, or null. The members of an object are indexed once: looking
-/// one up takes time with their number.
+/// Returns the target of one step of a pointer, or null. The members of an object are indexed once,
+/// because a look-up takes linear time.
 const SchemaReader::Json *SchemaReader::stepInto(const Json &json, const std::string &token) {
   if (json.is_object()) {
     const auto [index, isNew] = indexes.try_emplace(&json);
@@ -186,10 +186,10 @@ Status SchemaReader::readChoices(JsonValue &value, const std::string &key, const
 
 // --- schemas -----------------------------------------------------------------------------------
 
-/// The number of what is at a place, which is read later.
+/// Returns the number of the value at a place, which is read later.
 Result<JsonValueId> SchemaReader::valueFor(const std::string &pointer, const Json &json,
                                            bool isConstant) {
-  // A constant may be read as a schema as well, by a reference.
+  // A reference may read a constant as a schema too.
   const auto [number, isNew] =
       numbers.try_emplace((isConstant ? "=" : "") + pointer, static_cast<uint32_t>(values.size()));
   if (isNew && values.size() == mostSchemas) {

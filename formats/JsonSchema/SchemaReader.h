@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads a JSON schema into values that refer to each other. Every keyword is either computed
-/// whole or refused: nothing is loosened in silence.
+/// Parses a JSON schema into values that refer to each other. Every keyword is either implemented
+/// completely or rejected: no constraint is relaxed silently.
 #ifndef HEDDLE_FORMATS_JSONSCHEMA_SCHEMAREADER_H
 #define HEDDLE_FORMATS_JSONSCHEMA_SCHEMAREADER_H
 
@@ -16,10 +16,10 @@
 
 namespace heddle {
 
-/// The values of a schema, that of all of it first.
+/// Returns the values of a schema, beginning with the value of the whole schema.
 Result<std::vector<JsonValue>> readSchema(std::string_view text);
 
-/// Reads schemas one after the other; those that refer to each other are numbered first.
+/// Reads schemas one after another; referenced schemas are numbered first.
 class SchemaReader {
 public:
   using Json = nlohmann::ordered_json;
@@ -28,7 +28,7 @@ public:
   Result<std::vector<JsonValue>> read();
 
 private:
-  /// A schema on its way, or a constant, which is its own schema.
+  /// A queued schema, or a constant, which is its own schema.
   struct Waiting {
     JsonValueId id;
     const Json *json;
@@ -56,18 +56,18 @@ private:
   void findContradiction(JsonValue &value) const;
 
   const Json &document;
-  // Numbers stay where values move, so values are taken out while they are read.
+  // Values may move while numbers stay valid, so values are copied out while they are read.
   std::vector<JsonValue> values;
   std::map<std::string, JsonValueId> numbers;
   std::deque<Waiting> waiting;
-  /// The members of the objects that references lead through.
+  /// The members of the objects that references pass through.
   std::map<const Json *, std::unordered_map<std::string_view, const Json *>> indexes;
 };
 
-/// A pointer to what a key or an index leads to.
+/// Returns a pointer to the value of a key or an index.
 std::string pointerBelow(const std::string &pointer, std::string_view token);
 
-/// The spelling of a string between its quotes.
+/// Returns the spelling of a string between its quotes.
 std::string spellingOf(const std::string &text);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a schema says of strings, numbers, arrays and objects, and constants.
+/// Reads the keywords of strings, numbers, arrays and objects, and constants.
 #include "formats/JsonSchema/SchemaReader.h"
 
 #include "base/Utf8.h"
@@ -14,11 +14,11 @@ namespace heddle {
 
 using Json = SchemaReader::Json;
 
-/// Schemas that a file need not have, for what it leaves open or excludes.
+/// Schemas that stand for what a file leaves open or excludes.
 static const Json anything = true;
 static const Json nothing = false;
 
-/// That a key has what is not expected, or has it in the place `within`.
+/// Returns the failure of a key with an unexpected value, or with one at the place `within`.
 static Status wrong(const JsonValue &value, const char *key, const Json &json,
                     std::string_view expected, std::string_view within = "") {
   return HEDDLE_ERROR(InvalidArgument,
@@ -44,7 +44,8 @@ static bool isOfType(const Json &json, std::string_view type) {
          (type == "object" && json.is_object());
 }
 
-/// Lists and objects are values of their own, so that spaces may be where they are in others.
+/// Adds a constant. Lists and objects become separate values, so that spaces are allowed as in
+/// others.
 Status SchemaReader::addConstant(JsonValue &value, const std::string &pointer,
                                  const Json &constant) {
   if (constant.is_structured()) {
@@ -69,7 +70,7 @@ Status SchemaReader::readConstants(JsonValue &value, const Json &json) {
     HEDDLE_TRY(readTypes(ignored, *type));
   }
   const Json types = type == nullptr ? Json() : type->is_string() ? Json::array({*type}) : *type;
-  // The reader keeps what it points to, which is the document's.
+  // The reader keeps pointers into the document.
   const Json &given = isList ? json.at("enum") : json.at("const");
   for (size_t i = 0; i < list.size(); ++i) {
     const Json &constant = isList ? given[i] : given;
@@ -92,7 +93,7 @@ Status SchemaReader::readConstants(JsonValue &value, const Json &json) {
   return {};
 }
 
-/// A constant as the schema that only it satisfies.
+/// Reads a constant as a schema that only the constant satisfies.
 Status SchemaReader::readConstant(JsonValue &value, const Json &json) {
   if (!json.is_structured()) {
     value.constants.insert(json.dump(), 0);
@@ -151,7 +152,7 @@ Status SchemaReader::readTypes(JsonValue &value, const Json &json) const {
     } else if (type == "object") {
       value.isObject = true;
     } else {
-      // The place of a name in a list is part of the pointer.
+      // The index of a name in a list is part of the pointer.
       return wrong(value, "type", name, expected, json.is_array() ? fmt::format("/{}", i) : "");
     }
   }
@@ -173,7 +174,7 @@ Status SchemaReader::readCount(const JsonValue &value, const Json &json, const c
   return {};
 }
 
-/// A number as the next integer that is at least, or at most, that.
+/// Returns the nearest integer that is at least, or at most, a number.
 static int64_t wholeBound(const Json &json, bool isLeast, bool isExclusive) {
   constexpr auto limit = static_cast<double>(largestInteger);
   int64_t bound = 0;
@@ -246,7 +247,7 @@ Status SchemaReader::readItems(JsonValue &value, const Json &json) {
   return {};
 }
 
-/// The types of a value, and what is said of each.
+/// Reads the types of a value, and the keywords of each.
 Status SchemaReader::readMembers(JsonValue &value, const Json &json) {
   static const Json all = {"string", "number", "boolean", "null", "array", "object"};
   const auto type = json.find("type");
@@ -303,7 +304,7 @@ Status SchemaReader::readProperties(JsonValue &value, const Json &json) {
   return {};
 }
 
-/// Why no value of a type satisfies what is said of it.
+/// Finds the reason why no value of a type satisfies its keywords.
 void SchemaReader::findContradiction(JsonValue &value) const {
   if (value.isString && value.minLength > value.maxLength) {
     value.contradiction = fmt::format("\"minLength\" is {}, above \"maxLength\", {}",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The messages and fields of ONNX that are read, by the names and numbers that onnx.proto gives
-/// them. A test compares this list with the onnx package.
+/// The messages and fields of ONNX that are read, with the names and numbers of onnx.proto. A test
+/// compares this list with the onnx package.
 #ifndef HEDDLE_FORMATS_ONNX_ONNXFIELDS_H
 #define HEDDLE_FORMATS_ONNX_ONNXFIELDS_H
 

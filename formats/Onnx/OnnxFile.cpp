@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Opens a file and those that its weights are in.
+/// Opens a file and the files of its weights.
 #include "formats/Onnx/OnnxFile.h"
 
 #include "base/Utf8.h"
@@ -33,7 +33,7 @@ struct Opened {
   }
 };
 
-/// The names between slashes; nothing if one of them would leave the folder.
+/// Returns the names between slashes; nullopt if one of them would leave the folder.
 static std::optional<std::vector<std::string>> namesOf(std::string_view location) {
   if (location.empty() || location.front() == '/' ||
       location.find_first_of(std::string_view("\\\0", 2)) != std::string_view::npos) {
@@ -52,7 +52,7 @@ static std::optional<std::vector<std::string>> namesOf(std::string_view location
   return names;
 }
 
-/// Opens name after name, none of which may be a link: for systems without openat2.
+/// Opens one name after another, rejecting links: for systems without openat2.
 static int openByNames(int folder, const std::vector<std::string> &names) {
   int at = ::dup(folder);
   for (size_t i = 0; i < names.size() && at >= 0; ++i) {
@@ -74,7 +74,7 @@ static int openWithin(int folder, const std::string &location,
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   const long number = ::syscall(SYS_openat2, folder, location.c_str(), &how, sizeof how);
-  // ENOSYS: an old kernel; EPERM: a container that does not know the call.
+  // ENOSYS: an old kernel; EPERM: a container that does not allow the call.
   if (number < 0 && (errno == ENOSYS || errno == EPERM)) {
     return openByNames(folder, names);
   }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// ONNX files: a graph of operators, its weights, and functions, in protobuf's wire format. Only
-/// what a graph computes is read. Weights stay in the file, or in files beside it.
+/// the data that determines a graph's results is read. Weights stay in the file, or in files next
+/// to it.
 ///
 /// The file is untrusted. After open() counts and nesting are bounded, every tensor has as many
-/// bytes as its shape needs, and external data lie in regular files beneath the model's folder.
-/// Names are bytes: quote() them in messages. Whether a graph makes sense is not looked at here.
+/// bytes as its shape requires, and external data is in regular files below the model's folder.
+/// Names are arbitrary bytes: quote() them in messages. The semantics of a graph is not checked
+/// here.
 #ifndef HEDDLE_FORMATS_ONNX_ONNXFILE_H
 #define HEDDLE_FORMATS_ONNX_ONNXFILE_H
 
@@ -25,31 +27,31 @@
 
 namespace heddle {
 
-/// The newest version of the default operator set that is known, that of onnx 1.23.
+/// The newest supported version of the default operator set, that of onnx 1.23.
 inline constexpr int64_t onnxNewestOpset = 28;
-/// Limits: nodes and tensors of a file, graphs inside graphs, axes of a tensor, bytes of a name.
+/// Limits: nodes and tensors of a file, nesting of graphs, axes of a tensor, bytes of a name.
 inline constexpr size_t onnxNodeLimit = size_t{1} << 18;
 inline constexpr size_t onnxNestingLimit = 16;
 inline constexpr size_t onnxRankLimit = 8;
 inline constexpr size_t onnxNameLimit = 4096;
 
-/// The type of elements by the number that files give it; nothing for those that are not read.
+/// Returns the element type of a number in files; nullopt for unsupported types.
 std::optional<ElementType> onnxElementType(int32_t number);
 
-/// Where a tensor's bytes are, if not in the graph's file.
+/// The place of a tensor's bytes outside the graph's file.
 struct OnnxExternal {
   std::string_view location;
   uint64_t offset = 0;
   std::optional<uint64_t> length;
 };
 
-/// A constant. Bytes are little endian, row major, unaligned.
+/// A constant. Bytes are little-endian, row-major, unaligned.
 struct OnnxTensor {
   std::string_view name;
   ElementType dtype = ElementType::F32;
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
-  /// Owns `bytes` where the file has them one by one.
+  /// Owns `bytes` if the file stores them one by one.
   std::shared_ptr<const std::vector<std::byte>> owned;
   std::optional<OnnxExternal> external;
 
@@ -58,13 +60,13 @@ struct OnnxTensor {
 
 struct OnnxGraph;
 
-/// What kind of value an attribute has.
+/// The kind of an attribute's value.
 enum class OnnxAttributeKind { None, Float, Int, String, Tensor, Graph, Floats, Ints, Strings };
 
 struct OnnxAttribute {
   std::string_view name;
   OnnxAttributeKind kind = OnnxAttributeKind::None;
-  /// Inside a function: the attribute of its node whose value this is.
+  /// In a function: the attribute of the calling node whose value this is.
   std::string_view reference;
   float real = 0;
   int64_t integer = 0;
@@ -79,16 +81,16 @@ struct OnnxAttribute {
 struct OnnxNode {
   std::string_view name;
   std::string_view type;
-  /// Empty for the default domain, also where the file says "ai.onnx".
+  /// Empty for the default domain, even if the file says "ai.onnx".
   std::string_view domain;
   std::string_view overload;
-  /// An empty name is an operand that is left out.
+  /// An empty name is an omitted operand.
   std::vector<std::string_view> inputs;
   std::vector<std::string_view> outputs;
   std::vector<OnnxAttribute> attributes;
 };
 
-/// A size as an input declares it: a number, a name, or neither.
+/// A dimension of an input's declaration: a number, a name, or neither.
 struct OnnxSize {
   std::optional<int64_t> number;
   std::string_view name;
@@ -96,7 +98,7 @@ struct OnnxSize {
 
 struct OnnxPort {
   std::string_view name;
-  /// Nothing for sequences, maps and other values that are no tensor.
+  /// Nullopt for sequences, maps and other values that are not tensors.
   std::optional<ElementType> dtype;
   std::optional<std::vector<OnnxSize>> shape;
 };
@@ -118,7 +120,7 @@ struct OnnxFunction {
   std::string_view overload;
   std::vector<std::string_view> inputs;
   std::vector<std::string_view> outputs;
-  /// Names of attributes, and those that have a default.
+  /// The names of attributes, and those with a default.
   std::vector<std::string_view> attributes;
   std::vector<OnnxAttribute> defaults;
   std::vector<OnnxNode> nodes;
@@ -134,8 +136,8 @@ struct OnnxModel {
   std::vector<OnnxFunction> functions;
 };
 
-/// Reads a file that is already in memory. The result points into `bytes`; tensors that are
-/// elsewhere have no bytes. `where` begins every message.
+/// Parses a file that is already in memory. The result points into `bytes`; tensors with external
+/// data have no bytes. `where` begins every message.
 Result<OnnxModel> parseOnnx(std::span<const std::byte> bytes, std::string_view where);
 
 /// A file, mapped, with the files that its weights are in. Move-only.
@@ -145,7 +147,7 @@ public:
 
   const std::string &path() const { return files.front()->path(); }
   const OnnxModel &model() const { return content; }
-  /// The graph's file, then those of external data.
+  /// Returns the graph's file, then those of external data.
   const std::vector<std::shared_ptr<const MappedFile>> &mapped() const { return files; }
 
 private:
@@ -156,13 +158,13 @@ private:
 
   OnnxModel content;
   std::vector<std::shared_ptr<const MappedFile>> files;
-  /// By location; places in `files`.
+  /// By location; indices into `files`.
   std::map<std::string, size_t, std::less<>> opened;
 };
 
-/// Maps the file that `location` names beneath a folder. Refused are locations that are absolute,
-/// leave the folder, or have a backslash or a NUL; symbolic links on the way; what is no regular
-/// file; and files with several names, which may be another folder's.
+/// Maps the file that `location` names below a folder. Rejects locations that are absolute, leave
+/// the folder, or contain a backslash or a NUL; symbolic links on the path; files that are not
+/// regular; and files with several hard links, which may belong to another folder.
 Result<MappedFile> openBeneath(const std::string &folder, std::string_view location);
 
 } // namespace heddle

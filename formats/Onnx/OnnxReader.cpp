@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads protobuf's wire format. The library for it throws: everything that is thrown is caught at
-/// the end of this file.
+/// Reads protobuf's wire format. The library for it throws: all exceptions are caught at the end of
+/// this file.
 #include "formats/Onnx/OnnxFields.h"
 #include "formats/Onnx/OnnxTensorReader.h"
 
@@ -28,7 +28,7 @@ static constexpr auto doubleType = pbf_wire_type::fixed64;
 
 static std::string_view textOf(data_view view) { return {view.data(), view.size()}; }
 
-/// The name of something; not so long that messages and maps of names would suffer.
+/// Returns a name, checking that it is not too long for messages and maps.
 static std::string_view nameOf(data_view view) {
   if (view.size() > onnxNameLimit) {
     throw OnnxRefusal(
@@ -37,13 +37,13 @@ static std::string_view nameOf(data_view view) {
   return textOf(view);
 }
 
-/// The default domain has two names.
+/// Normalises the default domain, which has two names.
 static std::string_view domainOf(data_view view) {
   const std::string_view name = nameOf(view);
   return name == "ai.onnx" ? std::string_view() : name;
 }
 
-/// Reads messages; counts what takes memory.
+/// Reads messages; counts items that take memory.
 class OnnxReader {
 public:
   void model(data_view bytes, OnnxModel &result);
@@ -173,7 +173,8 @@ static void readExternal(data_view bytes, OnnxTensorReader &reader) {
   reader.external(key, value);
 }
 
-/// The field, if it is one of the lists of numbers, of which each may be packed or not.
+/// Reads a field that is a list of numbers, each of which may be packed or not; returns false for
+/// other fields.
 static bool readNumbers(pbf_message<TensorProto> &in, OnnxTensorReader &reader) {
   const auto addAll = [](auto range, auto add) {
     for (const auto value : range) {
@@ -253,7 +254,7 @@ OnnxTensor OnnxReader::tensor(data_view bytes) {
   return reader.finish();
 }
 
-/// The kind by the number that files give it; nothing for lists of tensors, types and the like.
+/// Returns the kind of a number in files; None for lists of tensors, types and others.
 static OnnxAttributeKind attributeKind(int32_t number) {
   switch (number) {
   case 1:
@@ -478,7 +479,7 @@ void OnnxReader::model(data_view bytes, OnnxModel &result) {
   }
 }
 
-/// What an opset must be for the operators to have a meaning.
+/// Checks that an opset gives the operators a meaning.
 static void checkOpsets(const OnnxOpsets &opsets) {
   const auto found = opsets.find("");
   if (found == opsets.end()) {

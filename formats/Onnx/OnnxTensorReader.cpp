@@ -68,7 +68,7 @@ ElementType OnnxTensorReader::findType() const {
   fail(fmt::format("has elements of type {}, expected numbers of 8 to 64 bits", type));
 }
 
-/// The bytes of elements that the file has one by one.
+/// Returns the bytes of elements that the file stores one by one.
 std::vector<std::byte> OnnxTensorReader::typedBytes(ElementType dtype) const {
   std::vector<std::byte> bytes;
   const auto append = [&](const void *from, size_t size) {
@@ -91,14 +91,14 @@ std::vector<std::byte> OnnxTensorReader::typedBytes(ElementType dtype) const {
   if (integers.empty() || integerField != expected) {
     return bytes;
   }
-  // Little endian: the low bytes come first.
+  // Little-endian: the low bytes come first.
   for (const uint64_t value : integers) {
     append(&value, info.bytes());
   }
   return bytes;
 }
 
-/// A number of the map of external data.
+/// Parses a number in the map of external data.
 static std::optional<uint64_t> parseCount(std::string_view text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One tensor of an ONNX file, field by field, and the checks on what its fields say together.
+/// Reads one tensor of an ONNX file, field by field, and checks the consistency of its fields.
 #ifndef HEDDLE_FORMATS_ONNX_ONNXTENSORREADER_H
 #define HEDDLE_FORMATS_ONNX_ONNXTENSORREADER_H
 
@@ -28,12 +28,12 @@ public:
   void raw(std::span<const std::byte> bytes);
   void real(float value);
   void wide(double value);
-  /// Which list the integers that follow belong to.
+  /// Selects the list that the following integers belong to.
   void list(onnx::TensorProto field) { integerField = field; }
   void integer(uint64_t bits);
   void external(std::string_view key, std::string_view value);
 
-  /// Checks the fields against each other.
+  /// Checks the fields against each other and returns the tensor.
   OnnxTensor finish();
   [[noreturn]] void fail(const std::string &message) const;
 

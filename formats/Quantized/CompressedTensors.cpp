@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The format of compressed-tensors: beside each matrix its scales, and in config.json how groups
-/// of layers are quantised. Codes lie row by row, as bytes ("int-quantized") or several in a word
-/// ("pack-quantized"), the first in the lowest bits and without sign: less by 2^(bits - 1) than the
-/// word says.
+/// The compressed-tensors format: each matrix has scales, and config.json describes how groups of
+/// layers are quantised. Codes are stored row by row, as bytes ("int-quantized") or several in a
+/// word ("pack-quantized"), the first in the lowest bits and with an offset: the code is 2^(bits -
+/// 1) less than the unsigned value.
 #include "base/Utf8.h"
 #include "formats/Checkpoint/Convert.h"
 #include "formats/Quantized/QuantizedParts.h"
@@ -23,9 +23,9 @@ struct Scheme {
   unsigned bits = 8;
   bool isSymmetric = true;
   bool hasTensorScale = false;
-  /// 0: a scale for each row.
+  /// 0: one scale for each row.
   int64_t group = 0;
-  /// Bits of activations; 0: they stay.
+  /// The bits of activations; 0: not quantised.
   unsigned rowBits = 0;
 
   std::string kind() const {
@@ -41,7 +41,7 @@ struct Scheme {
 
 class CompressedCodes final : public QuantizedTensor {
 public:
-  /// `zeros` is null where all groups have the same, of 4 bits 8.
+  /// `zeros` is null if all groups have the same zero point, 8 for 4 bits.
   CompressedCodes(const Scheme &scheme, std::span<const int64_t> shape, bool isPacked,
                   const StoredTensor &codes, const StoredTensor &scales, const StoredTensor *zeros)
       : QuantizedTensor({scheme.bits, scheme.group, scales.dtype}, shape[0], shape[1],
@@ -61,7 +61,7 @@ protected:
       const std::byte *from = stored.bytes.data() + (first + row) * rowBytes;
       int8_t *to = codes.data() + static_cast<size_t>(row) * width;
       if (layout().bits == halfByte) {
-        // Words are little endian, so that halves of bytes are in order.
+        // Words are little-endian, so nibbles are in order.
         for (size_t i = 0; i < width; ++i) {
           const auto byte = std::to_integer<unsigned>(from[i / 2]);
           to[i] = static_cast<int8_t>(byte >> (i % 2 * halfByte) & halfMask);
@@ -109,7 +109,7 @@ static Status wrongKey(const Config &config, std::string_view key, std::string_v
                                                quote(key), config.describe(key), expected));
 }
 
-/// The size of groups, for a strategy that has them.
+/// Reads the size of groups, for a strategy that has them.
 static Status readStrategy(const Config &weights, Scheme &scheme) {
   HEDDLE_ASSIGN(const std::string strategy,
                 weights.oneOfOr("strategy", {"tensor", "channel", "group"}, "tensor"));
@@ -210,7 +210,7 @@ static Result<std::vector<Scheme>> readSchemes(const Config &config, Quantizatio
   return schemes;
 }
 
-/// What the rest of the configuration says.
+/// Checks the remaining keys of the configuration.
 static Status checkRest(const Config &config, std::vector<std::string> &warnings) {
   HEDDLE_TRY(config
                  .oneOfOr("format", {"pack-quantized", "int-quantized", "naive-quantized"},
@@ -236,7 +236,7 @@ static Status checkRest(const Config &config, std::vector<std::string> &warnings
 
 // --- tensors ---------------------------------------------------------------------------------
 
-/// Whether a layer's tensors are as a scheme has them.
+/// Returns whether a layer's tensors match a scheme.
 static bool matches(const Checkpoint &checkpoint, const std::string &layer, const Scheme &scheme,
                     std::span<const int64_t> shape) {
   const StoredTensor *const packed = checkpoint.find(layer + ".weight_packed");
@@ -255,7 +255,8 @@ static bool matches(const Checkpoint &checkpoint, const std::string &layer, cons
          scales->shape[1] == scheme.scalesOfRow(shape[1]);
 }
 
-/// The scheme of a layer: that which its tensors fit, or the first, to say what is wrong.
+/// Returns the scheme of a layer: the one that its tensors match, otherwise the first, to report
+/// the mismatch.
 static const Scheme &schemeOf(const Checkpoint &checkpoint, const std::string &layer,
                               const std::vector<Scheme> &schemes, std::span<const int64_t> shape) {
   const auto found = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme &scheme) {
@@ -264,7 +265,7 @@ static const Scheme &schemeOf(const Checkpoint &checkpoint, const std::string &l
   return found == schemes.end() ? schemes.front() : *found;
 }
 
-/// Rows and columns, which packed codes do not say.
+/// Reads the numbers of rows and columns, which packed codes do not determine.
 static Result<std::vector<int64_t>> readShape(LayerParts &parts) {
   constexpr std::string_view suffix = ".weight_shape";
   HEDDLE_ASSIGN(const StoredTensor *const stored,
@@ -279,7 +280,7 @@ static Result<std::vector<int64_t>> readShape(LayerParts &parts) {
   return std::vector<int64_t>{sizes[0], sizes[1]};
 }
 
-/// Zeros of 4 bits, or null; those of 8 bits must be 0.
+/// Returns the zero points of 4 bits, or null; those of 8 bits must be 0.
 static Result<const StoredTensor *> readZeros(LayerParts &parts, const Scheme &scheme,
                                               std::span<const int64_t> shape) {
   constexpr std::string_view suffix = ".weight_zero_point";
@@ -316,7 +317,7 @@ static Result<const StoredTensor *> readZeros(LayerParts &parts, const Scheme &s
   return zeros;
 }
 
-/// Where rows are quantised, products are of integers: they add up codes that share a scale.
+/// Checks a layer whose rows are quantised: integer products sum codes that share a scale.
 static Status checkForIntegers(const Scheme &scheme, int64_t columns, const std::string &where) {
   const int64_t shared = scheme.group == 0 ? columns : scheme.group;
   const bool fits =
@@ -374,7 +375,7 @@ static Result<CodedTensor> readLayer(const Checkpoint &checkpoint, const std::st
   HEDDLE_ASSIGN(const StoredTensor *const zeros, readZeros(parts, scheme, shape));
   HEDDLE_TRY(
       parts.checkOrder(".weight_g_idx", shape[1], scheme.group == 0 ? shape[1] : scheme.group));
-  // The scales of activations that the file was calibrated with: rows have their own.
+  // The calibrated scales of activations are unused: each row has its own.
   for (const std::string_view suffix : {".input_scale", ".input_zero_point", ".input_g_idx"}) {
     HEDDLE_TRY(parts
                    .optionalPart(suffix, {ElementType::F32, ElementType::F16, ElementType::BF16,

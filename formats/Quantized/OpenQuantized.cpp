@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 static constexpr std::string_view quantizationKey = "quantization_config";
 
-/// The kinds of some tensors, each once.
+/// Returns the kinds of tensors, without duplicates.
 static std::vector<std::string> kindsOf(const std::vector<CodedTensor> &tensors) {
   std::vector<std::string> kinds;
   std::set<std::string> known;

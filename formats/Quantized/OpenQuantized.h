@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Opens the weights of a model's folder, whose config.json may say that they are quantised
+/// Opens the weights of a model's folder, whose config.json may declare them as quantised
 /// ("quantization_config"): the tensors then have their names in the model, "layer.weight", and
 /// codes.
 #ifndef HEDDLE_FORMATS_QUANTIZED_OPENQUANTIZED_H
@@ -15,11 +15,11 @@ namespace heddle {
 
 class Config;
 
-/// As Checkpoint::open() of a folder, with what its config.json says of quantised weights, if it
-/// has one that does. Unsupported: a "quantization_config" that is not understood.
+/// As Checkpoint::open() for a folder, applying the description of quantised weights in its
+/// config.json, if there is one. Unsupported for an unknown "quantization_config".
 Result<Checkpoint> openFolderWeights(const std::string &folder);
 
-/// The same for a checkpoint and a configuration that are open.
+/// As openFolderWeights(), for an open checkpoint and configuration.
 Result<Checkpoint> withQuantization(Checkpoint checkpoint, const Config &config);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Looks parts up, and says what is wrong with them.
+/// Looks parts up, and reports errors in them.
 #include "formats/Quantized/QuantizedParts.h"
 
 #include "base/Utf8.h"
@@ -34,7 +34,7 @@ uint32_t wordAt(const StoredTensor &tensor, int64_t index) {
 std::string LayerParts::where(std::string_view suffix) const {
   const std::string name = layer + std::string(suffix);
   const Result<std::string> file = checkpoint.fileOf(name);
-  // A part that is missing would be in the only file, or in any of several.
+  // A missing part would be in the only file, or in any of several.
   const std::string &place =
       checkpoint.files().size() == 1 ? checkpoint.files().front().path() : checkpoint.path();
   return fmt::format("{}: tensor {}", file.ok() ? *file : place, quote(name));

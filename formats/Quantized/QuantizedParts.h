@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the readers of quantised checkpoints share: the tensors that are the parts of one matrix,
-/// looked up and checked, and what becomes of them.
+/// Shared by the readers of quantised checkpoints: finds and checks the tensors that are the parts
+/// of one matrix, and combines them.
 #ifndef HEDDLE_FORMATS_QUANTIZED_QUANTIZEDPARTS_H
 #define HEDDLE_FORMATS_QUANTIZED_QUANTIZEDPARTS_H
 
@@ -17,36 +17,35 @@
 
 namespace heddle {
 
-/// The parts of one layer of a checkpoint: "encoder.layer.0.output.dense" has ".qweight",
-/// ".scales" and so on. Every part that is asked for becomes part of the result.
+/// The parts of one layer of a checkpoint: "encoder.layer.0.output.dense" has ".qweight", ".scales"
+/// and so on. Every part that is looked up becomes part of the result.
 class LayerParts {
 public:
   LayerParts(const Checkpoint &checkpoint, std::string layer)
       : checkpoint(checkpoint), layer(std::move(layer)) {}
 
-  /// The part of that name, of one of these types and, if it is given, of this shape. DataLoss if
-  /// it is missing or another one.
+  /// Returns the part of that name, which must have one of these types and, if given, this shape.
+  /// DataLoss if it is missing or does not match.
   Result<const StoredTensor *>
   part(std::string_view suffix, std::initializer_list<ElementType> types,
        const std::optional<std::vector<int64_t>> &shape = std::nullopt);
-  /// The same, or null if there is none.
+  /// As part(), or null if there is none.
   Result<const StoredTensor *>
   optionalPart(std::string_view suffix, std::initializer_list<ElementType> types,
                const std::optional<std::vector<int64_t>> &shape = std::nullopt);
-  /// A part whose rank is 2 and whose dimensions are positive.
+  /// Returns a part of rank 2 with positive dimensions.
   Result<const StoredTensor *> matrix(std::string_view suffix,
                                       std::initializer_list<ElementType> types);
 
-  /// Scales must be finite and above zero: a damaged file would otherwise be a model that answers
-  /// nonsense.
+  /// Checks that scales are finite and positive: a damaged file would otherwise give wrong results.
   Status checkScales(const StoredTensor &scales) const;
-  /// Refuses an order of groups by activations: element i belongs to group i / `group`.
+  /// Rejects a reordering of groups by activations: element i must belong to group i / `group`.
   Status checkOrder(std::string_view suffix, int64_t columns, int64_t group);
 
-  /// Begins a message about a part.
+  /// Returns the beginning of a message about a part.
   std::string where(std::string_view suffix) const;
   const std::string &name() const { return layer; }
-  /// What the checkpoint shows instead of the parts: the matrix `layer.weight`.
+  /// Returns the matrix `layer.weight`, which replaces the parts in the checkpoint.
   CodedTensor finish(std::shared_ptr<const QuantizedTensor> codes) &&;
 
 private:
@@ -55,17 +54,17 @@ private:
   std::vector<std::string> taken;
 };
 
-/// Item `index` of F32, F16 or BF16, which may be unaligned.
+/// Returns item `index` of F32, F16 or BF16, which may be unaligned.
 float realAt(const StoredTensor &tensor, int64_t index);
-/// Items `index` of I32, as their bits.
+/// Returns the bits of item `index` of I32.
 uint32_t wordAt(const StoredTensor &tensor, int64_t index);
 
-/// A line for each key of a quantization's configuration that was not read and is none of
-/// `neutral`, which change nothing of what is computed.
+/// Adds a warning for each key of a quantisation's configuration that was not read, except the
+/// `neutral` ones, which do not affect results.
 void warnOfUnreadKeys(const Config &config, std::initializer_list<std::string_view> neutral,
                       std::vector<std::string> &warnings);
 
-/// What a configuration and its tensors make of a checkpoint.
+/// The result of applying a configuration to a checkpoint.
 struct CodedTensors {
   Quantization quantization;
   std::vector<CodedTensor> tensors;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The formats of GPTQ and AWQ, which store the transpose of a matrix [n, k]. GPTQ has the codes of
-/// eight successive k in a word, [k / 8][n]; AWQ those of eight columns, [k][n / 8], in the order
-/// 0 2 4 6 1 3 5 7. Both have scales [groups][n] and codes of zero [groups][n / 8].
+/// The formats of GPTQ and AWQ, which store the transpose of a matrix [n, k]. GPTQ stores the codes
+/// of eight successive k in a word, [k / 8][n]; AWQ those of eight columns, [k][n / 8], in the
+/// order 0 2 4 6 1 3 5 7. Both have scales [groups][n] and zero points [groups][n / 8].
 #include "base/Utf8.h"
 #include "formats/Quantized/QuantizedParts.h"
 
@@ -13,10 +13,10 @@ namespace heddle {
 
 namespace {
 
-/// Columns of the file that are unpacked together: a cache line of words for each k.
+/// The number of columns of the file that are unpacked together: a cache line of words for each k.
 constexpr int64_t columnsAtOnce = 64;
 
-/// What both have beside their codes.
+/// Shared by both formats: everything but the codes.
 class TransposedCodes : public QuantizedTensor {
 public:
   TransposedCodes(CodeLayout layout, int64_t rows, int64_t columns, const StoredTensor &codes,
@@ -44,7 +44,7 @@ protected:
       }
     }
   }
-  /// The code of zero of a row of the matrix.
+  /// Returns the zero point of a row of the matrix.
   virtual unsigned zeroAt(int64_t row, int64_t group) const = 0;
 
   StoredTensor stored, scales, zeros;
@@ -52,7 +52,7 @@ protected:
 
 class GptqCodes final : public TransposedCodes {
 public:
-  /// `added` is what is missing of stored codes of zero.
+  /// `added` is the number to add to stored zero points.
   GptqCodes(CodeLayout layout, int64_t rows, int64_t columns, const StoredTensor &codes,
             const StoredTensor &scales, const StoredTensor &zeros, unsigned added)
       : TransposedCodes(layout, rows, columns, codes, scales, zeros), added(added) {}
@@ -67,7 +67,7 @@ protected:
   void unpackCodes(int64_t first, int64_t count, std::span<int8_t> codes) const override {
     const int64_t bits = layout().bits, inWord = 32 / bits;
     const uint32_t mask = (1U << bits) - 1;
-    // Codes of 8 bits are stored with 128 added.
+    // 8-bit codes are stored with an offset of 128.
     const uint32_t sign = bits == 8 ? 0x80 : 0;
     for (int64_t begin = 0; begin < count; begin += columnsAtOnce) {
       const int64_t end = std::min(begin + columnsAtOnce, count);
@@ -94,7 +94,7 @@ public:
 protected:
   static constexpr int64_t inWord = 8, bits = 4;
   static constexpr uint32_t mask = 15;
-  /// Where in a word the code of each of eight columns is.
+  /// The position in a word of the code of each of eight columns.
   static constexpr int64_t placeOf[inWord] = {0, 4, 1, 5, 2, 6, 3, 7};
 
   unsigned zeroAt(int64_t row, int64_t group) const override {
@@ -105,7 +105,7 @@ protected:
     const int64_t words = rows() / inWord;
     for (int64_t begin = first; begin < first + count; begin += columnsAtOnce) {
       const int64_t end = std::min(begin + columnsAtOnce, first + count);
-      // So many k fill a cache line of each row.
+      // As many k as fill a cache line of each row.
       for (int64_t line = 0; line < columns(); line += columnsAtOnce) {
         const int64_t last = std::min(line + columnsAtOnce, columns());
         for (int64_t k = line; k < last; ++k) {
@@ -123,7 +123,7 @@ protected:
   }
 };
 
-/// What a configuration says of groups.
+/// The configuration of groups.
 struct GroupSettings {
   unsigned bits = 4;
   /// 0: all of a row.
@@ -143,7 +143,7 @@ static Result<int64_t> readGroup(const Config &config) {
   return std::max<int64_t>(group, 0);
 }
 
-/// Elements of a row that share a scale.
+/// Returns the number of elements of a row that share a scale.
 static Result<int64_t> sharedElements(const LayerParts &parts, int64_t columns, int64_t group) {
   if (group != 0 && columns % group != 0) {
     return HEDDLE_ERROR(Unsupported,
@@ -154,7 +154,7 @@ static Result<int64_t> sharedElements(const LayerParts &parts, int64_t columns, 
   return group == 0 ? columns : group;
 }
 
-/// Refuses a layer whose columns do not fill words of codes of zero.
+/// Rejects a layer whose columns do not fill words of zero points.
 static Status checkWords(const LayerParts &parts, int64_t rows, int64_t inWord) {
   if (rows % inWord == 0) {
     return {};
@@ -173,7 +173,8 @@ static Result<const StoredTensor *> readScales(LayerParts &parts, int64_t groups
 
 // --- GPTQ ------------------------------------------------------------------------------------
 
-/// Codes of zero are 0 to 15 of 4 bits, and 128 of 8: codes of 8 bits have signs and no zeros.
+/// Checks the zero points, which are 0 to 15 for 4 bits, and 128 for 8: 8-bit codes are signed,
+/// without zero points.
 static Status checkZeros(const LayerParts &parts, const GptqCodes &codes) {
   const bool isByte = codes.layout().bits == 8;
   constexpr unsigned mostOf4 = 15, middleOf8 = 128;
@@ -212,7 +213,7 @@ static Result<CodedTensor> readGptqLayer(const Checkpoint &checkpoint, const std
   return std::move(parts).finish(std::move(unpacked));
 }
 
-/// The layers of a checkpoint, by the name of their codes.
+/// Returns the layers of a checkpoint, by the names of their codes.
 static std::vector<std::string> layersOf(const Checkpoint &checkpoint) {
   constexpr std::string_view suffix = ".qweight";
   std::vector<std::string> layers;
@@ -242,7 +243,7 @@ Result<CodedTensors> readGptq(const Config &config, const Checkpoint &checkpoint
     return HEDDLE_ERROR(Unsupported, fmt::format("{}: {} is {}, expected a model without",
                                                  config.where(), quote(key), config.describe(key)));
   }
-  // The tensors say whether elements are in the order of activations.
+  // The tensors determine whether elements are reordered by activations.
   warnOfUnreadKeys(config,
                    {"quant_method",
                     "desc_act",
@@ -273,7 +274,7 @@ Result<CodedTensors> readGptq(const Config &config, const Checkpoint &checkpoint
                     "quantizer",
                     "meta"},
                    result.quantization.warnings);
-  // The first version stores codes of zero less by one.
+  // The first version stores zero points minus one.
   const unsigned added = format == "gptq" ? 1 : 0;
   for (const std::string &layer : layersOf(checkpoint)) {
     HEDDLE_ASSIGN(CodedTensor tensor,

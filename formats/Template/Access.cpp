@@ -22,7 +22,7 @@ static Value functionOf(const Callable &callable, std::optional<Value> self) {
 // --- loops -----------------------------------------------------------------------------------
 
 static LoopObject &loopOf(const Value &value) {
-  // Loops are made mutable, and changed by the loop and by changed() alone.
+  // Loops are created mutable, and only the loop itself and changed() modify them.
   return const_cast<LoopObject &>(static_cast<const LoopObject &>(*value.object()));
 }
 
@@ -86,7 +86,7 @@ static Value absent(const Value &value, std::string_view name) {
   return Value::undefined(fmt::format("{} has no {}", describeKind(value), quote(name, 60)));
 }
 
-/// Methods, and what namespaces and loops have.
+/// Returns methods, and attributes of namespaces and loops.
 static std::optional<Value> ownAttribute(const Value &value, std::string_view name) {
   if (value.is(Kind::Loop)) {
     return loopAttribute(value, name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a value has under a name or an index, and the values that have names of their own:
-/// functions, namespaces and loops.
+/// Attributes and items of values, and the kinds of values with attributes of their own: functions,
+/// namespaces and loops.
 #ifndef HEDDLE_FORMATS_TEMPLATE_ACCESS_H
 #define HEDDLE_FORMATS_TEMPLATE_ACCESS_H
 
@@ -16,7 +16,7 @@ namespace heddle::chat {
 
 class Scope;
 
-/// A global function, the method of a value, or a macro with the scope that it was defined in.
+/// A global function, the method of a value, or a macro with the scope in which it was defined.
 struct FunctionObject : Object {
   FunctionObject(const Callable &callable, std::optional<Value> self)
       : callable(&callable), self(std::move(self)) {
@@ -30,7 +30,7 @@ struct FunctionObject : Object {
   Scope *closure = nullptr;
 };
 
-/// The value of namespace(). The budget owns it, since it may hold itself.
+/// The value of namespace(). The budget owns it, since it may contain itself.
 struct NamespaceObject : Object {
   DictObject values;
 };
@@ -39,17 +39,17 @@ struct NamespaceObject : Object {
 struct LoopObject : Object {
   std::vector<Value> items;
   size_t index = 0;
-  /// From 0 on, how many loops it stands in.
+  /// The number of enclosing loops.
   int64_t outer = 0;
-  /// The arguments that changed() had last.
+  /// The last arguments of changed().
   std::optional<std::vector<Value>> last;
 };
 
-/// value.name: a method, or else the item of a dict. Undefined if it has neither.
+/// Returns value.name: a method, or else the item of a dict. Undefined if there is neither.
 Result<Value> attributeOf(Budget &budget, const Value &value, std::string_view name);
-/// value[key]: an item, or else, of a string, the method.
+/// Returns value[key]: an item or, for a string, a method.
 Result<Value> itemOf(Budget &budget, const Value &value, const Value &key);
-/// The value at a path: "function.name", "0", or a number.
+/// Returns the value at a path: "function.name", "0", or a number.
 Result<Value> pathOf(Budget &budget, Value value, const Value &path);
 
 } // namespace heddle::chat

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Charges, and values that were charged.
+/// Charges, and charged values.
 #include "formats/Template/Budget.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace heddle::chat {
 
 static constexpr size_t bytesOfStep = 16;
-/// What is kept takes memory until the end.
+/// Kept values take memory until the end.
 static constexpr uint64_t keptSteps = 20;
 
 Status Budget::charge(uint64_t count) {

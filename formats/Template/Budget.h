@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a render may still do. Everything that takes time or memory in proportion to something that
-/// a template decides is charged here first.
+/// The remaining resources of a render. Every operation whose time or memory depends on the
+/// template is charged here first.
 #ifndef HEDDLE_FORMATS_TEMPLATE_BUDGET_H
 #define HEDDLE_FORMATS_TEMPLATE_BUDGET_H
 
@@ -14,30 +14,31 @@
 
 namespace heddle::chat {
 
-/// The steps of a value that takes memory of its own, such as one character of a text that becomes
-/// a list: with its place in the list, and while the list grows, about 150 bytes.
+/// The steps of a value with its own memory, such as one character of a text that becomes a list:
+/// with its place in the list, and while the list grows, about 150 bytes.
 inline constexpr uint64_t stepsOfValue = 12;
 
 class Budget {
 public:
   explicit Budget(const RenderOptions &options) : options(options), steps(options.steps) {}
 
-  /// Takes steps: ResourceExhausted if there are not so many.
+  /// Charges steps; ResourceExhausted if there are not enough.
   Status charge(uint64_t count);
-  /// Takes the steps of a text of so many bytes, which must not be too long.
+  /// Charges the steps of a text of `bytes` bytes, which must not be too long.
   Status chargeBytes(size_t bytes);
-  /// The same for a text of `count` times so many.
+  /// As above, for a text of `count` times `bytes` bytes.
   Status chargeBytes(size_t bytes, size_t count);
 
-  /// A charged text.
+  /// Returns a charged text.
   Result<Value> text(std::string text);
-  /// Charged lists and the like, which must not nest too deep.
+  /// Return charged containers, which must not nest too deep.
   Result<Value> list(std::vector<Value> items);
   Result<Value> tuple(std::vector<Value> items);
   Result<Value> iterator(std::vector<Value> items);
   Result<Value> dict(std::shared_ptr<DictObject> dict);
 
-  /// A charged value that other values refer to without owning it: it lives as long as the budget.
+  /// Returns a charged value that other values refer to without owning it: it lives as long as the
+  /// budget.
   Result<Value> keep(Kind kind, std::unique_ptr<const Object> object);
 
   const RenderOptions &options;
@@ -48,10 +49,10 @@ private:
   std::vector<std::unique_ptr<const Object>> kept;
 };
 
-/// Charges what stripping the characters of a set takes, at most.
+/// Charges the maximum cost of stripping the characters of a set.
 Status chargeSet(Budget &budget, std::string_view text, std::string_view set);
 
-/// Charges what looking up a key takes.
+/// Charges the cost of looking up a key.
 Status chargeKey(Budget &budget, const Value &key);
 
 } // namespace heddle::chat

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Puts arguments in the places of parameters, and finds functions by name.
+/// Binds arguments to parameters, and finds functions by name.
 #include "formats/Template/Callable.h"
 
 #include "base/Utf8.h"
@@ -18,7 +18,7 @@ size_t Callable::count() const {
   return static_cast<size_t>(end - parameters.begin());
 }
 
-/// The place of the parameter that a call may name so; the count if there is none.
+/// Returns the index of the parameter that a call may name so; the count if there is none.
 static size_t placeOf(const Callable &callable, std::string_view name) {
   const size_t count = callable.count();
   return static_cast<size_t>(
@@ -155,7 +155,7 @@ const Callable *findMethod(Kind kind, std::string_view name) {
   case Kind::List:
     return findIn(listMethods(), name);
   case Kind::Tuple: {
-    // A tuple has those of a list that change nothing, but for copy().
+    // A tuple has the methods of a list that do not modify it, except copy().
     const Callable *const found = findIn(listMethods(), name);
     return found != nullptr && found->function != nullptr && name != "copy" ? found : nullptr;
   }
@@ -170,7 +170,7 @@ std::string describeUnknownMethod(std::string_view name) {
   for (const Kind kind : {Kind::String, Kind::Dict, Kind::List}) {
     if (const Callable *const found = findMethod(kind, name)) {
       isKnown = true;
-      // What changes a value is understood, and fails if it is reached, as it does in Python.
+      // Methods that modify a value are accepted, and fail if they are called, as in Python.
       if (found->function != nullptr || found->refusal.starts_with("changes")) {
         return "";
       }

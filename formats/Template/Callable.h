@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Filters, tests, methods and global functions: one form for all, with the names of their
-/// parameters, so that the parser can check calls and code finds its arguments in their places.
+/// Filters, tests, methods and global functions. All have the same form, with the names of their
+/// parameters, so that the parser can check calls and functions get their arguments by position.
 #ifndef HEDDLE_FORMATS_TEMPLATE_CALLABLE_H
 #define HEDDLE_FORMATS_TEMPLATE_CALLABLE_H
 
@@ -19,34 +19,34 @@ namespace heddle::chat {
 
 struct Callable;
 
-/// Arguments as they are given.
+/// The arguments of a call.
 struct GivenArguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;
 };
 
-/// A call whose arguments are in the places of the parameters.
+/// A call whose arguments are bound to the parameters.
 struct BoundCall {
   Budget &budget;
   const Callable &callable;
   std::vector<std::optional<Value>> values;
-  /// What has no parameter, where the function takes that.
+  /// Arguments without a parameter, if the function accepts them.
   std::vector<Value> rest = {};
   std::vector<std::pair<std::string, Value>> namedRest = {};
 
   bool has(size_t index) const { return values[index].has_value(); }
   const Value &operator[](size_t index) const { return *values[index]; }
-  /// Whether an argument is there and not none.
+  /// Returns whether an argument is given and not none.
   bool hasValue(size_t index) const { return has(index) && !values[index]->is(Kind::None); }
 
-  /// Arguments of a type, or a failure that names the parameter.
+  /// Return arguments of a type, or a failure that names the parameter.
   Result<int64_t> integer(size_t index) const;
   Result<int64_t> integerOr(size_t index, int64_t absent) const;
   Result<std::string_view> text(size_t index) const;
   Result<std::string_view> textOr(size_t index, std::string_view absent) const;
-  /// The truth of an argument of any type.
+  /// Returns the truth value of an argument of any type.
   bool truthOr(size_t index, bool absent) const;
-  /// A failure of an argument: "FUNCTION expects EXPECTED, got a list".
+  /// Returns the failure of an argument: "FUNCTION expects EXPECTED, got a list".
   Status unexpected(size_t index, std::string_view expected) const;
 };
 
@@ -54,11 +54,12 @@ using Function = Result<Value> (*)(const BoundCall &call);
 
 struct Callable {
   std::string_view name;
-  /// Names that begin with "-" cannot be used in calls. Empty ones end the list.
+  /// Names that begin with "-" cannot be used in calls. Empty names end the list.
   std::array<std::string_view, 7> parameters;
-  /// So many must be given.
+  /// The number of required arguments.
   size_t required;
-  /// Null: known to Python, but not supported, or not allowed in a template, as `refusal` says.
+  /// Null if it is known to Python, but not supported, or not allowed in a template, as `refusal`
+  /// says.
   Function function;
   bool takesRest = false;
   bool takesNamedRest = false;
@@ -67,26 +68,26 @@ struct Callable {
   size_t count() const;
 };
 
-/// Null if there is none of the name.
+/// Returns the filter of that name; null if there is none.
 const Callable *findFilter(std::string_view name);
 const Callable *findTest(std::string_view name);
 const Callable *findGlobal(std::string_view name);
-/// The method of a value, whose first parameter is the value.
+/// Returns the method of a value, whose first parameter is the value.
 const Callable *findMethod(Kind kind, std::string_view name);
 
-/// Why a call of a name cannot be understood, whatever value has the method; empty: it can.
+/// Returns why a call of a method is invalid for every value; empty if it is not.
 std::string describeUnknownMethod(std::string_view name);
 
-/// Checks the number and names of arguments that a call is written with, the first `given` of them
-/// being there already. Null names none.
+/// Checks the number and names of a call's arguments; the first `given` parameters are bound
+/// already. A null name is not checked.
 Status checkArguments(const Callable &callable, size_t positional,
                       std::span<const std::string_view> named, bool isComplete);
 
-/// Calls with arguments of which `first`, if not null, comes before the others.
+/// Calls a function. If `first` is not null, it precedes the other arguments.
 Result<Value> callFunction(Budget &budget, const Callable &callable, const Value *first,
                            GivenArguments arguments);
 
-/// The tables behind the functions above, one for each file.
+/// The tables of the functions above, one for each file.
 std::span<const Callable> textFilters();
 std::span<const Callable> listFilters();
 std::span<const Callable> stringMethods();

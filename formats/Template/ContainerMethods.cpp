@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The methods of dicts, lists and tuples, and global functions. Those that change a value are
-/// refused when they are called, as the sandbox of transformers does.
+/// The methods of dicts, lists and tuples, and global functions. Calls of methods that modify a
+/// value fail, as in the sandbox of transformers.
 #include "formats/Template/Access.h"
 #include "formats/Template/Callable.h"
 
@@ -94,7 +94,7 @@ std::span<const Callable> listMethods() {
 
 // --- global functions ------------------------------------------------------------------------
 
-/// As in Jinja's sandbox.
+/// The limit of Jinja's sandbox.
 static constexpr int64_t rangeLimit = 100'000;
 
 static Result<Value> range(const BoundCall &call) {
@@ -113,7 +113,7 @@ static Result<Value> range(const BoundCall &call) {
   return Value(Kind::Range, std::move(range));
 }
 
-/// Adds a dict, or pairs, and what has names.
+/// Adds a dict, or pairs, and named arguments.
 static Status fill(const BoundCall &call, DictObject &dict) {
   std::vector<Value> pairs;
   if (call.has(0) && call[0].is(Kind::Dict)) {
@@ -166,7 +166,7 @@ static Result<Value> formatTime(const BoundCall &call) {
   if (format.empty()) {
     return Value(std::string());
   }
-  // An empty result and one that is too long look alike, so a mark stands behind it.
+  // An empty result and one that is too long are indistinguishable, so a sentinel is appended.
   std::array<char, 1024> buffer{};
   const std::string marked = std::string(format) + ".";
   const size_t length = std::strftime(buffer.data(), buffer.size(), marked.c_str(), &now);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Values are walked by recursion, which their depth bounds, and every piece of text is charged: a
-/// list may have itself as an item many times over.
+/// Values are walked recursively, which their depth bounds, and every piece of text is charged: a
+/// list may contain the same item many times.
 #include "formats/Template/Conversion.h"
 
 #include "formats/Template/Operators.h"
@@ -64,7 +64,7 @@ std::string describeReal(double value) {
   int exponent = 0;
   const size_t first = text[mark + 1] == '+' ? mark + 2 : mark + 1;
   std::from_chars(text.data() + first, text.data() + text.size(), exponent);
-  // Python turns to exponents at 1e16, and below 1e-4.
+  // Python uses exponents from 1e16 on, and below 1e-4.
   if (exponent < -4 || exponent >= 16) {
     return std::string(text);
   }
@@ -91,7 +91,7 @@ static bool isPrintable(int32_t codePoint) {
   }
 }
 
-/// A string in quotes: single ones, unless it has those alone.
+/// Returns a string in quotes: single ones, unless it contains only single ones.
 static std::string quotedText(std::string_view text) {
   const bool useDouble =
       text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos;
@@ -117,7 +117,7 @@ static std::string quotedText(std::string_view text) {
   return out += delimiter;
 }
 
-/// Items between brackets.
+/// Writes items between brackets.
 template <typename Items>
 static Status writeItems(TextWriter &out, std::string_view open, const Items &items,
                          std::string_view close) {
@@ -187,7 +187,7 @@ Status writeRepresentation(TextWriter &out, const Value &value) {
   case Kind::View:
     return writeView(out, value.view());
   default:
-    // Python writes addresses, which no template can mean.
+    // Python writes addresses, which no template can rely on.
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{} has no text", describeKind(value)));
   }
 }
@@ -260,7 +260,7 @@ static Status writeJsonList(TextWriter &out, const std::vector<Value> &items,
   return out.add("]");
 }
 
-/// A key as JSON has it, a string always.
+/// Returns a key as JSON writes it, always a string.
 static Result<std::string> jsonKey(const Value &key) {
   switch (key.kind()) {
   case Kind::String:

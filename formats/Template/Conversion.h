@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Values as texts: str(), repr() and json.dumps() of Python.
+/// Converts values to texts: Python's str(), repr() and json.dumps().
 #ifndef HEDDLE_FORMATS_TEMPLATE_CONVERSION_H
 #define HEDDLE_FORMATS_TEMPLATE_CONVERSION_H
 
@@ -12,7 +12,7 @@
 
 namespace heddle::chat {
 
-/// A text that grows and is charged as it does.
+/// Builds a text and charges its growth.
 class TextWriter {
 public:
   explicit TextWriter(Budget &budget) : budget(budget) {}
@@ -26,24 +26,24 @@ private:
   std::string text;
 };
 
-/// bool(): what is empty, zero, none or undefined is false.
+/// Implements bool(): empty, zero, none and undefined values are false.
 bool isTrue(const Value &value);
 
-/// repr() of a float: the shortest decimal that reads back as the same.
+/// Implements repr() of a float: the shortest decimal that parses to the same float.
 std::string describeReal(double value);
 
-/// str(): a string is itself, and an undefined value is empty.
+/// Implements str(): a string is itself, and an undefined value is empty.
 Status writeString(TextWriter &out, const Value &value);
 Result<std::string> toString(Budget &budget, const Value &value);
 
-/// repr().
+/// Implements repr().
 Status writeRepresentation(TextWriter &out, const Value &value);
 
-/// What json.dumps() may be told.
+/// The options of json.dumps().
 struct JsonStyle {
   bool asciiOnly = false;
   bool sortKeys = false;
-  /// What a level is indented by; null: all in one line.
+  /// The indentation of a level; null: all on one line.
   const std::string *indent = nullptr;
   std::string itemSeparator = ", ";
   std::string keySeparator = ": ";

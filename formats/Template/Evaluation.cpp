@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Expressions, and calls of macros.
+/// Evaluates expressions and calls of macros.
 #include "formats/Template/Renderer.h"
 
 #include "base/Utf8.h"
@@ -82,7 +82,7 @@ Result<Value> Renderer::variable(const Expression &expression, Scope &scope) {
   return Value::undefined(fmt::format("{} is undefined", quote(expression.name, 60)));
 }
 
-/// A list, tuple or dict that is written out.
+/// Evaluates a list, tuple or dict display.
 Result<Value> Renderer::display(const Expression &expression, Scope &scope) {
   std::vector<Value> items;
   for (const ExpressionPtr &each : expression.operands) {
@@ -181,7 +181,7 @@ Result<GivenArguments> Renderer::argumentsOf(const ArgumentList &list, Scope &sc
   return given;
 }
 
-/// A filter or a test.
+/// Evaluates a filter or a test.
 Result<Value> Renderer::callable(const Expression &expression, Scope &scope) {
   Value subject;
   if (expression.operands[0]) {
@@ -229,7 +229,7 @@ Status Renderer::bindAbsent(const MacroDefinition &macro, const std::vector<bool
   return {};
 }
 
-/// Puts arguments into the scope of a macro.
+/// Binds arguments in the scope of a macro.
 Status Renderer::bindMacro(const MacroDefinition &macro, GivenArguments arguments, Scope &scope) {
   const std::string title =
       macro.name.empty() ? "the block of \"call\"" : fmt::format("macro {}", quote(macro.name));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Expressions. Each rule is named after what binds least in it.
+/// Parses expressions. Each rule is named after its operator of lowest precedence.
 #include "formats/Template/Parser.h"
 
 #include "base/Utf8.h"
@@ -68,7 +68,7 @@ Result<ExpressionPtr> Parser::parseExpression() {
   return value;
 }
 
-/// Operands with words between them.
+/// Parses operands separated by keywords.
 Result<ExpressionPtr> Parser::parseOr() {
   HEDDLE_ASSIGN(ExpressionPtr left, parseAnd());
   while (isName("or")) {
@@ -195,7 +195,7 @@ Result<ExpressionPtr> Parser::parsePower() {
   return left;
 }
 
-/// A sign binds more than a filter, so that -3 | abs is 3.
+/// Parses a sign, which binds more tightly than a filter: -3 | abs is 3.
 Result<ExpressionPtr> Parser::parseUnary(bool withFilters) {
   ExpressionPtr value;
   if (isOperator("-") || isOperator("+")) {
@@ -434,7 +434,7 @@ Result<ArgumentList> Parser::parseArguments() {
 Result<ExpressionPtr> Parser::parseCall(ExpressionPtr base) {
   std::unique_ptr<Expression> made = make(Part::Call, current().place);
   HEDDLE_TRY(checkCallee(*base));
-  // What namespaces have as attributes may be functions.
+  // Attributes of namespaces may be functions.
   HEDDLE_ASSIGN(made->arguments, parseArguments());
   for (const auto &[name, value] : made->arguments.named) {
     attributes.insert(name);

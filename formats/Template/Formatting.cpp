@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Both ways of formatting read their specifications into one form. Numbers are written by printf,
-/// which agrees with Python on them.
+/// Both ways of formatting parse their specifications into one form. Numbers are written by printf,
+/// which agrees with Python.
 #include "formats/Template/Formatting.h"
 
 #include "base/Utf8.h"
@@ -19,10 +19,10 @@
 namespace heddle::chat {
 
 namespace {
-/// How a value is written.
+/// The format of a value.
 struct FormatSpec {
   std::string fill = " ";
-  /// '<', '>', '^', '=' (between sign and digits); 0: as the type has it.
+  /// '<', '>', '^', '=' (between sign and digits); 0: the default of the type.
   char align = 0;
   /// '+', ' ' or '-'.
   char sign = '-';
@@ -31,12 +31,13 @@ struct FormatSpec {
   char grouping = 0;
   size_t width = 0;
   std::optional<int> precision;
-  /// 0: none is given.
+  /// 0 if not given.
   char type = 0;
 };
 } // namespace
 
-/// Digits of floats that printf is asked for; Python has no such limit, and no use for more.
+/// The maximum number of float digits requested from printf; Python has no such limit, but more are
+/// useless.
 static constexpr int mostDigits = 100;
 
 std::string fixedReal(double value, int digits) {
@@ -57,7 +58,7 @@ static std::string grouped(std::string digits, char separator, size_t group) {
   return digits;
 }
 
-/// The digits of an integer without its sign.
+/// Returns the digits of an integer without its sign.
 static std::string integerDigits(uint64_t value, const FormatSpec &spec) {
   switch (spec.type) {
   case 'x':
@@ -73,7 +74,8 @@ static std::string integerDigits(uint64_t value, const FormatSpec &spec) {
   }
 }
 
-/// The digits of a float without its sign. Without a type it is repr(), or "g" with a precision.
+/// Returns the digits of a float without its sign. Without a type it is repr(), or "g" with a
+/// precision.
 static std::string realDigits(double value, const FormatSpec &spec) {
   const char type = spec.type == 0 && spec.precision ? 'g' : spec.type;
   if (std::isnan(value) || std::isinf(value)) {
@@ -112,7 +114,7 @@ static std::string realDigits(double value, const FormatSpec &spec) {
   return {buffer.data(), static_cast<size_t>(length)};
 }
 
-/// Fills a text up to the width.
+/// Pads a text to the width.
 static Result<std::string> padded(Budget &budget, const FormatSpec &spec, std::string_view sign,
                                   std::string_view body, char align) {
   const size_t length = sign.size() + lengthOf(body);
@@ -215,7 +217,7 @@ Result<Value> PercentFormat::nextValue() {
   return isTuple ? values.items()[used - 1] : values;
 }
 
-/// Digits, or "*", which takes a value. -1: neither.
+/// Parses digits, or "*", which takes a value. -1: neither.
 Result<int64_t> PercentFormat::number() {
   if (at < text.size() && text[at] == '*') {
     ++at;
@@ -271,7 +273,7 @@ Result<std::string> PercentFormat::formatted(const FormatSpec &spec, const Value
   }
 }
 
-/// What follows a percent sign.
+/// Processes the text after a percent sign.
 Status PercentFormat::runPlace() {
   std::optional<Value> named;
   if (at < text.size() && text[at] == '(') {
@@ -327,7 +329,7 @@ Status PercentFormat::runPlace() {
   if (spec.align == '=') {
     spec.fill = isText ? " " : "0";
   }
-  // Texts stand at the right here, unlike in format().
+  // Texts are right-aligned here, unlike in format().
   spec.align = spec.align == '<' ? '<' : isText || spec.align == 0 ? '>' : spec.align;
   HEDDLE_ASSIGN(const Value value, named ? Result<Value>(*named) : nextValue());
   HEDDLE_ASSIGN(const std::string piece, formatted(spec, value));
@@ -378,7 +380,7 @@ private:
   const std::vector<Value> &values;
   const std::vector<std::pair<std::string, Value>> &named;
   size_t next = 0;
-  /// '0': places are numbered, 'n': they follow each other.
+  /// '0': fields are numbered, 'n': fields are numbered automatically.
   char numbering = 0;
 };
 } // namespace
@@ -449,7 +451,7 @@ static Result<std::string> formatValue(Budget &budget, const FormatSpec &spec, c
   return formatText(budget, spec, text);
 }
 
-/// ".name" and "[key]" behind the name of a field.
+/// Evaluates ".name" and "[key]" after the name of a field.
 Result<Value> BraceFormat::memberOf(Value value, std::string_view path) {
   while (!path.empty()) {
     const bool isItem = path[0] == '[';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts with places for values: `'%s of %d' % (a, b)` and `'{} of {:>4}'.format(a, b)`.
+/// Format strings: `'%s of %d' % (a, b)` and `'{} of {:>4}'.format(a, b)`.
 #ifndef HEDDLE_FORMATS_TEMPLATE_FORMATTING_H
 #define HEDDLE_FORMATS_TEMPLATE_FORMATTING_H
 
@@ -13,15 +13,15 @@
 
 namespace heddle::chat {
 
-/// The % operator of a string: a tuple has the values, a dict those with names, and any other value
-/// is the only one.
+/// Implements the % operator of a string: a tuple contains the values, a dict the named values, and
+/// any other value is the only one.
 Result<Value> formatPercent(Budget &budget, std::string_view text, const Value &values);
 
-/// str.format().
+/// Implements str.format().
 Result<Value> formatBraces(Budget &budget, std::string_view text, const std::vector<Value> &values,
                            const std::vector<std::pair<std::string, Value>> &named);
 
-/// float as "%.*f" writes it.
+/// Formats a float as "%.*f" does.
 std::string fixedReal(double value, int digits);
 
 } // namespace heddle::chat

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What values hold: their items, their number, the one at an index, and slices.
+/// The items of values, their number, indexing, and slices.
 #include "formats/Template/Operators.h"
 
 #include "formats/Template/Strings.h"
@@ -78,7 +78,7 @@ Result<int64_t> lengthOfValue(Budget &budget, const Value &value) {
   }
 }
 
-/// The character at an index.
+/// Returns the character at an index.
 static std::string characterOf(std::string_view text, int64_t index) {
   const size_t begin = byteOf(text, static_cast<size_t>(index));
   return std::string(text.substr(begin, characterAt(text, begin).bytes));
@@ -110,7 +110,7 @@ Result<std::optional<Value>> findItem(Budget &budget, const Value &value, const 
 }
 
 namespace {
-/// The indices of a slice: so many, from `first` on, `step` apart.
+/// The indices of a slice: the number, the first one, and the step.
 struct SliceRange {
   int64_t first = 0;
   int64_t count = 0;
@@ -130,7 +130,8 @@ static Result<SliceRange> sliceRange(int64_t length, const Value &start, const V
   if (stride == 0) {
     return HEDDLE_ERROR(InvalidArgument, "a slice with the step 0");
   }
-  // Bounds from the end, cut at both ends; backwards, one before the first index is -1.
+  // Bounds are relative to the end and clamped; for a negative step, one before the first index is
+  // -1.
   const int64_t low = stride < 0 ? -1 : 0;
   const int64_t high = stride < 0 ? length - 1 : length;
   const auto bound = [&](const Value &given, int64_t absent) {

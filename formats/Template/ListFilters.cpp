@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Filters that read or make lists. Jinja computes the items of some results one by one as they are
-/// read. Here all are computed at once, but such a result can be read only once, too.
+/// Filters that read or make lists. Jinja computes the items of some results lazily. Here all are
+/// computed at once, but such a result can also be read only once.
 #include "formats/Template/Access.h"
 #include "formats/Template/Callable.h"
 
@@ -19,7 +19,7 @@ static Result<std::vector<Value>> subjectsOf(const BoundCall &call) {
   return itemsOf(call.budget, call[0]);
 }
 
-/// What is false, such as none, has no items either for filters that map or choose.
+/// Values that are false, such as none, have no items for filters that map or select.
 static Result<std::vector<Value>> subjectsOrNone(const BoundCall &call) {
   return isTrue(call[0]) ? subjectsOf(call) : std::vector<Value>();
 }
@@ -47,12 +47,12 @@ static Result<Value> last(const BoundCall &call) {
   return items.empty() ? Value::undefined("there is no last item") : items.back();
 }
 
-/// The value at the path of an argument, or the value itself without one.
+/// Returns the value at the path of an argument, or the value itself if it is absent.
 static Result<Value> attributeAt(const BoundCall &call, const Value &item, size_t index) {
   return call.hasValue(index) ? pathOf(call.budget, item, call[index]) : Result<Value>(item);
 }
 
-/// A text in lower case; other values as they are.
+/// Returns a text in lower case; other values unchanged.
 static Result<Value> withoutCase(const BoundCall &call, const Value &value) {
   if (!value.is(Kind::String)) {
     return value;
@@ -109,8 +109,8 @@ static Result<Value> mapItems(const BoundCall &call) {
   return call.budget.iterator(std::move(results));
 }
 
-/// Those items for which a test, or their truth, is `wanted`. With `byAttribute` it is that of an
-/// attribute.
+/// Returns the items for which a test, or their truth value, is `wanted`. With `byAttribute` it
+/// applies to an attribute.
 static Result<Value> chooseItems(const BoundCall &call, bool byAttribute, bool wanted) {
   HEDDLE_ASSIGN(const std::vector<Value> items, subjectsOrNone(call));
   const size_t before = byAttribute ? 1 : 0;
@@ -165,7 +165,8 @@ struct Keyed {
 };
 } // namespace
 
-/// Items with the keys they are compared by: themselves, or the attribute that an argument names.
+/// Returns items with the keys that they are compared by: themselves, or the attribute that an
+/// argument names.
 static Result<std::vector<Keyed>> keyedItems(const BoundCall &call, std::vector<Value> items,
                                              size_t path, bool withCase) {
   std::vector<Keyed> keyed;
@@ -177,8 +178,8 @@ static Result<std::vector<Keyed>> keyedItems(const BoundCall &call, std::vector<
   return keyed;
 }
 
-/// The same for sort, whose argument may name several attributes: the keys are lists always, in
-/// which attributes that are not there are equal.
+/// As keyedItems(), for sort, whose argument may name several attributes: the keys are always
+/// lists, in which missing attributes are equal.
 static Result<std::vector<Keyed>> sortKeyedItems(const BoundCall &call, std::vector<Value> items) {
   std::vector<Value> paths;
   if (call.hasValue(3) && call[3].is(Kind::String)) {
@@ -207,7 +208,7 @@ static Result<std::vector<Keyed>> sortKeyedItems(const BoundCall &call, std::vec
 
 static Result<std::vector<Value>> sorted(const BoundCall &call, std::vector<Keyed> keyed,
                                          bool isReversed) {
-  // Equal items keep their order backwards as well.
+  // Equal items keep their order in descending sorts as well.
   if (isReversed) {
     std::reverse(keyed.begin(), keyed.end());
   }
@@ -398,7 +399,7 @@ static Result<Value> sliceInto(const BoundCall &call) {
   return call.budget.iterator(std::move(rows));
 }
 
-/// An attribute alone, without the items of a dict.
+/// Returns an attribute only, ignoring the items of a dict.
 static Result<Value> attribute(const BoundCall &call) {
   HEDDLE_ASSIGN(const std::string_view name, call.text(1));
   const bool isItem = call[0].is(Kind::Dict) && findMethod(Kind::Dict, name) == nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Arithmetic and comparisons. Integers have 64 bits; what does not fit is an error, where Python
-/// goes on with longer ones.
+/// Arithmetic and comparisons. Integers have 64 bits; overflow is an error, where Python has longer
+/// integers.
 #include "formats/Template/Operators.h"
 
 #include "formats/Template/Formatting.h"
@@ -67,7 +67,7 @@ static Status zeroDivision() { return HEDDLE_ERROR(InvalidArgument, "division by
 
 static double floorQuotient(double left, double right) { return std::floor(left / right); }
 
-/// The remainder with the sign of the divisor.
+/// Returns the remainder with the sign of the divisor.
 static double realRemainder(double left, double right) {
   const double rest = std::fmod(left, right);
   if (rest == 0) {
@@ -95,7 +95,7 @@ static Result<Value> integerPower(int64_t left, int64_t right) {
     return realPower(static_cast<double>(left), static_cast<double>(right));
   }
   int64_t result = 1;
-  // Of 0, 1 and -1 the exponent may be anything; of others it ends by overflow.
+  // For 0, 1 and -1 the exponent may be anything; for others, overflow ends the loop.
   if (left >= -1 && left <= 1) {
     return Value(left == -1 && right % 2 == 0 ? int64_t(1) : right == 0 ? int64_t(1) : left);
   }
@@ -382,7 +382,7 @@ Result<bool> compare(Budget &budget, Operator op, const Value &left, const Value
   default:
     break;
   }
-  // Of floats that are no numbers neither is less, and they are not equal either.
+  // NaN is neither less than nor equal to anything.
   const bool isUp = op == Operator::LessEqual;
   HEDDLE_ASSIGN(const bool less, isUp ? isLess(budget, left, right) : isLess(budget, right, left));
   return less ? Result<bool>(true) : areEqual(budget, left, right);

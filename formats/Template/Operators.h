@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operators on values, and how values are compared, iterated and indexed, as in Python.
+/// Operators on values, and their comparison, iteration and indexing, as in Python.
 #ifndef HEDDLE_FORMATS_TEMPLATE_OPERATORS_H
 #define HEDDLE_FORMATS_TEMPLATE_OPERATORS_H
 
@@ -14,38 +14,38 @@
 
 namespace heddle::chat {
 
-/// +, -, *, /, //, % and **.
+/// Implements +, -, *, /, //, % and **.
 Result<Value> calculate(Budget &budget, Operator op, const Value &left, const Value &right);
-/// Minus and plus of one value.
+/// Implements unary minus and plus.
 Result<Value> negated(const Value &value);
 Result<Value> unchanged(const Value &value);
 
-/// ==, which every two values have.
+/// Implements ==, which is defined for any two values.
 Result<bool> areEqual(Budget &budget, const Value &left, const Value &right);
-/// <, which numbers have, strings, and lists of such.
+/// Implements <, which is defined for numbers, strings, and lists of these.
 Result<bool> isLess(Budget &budget, const Value &left, const Value &right);
-/// All comparisons, "in" and "not in" among them.
+/// Implements all comparisons, including "in" and "not in".
 Result<bool> compare(Budget &budget, Operator op, const Value &left, const Value &right);
 
-/// What "for" goes through: items, characters, or the keys of a dict. Empties an iterator.
+/// Returns what "for" iterates over: items, characters, or the keys of a dict. Empties an iterator.
 Result<std::vector<Value>> itemsOf(Budget &budget, const Value &value);
-/// len().
+/// Implements len().
 Result<int64_t> lengthOfValue(Budget &budget, const Value &value);
-/// value[key], nothing if there is none.
+/// Returns value[key]; nullopt if there is none.
 Result<std::optional<Value>> findItem(Budget &budget, const Value &value, const Value &key);
-/// value[start:stop:step], of which none are left out.
+/// Returns value[start:stop:step]; an omitted operand is none.
 Result<Value> sliceOf(Budget &budget, const Value &value, const Value &start, const Value &stop,
                       const Value &step);
 
-/// The failure of what an undefined value cannot do.
+/// Returns the failure of an operation that an undefined value does not support.
 Status undefinedError(const Value &value);
 
-/// Sorts by keys, which stay in order where they are equal.
+/// Sorts stably by keys.
 template <typename Item, typename KeyOf>
 Status sortBy(Budget &budget, std::vector<Item> &items, KeyOf keyOf) {
   Status failure;
-  // Sorts by merging, stably, and answers of isLess() need not be consistent, which those of
-  // std::sort must: floats that are no numbers are in no order.
+  // A stable merge sort, because isLess() need not be consistent, as std::sort requires: NaN is
+  // unordered.
   std::list<Item> sorted(std::make_move_iterator(items.begin()),
                          std::make_move_iterator(items.end()));
   sorted.sort([&](const Item &left, const Item &right) {

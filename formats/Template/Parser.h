@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tokens to a syntax tree, by recursive descent with the precedences of Jinja. The first thing
-/// that is not understood ends it.
+/// Parses tokens to a syntax tree, by recursive descent with Jinja's precedences. Stops at the
+/// first error.
 #ifndef HEDDLE_FORMATS_TEMPLATE_PARSER_H
 #define HEDDLE_FORMATS_TEMPLATE_PARSER_H
 
@@ -16,12 +16,12 @@
 
 namespace heddle::chat {
 
-/// How deep brackets and blocks may nest in a template, and how deep its syntax tree may be: a sum
-/// of many terms is as deep as it has terms.
+/// The maximum nesting of brackets and blocks in a template, and the maximum depth of its syntax
+/// tree: a sum of n terms has depth n.
 inline constexpr int nestingLimit = 100;
 inline constexpr uint32_t treeDepthLimit = 400;
 
-/// How many parameters a macro may have, and how many arguments with names a call: each name is
+/// The maximum number of parameters of a macro, and of named arguments of a call: each name is
 /// compared with the others.
 inline constexpr size_t namesLimit = 256;
 
@@ -47,7 +47,8 @@ private:
   Result<ExpressionPtr> parseString();
   Result<ExpressionPtr> parseList();
   Result<ExpressionPtr> parseDict();
-  /// Expressions with commas between them, or one alone. Without conditionals an "if" ends it.
+  /// Parses expressions separated by commas, or a single one. Without conditionals, an "if" ends
+  /// it.
   Result<ExpressionPtr> parseTuple(bool withConditionals, bool inParentheses);
   Result<ExpressionPtr> parsePostfix(ExpressionPtr base);
   Result<ExpressionPtr> parseFilters(ExpressionPtr base);
@@ -63,19 +64,20 @@ private:
   parseChain(Rule operand, std::initializer_list<std::pair<std::string_view, Operator>> operators);
   /// Checks the depth of a new expression.
   static Result<ExpressionPtr> finish(std::unique_ptr<Expression> made);
-  /// Checks a filter or test, or one that is named in its arguments.
+  /// Checks a call of a filter or test, or of one that its arguments name.
   static Status checkCall(const Expression &call);
   static Status checkNamed(const Expression &call);
-  /// Checks calls of functions and methods that are known to Python and not supported.
+  /// Rejects calls of functions and methods that Python has and this project does not support.
   Status checkCallee(const Expression &callee);
-  /// Refuses escaped texts but where they are written: elsewhere Jinja escapes what they meet.
+  /// Rejects escaped texts except where they are written: elsewhere Jinja escapes the operands they
+  /// meet.
   static Status checkEscaped(const Expression &expression, bool isWritten);
 
   // Statements, in StatementParser.cpp.
-  /// Statements up to a block with one of these names, which is not taken.
+  /// Parses statements up to a block with one of these names, which is not consumed.
   Result<Block> parseBlock(std::initializer_list<std::string_view> ends, std::string_view opened,
                            Place place);
-  /// The same with one end, which is taken.
+  /// As parseBlock() with one end, which is consumed.
   Result<Block> parseBody(std::string_view end, std::string_view opened, Place place);
   Status parseOutput(Block &block);
   Status parseStatement(Block &block);
@@ -123,14 +125,14 @@ private:
   std::vector<Token> tokens;
   size_t at = 0;
   int depth = 0;
-  /// Loops around the statement, within its macro.
+  /// The number of loops around the statement, within its macro.
   int loops = 0;
-  /// Names that the body of the macro has so far.
+  /// The names that the body of the macro uses so far.
   bool readsCaller = false;
   bool readsRest = false;
   bool readsNamedRest = false;
-  /// Names that are assigned anywhere, so that they need not mean the functions of Jinja, and
-  /// attributes of namespaces.
+  /// Names that are assigned anywhere, which may therefore hide Jinja's functions, and attributes
+  /// of namespaces.
   std::set<std::string, std::less<>> assigned;
   std::set<std::string, std::less<>> attributes;
 };

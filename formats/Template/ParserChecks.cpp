@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What is checked of expressions beyond their syntax: everything that can be known to be wrong, or
-/// not supported, without running the template.
+/// Checks of expressions beyond their syntax: all errors and unsupported features that can be
+/// detected without running the template.
 #include "formats/Template/Parser.h"
 
 #include "base/Utf8.h"
@@ -25,7 +25,7 @@ Status Parser::checkCall(const Expression &call) {
   return checkNamed(call);
 }
 
-/// map('trim'), select('defined') and the like: what they name is known too.
+/// Checks the filter or test that map('trim'), select('defined') and similar filters name.
 Status Parser::checkNamed(const Expression &call) {
   if (call.kind != Part::Filter) {
     return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Statements, and the scopes of variables.
+/// Executes statements, and implements the scopes of variables.
 #include "formats/Template/Renderer.h"
 
 #include "base/Utf8.h"
@@ -13,10 +13,10 @@
 
 namespace heddle::chat {
 
-/// What is kept takes memory until the end.
+/// Kept scopes take memory until the end.
 static constexpr uint64_t scopeSteps = 20;
-/// How deep expressions, blocks and calls may nest while they run: what a thread's stack of a few
-/// megabytes has room for.
+/// The maximum nesting of expressions, blocks and calls at run time, for which a thread's stack of
+/// a few megabytes has room.
 static constexpr int runDepthLimit = 600;
 
 Result<const Value *> Scope::find(std::string_view name, Budget &budget) const {
@@ -151,7 +151,7 @@ Status Renderer::assign(const Target &target, const Value &value, Scope &scope) 
                           fmt::format("{} is no namespace, so its attributes cannot be set",
                                       quote(target.names[0])));
     }
-    // The budget made it mutable.
+    // The budget created it mutable.
     const auto &object = static_cast<const NamespaceObject &>(*found->object());
     const_cast<NamespaceObject &>(object).values.set(Value(target.attribute), value);
     return {};
@@ -171,7 +171,7 @@ Status Renderer::assign(const Target &target, const Value &value, Scope &scope) 
   return {};
 }
 
-/// The items that a loop has, chosen by its condition.
+/// Returns the items of a loop, filtered by its condition.
 Result<std::vector<Value>> Renderer::itemsOfLoop(const Statement &statement, Scope &scope) {
   HEDDLE_ASSIGN(const Value iterated, evaluate(*statement.expression, scope));
   HEDDLE_ASSIGN(std::vector<Value> items, itemsOf(budget, iterated));
@@ -211,7 +211,7 @@ Result<Renderer::Flow> Renderer::runFor(const Statement &statement, Scope &scope
     HEDDLE_TRY(leave(std::move(inner)));
     return flow;
   }
-  // Kept by the budget, as a namespace may hold it, or changed() its own loop.
+  // Owned by the budget, because a namespace may hold it, or changed() its own loop.
   auto made = std::make_unique<LoopObject>();
   LoopObject &state = *made;
   state.items = std::move(items);
@@ -223,7 +223,7 @@ Result<Renderer::Flow> Renderer::runFor(const Statement &statement, Scope &scope
       break;
     }
   }
-  // A namespace may still have it: a loop without items.
+  // A namespace may still hold it: it becomes a loop without items.
   state.items = {};
   state.index = 0;
   state.last.reset();
@@ -247,7 +247,7 @@ Result<Renderer::Flow> Renderer::runScope(const Statement &statement, Scope &sco
                                           TextWriter &out) {
   auto inner = std::make_unique<Scope>(&scope);
   for (const auto &[target, expression] : statement.assignments) {
-    // Values see what is outside, not each other.
+    // The values are evaluated in the outer scope and do not see each other.
     HEDDLE_ASSIGN(const Value value, evaluate(*expression, scope));
     HEDDLE_TRY(assign(target, value, *inner));
   }

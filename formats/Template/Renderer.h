@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs a syntax tree. Variables are in scopes, a chain of which every macro, loop and block with a
-/// scope of its own extends.
+/// Executes a syntax tree. Variables are in a chain of scopes, which every macro, loop and scoped
+/// block extends.
 #ifndef HEDDLE_FORMATS_TEMPLATE_RENDERER_H
 #define HEDDLE_FORMATS_TEMPLATE_RENDERER_H
 
@@ -18,16 +18,16 @@
 
 namespace heddle::chat {
 
-/// Variables, and the scope around them.
+/// Variables, and the enclosing scope.
 class Scope {
 public:
   explicit Scope(Scope *parent) : parent(parent) {}
 
-  /// Null if neither this scope nor one around it has the name. Each scope that is searched is
-  /// charged.
+  /// Returns the variable; null if neither this scope nor an enclosing one has the name. Each
+  /// searched scope is charged.
   Result<const Value *> find(std::string_view name, Budget &budget) const;
   void set(std::string_view name, Value value);
-  /// Marks this scope and those around it as those of a macro, which may be called later.
+  /// Marks this scope and its enclosing scopes as captured by a macro, which may be called later.
   void capture();
   bool isCaptured() const { return captured; }
   size_t size() const { return variables.size(); }
@@ -57,12 +57,12 @@ private:
                             TextWriter &out);
   Result<Flow> runIf(const Statement &statement, Scope &scope, TextWriter &out);
   Result<Flow> runScope(const Statement &statement, Scope &scope, TextWriter &out);
-  /// The text of the only body, in a scope of its own, and what filters make of it.
+  /// Renders the only body in a new scope, and applies filters to its text.
   Result<Flow> textOfBody(const Statement &statement, Scope &scope, Value &text);
   Status runCallBlock(const Statement &statement, Scope &scope, TextWriter &out);
   Status assign(const Target &target, const Value &value, Scope &scope);
   Result<std::vector<Value>> itemsOfLoop(const Statement &statement, Scope &scope);
-  /// Ends a scope, which is kept if a macro needs it.
+  /// Leaves a scope, which is kept if a macro has captured it.
   Status leave(std::unique_ptr<Scope> scope);
   Value macroOf(const MacroDefinition &macro, Scope &scope);
 
@@ -80,9 +80,9 @@ private:
   Result<GivenArguments> argumentsOf(const ArgumentList &list, Scope &scope);
   Result<Value> callMacro(const FunctionObject &function, GivenArguments arguments);
   Status bindMacro(const MacroDefinition &macro, GivenArguments arguments, Scope &scope);
-  /// What the parameters that no argument was given for are: what they say, or undefined.
+  /// Binds parameters without arguments to their defaults, or to undefined.
   Status bindAbsent(const MacroDefinition &macro, const std::vector<bool> &given, Scope &scope);
-  /// Counts a level, which a Nesting takes back.
+  /// Enters a nesting level, which a Nesting leaves.
   Status enter(Place place);
   struct Nesting {
     explicit Nesting(int &depth) : depth(depth) {}
@@ -97,7 +97,7 @@ private:
   std::map<std::string, Value, std::less<>> variables;
   Budget budget;
   std::vector<std::unique_ptr<Scope>> keptScopes;
-  /// The text that a filter block or set block hands to its filters.
+  /// The text that a filter block or set block passes to its filters.
   const Value *filtered = nullptr;
   int depth = 0;
   bool isPlaced = false;

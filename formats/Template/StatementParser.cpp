@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Statements, and the tokens of the parser.
+/// Parses statements, and implements the parser's token functions.
 #include "formats/Template/Parser.h"
 
 #include "base/Utf8.h"
@@ -76,7 +76,7 @@ static Statement &add(Block &block, Statement::Kind kind, Place place) {
 }
 
 Result<Block> Parser::parseTemplate() {
-  // Names that are assigned later count as well.
+  // Names that are assigned later are included.
   for (size_t i = 0; i + 1 < tokens.size(); ++i) {
     const bool isSet = tokens[i].kind == TokenKind::Name &&
                        (tokens[i].text == "set" || tokens[i].text == "macro" ||
@@ -330,7 +330,8 @@ Status Parser::parseWith(Block &block, Place place) {
   return {};
 }
 
-/// What an assistant says: a mark for training, which changes nothing of the text.
+/// Parses a generation block, which marks an assistant's text for training and does not change the
+/// text.
 Status Parser::parseGeneration(Block &block, Place place) {
   Statement statement = begin(Statement::Kind::Scope, place);
   HEDDLE_TRY(endBlock());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The methods of strings. All names that Python has are here, so that none of them is taken for
-/// the key of a dict.
+/// The methods of strings. All of Python's names are here, so that none of them is mistaken for the
+/// key of a dict.
 #include "formats/Template/Callable.h"
 
 #include "formats/Template/Conversion.h"
@@ -15,16 +15,16 @@
 
 namespace heddle::chat {
 
-/// The string whose method it is.
+/// Returns the string that the method is called on.
 static const std::string &selfOf(const BoundCall &call) { return call[0].text(); }
 
-/// A method that makes one text of another.
+/// Implements a method that converts a text.
 template <auto change> static Result<Value> changed(const BoundCall &call) {
   HEDDLE_TRY(call.budget.chargeBytes(selfOf(call).size()));
   return call.budget.text(std::string(change(selfOf(call))));
 }
 
-/// A method that asks something of every character, of which there must be one.
+/// Implements a method that tests every character, of which there must be at least one.
 template <auto holds> static Result<Value> holdsForAll(const BoundCall &call) {
   const std::string &text = selfOf(call);
   HEDDLE_TRY(call.budget.chargeBytes(text.size()));
@@ -44,7 +44,7 @@ static Result<Value> isAscii(const BoundCall &call) {
   return Value(std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; }));
 }
 
-/// A method that asks something of the whole text.
+/// Implements a method that tests the whole text.
 template <auto holds> static Result<Value> holdsForText(const BoundCall &call) {
   HEDDLE_TRY(call.budget.chargeBytes(selfOf(call).size()));
   return Value(holds(selfOf(call)));
@@ -73,8 +73,8 @@ template <bool fromBegin, bool fromEnd> static Result<Value> strip(const BoundCa
   return call.budget.text(std::string(text));
 }
 
-/// The characters of [start, end) that arguments 2 and 3 give, as for slices; nothing where start
-/// is beyond the end.
+/// Returns the characters of [start, end) in arguments 2 and 3, as in slices; nullopt if start is
+/// beyond the end.
 static Result<std::optional<std::string_view>> partOf(const BoundCall &call, int64_t &first) {
   const std::string_view text = selfOf(call);
   HEDDLE_TRY(call.budget.chargeBytes(text.size()));
@@ -123,12 +123,14 @@ template <bool atEnd> static Result<Value> removeEnd(const BoundCall &call) {
 
 // --- search ----------------------------------------------------------------------------------
 
-/// What looking for a text from the end takes: all of it is compared at every place, at worst.
+/// Charges a search from the end, which compares the whole text at every position in the worst
+/// case.
 static Status chargeBackwards(const BoundCall &call, std::string_view wanted) {
   return call.budget.charge((selfOf(call).size() / 16 + 1) * (wanted.size() / 64 + 1));
 }
 
-/// find(), rfind(), index() and rindex(): the number of characters before.
+/// Implements find(), rfind(), index() and rindex(): returns the number of characters before the
+/// match.
 template <bool fromEnd, bool mustBe> static Result<Value> find(const BoundCall &call) {
   HEDDLE_ASSIGN(const std::string_view wanted, call.text(1));
   int64_t first = 0;
@@ -233,7 +235,7 @@ static Result<Value> replace(const BoundCall &call) {
   HEDDLE_ASSIGN(const int64_t given, call.integerOr(3, -1));
   const std::string &text = selfOf(call);
   const size_t most = given < 0 ? SIZE_MAX : static_cast<size_t>(given);
-  // As long as it could become.
+  // An upper bound of the result's length.
   const size_t places = from.empty() ? text.size() + 1 : text.size() / from.size();
   HEDDLE_TRY(call.budget.chargeBytes(text.size()));
   if (to.size() > from.size()) {
@@ -254,7 +256,7 @@ static Result<Value> format(const BoundCall &call) {
   return formatBraces(call.budget, selfOf(call), call.rest, call.namedRest);
 }
 
-/// Where the text stands in a wider one: -1 left, 0 in the middle, 1 right.
+/// Pads the text to a width: -1 left-aligned, 0 centred, 1 right-aligned.
 template <int side> static Result<Value> pad(const BoundCall &call) {
   HEDDLE_ASSIGN(const int64_t width, call.integer(1));
   HEDDLE_ASSIGN(const std::string_view fill, call.textOr(2, " "));
@@ -264,7 +266,7 @@ template <int side> static Result<Value> pad(const BoundCall &call) {
   const auto length = static_cast<int64_t>(lengthOf(selfOf(call)));
   const int64_t missing = std::max<int64_t>(width - length, 0);
   HEDDLE_TRY(call.budget.chargeBytes(fill.size(), static_cast<size_t>(missing)));
-  // Python puts the odd one to the left of texts of odd width.
+  // Python puts the odd space on the left if the width is odd.
   const int64_t before = side < 0 ? 0 : side > 0 ? missing : missing / 2 + (missing & width & 1);
   std::string left, right;
   for (int64_t i = 0; i < missing; ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Space, pieces and case of strings. Case comes from utf8proc, which maps a character to one, and
-/// from a table of those that become several.
+/// Space, splitting and case of strings. Case comes from utf8proc, which maps a character to one
+/// character, and from a table of characters that map to several.
 #include "formats/Template/Strings.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ size_t findText(std::string_view text, std::string_view wanted, size_t from) {
   if (from > text.size()) {
     return std::string_view::npos;
   }
-  // The library's find() compares from the beginning at every place: hours for two long runs of one
+  // The library's find() restarts at every position, which takes hours for two long runs of one
   // letter.
   const void *const found =
       memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
@@ -224,7 +224,8 @@ static bool isCased(int32_t codePoint) {
          utf8proc_category(codePoint) == UTF8PROC_CATEGORY_LT;
 }
 
-/// What stands between letters without ending a word: marks, modifiers, some punctuation.
+/// Returns whether a character between letters does not end a word: marks, modifiers, some
+/// punctuation.
 static bool isCaseIgnorable(int32_t codePoint) {
   constexpr std::array<int32_t, 9> punctuation = {'\'',   '.',    ':',    0xb7,  0x2018,
                                                   0x2019, 0x2024, 0x2027, 0xfe13};
@@ -240,7 +241,8 @@ static bool isCaseIgnorable(int32_t codePoint) {
   }
 }
 
-/// Whether the sigma at a byte ends a word: a letter stands before it and none behind.
+/// Returns whether the sigma at a byte ends a word: it is preceded by a letter and not followed by
+/// one.
 static bool isFinalSigma(std::string_view text, size_t at) {
   std::string_view before = text.substr(0, at);
   while (!before.empty() && isCaseIgnorable(lastCharacter(before).codePoint)) {
@@ -285,7 +287,7 @@ std::string upperCase(std::string_view text) {
   return out;
 }
 
-/// Lower case from a byte on.
+/// Appends the lower case of the text from a byte on.
 static void appendLowerCase(std::string_view text, size_t at, std::string &out) {
   while (at < text.size()) {
     const Character character = characterAt(text, at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The syntax tree of a template. The parser has checked it: names of filters and tests are known,
-/// their arguments fit, and its depth is bounded, so that code may walk it by recursion.
+/// their arguments match, and its depth is bounded, so that code may walk it recursively.
 #ifndef HEDDLE_FORMATS_TEMPLATE_SYNTAX_H
 #define HEDDLE_FORMATS_TEMPLATE_SYNTAX_H
 
@@ -19,7 +19,7 @@ struct Callable;
 struct Expression;
 using ExpressionPtr = std::unique_ptr<const Expression>;
 
-/// The arguments of a call as they are written.
+/// The arguments of a call as written.
 struct ArgumentList {
   std::vector<ExpressionPtr> positional;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
@@ -52,17 +52,17 @@ struct Expression {
     Constant,
     /// `name`.
     Variable,
-    /// `operands` are the items, or keys and values in turn.
+    /// `operands` are the items, or alternating keys and values.
     List,
     Tuple,
     Dict,
     /// operands[0].name, operands[0][operands[1]].
     Attribute,
     Item,
-    /// operands[0][operands[1]:operands[2]:operands[3]], of which those left out are null.
+    /// operands[0][operands[1]:operands[2]:operands[3]]; omitted operands are null.
     Slice,
-    /// operands[0](arguments), or what `callable` gives for operands[0] and arguments. Without an
-    /// operand a filter has the text of its block.
+    /// operands[0](arguments), or the result of `callable` for operands[0] and arguments. Without
+    /// an operand, a filter applies to the text of its block.
     Call,
     Filter,
     Test,
@@ -71,11 +71,12 @@ struct Expression {
     Positive,
     /// operands[0] operators[0] operands[1].
     Arithmetic,
-    /// operands[0] operators[0] operands[1] operators[1] ...: each compares its neighbours.
+    /// operands[0] operators[0] operands[1] operators[1] ...: each operator compares its
+    /// neighbours.
     Comparison,
     And,
     Or,
-    /// operands joined by ~.
+    /// The operands joined by ~.
     Concatenation,
     /// operands[1] if operands[0] else operands[2], which may be null.
     Conditional,
@@ -89,18 +90,18 @@ struct Expression {
   std::vector<Operator> operators;
   ArgumentList arguments;
   const Callable *callable = nullptr;
-  /// 1 for what has no operands.
+  /// 1 without operands.
   uint32_t depth = 1;
 };
 
 struct Statement;
 
-/// Statements in their order.
+/// A sequence of statements.
 struct Block {
   std::vector<Statement> statements;
 };
 
-/// A parameter of a macro, and what it is if it is left out; null: undefined.
+/// A parameter of a macro, and its default; null: undefined.
 struct MacroParameter {
   std::string name;
   ExpressionPtr absent;
@@ -108,22 +109,22 @@ struct MacroParameter {
 
 /// A macro, or the body of a call block.
 struct MacroDefinition {
-  /// Empty: a call block's.
+  /// Empty for a call block.
   std::string name;
   std::vector<MacroParameter> parameters;
   Block body;
-  /// Whether its body has these names, which it is then given.
+  /// Whether its body uses these names, which are then defined.
   bool readsCaller = false;
   bool readsRest = false;
   bool readsNamedRest = false;
 };
 
-/// What is assigned: names, or the attribute of a namespace.
+/// The target of an assignment: names, or the attribute of a namespace.
 struct Target {
   std::vector<std::string> names;
   /// Whether a value is unpacked to the names.
   bool unpacks = false;
-  /// Not empty: the attribute of the namespace `names` begins with.
+  /// If not empty, the attribute of the namespace that `names` begins with.
   std::string attribute;
 };
 
@@ -132,17 +133,18 @@ struct Statement {
     /// `text`, or `expression`.
     Text,
     Output,
-    /// For `target` in `expression`, if `condition` is not null and true: bodies[0]; else
-    /// bodies[1].
+    /// For each `target` in `expression` for which `condition` is null or true: bodies[0]; if there
+    /// is none, bodies[1].
     For,
     /// The bodies of `branches`, whose condition is null for "else".
     If,
-    /// `target` = `expression`, or the text of bodies[0], which filters in `expression` may change.
+    /// `target` = `expression`, or the text of bodies[0], to which filters in `expression` may be
+    /// applied.
     Set,
     SetText,
-    /// Writes the text of bodies[0], changed by the filters in `expression`.
+    /// Writes the text of bodies[0] after the filters in `expression`.
     Filter,
-    /// `assignments`, then bodies[0] in a scope of its own.
+    /// `assignments`, then bodies[0] in a new scope.
     Scope,
     Macro,
     /// Calls `expression` with `macro` as "caller".

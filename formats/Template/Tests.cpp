@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tests, which stand behind "is".
+/// Tests, the operands of "is".
 #include "formats/Template/Callable.h"
 
 #include "formats/Template/Conversion.h"
@@ -66,7 +66,7 @@ static Result<Value> isUpper(const BoundCall &call) {
   return Value(isUpperCase(text));
 }
 
-/// Identity: of texts and numbers, which Python shares as it likes, their equality.
+/// Tests identity; for texts and numbers, whose sharing Python does not define, equality.
 static Result<Value> isSame(const BoundCall &call) {
   if (call[0].kind() != call[1].kind()) {
     return Value(false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Filters that make texts and numbers of one value.
+/// Filters that convert one value to a text or a number.
 #include "formats/Template/Callable.h"
 
 #include "base/Utf8.h"
@@ -15,7 +15,7 @@
 
 namespace heddle::chat {
 
-/// The text of the filtered value, whatever it is.
+/// Returns the text of the filtered value of any type.
 static Result<std::string> subjectOf(const BoundCall &call) {
   return toString(call.budget, call[0]);
 }
@@ -43,7 +43,7 @@ static Result<Value> upper(const BoundCall &call) {
   return call.budget.text(upperCase(text));
 }
 
-/// Words begin after space, "-" and opening brackets.
+/// Capitalises words, which begin after space, "-" and opening brackets.
 static Result<Value> title(const BoundCall &call) {
   HEDDLE_ASSIGN(const std::string text, subjectOf(call));
   std::string out;
@@ -110,7 +110,7 @@ static Result<Value> toReal(const BoundCall &call) {
   return call.has(1) ? call[1] : Value(0.0);
 }
 
-/// The integer of a text in a base, as int() reads it.
+/// Parses an integer in a base, as int() does.
 static std::optional<int64_t> parseInteger(std::string_view text, int64_t base) {
   text = strip(text);
   const bool isNegative = text.starts_with('-');
@@ -215,7 +215,7 @@ static Result<Value> replaceText(const BoundCall &call) {
                       {{Value(text), Value(from), Value(to), Value(most)}, {}});
 }
 
-/// Half to even, exactly, as round() of Python does: by the decimal digits of the number.
+/// Rounds half to even, exactly, as Python's round() does: by the decimal digits of the number.
 static Result<Value> roundNumber(const BoundCall &call) {
   HEDDLE_ASSIGN(const int64_t digits, call.integerOr(1, 0));
   HEDDLE_ASSIGN(const std::string_view method, call.textOr(2, "common"));
@@ -287,8 +287,8 @@ static Result<Value> wordCount(const BoundCall &call) {
   return Value(words);
 }
 
-/// The text with "&", "<", ">" and quotes written for HTML. Where it stands is checked by the
-/// parser: Jinja marks such texts, and escapes what is added to them.
+/// Escapes "&", "<", ">" and quotes for HTML. The parser checks where it is used: Jinja marks such
+/// texts, and escapes texts that are concatenated with them.
 static Result<Value> escape(const BoundCall &call) {
   HEDDLE_ASSIGN(const std::string text, subjectOf(call));
   std::string out;
@@ -331,7 +331,7 @@ static Result<Value> urlEncode(const BoundCall &call) {
   return call.budget.text(std::move(out));
 }
 
-/// json.dumps() as transformers calls it: nothing is escaped for HTML.
+/// Implements json.dumps() as transformers calls it: nothing is escaped for HTML.
 static Result<Value> toJson(const BoundCall &call) {
   JsonStyle style;
   style.asciiOnly = call.truthOr(1, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The lexer: text up to a tag, then the words of the tag up to its end.
+/// The lexer: text up to a tag, then the tokens of the tag up to its end.
 #include "formats/Template/Tokens.h"
 
 #include "base/Utf8.h"
@@ -48,17 +48,18 @@ std::string describeToken(const Token &token) {
   return "the end of the template";
 }
 
-/// The longest name in bytes: a step looks it up, so that it must not take longer than others.
+/// The maximum size of a name in bytes: a step looks it up, so it must not take longer than others.
 static constexpr size_t nameLimit = 256;
 
 namespace {
 
-/// Longer ones first.
+/// Longer operators first.
 constexpr std::array<std::string_view, 26> operatorTexts = {
     "==", "!=", ">=", "<=", "//", "**", "+", "-", "/", "*", "%", "~", "[",
     "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
 
-/// Line breaks of all systems become "\n", and the last one goes.
+/// Converts all line breaks to "
+/// ", and removes the last one.
 std::string normalized(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -93,12 +94,12 @@ private:
   Status lexEscape(size_t end, std::string &out);
   Status lexHexadecimal(size_t digits, size_t end, std::string &out);
   Status lexOperator();
-  /// Adds the text before a tag that begins at `end`, whose sign stands behind two characters.
+  /// Adds the text before a tag that begins at `end`, whose sign follows two characters.
   void addData(size_t end, bool isVariable);
-  /// Skips the end of a tag, which may begin with a sign, and the space that goes with it.
+  /// Skips the end of a tag, which may begin with a sign, and the white space that it strips.
   bool skipTagEnd(std::string_view end, bool trims);
   void skipSpace();
-  /// Moves on, counting lines and columns.
+  /// Advances, counting lines and columns.
   void advance(size_t to);
   std::string_view rest() const { return std::string_view(text).substr(at); }
   void add(TokenKind kind, Place place, std::string content = {}) {
@@ -108,9 +109,9 @@ private:
   std::string text;
   size_t at = 0;
   Place place;
-  /// Whether what comes now begins a line.
+  /// Whether the current position begins a line.
   bool lineStarts = true;
-  /// The brackets that are open in a tag.
+  /// The open brackets in a tag.
   std::string brackets;
   std::vector<Token> tokens;
 };
@@ -180,7 +181,7 @@ Status Lexer::lexComment(size_t begin) {
     if (end == std::string::npos) {
       return failureAt(open, "a comment without \"#}\"");
     }
-    // The sign belongs to the end.
+    // The sign belongs to the end of the tag.
     const bool hasSign = end > at + 2 && (text[end - 1] == '-' || text[end - 1] == '+');
     advance(end - (hasSign ? 1 : 0));
     (void)skipTagEnd("#}", true);
@@ -188,7 +189,7 @@ Status Lexer::lexComment(size_t begin) {
   }
 }
 
-/// `{% raw %}`, whose content is text up to `{% endraw %}`. False: the block is another one.
+/// Reads `{% raw %}`, whose content is text up to `{% endraw %}`. Returns false for other blocks.
 Result<bool> Lexer::lexRaw(size_t begin) {
   const auto wordAfter = [&](size_t from, std::string_view word) -> size_t {
     from += from < text.size() && (text[from] == '-' || text[from] == '+') ? 1 : 0;
@@ -330,8 +331,8 @@ Status Lexer::lexOperator() {
   return {};
 }
 
-/// Decimal with "_" between digits, hexadecimal, octal or binary; or a float, which no "." comes
-/// before.
+/// Reads a decimal number with "_" between digits, a hexadecimal, octal or binary one; or a float,
+/// which no "." precedes.
 Status Lexer::lexNumber() {
   size_t end = at;
   const auto takeDigits = [&](auto isOne) {
@@ -424,7 +425,7 @@ Status Lexer::lexHexadecimal(size_t digits, size_t end, std::string &out) {
   return {};
 }
 
-/// A backslash and what follows, as in Python: before other characters it stands for itself.
+/// Reads an escape sequence, as in Python: an unknown one stands for itself.
 Status Lexer::lexEscape(size_t end, std::string &out) {
   const char next = text[at + 1];
   constexpr std::string_view letters = "abfnrtv\\'\"";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The text of a template as tokens. Whitespace is dealt with here, as Jinja does with trim_blocks
-/// and lstrip_blocks: a line break directly after a block or comment goes, and so does the
-/// indentation of a block or comment that stands first in its line; "-" inside a tag strips more,
-/// "+" less.
+/// Splits the text of a template into tokens. Whitespace is handled here, as in Jinja with
+/// trim_blocks and lstrip_blocks: a line break directly after a block or comment is removed, and so
+/// is the indentation of a block or comment that is first in its line; "-" inside a tag strips
+/// more, "+" less.
 #ifndef HEDDLE_FORMATS_TEMPLATE_TOKENS_H
 #define HEDDLE_FORMATS_TEMPLATE_TOKENS_H
 
@@ -16,16 +16,16 @@
 
 namespace heddle::chat {
 
-/// Where something stands. Both count from 1; columns are characters.
+/// A place in the text. Both count from 1; columns are characters.
 struct Place {
   uint32_t line = 1;
   uint32_t column = 1;
 };
 
-/// "line 3, column 8".
+/// Returns "line 3, column 8".
 std::string describePlace(Place place);
 
-/// A failure at a place of the template.
+/// Returns a failure at a place of the template.
 Status failureAt(Place place, std::string_view message);
 
 enum class TokenKind : uint8_t {
@@ -52,10 +52,10 @@ struct Token {
   double real = 0;
 };
 
-/// The tokens of a template, the last of which is End. `text` is UTF-8.
+/// Returns the tokens of a template, the last of which is End. `text` is UTF-8.
 Result<std::vector<Token>> tokenize(std::string_view text);
 
-/// What messages call a token.
+/// Returns the name of a token in messages.
 std::string describeToken(const Token &token);
 
 } // namespace heddle::chat

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Objects behind values, and values of JSON texts.
+/// The objects of values, and conversion of JSON to values.
 #include "formats/Template/Value.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ int64_t RangeObject::size() const {
   if (step > 0 ? start >= stop : start <= stop) {
     return 0;
   }
-  // Unsigned: the distance of two integers may not fit a signed one.
+  // Unsigned, because the distance of two integers may overflow a signed one.
   const uint64_t distance = step > 0 ? static_cast<uint64_t>(stop) - static_cast<uint64_t>(start)
                                      : static_cast<uint64_t>(start) - static_cast<uint64_t>(stop);
   const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
@@ -85,7 +85,8 @@ bool isHashable(const Value &value) {
   }
 }
 
-/// Equal keys have the same text: 1, 1.0 and true are one key in Python.
+/// Returns the text of a key, which is the same for equal keys: 1, 1.0 and true are one key in
+/// Python.
 static std::string keyText(const Value &key) {
   switch (key.kind()) {
   case Kind::String:

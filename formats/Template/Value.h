@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Values of templates: those that Python has, as far as chat templates use them. All but
-/// namespaces, loops and iterators are immutable, so values are shared, never copied. How deep a
-/// value nests is counted when it is made, so that code may walk it by recursion.
+/// Values of templates: Python's, as far as chat templates use them. All except namespaces, loops
+/// and iterators are immutable, so values are shared instead of copied. The nesting depth of a
+/// value is computed when it is made, so that code may walk it recursively.
 #ifndef HEDDLE_FORMATS_TEMPLATE_VALUE_H
 #define HEDDLE_FORMATS_TEMPLATE_VALUE_H
 
@@ -30,7 +30,7 @@ enum class Kind : uint8_t {
   Tuple,
   Dict,
   Range,
-  /// What filters such as map give: read once.
+  /// The result of filters such as map, which can be read once.
   Iterator,
   /// keys(), values() and items() of a dict.
   View,
@@ -40,16 +40,16 @@ enum class Kind : uint8_t {
   Function,
 };
 
-/// How deep lists and dicts may nest.
+/// The maximum nesting depth of lists and dicts.
 inline constexpr uint32_t valueDepthLimit = 100;
 
-/// What values share. Each kind has a class of its own, below and in Renderer.h.
+/// The base class of shared values. Each kind has a class, below and in Renderer.h.
 struct Object {
   Object() = default;
   Object(const Object &) = delete;
   Object &operator=(const Object &) = delete;
   virtual ~Object() = default;
-  /// 1 for what holds nothing.
+  /// 1 for values that contain no others.
   uint32_t depth = 1;
 };
 
@@ -70,7 +70,7 @@ public:
   Value(Kind kind, std::shared_ptr<const Object> object)
       : which(kind), content(std::move(object)) {}
 
-  /// `message` says what is not there, as in: "x" is undefined.
+  /// `message` says what is undefined, as in: "x" is undefined.
   static Value undefined(std::string message);
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
@@ -78,14 +78,14 @@ public:
 
   Kind kind() const { return which; }
   bool is(Kind kind) const { return which == kind; }
-  /// Booleans count as integers, as in Python.
+  /// Returns whether the value is an integer; Booleans count as integers, as in Python.
   bool isInteger() const { return which == Kind::Boolean || which == Kind::Integer; }
   bool isNumber() const { return isInteger() || which == Kind::Real; }
-  /// A list or a tuple.
+  /// Returns whether the value is a list or a tuple.
   bool isSequence() const { return which == Kind::List || which == Kind::Tuple; }
 
-  /// What a value of the right kind has: the integer of a boolean or an integer, any number as a
-  /// real, the text of a string, the items of a list, a tuple or an iterator.
+  /// Return the content of a value of the right kind: the integer of a Boolean or an integer, any
+  /// number as a real, the text of a string, the items of a list, a tuple or an iterator.
   int64_t integer() const { return number.integer; }
   double real() const {
     return which == Kind::Real ? number.real : static_cast<double>(number.integer);
@@ -95,11 +95,11 @@ public:
   const DictObject &dict() const;
   const RangeObject &range() const;
   const ViewObject &view() const;
-  /// The message of an undefined value.
+  /// Returns the message of an undefined value.
   const std::string &absence() const { return text(); }
 
   const std::shared_ptr<const Object> &object() const { return content; }
-  /// 0 for what holds nothing.
+  /// Returns the nesting depth; 0 for values that contain no others.
   uint32_t depth() const { return content ? content->depth : 0; }
 
 private:
@@ -119,13 +119,13 @@ struct StringObject : Object {
 struct SequenceObject : Object {
   explicit SequenceObject(std::vector<Value> items);
   std::vector<Value> items;
-  /// Whether it was read, if it is an iterator.
+  /// Whether an iterator was read.
   mutable bool taken = false;
 };
 
-/// In the order in which keys were first set.
+/// A dict, in the order in which keys were first set.
 struct DictObject : Object {
-  /// Null if the key is not there. Only values that isHashable() are.
+  /// Returns the value of a key, which must satisfy isHashable(); null if there is none.
   const Value *find(const Value &key) const;
   const Value *find(std::string_view key) const;
   void set(const Value &key, Value value);
@@ -133,7 +133,7 @@ struct DictObject : Object {
   std::vector<std::pair<Value, Value>> entries;
 
 private:
-  /// Keys as text: equal keys of any kind have the same.
+  /// Indices by keys as text: equal keys of any kind have equal texts.
   std::unordered_map<std::string, size_t> places;
 };
 
@@ -154,15 +154,15 @@ struct ViewObject : Object {
   Of of;
 };
 
-/// Whether a value can be a key of a dict, which lists and dicts cannot. Nor can tuples, unlike in
-/// Python: no chat template needs them.
+/// Returns whether a value can be a key of a dict, which lists and dicts cannot. Tuples cannot
+/// either, unlike in Python: no chat template needs them.
 bool isHashable(const Value &value);
 
-/// The value of a JSON text, whose depth is bounded by its reader. Integers beyond 64 bits are an
-/// error, as far as the reader did not make floats of them (LongIntegers, formats/Config/Json.h).
+/// Converts JSON, whose depth its parser bounds. Integers beyond 64 bits are an error, unless the
+/// parser has converted them to floats (LongIntegers, formats/Config/Json.h).
 Result<Value> valueOf(const nlohmann::ordered_json &json);
 
-/// What messages call a value: "a string", "none", "an undefined value".
+/// Returns the name of a value's kind in messages: "a string", "none", "an undefined value".
 std::string_view describeKind(const Value &value);
 
 } // namespace heddle::chat

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads added tokens. Each names a token of the vocabulary or has an id of its own. The reference
-/// library renumbers other tokens; here they are refused, because the model's rows follow the ids
-/// in the file.
+/// Reads added tokens. Each names a token of the vocabulary or has a new id. The reference library
+/// renumbers other tokens; here they are rejected, because the model's rows follow the ids in the
+/// file.
 #include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"

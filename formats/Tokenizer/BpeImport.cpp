@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Packs a BPE model. Merges become a hash table by pair. A token that its own characters merge to
-/// is marked, since most words of a text are such tokens.
+/// is marked, because most words of a text are such tokens.
 #include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"
@@ -54,7 +54,7 @@ static Result<BpeSettings> readSettings(const ImportedModelPart &model) {
   return result;
 }
 
-/// The two tokens of an item of "merges", which is a string with a space or a list.
+/// Returns the two tokens of an item of "merges", which is a string with a space or a list.
 static std::optional<std::pair<std::string_view, std::string_view>>
 splitMerge(const nlohmann::json &item) {
   if (item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_string()) {
@@ -101,8 +101,7 @@ static Result<ImportedMerge> readMerge(const nlohmann::json &item, size_t index,
 
 static Result<std::vector<manifest::MergeSlot>> readMerges(const ImportedModelPart &model,
                                                            std::string_view prefix) {
-  // One merge for each token of the largest vocabulary, and some tokens can be merged in several
-  // ways.
+  // One merge for each token of the largest vocabulary, and some tokens result from several merges.
   constexpr size_t mergeLimit = 4 * vocabularyLimit;
   const auto list = model.json->find("merges");
   if (list == model.json->end() || !list->is_array() || list->size() > mergeLimit) {
@@ -116,7 +115,7 @@ static Result<std::vector<manifest::MergeSlot>> readMerges(const ImportedModelPa
   for (size_t i = 0; i < list->size(); ++i) {
     HEDDLE_ASSIGN(const ImportedMerge merge, readMerge((*list)[i], i, model, prefix));
     uint32_t at = mergePlace(merge.left, merge.right) & mask;
-    // If a pair has several merges, the last one counts, as in the reference.
+    // If a pair has several merges, the last one is used, as in the reference.
     while (slots[at].result() != 0 &&
            !(slots[at].left() == merge.left && slots[at].right() == merge.right)) {
       at = (at + 1) & mask;
@@ -127,7 +126,7 @@ static Result<std::vector<manifest::MergeSlot>> readMerges(const ImportedModelPa
   return slots;
 }
 
-/// The ids of a token's characters; empty if one of them is no token.
+/// Returns the ids of a token's characters; empty if one of them is not a token.
 static std::vector<uint32_t> charactersOf(std::string_view token,
                                           const VocabularyTable &vocabulary) {
   std::vector<uint32_t> ids;
@@ -146,8 +145,8 @@ static std::vector<uint32_t> charactersOf(std::string_view token,
   return ids;
 }
 
-/// One bit for each token: whether its own characters merge to it. With a prefix or suffix, words
-/// are not looked up verbatim, so no bit is set.
+/// Returns one bit for each token: whether its own characters merge to it. With a prefix or suffix,
+/// words are not looked up verbatim, so no bit is set.
 static std::vector<uint8_t> findWhole(const VocabularyTable &vocabulary, const MergeTable &merges,
                                       const BpeSettings &settings) {
   std::vector<uint8_t> whole((vocabulary.size() + 7) / 8);

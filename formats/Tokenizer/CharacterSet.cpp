@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Ranges are kept sorted and apart, so that operations are merges and sets compare by value.
+/// Ranges are kept sorted and disjoint, so that operations are merges and sets compare by value.
 #include "formats/Tokenizer/CharacterSet.h"
 
 #include "formats/Tokenizer/Characters.h"
@@ -40,7 +40,7 @@ CharacterSet CharacterSet::where(const std::function<bool(int32_t)> &holds) {
 }
 
 std::optional<CharacterSet> CharacterSet::category(std::string_view name) {
-  // One pass over all code points, when the first pattern needs it.
+  // Computed in one pass over all code points when the first pattern needs it.
   static const std::map<std::string_view, CharacterSet> categories = [] {
     std::map<std::string_view, std::vector<int32_t>> members;
     for (int32_t codePoint = 0; codePoint <= largestCodePoint; ++codePoint) {
@@ -129,7 +129,7 @@ void CharacterSet::each(const std::function<void(int32_t)> &function) const {
 }
 
 std::string CharacterSet::expression() const {
-  // An empty class is not in the syntax; no character is outside of all.
+  // The syntax has no empty class; the complement of all characters is empty.
   if (ranges.empty()) {
     return fmt::format("[^\\x{{0}}-\\x{{{:X}}}]", largestCodePoint);
   }
@@ -157,7 +157,7 @@ std::vector<int32_t> CaseFolding::fold(int32_t codePoint) {
 }
 
 CaseFolding::CaseFolding() {
-  // There are no letters of two cases beyond this.
+  // Cased letters are all below this.
   constexpr int32_t end = 0x20000;
   for (int32_t codePoint = 0; codePoint < end; ++codePoint) {
     std::vector<int32_t> folded = fold(codePoint);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sets of characters, as ranges of code points: what the classes of regular expressions are. They
-/// are written out when a tokenizer is packed, so that a compiled model splits texts in the same
-/// way whatever version of Unicode the libraries of a machine have.
+/// Sets of characters as ranges of code points, for the classes of regular expressions. They are
+/// written out when a tokenizer is packed, so that a compiled model splits texts in the same way,
+/// whatever version of Unicode the libraries of a machine have.
 #ifndef HEDDLE_FORMATS_TOKENIZER_CHARACTERSET_H
 #define HEDDLE_FORMATS_TOKENIZER_CHARACTERSET_H
 
@@ -19,18 +19,19 @@ namespace heddle {
 class CharacterSet {
 public:
   CharacterSet() = default;
-  /// The code points from `first` to `last`.
+  /// Creates the set of code points from `first` to `last`.
   CharacterSet(int32_t first, int32_t last) : ranges{{first, last}} {}
-  /// The given code points, in any order.
+  /// Returns the set of the given code points, in any order.
   static CharacterSet of(std::vector<int32_t> codePoints);
-  /// All code points with a property.
+  /// Returns the set of code points with a property.
   static CharacterSet where(const std::function<bool(int32_t)> &holds);
-  /// A general category of Unicode: "L", "Lu"; nothing if there is no such category.
+  /// Returns the set of a general category of Unicode: "L", "Lu"; nullopt if there is no such
+  /// category.
   static std::optional<CharacterSet> category(std::string_view name);
 
   bool empty() const { return ranges.empty(); }
   bool contains(int32_t codePoint) const;
-  /// The number of code points.
+  /// Returns the number of code points.
   int64_t size() const;
   CharacterSet complement() const;
   CharacterSet intersection(const CharacterSet &other) const;
@@ -41,7 +42,7 @@ public:
 
   /// Calls a function for each code point.
   void each(const std::function<void(int32_t)> &function) const;
-  /// The set in RE2's syntax: [\x{61}-\x{7A}].
+  /// Returns the set in RE2's syntax: [\x{61}-\x{7A}].
   std::string expression() const;
 
 private:
@@ -50,19 +51,19 @@ private:
     int32_t last;
     bool operator==(const Range &other) const = default;
   };
-  // Ascending, with gaps between them.
+  // In ascending order, with gaps between them.
   std::vector<Range> ranges;
 };
 
-/// Characters that are equal when case is ignored.
+/// Characters that are equal under case folding.
 class CaseFolding {
 public:
   CaseFolding();
-  /// All characters that equal one of the set.
+  /// Returns all characters that are equal to one of the set.
   CharacterSet closure(const CharacterSet &set) const;
-  /// Whether the character equals several others in sequence, as sharp s equals "ss".
+  /// Returns whether the character is equal to a sequence of several others, as sharp s is to "ss".
   bool isSeveral(int32_t codePoint) const;
-  /// Whether the characters contain such a sequence.
+  /// Returns whether the characters contain such a sequence.
   bool spellsOne(const std::vector<int32_t> &characters) const;
 
 private:
@@ -70,7 +71,7 @@ private:
 
   // Characters that fold to another one, by that one.
   std::vector<std::pair<int32_t, int32_t>> sources;
-  // The foldings of several characters.
+  // The foldings to several characters.
   std::vector<std::vector<int32_t>> sequences;
 };
 

@@ -56,7 +56,7 @@ static constexpr int32_t vedicSignRotatedArdhavisarga = 0x1CF3;
 
 static constexpr int32_t replacementCharacter = 0xFFFD;
 
-/// Whether one of the ranges, which ascend, contains the code point.
+/// Returns whether one of the ranges, which ascend, contains the code point.
 static bool isIn(std::span<const CharacterRange> ranges, int32_t codePoint) {
   const auto range =
       std::lower_bound(ranges.begin(), ranges.end(), codePoint,
@@ -124,7 +124,7 @@ bool isIdeograph(int32_t codePoint) {
       {0xF900, 0xFAFF},
       {0x20000, 0x2A6DF},
       {0x2A700, 0x2B81F},
-      // The reference leaves out 2B820 to 2B91F.
+      // The reference excludes 2B820 to 2B91F.
       {0x2B920, 0x2CEAF},
       {0x2F800, 0x2FA1F},
   });
@@ -170,7 +170,7 @@ void appendLowercase(int32_t codePoint, std::string &text) {
   }
 }
 
-/// The category that regular expressions have for a character.
+/// Returns the category of a character in regular expressions.
 static utf8proc_category_t categoryOf(int32_t codePoint) {
   const auto range = std::lower_bound(
       newerCategories.begin(), newerCategories.end(), codePoint,

@@ -17,13 +17,13 @@ namespace heddle {
 /// Immutable. Refers to the bytes it was loaded from.
 class CharsMap {
 public:
-  /// Checks the bytes, so that no input text leads outside them. InvalidArgument if they are
-  /// damaged.
+  /// Checks the bytes, so that no input text causes accesses outside them. InvalidArgument if they
+  /// are damaged.
   static Result<CharsMap> load(std::string_view bytes);
 
   /// Appends the normal form of `text`, which is UTF-8, as the Hugging Face tokenizers library
   /// computes it. Graphemes of less than six bytes are replaced as a whole, by the rule of their
-  /// shortest prefix that has one; longer ones character by character.
+  /// shortest prefix with a rule; longer ones character by character.
   void append(std::string_view text, std::string &out) const;
 
 private:

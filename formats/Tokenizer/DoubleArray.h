@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// A trie in one array of 32-bit units, in the layout of Darts-clone, which SentencePiece writes:
-/// the child of a node by a byte stands at the node's base XOR that byte. Values belong to whole
-/// keys. The compiler writes such arrays, and the runtime reads them.
+/// the child of a node for a byte is at the node's base XOR that byte. Values belong to whole keys.
+/// The compiler writes such arrays, and the runtime reads them.
 #ifndef HEDDLE_FORMATS_TOKENIZER_DOUBLEARRAY_H
 #define HEDDLE_FORMATS_TOKENIZER_DOUBLEARRAY_H
 
@@ -14,8 +14,8 @@
 
 namespace heddle {
 
-/// One unit, taken apart. Bits 0 to 7: the byte that leads here; 8: a key ends here, its value
-/// stands at the base; 9: the offset counts 256s; 10 to 30: base XOR own index. Bit 31: this is a
+/// One unit. Bits 0 to 7: the byte of the incoming edge; 8: a key ends here, and its value is at
+/// the base; 9: the offset is in units of 256; 10 to 30: base XOR own index. Bit 31: this is a
 /// value.
 struct DoubleArrayUnit {
   uint32_t bits = 0;
@@ -37,12 +37,12 @@ public:
   };
 
   DoubleArray() = default;
-  /// `bytes`: the units, little endian.
+  /// Takes the bytes of the units, little-endian.
   explicit DoubleArray(std::string_view bytes) : bytes(bytes) {}
 
   size_t size() const { return bytes.size() / sizeof(uint32_t); }
 
-  /// Whether every walk stays inside the array and every value is less than `limit`.
+  /// Returns whether every walk stays inside the array and every value is less than `limit`.
   bool isSafe(uint32_t limit) const {
     const size_t count = size();
     for (size_t i = 0; i < count; ++i) {
@@ -65,7 +65,7 @@ public:
     return count > 0;
   }
 
-  /// Where every walk begins.
+  /// Returns the place where every walk begins.
   Place root() const { return {at(0).offset(), false}; }
 
   /// Advances by one byte; false if no key continues with it.
@@ -79,7 +79,7 @@ public:
     return true;
   }
 
-  /// The value of the key that ends at a position.
+  /// Returns the value of the key that ends at a place.
   uint32_t value(Place place) const { return at(place.base).value(); }
 
 private:

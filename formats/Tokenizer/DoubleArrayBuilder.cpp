@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Builds the trie node by node, depth first. The children of a node need a base at which all their
-/// slots are free. Only the last blocks are searched, so that building stays near linear.
+/// slots are free. Only the last blocks are searched, which keeps the time almost linear.
 #include "formats/Tokenizer/DoubleArrayBuilder.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ public:
 
 private:
   static constexpr uint32_t blockSize = 256;
-  // How many of the last blocks are searched for free slots.
+  // The number of last blocks that are searched for free slots.
   static constexpr uint32_t openBlocks = 4;
 
   /// Keys that share their first `depth` bytes, and the node at which those end.
@@ -35,7 +35,8 @@ private:
 
   std::vector<uint32_t> units;
   std::vector<bool> used;
-  // A base belongs to one node. Otherwise a child of one would pass for a child of the other.
+  // A base belongs to one node. Otherwise a child of one would be mistaken for a child of the
+  // other.
   std::vector<bool> baseUsed;
 };
 
@@ -65,7 +66,7 @@ uint32_t Builder::chooseBase(uint32_t node, std::span<const unsigned char> label
       return at ^ labels[0];
     }
   }
-  // In a new block everything fits if the low bits equal the node's.
+  // In a new block, everything fits if the low bits equal those of the node.
   addBlock();
   return blocks * blockSize | (node & (blockSize - 1));
 }
@@ -112,7 +113,7 @@ void Builder::place(const Work &work, std::vector<Work> &queue) {
 
 std::vector<uint32_t> Builder::build(std::span<const DoubleArrayKey> keys) {
   addBlock();
-  // The root is used: no base leads to it.
+  // The root is in use: no base leads to it.
   used[0] = true;
   baseUsed[0] = true;
   std::vector<Work> queue;
@@ -124,7 +125,7 @@ std::vector<uint32_t> Builder::build(std::span<const DoubleArrayKey> keys) {
     queue.pop_back();
     place(work, queue);
   }
-  // A free unit must not look like a child, so its label is that of an unused base.
+  // A free unit must not be mistaken for a child, so its label is that of an unused base.
   for (uint32_t block = 0; block < units.size(); block += blockSize) {
     uint32_t freeBase = block;
     while (freeBase + 1 < block + blockSize && baseUsed[freeBase]) {

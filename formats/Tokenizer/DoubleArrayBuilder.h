@@ -16,8 +16,8 @@ struct DoubleArrayKey {
   uint32_t value;
 };
 
-/// Builds the units of a trie. Keys that are empty or contain a NUL are left out; the others must
-/// be distinct. The same keys give the same units.
+/// Builds the units of a trie. Keys that are empty or contain a NUL are omitted; the others must be
+/// distinct. The same keys give the same units.
 std::vector<uint32_t> buildDoubleArray(std::vector<DoubleArrayKey> keys);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Classes of tokenizers with languages: M2M-100's, NLLB's, and mBART's of 25 and of 50 languages.
+/// Classes of tokenizers with languages: M2M-100's, NLLB's, and mBART's with 25 and 50 languages.
 #include "formats/Tokenizer/LanguageTokens.h"
 
 #include "base/NearestName.h"
@@ -16,19 +16,19 @@ namespace heddle {
 namespace fs = std::filesystem;
 
 struct LanguageScheme::Kind {
-  /// The class without "Fast".
+  /// The class name without "Fast".
   std::string_view name;
-  /// What a token has around the name of its language.
+  /// The text around the name of the language in a token.
   std::string_view frame;
   bool endsSource;
   bool startsTarget;
-  /// The source where the configuration names none.
+  /// The default source if the configuration names none.
   std::string_view source;
 };
 
 static constexpr std::string_view fileName = "tokenizer_config.json";
 
-/// The text of a token, which is a string or an object that contains it.
+/// Reads the text of a token, which is a string or an object that contains it.
 static Result<std::string> readToken(const Config &config, std::string_view key,
                                      std::string_view absent) {
   if (config.isObject(key)) {
@@ -71,7 +71,8 @@ std::string LanguageScheme::tokenOf(const std::string &language) const {
   return fmt::format("{}{}{}", kind->frame, language, kind->frame);
 }
 
-/// "deu_Latn", "de_DE" and "de_XX"; "de" and "ceb" within a frame.
+/// Returns whether a name is that of a language: "deu_Latn", "de_DE" and "de_XX"; "de" and "ceb" in
+/// a frame.
 static bool isLanguage(std::string_view name, bool isFramed) {
   const size_t line = name.find('_');
   const std::string_view language = name.substr(0, line);
@@ -96,7 +97,7 @@ std::optional<std::string> LanguageScheme::nameOf(std::string_view token) const 
   return isLanguage(name, !frame.empty()) ? std::optional<std::string>(name) : std::nullopt;
 }
 
-/// Reads which languages texts have by default.
+/// Reads the default languages of texts.
 Result<Languages> LanguageScheme::finish(std::map<std::string, int32_t> tokens) const {
   Languages languages;
   languages.tokens = std::move(tokens);
@@ -133,7 +134,7 @@ Result<Languages> LanguageScheme::apply(nlohmann::json &tokenizer, const std::st
   std::map<std::string, int32_t> tokens;
   std::optional<int64_t> end;
   const auto list = tokenizer.find("added_tokens");
-  // Tokens that are not as they should be are refused with the tokenizer.
+  // Malformed tokens are rejected with the tokenizer.
   for (const nlohmann::json &item : list == tokenizer.end() ? nlohmann::json::array() : *list) {
     HEDDLE_ASSIGN(const Config token,
                   Config::fromJson(item, fmt::format("{}: \"added_tokens\"", where)));
@@ -173,7 +174,7 @@ Result<Languages> LanguageScheme::apply(nlohmann::json &tokenizer, const std::st
   return languages;
 }
 
-/// The special tokens that a folder adds to its vocabulary, in their order.
+/// Reads the special tokens that a folder adds to its vocabulary, in order.
 Result<std::vector<std::string>> LanguageScheme::listedTokens() const {
   std::vector<Config> files = {config};
   const std::string map = (fs::path(folder) / "special_tokens_map.json").string();

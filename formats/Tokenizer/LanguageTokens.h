@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tokens that say which language a text is in, of models that translate between many: which there
-/// are, and where the tokenizer puts them. The class that tokenizer_config.json names decides, as
-/// in Hugging Face Transformers, whatever template the folder was saved with.
+/// Language tokens of models that translate between many languages: the existing languages, and the
+/// positions of their tokens. As in Hugging Face Transformers, these depend on the class that
+/// tokenizer_config.json names, whatever template the folder was saved with.
 #ifndef HEDDLE_FORMATS_TOKENIZER_LANGUAGETOKENS_H
 #define HEDDLE_FORMATS_TOKENIZER_LANGUAGETOKENS_H
 
@@ -21,14 +21,14 @@ namespace heddle {
 
 /// The languages of a model.
 struct Languages {
-  /// Their tokens by their names, for example "deu_Latn".
+  /// The tokens by the names of the languages, for example "deu_Latn".
   std::map<std::string, int32_t> tokens;
-  /// Whether the token of a source's language is its last, not its first.
+  /// Whether the language token of a source is its last token, not its first.
   bool endsSource = false;
-  /// Whether the token of a target's language is what targets start with, not the forced first
-  /// token of an answer.
+  /// Whether the language token of a target is its start token, not the forced first token of an
+  /// answer.
   bool startsTarget = false;
-  /// The languages of texts of which nothing is said; no target: empty.
+  /// The default languages of sources and targets; an empty target means none.
   std::string source;
   std::string target;
 };
@@ -36,23 +36,23 @@ struct Languages {
 /// How a class of tokenizers names languages and where it puts their tokens.
 class LanguageScheme {
 public:
-  /// The scheme of a folder's tokenizer_config.json; nothing if its class has no languages.
+  /// Returns the scheme of a folder's tokenizer_config.json; nullopt if its class has no languages.
   static Result<std::optional<LanguageScheme>> read(const std::string &folder);
 
-  /// Whether ids come from vocab.json beside a SentencePiece model.
+  /// Returns whether ids come from vocab.json next to a SentencePiece model.
   bool hasVocabulary() const;
-  /// The class, for messages.
+  /// Returns the class, for messages.
   const std::string &tokenizerClass() const { return className; }
 
-  /// The languages among the special tokens of a tokenizer.json, whose template becomes that of the
-  /// default source.
+  /// Returns the languages among the special tokens of a tokenizer.json, and sets its template to
+  /// that of the default source.
   Result<Languages> apply(nlohmann::json &tokenizer, const std::string &where) const;
-  /// The languages of a folder that lists their tokens beside a vocabulary of `size` ids, which
-  /// they follow in that order; their tokens are added to `added`.
+  /// Returns the languages of a folder that lists their tokens in addition to a vocabulary of
+  /// `size` ids, whose ids they follow in that order; adds their tokens to `added`.
   Result<Languages> apply(size_t size, std::vector<ImportedToken> &added) const;
-  /// The token of a language.
+  /// Returns the token of a language.
   std::string tokenOf(const std::string &language) const;
-  /// The token that ends a text.
+  /// Returns the token that ends a text.
   const std::string &end() const { return endToken; }
 
 private:

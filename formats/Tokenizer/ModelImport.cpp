@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads the model of a tokenizer.json: what all kinds have in common, WordPiece and Unigram.
+/// Reads the model of a tokenizer.json: the parts that all kinds share, WordPiece and Unigram.
 #include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"
@@ -13,7 +13,7 @@ namespace heddle {
 
 using flatbuffers::FlatBufferBuilder;
 
-/// Older files do not name the kind of model.
+/// Returns the kind of a model in older files, which do not name it.
 static const char *guessType(const nlohmann::json &model) {
   if (model.contains("merges")) {
     return "BPE";
@@ -70,7 +70,7 @@ Result<std::optional<uint32_t>> readTokenId(const Config &settings, std::string_
 
 static Result<ModelMember> packWordPiece(FlatBufferBuilder &builder,
                                          const ImportedModelPart &model) {
-  // The most characters of a word that is split: the time is quadratic in their number.
+  // The maximum number of characters of a word that is split: the time is quadratic in it.
   constexpr int64_t wordLimit = 10'000;
   const Config &settings = model.settings;
   HEDDLE_ASSIGN(const std::string unknown, settings.string("unk_token"));

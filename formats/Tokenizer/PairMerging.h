@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Byte pair encoding over ids: repeatedly merges the adjacent pair with the lowest rank, leftmost
-/// first, until no pair can be merged. A heap and links between neighbours keep long words near
-/// linear. The compiler uses it to find tokens that their own characters merge to, the runtime to
-/// tokenise.
+/// first, until no pair can be merged. A heap and links between neighbours make the time almost
+/// linear in the length of a word. The compiler uses it to find tokens that their own characters
+/// merge to, the runtime to tokenise.
 #ifndef HEDDLE_FORMATS_TOKENIZER_PAIRMERGING_H
 #define HEDDLE_FORMATS_TOKENIZER_PAIRMERGING_H
 
@@ -17,7 +17,7 @@
 
 namespace heddle {
 
-/// The first slot to search for a pair, masked to the table's size.
+/// Returns the first slot to search for a pair, before masking to the table's size.
 constexpr uint32_t mergePlace(uint32_t left, uint32_t right) {
   const uint64_t mixed = (uint64_t(left) << 32 | right) * 0x9E3779B97F4A7C15U;
   return static_cast<uint32_t>((mixed ^ mixed >> 29) * 0xD6E8FEB86659FD93U >> 32);
@@ -30,7 +30,7 @@ public:
   explicit MergeTable(std::span<const manifest::MergeSlot> slots)
       : slots(slots.data()), mask(static_cast<uint32_t>(slots.size() - 1)) {}
 
-  /// The merge of a pair, or null.
+  /// Returns the merge of a pair, or null.
   const manifest::MergeSlot *find(uint32_t left, uint32_t right) const {
     for (uint32_t at = mergePlace(left, right) & mask; slots[at].result() != 0;
          at = (at + 1) & mask) {
@@ -46,7 +46,7 @@ private:
   uint32_t mask = 0;
 };
 
-/// Merges the ids of words and reuses its memory.
+/// Merges the ids of words; reuses its memory.
 class PairMerger {
 public:
   /// Merges in place.
@@ -79,7 +79,7 @@ private:
   static constexpr size_t none = static_cast<size_t>(-1);
   static constexpr size_t merged = static_cast<size_t>(-2);
 
-  /// The neighbours of an id; the first id's `before` is none.
+  /// The neighbours of an id; `before` of the first id is none.
   struct Link {
     size_t before;
     size_t next;
@@ -94,7 +94,7 @@ private:
     return left.rank != right.rank ? left.rank > right.rank : left.at > right.at;
   }
 
-  /// Adds the pair of an id and the next one, which must exist, if it can be merged.
+  /// Queues the pair of an id and the next one, which must exist, if it can be merged.
   void propose(const MergeTable &table, const std::vector<uint32_t> &ids, size_t at) {
     if (const manifest::MergeSlot *const slot = table.find(ids[at], ids[links[at].next])) {
       heap.push_back({slot->rank(), slot->result() - 1, at});
@@ -107,7 +107,7 @@ private:
     if (links[best.at].before == merged || right == none) {
       return;
     }
-    // The pair may have changed since. As in the reference, only the result counts.
+    // The pair may have changed since. As in the reference, only the result is compared.
     const manifest::MergeSlot *const slot = table.find(ids[best.at], ids[right]);
     if (slot == nullptr || slot->result() - 1 != best.result) {
       return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// RE2 has the matches of a backtracking engine, but neither look-ahead nor possessive quantifiers.
-/// A possessive one is the same as a greedy one where giving back characters could never help:
-/// where all that follows may be empty, or begins with none of its characters. The one look-ahead
-/// that is known, a run that is not followed by what is outside of the run, becomes a branch of its
-/// own.
+/// A possessive quantifier is equivalent to a greedy one if backtracking into it never helps: if
+/// everything after it may be empty, or begins with none of its characters. The only supported
+/// look-ahead, a run that is not followed by a character outside the run, becomes a separate
+/// branch.
 #include "formats/Tokenizer/PatternImport.h"
 
 #include "base/Utf8.h"
@@ -22,11 +22,11 @@ using Kind = PatternNode::Kind;
 
 namespace {
 
-/// What follows a part of a pattern.
+/// What may follow a part of a pattern.
 struct Follow {
   /// The characters that it may begin with.
   CharacterSet first;
-  /// Whether it matches anywhere, if only the empty text.
+  /// Whether it matches anywhere, at least the empty text.
   bool isCertain;
 };
 
@@ -53,7 +53,7 @@ private:
 
 } // namespace
 
-/// Takes groups of one part away.
+/// Removes groups with one part.
 static PatternNode unwrap(PatternNode node) {
   while ((node.kind == Kind::Sequence || node.kind == Kind::Choice) && node.parts.size() == 1) {
     node = PatternNode(std::move(node.parts[0]));
@@ -61,7 +61,7 @@ static PatternNode unwrap(PatternNode node) {
   return node;
 }
 
-/// Whether a part may match the empty text.
+/// Returns whether a part may match the empty text.
 static bool isNullable(const PatternNode &node) {
   switch (node.kind) {
   case Kind::Set:
@@ -80,7 +80,7 @@ static bool isNullable(const PatternNode &node) {
   return true;
 }
 
-/// What may come where the node begins.
+/// Returns what may come at the beginning of the node.
 static Follow firstOf(const PatternNode &node, Follow follow) {
   switch (node.kind) {
   case Kind::Set:
@@ -173,12 +173,12 @@ Status PatternTranslator::check(PatternNode &node, const Follow &follow) const {
 
 // --- Writing ---------------------------------------------------------------------------------
 
-/// More than any published pattern takes, which has a class of letters some times.
+/// More than any published pattern needs, which contains a class of letters several times.
 static constexpr size_t expressionLimit = size_t(1) << 20;
 
 static void write(const PatternNode &node, std::string &out);
 
-/// As one part, to which a quantifier may be added.
+/// Writes a node as one part, to which a quantifier may be added.
 static void writeGroup(const PatternNode &node, std::string &out) {
   const bool isAtom = node.kind == Kind::Set;
   out += isAtom ? "" : "(?:";
@@ -229,7 +229,7 @@ void PatternTranslator::flush() {
   }
 }
 
-/// One alternative of the whole pattern.
+/// Adds one alternative of the whole pattern.
 Status PatternTranslator::addAlternative(PatternNode node) {
   const bool looksAhead = node.kind == Kind::Sequence && node.parts.size() == 2 &&
                           node.parts[1].kind == Kind::NotBefore &&
@@ -242,7 +242,7 @@ Status PatternTranslator::addAlternative(PatternNode node) {
       std::string expression;
       write(run, expression);
       if (run.possessive) {
-        // Nothing is given back, so that nothing but the end may follow.
+        // Without backtracking, only the end may follow.
         joined += joined.empty() ? "" : "|";
         joined += expression + "\\z";
         return {};
@@ -284,7 +284,7 @@ Result<std::vector<SplitBranch>> PatternTranslator::finish() {
                                     "take more than {} bytes",
                                     quote(pattern), expressionLimit));
   }
-  // Finds out whether the library takes it, as the runtime will.
+  // Checks that the library accepts the pattern, as the runtime will.
   HEDDLE_TRY_WITH(SplitPattern::load(branches).status(),
                   fmt::format("the regular expression {}", quote(pattern)));
   return std::move(branches);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// From the regular expressions of tokenizer.json to branches that RE2 and SplitPattern run, with
-/// the same matches at every place of every text. What has none is refused.
+/// Translates the regular expressions of tokenizer.json to branches that RE2 and SplitPattern
+/// execute, with the same matches at every place of every text. Other expressions are rejected.
 #ifndef HEDDLE_FORMATS_TOKENIZER_PATTERNIMPORT_H
 #define HEDDLE_FORMATS_TOKENIZER_PATTERNIMPORT_H
 
@@ -14,11 +14,11 @@
 
 namespace heddle {
 
-/// The branches of a regular expression. Messages have no place before them.
+/// Returns the branches of a regular expression. Messages do not begin with a place.
 Result<std::vector<SplitBranch>> translatePattern(std::string_view pattern);
-/// The branch that matches a text, letter by letter.
+/// Returns the branch that matches a literal text.
 std::vector<SplitBranch> literalPattern(std::string_view text);
-/// The branch that matches one character.
+/// Returns the branch that matches one character.
 std::vector<SplitBranch> characterPattern(const CharacterSet &set);
 
 } // namespace heddle

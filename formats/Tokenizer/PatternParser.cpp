@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Recursive descent. Where Ruby's syntax differs from others', it is followed: `{n,m}+` repeats
-/// what `{n,m}` matches, classes may contain classes, and `$` is the end of a line.
+/// Recursive descent. Ruby's syntax takes precedence where syntaxes differ: `{n,m}+` repeats what
+/// `{n,m}` matches, classes may contain classes, and `$` is the end of a line.
 #include "formats/Tokenizer/PatternParser.h"
 
 #include "base/Utf8.h"
@@ -26,12 +26,12 @@ public:
   Result<PatternNode> parse();
 
 private:
-  /// A character of a class, or a set that stands for itself.
+  /// A character of a class, or a set in it.
   struct ClassItem {
     std::optional<int32_t> character;
     CharacterSet set;
   };
-  /// How often something is repeated.
+  /// A repetition count.
   struct Count {
     uint32_t least;
     uint32_t most;
@@ -80,7 +80,7 @@ private:
   std::string_view pattern;
   size_t at = 0;
   bool ignoresCase = false;
-  // The literal characters where case is ignored, by their places.
+  // The literal characters under case folding, by their places.
   std::vector<std::pair<size_t, int32_t>> literals;
 };
 
@@ -96,7 +96,7 @@ static const CaseFolding &caseFolding() {
   return folding;
 }
 
-/// The union of categories.
+/// Returns the union of categories.
 static CharacterSet categories(std::initializer_list<std::string_view> names) {
   CharacterSet result;
   for (const std::string_view name : names) {
@@ -120,7 +120,7 @@ static CharacterSet wordCharacters(bool inClass) {
     set.add(CharacterSet(first, last));
   }
   if (!inClass) {
-    // Oniguruma takes the numbers of Latin-1 for word characters, but not inside of classes.
+    // Oniguruma treats the numbers of Latin-1 as word characters, but not inside classes.
     set.add(CharacterSet::of({0xB2, 0xB3, 0xB9, 0xBC, 0xBD, 0xBE}));
   }
   return set;
@@ -161,7 +161,7 @@ Result<PatternNode> PatternParser::parseSequence(int depth) {
   PatternNode sequence{.kind = Kind::Sequence, .at = at};
   while (!done() && !isNext("|") && !isNext(")")) {
     if (take("(?i)")) {
-      // In Ruby the option takes the alternatives after it into a group of their own.
+      // In Ruby, the option puts the alternatives after it into a separate group.
       const bool outer = std::exchange(ignoresCase, true);
       HEDDLE_ASSIGN(PatternNode rest, parseChoice(depth));
       ignoresCase = outer;
@@ -176,7 +176,7 @@ Result<PatternNode> PatternParser::parseSequence(int depth) {
   return sequence;
 }
 
-/// Where case is ignored, several letters may equal one: "ss" would match a sharp s too.
+/// Under case folding, several letters may equal one: "ss" would match a sharp s too.
 Status PatternParser::checkSpelling(const PatternNode &sequence) const {
   std::vector<int32_t> characters;
   for (const PatternNode &part : sequence.parts) {
@@ -194,7 +194,8 @@ Status PatternParser::checkSpelling(const PatternNode &sequence) const {
   return {};
 }
 
-/// {n}, {n,}, {,m} or {n,m}; nothing, and nothing read, if the brace is a character like others.
+/// Parses {n}, {n,}, {,m} or {n,m}; nullopt, consuming nothing, if the brace is an ordinary
+/// character.
 std::optional<PatternParser::Count> PatternParser::parseInterval() {
   constexpr uint32_t tooMany = 100'000;
   size_t next = at + 1;
@@ -222,7 +223,7 @@ std::optional<PatternParser::Count> PatternParser::parseInterval() {
   return count;
 }
 
-/// The count of the quantifier at this place, if there is one.
+/// Parses the quantifier at this place, if there is one.
 std::optional<PatternParser::Count> PatternParser::parseCount() {
   if (isNext("{")) {
     return parseInterval();
@@ -236,7 +237,7 @@ std::optional<PatternParser::Count> PatternParser::parseCount() {
 Result<PatternNode> PatternParser::parseQuantifiers(PatternNode part) {
   // RE2 has the same limit.
   constexpr uint32_t countLimit = 1000;
-  // What {n,m} matches may be repeated by +, which makes other quantifiers possessive.
+  // A + after {n,m} repeats it; after other quantifiers it makes them possessive.
   bool repeats = false;
   bool afterInterval = false;
   while (!done()) {
@@ -307,7 +308,7 @@ Result<PatternNode> PatternParser::parseAtom(int depth) {
   return setNode(std::move(set), begin);
 }
 
-/// All characters that equal one of the set where case is ignored.
+/// Returns all characters that equal one of the set under case folding.
 Result<CharacterSet> PatternParser::foldClass(CharacterSet set, size_t begin) const {
   constexpr int64_t foldedLimit = 4096;
   if (!ignoresCase) {
@@ -325,7 +326,7 @@ Result<CharacterSet> PatternParser::foldClass(CharacterSet set, size_t begin) co
   return caseFolding().closure(set);
 }
 
-/// What follows "(".
+/// Parses a group, after "(".
 Result<PatternNode> PatternParser::parseGroup(int depth) {
   const size_t begin = at - 1;
   if (depth == depthLimit) {
@@ -356,13 +357,13 @@ Result<PatternNode> PatternParser::parseGroup(int depth) {
     return error(begin, "a \"(\" without \")\"");
   }
   node.at = begin;
-  // A group is repeated as a whole, and what it repeats is not a quantifier of a quantifier.
+  // A group is repeated as a whole, so its quantifier does not follow another quantifier.
   PatternNode group{.kind = Kind::Sequence, .at = begin};
   group.parts.push_back(std::move(node));
   return group;
 }
 
-/// What follows "(?!": one character that must not come next.
+/// Parses a look-ahead, after "(?!": one character that must not follow.
 Result<PatternNode> PatternParser::parseLookAhead(size_t begin, int depth) {
   HEDDLE_ASSIGN(PatternNode inner, parseChoice(depth + 1));
   while (inner.parts.size() == 1 && (inner.kind == Kind::Sequence || inner.kind == Kind::Choice)) {
@@ -377,7 +378,7 @@ Result<PatternNode> PatternParser::parseLookAhead(size_t begin, int depth) {
   return PatternNode{.kind = Kind::NotBefore, .at = begin, .set = std::move(inner.set)};
 }
 
-/// A "\" outside of classes.
+/// Parses a "\" outside classes.
 Result<PatternNode> PatternParser::parseEscape() {
   const size_t begin = at;
   if (take("\\z")) {
@@ -401,7 +402,7 @@ Result<PatternNode> PatternParser::parseEscape() {
   return setNode(std::move(folded), begin);
 }
 
-/// \s, \p{L} and the like; nothing, and nothing read, for other escapes.
+/// Parses \s, \p{L} and similar; nullopt, consuming nothing, for other escapes.
 Result<std::optional<CharacterSet>> PatternParser::parseSetEscape(bool inClass) {
   const char letter = at + 1 < pattern.size() ? pattern[at + 1] : '\0';
   std::optional<CharacterSet> set;
@@ -435,7 +436,7 @@ Result<std::optional<CharacterSet>> PatternParser::parseSetEscape(bool inClass) 
   return letter < 'a' ? std::optional(set->complement()) : std::move(set);
 }
 
-/// What follows \p or \P: {L}, {^L}.
+/// Parses a property, after \p or \P: {L}, {^L}.
 Result<CharacterSet> PatternParser::parseProperty(bool negated) {
   const size_t begin = at - 2;
   const size_t end = pattern.find('}', at);
@@ -468,7 +469,7 @@ Result<int32_t> PatternParser::parseHexadecimal(size_t least, size_t most) {
   return value;
 }
 
-/// An escape that stands for one character.
+/// Parses an escape that stands for one character.
 Result<int32_t> PatternParser::parseCharacterEscape() {
   const size_t begin = at;
   take("\\");
@@ -516,7 +517,7 @@ Result<int32_t> PatternParser::parseCharacterEscape() {
 
 // --- Classes ---------------------------------------------------------------------------------
 
-/// One member of a class.
+/// Parses one member of a class.
 Result<PatternParser::ClassItem> PatternParser::parseClassItem(int depth) {
   const size_t begin = at;
   if (isNext("[:")) {
@@ -538,7 +539,7 @@ Result<PatternParser::ClassItem> PatternParser::parseClassItem(int depth) {
   return ClassItem{codePoint, CharacterSet(codePoint, codePoint)};
 }
 
-/// What follows "[", up to and with "]".
+/// Parses a class, after "[", including "]".
 Result<CharacterSet> PatternParser::parseClass(int depth) {
   const size_t begin = at - 1;
   if (depth == depthLimit) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads the regular expressions of tokenizer.json, which are Oniguruma's with the syntax of Ruby,
-/// into a tree of character sets. What the tree cannot say is refused with its place.
+/// Parses the regular expressions of tokenizer.json, which are Oniguruma's with the syntax of Ruby,
+/// into a tree of character sets. Constructs that the tree cannot express are rejected with their
+/// place.
 #ifndef HEDDLE_FORMATS_TOKENIZER_PATTERNPARSER_H
 #define HEDDLE_FORMATS_TOKENIZER_PATTERNPARSER_H
 
@@ -21,22 +22,22 @@ struct PatternNode {
   enum class Kind : uint8_t {
     /// One character of `set`.
     Set,
-    /// All parts one after the other; none: the empty text.
+    /// All parts one after another; if there are none, the empty text.
     Sequence,
     /// The first part that leads to a match.
     Choice,
-    /// The only part `least` to `most` times.
+    /// The only part, repeated `least` to `most` times.
     Repeat,
-    /// Before a line feed, or at the end of the text.
+    /// Matches before a line feed, or at the end of the text.
     LineEnd,
     TextEnd,
-    /// The text does not go on with a character of `set`.
+    /// Matches if no character of `set` follows.
     NotBefore,
   };
   static constexpr uint32_t any = std::numeric_limits<uint32_t>::max();
 
   Kind kind = Kind::Sequence;
-  /// Where it begins in the pattern, in bytes from 0.
+  /// The byte offset in the pattern, from 0.
   size_t at = 0;
   CharacterSet set = {};
   std::vector<PatternNode> parts = {};
@@ -44,14 +45,14 @@ struct PatternNode {
   uint32_t most = 0;
   /// As few times as possible.
   bool lazy = false;
-  /// As often as possible, and never less often in order to match what follows.
+  /// As often as possible, without backtracking.
   bool possessive = false;
 };
 
-/// A message about a place in the pattern; the place is shown from 1.
+/// Returns a message about a place in the pattern, which is printed from 1.
 Status patternError(std::string_view pattern, size_t at, std::string_view problem);
 
-/// Reads a pattern. Messages have no place before them.
+/// Parses a pattern. Messages do not begin with a place.
 Result<PatternNode> parsePattern(std::string_view pattern);
 
 } // namespace heddle

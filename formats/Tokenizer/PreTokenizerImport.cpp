@@ -94,7 +94,7 @@ static Result<Member<Kind>> packSplit(FlatBufferBuilder &builder, const Config &
   return packBranches(builder, *branches, behavior, invert);
 }
 
-/// Pre-tokenizers that split at a kind of characters.
+/// Packs pre-tokenizers that split at a kind of characters.
 static Result<Member<Kind>> packCharacterSplit(FlatBufferBuilder &builder, const Config &part,
                                                std::string_view type) {
   using Behavior = manifest::SplitBehavior;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Loads the model with the library that the runtime uses, so that a damaged file is found at
+/// Loads the model with the library that the runtime uses, so that a damaged file is detected at
 /// compile time.
 #include "formats/Tokenizer/SentencePieceImport.h"
 

@@ -21,7 +21,7 @@ namespace heddle {
 
 namespace {
 
-/// The fields of one message, in their order.
+/// The fields of one message, in order.
 class MessageReader {
 public:
   struct Field {
@@ -33,7 +33,7 @@ public:
   explicit MessageReader(std::string_view message) : rest(message) {}
 
   bool atEnd() const { return rest.empty(); }
-  /// The next field; nothing if it is truncated or of a kind that no model has.
+  /// Returns the next field; nullopt if it is truncated or of a kind that no model has.
   std::optional<Field> next();
 
 private:
@@ -131,7 +131,7 @@ template <typename Call> static Status callLibrary(Call call) {
     }
     message = status.error_message();
   } catch (const std::bad_alloc &) {
-    // Not the model's fault; the caller reports it.
+    // Not an error of the model; the caller reports it.
     throw;
   } catch (const std::exception &error) {
     message = error.what();

@@ -23,27 +23,27 @@ namespace heddle {
 /// Immutable, cheap to copy; may be used by several threads.
 class SentencePieceModel {
 public:
-  /// Reads a model file's bytes, which are not needed afterwards. Checks the character rules first,
-  /// because the library trusts them. InvalidArgument if the bytes are no such file.
+  /// Parses a model file's bytes, which are not needed afterwards. Checks the character rules
+  /// first, because the library trusts them. InvalidArgument if the bytes are not such a file.
   static Result<SentencePieceModel> load(std::string_view bytes);
 
-  /// The number of pieces. Their ids count from 0.
+  /// Returns the number of pieces. Their ids count from 0.
   int32_t size() const;
   const std::string &piece(int32_t id) const;
-  /// The id of a piece, or that of the unknown piece.
+  /// Returns the id of a piece, or that of the unknown piece.
   int32_t find(std::string_view piece) const;
-  /// Whether a piece is a control piece, such as <s> or </s>, which is not part of texts.
+  /// Returns whether a piece is a control piece, such as <s> or </s>, which is not part of texts.
   bool isControl(int32_t id) const;
   int32_t unknownId() const;
-  /// -1 if the model has none.
+  /// Return the ids of the control pieces; -1 if the model has none.
   int32_t beginId() const;
   int32_t endId() const;
 
   /// Appends the ids of a text.
   Status encode(std::string_view text, std::vector<int32_t> &ids) const;
-  /// The text of pieces that are ids of this model.
+  /// Returns the text of pieces that are ids of this model.
   Result<std::string> decode(std::span<const int32_t> ids) const;
-  /// The text of any pieces. A piece that the model lacks is copied verbatim.
+  /// Returns the text of any pieces. A piece that the model lacks is copied verbatim.
   Result<std::string> decode(const std::vector<std::string> &pieces) const;
 
 private:

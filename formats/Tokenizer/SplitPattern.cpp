@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Nearly always a match begins where the one before it ended, so that is tried first: an automaton
-/// which is anchored reads only what it matches and a little more.
+/// A match almost always begins where the previous one ended, so that position is tried first: an
+/// anchored automaton reads little more than it matches.
 #include "formats/Tokenizer/SplitPattern.h"
 
 #include "formats/Tokenizer/Characters.h"
@@ -16,7 +16,7 @@ namespace heddle {
 using re2::RE2;
 
 static RE2::Options options() {
-  // RE2 takes two thirds for the program and one for what it caches of the automaton.
+  // RE2 uses two thirds for the program and one third to cache the automaton.
   constexpr int64_t memoryLimit = int64_t(16) << 20;
   RE2::Options options;
   options.set_log_errors(false);
@@ -29,7 +29,7 @@ struct SplitPattern::Union {
   std::string expression;
   std::unique_ptr<const RE2> compiled;
 
-  /// Its size is that of the branches together, which load() has checked.
+  /// The size is that of the branches together, which load() has checked.
   const RE2 &get() {
     std::call_once(once, [this] { compiled = std::make_unique<const RE2>(expression, options()); });
     return *compiled;
@@ -62,7 +62,7 @@ Result<SplitPattern> SplitPattern::load(const std::vector<SplitBranch> &branches
   return result;
 }
 
-/// Where the match that begins at a place ends; nothing if there is none that is not empty.
+/// Returns the end of the non-empty match that begins at a position; nullopt if there is none.
 std::optional<size_t> SplitPattern::matchAt(std::string_view text, size_t at) const {
   for (const Branch &branch : branches) {
     re2::StringPiece found;
@@ -75,7 +75,7 @@ std::optional<size_t> SplitPattern::matchAt(std::string_view text, size_t at) co
     if (branch.least == 0 || end == text.size()) {
       return end;
     }
-    // A run that the text goes on after, with a character that is not of the run.
+    // A run that is followed by a character outside the run.
     size_t shorter = end;
     do {
       --shorter;
@@ -96,7 +96,7 @@ std::optional<SplitPattern::Match> SplitPattern::find(std::string_view text, siz
     if (const std::optional<size_t> end = matchAt(text, from)) {
       return Match{from, *end};
     }
-    // Nothing begins here; the next place where something may.
+    // Nothing begins here; try the next position.
     from += firstCharacter(text.substr(from)).bytes;
     re2::StringPiece found;
     if (from >= text.size() || !any->get().Match({text.data(), text.size()}, from, text.size(),

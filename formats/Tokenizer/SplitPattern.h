@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The pattern of a pre-tokenizer, ready to search texts: RE2, whose time is linear in the text,
-/// and by hand the one look-ahead that published patterns have. The compiler loads it too, so that
-/// a pattern which is too large is refused there (PatternImport.cpp).
+/// The pattern of a pre-tokenizer, ready to search texts: with RE2, whose time is linear in the
+/// text, and separate code for the single look-ahead that published patterns use. The compiler
+/// loads it too, so that it can reject a pattern that is too large (PatternImport.cpp).
 #ifndef HEDDLE_FORMATS_TOKENIZER_SPLITPATTERN_H
 #define HEDDLE_FORMATS_TOKENIZER_SPLITPATTERN_H
 
@@ -35,15 +35,15 @@ public:
     size_t begin;
     size_t end;
   };
-  /// The most instructions that RE2 may make of a pattern, which bounds the memory and the time for
-  /// each byte of a text. Those of published patterns have 3,000 to 13,000.
+  /// The maximum number of instructions that RE2 may compile a pattern to, which bounds the memory
+  /// and the time for each byte of a text. Published patterns have 3,000 to 13,000.
   static constexpr int programLimit = 50'000;
 
-  /// Compiles the branches. Messages have no place before them.
+  /// Compiles the branches. Messages do not begin with a place.
   static Result<SplitPattern> load(const std::vector<SplitBranch> &branches);
 
-  /// The leftmost match that begins at `from` or later and is not empty; at a place, that of the
-  /// first branch which matches. The text is UTF-8.
+  /// Returns the leftmost non-empty match that begins at `from` or later; at one position, that of
+  /// the first branch that matches. The text is UTF-8.
   std::optional<Match> find(std::string_view text, size_t from) const;
 
 private:
@@ -53,8 +53,8 @@ private:
   };
   std::optional<size_t> matchAt(std::string_view text, size_t at) const;
 
-  /// One expression for all branches, compiled when it is first needed: published patterns match at
-  /// every place, and loading a model shall not wait for it.
+  /// One expression for all branches, compiled on first use: published patterns match at every
+  /// position, and loading a model must not wait for it.
   struct Union;
 
   std::vector<Branch> branches;

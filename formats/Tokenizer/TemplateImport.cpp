@@ -57,7 +57,7 @@ Result<uint32_t> TemplateReader::knownId(const nlohmann::json &id, std::string_v
   return value;
 }
 
-/// A special token of the template may stand for several ids.
+/// Adds a special token of the template, which may stand for several ids.
 Status TemplateReader::addSpecial(const Config &piece, const nlohmann::json &specials) {
   HEDDLE_ASSIGN(const std::string name, piece.string("id"));
   HEDDLE_ASSIGN(const int64_t typeId, piece.integerOr("type_id", 0, largestTokenId, 0));
@@ -105,7 +105,7 @@ Status TemplateReader::addPiece(const nlohmann::json &piece, const nlohmann::jso
   return {};
 }
 
-/// The list of a key: "single", or "pair" with two texts.
+/// Reads the list of a key: "single", or "pair" with two texts.
 Result<std::vector<TemplatePiece>> TemplateReader::readPieces(const nlohmann::json &processor,
                                                               const char *key) {
   const auto list = processor.find(key);
@@ -155,8 +155,8 @@ Result<ImportedTemplate> TemplateReader::readTemplates(const nlohmann::json &pro
   return result;
 }
 
-/// BERT: [CLS] A [SEP] B [SEP], the second text and its [SEP] being of type 1. RoBERTa has one
-/// type, and two separators between the texts.
+/// Reads BERT's template, [CLS] A [SEP] B [SEP], where the second text and its [SEP] have type 1.
+/// RoBERTa has one type, and two separators between the texts.
 Result<ImportedTemplate> TemplateReader::readBert(const nlohmann::json &processor,
                                                   bool isRoberta) const {
   std::vector<uint32_t> ids;
@@ -189,7 +189,7 @@ static ImportedTemplate textAlone() { return {{TemplatePiece(TemplatePieceKind::
 static Result<ImportedTemplate> readProcessor(const nlohmann::json &processor,
                                               TemplateReader reader, std::string_view place);
 
-/// A sequence of post-processors, of which at most one adds tokens.
+/// Reads a sequence of post-processors, of which at most one adds tokens.
 static Result<ImportedTemplate> readSequence(const nlohmann::json &sequence,
                                              const TemplateReader &reader, std::string_view place) {
   const auto processors = sequence.find("processors");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finds the files that belong together and the tokens that each kind of model puts around its
-/// texts.
+/// Finds the files of a tokenizer, and the tokens that each kind of model puts around its texts.
 #include "formats/Tokenizer/TokenizerFile.h"
 
 #include "base/MappedFile.h"
@@ -113,8 +112,8 @@ private:
   std::string folder;
 };
 
-/// Tokens of Marian models that choose the target language, such as ">>fra<<". They are searched in
-/// texts.
+/// Returns the tokens of Marian models that choose the target language, such as ">>fra<<". They are
+/// searched for in texts.
 static std::vector<ImportedToken> languageTokens(const VocabularyTable &vocabulary) {
   std::vector<ImportedToken> result;
   for (size_t i = 0; i < vocabulary.size(); ++i) {
@@ -129,7 +128,7 @@ static std::vector<ImportedToken> languageTokens(const VocabularyTable &vocabula
   return result;
 }
 
-/// A model whose ids are in another file, with </s> after every text.
+/// Opens a model whose ids are in another file, with </s> after every text.
 Result<TokenizerFile> TokenizerFolder::openWithVocabulary(const char *model,
                                                           const char *vocabulary) const {
   const std::string ids = pathOf(vocabulary);
@@ -159,7 +158,7 @@ Result<FolderTokenizers> TokenizerFolder::openMarian() const {
   return result;
 }
 
-/// M2M-100: the ids of vocab.json, and after them those of languages.
+/// Opens M2M-100: the ids of vocab.json, followed by those of languages.
 Result<FolderTokenizers> TokenizerFolder::openM2M100(const LanguageScheme &scheme) const {
   const std::string ids = pathOf("vocab.json");
   HEDDLE_ASSIGN(nlohmann::json json, readJsonFile(ids));
@@ -191,7 +190,7 @@ Result<FolderTokenizers> TokenizerFolder::openM2M100(const LanguageScheme &schem
   return result;
 }
 
-/// tokenizer.json, with the template of the language scheme if there is one.
+/// Opens tokenizer.json, with the template of the language scheme if there is one.
 Result<FolderTokenizers>
 TokenizerFolder::openJson(const std::optional<LanguageScheme> &scheme) const {
   const std::string path = pathOf("tokenizer.json");
@@ -207,7 +206,7 @@ TokenizerFolder::openJson(const std::optional<LanguageScheme> &scheme) const {
   return result;
 }
 
-/// T5's tokens <extra_id_0>, <extra_id_1> ..., counting down from the last id.
+/// Returns T5's tokens <extra_id_0>, <extra_id_1> ..., counting down from the last id.
 Result<std::vector<ImportedToken>> TokenizerFolder::extraTokens(size_t pieces) const {
   constexpr int64_t extraLimit = 10'000;
   // The default number.
@@ -227,7 +226,7 @@ Result<std::vector<ImportedToken>> TokenizerFolder::extraTokens(size_t pieces) c
   return result;
 }
 
-/// T5: the model file's ids, with </s> after every text.
+/// Opens T5: the model file's ids, with </s> after every text.
 Result<FolderTokenizers> TokenizerFolder::openPieces(const char *name) const {
   const std::string path = pathOf(name);
   HEDDLE_ASSIGN(const MappedFile model, MappedFile::open(path));
@@ -241,7 +240,7 @@ Result<FolderTokenizers> TokenizerFolder::openPieces(const char *name) const {
   return result;
 }
 
-/// XLM-RoBERTa: fairseq's four tokens, then the pieces except the first three, then <mask>.
+/// Opens XLM-RoBERTa: fairseq's four tokens, then the pieces except the first three, then <mask>.
 Result<FolderTokenizers> TokenizerFolder::openRoberta() const {
   constexpr size_t ownPieces = 3;
   const std::string path = pathOf("sentencepiece.bpe.model");
@@ -262,14 +261,15 @@ Result<FolderTokenizers> TokenizerFolder::openRoberta() const {
   return result;
 }
 
-/// The text of a token in tokenizer_config.json, which is a string or an object that contains it.
+/// Reads the text of a token in tokenizer_config.json, which is a string or an object that contains
+/// it.
 static Result<std::string> readTokenText(const Config &config, std::string_view key,
                                          std::string_view absent) {
   const Result<Config> object = config.object(key);
   return object.ok() ? object->string("content") : config.stringOr(key, absent);
 }
 
-/// The special token of that key, or the usual one.
+/// Reads the special token of a key, or the usual one.
 static Result<std::string> readSpecial(const Config &config, std::string_view key,
                                        std::string_view usual,
                                        const std::vector<std::string> &pieces,
@@ -282,7 +282,7 @@ static Result<std::string> readSpecial(const Config &config, std::string_view ke
   return text;
 }
 
-/// The normalizer that the configuration describes.
+/// Reads the normalizer that the configuration describes.
 static Status readNormalizer(const Config &config, WordPieces &words) {
   HEDDLE_ASSIGN(const bool isBasic, config.booleanOr("do_basic_tokenize", true));
   if (!isBasic) {
@@ -299,7 +299,7 @@ static Status readNormalizer(const Config &config, WordPieces &words) {
   return {};
 }
 
-/// Refuses other tokenizers that also use vocab.txt but split texts differently.
+/// Rejects other tokenizers that also use vocab.txt but split texts differently.
 static Status checkWordPieces(const Config &config) {
   HEDDLE_TRY(config
                  .oneOfOr("tokenizer_class",
@@ -317,8 +317,8 @@ static Status checkWordPieces(const Config &config) {
   return {};
 }
 
-/// BERT's tokenizer in the format that preceded tokenizer.json: vocab.txt, one piece per line, and
-/// tokenizer_config.json. Translated into the equivalent tokenizer.json.
+/// Opens BERT's tokenizer in the format that preceded tokenizer.json: vocab.txt, one piece per
+/// line, and tokenizer_config.json. It is translated into the equivalent tokenizer.json.
 Result<FolderTokenizers> TokenizerFolder::openWordPieces() const {
   const std::string path = pathOf("vocab.txt");
   HEDDLE_ASSIGN(const std::vector<std::string> lines, readTokenLines(path));

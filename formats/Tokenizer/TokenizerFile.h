@@ -27,40 +27,39 @@ struct WordListSettings {
   /// Tokens before and after those of a text.
   std::vector<std::string> before = {};
   std::vector<std::string> after = {};
-  /// Tokens that are left out when ids become text. The list need not contain them.
+  /// Tokens that are omitted when ids become text. The list need not contain them.
   std::vector<std::string> special = {"<s>", "</s>", "<blank>", "<pad>"};
 };
 
 /// A tokenizer read from its files. Cheap to copy.
 class TokenizerFile {
 public:
-  /// Opens a single file: a SentencePiece model if the name ends in .spm or .model, else a
+  /// Opens a single file: a SentencePiece model if the name ends in .spm or .model, otherwise a
   /// tokenizer.json.
   static Result<TokenizerFile> open(const std::string &path);
-  /// Opens a SentencePiece model with settings from the files beside it.
+  /// Opens a SentencePiece model with settings from the files next to it.
   static Result<TokenizerFile> openSentencePiece(const std::string &path,
                                                  SentencePieceSettings settings);
-  /// Makes a tokenizer from a list of tokens; `path` stands for it in messages.
+  /// Makes a tokenizer from a list of tokens; `path` is its name in messages.
   static TokenizerFile fromWords(std::vector<std::string> tokens, WordListSettings settings,
                                  std::string path);
 
-  /// Writes the tokenizer into a manifest. The bytes are the same each time.
+  /// Writes the tokenizer into a manifest. The bytes are reproducible.
   Result<flatbuffers::Offset<manifest::Tokenizer>> pack(flatbuffers::FlatBufferBuilder &builder,
                                                         const LengthLimits &limits = {}) const {
     return write(builder, limits);
   }
-  /// The tokenizer as a FlatBuffer of its own.
+  /// Returns the tokenizer as a separate FlatBuffer.
   Result<std::vector<uint8_t>> packAlone(const LengthLimits &limits = {}) const;
 
-  /// Makes a tokenizer from the contents of a tokenizer.json; `path` stands for the file in
-  /// messages.
+  /// Makes a tokenizer from the contents of a tokenizer.json; `path` is its name in messages.
   static TokenizerFile fromJson(nlohmann::json json, std::string path);
 
-  /// The file it was read from.
+  /// Returns the file that it was read from.
   const std::string &path() const { return name; }
-  /// Whether it is known to convert texts to lower case.
+  /// Returns whether it is known to convert texts to lower case.
   bool lowersCase() const { return lowers; }
-  /// All files that were read.
+  /// Returns all files that were read.
   const std::vector<std::string> &files() const { return all; }
 
 private:
@@ -79,18 +78,18 @@ private:
 
 /// The tokenizers of a folder.
 struct FolderTokenizers {
-  /// Nothing if the folder has no tokenizer.
+  /// Nullopt if the folder has no tokenizer.
   std::optional<TokenizerFile> source;
-  /// Nothing if it is the same as the source's.
+  /// Nullopt if it is the same as the source's.
   std::optional<TokenizerFile> target;
-  /// The languages that it has tokens for; nothing if it has none.
+  /// The languages that it has tokens for; nullopt if it has none.
   std::optional<Languages> languages = std::nullopt;
 };
 
-/// Looks for tokenizer.json; else source.spm and target.spm with vocab.json (and
-/// target_vocab.json); else spiece.model or sentencepiece.bpe.model (M2M-100's with vocab.json);
-/// else vocab.txt, the word pieces of BERT; else the lists of a CTranslate2 folder
-/// (shared_vocabulary, or source_vocabulary and target_vocabulary).
+/// Finds tokenizer.json; else source.spm and target.spm with vocab.json (and target_vocab.json);
+/// else spiece.model or sentencepiece.bpe.model (M2M-100's with vocab.json); else vocab.txt, the
+/// word pieces of BERT; else the lists of a CTranslate2 folder (shared_vocabulary, or
+/// source_vocabulary and target_vocabulary).
 Result<FolderTokenizers> findTokenizers(const std::string &folder);
 
 } // namespace heddle

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads the parts of a tokenizer.json one after the other, then packs them; what parts have in
-/// common.
+/// Reads the parts of a tokenizer.json one after another, then packs them; also has the functions
+/// that parts share.
 #include "formats/Tokenizer/TokenizerImport.h"
 
 #include "base/Utf8.h"
@@ -72,7 +72,7 @@ Result<std::string> nonEmptyString(const Config &part, std::string_view key) {
   return text;
 }
 
-/// Accepts an expression without operators, or a single character with a count.
+/// Parses an expression without operators, or a single character with a count.
 static std::optional<Pattern> parseRegex(std::string_view regex) {
   constexpr std::string_view operators = "\\^$.|?*+()[]{}";
   const size_t plain = std::min(regex.find_first_of(operators), regex.size());

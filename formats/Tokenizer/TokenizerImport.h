@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Packs the Hugging Face tokenizers library's tokenizer.json into the manifest's form. Every part
-/// of the file that affects ids is either understood or refused by name. The importers of its
-/// parts, one source file each, share that parts may be absent, may be sequences of other parts,
-/// and become members of a FlatBuffers union.
+/// of the file that affects ids is either supported or rejected by name. The importers of its parts
+/// have one source file each; parts may be absent, may be sequences of other parts, and become
+/// members of a FlatBuffers union.
 #ifndef HEDDLE_FORMATS_TOKENIZER_TOKENIZERIMPORT_H
 #define HEDDLE_FORMATS_TOKENIZER_TOKENIZERIMPORT_H
 
@@ -45,7 +45,7 @@ template <typename Kind> struct Member {
   flatbuffers::Offset<void> offset;
 };
 
-/// An optional part of the file; nothing if it is absent or null.
+/// Returns an optional part of the file; nullopt if it is absent or null.
 Result<std::optional<Config>> optionalPart(const nlohmann::json &tokenizer, std::string_view key,
                                            std::string_view where);
 
@@ -56,33 +56,33 @@ struct PartOfSequence {
   std::string where;
 };
 
-/// The elementary parts of "normalizer", "pre_tokenizer" or "decoder" in order, with nested
+/// Returns the elementary parts of "normalizer", "pre_tokenizer" or "decoder" in order, with nested
 /// sequences flattened; empty if it is absent. `list` is the key of a sequence's parts.
 Result<std::vector<PartOfSequence>> flattenParts(const nlohmann::json &tokenizer,
                                                  std::string_view key, const char *list,
                                                  std::string_view where);
 
-/// A text to search: "pattern" of a Replace.
+/// A text to search for: "pattern" of a Replace.
 struct Pattern {
   std::string text;
-  /// Matches runs of at least this many; 0: single occurrences.
+  /// The minimum length of a run that matches; 0: single occurrences.
   uint32_t least = 0;
 };
 
 /// Reads {"String": text} or a simple {"Regex": text}: plain characters, or one of them with `+` or
-/// `{n,}`. Others are refused, naming the expression.
+/// `{n,}`. Others are rejected, naming the expression.
 Result<Pattern> readPattern(const Config &part);
 
 /// Reads a non-empty string.
 Result<std::string> nonEmptyString(const Config &part, std::string_view key);
 
-/// Whether spaces go before texts, from a Metaspace pre-tokenizer or decoder.
+/// Reads whether spaces are prepended to texts, from a Metaspace pre-tokenizer or decoder.
 Result<manifest::PrependScheme> readPrependScheme(const Config &part);
 
-/// A text that must be one character, such as "replacement" of a Metaspace.
+/// Reads a text that must be one character, such as "replacement" of a Metaspace.
 Result<std::string> readCharacter(const Config &part, std::string_view key);
 
-/// Decodes base64, padded with `=`; nothing if `text` is malformed.
+/// Decodes base64, padded with `=`; nullopt if `text` is malformed.
 std::optional<std::string> decodeBase64(std::string_view text);
 
 // --- The parts; `where` begins every message -----------------------------------------------------
@@ -102,8 +102,8 @@ Result<Member<manifest::Decoder>> packDecoder(flatbuffers::FlatBufferBuilder &bu
                                               const nlohmann::json &tokenizer,
                                               std::string_view where);
 
-/// The templates around the ids of one text, and of a pair of texts: empty if the file says nothing
-/// about pairs.
+/// The templates around the ids of one text, and of a pair of texts: empty if the file does not
+/// define pairs.
 struct ImportedTemplate {
   std::vector<manifest::TemplatePiece> single;
   std::vector<manifest::TemplatePiece> pair;
@@ -133,25 +133,25 @@ using ModelMember = Member<manifest::TokenizerModel>;
 /// Writes the model.
 Result<ModelMember> packModel(flatbuffers::FlatBufferBuilder &builder,
                               const ImportedModelPart &model);
-/// The parts of packModel() for the kinds of models.
+/// The cases of packModel() for the kinds of models.
 Result<ModelMember> packBpe(flatbuffers::FlatBufferBuilder &builder,
                             const ImportedModelPart &model);
 Result<ModelMember> packUnigram(flatbuffers::FlatBufferBuilder &builder,
                                 const ImportedModelPart &model);
 
-/// The tokens of a Unigram model, from its list of [token, score].
+/// Returns the tokens of a Unigram model, from its list of [token, score].
 Result<VocabularyTable> readUnigramTokens(const nlohmann::json &model, std::string_view where);
 
-/// The id of the token that a key names; nothing if the key is absent, null, or (in older files)
-/// empty.
+/// Returns the id of the token that a key names; nullopt if the key is absent, null, or (in older
+/// files) empty.
 Result<std::optional<uint32_t>> readTokenId(const Config &settings, std::string_view key,
                                             const VocabularyTable &vocabulary);
 
 /// Packs a tokenizer; `where` (the file's path) begins every message.
 ///
-/// The most ids of one text, those of the template counted: `maxLength` if given (the
-/// max_seq_length of a sentence encoder); else the smaller of what the file's "truncation" says and
-/// `modelLength` (the positions a model has); else any number.
+/// The maximum number of ids of one text, including the template's, is `maxLength` if given (the
+/// max_seq_length of a sentence encoder); otherwise the smaller of the file's "truncation" and
+/// `modelLength` (the positions of a model), if given; otherwise unlimited.
 Result<flatbuffers::Offset<manifest::Tokenizer>>
 packTokenizer(flatbuffers::FlatBufferBuilder &builder, const nlohmann::json &tokenizer,
               std::string_view where, std::optional<int64_t> maxLength = std::nullopt,

@@ -30,7 +30,7 @@ struct Truncation {
   bool left = false;
 };
 
-/// The effective limit, 0 for none; `own` of these ids are the template's.
+/// Returns the effective limit, 0 for none; `own` of these ids are the template's.
 Result<uint32_t> chooseLength(const Truncation &truncation, const LengthLimits &limits, size_t own,
                               std::string_view where);
 
@@ -40,13 +40,13 @@ struct TokenizerParts {
   std::vector<ImportedToken> added;
 };
 
-/// The template that puts tokens around a text.
+/// Returns the template that puts tokens around a text.
 Result<std::vector<manifest::TemplatePiece>> packTemplate(const std::vector<std::string> &before,
                                                           const std::vector<std::string> &after,
                                                           const VocabularyTable &vocabulary,
                                                           std::string_view where);
 
-/// The tokens that are in the vocabulary, marked as special and not searched in texts.
+/// Returns the tokens that are in the vocabulary, marked as special and not searched for in texts.
 std::vector<ImportedToken> specialTokens(const std::vector<std::string> &tokens,
                                          const VocabularyTable &vocabulary);
 

@@ -14,7 +14,7 @@ namespace heddle {
 /// The state before the first byte.
 inline constexpr uint64_t vocabularyHashSeed = 0xCBF29CE484222325U;
 
-/// The state after one more byte.
+/// Returns the state after one more byte.
 constexpr uint64_t extendVocabularyHash(uint64_t state, char byte) {
   return (state ^ static_cast<unsigned char>(byte)) * 0x9E3779B97F4A7C15U;
 }
@@ -26,8 +26,9 @@ constexpr uint64_t extendVocabularyHash(uint64_t state, std::string_view bytes) 
   return state;
 }
 
-/// The first slot to search for a token (masked to the table's size), and its tag. Multiplication
-/// spreads differences upwards only, so the upper half of the state is folded down first.
+/// The first slot to search for a token (before masking to the table's size), and its tag.
+/// Multiplication only propagates differences upwards, so the upper half of the state is folded
+/// down first.
 struct VocabularyPlace {
   uint32_t slot;
   uint32_t tag;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// BERT's tokenizer, as formats that have no tokenizer.json describe it, in the form of one.
+/// Describes BERT's tokenizer, for formats without a tokenizer.json, in the form of one.
 #ifndef HEDDLE_FORMATS_TOKENIZER_WORDPIECES_H
 #define HEDDLE_FORMATS_TOKENIZER_WORDPIECES_H
 
@@ -13,20 +13,21 @@ namespace heddle {
 
 /// A list of word pieces, with the settings of Hugging Face Transformers' BertTokenizer.
 struct WordPieces {
-  /// In the order of their ids; of several equal ones the last counts, as in a Python dictionary.
-  /// Those within a word begin with "##".
+  /// In the order of their ids; of several equal ones the last is used, as in a Python dictionary.
+  /// Pieces within a word begin with "##".
   std::vector<std::string> pieces;
   /// The tokens for unknown words, before and after a text. They are in the list.
   std::string unknown, begin, end;
-  /// Further tokens that are found in texts and left out when ids become text, in the list too.
+  /// Further tokens that are searched for in texts and omitted when ids become text, also in the
+  /// list.
   std::vector<std::string> special = {};
   bool lowerCase = true;
-  /// Without it accents are stripped where texts are put in lower case.
+  /// If unset, accents are stripped if texts are converted to lower case.
   std::optional<bool> stripAccents = std::nullopt;
   bool splitsChinese = true;
 };
 
-/// The equivalent tokenizer.json.
+/// Returns the equivalent tokenizer.json.
 nlohmann::json wordPieceTokenizer(const WordPieces &words);
 
 } // namespace heddle

@@ -14,11 +14,11 @@
 
 namespace heddle {
 
-/// The offset of a vector's bytes if the builder has them already, else 0. Equal bytes with the
-/// right alignment are an equal vector, whatever they were written as.
+/// Returns the offset of a vector's bytes if the builder has them already, otherwise 0. Equal bytes
+/// with the right alignment are an equal vector, whatever they were written as.
 inline flatbuffers::uoffset_t findVector(const flatbuffers::FlatBufferBuilder &builder,
                                          std::string_view elements, uint32_t count) {
-  // Before its first byte a builder has no memory to point to.
+  // Before its first byte, a builder has no memory to point to.
   if (builder.GetSize() == 0) {
     return 0;
   }
