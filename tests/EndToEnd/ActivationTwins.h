@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The naive twins of the activations, a row each: the only list of them in the tests. Kernels are
-/// compared with them, random programs use them, and their interpreter takes values and bounds
-/// here.
+/// The naive reference implementations ("twins") of the activations, one line each; the only list
+/// of them in the tests. Kernels are compared with them, random programs use them, and the
+/// interpreter of random programs takes values and error bounds from here.
 #ifndef HEDDLE_TESTS_ENDTOEND_ACTIVATIONTWINS_H
 #define HEDDLE_TESTS_ENDTOEND_ACTIVATIONTWINS_H
 
@@ -13,21 +13,23 @@
 
 namespace heddle {
 
-/// How good compiled code is.
+/// The accuracy of compiled code.
 enum class TwinRounding {
   /// Exact.
   None,
-  /// One plus erf or tanh is only as good as f32 near 1, where it cancels too.
+  /// One plus erf or tanh has the accuracy of f32 near 1, where it cancels too.
   OfInput,
-  /// An exponential is as good as its argument.
+  /// An exponential has the accuracy of its argument.
   OfExponent,
-  /// Exact, but not continuous: never falls, and jumps.
+  /// Exact and monotonic, but not continuous.
   Jumps,
-  /// As good as f32 is there. Of positive numbers: the slope falls, and is taken where they begin.
+  /// The accuracy of f32 at the result, for positive numbers: the slope decreases, and its value at
+  /// the smallest input is used.
   OfResult,
-  /// As good as f32 is there, and never falls: what the input may be says what the result may be.
+  /// The accuracy of f32 at the result, and monotonic: the range of the input determines that of
+  /// the result.
   Rises,
-  /// The same, of positive numbers.
+  /// The same, for positive numbers.
   RisesFromZero,
 };
 
@@ -35,10 +37,10 @@ struct ActivationTwin {
   std::string_view name;
   /// The formula of the dialect's documentation.
   double (*value)(double);
-  /// The steepest slope; of a function of positive numbers nothing bounds it near 0.
+  /// The maximum slope; for a function of positive numbers, it is unbounded near 0.
   double slope;
   TwinRounding rounding;
-  /// Results are about 1, however large the input is.
+  /// Whether results are about 1, however large the input is.
   bool isBounded;
 
   bool isOfPositives() const {
@@ -87,7 +89,7 @@ inline constexpr std::array activationTwins = {
                    true},
 };
 
-/// The twin of an activation; null if it has none.
+/// Returns the twin of an activation; null if it has none.
 inline const ActivationTwin *findActivationTwin(std::string_view name) {
   const auto *found = std::find_if(activationTwins.begin(), activationTwins.end(),
                                    [&](const ActivationTwin &twin) { return twin.name == name; });

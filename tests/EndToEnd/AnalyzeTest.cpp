@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// `heddle analyze` on compiled models: the similarities that other programs' attention gives, the
-/// same whatever passes ran and however the work was shared; and that outputs which show attention
-/// cost nothing where nobody asks for them.
+/// `heddle analyze` on compiled models: the similarities agree with other programs' attention and
+/// do not depend on passes or the division of the work; outputs that show attention cost nothing
+/// unless requested.
 #include "formats/Analysis/AttentionAnalysis.h"
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
@@ -31,7 +31,7 @@ namespace {
 using Json = nlohmann::json;
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 
-/// The integers of a tensor, row by row.
+/// Returns the integers of a tensor, row by row.
 std::vector<std::vector<int32_t>> readRows(const std::string &oracle, const std::string &name) {
   auto file = Checkpoint::open(oracles + oracle + "/expected.safetensors");
   EXPECT_TRUE(file.ok());
@@ -46,7 +46,7 @@ std::vector<std::vector<int32_t>> readRows(const std::string &oracle, const std:
   return rows;
 }
 
-/// The texts of an oracle as lines of ids, without their padding: where `mask` is not 0.
+/// Returns the texts of an oracle as lines of ids, without their padding: where `mask` is not 0.
 std::string linesOf(const std::string &oracle, const std::string &ids, const std::string &mask) {
   const auto rows = readRows(oracle, ids);
   const auto masks = readRows(oracle, mask);
@@ -73,7 +73,7 @@ std::string repeated(const std::string &text, size_t count) {
   return all;
 }
 
-/// Compares with what make_analysis.py found.
+/// Compares with the result of make_analysis.py.
 void expectOracle(const std::string &output, const std::string &oracle, const std::string &what) {
   Result<AttentionAnalysis> found = readAnalysis(output);
   ASSERT_TRUE(found.ok()) << found.status().message() << "\n" << output << what;
@@ -100,7 +100,7 @@ void expectOracle(const std::string &output, const std::string &oracle, const st
 void expectAgreement(const std::string &oracle, const std::string &ids, const std::string &mask,
                      const std::vector<std::string> &options) {
   const std::string lines = linesOf(oracle, ids, mask);
-  // The kernel for probabilities, and the mathematics it stands for.
+  // The kernel for probabilities, and the mathematics that it implements.
   for (const std::vector<std::string> &passes :
        std::vector<std::vector<std::string>>{{}, {"--disable-pass=fuse-attention"}}) {
     const std::string binary = compileModel(oracles + oracle, passes);
@@ -111,7 +111,7 @@ void expectAgreement(const std::string &oracle, const std::string &ids, const st
       const tools::Outcome outcome = analyze(binary, lines, all);
       ASSERT_EQ(outcome.code, 0) << outcome.error;
       expectOracle(outcome.output, oracle, passes.empty() ? isa : passes[0] + " " + isa);
-      // The same bits whoever does the work.
+      // The same bits with any number of threads.
       all.insert(all.end(), {"--threads", "2"});
       EXPECT_EQ(analyze(binary, lines, all).output, outcome.output);
     }
@@ -147,7 +147,7 @@ TEST(Analyze, WritesPoliciesAndPictures) {
   for (const KindAnalysis &kind : found->kinds) {
     EXPECT_EQ(kind.policy, sharingPolicy(kind.similarity, 0.7)) << kind.kind;
   }
-  // What the file says, heddlec takes.
+  // heddlec accepts the policy in the file.
   const std::string option = Json::parse(readBytes(folder / "a.json"))["share_attention"];
   ASSERT_NE(option, "");
   const std::string shared =
@@ -158,7 +158,7 @@ TEST(Analyze, WritesPoliciesAndPictures) {
   EXPECT_EQ(svg.substr(0, 5), "<svg ");
   const double some = found->kinds[1].similarity[0][2];
   EXPECT_NE(svg.find(fmt::format("{:.4f}", some)), std::string::npos);
-  // Another way to cut blocks, and nothing where nothing was asked for.
+  // Another rule for blocks, and no policy unless requested.
   const tools::Outcome extend =
       analyze(binary, lines, {"--beam", "4", "--theta", "0.7", "--blocks", "extend"});
   found = readAnalysis(extend.output);
@@ -171,7 +171,7 @@ TEST(Analyze, WritesPoliciesAndPictures) {
   EXPECT_FALSE(found->theta || found->kinds[0].policy);
 }
 
-/// One map of a drawing: the weight of each pair of words in it, as far as there are squares.
+/// One map of a drawing: the weight of each pair of words that has a square.
 struct DrawnMap {
   std::string name;
   std::vector<std::tuple<std::string, std::string, double>> squares;
@@ -191,7 +191,7 @@ std::vector<DrawnMap> mapsOf(const std::string &svg) {
   return maps;
 }
 
-/// Each row is a distribution over the keys, up to rounding and squares too pale to draw.
+/// Checks that each row is a distribution over the keys, up to rounding and undrawn squares.
 void expectDistributions(const std::vector<DrawnMap> &maps) {
   size_t crossed = 0;
   for (const DrawnMap &map : maps) {
@@ -214,7 +214,7 @@ void expectDistributions(const std::vector<DrawnMap> &maps) {
   EXPECT_GT(crossed, 0U);
 }
 
-/// The encoder's weights are those of its outputs.
+/// Checks that the encoder's weights are those of its outputs.
 void expectWeightsOfTheEncoder(const std::string &binary, const DrawnMap &map) {
   auto model = Model::load(binary);
   auto session = Session::create(*model);
@@ -251,7 +251,7 @@ TEST(Analyze, DrawsTheAlignmentsOfALine) {
   ASSERT_FALSE(maps.empty());
   expectDistributions(maps);
   expectWeightsOfTheEncoder(binary, maps.front());
-  // Another line; and one of which there is nothing to draw.
+  // Another line; and a line with nothing to draw.
   EXPECT_NE(readBytes(folder / "a.svg").find(">8<"), std::string::npos);
   draw({"--line", "3"});
   const std::string third = readBytes(folder / "a.svg");
@@ -275,7 +275,7 @@ TEST(Analyze, DrawsTheAlignmentsOfALine) {
       << alone.error;
 }
 
-/// The floats of a tensor.
+/// Returns the floats of a tensor.
 std::vector<float> readFloats(const std::string &oracle, const std::string &name) {
   auto file = Checkpoint::open(oracles + oracle + "/expected.safetensors");
   EXPECT_TRUE(file.ok());
@@ -286,8 +286,8 @@ std::vector<float> readFloats(const std::string &oracle, const std::string &name
   return values;
 }
 
-/// A window's Gaussian factor comes after the softmax: what is drawn is what the context is made
-/// of.
+/// A window's Gaussian factor follows the softmax: the drawing shows the weights that the context
+/// is computed from.
 TEST(Analyze, DrawsWhatAnAttentionComesTo) {
   const std::string oracle = "recurrent/gru-concat-local-p";
   const std::string binary = compileModel(oracles + oracle);
@@ -314,7 +314,7 @@ TEST(Analyze, DrawsWhatAnAttentionComesTo) {
     for (std::ptrdiff_t column = 0; column < length; ++column) {
       const auto place = static_cast<size_t>(row) * sources[0].size() + static_cast<size_t>(column);
       sum += static_cast<double>(attention[place]);
-      // Words may come again; the sum does not say where.
+      // Words may occur several times; the sum does not distinguish them.
       wanted[{std::to_string(targets[0][static_cast<size_t>(row + 1)]),
               std::to_string(sources[0][static_cast<size_t>(column)])}] +=
           static_cast<double>(attention[place]);
@@ -331,8 +331,8 @@ TEST(Analyze, DrawsWhatAnAttentionComesTo) {
   }
 }
 
-/// A model without attention to its source: what tokens lose when a word is left out, as
-/// `heddle score` has it.
+/// A model without attention to its source: the map shows the loss of tokens when a word is
+/// omitted, as `heddle score` computes it.
 TEST(Analyze, DrawsTheInfluenceOfWordsWhereThereIsNoAttention) {
   const std::string binary = compileModel(oracles + "recurrent/lstm-none");
   const std::vector<std::string> source = {"5", "9", "13"};
@@ -345,7 +345,7 @@ TEST(Analyze, DrawsTheInfluenceOfWordsWhereThereIsNoAttention) {
   ASSERT_EQ(maps.size(), 1U);
   EXPECT_EQ(maps[0].name, "probability lost without a word of the source");
   EXPECT_FALSE(maps[0].squares.empty());
-  // Nothing that layers could share.
+  // There are no layers that could share.
   Result<AttentionAnalysis> found = readAnalysis(readBytes(folder / "a.json"));
   ASSERT_TRUE(found.ok()) << found.status().message();
   EXPECT_TRUE(found->kinds.empty());
@@ -398,7 +398,7 @@ TEST(Analyze, DrawsTheWordsOfTexts) {
   }
 }
 
-/// The analysis is that of the lines that can be used, and the exit code says that some could not.
+/// The analysis covers the usable lines, and the exit code reports that some were not usable.
 TEST(Analyze, LinesThatCannotBeUsedAreLeftOut) {
   const std::string binary = compileModel(oracles + "transformer-post");
   const tools::Outcome good = analyze(binary, "5 6 7\n8 9\n");
@@ -471,7 +471,7 @@ TEST(Analyze, SaysWhatIsNoNumber) {
       << outcome.error;
 }
 
-/// Which dispatches run for one output of an entry, and how often.
+/// Returns the dispatches that run for one output of an entry, and their number of runs.
 std::vector<std::pair<std::string, uint64_t>>
 dispatchesFor(const std::string &binary, const std::string &entry, const std::string &output) {
   auto model = Model::load(binary);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// fuse-attention at the ends of f32: numbers that the kernel multiplies in another place than the
-/// program are moved only where both stay within the range.
+/// fuse-attention at the limits of f32: a factor that the kernel applies at another place than the
+/// program is moved only if both products stay within the range.
 #include "tests/EndToEnd/KernelProgram.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t width = 8;
 
-/// One head over rows of which queries, keys and values are looked up.
+/// One head over rows whose queries, keys and values are looked up.
 class AttentionRange : public testing::Test {
 protected:
   AttentionRange()
@@ -34,14 +34,14 @@ protected:
     write("%" + rows + "h = transformer.split_heads %" + rows + " : " + rowsType(width) + " -> " +
           heads);
   }
-  /// %s, of the queries and keys of these names.
+  /// Defines %s, the product of the queries and keys of these names.
   void contract(const std::string &queries = "q", const std::string &keys = "k") {
     split(queries);
     split(keys);
     write("%s = transformer.contract \"thd,khd->thk\" %" + queries + "h, %" + keys +
           "h in(%rows, %rows) : " + heads + ", " + heads + " -> " + scores);
   }
-  /// %n, and the scores %z times it.
+  /// Defines %n, and the scores %z times it.
   void multiply(const std::string &type) {
     write("%z = transformer.multiply %s, %n : " + scores + ", " + type);
   }
@@ -71,7 +71,7 @@ protected:
   std::string body;
 };
 
-/// Scores times a weight of one number, which the kernel multiplies the queries by.
+/// Scores times a single learned number, which the kernel applies to the queries.
 class LearnedNumber : public AttentionRange {
 protected:
   void writeNumber(float number) {
@@ -97,7 +97,7 @@ TEST_F(LearnedNumber, OfOrdinarySize) {
   expectTaken();
 }
 
-/// Scores times a number of each row; keys are a map of what is looked up.
+/// Scores times a number for each row; keys are a map of the rows that are looked up.
 class NumberOfEachRow : public AttentionRange {
 protected:
   void writeNumbers(float number, float ofKeys) {
@@ -124,7 +124,7 @@ TEST_F(NumberOfEachRow, OfOrdinarySize) {
   expectTaken();
 }
 
-/// Scores times a number of each key, which the kernel multiplies the keys by.
+/// Scores times a number for each key, which the kernel applies to the keys.
 class NumberOfEachKey : public AttentionRange {
 protected:
   void writeNumbers(float number) {
@@ -155,7 +155,7 @@ TEST_F(NumberOfEachKey, OfOrdinarySize) {
   expectTaken();
 }
 
-// The product of what is not scaled yet is infinite.
+// The product before scaling is infinite.
 TEST_F(AttentionRange, ConstantsOfQueriesAndKeys) {
   parameter(0, 1e20f);
   parameter(1, 1e20f);
@@ -177,7 +177,7 @@ TEST_F(AttentionRange, OrdinaryConstantsOfQueriesAndKeys) {
   expectTaken();
 }
 
-// A sum of such values has few digits.
+// A sum of such small values has few significant digits.
 TEST_F(AttentionRange, AConstantOfSmallValues) {
   parameter(2, 1e-41f);
   lookUp();
@@ -189,7 +189,7 @@ TEST_F(AttentionRange, AConstantOfSmallValues) {
       "their sum, expected at most ");
 }
 
-/// Two tables of biases by distance, of which the kernel has the sum.
+/// Two tables of biases by distance, which the kernel adds in advance.
 class TwoTables : public AttentionRange {
 protected:
   void writeTables(float size) {
@@ -208,7 +208,7 @@ protected:
   }
 };
 
-// Scores of -2e38 and the first table are about nothing, and the second is still a number.
+// Scores of -2e38 and the first table almost cancel, and the second is still finite.
 TEST_F(TwoTables, WithoutAFiniteSum) {
   writeTables(2e38f);
   expectDeclined("not fused: the table of biases by distance would have 4e+38 for head 0 in column "
@@ -220,7 +220,7 @@ TEST_F(TwoTables, OfOrdinarySize) {
   expectTaken();
 }
 
-/// (P x) W, where the kernel sums x W. One row of x is large, and no row attends to it.
+/// (P x) W, for which the kernel sums x W. One row of x is large, and no row attends to it.
 class MapOfASum : public AttentionRange {
 protected:
   void writeMap(float size) {
@@ -235,7 +235,7 @@ protected:
     write("%c = transformer.contract \"thk,km->thm\" %p, %v in(%rows, %rows) : " + scores + ", " +
           rowsType(width) + " -> " + heads);
     write("%w = transformer.weight @map : tensor<1x8x8xf32>");
-    // Its axes do not lie as those of a linear map, which it would be otherwise.
+    // The order of its axes is not that of a linear map, which it would otherwise be.
     write("%o = transformer.contract \"thm,hmd->thd\" %c, %w : " + heads +
           ", tensor<1x8x8xf32> -> " + heads);
     write("%out = transformer.merge_heads %o : " + heads + " -> " + rowsType(width));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Lines that cannot be used among lines that can, through the real programs: each is answered with
-/// its error in its place, the others as if it were not there.
+/// Unusable lines among usable ones, through the real programs: each is answered with its error in
+/// its place, and the others as if it did not exist.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
@@ -70,7 +70,7 @@ TEST_F(BadLinesTest, GenerateAnswersEveryLineInItsPlace) {
                 "heddle: standard input:5: the line is longer than 16777216 bytes, expected a "
                 "shorter text\n"
                 "heddle: standard input: 4 of 6 lines could not be used\n");
-  // As many lines for each source, whatever became of it.
+  // The same number of lines for each source, whatever its result.
   EXPECT_EQ(linesOf(generate(lines, {"--beam", "3", "--nbest", "3"}).output).size(), 18U);
 }
 
@@ -86,7 +86,8 @@ TEST_F(BadLinesTest, GenerateAnswersWithRecords) {
   EXPECT_EQ(Json::parse(lines[2])["hypotheses"].size(), 1U);
 }
 
-/// A service: a bad line has its answer before the next line comes, and those after it have theirs.
+/// As a service: an unusable line is answered before the next line arrives, and later lines are
+/// answered too.
 TEST_F(BadLinesTest, GenerateGoesOnAsAService) {
   const std::string script = fmt::format(
       "cd {} && mkfifo in || exit; ({}/bin/heddle generate {} --tokens --format jsonl --input in > "
@@ -107,7 +108,7 @@ TEST_F(BadLinesTest, GenerateStopsWhenAsked) {
   EXPECT_EQ(stopped.code, 1);
   EXPECT_EQ(stopped.output, generate("5 6 7\n").output);
   EXPECT_EQ(stopped.error, "heddle: standard input:2: word 1 is \"x\", expected a token id\n");
-  // Sentences that fail only when they run; the one that ends the run is the first in the file.
+  // Sentences that fail only when they run; the first of them in the file ends the run.
   const Arguments small = {"--cache", "1", "--beam", "1024"};
   const tools::Outcome full = generate("5 6\n5 6 7\n", small);
   EXPECT_EQ(full.code, 1);
@@ -157,7 +158,7 @@ TEST_F(BadLinesTest, TextsThatAreNone) {
                                        path));
 }
 
-/// Bytes count alike in every reader: from 1, in the line as it is in the file.
+/// Positions of bytes are the same in every reader: from 1, in the line as it is in the file.
 TEST_F(BadLinesTest, PositionsOfBadBytes) {
   for (const char *name : {"a.txt", "a.jsonl"}) {
     const std::string path = folder.write(name, "{\"text\": \"\xfe\"}\n");
@@ -228,13 +229,13 @@ TEST_F(BadLinesTest, TruncateCutsWhatIsTooLong) {
           {"score", ids, "--tokens", "--source", source, "--target", target, "--truncate"})
           .output,
       tools::runHeddle({"score", ids, "--tokens", "--source", same, "--target", target}).output);
-  // What the template adds around a text stays.
+  // The tokens that the template adds around a text are kept.
   const std::string text = folder.write("long.txt", repeated("a ", 3000) + "\n");
   const tools::Outcome texts = tools::runHeddle({"analyze", words, "--input", text, "--truncate"});
   EXPECT_EQ(texts.code, 0) << texts.error;
 }
 
-/// The output of a run that ends early is beside the old one, and the message says where.
+/// The output of a run that ends early is next to the old one, and the message names it.
 TEST_F(BadLinesTest, WhatWasAnsweredIsKept) {
   folder.write("out", "old");
   const Arguments arguments = {"--output", folder / "out", "--on-error", "stop"};
@@ -244,12 +245,12 @@ TEST_F(BadLinesTest, WhatWasAnsweredIsKept) {
   EXPECT_EQ(readBytes(folder / "out.partial"), generate("5 6 7\n").output);
   EXPECT_NE(outcome.error.find("; answers so far are in "), std::string::npos) << outcome.error;
   EXPECT_NE(outcome.error.find("out.partial\n"), std::string::npos) << outcome.error;
-  // Those of an earlier run stay.
+  // The outputs of an earlier run are kept.
   EXPECT_NE(generate("8 9\nx\n", arguments).error.find("out.partial-2\n"), std::string::npos);
   EXPECT_EQ(readBytes(folder / "out.partial"), generate("5 6 7\n").output);
   EXPECT_EQ(readBytes(folder / "out.partial-2"), generate("8 9\n").output);
   std::filesystem::remove(folder / "out.partial-2");
-  // With errors answered the file is whole, and there is no other.
+  // If errors are answered, the file is complete, and there is no other.
   std::filesystem::remove(folder / "out.partial");
   EXPECT_EQ(generate("5 6 7\nx\n8 9\n", {"--output", folder / "out"}).code, 1);
   EXPECT_EQ(linesOf(readBytes(folder / "out")).size(), 3U);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products of bf16: --precision bf16. Every processor gives the bits that follow from the
-/// description of #dataflow.contract: rows rounded to bf16, sums in f32 over pairs of k, or over 32
-/// of k where there is AMX. Tables are
-/// stored in bf16: a row is the sum of two of them, which needs more bits.
+/// bf16 products: --precision bf16. Every processor gives the bits that the description of
+/// #dataflow.contract defines: rows rounded to bf16, f32 sums over pairs of k, or over 32 of k with
+/// AMX. Tables are stored in bf16: a row is the sum of two of them, which needs more bits.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
 
@@ -26,7 +25,7 @@ void PrintTo(const Bf16Case &c, std::ostream *stream) {
   *stream << c.groups << " groups of " << c.n << "x" << c.k;
 }
 
-/// The nearest bf16 number, ties to even.
+/// Returns the nearest bf16 number, ties to even.
 float nearestBf16(float value) {
   if (std::isnan(value)) {
     return value;
@@ -36,7 +35,7 @@ float nearestBf16(float value) {
   return std::bit_cast<float>(bits & 0xFFFF0000U);
 }
 
-/// Half of the last bit that a bf16 number has: with it added, the number is between two of them.
+/// Returns half of a bf16 number's last bit: adding it gives the midpoint of two bf16 numbers.
 float halfOfLastBit(float value) {
   return value == 0 ? 0 : std::ldexp(std::copysign(1.0F, value), std::ilogb(value) - 8);
 }
@@ -56,8 +55,8 @@ protected:
     }
   }
 
-  /// Adds step k of an element of the product of a row to a sum. A zero is added behind an odd k:
-  /// it makes 0 of the sum -0, and nothing else.
+  /// Adds step k of an element of the product of a row to a sum. A zero is added after an odd last
+  /// k: it converts a sum of 0 to -0, and has no other effect.
   float add(int32_t id, int64_t column, int64_t k, float sum) const {
     const int64_t place = id * x.columns + column / c.n * c.k + k;
     return k < c.k ? std::fma(nearestBf16(x.values[place] + y.values[place]),
@@ -65,7 +64,7 @@ protected:
                    : sum + 0.0F;
   }
 
-  /// An element of the product of a row.
+  /// Returns an element of the product of a row.
   float elementOf(int32_t id, int64_t column) const {
     float sum = 0;
     for (int64_t k = 0; k < c.k; k += 2) {
@@ -74,7 +73,8 @@ protected:
     return sum;
   }
 
-  /// The same as instructions for 32 steps of k add it up: the even ones and the odd ones first.
+  /// Returns the same as instructions for 32 steps of k sum it: the even steps and the odd steps
+  /// first.
   float elementOnAmx(int32_t id, int64_t column) const {
     constexpr int64_t steps = 32;
     float sum = 0;
@@ -149,8 +149,8 @@ TEST_P(Bf16Products, HaveTheBitsOfTheirDescription) {
   }
 }
 
-// Infinities, what is no number, and numbers that round to infinity stay what they are; numbers too
-// small to have all of their bits may count as zero.
+// Infinities, NaN, and numbers that round to infinity are preserved; subnormal numbers may count as
+// zero.
 TEST_P(Bf16Products, OfRowsAtTheEdges) {
   const float infinity = std::numeric_limits<float>::infinity();
   const auto row = [&](int32_t id) { return x.values.begin() + id * x.columns; };
@@ -164,7 +164,7 @@ TEST_P(Bf16Products, OfRowsAtTheEdges) {
   *row(2) = infinity;
   *row(3) = -infinity;
   *row(4) = std::numeric_limits<float>::quiet_NaN();
-  // The largest number of bf16 and half of its last bit: the next even number is infinite.
+  // The largest bf16 number plus half of its last bit: the next even number is infinite.
   *row(5) = std::bit_cast<float>(0x7F7F0000U);
   y.values[5 * y.columns] = halfOfLastBit(*row(5));
   const std::string binary = compile();
@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Bf16Products,
                          testing::Values(Bf16Case{1, 48, 64}, Bf16Case{1, 50, 7}, Bf16Case{1, 1, 1},
                                          Bf16Case{1, 97, 333}, Bf16Case{3, 20, 18},
                                          Bf16Case{2, 33, 129}, Bf16Case{1, 24, 9000},
-                                         // Rows that would share sets of the cache.
+                                         // Rows that would map to the same cache sets.
                                          Bf16Case{1, 33, 512}));
 
 } // namespace

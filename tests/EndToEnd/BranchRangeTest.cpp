@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// fuse-branches at the ends of f32 and of its patience: what would leave the range is declined for
-/// that reason, what only comes near is fused, and long programs are compiled in time.
+/// fuse-branches at the limits of f32 and of its search: fusions whose values would leave the range
+/// are declined for that reason, others are taken, and long programs are compiled in reasonable
+/// time.
 #include "tests/EndToEnd/KernelProgram.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +15,8 @@ namespace {
 
 constexpr int64_t width = 8;
 
-/// `%result = linear(%input)` by @weight; rows are of `width` but for those of the operand or
-/// result that say otherwise.
+/// Returns `%result = linear(%input)` with @weight; rows have `width` elements except those of an
+/// operand or result that is given another width.
 std::string linearText(const std::string &result, const std::string &input,
                        const std::string &weight, int64_t from = width, int64_t to = width) {
   return "  %" + result + " = transformer.linear %" + input + ", @" + weight + " : " +
@@ -33,7 +34,7 @@ std::string addText(const std::string &result, const std::string &left, const st
          ", " + rowsType(width) + "\n";
 }
 
-/// By the number @number.
+/// Multiplies by the number @number.
 std::string multiplyText(const std::string &result, const std::string &input,
                          const std::string &number) {
   return "  %of_" + result + " = transformer.weight @" + number + " : tensor<1xf32>\n  %" + result +
@@ -44,7 +45,8 @@ std::string multiplyText(const std::string &result, const std::string &input,
 /// A program whose rows %x are looked up in @table.
 class BranchRange : public testing::Test {
 protected:
-  /// With and without the pass, both finite, the largest difference beside the largest result.
+  /// Compiles with and without the pass, checks that both are finite, and compares the largest
+  /// difference with the largest result.
   void compare() {
     parameters.push_back(sized("table", vocabulary, width, rowSize));
     const std::string text = gatherText("x", "table", width) + body;
@@ -61,12 +63,12 @@ protected:
     EXPECT_EQ(compiled.taken, std::vector<std::string>{what});
     EXPECT_TRUE(compiled.declined.empty());
   }
-  /// From `width` to 24 and back, with weights of these sizes.
+  /// Maps from `width` to 24 and back, with weights of these sizes.
   void writeChain(float first, float second) {
     parameters = {sized("a", 24, width, first), sized("b", width, 24, second)};
     body = linearText("h", "x", "a", width, 24) + linearText("out", "h", "b", 24, width);
   }
-  /// A factor of one of two maps of the same rows.
+  /// Applies a factor to one of two maps of the same rows.
   void writeSum(const std::string &factor) {
     body = linearText("p", "x", "a") + scaleText("s", "p", factor) + linearText("q", "x", "b") +
            addText("out", "s", "q");
@@ -120,7 +122,7 @@ TEST_F(BranchRange, LessSmallProducts) {
   expectTaken("2 maps as 8 to 8");
 }
 
-// f32 could not hold what is between.
+// f32 could not represent the intermediate result.
 TEST_F(BranchRange, ProductsThatComeBack) {
   parameters = {sized("a", 24, width, 1e25f), sized("b", 24, 24, 1e25f),
                 sized("c", width, 24, 1e-30f)};
@@ -144,7 +146,7 @@ TEST_F(BranchRange, ANumberOfASmallWeight) {
   expectDeclined("not fused: composed weights would be as small as ");
 }
 
-// Weights that training has left at the end of the range are beside others that matter.
+// Weights that training has left at the limits of the range occur among relevant ones.
 TEST_F(BranchRange, DeadWeights) {
   parameters = {sized("a", width, width, 1), filled("k", 1, 0, 0.1f)};
   std::fill_n(parameters[0].values.begin(), width, 1e-42f);
@@ -152,7 +154,7 @@ TEST_F(BranchRange, DeadWeights) {
   expectTaken("1 map as 8 to 8");
 }
 
-// Two maps by way of two columns are cheaper than one: the constant is moved behind both.
+// Two maps through two columns are cheaper than one: the constant is moved after both.
 TEST_F(BranchRange, AConstantThatPassesAProduct) {
   parameters = {sized("a", 2, width, 1e20f), sized("b", width, 2, 1)};
   body = scaleText("s", "x", "1.0e-30") + linearText("h", "s", "a", width, 2) +
@@ -198,7 +200,7 @@ TEST_F(BranchRange, ConstantsWhoseProductIsNone) {
   expectDeclined("not fused: its constants leave the range of f32");
 }
 
-// What the program rounds before it cancels, the sum of weights never had.
+// The program rounds before it cancels; the sum of weights is computed without that rounding.
 TEST_F(BranchRange, CancellationIsWithinTheBoundOfTheProgram) {
   parameters = {sized("a", width, width, 1), sized("b", width, width, 1)};
   for (size_t i = 0; i < parameters[0].values.size(); ++i) {
@@ -221,13 +223,13 @@ TEST_F(BranchRange, CancellationIsWithinTheBoundOfTheProgram) {
         size +=
             (std::abs(parameters[0].at(row, i)) + std::abs(parameters[1].at(row, i))) * std::abs(x);
       }
-      // The program loses about as many units of `size` as a row has products.
+      // The program's error is about one unit of `size` for each product of a row.
       EXPECT_LE(std::abs(fused[id * width + row] - exact), 0x1p-24 * 2e-5 * width * size);
     }
   }
 }
 
-/// y = W_i y + 0.5 x, again and again; time grew with the cube of it once.
+/// y = W_i y + 0.5 x, repeatedly; the time used to be cubic in the length.
 class LongBranches : public testing::TestWithParam<int> {};
 
 TEST_P(LongBranches, AreOneProduct) {
@@ -269,7 +271,7 @@ TEST_P(LongBranches, AreOneProduct) {
 
 INSTANTIATE_TEST_SUITE_P(Links, LongBranches, testing::Values(800, 5000));
 
-// Rows that have nothing in common form no product, so the search for parts must end somewhere.
+// Rows without common operands form no product, so the search for parts must be bounded.
 TEST_F(BranchRange, LongSumsArePlannedInParts) {
   constexpr int links = 150;
   std::string last = "x";

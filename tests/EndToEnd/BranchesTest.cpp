@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Every function of the lit tests of fuse-branches, executed: what the pass made of it gives what
-/// the program gives without the pass, whether it was taken or declined.
+/// Every function of the lit tests of fuse-branches, executed: the program gives the same results
+/// with and without the pass, whether the fusion was taken or declined.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
@@ -25,13 +25,13 @@ struct Programs {
   std::vector<Matrix> parameters;
 };
 
-/// Declares a parameter [rows, columns], or [rows] for 0 columns, with values of its own.
+/// Declares a parameter [rows, columns], or [rows] for 0 columns, with its own values.
 void declare(Programs &programs, const std::string &name, int64_t rows, int64_t columns) {
   std::mt19937 random(static_cast<unsigned>(programs.parameters.size()));
   programs.parameters.push_back(randomMatrix(name, rows, columns, random));
 }
 
-/// `func.func @f(%a: tensor<?x16xf32>) -> tensor<?x24xf32> {` as an entry of ids.
+/// Converts `func.func @f(%a: tensor<?x16xf32>) -> tensor<?x24xf32> {` to an entry of ids.
 std::string entryText(Programs &programs, const std::string &line) {
   static const std::regex signature(R"(func\.func @(\w+)\((.*)\) -> (.*) \{)");
   static const std::regex rows(R"(tensor<\?x(\d+)xf32>)");

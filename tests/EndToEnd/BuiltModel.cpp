@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Compilation by the compiler's library.
+/// Compilation with the compiler's library.
 #include "tests/EndToEnd/BuiltModel.h"
 
 #include "tests/EndToEnd/CompiledModel.h"

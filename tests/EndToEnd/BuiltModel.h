@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Compilation by the compiler's library, of programs that a test has written itself.
+/// Compilation, with the compiler's library, of programs that a test has written itself.
 #ifndef HEDDLE_TESTS_ENDTOEND_BUILTMODEL_H
 #define HEDDLE_TESTS_ENDTOEND_BUILTMODEL_H
 
@@ -12,16 +12,16 @@
 
 namespace heddle {
 
-/// A request that keeps the code of functions for later ones of the same test program: models of
-/// tests have most of their functions in common.
+/// Returns a request that caches the code of functions for later requests of the same test program:
+/// models of tests share most functions.
 CompileRequest cachedRequest();
 
-/// A request for a binary at `path` of a program in text. A text that there is none of fails the
+/// Returns a request for a binary at `path` of a program in text. A failure of `text` fails the
 /// test.
 CompileRequest requestFor(const std::string &path, const Result<std::string> &text);
 
-/// Compiles a program in text with these tensors to a binary at `path`, which it returns. A failure
-/// fails the test.
+/// Compiles a program in text with these tensors to a binary at `path`, and returns the path. A
+/// failure fails the test.
 std::string compileText(const std::string &path, const Result<std::string> &text,
                         std::vector<TensorValues> tensors,
                         const std::vector<std::string> &disabledPasses = {});

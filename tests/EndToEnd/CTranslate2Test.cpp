@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Compiled folders of CTranslate2 against what CTranslate2 itself says of them, which
-/// tests/formats/CTranslate2/make_ctranslate2.py has written down.
+/// Compiled CTranslate2 folders against CTranslate2's own results, which
+/// tests/formats/CTranslate2/make_ctranslate2.py has recorded.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
@@ -54,8 +54,8 @@ TEST_P(CTranslate2Folder, ScoresAreThoseOfCTranslate2) {
   }
 }
 
-// Post-norm, tied, computed positions; and pre-norm with every option, targets that begin with
-// zeros instead of an embedding among them.
+// Post-norm, tied, computed positions; and pre-norm with every option, including targets that begin
+// with zeros instead of an embedding.
 INSTANTIATE_TEST_SUITE_P(All, CTranslate2Folder,
                          testing::Values(std::pair("tied-f32", 2), std::pair("separate", 8)),
                          [](const auto &info) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec --calibration: that results come nearer to those of f32, that the same bytes come out
-/// whatever computes them, and what is said about it.
+/// heddlec --calibration: results come closer to those of f32, the output is the same with any
+/// number of threads, and messages report the effect.
 #include "compiler/Compile.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Generation.h"
@@ -34,7 +34,7 @@ std::vector<std::string> linesOf(const std::string &text) {
   return lines;
 }
 
-/// A BERT with a tokenizer of as many words as it knows.
+/// A BERT with a tokenizer that has as many words as the model.
 class CalibrationTest : public HeddlecTest {
 protected:
   CalibrationTest() {
@@ -45,8 +45,8 @@ protected:
     writeTokenizer(bert, 211);
   }
 
-  /// Writes the tokenizer of a model that knows so many words, the first of a larger one's. Models
-  /// that continue prompts put nothing around them.
+  /// Writes the tokenizer of a model with `words` words, the first of a larger model's. Models that
+  /// continue prompts add no tokens around them.
   static void writeTokenizer(const std::string &folder, int words, bool isAround = true) {
     nlohmann::json tokenizer = nlohmann::json::parse(
         readBytes(HEDDLE_TEST_DATA "/oracles/tokenizers/wordpiece/tokenizer.json"));
@@ -63,7 +63,7 @@ protected:
     std::ofstream(folder + "/tokenizer.json") << tokenizer;
   }
 
-  /// Copies an oracle and gives it a tokenizer.
+  /// Copies an oracle and adds a tokenizer.
   std::string withTokenizer(const std::string &oracle, int words, bool isAround) const {
     const std::string folder = inputs / std::filesystem::path(oracle).filename().string();
     std::filesystem::create_directory(folder);
@@ -75,7 +75,7 @@ protected:
     return folder;
   }
 
-  /// Log-probabilities of targets, each after its source or the beginning of a prompt.
+  /// Returns the log-probabilities of targets, each after its source or the beginning of a prompt.
   static std::vector<float> scoresOf(const std::string &binary,
                                      const std::vector<ScoringRequest> &requests) {
     const Result<Model> model = Model::load(binary);
@@ -90,7 +90,7 @@ protected:
     return all;
   }
 
-  /// Lines of digits and signs, of which even the smallest vocabulary has tokens.
+  /// Writes lines of digits and signs, which even the smallest vocabulary contains.
   std::string writeDigits() const {
     std::mt19937 random(3);
     std::string lines;
@@ -104,7 +104,7 @@ protected:
     return inputs.write("digits.txt", lines);
   }
 
-  /// A request for a binary of `model` at a path.
+  /// Returns a request for a binary of `model` at a path.
   CompileRequest requestFor(const std::string &model, const std::string &precision,
                             const std::string &calibration) const {
     CompileRequest request = cachedRequest();
@@ -122,8 +122,9 @@ protected:
     return request.output;
   }
 
-  /// What was decided of each matrix of a model whose int4 codes are chosen by texts: its scores
-  /// come clearly nearer to those in f32, with the same bytes in several passes over the texts.
+  /// Calibrates a model's int4 codes with texts and returns the decision for each matrix: its
+  /// scores come clearly closer to those of f32, with the same bytes in several passes over the
+  /// texts.
   std::vector<Decision> calibrate(const std::string &model, const std::string &texts,
                                   const std::vector<ScoringRequest> &requests) const {
     const std::vector<float> exact = scoresOf(compiled(requestFor(model, "f32", "")), requests);
@@ -142,7 +143,7 @@ protected:
     return std::move(result.decisions);
   }
 
-  /// Rows of the texts.
+  /// Returns rows for the texts.
   static std::vector<float> embeddings(const std::string &binary) {
     const Result<Model> model = Model::load(binary);
     EXPECT_TRUE(model.ok()) << model.status().message();
@@ -159,8 +160,8 @@ protected:
                                  [](double x, double y) { return (x - y) * (x - y); });
   }
 
-  /// Writes the same BERT with the matrices of its layers in codes of 4 bits, each row with a scale
-  /// and a code of zero: other ones than any precision makes.
+  /// Writes the same BERT with the matrices of its layers in 4-bit codes, each row with a scale and
+  /// a zero point, which differ from those of any precision.
   std::string writeCoded(const TemporaryFolder &folder) const {
     const Result<SafetensorsFile> file = SafetensorsFile::open(bert + "/model.safetensors");
     EXPECT_TRUE(file.ok());
@@ -203,7 +204,7 @@ TEST_F(CalibrationTest, BringsResultsNearerToThoseOfF32) {
   }
 }
 
-// A model that continues prompts reads the texts as it reads these.
+// A model that continues prompts reads the texts as prompts.
 TEST_F(CalibrationTest, BringsScoresOfPromptsNearerToThoseOfF32) {
   const std::string chat = HEDDLE_TEST_DATA "/../examples/chat/model";
   const std::string inF32 = compiled(requestFor(chat, "f32", ""));
@@ -227,7 +228,7 @@ TEST_F(CalibrationTest, BringsScoresOfPromptsNearerToThoseOfF32) {
             0.85 * squaredDifference(scoresOf(rounded, requests), exact));
 }
 
-/// Random requests of a vocabulary.
+/// Returns random requests for a vocabulary.
 std::vector<ScoringRequest> randomRequests(int vocabulary, bool haveSources) {
   std::mt19937 random(11);
   std::vector<ScoringRequest> requests;
@@ -241,7 +242,7 @@ std::vector<ScoringRequest> randomRequests(int vocabulary, bool haveSources) {
   return requests;
 }
 
-// Each expert by the rows that chose it.
+// Each expert is calibrated with the rows that chose it.
 TEST_F(CalibrationTest, CalibratesExperts) {
   const std::string model = withTokenizer("mixtral-tiny", 108, /*isAround=*/false);
   size_t experts = 0;
@@ -256,7 +257,7 @@ TEST_F(CalibrationTest, CalibratesExperts) {
   EXPECT_EQ(experts, 9U);
 }
 
-// What steps of an encoder and of a decoder read is seen in the order of texts.
+// The inputs of recurrent steps in encoders and decoders are observed in the order of texts.
 TEST_F(CalibrationTest, CalibratesRecurrences) {
   const std::string model = withTokenizer("recurrent/lstm-general", 29, /*isAround=*/true);
   size_t steps = 0;
@@ -265,11 +266,11 @@ TEST_F(CalibrationTest, CalibratesRecurrences) {
     EXPECT_TRUE(decision.taken) << decision.where << ": " << decision.text;
     steps += decision.where.ends_with("hidden.weight") ? 1 : 0;
   }
-  // Of two layers each, in the encoder and in the decoder.
+  // Two layers each, in the encoder and in the decoder.
   EXPECT_EQ(steps, 4U);
 }
 
-// However many threads there are, and whether the moments fit into memory at once.
+// With any number of threads, and whether or not the moments fit into memory at once.
 TEST_F(CalibrationTest, GivesTheSameBytes) {
   CompileRequest request = requestFor(bert, "int4", textFile);
   const std::string expected = readBytes(compiled(request));
@@ -298,7 +299,7 @@ TEST_F(CalibrationTest, SaysWhatItDid) {
   request.report = ReportForm::Json;
   const CompileResult result = compile(request);
   ASSERT_TRUE(result.status.ok()) << result.status.message();
-  // Four products a layer, where query, key and value are one, and the pooler.
+  // Four products for each layer, with query, key and value as one, and the pooler.
   size_t chosen = 0;
   for (const Decision &decision : result.decisions) {
     if (decision.pass == "compensate-weights") {
@@ -316,7 +317,7 @@ TEST_F(CalibrationTest, SaysWhatItDid) {
   EXPECT_TRUE(std::ranges::any_of(result.notes, [](const std::string &note) {
     return note.starts_with("13 matrices calibrated by 250 texts of ");
   }));
-  // Texts of 40 tokens, as many as the model takes.
+  // Texts of 40 tokens, the maximum of the model.
   EXPECT_TRUE(std::ranges::any_of(result.notes, [](const std::string &note) {
     return note.starts_with(textFile + ": ") &&
            note.ends_with(" texts have as many tokens as the model takes, or were cut to that");
@@ -342,7 +343,7 @@ TEST_F(CalibrationTest, ReadsRecordsLikeLines) {
   }
 }
 
-// Its decoder reads what the model answers in f32.
+// Its decoder is calibrated with the texts that the model generates in f32.
 TEST_F(CalibrationTest, CalibratesDecoders) {
   std::string texts;
   std::vector<std::pair<std::string, std::string>> pairs;
@@ -382,7 +383,8 @@ TEST_F(CalibrationTest, CalibratesDecoders) {
   }
 }
 
-// What its products read is seen in f32, where a kept layer would be coarser than the rest.
+// The inputs of its products are observed in f32, even if a kept layer is less precise than the
+// rest.
 TEST_F(CalibrationTest, GoesWithKeptLayers) {
   CompileRequest request = requestFor(bert, "int4", "");
   request.keep = {"layer.0.attention.self.query=int8", "layer.2=bf16"};
@@ -397,7 +399,7 @@ TEST_F(CalibrationTest, GoesWithKeptLayers) {
   EXPECT_NE(info.output.find("layer.0.attention.self.query"), std::string::npos) << info.output;
 }
 
-// Codes of a file become others by way of the numbers that they stand for.
+// Codes of a file are converted by way of the numbers that they represent.
 TEST_F(CalibrationTest, GoesWithQuantisedFiles) {
   const TemporaryFolder folder;
   const std::string coded = writeCoded(folder);
@@ -408,7 +410,7 @@ TEST_F(CalibrationTest, GoesWithQuantisedFiles) {
             0.85 * squaredDifference(rounded, exact));
 }
 
-// --- what is wrong ---------------------------------------------------------------------------
+// --- errors ----------------------------------------------------------------------------------
 
 TEST_F(CalibrationTest, RefusesWhatItCannotServe) {
   expectUsage({"m", "-o", "x.so", "--calibration=texts.txt"},
@@ -484,7 +486,7 @@ TEST_F(CalibrationTest, RefusesModelsThatItCannotRun) {
                  "--calibration=" + textFile});
     EXPECT_EQ(outcome.code, 1);
     EXPECT_NE(outcome.error.find("/none/"), std::string::npos) << outcome.error;
-    // Found before the texts are run.
+    // Detected before the texts are run.
     EXPECT_EQ(outcome.error.find("calibrated"), std::string::npos) << outcome.error;
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Conversations: from the template in a model's folder to answers of the program, in C++ and C.
+/// Conversations: from the template in a model's folder to the program's answers, in C++ and C.
 #include "heddle/Generation.h"
 #include "heddle/heddle.h"
 #include "tests/EndToEnd/CompiledModel.h"
@@ -21,13 +21,13 @@ namespace {
 const std::string gpt = HEDDLE_TEST_DATA "/oracles/gpt2-tiny";
 constexpr int32_t begin = 1, end = 106;
 
-/// An added token of a tokenizer.json.
+/// Returns an added token of a tokenizer.json.
 Json addedToken(int32_t id, const char *content) {
   return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
           {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
-/// A byte, as byte-level tokenizers spell it, for each id: "a" is 10. Some are parts of characters.
+/// Returns the byte of each id in byte-level spelling: "a" is 10. Some are parts of characters.
 Json vocabulary() {
   Json tokens = {{"<s>", begin}, {"</s>", end}, {"\u0120", 2}, {"\u010A", 3}};
   for (int32_t letter = 0; letter < 26; ++letter) {
@@ -53,7 +53,7 @@ const std::string templateText =
     "{{ bos_token }}{% for m in messages %}{{ m.role[0] ~ ' ' ~ m.content | trim ~ '\\n' }}"
     "{% endfor %}{% if add_generation_prompt %}a {% endif %}";
 
-/// The small decoder with a tokenizer, which puts <s> before texts, and a chat template.
+/// Writes the small decoder with a tokenizer, which puts <s> before texts, and a chat template.
 void writeFolder(const TemporaryFolder &folder, const std::string &text) {
   const Json tokenizer = {
       {"added_tokens", {addedToken(begin, "<s>"), addedToken(end, "</s>")}},
@@ -122,7 +122,7 @@ TEST_F(ChatTest, ConversationsBecomePrompts) {
             "chat template \"default\": line 1, column 48: a dict has no \"role\"");
   const Result<Generator> generator = Generator::create(*model);
   ASSERT_TRUE(generator.ok());
-  // The template writes the token that begins texts; the tokenizer adds no second one.
+  // The template writes the start token; the tokenizer adds no second one.
   EXPECT_EQ(*generator->encodeChat(question), questionTokens);
 }
 
@@ -208,7 +208,7 @@ TEST_F(ChatTest, BadLinesAreSaid) {
       << other.error;
 }
 
-/// The answers of `heddle chat --json`.
+/// Returns the answers of `heddle chat --json`.
 std::vector<Json> answersOf(const tools::Outcome &outcome) {
   std::vector<Json> answers;
   for (size_t at = 0; at < outcome.output.size();) {
@@ -235,7 +235,7 @@ TEST_F(ChatTest, AConversationHasAHistory) {
   EXPECT_EQ(answers[3]["prompt_tokens"], 8);
   EXPECT_LE(answers[0]["tokens"], 6);
   EXPECT_EQ(answers[0]["stopped"], false);
-  // What was saved is what `heddle generate --chat` reads.
+  // `heddle generate --chat` reads the saved conversation.
   const Json messages = Json::parse(readBytes(saved))["messages"];
   ASSERT_EQ(messages.size(), 5U);
   EXPECT_EQ(messages[0]["content"], "be b");
@@ -247,7 +247,7 @@ TEST_F(ChatTest, AConversationHasAHistory) {
       {"generate", binary, "--chat", "--input", "-", "--format", "jsonl", "--max-length", "6"},
       {.input = asked.dump() + "\n"});
   EXPECT_EQ(hypothesesOf(again)[0][0]["text"], answers[1]["content"]) << again.error;
-  // Without --json, answers are texts, and commands say what they did.
+  // Without --json, answers are texts, and commands report what they did.
   const tools::Outcome texts = tools::runHeddle(arguments, {.input = "ab\n/reset\n//ab\n"});
   EXPECT_TRUE(texts.output.starts_with(answers[0]["content"].get<std::string>() +
                                        "\n(the conversation begins anew)\n"))
@@ -325,11 +325,11 @@ TEST(ChatTemplates, WhatIsNotUnderstoodIsRefused) {
             "the model has no chat template");
 }
 
-// --- models that answer ------------------------------------------------------------------------
+// --- trained models ----------------------------------------------------------------------------
 
 class AnsweringModel : public testing::TestWithParam<const char *> {};
 
-/// What a user asks in a prompt.
+/// Returns the question in a prompt.
 std::string questionOf(const std::string &prompt) {
   const size_t first = prompt.find("What");
   return prompt.substr(first, prompt.find('?') + 1 - first);
@@ -339,8 +339,8 @@ std::string firstConversation(const std::string &lines) {
   return lines.substr(0, lines.find('\n'));
 }
 
-/// The folder's generation_config.json says to sample, and how: so does every interface that is not
-/// told otherwise.
+/// The folder's generation_config.json enables sampling with its parameters: so does every
+/// interface by default.
 void expectSampling(Generator &generator, const std::string &binary, const Tokens &prompt) {
   const GenerationOptions usual = generator.filledIn();
   EXPECT_EQ(usual.sample, true);
@@ -440,7 +440,7 @@ TEST_P(AnsweringModel, GivesTheTextsOfTransformers) {
   expectSampling(*generator, binary, prompt);
   expectSchemaInLibraries(*generator, binary, prompt);
   expectSchemaInTools(binary);
-  // Rotary positions have no limit, so texts have no windows.
+  // Rotary positions have no limit, so texts are not scored in windows.
   const tools::Outcome strided =
       tools::runHeddle({"score", binary, "--input", "-", "--stride", "4"}, {.input = "ab\n"});
   EXPECT_EQ(strided.code, 2);

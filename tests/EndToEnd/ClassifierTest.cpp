@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Models with classifiers from their folders to their scores, and cross-encoders from texts to an
-/// order, against what Hugging Face Transformers gives (oracles/make_heads.py).
+/// Models with classifiers from their folders to their scores, and cross-encoders from texts to a
+/// ranking, against Hugging Face Transformers' results (oracles/make_heads.py).
 #include "formats/Checkpoint/Checkpoint.h"
 #include "heddle/Session.h"
 #include "heddle/heddle.h"
@@ -31,7 +31,7 @@ std::vector<Value> valuesOf(const Checkpoint &checkpoint, const std::string &nam
   return values;
 }
 
-/// The scores of an oracle, of tokens without padding or of sequences, and its sentences.
+/// The scores of an oracle, for tokens without padding or for sequences, and its sentences.
 struct Expected {
   Ragged batch;
   std::vector<float> logits;
@@ -98,7 +98,7 @@ TEST(Classifier, OfModernBert) {
   expectScores("modernbert-tags", {"O", "X", "Y"}, Problem::SingleLabel);
 }
 
-/// The texts of the oracle, best first, with their scores.
+/// Returns the texts of the oracle, best first, with their scores.
 std::vector<std::pair<float, std::string>> expectedOrder(std::string &query) {
   std::vector<std::pair<float, std::string>> order;
   std::ifstream file(oracles + "bert-pairs/pairs.jsonl");
@@ -132,7 +132,7 @@ TEST(Rerank, TextsOfAFile) {
   EXPECT_EQ(count, order.size());
 }
 
-/// A model and a session for it, as a C program has them.
+/// A model and a session for it in C.
 struct InC {
   explicit InC(const std::string &binary) {
     EXPECT_EQ(heddle_model_load(binary.c_str(), nullptr, &model), nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// `heddle compare` on compiled models: a model and itself, a model and a version of it with other
-/// rounding, models that differ, what their sizes promise, and what cannot be compared.
+/// rounding, different models, the prediction from their sizes, and models that cannot be compared.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/RunLogits.h"
 #include "tests/EndToEnd/ScaledModel.h"
@@ -34,7 +34,7 @@ tools::Outcome compare(const std::string &a, const std::string &b, const std::st
   return tools::runHeddle(options, {.input = input});
 }
 
-/// The softmax of a row, in double.
+/// Returns the softmax of a row, in double.
 std::vector<double> distributionOf(std::span<const float> logits) {
   std::vector<double> values(logits.begin(), logits.end());
   const double largest = *std::max_element(values.begin(), values.end());
@@ -49,7 +49,7 @@ std::vector<double> distributionOf(std::span<const float> logits) {
   return values;
 }
 
-/// The divergences that `heddle compare` must find for the texts of `a`, by the definition.
+/// Returns the divergences that `heddle compare` must find for the texts of `a`, by definition.
 std::pair<double, double> divergencesOf(const std::string &a, const std::string &b,
                                         const std::vector<std::vector<int32_t>> &sources,
                                         const TemporaryFolder &folder) {
@@ -60,7 +60,7 @@ std::pair<double, double> divergencesOf(const std::string &a, const std::string 
         tools::runHeddle({"generate", a, "--tokens", "--input", "-"},
                          {.input = fmt::format("{}\n", fmt::join(source, " "))});
     std::istringstream words(outcome.output);
-    // Begins with the start, and the end goes.
+    // Prepend the start token and remove the end token.
     std::vector<int32_t> target = {1};
     target.insert(target.end(), std::istream_iterator<int32_t>(words), {});
     EXPECT_EQ(target.back(), 2);
@@ -82,8 +82,8 @@ std::pair<double, double> divergencesOf(const std::string &a, const std::string 
   return {sums.first / static_cast<double>(rows), sums.second / static_cast<double>(rows)};
 }
 
-/// The least seconds of one run over the lines, from what `heddle profile` counts of every dispatch
-/// and the roofs that the comparison measured.
+/// Returns the minimum seconds of one run over the lines, from the counts of every dispatch in
+/// `heddle profile` and the roofs that the comparison measured.
 double leastSecondsOf(const Json &record, const char *side) {
   const tools::Outcome outcome =
       tools::runHeddle({"profile", record[side]["file"], "--tokens", "--input", "-", "--by",
@@ -105,7 +105,7 @@ double leastSecondsOf(const Json &record, const char *side) {
   return seconds;
 }
 
-/// The prediction is that of the counts and the roofs, for as many tokens.
+/// Checks that the prediction follows from the counts and the roofs, for the same number of tokens.
 void expectPrediction(const Json &record) {
   double atBest[2];
   for (const char *const side : {"a", "b"}) {
@@ -141,14 +141,14 @@ TEST(Compare, AModelAndItself) {
     EXPECT_EQ(result[side]["cache_bytes_per_token"]["source"], 2 * 3 * 48 * 4);
   }
   EXPECT_GT(result["speed_ratio"], 0);
-  // The same counts are held against the same roofs.
+  // The same counts are compared with the same roofs.
   EXPECT_EQ(result["predicted_ratio"], 1);
   EXPECT_GT(result["a"]["least_seconds"], 0);
   EXPECT_EQ(result["a"]["least_seconds"], result["b"]["least_seconds"]);
 }
 
 TEST(Compare, LayersThatShareTheirAttentionPromiseMore) {
-  // Texts of exactly so many tokens, whatever is in them: untrained models end anywhere.
+  // Texts of an exact number of tokens, whatever they contain: untrained models end anywhere.
   TemporaryFolder folder;
   for (const char *const file : {"config.json", "model.safetensors"}) {
     std::filesystem::copy_file(oracles + "marian-tiny/" + file, folder / file);
@@ -160,8 +160,8 @@ TEST(Compare, LayersThatShareTheirAttentionPromiseMore) {
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   const Json result = Json::parse(outcome.output);
   EXPECT_EQ(result["a"]["tokens"], result["b"]["tokens"]);
-  // Half of the maps of queries and keys, of their caches and of what reads these; neither the
-  // feed-forward networks nor the words' scores.
+  // Half of the maps of queries and keys, of their caches and their readers; neither the
+  // feed-forward networks nor the logits.
   EXPECT_GT(result["predicted_ratio"], 1.05);
   EXPECT_LT(result["b"]["least_seconds"], result["a"]["least_seconds"]);
   expectPrediction(result);
@@ -175,7 +175,7 @@ TEST(Compare, ModelsThatDiffer) {
   const tools::Outcome outcome = compare(a, b, lines, {"--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   const Json result = Json::parse(outcome.output);
-  // Texts of other lengths: what is predicted is about as many tokens.
+  // Texts of other lengths: the prediction is for the same number of tokens.
   EXPECT_NE(result["a"]["tokens"], result["b"]["tokens"]);
   expectPrediction(result);
   const Json &difference = result["b_against_a"];
@@ -228,8 +228,8 @@ TEST(Compare, Embeddings) {
   expectPrediction(result);
 }
 
-// Products of integers are nearly those of f32: a trained model says the same, with distributions
-// that differ by less than the 1e-3 nats that tiny models were seen to lose.
+// Integer products are close to those of f32: a trained model generates the same texts, with
+// distributions that differ by less than the 1e-3 nats observed for tiny models.
 TEST(Compare, ATrainedModelSaysTheSameInFewerBits) {
   const std::string model = HEDDLE_TEST_DATA "/../examples/dates/model";
   const std::string a = compileModel(model);
@@ -268,7 +268,7 @@ TEST(Compare, RefusesWhatCannotBeCompared) {
   expectRefusal(compare(a, a, "\n"), "standard input: no texts, expected at least one");
   expectRefusal(compare(a, a, "5\n6 61\n", {"--on-error", "stop"}),
                 "standard input:2: " + a + ": source");
-  // By default the others are compared, and the exit code says that one was not.
+  // By default the others are compared, and the exit code reports that one was not.
   const tools::Outcome some = compare(a, a, "5 7 9\n6 61\n", {"--json"});
   EXPECT_EQ(some.code, 1);
   EXPECT_EQ(Json::parse(some.output)["sentences"], 1);

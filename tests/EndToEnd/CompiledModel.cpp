@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Compilation by process, execution in this one.
+/// Compiles in a separate process, runs in this one.
 #include "tests/EndToEnd/CompiledModel.h"
 
 #include "runtime/Device/Device.h"
@@ -127,7 +127,7 @@ std::map<std::string, std::vector<float>> runModel(Session &session, const std::
     place.assign(rows * port.shape[1], std::numeric_limits<float>::quiet_NaN());
     outputs.push_back({port.name, place});
   }
-  // Encoders of models that generate call their ids "source".
+  // Encoders of models that generate name their ids "source".
   std::vector<Input> inputs;
   for (const PortInfo &port : info->inputs) {
     if (!port.optional) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What end-to-end tests share: compile with the real heddlec, run with the real runtime, compare.
+/// Shared by end-to-end tests: compile with the real heddlec, run with the real runtime, compare.
 #ifndef HEDDLE_TESTS_ENDTOEND_COMPILEDMODEL_H
 #define HEDDLE_TESTS_ENDTOEND_COMPILEDMODEL_H
 
@@ -14,28 +14,29 @@
 
 namespace heddle {
 
-/// ModelOptions::device in these tests: where there is a GPU that runs the target, real or
-/// emulated, that one.
+/// ModelOptions::device in these tests: a GPU that runs the target, real or emulated, if there is
+/// one.
 inline constexpr const char *anyDevice = "auto";
 
-/// A folder for the code of functions that a compiler, a program, has compiled. Programs of tests
-/// share that of heddlec: they compile the same models, and models have kernels in common. A
-/// compiler that is built anew has a folder of its own, so that no code outlives what made it, and
-/// those before it are removed.
+/// Returns the folder in which a compiler, given by its program, caches the code of functions. Test
+/// programs share that of heddlec: they compile the same models, which have kernels in common. A
+/// rebuilt compiler has a new folder, so that no code outlives its compiler; the old folders are
+/// removed.
 std::string codeFolder(const std::string &compiler);
 
-/// Runs heddlec and returns the path of the binary; the same arguments compile once in a process.
-/// A failed compilation fails the test and gives an empty path. With HEDDLE_TEST_DEVICE=cuda models
-/// are also compiled for the emulated GPU, by tests/EmulatedCompiler, unless they name targets.
+/// Runs heddlec and returns the path of the binary; the same arguments are compiled once per
+/// process. A failed compilation fails the test and gives an empty path. With
+/// HEDDLE_TEST_DEVICE=cuda models are also compiled for the emulated GPU, by
+/// tests/EmulatedCompiler, unless they name targets.
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments = {});
 
-/// Runs a command, with stdout and stderr in `text`; its exit code.
+/// Runs a command, with stdout and stderr in `text`, and returns its exit code.
 int runCommand(const std::string &command, std::string &text);
 
-/// A file's bytes.
+/// Returns a file's bytes.
 std::string readBytes(const std::string &path);
 
-/// Sentences, end to end.
+/// Concatenated sentences.
 struct Ragged {
   std::vector<int32_t> lengths;
   std::vector<int32_t> ids;
@@ -46,22 +47,22 @@ struct Ragged {
   }
 };
 
-/// Random sentences: `count` of them, 1 to `longest` ids below `vocabulary`.
+/// Returns `count` random sentences of 1 to `longest` ids less than `vocabulary`.
 Ragged randomSentences(int count, int longest, int vocabulary, uint32_t seed);
 
-/// Outputs by name of one run; a failure fails the test and gives none.
+/// Returns the outputs of one run by name; a failure fails the test and gives none.
 std::map<std::string, std::vector<float>> runModel(Session &session, const std::string &entry,
                                                    const Ragged &batch);
 
-/// As above for a binary and target, on `threads`.
+/// As above, for a binary and target, on `threads` threads.
 std::map<std::string, std::vector<float>> runBinary(const std::string &path, const Ragged &batch,
                                                     const std::string &isa = "", int threads = 1,
                                                     const std::string &entry = "encode");
 
-/// The largest difference of two equally long vectors; infinite for others and for NaN.
+/// Returns the largest difference of two vectors; infinite for different lengths and for NaN.
 float largestDifference(std::span<const float> a, std::span<const float> b);
 
-/// Targets that both the binary and this machine have, GPUs included.
+/// Returns the targets that both the binary and this machine have, including GPUs.
 std::vector<std::string> runnableTargets(const std::string &path);
 
 } // namespace heddle

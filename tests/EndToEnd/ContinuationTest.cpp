@@ -48,7 +48,7 @@ TEST(Continuation, EveryPassMayBeLeftOut) {
   }
 }
 
-/// Prompts of one length: what follows them in the sequences was generated.
+/// Prompts of one length; the sequences contain the generated continuation.
 TEST(Continuation, GreedySearchIsThatOfTransformers) {
   const std::string binary = compileModel(gpt);
   ASSERT_FALSE(binary.empty());
@@ -70,8 +70,7 @@ TEST(Continuation, GreedySearchIsThatOfTransformers) {
   EXPECT_EQ(outcome.output, found[1][0]["text"].get<std::string>() + "\n");
 }
 
-/// A model whose options are all unusual, in bf16; prompts of several lengths, each of which was
-/// computed alone.
+/// A model with only unusual options, in bf16; prompts of several lengths, each computed alone.
 TEST(Continuation, OptionsAreThoseOfTransformers) {
   const std::string oracle = oracles + "gpt2-options";
   const std::string binary = compileModel(oracle);
@@ -107,7 +106,7 @@ TEST(Continuation, OptionsAreThoseOfTransformers) {
   }
 }
 
-/// The sum of what a search has found is what the model gives for it.
+/// The score that a search finds equals the model's score of its tokens.
 TEST(Continuation, BeamsHaveTheScoresOfTheirTokens) {
   const std::string binary = compileModel(gpt);
   const auto model = Model::load(binary);
@@ -145,7 +144,7 @@ TEST(Continuation, BeamsHaveTheScoresOfTheirTokens) {
   EXPECT_GE(results[0].hypotheses[0].score, results[0].hypotheses[1].score);
 }
 
-/// The model with its weights in another type, and the same values in f32.
+/// Returns the model with its weights in another type, and the same values in f32.
 std::string converted(const TemporaryFolder &folder, ElementType element) {
   const auto stored = SafetensorsFile::open(gpt + "/model.safetensors");
   EXPECT_TRUE(stored.ok());
@@ -161,7 +160,7 @@ std::string converted(const TemporaryFolder &folder, ElementType element) {
     for (size_t at = 0; at < tensor.bytes.size(); at += sizeof(float)) {
       uint32_t word = 0;
       std::memcpy(&word, tensor.bytes.data() + at, sizeof(word));
-      // Both types have these values: seven bits behind the leading one, and exponents of f16.
+      // Both types represent these values: seven bits after the leading one, and exponents of f16.
       word &= 0xFFFF0000U;
       float value = 0;
       std::memcpy(&value, &word, sizeof(value));
@@ -256,7 +255,7 @@ struct Asked {
   GenerationOptions options;
 };
 
-/// Half of the prompts begin alike.
+/// Returns requests of which half begin with the same tokens.
 std::vector<Asked> someRequests(size_t count) {
   std::mt19937 random(5);
   const Tokens same = randomTokens(random, 36, 106);
@@ -282,8 +281,8 @@ std::vector<Asked> someRequests(size_t count) {
   return asked;
 }
 
-/// Runs requests, some of which join at every step; what each has found. Others join and are
-/// removed, waiting, in the middle of their prompt or of their answer.
+/// Runs requests, some of which join at every step, and returns the results of each. Others join
+/// and are removed while they wait, in the middle of their prompt or of their answer.
 std::map<size_t, std::vector<Hypothesis>> answers(const Model &model,
                                                   const std::vector<Asked> &asked,
                                                   const std::vector<size_t> &order,
@@ -307,7 +306,7 @@ std::map<size_t, std::vector<Hypothesis>> answers(const Model &model,
       EXPECT_TRUE(id.ok());
       unwanted.push_back(*id);
     } else if (!unwanted.empty() && random() % 3 == 0) {
-      // It may have an answer by now.
+      // It may be finished already.
       const Status removed = generator->remove(unwanted.back());
       EXPECT_TRUE(removed.ok() || removed.code() == StatusCode::NotFound);
       unwanted.pop_back();
@@ -326,8 +325,8 @@ std::map<size_t, std::vector<Hypothesis>> answers(const Model &model,
   return results;
 }
 
-/// In every precision: of a prompt only the last row has logits, whatever rows are beside it. With
-/// a window of 11, blocks that were taken over are given back before others.
+/// In every precision: only the last row of a prompt has logits, whatever other rows are in the
+/// batch. With a window of 11, reused blocks are given back before others.
 struct Mixes {
   const char *name;
   const char *oracle;
@@ -358,8 +357,7 @@ TEST_P(ContinuationMixes, RequestsHaveTheBitsTheyHaveAlone) {
   std::mt19937 random(1);
   for (int mix = 0; mix < GetParam().count; ++mix) {
     std::shuffle(order.begin(), order.end(), random);
-    // Threads that share kernels meet after each, which takes long where other programs run as
-    // well.
+    // Threads that share kernels synchronise after each, which is slow if other programs run too.
     const bool hasTwo = mix % 5 == 1;
     GeneratorOptions options = {.session = {.threads = hasTwo ? 2 : 1,
                                             .schedule = hasTwo && mix % 2 == 0

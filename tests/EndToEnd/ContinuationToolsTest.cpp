@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Models without an encoder as users have them: texts as prompts, requests in C, what other
-/// commands do with them, and what is refused.
+/// Models without an encoder in use: texts as prompts, requests in C, the other commands, and
+/// errors.
 #include "heddle/heddle.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/GeneratedTokens.h"
@@ -25,7 +25,7 @@ const std::string gpt = oracles + "gpt2-tiny";
 
 // --- texts -------------------------------------------------------------------------------------
 
-/// The model with a tokenizer of bytes: "a" is 10, and every text begins with 1.
+/// Returns the model with a tokenizer of bytes: "a" is 10, and every text begins with 1.
 std::string withTokenizer(const TemporaryFolder &folder) {
   Json vocabulary = {{"<s>", 1}, {"\u0120", 2}, {"\u010A", 3}};
   for (int32_t letter = 0; letter < 26; ++letter) {
@@ -70,7 +70,7 @@ TEST(ContinuationTools, TextsAreContinued) {
     }
     return ids;
   }();
-  // Only letters may come, so that the text shows every token.
+  // Only letters are allowed, so that the text shows every token.
   std::string shortlist = fmt::format("{}\n", fmt::join(letters, " "));
   const std::string allowed = folder.write("letters.txt", shortlist + shortlist);
   const std::string one = folder.write("letter.txt", shortlist);
@@ -98,7 +98,7 @@ TEST(ContinuationTools, TextsAreContinued) {
   const tools::Outcome prompt = tools::runHeddle(
       {"generate", binary, "--prompt", "zzz", "--shortlist", one, "--max-length", "9"});
   EXPECT_EQ(prompt.output, found[1][0]["text"].get<std::string>() + "\n") << prompt.error;
-  // The model has 106 tokens, of which the tokenizer lacks most.
+  // The model has 106 tokens, most of which the tokenizer lacks.
   const std::string unknown = folder.write("unknown.txt", "40\n");
   for (const char *const format : {"text", "jsonl"}) {
     const tools::Outcome lacking =
@@ -116,7 +116,7 @@ TEST(ContinuationTools, TextsAreContinued) {
       << chat.error;
 }
 
-/// What a prompt's answer is as it is written, and in its last form.
+/// The answer to a prompt, while it is written and in its final form.
 TEST(ContinuationTools, AnswersEndBeforeStopStrings) {
   const TemporaryFolder folder;
   const std::string binary = withTokenizer(folder);
@@ -133,7 +133,7 @@ TEST(ContinuationTools, AnswersEndBeforeStopStrings) {
     arguments.insert(arguments.end(), options.begin(), options.end());
     const tools::Outcome outcome = tools::runHeddle(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.error;
-    // No terminal: nothing is said of it.
+    // Not a terminal: there is no message about it.
     EXPECT_EQ(outcome.error, "");
     return outcome.output;
   };
@@ -147,7 +147,7 @@ TEST(ContinuationTools, AnswersEndBeforeStopStrings) {
   ASSERT_EQ(answer["top_scores"].size(), 12U);
   EXPECT_EQ(answer["top_scores"][3][0]["token"], answer["tokens"][3]);
   EXPECT_GE(answer["top_scores"][3][0]["score"], answer["top_scores"][3][1]["score"]);
-  // Who watches is told how fast it was.
+  // On a terminal, the speed is reported.
   const tools::Outcome watched =
       tools::runHeddle({"generate", binary, "--prompt", "abcab", "--shortlist", letters,
                         "--min-length", "12", "--max-length", "12"},
@@ -157,7 +157,7 @@ TEST(ContinuationTools, AnswersEndBeforeStopStrings) {
             std::string::npos)
       << watched.error;
   EXPECT_NE(watched.error.find(" a second"), std::string::npos);
-  // Two letters in a row, and the first place where they are.
+  // Two letters in a row, and their first position.
   const std::string stop = whole.substr(6, 2);
   const size_t first = whole.find(stop);
   EXPECT_EQ(generate({"--stop", stop}), whole.substr(0, first) + "\n");
@@ -171,7 +171,7 @@ TEST(ContinuationTools, AnswersEndBeforeStopStrings) {
   EXPECT_EQ(stopped["hypotheses"][0]["token_scores"].size(), first + 2);
 }
 
-/// Texts in windows, against their parts as prompts and targets.
+/// Scores of texts in windows, against those of their parts as prompts and targets.
 TEST(ContinuationTools, TextsHaveAPerplexity) {
   const TemporaryFolder folder;
   const std::string binary = compileModel(gpt);
@@ -207,7 +207,7 @@ TEST(ContinuationTools, TextsHaveAPerplexity) {
   const Json part = Json::parse(tools::runHeddle({"score", binary, "--tokens", "--source", prompts,
                                                   "--target", targets, "--format", "jsonl"})
                                     .output);
-  // The end is added there: one token fewer has room.
+  // The end is added there: there is room for one token fewer.
   const Json list = part.contains("scores") ? part["scores"] : Json::array();
   ASSERT_EQ(list.size(), 20U) << part;
   for (size_t i = 0; i < 19; ++i) {
@@ -254,7 +254,7 @@ TEST(ContinuationTools, RequestsInCHaveNoSource) {
   heddle_generator_free(generator);
 }
 
-// --- what is refused ---------------------------------------------------------------------------
+// --- errors ------------------------------------------------------------------------------------
 
 /// One command line.
 struct BadCase {
@@ -263,7 +263,7 @@ struct BadCase {
   std::string message;
 };
 
-/// The files that the bad cases read, and the models.
+/// The files that the failing cases read, and the models.
 struct BadInputs {
   explicit BadInputs(const TemporaryFolder &folder)
       : ids(folder.write("ids.txt", "5 6 7\n")), bad(folder.write("bad.txt", "5 107\n")) {
@@ -274,7 +274,7 @@ struct BadInputs {
   }
 
   std::string ids;
-  /// A token that is none.
+  /// An invalid token.
   std::string bad;
   /// More tokens than the model has positions: in a line, and in a file.
   std::string many = "1", tooLong;
@@ -282,7 +282,7 @@ struct BadInputs {
   std::string seed = compileModel(oracles + "transformer-post");
 };
 
-/// What `heddle generate` refuses of a model that continues prompts, and of one with an encoder.
+/// Errors of `heddle generate` for a model that continues prompts, and for one with an encoder.
 std::vector<BadCase> badGenerateCases(const BadInputs &inputs) {
   const auto &[ids, bad, many, tooLong, gptBinary, seed] = inputs;
   return {
@@ -330,7 +330,7 @@ std::vector<BadCase> badGenerateCases(const BadInputs &inputs) {
   };
 }
 
-/// What `heddle compare` and `heddle analyze` refuse of them.
+/// Errors of `heddle compare` and `heddle analyze` for them.
 std::vector<BadCase> badAnalysisCases(const BadInputs &inputs) {
   const auto &[ids, bad, many, tooLong, gptBinary, seed] = inputs;
   return {
@@ -362,8 +362,8 @@ TEST(ContinuationTools, WhatMakesNoSenseIsRefused) {
   }
 }
 
-/// What a model makes of prompts is held against what another makes of the same texts: by the
-/// definition of the divergence, of all tokens of prompts and answers.
+/// Two models that continue prompts are compared on the same texts: by the definition of the
+/// divergence, over all tokens of prompts and answers.
 TEST(ContinuationTools, ModelsThatContinueAreCompared) {
   const std::string a = compileModel(gpt);
   const std::string b = compileModel(gpt, {"--precision=bf16-weights"});
@@ -383,7 +383,7 @@ TEST(ContinuationTools, ModelsThatContinueAreCompared) {
   double divergence = 0, identical = 0;
   size_t rows = 0, generated = 0, line = 0;
   for (const Tokens &prompt : prompts) {
-    // Blank lines have answers of their own, which are empty.
+    // Blank lines have empty answers of their own.
     const auto tokens = own[line][0]["tokens"].get<Tokens>();
     identical += tokens == its[line][0]["tokens"].get<Tokens>() ? 1 : 0;
     line += own.size() / prompts.size();
@@ -422,7 +422,7 @@ TEST(ContinuationTools, ModelsThatContinueAreCompared) {
   EXPECT_EQ(table.output.find("a source token"), std::string::npos) << table.output;
 }
 
-/// A map for each layer, in which rows and columns are the tokens of the text.
+/// A map for each layer, whose rows and columns are the tokens of the text.
 TEST(ContinuationTools, TheAttentionOfATextIsDrawn) {
   const TemporaryFolder folder;
   const std::string drawing = folder / "alignments.svg";

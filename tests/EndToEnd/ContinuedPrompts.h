@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Prompts of an oracle, what Transformers computed for them, and what a compiled model gives.
+/// Prompts of an oracle, Transformers' results for them, and those of a compiled model.
 #ifndef HEDDLE_TESTS_ENDTOEND_CONTINUEDPROMPTS_H
 #define HEDDLE_TESTS_ENDTOEND_CONTINUEDPROMPTS_H
 
@@ -19,7 +19,7 @@
 
 namespace heddle {
 
-/// A tensor of a file of floats or of ids.
+/// Returns a tensor of floats or of ids in a file.
 template <typename Number>
 std::vector<Number> readTensor(const std::string &path, const std::string &name) {
   const auto file = Checkpoint::open(path);
@@ -41,7 +41,7 @@ std::vector<Number> readTensor(const std::string &path, const std::string &name)
   return values;
 }
 
-/// The logits that `heddle run` gives for the prompts of an oracle.
+/// Returns the logits that `heddle run` computes for the prompts of an oracle.
 inline std::vector<float> logitsFor(const std::string &binary, const std::string &oracle,
                                     const std::string &isa) {
   const TemporaryFolder folder;
@@ -53,7 +53,7 @@ inline std::vector<float> logitsFor(const std::string &binary, const std::string
   return outcome.code == 0 ? readTensor<float>(output, "logits") : std::vector<float>();
 }
 
-/// The rows of a tensor of ids.
+/// Returns the rows of a tensor of ids.
 inline std::vector<Tokens> rowsOf(const std::string &oracle, const std::string &name,
                                   size_t count) {
   const Tokens all = readTensor<int32_t>(oracle + "/expected.safetensors", name);
@@ -66,7 +66,7 @@ inline std::vector<Tokens> rowsOf(const std::string &oracle, const std::string &
   return rows;
 }
 
-/// The prompts without their padding.
+/// Returns the prompts without their padding.
 inline std::vector<Tokens> promptsOf(const std::string &oracle, size_t count) {
   std::vector<Tokens> prompts = rowsOf(oracle, "input_ids", count);
   const std::vector<Tokens> seen = rowsOf(oracle, "attention_mask", count);
@@ -84,8 +84,8 @@ inline std::string linesOf(const std::vector<Tokens> &prompts) {
   return lines;
 }
 
-/// The rows of an oracle's tensor without their padding, and without the prompt with which they
-/// begin; `copies` belong to each prompt.
+/// Returns the rows of an oracle's tensor without their padding, and without the prompt at their
+/// beginning; each prompt has `copies` rows.
 inline std::vector<Tokens> generatedBy(const std::string &oracle, const std::string &name,
                                        const std::vector<Tokens> &prompts, size_t copies,
                                        const Tokens &ends) {

@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-/// A model of the oracles, loaded for a target.
+/// Loads a model of the oracles for a target.
 inline std::unique_ptr<PagedDecoder> decoderOf(const std::string &binary, const std::string &isa,
                                                int threads) {
   Result<Model> model = Model::load(binary, {.isa = isa, .device = anyDevice});
@@ -24,12 +24,12 @@ inline std::unique_ptr<PagedDecoder> decoderOf(const std::string &binary, const 
 }
 
 struct Pair {
-  /// Empty where the model has no sources.
+  /// Empty if the model has no sources.
   Tokens source;
   Tokens target;
 };
 
-/// Pairs of random lengths that the model allows.
+/// Returns pairs of random lengths that the model allows.
 inline std::vector<Pair> randomPairs(const PagedDecoder &decoder, size_t count,
                                      std::mt19937 &random) {
   const auto most = [](int64_t longest, int64_t wanted) {
@@ -37,7 +37,7 @@ inline std::vector<Pair> randomPairs(const PagedDecoder &decoder, size_t count,
   };
   const uint32_t source = most(decoder.longestSource(), 60);
   const uint32_t target = most(decoder.longestTarget(), 50);
-  // Ids of both vocabularies are below the smaller one.
+  // Ids of both vocabularies are less than the smaller one.
   const int limit = static_cast<int>(decoder.vocabulary()) / 2;
   std::vector<Pair> pairs;
   for (size_t i = 0; i < count; ++i) {
@@ -56,8 +56,8 @@ inline std::vector<size_t> randomPieces(size_t total, std::mt19937 &random) {
   return pieces;
 }
 
-/// The logits of all pairs, decoded together step by step: each step extends those that have tokens
-/// left by a random number of them.
+/// Returns the logits of all pairs, decoded together step by step: each step extends the unfinished
+/// ones by a random number of tokens.
 inline std::vector<std::vector<float>>
 decodeTogether(PagedDecoder &decoder, const std::vector<Pair> &pairs, std::mt19937 &random) {
   std::vector<SourceView> sources;

@@ -84,7 +84,7 @@ TEST_P(Decoding, HypothesesOfOneSourceReadItTogether) {
   }
 }
 
-/// The weights that every token of a target gives to its source, decoded in pieces of a size:
+/// Returns the weights of every target token over its source, decoded in pieces of a size:
 /// [token][head][position].
 std::vector<float> weightsOf(PagedDecoder &decoder, const Pair &pair, size_t piece) {
   const SourceId source = encodeOne(decoder, pair.source);
@@ -124,7 +124,7 @@ TEST_P(Decoding, AttentionWeightsAreThoseOfItsMathematics) {
       const std::vector<float> weights = weightsOf(*fused, pair, pair.target.size());
       EXPECT_EQ(weightsOf(*fused, pair, 1), weights) << isa;
       EXPECT_EQ(weightsOf(*fused, pair, 3), weights) << isa;
-      // A rounding moves a predicted place by as many keys as the source has times itself.
+      // A rounding error moves a predicted position in proportion to the length of the source.
       EXPECT_LE(largestDifference(weightsOf(*nests, pair, pair.target.size()), weights),
                 isPredictive ? 2e-5F : 1e-5F);
       for (size_t row = 0; row < weights.size(); row += pair.source.size()) {
@@ -139,7 +139,7 @@ TEST_P(Decoding, AttentionWeightsAreThoseOfItsMathematics) {
   }
 }
 
-/// What a layer that shares attention gives is what the first of its block gives.
+/// A layer that shares attention gives the attention of the first layer of its block.
 TEST(SharedDecoding, TheAttentionOfALayerIsThatOfItsBlock) {
   const std::string oracle = HEDDLE_TEST_DATA "/oracles/san";
   std::ifstream stream(oracle + "/config.json");
@@ -165,7 +165,8 @@ TEST(SharedDecoding, TheAttentionOfALayerIsThatOfItsBlock) {
   EXPECT_EQ(weights[4], weights[3]);
 }
 
-/// A hypothesis has numbers for each position of its source: shared by forks, counted, given back.
+/// A hypothesis has elements for each position of its source: shared by forks, counted, and
+/// released.
 TEST(KeyedStates, CountInTheBudgetAndAreGivenBack) {
   const std::string binary =
       compileModel(HEDDLE_TEST_DATA "/oracles/recurrent/location-cumulative");
@@ -204,7 +205,7 @@ TEST(KeyedStates, CountInTheBudgetAndAreGivenBack) {
       << status.message();
 }
 
-/// What is asked for by its name must be rows of tokens, and fit.
+/// Outputs requested by name must be rows of tokens, and fit.
 TEST(StepOutputs, AreRowsThatFit) {
   const std::string binary = compileModel(HEDDLE_TEST_DATA "/oracles/recurrent/location");
   ASSERT_FALSE(binary.empty());
@@ -228,7 +229,7 @@ TEST(StepOutputs, AreRowsThatFit) {
   EXPECT_EQ(messageFor("context", 64), "");
 }
 
-/// p = S sigmoid(0) is half of the source: a whole number of an even one, whose floor it is itself.
+/// p = S sigmoid(0) is half of the source: a whole number if it is even, which is its own floor.
 TEST(PredictiveWindow, AWholePlaceIsItsOwnFloor) {
   const std::string oracle = HEDDLE_TEST_DATA "/oracles/recurrent/gru-concat-local-p";
   const TemporaryFolder folder;

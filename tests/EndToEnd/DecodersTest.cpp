@@ -16,7 +16,7 @@
 namespace heddle {
 namespace {
 
-/// A folder of tests/oracles, how many prompts it has, and its end tokens.
+/// A folder of tests/oracles, its number of prompts, and its end tokens.
 struct Decoder {
   std::string name;
   size_t prompts;
@@ -60,7 +60,7 @@ protected:
       SCOPED_TRACE(i);
       const Json &hypotheses = found[i / copies];
       const double score = isGreedy ? hypotheses[0]["score"].get<double>() : double(scores[i]);
-      // What reaches the limit before longer prompts do is padded.
+      // Sequences that reach the limit before those of longer prompts are padded.
       rows[i].resize(std::min(rows[i].size(), most));
       expectHypothesis(hypotheses, i % copies, rows[i], score, 1e-4);
     }
@@ -79,7 +79,7 @@ TEST_P(Decoders, LogitsTextsAndBeamsAreThoseOfTransformers) {
                {"--beam", "5", "--nbest", "2", "--length-penalty", "0.6", "--early-stopping"});
 }
 
-/// As primitive mathematics: what no pass has touched.
+/// Without any pass, as primitive mathematics.
 TEST_P(Decoders, NoPassIsNeeded) {
   std::vector<std::string> options = withoutPasses();
   options.emplace_back("--target=x86-64-v3");
@@ -135,15 +135,15 @@ TEST(DecoderBits, AreTheSameInAnyPieces) {
   }
 }
 
-/// Texts that are longer than those of a model's first training: weights of another oracle, with
-/// rotary positions that depend on the length of a text.
+/// Texts longer than those of a model's first training: weights of another oracle, with rotary
+/// positions that depend on the length of a text.
 class LongTexts : public testing::Test {
 protected:
   static std::string oracleOf(const std::string &name) {
     return HEDDLE_TEST_DATA "/oracles/long-texts/" + name;
   }
 
-  /// A binary of an oracle's configuration with the weights of another.
+  /// Compiles an oracle's configuration with the weights of another.
   static std::string compileWith(const std::string &name, const std::string &weights,
                                  const std::vector<std::string> &options) {
     const TemporaryFolder folder;
@@ -161,7 +161,7 @@ protected:
     }
   }
 
-  /// A text of one token more than a binary is for is refused.
+  /// Checks that a text of one token more than the binary's maximum is rejected.
   static void expectTooLong(const std::string &binary, size_t most) {
     const tools::Outcome outcome =
         tools::runHeddle({"generate", binary, "--input", "-", "--tokens", "--max-length", "1"},
@@ -202,7 +202,7 @@ TEST_F(LongTexts, DynamicHasTheFrequenciesOfTheLongestText) {
   expectTooLong(binary, 45);
 }
 
-/// Every precision and kind of cache compiles and keeps texts that are no near-ties.
+/// Every precision and kind of cache compiles, and preserves texts without near-ties.
 TEST(DecoderPrecision, KeepsTheText) {
   const std::string oracle = HEDDLE_TEST_DATA "/oracles/qwen2-tiny";
   const std::vector<Tokens> prompts = promptsOf(oracle, 3);

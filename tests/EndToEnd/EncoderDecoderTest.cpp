@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Encoder-decoder models from their folders to encoder states and logits, with `heddle run` on the
-/// very files that hold what is expected: on every target, and with every pass left out.
+/// files that contain the expected results: on every target, and with every pass left out.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/OptionalPasses.h"
@@ -15,7 +15,7 @@ namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 
-/// A tensor of a file, with its shape before its values so that both are compared.
+/// Reads a tensor of a file, with its shape before its values so that both are compared.
 std::vector<float> readTensor(const std::string &path, const std::string &name) {
   auto checkpoint = Checkpoint::open(path);
   EXPECT_TRUE(checkpoint.ok()) << checkpoint.status().message();
@@ -35,7 +35,7 @@ std::vector<float> readTensor(const std::string &path, const std::string &name) 
   return found;
 }
 
-/// Runs a binary on an oracle's own file; gives the path of what it wrote.
+/// Runs a binary on an oracle's own file and returns the path of the output.
 std::string runOracle(const std::string &binary, const std::string &oracle, const std::string &isa,
                       const TemporaryFolder &folder) {
   std::string output = folder / "outputs.safetensors";
@@ -61,8 +61,8 @@ void expectOracle(const std::string &oracle, const std::vector<std::string> &nam
   }
 }
 
-/// A tensor of an oracle or an output [batch, rows, width], or [batch, rows], without the rows
-/// where the target is padded.
+/// Returns a tensor of an oracle or an output [batch, rows, width], or [batch, rows], without the
+/// rows where the target is padded.
 std::vector<float> withoutPadding(const std::string &path, const std::string &name,
                                   const std::string &oracle) {
   auto file = Checkpoint::open(oracles + oracle + "/expected.safetensors");
@@ -87,7 +87,7 @@ std::vector<float> withoutPadding(const std::string &path, const std::string &na
   return kept;
 }
 
-/// A recurrent model, whose examples are computed alone: what is expected at pads is zero.
+/// A recurrent model, whose examples are computed alone: zeros are expected at pads.
 void expectRecurrent(const std::string &oracle) {
   std::string binary = compileModel(oracles + oracle);
   ASSERT_FALSE(binary.empty());
@@ -111,8 +111,9 @@ void expectRecurrent(const std::string &oracle) {
   }
 }
 
-/// Every pass left out, and all of them: the same within rounding. The passes know no targets, so
-/// one target each is compiled, by turns, and all of them where no pass is run.
+/// Leaves out every pass, and all of them: the results agree within rounding. Passes are
+/// independent of targets, so one target each is compiled, in rotation, and all of them without
+/// passes.
 void expectPassesOptional(const std::string &oracle) {
   TemporaryFolder folder;
   std::string fused = compileModel(oracles + oracle);

@@ -17,7 +17,7 @@ namespace {
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 constexpr float unfusedBound = 1e-5f;
 
-/// expected.safetensors of an oracle: its sentences without their padding, and where they lay.
+/// expected.safetensors of an oracle: its sentences without their padding, and their positions.
 struct Expected {
   Ragged batch;
   std::vector<size_t> rows;                          // of the padded values, one for each token
@@ -41,7 +41,7 @@ std::vector<int32_t> readIds(const Checkpoint &checkpoint, const std::string &na
   return values;
 }
 
-/// The sentences of an oracle, without outputs.
+/// Returns the sentences of an oracle, without outputs.
 Expected readSentences(const Checkpoint &checkpoint) {
   auto shape = checkpoint.find("input_ids")->shape;
   size_t sentences = shape[0], longest = shape[1];
@@ -105,7 +105,7 @@ TEST(Encoder, AgreesWithAlbertTiny) { expectOracle("albert-tiny"); }
 TEST(Encoder, AgreesWithMpNetTiny) { expectOracle("mpnet-tiny"); }
 TEST(Encoder, AgreesWithModernBertTiny) { expectOracle("modernbert-tiny"); }
 
-/// The modules of sentence-transformers: pooling, linear layers, norms.
+/// Checks the modules of sentence-transformers: pooling, linear layers, norms.
 void expectEmbeddings(const std::string &name) {
   const std::string binary = compileModel(oracles + name);
   ASSERT_FALSE(binary.empty());
@@ -127,7 +127,7 @@ TEST(Encoder, ProgramsFindTheWeightsOfModules) {
   const std::string folder = std::filesystem::path(compileModel(oracle)).parent_path();
   std::string text;
   const std::string program = folder + "/program.mlir";
-  // Notes are no part of the program.
+  // Notes are not part of the program.
   ASSERT_EQ(runCommand("(" HEDDLE_BINARY_DIR "/bin/heddlec " + oracle +
                            " --emit=model 2>/dev/null >" + program + ")",
                        text),
@@ -214,9 +214,8 @@ TEST(Encoder, SameSentenceSameBitsInTf32) {
   expectSameBits("bert-tiny", 211, {"--precision=tf32"});
 }
 
-/// Processors compute in f32 what GPUs may multiply in tf32, and these do: not as in f32. Layers
-/// that are kept multiply in f32 there, but their attention, which has no weights, follows the
-/// precision.
+/// In f32, GPUs may multiply in tf32, and processors do not. Kept layers multiply in f32 there, but
+/// their attention, which has no weights, follows the precision.
 TEST(Encoder, Tf32IsOfGpusAlone) {
   const Ragged batch = randomSentences(9, 40, 211, 4);
   const std::string exact = compileModel(oracles + "bert-tiny");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Masks of a finite number mean what is written: fused attention agrees with the same program
+/// Masks with a finite number are computed as written: fused attention agrees with the same program
 /// unfused where hidden keys have weight, over rows and over caches, for random chains of masks,
 /// factors and biases.
 #include "formats/Checkpoint/Safetensors.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int heads = 2, size = 8, width = heads * size, distance = 3;
 
-/// What is done to the scores, and how large they are at the softmax at most.
+/// The operations on the scores, and the maximum of the scores at the softmax.
 struct Chain {
   std::string text;
   double largest;
@@ -66,7 +66,7 @@ private:
   double largest;
 };
 
-/// Scores are about `deviation` before the chain: 5 times that is the most they may be.
+/// Scores are about `deviation` before the chain, and at most 5 times that.
 struct Masked {
   Chain chain;
   double deviation;
@@ -76,7 +76,7 @@ struct Masked {
   int infinite = -1;
 };
 
-/// Masks and factors in any order; a bias by distance only where no factor follows it.
+/// Returns masks and factors in any order; a bias by distance only if no factor follows it.
 Masked randomMasked(uint32_t seed) {
   std::mt19937 random(seed);
   const auto uniform = [&](double from, double to) {
@@ -98,7 +98,7 @@ Masked randomMasked(uint32_t seed) {
       break;
     }
   }
-  // What is left of the masks is about as large as the scores.
+  // The remaining masks are about as large as the scores.
   chain.scale(uniform(3e-4, 3e-3));
   const bool isBiasLast = random() % 2 == 0;
   if (isBiasLast) {
@@ -113,7 +113,7 @@ Masked randomMasked(uint32_t seed) {
   return {chain.finish(), deviation, 1, random() % 3 == 0};
 }
 
-/// What words have as queries, keys and values of two kinds, and biases by distance.
+/// Returns the words' queries, keys and values of two kinds, and biases by distance.
 std::vector<Matrix> matricesOf(const Masked &masked, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<Matrix> matrices;
@@ -143,8 +143,8 @@ std::string replaced(std::string text, std::string_view part, const std::string 
   return text;
 }
 
-/// From rows %q, and %kx, %vx and %wx that are seen, to %out. Keys are those of `keys`; `suffix` is
-/// that of the rows seen.
+/// Writes attention from rows %q over %kx, %vx and %wx to %out. Keys are those of `keys`; `suffix`
+/// is that of the rows attended to.
 std::string attentionText(const Masked &masked, const std::string &keys,
                           const std::string &suffix) {
   const std::string rows = rowsType(width), score = fmt::format("tensor<?x{}x?xf32>", heads);
@@ -178,7 +178,7 @@ std::string attentionText(const Masked &masked, const std::string &keys,
 
 std::string gathered(const std::string &name) { return gatherText(name, name, width); }
 
-/// Looks up what there is of words.
+/// Looks up the rows of words.
 std::string wordsText(const Masked &masked) {
   return gathered("q") + gathered("k") + gathered("v") + (masked.shared ? gathered("w") : "");
 }
@@ -240,7 +240,8 @@ std::string compile(const Masked &masked, uint32_t seed, const std::vector<std::
   return compileModel(program, options);
 }
 
-/// Two roundings of each score in each program, and the values, which are 5 at most.
+/// Returns the tolerance: two roundings of each score in each program, and the values, which are at
+/// most 5.
 float toleranceOf(const Masked &masked) {
   return static_cast<float>(1e-5 + 4 * 6e-8 * masked.chain.largest * 5);
 }
@@ -250,7 +251,7 @@ const std::vector<std::string> unfusedOptions = {"--disable-pass=fuse-attention"
 
 void compareRows(const Masked &masked, const std::string &fused, const std::string &unfused) {
   Ragged batch = randomSentences(6, 40, vocabulary, 3);
-  // Past a block of keys.
+  // Beyond a block of keys.
   std::mt19937 random(4);
   const Tokens last = randomTokens(random, 270, vocabulary);
   batch.append(last);
@@ -306,7 +307,7 @@ TEST_P(FiniteMask, FusedAgreesWithUnfused) {
 
 INSTANTIATE_TEST_SUITE_P(Random, FiniteMask, testing::Range(0, 12));
 
-// Every score is as low as what the mask writes: a bias of about -1e4 at all distances.
+// Every score is as low as the mask's number: a bias of about -1e4 at all distances.
 TEST(FiniteMasks, HideNothingAmongScoresAsLow) {
   for (const bool isWritten : {true, false}) {
     ChainWriter chain(5);
@@ -316,7 +317,7 @@ TEST(FiniteMasks, HideNothingAmongScoresAsLow) {
   }
 }
 
-// Where hidden keys have no weight, a row is the same to the bit with keys after it and without.
+// If hidden keys have no weight, a row has the same bits with keys after it and without.
 TEST(FiniteMasks, HideAmongUsualScores) {
   for (const bool isWritten : {true, false}) {
     ChainWriter chain(50);
@@ -333,8 +334,8 @@ TEST(FiniteMasks, HideAmongUsualScores) {
   }
 }
 
-// Whatever the values of a key are, it has no part in a row that gives it no weight: tiles of rows
-// that are cut in other places have the same bits.
+// Whatever the values of a key are, it does not affect a row that gives it no weight: tiles of rows
+// that are cut at other places have the same bits.
 TEST(FiniteMasks, HideInfiniteValues) {
   constexpr int infinite = 60, place = 267, length = 300;
   for (const bool isWritten : {true, false}) {
@@ -359,7 +360,7 @@ TEST(FiniteMasks, HideInfiniteValues) {
   }
 }
 
-/// Rows [10, 0] and [1100, 0] that attend to themselves, scores changed by `chain`.
+/// Compiles rows [10, 0] and [1100, 0] that attend to themselves, with scores changed by `chain`.
 std::string compilePair(const std::string &chain, const std::vector<std::string> &options) {
   const std::vector<float> table = {10, 0, 1100, 0};
   const std::string text = R"(transformer.parameter @table : tensor<2x2xf32> from "table"
@@ -383,15 +384,15 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !
   return compileModel(program, options);
 }
 
-/// What is done to scores, ids of the table's rows, and the rows that they become.
+/// The operations on scores, ids of the table's rows, and the expected rows.
 struct PairCase {
   std::string chain;
   std::vector<int32_t> ids;
   std::vector<float> rows;
 };
 
-// The score of 11000 of a hidden key is larger than the 100 of the first row with itself, and still
-// is with the mask; -1e4 in place of a score is larger than the -1210000 of a row with itself.
+// The score of 11000 of a hidden key is larger than the 100 of the first row with itself, even with
+// the mask added; -1e4 in place of a score is larger than the -1210000 of a row with itself.
 TEST(FiniteMasks, DoNotHideLargerScores) {
   const PairCase added = {
       R"(  %b = transformer.mask_bias %m {hidden = -1.0e4 : f32} : tensor<?x?xf32>

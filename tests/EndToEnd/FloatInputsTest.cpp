@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Entries that are given rows of floats: the bits of the same model that looks these rows up in a
-/// table, by every interface, and what is said of rows that do not fit.
+/// Entries that take rows of floats: the same bits as the same model that looks these rows up in a
+/// table, through every interface, and the messages about rows that do not fit.
 #include "compiler/Compile.h"
 #include "formats/Checkpoint/Checkpoint.h"
 #include "frontend/Builder/ModelBuilder.h"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t vocabulary = 20, width = 11, inner = 16;
 
-/// Rows, and a row for each sequence, of attention over `x`.
+/// Writes rows, and a row for each sequence, of attention over `x`.
 void writeLayer(ModelBuilder &model, Entry &entry, const Tensor &x) {
   const Segments rows = entry.segments();
   const Scope layer = model.scope("layer");
@@ -36,7 +36,7 @@ void writeLayer(ModelBuilder &model, Entry &entry, const Tensor &x) {
   entry.output("pooled", y.pool(transformer::Pooling::Mean, rows));
 }
 
-/// Multiples of 1/32 below 2: f16 has them all.
+/// Returns multiples of 1/32 below 2, which f16 represents exactly.
 std::vector<float> randomValues(size_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<float> values(count);
@@ -45,7 +45,7 @@ std::vector<float> randomValues(size_t count, uint32_t seed) {
   return values;
 }
 
-/// Compiles a model with random values for its parameters; those of a name are always the same.
+/// Compiles a model with random values for its parameters, which depend only on their names.
 std::string compileBuilt(ModelBuilder &model, const std::string &path) {
   std::vector<TensorValues> tensors;
   std::vector<std::vector<float>> values;
@@ -91,7 +91,7 @@ protected:
     return runBinary(lookedUp, batch, isa);
   }
 
-  /// What `heddle run` makes of tensors; its messages in `outcome`.
+  /// Returns the results of `heddle run` for tensors; its messages are in `outcome`.
   std::map<std::string, std::vector<float>> runTool(std::vector<SafetensorsTensor> tensors) {
     EXPECT_TRUE(writeSafetensors(folder / "in.safetensors", tensors).ok());
     outcome = tools::runHeddle({"run", given, "--inputs", folder / "in.safetensors", "--outputs",
@@ -134,7 +134,7 @@ TEST_F(FloatInputsTest, GiveTheBitsOfTheSameRowsLookedUp) {
     for (const int threads : {1, 2}) {
       auto model = Model::load(given, {.isa = isa});
       ASSERT_TRUE(model.ok()) << model.status().message();
-      // Small chunks, so that their rows begin anywhere in the caller's.
+      // Small chunks, so that their rows begin anywhere in the caller's memory.
       for (const int64_t chunk : {0, 5}) {
         auto session = Session::create(*model, {.threads = threads, .chunkTokens = chunk});
         ASSERT_TRUE(session.ok());
@@ -234,12 +234,12 @@ TEST_F(FloatInputsTest, AreCheckedAndMayBeAnyNumber) {
             "entry \"encode\": input \"features\" is missing");
   EXPECT_EQ(run(Input("features", rows)), "");
   const std::vector<float> second(pooled.begin() + width, pooled.end());
-  // What is no number stays in its sequence.
+  // NaN only affects its sequence.
   rows[3] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(run(Input("features", rows)), "");
   EXPECT_TRUE(std::isnan(pooled[0]));
   EXPECT_EQ(std::vector<float>(pooled.begin() + width, pooled.end()), second);
-  // Nothing to do: no rows are of any type.
+  // An empty batch: the type of its rows does not matter.
   const Input none("features", std::span<const int32_t>());
   EXPECT_EQ(session->run("encode", {}, {&none, 1}, {}).message(), "");
 }
@@ -259,7 +259,7 @@ TEST_F(FloatInputsTest, OfImagesAreWholeRowsOfPixels) {
   heddle_model_free(model);
 }
 
-/// Wherever it is among the rows, in the vectors of a row and in what is left of them.
+/// At any position among the rows, in the vectors of a row and in the rest.
 TEST_F(FloatInputsTest, WhatIsNoNumberIsTheLargest) {
   ModelBuilder builder("test");
   Entry entry = builder.entry("encode");
@@ -325,7 +325,7 @@ TEST_F(FloatInputsTest, AreReadFromFilesOfEveryFloatingPointType) {
 }
 
 TEST_F(FloatInputsTest, AreReadFromRectanglesWithPadding) {
-  // Two sequences of three rows, the second of which has one row of padding that is no number.
+  // Two sequences of three rows; the second one has one row of padding, which is NaN.
   const std::vector<int32_t> mask = {1, 1, 1, 1, 1, 0};
   std::vector<float> padded(features.begin(), features.begin() + 6 * width);
   std::fill(padded.end() - width, padded.end(), std::numeric_limits<float>::quiet_NaN());
@@ -358,7 +358,7 @@ TEST_F(FloatInputsTest, ThatDoNotFitAreRefused) {
   EXPECT_EQ(outcome.error, where + "no tensor \"features\", which entry \"encode\" needs\n");
 }
 
-// Rows that pass through unchanged, and rows that a caller may leave out.
+// Rows that pass through unchanged, and rows that a caller may omit.
 TEST_F(FloatInputsTest, MayBeOutputsAndOptional) {
   ModelBuilder model("test");
   Entry entry = model.entry("encode");

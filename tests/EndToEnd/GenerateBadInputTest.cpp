@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a user can get wrong about generation, through the real programs on compiled models: the
-/// exit code, the message, and that no file is left half written.
+/// User errors in generation, through the real programs on compiled models: the exit code, the
+/// message, and that no file is left partly written.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
@@ -25,7 +25,7 @@ struct BadCase {
   friend void PrintTo(const BadCase &badCase, std::ostream *stream) { *stream << badCase.name; }
 };
 
-/// `heddle generate` on ids.
+/// Runs `heddle generate` on ids.
 Arguments ids(const std::string &input, Arguments more = {}) {
   more.insert(more.begin(), {"generate", "${post}", "--tokens", "--input", input});
   return more;
@@ -89,7 +89,7 @@ const std::vector<BadCase> badCases = {
     {"SourceOutsideTheVocabularyBesideGoodFiles",
      ids("@61.txt", {"--prefix", "@ok.txt", "--shortlist", "@ok.txt"}),
      "61.txt:1: source: token 2 is 61, expected 0 to 60"},
-    // Settings that this model cannot follow
+    // Settings that this model does not support
     {"MinimumAboveTheUsualMaximum", ids("@ok.txt", {"--min-length", "80"}),
      "minimum length is 80, expected at most the maximum, 53"},
     {"CacheTooSmall", ids("@57.txt", {"--cache", "1", "--beam", "1024"}),
@@ -148,7 +148,8 @@ const std::vector<BadCase> badCases = {
      "65.txt:1: source has 65 tokens, expected at most 64, the positions of the model"},
 };
 
-/// Options that do not go with the model, found when it is there: the command line is at fault.
+/// Options that do not fit the model, which are detected after it is loaded: the command line is at
+/// fault.
 const std::vector<BadCase> modelCases = {
     {"TemperatureWithoutSample", ids("@ok.txt", {"--temperature", "2"}),
      "--temperature is given without --sample, expected both"},
@@ -185,7 +186,7 @@ const std::vector<BadCase> modelCases = {
      "the entry reads caches, which generation fills, expected one that reads none"},
 };
 
-/// Command lines that make no sense, whatever the model.
+/// Command lines that are invalid, whatever the model.
 const std::vector<BadCase> usageCases = {
     {"InputAndPrefixAreOne", ids("-", {"--prefix", "-"}),
      "--input and --prefix are both standard input, expected one of them"},
@@ -256,7 +257,7 @@ protected:
     return all;
   }
 
-  /// An argument as the program gets it.
+  /// Returns an argument as the program gets it.
   std::string spell(const std::string &argument) const {
     if (argument.starts_with('@')) {
       return folder / argument.substr(1);
@@ -286,7 +287,7 @@ protected:
     return found;
   }
 
-  /// Standard error without the name of the folder.
+  /// Returns standard error without the name of the folder.
   std::string shown(std::string error) const {
     const std::string prefix = folder / "";
     for (size_t at = 0; (at = error.find(prefix)) != std::string::npos;) {
@@ -298,8 +299,8 @@ protected:
   TemporaryFolder folder;
 };
 
-/// Exit code 1, one line, and no new file: neither on standard output nor in a file, but for the
-/// answers of the lines before.
+/// Exit code 1, one line, and no new output, on standard output or in a file, except the answers of
+/// the lines before.
 TEST_P(GenerateBadInputTest, GivesItsMessage) {
   if (std::string_view(GetParam().name) == "LineLongerThanAll") {
     folder.write("endless.txt", std::string((size_t(16) << 20) + (size_t(1) << 18), '5'));
@@ -412,7 +413,7 @@ TEST_F(GenerateFailureTest, NoSpaceOnStandardOutput) {
   }
 }
 
-/// A shell line in the folder, with $H the program and $M the model; what it prints.
+/// Runs a shell line in the folder, with $H the program and $M the model, and returns its output.
 std::string shell(const std::string &folder, const std::string &line) {
   const std::string model = compileModel(HEDDLE_TEST_DATA "/oracles/transformer-post");
   std::string text;
@@ -424,8 +425,8 @@ std::string shell(const std::string &folder, const std::string &line) {
 }
 
 TEST_F(GenerateFailureTest, ClosedPipes) {
-  // A reader that has seen enough is no error: there is no message, and as with `cat` the code is
-  // 0.
+  // A reader that closes the pipe is no error: there is no message, and the exit code is 0, as with
+  // `cat`.
   EXPECT_EQ(shell(folder.path(), "yes 5 6 7 | (eval '$H generate $M --tokens --input - 2>&1'; "
                                  "echo $? > code) | head -n 1 > first; cat code; wc -l < first"),
             "0\n1\n");
@@ -433,7 +434,7 @@ TEST_F(GenerateFailureTest, ClosedPipes) {
                                  "--target s 2> err; echo $? > code) | head -n 1 > first; "
                                  "cat code err"),
             "0\n");
-  // The same by name, and of a command that writes once.
+  // The same by name, and for a command that writes once.
   EXPECT_EQ(shell(folder.path(), "yes 5 6 7 | ($H generate $M --tokens --input - --output "
                                  "/dev/stdout 2> err; echo $? > code) | head -n 1 > first; "
                                  "cat code err"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Generation through the interface in C: the hypotheses of `heddle generate`, and the message of
+/// Generation through the C interface: the hypotheses of `heddle generate`, and the message of
 /// every misuse.
 #include "heddle/heddle.h"
 #include "tests/EndToEnd/CompiledModel.h"
@@ -52,7 +52,7 @@ TEST(GenerateFromC, GivesTheSameHypotheses) {
   heddle_generator_free(generator);
 }
 
-/// The message of an error, which is freed.
+/// Returns the message of an error, which is freed.
 std::string messageOf(heddle_error *error) {
   const std::string message = heddle_error_message(error);
   heddle_error_free(error);

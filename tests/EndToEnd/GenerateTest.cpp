@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// `heddle generate` and `heddle score` on compiled models, as a user runs them: the texts and
-/// scores that other programs computed, the same bits in any batch, and what is refused.
+/// scores that other programs computed, the same bits in any batch, and errors.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "heddle/Generation.h"
 #include "runtime/Generate/BatchSearch.h"
@@ -60,7 +60,7 @@ template <typename Number> Rows<Number> readRows(const Checkpoint &file, const s
   return rows;
 }
 
-/// Without the padding at its end.
+/// Removes the padding at the end.
 Tokens unpadded(Tokens tokens, int32_t pad) {
   while (!tokens.empty() && tokens.back() == pad) {
     tokens.pop_back();
@@ -70,7 +70,7 @@ Tokens unpadded(Tokens tokens, int32_t pad) {
 
 std::string lineOf(const Tokens &tokens) { return fmt::format("{}\n", fmt::join(tokens, " ")); }
 
-/// The seed models: each sentence has a maximum of its own, `extra` tokens more than it has.
+/// Checks the seed models: the maximum of each sentence is its length plus `extra` tokens.
 void expectPaper(const std::string &name, size_t extra = 12) {
   const std::string binary = compileModel(oracles + name);
   ASSERT_FALSE(binary.empty());
@@ -104,13 +104,13 @@ void expectPaper(const std::string &name, size_t extra = 12) {
   }
 }
 
-/// What the sequences of a Hugging Face oracle are made of.
+/// The special tokens in the sequences of a Hugging Face oracle.
 struct Special {
   int32_t end;
   int32_t pad;
 };
 
-/// The tokens generated: after the start, up to the end.
+/// Returns the generated tokens: after the start, up to the end.
 Tokens generatedOf(const Tokens &sequence, const Special &special) {
   Tokens tokens(sequence.begin() + 1, sequence.end());
   const auto end = std::find(tokens.begin(), tokens.end(), special.end);
@@ -164,7 +164,7 @@ void expectTransformers(const std::string &name, const Special &special) {
   }
 }
 
-/// Sources for the model of expectPaper().
+/// Returns sources for the model of expectPaper().
 std::vector<Tokens> someSources(size_t count) {
   std::mt19937 random(4);
   std::vector<Tokens> sources(count);
@@ -177,7 +177,7 @@ std::vector<Tokens> someSources(size_t count) {
   return sources;
 }
 
-/// Runs requests in a given order and batch size; hypotheses by the number of the source.
+/// Runs requests in a given order and batch size; returns hypotheses by the number of the source.
 std::map<size_t, std::vector<Hypothesis>> generateAll(const Model &model,
                                                       const std::vector<Tokens> &sources,
                                                       const std::vector<size_t> &order,
@@ -235,8 +235,8 @@ TEST(Generate, RestrictedAttentionIsThatOfItsOracles) {
   }
 }
 
-/// By hand: rows of 48 floats, 192 bytes. Of five layers in blocks of 1 and 4 two have keys, all
-/// have values; of the source, in blocks of 3 and 2, two layers have keys and values.
+/// By hand: rows of 48 floats, 192 bytes. Of five layers in blocks of 1 and 4, two have keys and
+/// all have values; for the source, in blocks of 3 and 2, two layers have keys and values.
 TEST(Generate, SharedAttentionKeepsWhatItsLayersOwn) {
   const auto cachesOf = [](const std::string &name) {
     const std::string binary = compileModel(oracles + name);
@@ -260,7 +260,7 @@ TEST(Generate, PegasusIsThatOfTransformers) { expectTransformers("pegasus-tiny",
 
 TEST(Generate, T5IsThatOfTransformers) { expectTransformers("t5-tiny", {1, 0}); }
 
-/// The words of a list, and what stands for all others.
+/// Returns the words of a list, and the placeholder for all others.
 std::vector<std::string> wordsWithUnknown(const std::string &path) {
   std::vector<std::string> words;
   std::ifstream stream(path);
@@ -272,7 +272,7 @@ std::vector<std::string> wordsWithUnknown(const std::string &path) {
 }
 
 TEST(Generate, TransliterationIsThatOfCTranslate2) {
-  // A trained model; it is not part of this project.
+  // A trained model, which is not part of this project.
   const char *const given = std::getenv("HEDDLE_SHARED");
   const std::string folder =
       std::string(given != nullptr ? given : HEDDLE_SHARED) + "/oracles/transliteration-6x6/";
@@ -288,7 +288,7 @@ TEST(Generate, TransliterationIsThatOfCTranslate2) {
         static_cast<int32_t>(std::find(letters.begin(), letters.end(), letter) - letters.begin()),
         static_cast<int32_t>(letters.size() - 1));
   };
-  // Lines of the same options are one run.
+  // Lines with the same options are one run.
   std::map<std::vector<std::string>, std::pair<std::string, std::vector<Json>>> runs;
   std::ifstream goldens(folder + "beam_goldens.jsonl");
   for (std::string line; std::getline(goldens, line);) {
@@ -408,7 +408,7 @@ TEST_P(GenerateInBatches, ASoakEndsWithEveryBlockReturned) {
       ASSERT_TRUE(id.ok()) << id.status().message();
       ids.push_back(*id);
     } else if (kind == 3 && !ids.empty()) {
-      // Perhaps finished long ago.
+      // It may be finished already.
       const Status status =
           search.remove(ids[ids.size() - 1 - random() % std::min<size_t>(ids.size(), 30)]);
       EXPECT_TRUE(status.ok() || status.code() == StatusCode::NotFound);
@@ -537,7 +537,7 @@ TEST(Generate, AnswersALineBeforeTheNextOneComes) {
 
 TEST(Generate, AnInterruptionLeavesWholeLines) {
   const std::string binary = compileModel(oracles + "transformer-post");
-  // Input without an end.
+  // Infinite input.
   const std::string script =
       fmt::format("yes 5 6 7 8 9 10 | (timeout -s INT --preserve-status 2 {}/bin/heddle generate "
                   "{} --tokens --beam 4 --input - > out; echo $? > code); cat code; "

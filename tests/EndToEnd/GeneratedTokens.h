@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What `heddle generate` answers to lines of tokens and to tensors, and how an answer is compared
-/// with another program's or interface's.
+/// The answers of `heddle generate` to lines of tokens and to tensors, and their comparison with
+/// another program's or interface's.
 #ifndef HEDDLE_TESTS_ENDTOEND_GENERATEDTOKENS_H
 #define HEDDLE_TESTS_ENDTOEND_GENERATEDTOKENS_H
 
@@ -18,7 +18,7 @@ namespace heddle {
 using Json = nlohmann::json;
 using Tokens = std::vector<int32_t>;
 
-/// The hypotheses of every source, of what `heddle generate --format jsonl` has answered.
+/// Returns the hypotheses of every source in the output of `heddle generate --format jsonl`.
 inline std::vector<Json> hypothesesOf(const tools::Outcome &outcome) {
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   std::vector<Json> list;
@@ -29,7 +29,7 @@ inline std::vector<Json> hypothesesOf(const tools::Outcome &outcome) {
   return list;
 }
 
-/// The hypotheses of every line that `heddle generate --tokens` reads.
+/// Returns the hypotheses of every line that `heddle generate --tokens` reads.
 inline std::vector<Json> generateTokens(const std::string &binary, const std::string &lines,
                                         std::vector<std::string> options) {
   options.insert(options.begin(),
@@ -37,7 +37,7 @@ inline std::vector<Json> generateTokens(const std::string &binary, const std::st
   return hypothesesOf(tools::runHeddle(options, {.input = lines}));
 }
 
-/// The hypotheses of every source of a file of tensors.
+/// Returns the hypotheses of every source of a file of tensors.
 inline std::vector<Json> generateFromFile(const std::string &binary, const std::string &inputs,
                                           std::vector<std::string> options) {
   options.insert(options.begin(),
@@ -45,7 +45,7 @@ inline std::vector<Json> generateFromFile(const std::string &binary, const std::
   return hypothesesOf(tools::runHeddle(options));
 }
 
-/// Compares one hypothesis with what is expected.
+/// Compares one hypothesis with the expected one.
 inline void expectHypothesis(const Json &list, size_t index, const Tokens &tokens, double score,
                              double bound) {
   ASSERT_LT(index, list.size());

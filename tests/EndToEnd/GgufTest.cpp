@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Compiled GGUF files against the folders of the same models: bert-tiny in F32, and a small BERT
-/// in every type against a folder with the values that its blocks stand for. All bits are equal.
+/// in every type against a folder with the values that its blocks represent. All bits are equal.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
@@ -22,7 +22,7 @@ std::vector<uint32_t> bitsOf(const std::vector<float> &values) {
   return bits;
 }
 
-/// Both binaries give the same outputs, bit by bit.
+/// Checks that both binaries give the same outputs, bit by bit.
 void expectSameBits(const std::string &file, const std::string &folder, int vocabulary,
                     int longest) {
   const std::string binary = compileModel(file);
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(All, GgufTypeTest,
                            return std::string(findGgufType(info.param)->name);
                          });
 
-/// The name in GGUF files of a tensor of Hugging Face's; empty for one that they leave out.
+/// Returns the GGUF name of a Hugging Face tensor; empty for one that GGUF files omit.
 std::string ggufName(std::string name) {
   const std::pair<std::string_view, std::string_view> parts[] = {
       {"embeddings.word_embeddings", "token_embd"},
@@ -137,14 +137,14 @@ TEST(Gguf, TextsAreThoseOfTheFolder) {
   }
 }
 
-/// A program that looks up rows of two tables and multiplies each with the other's kind of matrix,
+/// A program that looks up rows of two tables and multiplies each by the other's kind of matrix,
 /// with an odd number of columns.
 struct TwoKinds {
   static constexpr int64_t n = 37, words = 60;
   int64_t k;
   std::vector<const GgufType *> types;
 
-  /// What its parameters are stored as: f32, or the codes of each.
+  /// Returns the program with its parameters stored as f32, or as the codes of each.
   std::string text(bool isCoded) const {
     std::string program;
     for (size_t i = 0; i < 2; ++i) {
@@ -178,8 +178,8 @@ struct TwoKinds {
                rows, result, n);
   }
 
-  /// Writes the tensors beside those of a BERT, which a GGUF file has, and the numbers they stand
-  /// for.
+  /// Writes the tensors together with those of a BERT, which a GGUF file requires, and the numbers
+  /// that they represent.
   void write(const TemporaryFolder &folder) const {
     SmallBert small;
     std::vector<SafetensorsTensor> wide;
@@ -206,7 +206,7 @@ struct TwoKinds {
   }
 };
 
-// One row of products, tiles of several, blocks that are unpacked, and the last of panels.
+// One row of products, tiles of several, blocks that are unpacked, and the last of the panels.
 TEST(Gguf, MinimumsOfOddMatricesAreThoseOfTheValues) {
   for (const auto &[k, first, second] : {std::tuple{int64_t{96}, 3U, 7U}, {256, 12U, 13U}}) {
     const TwoKinds program{k, {findGgufType(first), findGgufType(second)}};

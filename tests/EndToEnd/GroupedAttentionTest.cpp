@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention whose heads of queries share heads of keys or values, over rows and over caches: fused
-/// and unfused agree on every target, and a row has the same bits in every batch, chunking and
-/// number of threads.
+/// Attention whose query heads share heads of keys or values, over rows and over caches: fused and
+/// unfused agree on every target, and a row has the same bits in every batch, chunking and number
+/// of threads.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
@@ -18,7 +18,7 @@ constexpr int words = 43;
 
 struct Heads {
   int64_t heads, keys, values, keySize, valueSize;
-  /// Distances of a table of biases; 0: none.
+  /// The maximum distance of a table of biases; 0: none.
   int64_t distance = 0;
 };
 
@@ -33,7 +33,7 @@ std::string split(int64_t heads, int64_t size) {
 }
 std::string cacheOf(int64_t width) { return fmt::format("!transformer.cache<{}>", width); }
 
-/// `result`, the heads of `rows`, each as often as scores have heads for it.
+/// Returns `result`, the heads of `rows`, each repeated for the heads of scores that share it.
 std::string headsText(const Heads &h, const std::string &result, int64_t heads, int64_t size) {
   std::string text = fmt::format("  %{0}h = transformer.split_heads %{0} : {1} -> {2}\n", result,
                                  rows(heads * size), split(heads, size));
@@ -41,7 +41,7 @@ std::string headsText(const Heads &h, const std::string &result, int64_t heads, 
                             split(heads, size), split(h.heads, size));
 }
 
-/// Attention `name` of %x over %NAME.k and %NAME.v.
+/// Returns attention `name` of %x over %NAME.k and %NAME.v.
 std::string attentionText(const Heads &h, const std::string &name, const std::string &keys,
                           bool isCausal) {
   const std::string scores = fmt::format("tensor<?x{}x?xf32>", h.heads);
@@ -85,14 +85,14 @@ std::string attentionText(const Heads &h, const std::string &name, const std::st
   return text;
 }
 
-/// The lines that map %x to keys and values of `name`.
+/// Returns the lines that map %x to keys and values of `name`.
 std::string projectText(const Heads &h, const std::string &name) {
   return fmt::format("  %{0}k = transformer.linear %x, @{0}.key : {1} -> {2}\n"
                      "  %{0}v = transformer.linear %x, @{0}.value : {1} -> {3}\n",
                      name, rows(20), rows(h.keys * h.keySize), rows(h.values * h.valueSize));
 }
 
-/// The parameters of the program, all stored.
+/// Returns the parameters of the program, all stored.
 std::string parametersText(const Heads &h) {
   std::string text =
       fmt::format("transformer.parameter @words : tensor<{}x20xf32> from \"words\"\n", words);
@@ -113,7 +113,7 @@ std::string parametersText(const Heads &h) {
   return text;
 }
 
-/// An encoder, and a decoder with attention to what came before and to the source.
+/// Returns an encoder, and a decoder with attention to its history and to the source.
 std::string programText(const Heads &h) {
   std::string text = parametersText(h);
   const std::string keys = cacheOf(h.keys * h.keySize), values = cacheOf(h.values * h.valueSize);
@@ -214,7 +214,7 @@ std::unique_ptr<PagedDecoder> decoderOf(const std::string &binary, const std::st
   return *std::move(decoder);
 }
 
-/// Decodes several targets of several sources in one step: each has the bits that it has alone.
+/// Decodes several targets of several sources in one step: each has the same bits as alone.
 void expectSameInABatch(PagedDecoder &decoder) {
   std::mt19937 random(13);
   std::vector<Tokens> targets;

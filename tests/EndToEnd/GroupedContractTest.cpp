@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Linear maps of groups of columns on every target, against their naive twin in double precision:
-/// groups whose columns end inside a panel or a vector, sums of one term and of many, one group.
+/// groups whose columns end inside a panel or a vector, sums of one term and of many, a single
+/// group.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
 
@@ -12,7 +13,7 @@
 namespace heddle {
 namespace {
 
-/// Groups, and the widths of one of them.
+/// The groups, and the widths of one of them.
 struct GroupCase {
   int64_t groups, n, k;
 };
@@ -21,14 +22,14 @@ void PrintTo(const GroupCase &c, std::ostream *stream) {
   *stream << c.groups << " groups of " << c.n << "x" << c.k;
 }
 
-/// The line that maps %x to `result`.
+/// Returns the line that maps %x to `result`.
 std::string groupedText(const GroupCase &c, const std::string &result) {
   return "  %" + result +
          " = transformer.grouped_linear %x, @w, @b {groups = " + std::to_string(c.groups) +
          " : i64} : " + rowsType(c.groups * c.k) + " -> " + rowsType(c.groups * c.n) + "\n";
 }
 
-/// x W^T + b of one row, group by group.
+/// Returns x W^T + b of one row, group by group.
 std::vector<double> twinOfRow(const GroupCase &c, const Matrix &x, int32_t id, const Matrix &w,
                               const Matrix &b) {
   std::vector<double> row(c.groups * c.n);
@@ -51,7 +52,7 @@ protected:
         x(randomMatrix("x", vocabulary, c.groups * c.k, random)),
         w(randomMatrix("w", c.groups * c.n, c.k, random)),
         b(randomMatrix("b", c.groups * c.n, 0, random)) {
-    // A table's rows are divided by the root of their width, which is that of all groups.
+    // A table's rows are divided by the square root of their width, which is that of all groups.
     for (float &value : x.values) {
       value *= std::sqrt(static_cast<float>(c.groups * c.k));
     }
@@ -125,7 +126,8 @@ TEST_P(Grouped, EpilogueAgreesWithItsTwin) {
   }
 }
 
-// A row has the same bits alone, in any batch, and however threads divide rows and columns.
+// A row has the same bits alone, in any batch, and for any division of rows and columns among
+// threads.
 TEST_P(Grouped, RowsHaveTheSameBits) {
   int64_t width = c.groups * c.n;
   std::string binary =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// CTranslate2 folders that heddlec refuses, each spoiled in one place: the exit code, the message,
-/// and that nothing is written.
+/// CTranslate2 folders that heddlec rejects, each with one defect: the exit code, the message, and
+/// that nothing is written.
 #include "tests/EndToEnd/HeddlecRun.h"
 #include "tests/formats/CTranslate2/SmallTransformer.h"
 
@@ -12,8 +12,8 @@ namespace {
 
 using Spoil = std::function<void(SmallTransformer &)>;
 
-/// A folder with one thing wrong; `{}` in the message is the folder. `spoil` changes what will be
-/// written, `damage` what was.
+/// A folder with one defect; `{}` in the message is the folder. `spoil` changes the content before
+/// it is written, `damage` afterwards.
 struct CTranslate2Case {
   const char *name;
   const char *message;
@@ -93,7 +93,7 @@ const std::vector<CTranslate2Case> cases = {
                               std::vector<int8_t>(24));
      },
      nothing},
-    // Variables against the model
+    // Variables that do not match the model
     {"NoBias",
      "{}/model.bin: variable \"decoder/layer_0/attention/linear_1/bias\" is missing, expected one "
      "of shape [8]",

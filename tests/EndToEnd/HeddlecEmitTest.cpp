@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What heddlec prints after every phase, and what it reports of every pass.
+/// The output of heddlec after every phase, and its report on every pass.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
@@ -22,7 +22,7 @@ bool has(const std::string &text, std::string_view part) {
 
 class HeddlecEmitTest : public HeddlecTest {
 protected:
-  /// The program after a phase, from standard output.
+  /// Returns the program after a phase, from standard output.
   std::string emit(const std::string &phase, std::vector<std::string> options = {}) const {
     options.insert(options.begin(), {tiny, "--emit=" + phase});
     tools::Outcome outcome = heddlec(options);
@@ -41,9 +41,9 @@ TEST_F(HeddlecEmitTest, ModelIsPrimitive) {
   }
 }
 
-// Additive and concat scores, with and without a window around a predicted place, and those that
-// look at where the steps before have looked: no value and no buffer has an element for each row,
-// key and column.
+// Additive and concat scores, with and without a window around a predicted position, and those that
+// use the attention of earlier steps: no value and no buffer has an element for each row, key and
+// column.
 TEST_F(HeddlecEmitTest, ScoresOfPairsAreNeverInMemory) {
   for (const char *oracle : {"gru-additive", "gru-concat-local-p", "gnmt-like", "tanh-additive",
                              "location", "location-cumulative"}) {
@@ -58,12 +58,12 @@ TEST_F(HeddlecEmitTest, ScoresOfPairsAreNeverInMemory) {
     const std::string dataflow = emitted("dataflow");
     EXPECT_TRUE(has(dataflow, "pairs = true")) << oracle;
     EXPECT_FALSE(has(dataflow, "longest, ")) << oracle;
-    // Which they have without the pass.
+    // Without the pass, they have such values.
     EXPECT_TRUE(has(emitted("dataflow", {"--disable-pass=fuse-attention"}), "longest, ")) << oracle;
   }
 }
 
-/// The part before the definitions of locations, of which there must be nothing behind them.
+/// Returns the part before the definitions of locations, which must be at the end.
 std::string withoutDefinitions(const std::string &text) {
   const size_t at = text.find("\n#loc");
   std::istringstream rest(text.substr(at + 1));
@@ -112,7 +112,7 @@ TEST_F(HeddlecEmitTest, WhatEntriesShareIsPrintedOnce) {
     }
     EXPECT_EQ(layers, 3u) << phase;
   }
-  // Graphs have a plan of memory each.
+  // Graphs have separate memory plans.
   EXPECT_FALSE(has(emit("dataflow"), "shared_by"));
 }
 
@@ -179,7 +179,7 @@ TEST_F(HeddlecEmitTest, SameInputSameText) {
 
 class HeddlecReportTest : public HeddlecTest {
 protected:
-  /// Compiles and reads its report.
+  /// Compiles and returns the report.
   json report(const std::string &input, const std::vector<std::string> &options = {}) {
     std::vector<std::string> arguments = {input, "-o", work / "out.so", "--report", file};
     arguments.insert(arguments.end(), options.begin(), options.end());
@@ -193,7 +193,7 @@ protected:
   const std::string file = work / "report.json";
 };
 
-/// A copy of the program in which every pass finds something, with parameters of zeros.
+/// Returns a copy of the program in which every pass finds a candidate, with parameters of zeros.
 std::string everyPass(const TemporaryFolder &folder) {
   const std::string path = folder.write(
       "every-pass.mlir", readBytes(HEDDLE_TEST_DATA "/EndToEnd/Inputs/every-pass.mlir"));
@@ -202,7 +202,7 @@ std::string everyPass(const TemporaryFolder &folder) {
       {"key", {24, 24}},        {"value", {24, 24}},  {"heads", {3, 8, 8}}, {"norm.weight", {24}},
       {"norm.bias", {24}},      {"unused", {24}},     {"other", {24, 24}},  {"key.copy", {24, 24}},
       {"value.copy", {24, 24}}, {"window", {24, 72}}};
-  // Every tensor begins at another number, copies where theirs does.
+  // Every tensor begins with another number; copies begin with that of their original.
   std::vector<float> values(24 * 72 + shapes.size());
   std::iota(values.begin(), values.end(), 0.0F);
   std::map<std::string, size_t> beginnings;
@@ -225,7 +225,7 @@ TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
     const std::string pass = entry.value("pass", "");
     bool isTaken = entry.value("taken", false);
     (isTaken ? taken : declined)[pass]++;
-    // What predicts a gain also has both programs, and the sizes.
+    // A predicted gain also has both programs, and the sizes.
     EXPECT_EQ(entry.size(), pass == "predicted-gain" ? 8u : 5u) << entry;
     EXPECT_FALSE(entry.value("where", "").empty()) << entry;
     EXPECT_FALSE(entry.value(isTaken ? "what" : "reason", "").empty()) << entry;
@@ -237,7 +237,7 @@ TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
   for (const std::string &pass : passNames()) {
     EXPECT_GT(taken[pass], 0) << pass;
   }
-  // The others do without conditions: what they see, they take.
+  // The others have no conditions: they take every candidate.
   for (const char *pass :
        {"fuse-activation", "fuse-norm", "normalize-heads", "fuse-attention", "fuse-rotary",
         "share-attention", "fuse-branches", "fuse-projections", "fuse-embedding",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Model folders that heddlec refuses, each spoiled in one place: the exit code, the message, and
-/// that nothing is written.
+/// Model folders that heddlec rejects, each with one defect: the exit code, the message, and that
+/// nothing is written.
 #include "tests/EndToEnd/HeddlecRun.h"
 #include "tests/frontend/Import/ModelFolder.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 using Spoil = std::function<void(ModelFolder &)>;
 
-/// A folder with one thing wrong; `{}` in the message is the folder.
+/// A folder with one defect; `{}` in the message is the folder.
 struct FolderCase {
   const char *name;
   const char *message;
@@ -59,8 +59,8 @@ Spoil withTensor(std::string name, ElementType dtype, std::vector<int64_t> shape
   };
 }
 
-/// A weights file with this header, `bytes` zeros of data, and this length in its first 8 bytes
-/// unless it is the header's.
+/// Writes a weights file with this header, `bytes` zeros of data, and `length` in its first 8
+/// bytes, or the header's length if that is 0.
 Spoil weights(std::string header, size_t bytes, uint64_t length = 0) {
   return [=](ModelFolder &folder) {
     uint64_t size = length != 0 ? length : header.size();
@@ -70,7 +70,7 @@ Spoil weights(std::string header, size_t bytes, uint64_t length = 0) {
   };
 }
 
-/// tokenizer.json of the oracles after a replacement of text.
+/// Writes tokenizer.json of the oracles with a text replaced.
 Spoil tokenizer(std::string from, std::string to) {
   return [=](ModelFolder &folder) {
     std::ifstream stream(HEDDLE_TEST_DATA "/oracles/tokenizers/wordpiece/tokenizer.json");
@@ -81,7 +81,7 @@ Spoil tokenizer(std::string from, std::string to) {
   };
 }
 
-/// A sentence-transformers folder: the modules after the encoder, and files beside it.
+/// Writes a sentence-transformers folder: the modules after the encoder, and their files.
 Spoil modules(std::string others, std::string pooling = R"({"pooling_mode_mean_tokens": true})",
               std::string limits = "{}") {
   return [=](ModelFolder &folder) {
@@ -151,7 +151,7 @@ const std::vector<FolderCase> folderCases = {
     {"EpsilonIsText",
      "{}/config.json: \"layer_norm_eps\" is \"small\", expected a number from 0 to 1",
      config("1e-12", "\"small\"")},
-    // Tensors against the model
+    // Tensors that do not match the model
     {"MissingTensor",
      "{}/model.safetensors: tensor \"encoder.layer.1.output.dense.weight\" is missing, expected "
      "one of shape [72, 100]",
@@ -292,7 +292,7 @@ const std::vector<FolderCase> folderCases = {
      "BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation, Split, "
      "Whitespace, WhitespaceSplit, Sequence",
      tokenizer("BertPreTokenizer", "UnicodeScripts")},
-    // modules.json and what it names
+    // modules.json and the files that it names
     {"UnknownModule",
      "{}/modules.json: module 3: \"type\" is \"sentence_transformers.models.CNN\", expected one of "
      "Transformer, Pooling, Dense, LayerNorm, Normalize",

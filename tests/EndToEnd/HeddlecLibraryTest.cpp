@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec and the library behind it: the same request gives the same binary, and a program that
-/// links both halves runs what it has compiled.
+/// heddlec and its library: the same request gives the same binary, and a program that links both
+/// compiler and runtime runs what it has compiled.
 #include "compiler/Compile.h"
 
 #include "frontend/Builder/ModelBuilder.h"
@@ -49,7 +49,7 @@ TEST(HeddlecLibraryTest, RunsWhatItCompiled) {
   EXPECT_EQ(runBinary(path, batch)["y"], (std::vector<float>{11, 0, 3, 0}));
 }
 
-/// The files of a folder and when they were written.
+/// Returns the files of a folder and when they were written.
 std::map<std::string, std::filesystem::file_time_type> filesOf(const std::string &folder) {
   std::map<std::string, std::filesystem::file_time_type> files;
   for (const auto &entry : std::filesystem::directory_iterator(folder)) {
@@ -72,7 +72,7 @@ TEST(HeddlecLibraryTest, TakesCodeFromItsCache) {
   EXPECT_TRUE(compile(request).binary == alone);
   EXPECT_EQ(filesOf(request.codeCache), files) << "something was compiled again";
 
-  // What is damaged or gone is compiled again, and nothing else.
+  // Only damaged or missing code is compiled again.
   const std::string damaged = files.begin()->first;
   const std::string gone = files.rbegin()->first;
   std::filesystem::resize_file(damaged, std::filesystem::file_size(damaged) - 1);
@@ -84,7 +84,7 @@ TEST(HeddlecLibraryTest, TakesCodeFromItsCache) {
   mended[gone] = files.at(gone);
   EXPECT_EQ(mended, files);
 
-  // Another program shares what it has in common with this one.
+  // Another program reuses the code that it has in common with this one.
   request.disabledPasses = {"fold-epilogues"};
   const std::string other = compile(request).binary;
   const size_t both = filesOf(request.codeCache).size();

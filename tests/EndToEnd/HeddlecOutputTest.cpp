@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Outputs that cannot be: full disks, folders that are not there or may not be written to. What
-/// was there stays, and nothing half-written is left, neither at the output nor among temporary
-/// files.
+/// Outputs that cannot be written: full disks, folders that do not exist or are not writable.
+/// Existing files are preserved, and no partial file is left, neither at the output nor among
+/// temporary files.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Programs in text that heddlec refuses: errors of syntax and of meaning at file:line:column,
-/// parameters that do not fit, and programs of another phase than --start-at says.
+/// Programs in text that heddlec rejects: syntactic and semantic errors at file:line:column,
+/// parameters that do not fit, and programs of another phase than --start-at names.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
@@ -18,7 +18,7 @@ protected:
     source.write("p.safetensors", readBytes(spelling + ".safetensors"));
   }
 
-  /// The program after one replacement.
+  /// Replaces one text in the program.
   void edit(const std::string &from, const std::string &to) {
     std::string text = readBytes(spelling + ".mlir");
     size_t at = text.find(from);
@@ -31,7 +31,7 @@ protected:
     expectError(options, message);
   }
 
-  /// Replaces the program by what it is after a phase.
+  /// Replaces the program by its form after a phase.
   void advance(const std::string &phase) {
     source.write("p.mlir", readBytes(spelling + ".mlir"));
     tools::Outcome outcome = heddlec({program, "--stop-after=" + phase, "-o", program});
@@ -64,7 +64,7 @@ TEST_F(HeddlecProgramTest, LinesAreShown) {
   EXPECT_EQ(heddlec({program, "-o", work / "out.so"}).error,
             "heddlec: " + program + ":25:8: error: custom op 'transformer.softmux' is unknown\n" +
                 shown);
-  // Only the surroundings of the position are shown of a line of a megabyte.
+  // For a line of a megabyte, only the surroundings of the position are shown.
   source.write("p.mlir", std::string(1000000, ' ') + "%0 = no.op" + std::string(1000000, ' '));
   const std::string error = heddlec({program, "-o", work / "out.so"}).error;
   EXPECT_NE(error.find("p.mlir:1:1000006: error: "), std::string::npos) << error.substr(0, 1000);
@@ -77,7 +77,7 @@ TEST_F(HeddlecProgramTest, ShownCharactersAreWhole) {
   for (int i = 0; i < 100; ++i) {
     accents += "\u00e9";
   }
-  // The 80 bytes before the place begin inside of a character, and the 80 after it end in one.
+  // The 80 bytes before the position begin inside a character, and the 80 after it end in one.
   source.write("p.mlir", "func.func @\"" + accents + "\"  x");
   const std::string before = heddlec({program, "-o", work / "out.so"}).error;
   EXPECT_NE(before.find("\n\u00e9\u00e9"), std::string::npos) << before;

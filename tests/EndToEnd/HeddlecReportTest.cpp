@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec --report=FILE.html and --analysis: what is written when, and every message about an
-/// analysis that is not one, or is of another model. How the page looks is tested in a browser.
+/// heddlec --report=FILE.html and --analysis: which files are written when, and every message about
+/// an invalid analysis, or one of another model. The appearance of the page is tested in a browser.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
@@ -23,7 +23,7 @@ class HeddlecReport : public HeddlecTest {
 protected:
   const std::string page = work / "report.html";
 
-  /// An analysis of the two layers of the tiny model.
+  /// Returns an analysis of the two layers of the tiny model.
   static Json analysis() {
     return {{"model", "bert-tiny"},
             {"theta", 0.25},
@@ -41,7 +41,7 @@ protected:
             analysisFile};
   }
 
-  /// The analysis with one member changed is refused, for that reason.
+  /// Checks that the analysis with one member changed is rejected with this message.
   void refuses(const std::string &member, const Json &value, const std::string &message) {
     Json changed = analysis();
     changed[Json::json_pointer(member)] = value;
@@ -53,7 +53,7 @@ protected:
   }
 };
 
-/// What a page shows.
+/// Returns the data of a page.
 Json dataOf(const std::string &text) {
   const std::string data = "<script type=\"application/json\" id=\"data\">";
   const size_t begin = text.find(data) + data.size();
@@ -66,7 +66,7 @@ TEST_F(HeddlecReport, IsAPageByItsName) {
   const std::string text = readBytes(page);
   EXPECT_TRUE(text.starts_with("<!DOCTYPE html>"));
   EXPECT_TRUE(text.ends_with("</html>\n"));
-  // All of it is in the file: nothing is left to put in, and nothing is fetched.
+  // The file is self-contained: no placeholder is left, and nothing is fetched.
   for (const char *mark : {"/* style */", "/* data */", "/* script */", " src=", "@import"}) {
     EXPECT_EQ(text.find(mark), std::string::npos) << mark;
   }
@@ -79,8 +79,8 @@ TEST_F(HeddlecReport, IsAPageByItsName) {
   EXPECT_EQ(inPage["programs"].size(), 2u);
 }
 
-// Every matrix and table that is stored in fewer bits, the largest error first; bf16 is nearer than
-// 8 bits, and they are nearer than 4.
+// Every matrix and table that is stored in fewer bits, the largest error first; bf16 is closer than
+// 8 bits, which are closer than 4.
 TEST_F(HeddlecReport, ShowsWhatFewerBitsChange) {
   std::map<std::string, double> largest;
   for (const std::string precision : {"f32", "bf16", "int8", "int4"}) {
@@ -109,7 +109,7 @@ TEST_F(HeddlecReport, ShowsWhatFewerBitsChange) {
   EXPECT_LT(largest["int4"], 0.15);
 }
 
-/// The sum of the squared errors of a page's matrices.
+/// Returns the sum of the squared errors of a page's matrices.
 double squaredErrors(const Json &page) {
   double sum = 0;
   for (const Json &each : page["rounding"]) {
@@ -118,7 +118,7 @@ double squaredErrors(const Json &page) {
   return sum;
 }
 
-// The options are as heddlec takes them, and together save what they say.
+// The options are in heddlec's syntax, and together save what they claim.
 TEST_F(HeddlecReport, SaysWhatIsWorthKeeping) {
   std::vector<std::string> arguments = {
       tiny, "--stop-after=dataflow", "-o", "/dev/null", "--precision=int4", "--report", page};
@@ -142,7 +142,7 @@ TEST_F(HeddlecReport, SaysWhatIsWorthKeeping) {
   EXPECT_TRUE(dataOf(readBytes(page))["worth_keeping"].empty());
 }
 
-// What caches keep is said as it came out: one number for each position stays what it is.
+// The precision of caches is reported as chosen: one number for each position stays unchanged.
 TEST_F(HeddlecReport, SaysWhatCachesKeep) {
   const auto program = [](int width) {
     const std::string rows = "tensor<?x" + std::to_string(width) + "xf32>";
@@ -180,7 +180,7 @@ TEST_F(HeddlecReport, SaysWhatCachesKeep) {
   }
 }
 
-// A cache of codes has bytes: those of its scales are among them.
+// A quantised cache counts bytes, including those of its scales.
 TEST_F(HeddlecReport, InfoSaysTheBytesOfCodes) {
   const std::string binary =
       compileModel(HEDDLE_TEST_DATA "/oracles/marian-tiny", {"--cache=int8", "--target=x86-64-v3"});
@@ -199,7 +199,7 @@ TEST_F(HeddlecReport, InfoSaysTheBytesOfCodes) {
   EXPECT_GT(caches, 0U);
 }
 
-// What is no number has no error that is one.
+// The error of NaN is not a number.
 TEST_F(HeddlecReport, ShowsWeightsThatAreNoNumbers) {
   const std::string copy = work / "spoilt";
   std::filesystem::create_directory(copy);
@@ -224,7 +224,7 @@ TEST_F(HeddlecReport, ShowsWeightsThatAreNoNumbers) {
   EXPECT_FALSE(rounding.back()["error"].is_null());
 }
 
-/// It is about what is decided before machine code is made, so nothing of it is missing.
+/// It only depends on decisions before code generation, so nothing is missing.
 TEST_F(HeddlecReport, NeedsNoOtherOutput) {
   const std::string alone = work / "alone.json";
   const tools::Outcome outcome = heddlec({tiny, "--report", alone});
@@ -247,7 +247,7 @@ TEST_F(HeddlecReport, TheSameModelGivesTheSamePage) {
   EXPECT_EQ(readBytes(page), readBytes(second));
 }
 
-/// Those that predict a gain.
+/// Returns the entries that predict a gain.
 Json gains(const std::string &file) {
   Json found = Json::array();
   for (const Json &entry : Json::parse(readBytes(file), nullptr, false)) {
@@ -275,7 +275,7 @@ TEST_F(HeddlecReport, PredictsTheGainOfBranches) {
   EXPECT_EQ(found[1]["where"], "decode");
   for (const Json &entry : found) {
     EXPECT_EQ(entry["taken"], true);
-    // Those are of the passes' own elements.
+    // Those belong to the passes' own elements.
     for (const Json &saved : entry["savings"]) {
       EXPECT_EQ(saved, 0);
     }
@@ -294,7 +294,7 @@ TEST_F(HeddlecReport, PredictsTheGainOfBranches) {
       "does, 1.40 where activations are in memory too, with 24 positions of history and 24 of "
       "source; 1.22 where arithmetic limits, 1.22 where memory does, 1.39 where activations "
       "are in memory too, with 64 positions of history and 24 of source");
-  // The page has the same.
+  // The page has the same data.
   EXPECT_EQ(dataOf(readBytes(page))["gain"], found);
 }
 
@@ -322,7 +322,7 @@ TEST_F(HeddlecReport, PredictsNoGainWithoutPasses) {
 
 TEST_F(HeddlecReport, FusionAloneSavesNoProductsButActivations) {
   // The probabilities that a model itself outputs cost attention a second product with the keys,
-  // but only whoever asks for them. The widths 72 and 100 fill no panel of weights.
+  // but only if they are requested. The widths 72 and 100 fill no panel of weights.
   const std::string json = work / "report.json";
   for (const char *model : {"transformer-post", "bert-tiny"}) {
     ASSERT_EQ(heddlec({std::string(HEDDLE_TEST_DATA "/oracles/") + model, "--stop-after=dataflow",
@@ -343,7 +343,7 @@ TEST_F(HeddlecReport, FusionAloneSavesNoProductsButActivations) {
       EXPECT_NE(entry["what"].get<std::string>().find("where activations are in memory too"),
                 std::string::npos)
           << entry["what"];
-      // Attention alone had scores, and keeps them to itself.
+      // Only attention had scores, which are now internal to its kernel.
       const bool isEncoder = entry["before"]["activation_bytes_per_token_and_row"] > 0;
       EXPECT_TRUE(isEncoder || entry["before"]["activation_bytes_per_token_and_history"] > 0);
       EXPECT_NE(isEncoder, entry["before"]["activation_bytes_per_token_and_source"] > 0);
@@ -368,7 +368,7 @@ TEST_F(HeddlecReport, PredictsFromTheModelToItsDispatchesOnly) {
 }
 
 TEST_F(HeddlecReport, SaysWhyItPredictsNothing) {
-  // What nothing needs is dropped on the way, but not where all passes are left out.
+  // Unused operations are removed, except without passes.
   const std::string program = work.write("program.mlir", R"(
     transformer.parameter @w : tensor<5x8xf32> from "w"
     func.func @encode(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments)
@@ -400,7 +400,7 @@ TEST_F(HeddlecReport, ChangesNoBinary) {
   const std::string plain = work / "plain.so", reported = work / "reported.so";
   ASSERT_EQ(heddlec({tiny, "-o", plain}).code, 0);
   ASSERT_EQ(heddlec({tiny, "-o", reported, "--report", page}).code, 0);
-  // The manifest among it, with its summary of what the passes did.
+  // This includes the manifest, with its summary of the passes.
   EXPECT_EQ(readBytes(plain), readBytes(reported));
 }
 
@@ -425,7 +425,7 @@ TEST_F(HeddlecReport, AnalysisNeedsAPage) {
               "--analysis has no value, expected one after it");
 }
 
-// Every message about the text of an analysis is tested where it is read.
+// Every message about the text of an analysis is tested with its parser.
 TEST_F(HeddlecReport, FilesThatAreNoAnalyses) {
   const std::string absent = work / "absent.json";
   expectError(arguments(absent), absent + ": cannot open: No such file or directory");

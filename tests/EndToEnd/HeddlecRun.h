@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec as a user runs it, with a folder for what it writes, and what must hold whenever it
-/// fails: its exit code, exactly one message, and no file that was not there before.
+/// heddlec as a user runs it, with a folder for its output, and the requirements for every failure:
+/// the exit code, exactly one message, and no new files.
 #ifndef HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
 #define HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
 
@@ -21,9 +21,9 @@ namespace heddle {
 
 class HeddlecTest : public testing::Test {
 protected:
-  /// Where outputs go; empty at first.
+  /// The folder for outputs; empty at first.
   TemporaryFolder work;
-  /// Where the compiler may put what it needs for itself.
+  /// The folder for the compiler's temporary files.
   TemporaryFolder temporary;
   const std::string tiny = HEDDLE_TEST_DATA "/oracles/bert-tiny";
 
@@ -33,7 +33,7 @@ protected:
     return tools::runProgram("heddlec", arguments, options);
   }
 
-  /// Exit code 2, the message, and where to read more.
+  /// Checks exit code 2, the message, and the reference to the help.
   void expectUsage(const std::vector<std::string> &arguments, const std::string &message) const {
     const auto before = names();
     const tools::Outcome outcome = heddlec(arguments);
@@ -43,7 +43,7 @@ protected:
     EXPECT_EQ(names(), before);
   }
 
-  /// Exit code 1 and, apart from notes and lines of the program, the message alone.
+  /// Checks exit code 1 and, apart from notes and lines of the program, only this message.
   void expectError(const std::vector<std::string> &arguments, const std::string &message,
                    const tools::ProcessOptions &options = {}) const {
     const auto before = names();
@@ -54,7 +54,7 @@ protected:
     EXPECT_EQ(names(), before);
   }
 
-  /// Lines of standard error that are no notes.
+  /// Returns the lines of standard error that are not notes.
   static std::string withoutNotes(const std::string &error) {
     std::istringstream stream(error);
     std::string kept;
@@ -65,7 +65,7 @@ protected:
   }
 
 private:
-  /// Everything in both folders.
+  /// Returns the names of everything in both folders.
   std::set<std::string> names() const {
     std::set<std::string> found;
     for (const TemporaryFolder *folder : {&work, &temporary}) {

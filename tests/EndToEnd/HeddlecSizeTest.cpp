@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Programs of a size that no model has: a hundred thousand operations in a row and side by side
-/// compile in time that grows with their number, and what is larger than a binary can be is refused
-/// with a message.
+/// Programs larger than any model: a hundred thousand operations in sequence and in parallel
+/// compile in linear time, and programs that exceed the limits of a binary are rejected with a
+/// message.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
@@ -14,8 +14,8 @@ namespace heddle {
 namespace {
 
 constexpr int operations = 100'000;
-/// Seconds of one processor; each case takes a small part of it. Before, cases with quadratic time
-/// took minutes or ended the process.
+/// The limit in seconds of one processor; each case takes a small part of it. Earlier, cases with
+/// quadratic time took minutes or ended the process.
 constexpr unsigned mostSeconds = 60;
 
 constexpr const char *rows = "tensor<?x8xf32>";
@@ -34,7 +34,7 @@ protected:
     EXPECT_TRUE(status.ok()) << status.message();
   }
 
-  /// A program that makes a value named `result` of the rows %x.
+  /// Returns a program that computes a value named `result` from the rows %x.
   std::string program(const std::string &body, const std::string &result) {
     return source.write(
         "p.mlir",
@@ -48,7 +48,7 @@ protected:
                     rows, body, result));
   }
 
-  /// Compiles within the time; the program's output for two ids.
+  /// Compiles within the time limit; returns the program's output for two ids.
   std::vector<float> compileAndRun(const std::string &path) {
     const std::string binary = work / "p.so";
     const tools::Outcome outcome =
@@ -73,7 +73,7 @@ TEST_F(HeddlecSizeTest, AChainOfMaps) {
     body += fmt::format("  %v{0} = transformer.linear {1}, @map : {2} -> {2}\n", i, last, rows);
     last = fmt::format("%v{}", i);
   }
-  // The map makes vectors shorter: nothing is left of them.
+  // The map shortens vectors: they vanish.
   const std::vector<float> output = compileAndRun(program(body, last));
   EXPECT_EQ(output, std::vector<float>(16, 0.0F));
 }
@@ -165,7 +165,7 @@ TEST_F(HeddlecSizeTest, ManyAttentions) {
   EXPECT_EQ(compileAndRun(program(body, last)).size(), 16u);
 }
 
-/// None has its weights from another, so that each is compared with those before it.
+/// No attention shares its weights with another, so each is compared with all earlier ones.
 TEST_F(HeddlecSizeTest, ManyAttentionsOverOneValue) {
   constexpr int count = operations / 10;
   std::string parameters;

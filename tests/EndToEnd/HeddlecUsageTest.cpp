@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec's command line: every way to get it wrong, and what targets and phases it takes.
+/// heddlec's command line: every error in it, and the targets and phases that it accepts.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 #include "tests/EndToEnd/OptionalPasses.h"
@@ -208,7 +208,7 @@ TEST_F(HeddlecTest, HelpAndVersion) {
         "--start-at", "--report", "--disable-pass", "--weights"}) {
     EXPECT_NE(help.output.find(option), std::string::npos) << option;
   }
-  // What they may name, each with what it is.
+  // The possible values, each with its description.
   for (const char *line :
        {"\n  dataflow                a graph of dispatches with its memory plan\n",
         "\n  so                      the compiled model, which is only written to -o\n",
@@ -241,7 +241,7 @@ TEST_F(HeddlecTest, HelpAndVersion) {
   EXPECT_TRUE(version.output.starts_with("heddlec ")) << version.output;
 }
 
-/// The targets of a binary, separated by spaces.
+/// Returns the targets of a binary, separated by spaces.
 std::string targetsOf(const std::string &path) {
   auto model = Model::load(path, {.describeOnly = true});
   EXPECT_TRUE(model.ok()) << model.status().message();
@@ -253,7 +253,7 @@ std::string targetsOf(const std::string &path) {
 }
 
 TEST_F(HeddlecTest, TargetsComeInOneOrder) {
-  // What the help says of defaults.
+  // The defaults that the help states.
   EXPECT_EQ(targetsOf(compileModel(tiny)), "x86-64-v3 x86-64-v4");
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=int8"})),
             "x86-64-v3 x86-64-v4-vnni x86-64-v4-amx");
@@ -265,7 +265,7 @@ TEST_F(HeddlecTest, TargetsComeInOneOrder) {
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v3"})), "x86-64-v3");
 }
 
-// An option without an effect is a mistake of who gives it.
+// An option without effect is a user error.
 TEST_F(HeddlecTest, TextLengthNeedsPositionsThatDependOnIt) {
   const std::string output = work.path() + "/x.so";
   for (const char *const name : {"bert-tiny", "llama-tiny"}) {
@@ -287,7 +287,7 @@ TEST_F(HeddlecTest, StaticNeedsConstantsOfOpenSizes) {
   }
 }
 
-// What only products of some precisions make use of counts for these.
+// Features that only products of some precisions use count for these.
 TEST_F(HeddlecTest, NativeIsTheBestOfThisMachine) {
   const std::vector<std::string> machine = machineTargets();
   const auto bestOf = [&](const std::vector<std::string> &targets) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products of integers: --precision int8, int8-g128 and int4. Every target gives the bits that
-/// follow from the description of #dataflow.contract: the codes of a row, the sums of their
-/// products, and how these become f32. Tables and weights are whole multiples of 1/64 of which the
-/// largest is 127/64, or in 4 bits the largest is 15/64 above the least, so that quantising them
-/// loses nothing.
+/// Integer products: --precision int8, int8-g128 and int4. Every target gives the bits that the
+/// description of #dataflow.contract defines: the codes of a row, the sums of their products, and
+/// their conversion to f32. Tables and weights are multiples of 1/64 whose maximum is 127/64, or
+/// for 4 bits 15/64 above the minimum, so that quantisation is exact.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
 
@@ -21,7 +20,8 @@ namespace {
 constexpr int largest = 127;
 constexpr float step = 1.0F / 64;
 
-/// Groups of columns and the widths of one, and how many elements share a scale; 0: all of a row.
+/// Groups of columns and the widths of one, and the number of elements that share a scale; 0: all
+/// of a row.
 struct IntegerCase {
   const char *precision;
   int64_t shared;
@@ -32,7 +32,7 @@ void PrintTo(const IntegerCase &c, std::ostream *stream) {
   *stream << c.precision << ", " << c.groups << " groups of " << c.n << "x" << c.k;
 }
 
-/// Multiples of `step`, the largest among every `shared` elements of a row.
+/// Returns multiples of `step`, with the maximum among every `shared` elements of a row.
 Matrix multiples(const std::string &name, int64_t rows, int64_t columns, int64_t shared,
                  std::mt19937 &random) {
   Matrix matrix{name, rows, columns, std::vector<float>(rows * columns)};
@@ -49,8 +49,8 @@ Matrix multiples(const std::string &name, int64_t rows, int64_t columns, int64_t
   return matrix;
 }
 
-/// Multiples of `step` in 4 bits: of every `shared` elements of a row the largest is 15 above the
-/// least, or 0.
+/// Returns multiples of `step` in 4 bits: the maximum of every `shared` elements of a row is 15
+/// above the minimum, or 0.
 Matrix multiplesOf4Bits(const std::string &name, int64_t rows, int64_t columns, int64_t shared,
                         std::mt19937 &random) {
   constexpr int largestCode = 15;
@@ -61,7 +61,7 @@ Matrix multiplesOf4Bits(const std::string &name, int64_t rows, int64_t columns, 
       const int64_t end = std::min(begin + shared, columns);
       std::vector<int> codes(end - begin);
       std::ranges::generate(codes, [&] { return draw(random); });
-      // One element alone has the largest code, and its zero is the least.
+      // A single element has the largest code, and the zero point is the minimum.
       const int zero = codes.size() == 1 ? 0 : draw(random);
       const size_t place = random() % codes.size();
       codes[(place + 1) % codes.size()] = 0;
@@ -73,7 +73,7 @@ Matrix multiplesOf4Bits(const std::string &name, int64_t rows, int64_t columns, 
   return matrix;
 }
 
-/// Elements of a row that share a scale, and their codes less the one of zero.
+/// The elements of a row that share a scale, as codes minus the zero point.
 struct Codes {
   float scale;
   std::vector<int64_t> codes;
@@ -92,7 +92,7 @@ Codes quantize(std::span<const float> elements) {
   return result;
 }
 
-/// The same with sign, as they are multiplied with codes of 4 bits.
+/// Quantises with sign, as for products with 4-bit codes.
 Codes quantizeSigned(std::span<const float> elements) {
   float most = 0;
   for (const float element : elements) {
@@ -117,7 +117,7 @@ protected:
 
   bool has4Bits() const { return std::string_view(c.precision).starts_with("int4"); }
 
-  /// An element of the product of a row.
+  /// Returns an element of the product of a row.
   float elementOf(int32_t id, int64_t column) const {
     float sum = 0;
     const float *row = x.values.data() + id * x.columns + column / c.n * c.k;
@@ -181,7 +181,7 @@ TEST_P(IntegerProducts, HaveTheBitsOfTheirDescription) {
   }
 }
 
-// Rows of zeros, of numbers so small that they have no scale, and of infinities and none at all.
+// Rows of zeros, of numbers so small that they have no scale, of infinities and of NaN.
 TEST_P(IntegerProducts, OfRowsAtTheEdges) {
   const float infinity = std::numeric_limits<float>::infinity();
   const auto row = [&](int32_t id) { return x.values.begin() + id * x.columns; };
@@ -202,7 +202,7 @@ TEST_P(IntegerProducts, OfRowsAtTheEdges) {
     for (int64_t column = 0; column < width; ++column) {
       EXPECT_EQ(out[column], 0) << isa;
       EXPECT_EQ(out[width + column], 0) << isa;
-      // A table has one scale a row: all of it is no number.
+      // A table has one scale per row: all of it is NaN.
       EXPECT_TRUE(std::isnan(out[2 * width + column])) << isa;
       EXPECT_TRUE(std::isnan(out[4 * width + column])) << isa;
       for (const int32_t id : {3, 5, 6}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec --keep: layers of another precision than the rest. What is kept has the bits of that
-/// precision, what is not those of the program's, however a request spells it; and every message
-/// about patterns.
+/// heddlec --keep: layers of another precision than the rest. Kept layers have the bits of their
+/// precision, others those of the program's, however a request spells it; and every message about
+/// patterns.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
@@ -22,7 +22,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-/// The outputs on every target of this machine that both binaries have.
+/// Returns the outputs on every target of this machine that both binaries have.
 std::vector<std::map<std::string, std::vector<float>>> outputsOf(const std::string &binary,
                                                                  const std::string &other) {
   std::vector<std::map<std::string, std::vector<float>>> outputs;
@@ -37,9 +37,9 @@ std::vector<std::map<std::string, std::vector<float>>> outputsOf(const std::stri
   return outputs;
 }
 
-/// Two spellings of one model give the same bits.
+/// Checks that two spellings of one model give the same bits.
 void expectSame(const std::string &model, Arguments a, Arguments b) {
-  // All that this machine has, whatever the precisions choose.
+  // All targets of this machine, whatever the precisions would choose.
   std::string targets = "--target=";
   for (const std::string known :
        {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-bf16", "x86-64-v4-amx"}) {
@@ -58,7 +58,7 @@ void expectSame(const std::string &model, Arguments a, Arguments b) {
 struct KeepCase {
   const char *model;
   const char *precision;
-  /// Patterns of all that precisions differ in: of one part of the model, and of the rest.
+  /// Patterns for everything that precisions affect: for one part of the model, and for the rest.
   const char *part, *rest;
 };
 
@@ -74,11 +74,11 @@ protected:
 };
 
 TEST_P(KeepLayersTest, HaveTheBitsOfTheirPrecision) {
-  // All of it kept is all of it in that precision, and the other way round.
+  // Keeping all of it is the same as all of it in that precision, and vice versa.
   expectSame(model, {"--keep=" + part + "," + rest + "=" + precision},
              {"--precision=" + precision});
   expectSame(model, {"--precision=" + precision, "--keep=" + part + "," + rest + "=f32"}, {});
-  // A part that is kept, or all but that part.
+  // Keeping a part, or all but that part.
   expectSame(model, {"--keep=" + part + "=" + precision},
              {"--precision=" + precision, "--keep=" + rest + "=f32"});
 }
@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Oracles, KeepLayersTest,
                            return name;
                          });
 
-/// A copy of a model of which the matrices of one layer are rounded to bf16.
+/// Returns a copy of a model in which the matrices of one layer are rounded to bf16.
 std::string roundedModel(const std::string &model, const std::string &copy,
                          const std::string &layer) {
   std::filesystem::create_directory(copy);
@@ -126,7 +126,7 @@ std::string roundedModel(const std::string &model, const std::string &copy,
 
 class HeddlecKeep : public HeddlecTest {};
 
-// Three precisions in one program, and two that store alike and multiply in other ways.
+// Three precisions in one program, and two with the same storage but different products.
 TEST_F(HeddlecKeep, MayBeOfSeveralPrecisions) {
   const std::string rest = "embeddings,layer.0,layer.2,pooler";
   expectSame(tiny, {"--precision=int4", "--keep=layer.1=int8", "--keep=" + rest + "=bf16"},
@@ -135,7 +135,7 @@ TEST_F(HeddlecKeep, MayBeOfSeveralPrecisions) {
              {"--precision=bf16-weights", "--keep=" + rest + "=bf16"});
 }
 
-// f32 but for one layer: the bits of a checkpoint of which that layer is rounded.
+// f32 except for one layer: the bits of a checkpoint in which that layer is rounded.
 TEST_F(HeddlecKeep, RoundsTheLayerAlone) {
   const std::string rounded =
       compileModel(roundedModel(tiny, work / "rounded", "encoder.layer.1."));
@@ -145,7 +145,7 @@ TEST_F(HeddlecKeep, RoundsTheLayerAlone) {
   EXPECT_NE(outputsOf(kept, wide), outputsOf(wide, kept));
 }
 
-// A binary has code for what has instructions for the products of each precision.
+// A binary has code for the targets with instructions for the products of each precision.
 TEST_F(HeddlecKeep, ChoosesTargets) {
   const auto targetsOf = [&](const Arguments &arguments) {
     const Result<Model> model =
@@ -159,7 +159,7 @@ TEST_F(HeddlecKeep, ChoosesTargets) {
   EXPECT_EQ(targetsOf({"--keep=layer.0=bf16-weights"}), (Arguments{"x86-64-v3", "x86-64-v4"}));
 }
 
-// What was kept is in the binary, and programs that run it can say so.
+// Kept layers are recorded in the binary, and reported by programs that run it.
 TEST_F(HeddlecKeep, IsSaidByBinaries) {
   const Result<Model> model =
       Model::load(compileModel(tiny, {"--precision=int4", "--keep=attention.self=int8",
@@ -171,7 +171,7 @@ TEST_F(HeddlecKeep, IsSaidByBinaries) {
   ASSERT_EQ(kept.size(), 3u);
   EXPECT_EQ(kept[0].layers, "attention.self");
   EXPECT_EQ(kept[0].precision, "int8");
-  // Queries, keys and values of three layers of width 72, a scale for each row.
+  // Queries, keys and values of three layers of width 72, with one scale per row.
   EXPECT_EQ(kept[0].tensors, 9);
   EXPECT_EQ(kept[0].bytes, 9 * 72 * (72 + 4));
   EXPECT_EQ(kept[2].layers, "layer.2.output");
@@ -245,12 +245,12 @@ TEST_F(HeddlecKeep, RefusesPatternsThatDoNotFitTheModel) {
   expectError({tiny, "-o", out, "--keep=query=int8"},
               "--keep: \"query=int8\" keeps nothing: \"encoder.layer.0.attention.self\" is stored "
               "as one matrix, and the precision of other parts of it is finer: f32");
-  // The parts of a matrix are weights of their own where they are not fused.
+  // The parts of a matrix are separate weights if they are not fused.
   EXPECT_EQ(heddlec({tiny, "-o", out, "--keep=query=int8", "--disable-pass=fuse-projections"}).code,
             0);
 }
 
-// A program in text says how its weights are stored, once they are.
+// A program in text records how its weights are stored, after the phase that decides it.
 TEST_F(HeddlecKeep, IsSaidByPrograms) {
   const std::string program = work / "p.mlir", out = work / "x.so";
   ASSERT_EQ(heddlec({tiny, "--stop-after=dataflow", "-o", program, "--precision=int8",
@@ -270,7 +270,7 @@ TEST_F(HeddlecKeep, IsSaidByPrograms) {
   EXPECT_EQ(outputsOf(again, direct), outputsOf(direct, again));
 }
 
-// What products need is in the text too: a binary of it has the same targets.
+// The requirements of products are in the text too: a binary of it has the same targets.
 TEST_F(HeddlecKeep, KeepsTheTargetsOfPrograms) {
   const std::string program = work / "p.mlir";
   for (const Arguments &options :
@@ -278,7 +278,7 @@ TEST_F(HeddlecKeep, KeepsTheTargetsOfPrograms) {
     Arguments arguments = {tiny, "--stop-after=dataflow", "-o", program};
     arguments.insert(arguments.end(), options.begin(), options.end());
     ASSERT_EQ(heddlec(arguments).code, 0);
-    // Compiled anew each time: the text differs, and its path does not.
+    // Recompiled each time: the text differs, and its path does not.
     const std::string out = work / "again.so";
     ASSERT_EQ(heddlec({program, "--weights", tiny, "-o", out}).code, 0);
     const Result<Model> again = Model::load(out, {.isa = {}, .describeOnly = true});
@@ -290,7 +290,7 @@ TEST_F(HeddlecKeep, KeepsTheTargetsOfPrograms) {
   }
 }
 
-// What a text says of its precisions is not believed.
+// Invalid precisions in a text are rejected.
 TEST_F(HeddlecKeep, RefusesPrecisionsOfProgramsThatThereAreNone) {
   const std::string out = work / "x.so";
   const auto expectText = [&](const std::string &says, const Arguments &options,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A program in text with its parameters beside it, compiled by heddlec.
+/// Compiles a program in text, with its parameters, by heddlec.
 #include "tests/EndToEnd/KernelProgram.h"
 
 #include "formats/Checkpoint/Safetensors.h"

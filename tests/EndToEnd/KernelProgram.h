@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Small programs around one kernel, for tests against a naive twin: rows are looked up in a table
-/// of random values, so that a twin knows every one of them by its id.
+/// of random values, so that the twin knows each of them by its id.
 #ifndef HEDDLE_TESTS_ENDTOEND_KERNELPROGRAM_H
 #define HEDDLE_TESTS_ENDTOEND_KERNELPROGRAM_H
 
@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-/// Ids are below this; it is the rows of every table that is looked up.
+/// Ids are less than this, which is the number of rows of every looked-up table.
 constexpr int vocabulary = 61;
 
 /// A matrix of the program and its values.
@@ -24,7 +24,7 @@ struct Matrix {
   int64_t rows;
   int64_t columns; // 0: a vector
   std::vector<float> values;
-  /// A tensor of one head, the same as [1, rows, columns].
+  /// Whether it is the tensor of one head, [1, rows, columns].
   bool isOfHead = false;
 
   double at(int64_t row, int64_t column = 0) const {
@@ -32,13 +32,14 @@ struct Matrix {
   }
 };
 
-/// A matrix of normal values whose products with rows of about 1 are about 1.
+/// Returns a matrix of normally distributed values, scaled so that products with rows of about 1
+/// are about 1.
 Matrix randomMatrix(const std::string &name, int64_t rows, int64_t columns, std::mt19937 &random);
 
-/// The same times `size`, by the name alone.
+/// Returns such a matrix times `size`, which depends only on the name.
 Matrix sized(const std::string &name, int64_t rows, int64_t columns, float size);
 
-/// A matrix of one value.
+/// Returns a matrix of one value.
 Matrix filled(const std::string &name, int64_t rows, int64_t columns, float value);
 
 /// `tensor<SHAPExf32>`.
@@ -47,22 +48,22 @@ std::string tensorType(const std::string &shape);
 /// `tensor<?xWIDTHxf32>`.
 std::string rowsType(int64_t width);
 
-/// The line that looks `result` up by the ids of the input.
+/// Returns the line that looks `result` up by the ids of the input.
 std::string gatherText(const std::string &result, const std::string &table, int64_t width);
 
 /// Compiles parameters and the body of the entry `encode`, which reads %ids and %rows and defines
-/// %out, rows of `width`; the path of the binary, empty after a failure. `arguments` are more of
-/// heddlec's.
+/// %out, rows of `width`; returns the path of the binary, empty after a failure. `arguments` are
+/// additional arguments of heddlec.
 std::string compileProgram(const std::vector<Matrix> &parameters, int64_t width,
                            const std::string &body, const std::vector<std::string> &arguments = {});
 
-/// A sequence of `rows` ids that differ from their neighbours.
+/// Returns a sequence of `rows` ids that differ from their neighbours.
 Ragged batchOf(int rows);
 
-/// The result for one row of each id, all of one sequence.
+/// Returns the result for one row of each id, all in one sequence.
 std::vector<float> runAll(const std::string &path);
 
-/// A binary, its report, and what one pass has in it.
+/// A binary, its report, and the part of one pass in it.
 struct ReportedProgram {
   std::string path;
   std::string report;
@@ -73,7 +74,7 @@ struct ReportedProgram {
 ReportedProgram compileWithReport(const std::vector<Matrix> &parameters, int64_t width,
                                   const std::string &body, const std::string &pass);
 
-/// The same, and expects results that are finite, and close to those without the pass.
+/// Compiles with and without the pass, and checks that the results are finite and close.
 ReportedProgram compileBothWays(const std::vector<Matrix> &parameters, int64_t width,
                                 const std::string &body, const std::string &pass);
 

@@ -120,8 +120,8 @@ void KernelTrial::draw(std::vector<double> &values, double scale) {
   std::ranges::generate(values, [&] { return normal(random); });
 }
 
-/// Numbers of rows of a table, numbers below a limit, or all rows in the order of the operand
-/// before.
+/// Draws row numbers of a table, numbers below a limit, or all rows in the order of the previous
+/// operand.
 void KernelTrial::drawIntegers(unsigned index, const KernelInput &input) {
   std::vector<double> &values = operands[index].values;
   if (input.role == KernelInput::Role::Order) {
@@ -156,7 +156,7 @@ void KernelTrial::drawBuffer(unsigned index) {
     std::vector<uint16_t> halves;
     for (float &value : operand.drawn) {
       halves.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
-      // Exact in bf16 already: encoding it rounds nothing.
+      // Exact in bf16 already: encoding does not round.
       value = bf16ToF32(halves.back());
     }
     std::ranges::copy(operand.drawn, operand.values.begin());
@@ -170,7 +170,7 @@ void KernelTrial::drawBuffer(unsigned index) {
   }
 }
 
-/// The bytes that kernels read.
+/// Writes the bytes that kernels read.
 void KernelTrial::lay(Operand &operand) {
   auto buffer = dyn_cast<BufferType>(operand.type);
   if (!buffer) {
@@ -298,7 +298,7 @@ std::string KernelTrial::run(const Artifact &artifact, const manifest::Dispatch 
   return difference;
 }
 
-// --- what it must be -------------------------------------------------------------------------
+// --- expected results ------------------------------------------------------------------------
 
 void KernelTrial::normalize(std::vector<std::optional<double>> &row) const {
   const double width = static_cast<double>(row.size());
@@ -373,8 +373,8 @@ std::vector<std::optional<double>> KernelTrial::rowOf(unsigned result, int64_t r
   return values;
 }
 
-/// Not more than some roundings, in proportion to the value. Where f32 may be further off, a twin
-/// whose operands have changed by some roundings is as well.
+/// Returns whether the difference is at most a few roundings, relative to the value. If f32 may be
+/// further off, so is a twin whose operands are perturbed by some roundings.
 static bool isClose(float result, double twin, double other) {
   if (std::isnan(twin) || std::isinf(twin)) {
     return std::isnan(twin) ? std::isnan(result) : result == static_cast<float>(twin);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One kernel of a compiled program on random operands, launched as sessions launch it, and held
-/// against the naive twin of its family, its epilogue and its norm in double precision.
+/// Runs one kernel of a compiled program on random operands, launched as sessions launch it, and
+/// compares it with the naive twin of its family, its epilogue and its norm in double precision.
 #ifndef HEDDLE_TESTS_ENDTOEND_KERNELTRIAL_H
 #define HEDDLE_TESTS_ENDTOEND_KERNELTRIAL_H
 
@@ -21,11 +21,11 @@
 
 namespace heddle {
 
-/// Stores a random matrix as the kernels of a binary read it; the number is that of the operand.
+/// Encodes a random matrix as the kernels of a binary read it; the number is that of the operand.
 using MatrixEncoder =
     std::function<Result<StoredValues>(unsigned input, const std::vector<float> &values)>;
 
-/// Scalar maths of f32 in double precision: every operation folds itself.
+/// Scalar f32 maths in double precision: every operation folds itself.
 class RegionMaths {
 public:
   explicit RegionMaths(mlir::Block &region);
@@ -37,18 +37,18 @@ private:
   mlir::Block *block;
 };
 
-/// Elements of a position of a cache, or of a sequence of a state.
+/// Returns the elements of a position of a cache, or of a sequence of a state.
 int64_t keptWidth(mlir::Type type);
 
-/// The operands of a kernel, and what it makes of them.
+/// The operands of a kernel, and the expected results.
 class KernelTrial final : public dataflow::KernelRun {
 public:
   /// Draws operands and rows from the seed.
   static Result<std::unique_ptr<KernelTrial>> create(dataflow::KernelOp kernel,
                                                      const MatrixEncoder &encoder, uint64_t seed);
 
-  /// Runs the kernel of a dispatch in two parts; empty if the result is what the twin says, else
-  /// the first difference.
+  /// Runs the kernel of a dispatch in two parts; returns an empty string if the result agrees with
+  /// the twin, otherwise the first difference.
   std::string run(const Artifact &artifact, const manifest::Dispatch &dispatch);
 
   double at(unsigned input, int64_t row, int64_t column) const override;
@@ -65,24 +65,24 @@ private:
   struct Operand {
     mlir::Type type;
     std::vector<double> values;
-    /// What was drawn for a buffer, before codes were made of it.
+    /// The values drawn for a buffer, before they were encoded.
     std::vector<float> drawn;
-    /// As it lies in memory, with room to read on past the end; of a cache in bf16, pairs of
-    /// halves.
+    /// The layout in memory, including the padding that kernels may read; for a bf16 cache, pairs
+    /// of halves.
     std::vector<float> memory;
-    /// The same, of weights that are encoded or in fewer bits.
+    /// The same, for weights that are encoded or stored in fewer bits.
     std::vector<std::byte> weights;
     std::vector<int32_t> blocks, lengths;
     HeddleCache view = {};
   };
 
-  /// What lies where nothing may be written.
+  /// The pattern of memory that must not be written.
   static constexpr uint32_t untouched = 0xFF812345;
-  /// Elements that may be read past an end.
+  /// The number of elements that may be read past an end.
   static constexpr size_t slack = 64;
 
-  /// Where an element of a cache or a state is: the number of it in memory, or the bytes of its
-  /// code and of its scale.
+  /// The place of an element of a cache or a state: its index in memory, or the bytes of its code
+  /// and of its scale.
   struct Place {
     int64_t element, scale;
   };
@@ -95,7 +95,8 @@ private:
   void draw(std::vector<double> &values, double scale);
   static void lay(Operand &operand);
   void drawKept(Operand &operand);
-  /// What stands beside `values` when every element changes by some roundings of f32.
+  /// Computes alternatives to `values`, in which every element is perturbed by some roundings of
+  /// f32.
   void perturb();
 
   int64_t extent(int64_t dimension) const;
@@ -104,13 +105,14 @@ private:
                             int64_t column);
   Place placeInCache(const Operand &operand, int64_t sequence, int64_t position,
                      int64_t column) const;
-  /// What a cache or state has at a place; the same, bit by bit, in a copy of its memory.
+  /// Returns the value of a cache or state at a place, bit by bit the same as in a copy of its
+  /// memory.
   static float keptAt(const Operand &operand, const Place &place);
   static void takeOver(const Operand &operand, const Place &place, std::vector<float> &memory);
   void launch(const Artifact &artifact, const manifest::Dispatch &dispatch,
               std::vector<void *> results);
-  /// A row of a result, with epilogue and norm if it is mapped; not a number where nothing is
-  /// written.
+  /// Returns a row of a result, with epilogue and norm if it is mapped; elements that are not
+  /// written are empty.
   std::vector<std::optional<double>> rowOf(unsigned result, int64_t row) const;
   void normalize(std::vector<std::optional<double>> &row) const;
   std::string compareBuffer(unsigned number, const std::vector<float> &result);
@@ -122,15 +124,15 @@ private:
 
   mutable dataflow::KernelOp kernel; // a handle, its accessors are not const
   RegionMaths region;
-  /// Where the family sums pairs.
+  /// Set if the family sums pairs.
   std::optional<RegionMaths> pairs;
   std::mt19937_64 random;
   std::vector<Operand> operands;
   /// KernelRun::spaces as kernels read them.
   std::vector<HeddleRows> views;
-  /// For spaces in the order of time: ranks and lengths of the sequences, and where they begin.
+  /// For ordered spaces: ranks and lengths of the sequences, and where they begin.
   std::vector<int32_t> ranks, lengths, starts;
-  /// Rows of the results as they must be, once they have been asked for.
+  /// The expected rows of the results, computed on first use.
   std::map<std::pair<unsigned, int64_t>, std::vector<std::optional<double>>> twins;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Caches and states of a trial: drawn in blocks, in numbers, halves or codes, read by the twin,
-/// and compared with what a kernel has left in them.
+/// Caches and states of a trial: drawn in blocks as numbers, halves or codes, read by the twin, and
+/// compared with the memory that a kernel has written.
 #include "formats/Checkpoint/Convert.h"
 #include "tests/EndToEnd/KernelTrial.h"
 
@@ -19,25 +19,26 @@ int64_t keptWidth(Type type) {
   return state ? state.getWidth() : cast<CacheType>(type).getWidth();
 }
 
-/// Whether it is a state without keys, which has one position; others have those of sequences.
+/// Returns whether it is a state without keys, which has one position; others have those of
+/// sequences.
 static bool isRowState(Type type) {
   auto state = dyn_cast<StateType>(type);
   return state && !state.getKeyed();
 }
 
-/// Whether it is a cache that keeps halves.
+/// Returns whether it is a cache of halves.
 static bool isInHalves(Type type) {
   auto cache = dyn_cast<CacheType>(type);
   return cache && cache.getElementType().isBF16();
 }
 
-/// The codes that a cache keeps; null of numbers.
+/// Returns the codes of a quantised cache; null for numbers.
 static transformer::QuantizedType codesOf(Type type) {
   auto cache = dyn_cast<CacheType>(type);
   return cache ? dyn_cast<transformer::QuantizedType>(cache.getElementType()) : nullptr;
 }
 
-/// Bytes of an element, or of a code.
+/// Returns the bytes of an element, or of a code.
 static int64_t bytesOf(Type type) {
   return codesOf(type) ? 1 : isInHalves(type) ? int64_t(sizeof(uint16_t)) : int64_t(sizeof(float));
 }
@@ -96,7 +97,7 @@ template <typename T> static void storeAt(std::vector<float> &memory, int64_t by
   std::memcpy(reinterpret_cast<std::byte *>(memory.data()) + byte, &value, sizeof(T));
 }
 
-/// What the twin reads of a cache in fewer bits: what was drawn, as it is kept.
+/// Computes what the twin reads of a cache in fewer bits: the drawn values, rounded as stored.
 void KernelTrial::drawKept(Operand &operand) {
   const bool areCodes = static_cast<bool>(codesOf(operand.type));
   for (const int32_t block : operand.blocks) {
@@ -122,7 +123,7 @@ void KernelTrial::drawKept(Operand &operand) {
   }
 }
 
-/// Blocks in disorder, further apart than they are long.
+/// Draws blocks in random order, with gaps between them.
 void KernelTrial::drawCache(unsigned index) {
   Operand &operand = operands[index];
   const bool isState = isRowState(operand.type);
@@ -177,14 +178,14 @@ void KernelTrial::takeOver(const Operand &operand, const Place &place, std::vect
   }
 }
 
-/// What the rows leave, and that nothing else has changed.
+/// Compares the rows that are written, and checks that nothing else has changed.
 std::string KernelTrial::compareKept(unsigned number, unsigned changed, std::vector<float> before) {
   const Operand &operand = operands[changed];
   auto state = dyn_cast<StateType>(operand.type);
   const RunRows &appended = state ? tokens() : rowsOf(kernel.getRows());
   const int64_t width = keptWidth(operand.type);
   for (int64_t row = 0; row < (state ? tokens().sequences() : appended.count()); ++row) {
-    // A state with keys has element after element of one position after the other.
+    // A state with keys stores all elements of one position after another.
     const int64_t keys = state && state.getKeyed() ? operand.lengths[row] : 1;
     auto place = [&](int64_t column) {
       return state

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The rows of a trial: what the spaces that a kernel names have for some sequences.
+/// The rows of a trial: the contents of the spaces that a kernel names, for some sequences.
 #include "tests/EndToEnd/KernelTrial.h"
 
 #include "runtime/Session/StepOrder.h"
@@ -12,7 +12,7 @@ using namespace heddle::dataflow;
 
 namespace heddle {
 
-/// Sequences of one row and of many, with earlier positions where the kernel can know of them.
+/// Draws sequences of one row and of many, with earlier positions if the kernel can use them.
 void KernelTrial::drawRows() {
   SmallVector<KernelInput> inputs = kernel.getComputes().getInputs(type);
   bool hasPast = false;
@@ -29,7 +29,7 @@ void KernelTrial::drawRows() {
       spaces.emplace_back(space, RunRows());
     }
   }
-  // Images have whole rows of pixels, of one width or each of its own.
+  // Images have whole rows of pixels, of one common width or individual widths.
   int64_t multiple = 1;
   bool hasWidths = false;
   for (const auto &[space, rows] : spaces) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Every kernel of compiled programs against the naive twin that its family has: those of all tiny
-/// models and of random programs, with passes and without, on every target of the machine. Families
-/// are met through their interface: a new one needs no line here, and must be in a random program.
+/// Every kernel of compiled programs against the naive twin of its family: those of all tiny models
+/// and of random programs, with passes and without, on every target of the machine. Families are
+/// accessed through their interface: a new one needs no line here, but must occur in a random
+/// program.
 #include "compiler/Compile.h"
 #include "compiler/Link/ParameterValues.h"
 #include "compiler/Passes.h"
@@ -29,12 +30,12 @@ namespace heddle {
 namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
-/// Random programs that are tried, and those among which every family must be.
+/// The number of random programs that are tried, and the number that must cover every family.
 constexpr uint64_t leastPrograms = 6;
 constexpr uint64_t mostPrograms = 1000;
 
-/// Values of a matrix as the targets have asked for it to lie, which agree here: its expression, on
-/// other values.
+/// Returns other values of a matrix in the layout that the targets require, which is the same here:
+/// its expression, applied to these values.
 Result<StoredValues> encode(ModuleOp program, dataflow::ParameterOp matrix,
                             const std::vector<float> &values) {
   SymbolTable symbols(program);
@@ -74,7 +75,7 @@ Result<StoredValues> encode(ModuleOp program, dataflow::ParameterOp matrix,
   return StoredValues(std::move(bytes));
 }
 
-/// What a kernel computes, without its name.
+/// Returns the definition of a kernel, without its name.
 std::string definitionOf(dataflow::KernelOp kernel) {
   dataflow::KernelOp copy = kernel.clone();
   copy.setSymName("kernel");
@@ -84,7 +85,7 @@ std::string definitionOf(dataflow::KernelOp kernel) {
   return text;
 }
 
-/// Tries everything that kernels compute once, as the first dispatch runs it.
+/// Tries every distinct kernel computation once, as the first dispatch runs it.
 void expectTwins(ModuleOp program, const std::string &binary) {
   SymbolTable symbols(program);
   std::vector<std::shared_ptr<const Artifact>> artifacts;
@@ -118,15 +119,15 @@ void expectTwins(ModuleOp program, const std::string &binary) {
   }
 }
 
-/// All passes but the one that makes kernels that compute the same one: each is tried once, and
-/// with it compiled once.
+/// Returns all passes but the one that merges equal kernels, so that each is tried, and compiled,
+/// once.
 std::vector<std::string> passesToDisable() {
   std::vector<std::string> passes = optionalPasses();
   EXPECT_EQ(std::erase(passes, passNames::mergeKernels.str()), 1U);
   return passes;
 }
 
-/// The program after the phase `dataflow`, and its binary, if a file is named.
+/// Returns the program after the phase `dataflow`, and writes its binary, if a file is named.
 Result<OwningOpRef<ModuleOp>> compileTo(MLIRContext &context, CompileRequest request) {
   request.texts = {Phase::Dataflow};
   request.stopAfter = request.output.empty() ? Phase::Dataflow : Phase::SharedObject;
@@ -186,26 +187,26 @@ INSTANTIATE_TEST_SUITE_P(Oracles, KernelTwins, testing::ValuesIn(models()), [](c
 TEST(KernelTwinsTest, AgreeOnNarrowWeights) {
   expectTwins(oracles + "bert-tiny", {}, "bf16-weights");
   expectTwins(oracles + "marian-tiny", {}, "bf16-weights");
-  // Several scales for a row, tables where products read them, products of chosen rows.
+  // Several scales per row, tables that products read, products of chosen rows.
   expectTwins(oracles + "bert-tiny", {}, "int8-weights");
   expectTwins(oracles + "t5-tiny", {}, "int8-weights");
   expectTwins(oracles + "multimodel/multimodel-text", {}, "int8-weights");
 }
 
-// Products of integers: by row and in groups, of a decoder too, without passes, and beside products
-// of chosen rows that compute in f32.
+// Integer products: by row and in groups, also in a decoder, without passes, and together with
+// products of chosen rows that compute in f32.
 TEST(KernelTwinsTest, AgreeOnIntegers) {
   for (const char *precision : {"int8", "int8-g128", "int4", "int4-g8"}) {
     expectTwins(oracles + "bert-tiny", {}, precision);
     expectTwins(oracles + "t5-tiny", {}, precision);
-    // Its words are looked up where the last product reads them.
+    // Its words are looked up in the table that the last product reads.
     expectTwins(oracles + "marian-tiny", {}, precision);
     expectTwins(oracles + "marian-tiny", passesToDisable(), precision);
     expectTwins(oracles + "multimodel/multimodel-text", {}, precision);
   }
 }
 
-// Products of bf16, the same way.
+// bf16 products, in the same way.
 TEST(KernelTwinsTest, AgreeOnBf16) {
   expectTwins(oracles + "bert-tiny", {}, "bf16");
   expectTwins(oracles + "t5-tiny", {}, "bf16");
@@ -240,7 +241,7 @@ TEST(KernelTwinsTest, AgreeOnNarrowCaches) {
   }
 }
 
-// Nests that read one head of a cache for several, which few random programs have.
+// Nests that read one head of a cache for several heads, which occur in few random programs.
 TEST(KernelTwinsTest, AgreeOnSharedHeadsOfCaches) {
   for (const char *name : {"shared-heads-of-a-cache", "sum-over-shared-heads"}) {
     const std::string path =
@@ -258,7 +259,7 @@ TEST(KernelTwinsTest, AgreeOnFunctionsOfScores) {
   }
 }
 
-// Numbers of keys that a loop carries and states keep, convolutions over them, and their sums.
+// Values per key that a loop carries and states keep, convolutions over them, and their sums.
 TEST(KernelTwinsTest, AgreeOnNumbersOfKeys) {
   for (const char *name : {"recurrent/location", "recurrent/location-cumulative"}) {
     expectTwins(oracles + name, {});
@@ -276,18 +277,18 @@ void insertFamilies(std::set<std::string> &names, dataflow::detail::AttributeLis
   (insert.template operator()<Attributes>(), ...);
 }
 
-/// A kernel whose rows are of a kind, and one that reads rows of another space than its own.
+/// The name of a kernel whose rows are of a kind, or that reads rows of another space than its own.
 std::string rowsOf(RowSpaceKind kind) {
   return "rows of " + std::string(rowSpaceTable[static_cast<size_t>(kind)].name);
 }
-/// One of images that each have a width of their own.
+/// One for images with individual widths.
 const std::string ofAnyWidth = "rows of images of any width";
 std::string acrossSpaces(llvm::StringRef family) { return family.str() + " of two row spaces"; }
 
 /// A kernel that sums maths of pairs.
 std::string ofPairs(llvm::StringRef family) { return family.str() + " of pairs"; }
 
-/// One whose pairs have locations, numbers of keys: more weights than one belong to them.
+/// A kernel whose pairs have locations, values per key: it has several weights.
 std::string withLocations(llvm::StringRef family) { return family.str() + " that looks at keys"; }
 
 bool hasLocations(dataflow::KernelOp kernel) {
@@ -295,8 +296,8 @@ bool hasLocations(dataflow::KernelOp kernel) {
                         [](const auto &input) { return input.weighsPairs; }) > 1;
 }
 
-/// What must be among random programs: every family, every kind of rows, blocks as keys, and scores
-/// of pairs, with numbers of keys and without.
+/// Returns what random programs must cover: every family, every kind of rows, blocks as keys, and
+/// scores of pairs, with values per key and without.
 std::set<std::string> everything() {
   std::set<std::string> names;
   insertFamilies(names, dataflow::detail::Attributes());
@@ -314,7 +315,7 @@ std::set<std::string> everything() {
   return names;
 }
 
-/// Takes out what a program has, with passes or without; whether there was something.
+/// Removes what a program covers, with passes or without; returns whether there was something.
 Result<bool> take(std::set<std::string> &missing, const std::string &path) {
   auto context = createContext();
   std::set<std::string> left = missing;
@@ -348,7 +349,7 @@ Result<bool> take(std::set<std::string> &missing, const std::string &path) {
   return missing.size() < left.size();
 }
 
-// Widths, heads and groups that are no multiple of anything; every family, and every kind of rows.
+// Odd widths, heads and groups; every family, and every kind of rows.
 TEST(KernelTwinsTest, AgreeInRandomPrograms) {
   auto context = createContext();
   std::set<std::string> missing = everything();

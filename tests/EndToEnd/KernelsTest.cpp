@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-// layer_norm(gelu(x W^T + b)) of one row.
+// Returns layer_norm(gelu(x W^T + b)) of one row.
 std::vector<double> twinOfRow(const Matrix &x, int32_t id, const Matrix &w, const Matrix &b,
                               const Matrix &gain, const Matrix &shift) {
   std::vector<double> row(w.rows);
@@ -79,11 +79,11 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, Contract,
                          testing::Values(std::pair(2, 1), std::pair(15, 3), std::pair(47, 7),
                                          std::pair(48, 48), std::pair(49, 5), std::pair(97, 33),
                                          std::pair(145, 384), std::pair(64, 1537),
-                                         // Rows that share sets of the cache, which are copied.
+                                         // Rows that map to the same cache sets, which are copied.
                                          std::pair(400, 512)));
 
 // An epilogue whose products could be contracted with its sums: whichever copy of the code computes
-// a row, alone, in a pair, at the end of a tile, its bits are the same.
+// a row (alone, in a pair, at the end of a tile), its bits are the same.
 TEST(Kernels, RowsOfAnEpilogueHaveTheSameBits) {
   std::mt19937 random(5);
   Matrix x = randomMatrix("x", vocabulary, 48, random), w = randomMatrix("w", 48, 48, random);
@@ -111,9 +111,8 @@ TEST(Kernels, RowsOfAnEpilogueHaveTheSameBits) {
   }
 }
 
-// Tiles that pass over the whole of k, or over a strip of it at a time: one tile, a few, or more;
-// on any target that is from 1 to more than 32 rows. The last strip is short, the last panel
-// narrow.
+// Tiles that process all of k, or a strip of it at a time: one tile, a few, or more; on any target
+// this is from 1 to more than 32 rows. The last strip is short, the last panel narrow.
 TEST(Kernels, RowsOfALongProductHaveTheSameBits) {
   constexpr int n = 97, k = 389;
   std::mt19937 random(8);
@@ -179,15 +178,15 @@ TEST_P(Activation, AgreesWithItsTwin) {
 INSTANTIATE_TEST_SUITE_P(All, Activation, testing::ValuesIn(activationTwins),
                          [](const auto &info) { return std::string(info.param.name); });
 
-/// Heads, their size in queries and keys, and whether queries see keys after them.
+/// The heads, their size in queries and keys, and whether queries see later keys.
 struct AttentionCase {
   int heads, size;
   bool causal;
   /// The size of a head of values.
   int valueSize = size;
-  /// Two values share the weights; the output is the sum of both results.
+  /// Whether two values share the weights; the output is the sum of both results.
   bool shared = false;
-  /// The distance up to which keys have biases of their own; 0: there are no biases.
+  /// The distance up to which keys have separate biases; 0: there are no biases.
   int distance = 0;
 };
 
@@ -205,7 +204,8 @@ struct AttentionParameters {
   std::string compile(const AttentionCase &c) const;
 };
 
-// The weights of one head of one query: softmax(q . k / sqrt(size) + bias) over the keys it sees.
+// Returns the weights of one head of one query: softmax(q . k / sqrt(size) + bias) over the keys it
+// sees.
 std::vector<double> twinOfWeights(const AttentionCase &c, const AttentionParameters &of,
                                   std::span<const int32_t> ids, size_t query, int head) {
   size_t seen = c.causal ? query + 1 : ids.size();
@@ -231,7 +231,7 @@ std::vector<double> twinOfWeights(const AttentionCase &c, const AttentionParamet
   return weights;
 }
 
-// One head of one query, summed over the values that share its weights.
+// Returns one head of one query, summed over the values that share its weights.
 std::vector<double> twinOfHead(const AttentionCase &c, const AttentionParameters &of,
                                std::span<const int32_t> ids, size_t query, int head) {
   std::vector<double> weights = twinOfWeights(c, of, ids, query, head), result(c.valueSize, 0);
@@ -343,7 +343,7 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, Attention,
                                          AttentionCase{1, 64, false}, AttentionCase{2, 80, true},
                                          AttentionCase{2, 20, true, 9, false, 5}));
 
-// Weights as an operation of their own, and a sum for each of two values.
+// Weights as a separate operation, and a sum for each of two values.
 INSTANTIATE_TEST_SUITE_P(
     SharedWeights, Attention,
     testing::Values(AttentionCase{1, 1, false, 1, true}, AttentionCase{3, 7, true, 7, true},
@@ -351,7 +351,7 @@ INSTANTIATE_TEST_SUITE_P(
                     AttentionCase{2, 33, true, 80, true, 300}, AttentionCase{8, 64, true, 64, true},
                     AttentionCase{8, 64, false, 64, true}));
 
-// A key that is hidden has no part in a row, whatever its value is.
+// A hidden key does not affect a row, whatever its value is.
 TEST(CausalAttention, IsFiniteBeforeAnInfiniteValue) {
   const int32_t infinite = 5, length = 300, place = 267;
   for (const bool shared : {false, true}) {
@@ -360,7 +360,7 @@ TEST(CausalAttention, IsFiniteBeforeAnInfiniteValue) {
     std::mt19937 random(7);
     AttentionParameters parameters(c, random);
     std::fill_n(parameters.v.values.begin() + infinite * width, width, INFINITY);
-    // Nor has one whose score is no number.
+    // Nor does one whose score is NaN.
     std::fill_n(parameters.k.values.begin() + infinite * width, width, NAN);
     std::string binary = parameters.compile(c);
     ASSERT_FALSE(binary.empty());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Models that translate between languages, from their folders to texts, against what Hugging Face
-/// Transformers gives (oracles/make_translators.py): from the command line, in C++ and in C.
+/// Models that translate between languages, from their folders to texts, against Hugging Face
+/// Transformers' results (oracles/make_translators.py): from the command line, in C++ and in C.
 #include "heddle/Generation.h"
 #include "heddle/heddle.h"
 #include "tests/EndToEnd/CompiledModel.h"
@@ -18,7 +18,7 @@ namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 
-/// The lines of an oracle.
+/// Returns the lines of an oracle.
 std::vector<Json> textsOf(const std::string &name) {
   std::vector<Json> lines;
   std::ifstream file(oracles + name + "/texts.jsonl");
@@ -29,7 +29,7 @@ std::vector<Json> textsOf(const std::string &name) {
   return lines;
 }
 
-/// Up to the end, as answers have it.
+/// Truncates after the end token, as answers are.
 Tokens untilEnd(Tokens tokens) {
   const auto end = std::find(tokens.begin(), tokens.end(), 2);
   if (end != tokens.end()) {
@@ -38,7 +38,7 @@ Tokens untilEnd(Tokens tokens) {
   return tokens;
 }
 
-/// Every text in its languages, by `heddle generate`, on every target.
+/// Translates every text in its languages with `heddle generate`, on every target.
 void expectTranslations(const std::string &name) {
   const std::string binary = compileModel(oracles + name);
   ASSERT_FALSE(binary.empty());
@@ -159,13 +159,13 @@ TEST(Languages, PrefixesFollowTheTokenOfTheTarget) {
   EXPECT_EQ(whole.front(), french);
   GenerationOptions rest = options;
   rest.maxLength = 6;
-  // With the token or without, what comes after it is the same.
+  // With the token or without it, the continuation is the same.
   EXPECT_EQ(
       nllb.answer({.source = source, .prefix = {whole[0], whole[1], whole[2]}, .options = rest}),
       whole);
   EXPECT_EQ(nllb.answer({.source = source, .prefix = {whole[1], whole[2]}, .options = rest}),
             whole);
-  // A token of a language is not scored, unless it is in the target.
+  // A language token is not scored, unless the target contains it.
   const Tokens target(whole.begin() + 1, whole.end());
   const std::vector<ScoringRequest> requests = {
       {.source = source, .target = target, .targetLanguage = "fra_Latn"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// How far a layer norm may be from its mathematics: the bound of docs/numerics.md, for programs as
-/// they are written and with every pass, at widths where rows are often nearly constant.
+/// The error of a layer norm: the bound of docs/numerics.md, for programs as written and with every
+/// pass, at widths where rows are often nearly constant.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
 #include "tests/EndToEnd/OptionalPasses.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double unit = 0x1p-24;
 
-/// A row, and for each of its elements the sum of the magnitudes it was computed from.
+/// A row, and for each element the sum of the magnitudes that it was computed from.
 struct Row {
   std::vector<double> values, magnitudes;
 };

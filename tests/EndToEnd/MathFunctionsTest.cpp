@@ -32,7 +32,7 @@ std::vector<float> sampledValues() {
        {0.0f, -0.0f, INFINITY, -INFINITY, 1.0f, -1.0f, 0.625f, 4.0f, 88.72f, 128.0f}) {
     values.push_back(extra);
   }
-  // Next to multiples of pi / 2 of every size, where reducing an argument loses most; the first is
+  // Next to multiples of pi / 2 of every size, where argument reduction loses most; the first is
   // the closest of all f32.
   for (double multiple : {16367173 * 0x1p72, M_PI_2, M_PI, 3 * M_PI_2, 11 * M_PI, 97 * M_PI_2}) {
     for (double size = 1; size < 0x1p120; size *= 8) {
@@ -42,7 +42,7 @@ std::vector<float> sampledValues() {
       }
     }
   }
-  // Where the reduction takes other parts of 2 / pi.
+  // Where the reduction uses other parts of 2 / pi.
   for (float bound : {0x1p53f, 0x1p81f, 0x1p109f, 0x1.fffffep127f}) {
     values.push_back(bound);
     values.push_back(-std::nextafter(bound, 0.0f));
@@ -52,7 +52,7 @@ std::vector<float> sampledValues() {
   return values;
 }
 
-/// A program that looks rows up and maps every element %x to %y.
+/// Returns a program that looks rows up and maps every element %x to %y.
 std::string programOf(const std::string &maths, size_t rows) {
   std::string n = std::to_string(rows), w = std::to_string(width);
   std::string table = "!dataflow.buffer<[" + n + ", " + w + "], f32>";
@@ -79,7 +79,7 @@ std::string programOf(const std::string &maths, size_t rows) {
          out + "\n}\n";
 }
 
-/// Distance in units of the last place of the exact result, as f32 rounds it.
+/// Returns the distance in units in the last place (ulp) of the exact result rounded to f32.
 double ulpDistance(float value, double exact) {
   float rounded = static_cast<float>(exact);
   if (std::isinf(rounded) || std::isnan(exact)) {
@@ -93,7 +93,7 @@ double ulpDistance(float value, double exact) {
   return std::abs(value - exact) / unit;
 }
 
-/// The values of the maths for every sample, on each target this machine has.
+/// Returns the results of the maths for every sample, on each target of this machine.
 std::map<std::string, std::vector<float>> resultsOf(const std::string &maths,
                                                     const std::vector<float> &values) {
   size_t rows = values.size() / width;
@@ -153,8 +153,8 @@ TEST(MathFunctions, SinKeepsTheSignOfZero) {
   }
 }
 
-// One plus erf is a function of its own: within an f32 rounding of the exact sum near 2, and with
-// digits that the sum in f32 would not have near 0.
+// One plus erf is a separate function: within an f32 rounding of the exact sum near 2, and with
+// digits that the f32 sum would lose near 0.
 TEST(MathFunctions, OnePlusErf) {
   std::vector<float> values = sampledValues();
   auto all = resultsOf("  %one = arith.constant 1.0 : f32\n  %e = math.erf %x : f32\n"
@@ -163,7 +163,7 @@ TEST(MathFunctions, OnePlusErf) {
   for (const auto &[isa, results] : all) {
     double worst = 0;
     for (size_t i = 0; i < values.size(); ++i) {
-      // The largest of numbers is the same with a NaN among them.
+      // A NaN does not affect the maximum of the other numbers.
       EXPECT_EQ(std::isnan(results[i]), std::isnan(values[i])) << isa << " of " << values[i];
       worst = std::max(worst, std::abs(results[i] - std::erfc(-double(values[i]))));
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Memories whose positions are rows that derive from tokens: a decoder gives the bits that it
-/// gives where the same rows are the tokens of a source of floats, whatever the batch, and
-/// searches, commands and refusals count those positions.
+/// Memories whose positions are rows derived from tokens: a decoder gives the same bits as if the
+/// same rows were the tokens of a source of floats, whatever the batch; searches, commands and
+/// errors count those positions.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "heddle/Generation.h"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t words = 37, width = 24, blockSize = 3;
 
-/// Attention of two heads from rows to what is in caches.
+/// Writes attention of two heads from rows to caches.
 Tensor attend(const Scope &scope, const Tensor &x, const Segments &rows, const Cache &key,
               const Cache &value, const Segments &memory, Tensor *probabilities = nullptr) {
   const Tensor scores = scope.contract("thd,khd->thk", x.splitHeads(2),
@@ -65,7 +65,7 @@ void writeDecode(ModelBuilder &model) {
   model.generation(generation);
 }
 
-/// Compiles a model with the same random values for the parameters of a name.
+/// Compiles a model with random parameters, which depend only on their names.
 std::string compileTo(const std::string &path, ModelBuilder &model,
                       const std::vector<std::string> &disabled) {
   std::vector<TensorValues> tensors;
@@ -85,7 +85,7 @@ std::string compileTo(const std::string &path, ModelBuilder &model,
   return compileText(path, model.text(), std::move(tensors), disabled);
 }
 
-/// Sources of tokens, remembered in blocks.
+/// Compiles sources of tokens, whose memory has a position for each block.
 std::string compileBlocks(const TemporaryFolder &folder, const std::vector<std::string> &disabled) {
   ModelBuilder model("test");
   Entry encode = model.entry("encode");
@@ -98,7 +98,7 @@ std::string compileBlocks(const TemporaryFolder &folder, const std::vector<std::
   return compileTo(folder / "blocks.so", model, disabled);
 }
 
-/// Sources of rows, each of which is remembered.
+/// Compiles sources of rows, each of which is a position of the memory.
 std::string compileRows(const TemporaryFolder &folder, const std::vector<std::string> &disabled) {
   ModelBuilder model("test");
   Entry encode = model.entry("encode");
@@ -264,7 +264,7 @@ TEST(MemoryRows, AreNoHistories) {
   const Tensor x = model.scope().gather("words", decode.input("target"), words, width);
   decode.cache("c", width).append(x.pool(transformer::Pooling::Mean, rows, blocks), blocks);
   decode.output("logits", model.scope().linear("out", x, words));
-  // What nothing reads would not be kept.
+  // An unread cache would be removed.
   Entry other = model.entry("other");
   const Tensor y = model.scope().gather("words", other.input("target"), words, width);
   const Segments memory = other.memory("memory");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// all-MiniLM-L6-v2, a model people use, from its folder to embeddings of texts. The model is no
-/// part of the source: it is at $HEDDLE_MINILM or where `./dev test` and `./dev demo` put it.
+/// all-MiniLM-L6-v2, a widely used model, from its folder to embeddings of texts. The model is not
+/// part of the sources: it is at $HEDDLE_MINILM or where `./dev test` and `./dev demo` put it.
 #include "runtime/Tools/Compare/Comparison.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
@@ -39,7 +39,7 @@ const std::vector<std::string> unfused = {
 #endif
 #endif
 
-/// The objects of a file that has one a line.
+/// Returns the objects of a file with one per line.
 std::vector<json> recordsOf(const std::string &text) {
   std::vector<json> records;
   std::istringstream stream(text);
@@ -50,7 +50,7 @@ std::vector<json> recordsOf(const std::string &text) {
   return records;
 }
 
-/// The model's folder, the texts, and what is expected of them.
+/// The model's folder, the texts, and the expected results.
 class MiniLM : public testing::Test {
 protected:
   void SetUp() override {
@@ -64,19 +64,19 @@ protected:
     ASSERT_EQ(expected.size(), 55u);
   }
 
-  /// The records that `heddle embed` writes about the texts of the oracle.
+  /// Returns the records that `heddle embed` writes for the texts of the oracle.
   std::vector<json> embedTexts(const std::string &binary, const std::string &isa) {
     auto outcome = tools::runHeddle({"embed", binary, "--input", oracle, "--isa", isa});
     EXPECT_EQ(outcome.code, 0) << outcome.error;
     return recordsOf(outcome.output);
   }
 
-  /// The ids of one text.
+  /// Returns the ids of one text.
   std::vector<int32_t> idsOf(size_t text) const {
     return expected[text]["ids"].get<std::vector<int32_t>>();
   }
 
-  /// The embeddings of the texts of these numbers, as one batch.
+  /// Returns the embeddings of the texts at these indices, as one batch.
   std::vector<float> embed(Session &session, std::span<const size_t> texts) const {
     Ragged batch;
     for (size_t text : texts) {
@@ -85,7 +85,7 @@ protected:
     return runModel(session, "embed", batch)["embedding"];
   }
 
-  /// The embeddings of all texts, each alone.
+  /// Returns the embeddings of all texts, each computed alone.
   std::vector<float> embedAlone(Session &session) const {
     std::vector<float> alone;
     for (size_t text = 0; text < expected.size(); ++text) {
@@ -127,17 +127,18 @@ TEST_F(MiniLM, AgreesWithTheGoldenEmbeddings) {
   }
 }
 
-/// A precision, how near its embeddings must be to the golden ones, and the bytes of its file.
+/// A precision, the required closeness of its embeddings to the golden ones, and the maximum size
+/// of its file.
 struct PrecisionCase {
   const char *precision;
   double leastCosine, meanCosine;
   uintmax_t mostBytes;
-  /// Whether codes are chosen by texts.
+  /// Whether codes are calibrated with texts.
   bool isCalibrated = false;
 };
 
-// The bounds hold for the 55 texts of the oracle. Files of int8-g128 have a tenth of a megabyte
-// more for code of a third target.
+// The bounds hold for the 55 texts of the oracle. Files of int8-g128 have an additional tenth of a
+// megabyte for the code of a third target.
 TEST_F(MiniLM, IsNearAndSmallInFewerBits) {
   for (const PrecisionCase &each : {PrecisionCase{"bf16-weights", 0.9999, 0.99995, 47'000'000},
                                     PrecisionCase{"int8-weights", 0.998, 0.9995, 25'000'000},
@@ -260,7 +261,7 @@ TEST_F(MiniLM, IsVerified) {
   EXPECT_EQ(outcome.error, "");
 }
 
-/// The model's text, its weights and its tokenizer in one folder, as one would copy them.
+/// Copies the model's text, its weights and its tokenizer into one folder, as a user would.
 TEST_F(MiniLM, ItsTextGivesTheSameEmbeddings) {
   const auto printed = tools::runProgram("heddlec", {model, "--emit=model"});
   ASSERT_EQ(printed.code, 0) << printed.error;
@@ -268,7 +269,7 @@ TEST_F(MiniLM, ItsTextGivesTheSameEmbeddings) {
   for (const char *file : {"model.safetensors", "tokenizer.json"}) {
     std::filesystem::create_symlink(std::filesystem::absolute(model + "/" + file), folder / file);
   }
-  // Longer than the model allows: the tokenizer's own limit is another.
+  // Longer than the model allows: the tokenizer's own limit differs.
   std::string longText;
   for (int word = 0; word < 400; ++word) {
     longText += "word " + std::to_string(word) + " ";

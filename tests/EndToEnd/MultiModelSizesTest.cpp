@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Images that each have a size of their own: in files, from C and C++, alone and in batches, and
-/// those that do not fit. What a model makes of them the oracles say (MultiModelTest).
+/// Images of different sizes: in files, from C and C++, alone and in batches, and those that do not
+/// fit. MultiModelTest compares the results with the oracles.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Generation.h"
@@ -24,7 +24,7 @@ namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/multimodel/";
 
-/// Images of three channels side by side in one tensor, with their sizes beside it.
+/// Images of three channels in one padded tensor, with tensors of their sizes.
 struct Images {
   std::vector<int32_t> heights, widths;
   std::vector<std::vector<float>> pixels;
@@ -42,7 +42,7 @@ struct Images {
     }
   }
 
-  /// What pads them is no number.
+  /// The padding is NaN.
   std::string write(const TemporaryFolder &folder) const {
     const int64_t lines = *std::ranges::max_element(heights);
     const int64_t columns = *std::ranges::max_element(widths);
@@ -104,7 +104,7 @@ TEST(MultiModelSizes, ImagesOfAnySizeHaveTheSameBitsInAnyBatch) {
   EXPECT_EQ(timed.code, 0) << timed.error;
 }
 
-/// Images of one width through a model that was made for any: a folder without the width.
+/// Images of one width through a model compiled for any: a folder without the width.
 TEST(MultiModelSizes, AModelWithoutAWidthIsTheOneThatHasIt) {
   const std::string folder = oracles + "multimodel-image-class";
   const std::string inputs = folder + "/expected.safetensors";
@@ -197,7 +197,7 @@ TEST(MultiModelSizes, SessionsInCTakeWidthsBesideLengths) {
     heddle_error_free(error);
     return message;
   };
-  // 5 x 3 rows of the one, 1 x 8 of the other.
+  // 5 x 3 rows of one, 1 x 8 of the other.
   std::vector<float> both((15 + 8) * 24), first(15 * 24), second(8 * 24);
   EXPECT_EQ(run({1, 2}, std::array{23, 64}.data(), both), "");
   EXPECT_EQ(run({1}, std::array{23}.data(), first), "");
@@ -219,7 +219,7 @@ TEST(MultiModelSizes, ImagesLargerThanTheModelHasPositionsFor) {
   ASSERT_EQ(model.status().message(), "");
   Result<Generator> generator = Generator::create(*model);
   ASSERT_EQ(generator.status().message(), "");
-  // 64 x 64 rows are as many as there are positions, whatever the numbers of pixels.
+  // 64 x 64 rows are as many as there are positions, whatever the number of pixels.
   GenerationRequest request{.rows = std::vector<float>(size_t{64 * 8} * 64 * 8 * 3),
                             .width = 64 * 8};
   EXPECT_EQ(generator->check(request).message(), "");
@@ -231,7 +231,7 @@ TEST(MultiModelSizes, ImagesLargerThanTheModelHasPositionsFor) {
   EXPECT_EQ(generator->check(request).message(),
             "source has 1 x 40000 pixels, of which the model makes 5000 rows, expected at most "
             "4096, its positions");
-  // Sessions check it too, before anything else is read.
+  // Sessions check it too, before any other argument.
   const auto messageOf = [](const Model &loaded, int32_t length, int32_t width) -> std::string {
     Result<Session> session = Session::create(loaded);
     const std::vector<int32_t> lengths = {length}, widths = {width};
@@ -246,7 +246,7 @@ TEST(MultiModelSizes, ImagesLargerThanTheModelHasPositionsFor) {
   ASSERT_EQ(texts.status().message(), "");
   EXPECT_EQ(messageOf(*texts, 6, 3),
             "entry \"encode\": 1 widths for 1 sequences, expected none: they are no images");
-  // A model of images of one width knows it.
+  // A model of images of one width knows the width.
   const Result<Model> fixed = Model::load(compileModel(oracles + "multimodel-image-text"));
   ASSERT_EQ(fixed.status().message(), "");
   Result<Generator> other = Generator::create(*fixed);

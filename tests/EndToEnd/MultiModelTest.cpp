@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// MultiModels from their folders to encoder states, logits and searches, with the command line on
-/// the very files that hold what is expected: on every target, with passes and without.
+/// the files that contain the expected results: on every target, with passes and without.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "heddle/heddle.h"
@@ -62,7 +62,7 @@ bool hasTensor(const std::string &path, const std::string &name) {
   return checkpoint.ok() && checkpoint->find(name) != nullptr;
 }
 
-/// What a binary gives for an oracle's own file, as the path of the outputs.
+/// Runs a binary on an oracle's own file; returns the path of the outputs.
 std::string runOn(const std::string &binary, const std::string &inputs, const std::string &isa,
                   int threads, const TemporaryFolder &folder) {
   const std::string output = folder / fmt::format("{}-{}.safetensors", isa, threads);
@@ -73,7 +73,7 @@ std::string runOn(const std::string &binary, const std::string &inputs, const st
   return outcome.code == 0 ? output : std::string();
 }
 
-/// The largest difference of [B, T, width] where there are tokens: the first length of each row.
+/// Returns the largest difference of [B, T, width] over the tokens, the first ones of each row.
 float differenceOfTokens(const Values &found, const Values &expected,
                          const std::vector<int64_t> &lengths) {
   EXPECT_EQ(found.shape, expected.shape);
@@ -92,7 +92,7 @@ float differenceOfTokens(const Values &found, const Values &expected,
   return largest;
 }
 
-/// How many tokens each row has before its padding, 0.
+/// Returns the number of tokens of each row before its padding, 0.
 std::vector<int64_t> lengthsOf(const Values &ids) {
   std::vector<int64_t> lengths;
   for (int64_t row = 0; row < ids.shape[0]; ++row) {
@@ -105,7 +105,7 @@ std::vector<int64_t> lengthsOf(const Values &ids) {
   return lengths;
 }
 
-/// [B, units, S, experts] as a binary gives it: [B, S, units * experts].
+/// Reorders [B, units, S, experts] to the layout of a binary, [B, S, units * experts].
 Values sideBySide(const Values &gates) {
   const int64_t batch = gates.shape[0], units = gates.shape[1], rows = gates.shape[2];
   const int64_t experts = gates.shape[3];
@@ -119,7 +119,7 @@ Values sideBySide(const Values &gates) {
   return turned;
 }
 
-/// Compares every tensor that the entries give; what pads sources is zero in both.
+/// Compares every tensor that the entries give; padding of sources is zero in both.
 void expectOutputs(const std::string &output, const std::string &file) {
   for (const std::string name : {"encoder", "encoder.gates", "class.logits"}) {
     if (!hasTensor(file, name)) {
@@ -179,7 +179,7 @@ Tokens unpadded(std::span<const float> ids) {
   return tokens;
 }
 
-/// The row of a table with this number.
+/// Returns the row of a table at an index.
 Tokens rowOf(const Values &table, size_t row) {
   const auto width = static_cast<size_t>(table.shape.back());
   return unpadded(std::span(table.values).subspan(row * width, width));
@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-/// The lines of an oracle's sources, and of its commands.
+/// Returns the lines of an oracle's sources, and of its commands.
 std::pair<std::string, std::string> linesOf(const std::string &file) {
   const Values sources = readTensor(file, "source"), commands = readTensor(file, "command");
   std::string lines, numbers;
@@ -259,7 +259,7 @@ TEST(MultiModel, CommandsOfAFileAreThoseOfItsLines) {
   std::vector<std::string> options = {"--commands", folder / "commands.txt"};
   options.insert(options.end(), greedySearch.begin(), greedySearch.end());
   EXPECT_EQ(generateTokens(binary, lines, options), generateFromFile(binary, file, greedySearch));
-  // One for all, in place of the file's own.
+  // One for all, instead of the file's commands.
   std::vector<std::string> one = {"--command", "1"};
   one.insert(one.end(), greedySearch.begin(), greedySearch.end());
   EXPECT_EQ(generateTokens(binary, lines, one), generateFromFile(binary, file, one));
@@ -317,7 +317,7 @@ std::string writeTensors(const TemporaryFolder &folder, const std::string &name,
   return path;
 }
 
-/// Images of this height, of values that look random.
+/// Returns images of this height, with pseudo-random values.
 Values imagesOf(int64_t count, int64_t height) {
   Values images{{count, height, 29, 3}, {}};
   uint32_t state = 9;
@@ -384,7 +384,7 @@ TEST(MultiModel, ImagesComeFromCToo) {
   const auto found = generateFromFile(binary, writeTensors(folder, "image", image), {});
   expectHypothesis(found[0], 0, Tokens(tokens, tokens + count), score, 1e-6);
   heddle_generation_free(generation);
-  // Half a pixel is none.
+  // Half a pixel is invalid.
   heddle_error *error =
       heddle_generator_add_rows(generator, image.values.data(), 100, nullptr, 0, nullptr, &id);
   EXPECT_STREQ(heddle_error_message(error),
@@ -394,7 +394,7 @@ TEST(MultiModel, ImagesComeFromCToo) {
 }
 
 TEST(MultiModel, AnImageOfOneValueIsNothing) {
-  // Without a deviation the rest of the mean stays what it is: zeros.
+  // Without a deviation, the rest of the mean stays zero.
   const std::string binary = compileModel(oracles + "multimodel-image-class");
   const TemporaryFolder folder;
   Values images = imagesOf(2, 12);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Weights in f16, bf16 and i8: --precision bf16-weights and int8-weights, half and a quarter of
-/// the file and the bits that f32 arithmetic gives for a checkpoint whose matrices and tables are
-/// rounded before it is compiled; and checkpoints that are stored in fewer bits, which give the
-/// bits of the same numbers in f32.
+/// Weights in f16, bf16 and i8: --precision bf16-weights and int8-weights give half and a quarter
+/// of the file size and the bits of f32 arithmetic on a checkpoint whose matrices and tables are
+/// rounded before compilation; checkpoints that are stored in fewer bits give the bits of the same
+/// numbers in f32.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
@@ -22,14 +22,14 @@
 namespace heddle {
 namespace {
 
-/// The nearest bf16 number, ties to even, by the addition that rounds the lower half away.
+/// Returns the nearest bf16 number, ties to even, by an addition that rounds the lower half away.
 float nearestBf16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   bits += 0x7FFF + ((bits >> 16) & 1);
   return std::bit_cast<float>(bits & 0xFFFF0000U);
 }
 
-/// What int8-weights leaves of values that share a scale.
+/// Applies the rounding of int8-weights to values that share a scale.
 void quantizeTogether(std::span<float> values) {
   float most = 0;
   for (const float value : values) {
@@ -47,13 +47,13 @@ void roundToBf16(const std::string &, int64_t, std::span<float> values) {
   std::ranges::transform(values, values.begin(), nearestBf16);
 }
 
-/// Tables are scaled by row, matrices by 64 elements of one.
+/// Tables are scaled by row, matrices by 64 elements of a row.
 void roundToInt8(const std::string &name, int64_t columns, std::span<float> values) {
   bool isTable = false;
   for (const char *part : {"embed", "positions", "shared"}) {
     isTable |= name.find(part) != std::string::npos;
   }
-  // Types of segments have too few rows.
+  // Segment types have too few rows.
   if (isTable && values.size() / columns < 16) {
     return;
   }
@@ -68,8 +68,8 @@ void roundToInt8(const std::string &name, int64_t columns, std::span<float> valu
   }
 }
 
-/// A copy of a model folder whose matrices are rounded. Vectors stay: biases and norms are no
-/// weights of products.
+/// Returns a copy of a model folder whose matrices are rounded. Vectors stay unchanged: biases and
+/// norms are not weights of products.
 std::string roundedModel(const std::string &model, const TemporaryFolder &folder,
                          const Rounding &round) {
   const std::string copy = folder / "rounded";
@@ -98,7 +98,7 @@ uint16_t bf16Bits(float value) {
 uint16_t f16Bits(float value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
 float f16Value(float value) { return static_cast<float>(static_cast<_Float16>(value)); }
 
-/// A copy of a model folder with every tensor in another type: `convert` is a value's.
+/// Returns a copy of a model folder with every tensor in another type; `convert` converts a value.
 template <typename T, typename Convert>
 std::string storedModel(const std::string &model, const std::string &copy, ElementType type,
                         Convert convert) {
@@ -127,7 +127,7 @@ std::string storedModel(const std::string &model, const std::string &copy, Eleme
 
 using Outputs = std::vector<std::map<std::string, std::vector<float>>>;
 
-/// The outputs on every target of this machine.
+/// Returns the outputs on every target of this machine.
 Outputs outputsOf(const std::string &binary) {
   Outputs outputs;
   for (const std::string &isa : runnableTargets(binary)) {
@@ -163,7 +163,7 @@ TEST_P(NarrowCheckpointTest, GivesTheBitsOfTheSameNumbersInF32) {
     EXPECT_EQ(outputsOf(fromUppers), outputsOf(compileModel(ofUppers, arguments)));
     EXPECT_NE(outputsOf(fromHalves), exact);
     EXPECT_NE(outputsOf(fromUppers), exact);
-    // What they are stored as is a matter of the precision, not of the checkpoint.
+    // The stored type depends on the precision, not on the checkpoint.
     EXPECT_EQ(std::filesystem::file_size(fromHalves), std::filesystem::file_size(fromUppers));
   }
   EXPECT_LT(std::filesystem::file_size(compileModel(uppers, {"--precision=bf16-weights"})),
@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Oracles, NarrowCheckpointTest,
                            return name;
                          });
 
-// The program says what the checkpoint has, and asks for that when it is compiled itself.
+// The program names the type in the checkpoint, and requires it when it is compiled itself.
 TEST(NarrowCheckpointProgramTest, NamesTheTypeOfTheFile) {
   const TemporaryFolder folder;
   const std::string model = HEDDLE_TEST_DATA "/oracles/bert-tiny";
@@ -235,7 +235,7 @@ TEST_P(NarrowWeightsTest, AreThoseOfTheRoundedCheckpoint) {
       const auto found = runBinary(narrow, batch, isa, threads);
       ASSERT_FALSE(expected.empty());
       EXPECT_EQ(found, expected) << isa << ", " << threads << " threads";
-      // The two precisions are not the same by accident.
+      // The two precisions do not agree by accident.
       EXPECT_NE(found, runBinary(wide, batch, isa, threads));
     }
   }
@@ -257,14 +257,14 @@ INSTANTIATE_TEST_SUITE_P(Oracles, NarrowWeightsTest,
                            return name;
                          });
 
-/// Bytes of the weights of a binary.
+/// Returns the bytes of the weights of a binary.
 double weightBytes(const std::string &binary) {
   const Result<Model> model = Model::load(binary, {.isa = {}, .describeOnly = true});
   EXPECT_TRUE(model.ok()) << model.status().message();
   return static_cast<double>(model->weightsSize());
 }
 
-// Biases and norms stay, rows of 72 elements have two scales, and panels are filled up.
+// Biases and norms stay unchanged, rows of 72 elements have two scales, and panels are padded.
 TEST(NarrowWeightsFileTest, IsAboutHalfOrAQuarter) {
   const std::string model = HEDDLE_TEST_DATA "/oracles/bert-tiny";
   const double wide = weightBytes(compileModel(model));
@@ -278,7 +278,7 @@ TEST(NarrowWeightsFileTest, IsAboutHalfOrAQuarter) {
   }
 }
 
-// A group with an element that is no number is no number, in every row that reads it.
+// A group with a NaN element is NaN, in every row that reads it.
 TEST(NarrowWeightsFileTest, WhatIsNoNumberStaysNone) {
   const std::string model = HEDDLE_TEST_DATA "/oracles/bert-tiny";
   for (const float bad :

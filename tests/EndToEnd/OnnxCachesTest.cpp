@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// ONNX decoders with pasts: graphs that other exporters wrote, which the same entry runs for whole
-/// prompts, for steps of one token and for anything between, with the logits of the graph.
+/// ONNX decoders with pasts, in graphs that other exporters wrote: one entry processes whole
+/// prompts, steps of one token and anything between, with the logits of the graph.
 #include "tests/EndToEnd/ContinuedPrompts.h"
 #include "tests/EndToEnd/DecodedPairs.h"
 #include "tests/EndToEnd/OptionalPasses.h"
@@ -23,7 +23,7 @@ protected:
     return oracles + name.substr(0, name.find('/')) + "/prompts.safetensors";
   }
 
-  /// Compares the logits of each prompt, taken in pieces of this many tokens.
+  /// Compares the logits of each prompt, processed in pieces of this many tokens.
   static void expectLogits(PagedDecoder &decoder, size_t piece) {
     for (size_t i = 0; i < countOfPrompts; ++i) {
       SCOPED_TRACE(fmt::format("prompt {} by {}", i, piece));
@@ -57,7 +57,7 @@ TEST_P(OnnxCaches, ContinueInAnyPieces) {
     }
     EXPECT_EQ(decodeTogether(*decoder, pairs, random), whole);
   }
-  // The tools take it as any model that continues texts.
+  // The tools treat it like any model that continues texts.
   const Tokens ids = readTensor<int32_t>(prompts(), "ids.0");
   const auto found = generateTokens(binary, linesOf({ids}), {"--max-length", "3"});
   ASSERT_EQ(found.size(), 1U);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// ONNX graphs of encoder and decoder that keep no past: they are decoded a token at a time all the
-/// same, and translate where their settings are beside them.
+/// ONNX graphs of encoder and decoder without pasts: they are decoded token by token nevertheless,
+/// and translate if their settings are in files next to them.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/ContinuedPrompts.h"
 #include "tests/EndToEnd/DecodedPairs.h"
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(All, OnnxWholeTransformers,
                            return name;
                          });
 
-/// What `heddle run` says about a mask of three rows of a source; empty if it runs.
+/// Returns the message of `heddle run` about a mask of three rows of a source; empty if it runs.
 std::string messageAbout(const std::vector<int32_t> &mask) {
   const std::string binary = compileModel(oracles + "marian-decoder/dynamo-sdpa-op18.onnx");
   const TemporaryFolder folder;
@@ -88,7 +88,7 @@ TEST(OnnxSources, HavePaddingAfterTheirTokens) {
                       "after all tokens"),
             std::string::npos)
       << hole;
-  // The graph asks whether the number is 0.
+  // The graph compares the number with 0.
   EXPECT_EQ(messageAbout({1, 2, 0}), "");
 }
 

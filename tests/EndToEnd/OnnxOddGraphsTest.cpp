@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Small graphs that no exporter writes, compiled and run on every target of the machine: the
-/// numbers are those of ONNX's definitions.
+/// results follow from ONNX's definitions.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
@@ -21,7 +21,7 @@ const std::string programs = HEDDLE_BINARY_DIR "/bin/";
 constexpr size_t batch = 2, rows = 5, width = 4;
 using Row = std::vector<float>;
 
-/// Numbers of both signs; the second row is zero.
+/// Returns numbers of both signs; the second row is zero.
 std::vector<float> valuesOfX() {
   std::vector<float> values;
   for (size_t i = 0; i < batch * rows * width; ++i) {
@@ -30,8 +30,8 @@ std::vector<float> valuesOfX() {
   return values;
 }
 
-/// Compiles a graph that makes "y" of "x" [batch, rows, 4], and compares all rows of a sequence
-/// with what a function makes of them.
+/// Compiles a graph that computes "y" from "x" [batch, rows, 4], and compares all rows of a
+/// sequence with the results of a function.
 void expectRows(const std::string &nodes,
                 const std::function<std::vector<Row>(const std::vector<Row> &)> &wanted,
                 const std::string &functions = "") {
@@ -76,7 +76,7 @@ void expectRows(const std::string &nodes,
   }
 }
 
-/// The same where each row is computed alone.
+/// The same for functions of single rows.
 void expectEach(const std::string &nodes, const std::function<Row(const Row &)> &wanted,
                 const std::string &functions = "") {
   expectRows(
@@ -115,7 +115,7 @@ TEST(OnnxOddGraphs, PowersOfNegativeNumbers) {
     expectEach(floats("power", {}, {static_cast<float>(power)}) + step("Pow", {"x", "power"}, "y"),
                each([&](double x) { return std::pow(x, power); }));
   }
-  // Of numbers near -1 that f32 has, so that these powers are numbers too.
+  // Bases near -1 that f32 represents, so that these powers are finite too.
   for (const int power : {1030, 1031, -1031}) {
     expectEach(floats("power", {}, {static_cast<float>(power)}) + floats("four", {}, {4}) +
                    floats("part", {}, {-0x1p-10F}) + floats("one", {}, {1}) +
@@ -158,7 +158,8 @@ TEST(OnnxOddGraphs, SlicesWithoutColumns) {
              [](const Row &row) { return Row(row.begin(), row.begin() + 3); });
 }
 
-/// Attention of one head whose bias is table[key - query], counted from the end if it is negative.
+/// Returns attention of one head whose bias is table[key - query], counted from the end if
+/// negative.
 std::string attentionBy(const std::vector<float> &table) {
   const auto count = static_cast<int64_t>(table.size());
   return numbers("i0", {}, {0}) + numbers("i1", {}, {1}) + numbers("v0", {1}, {0}) +

@@ -2,7 +2,7 @@
 ///
 /// ONNX files that other exporters wrote, compiled and run by `heddle run` on every target of the
 /// machine: padded batches, full ones, and masks with holes. tests/oracles/onnx/models.json lists
-/// the files; those that are refused are refused for the reason that is given here.
+/// the files; unsupported ones are rejected for the reason given here.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
@@ -34,7 +34,7 @@ struct OnnxModelCase {
 
 void PrintTo(const OnnxModelCase &model, std::ostream *stream) { *stream << model.file; }
 
-/// What the messages about files that are not read name.
+/// The texts in the messages about files that are rejected.
 const std::map<std::string, std::vector<std::string>> refused = {
     {"torch-encoder/ts-torch-op17.onnx",
      {"reshapes 24 * batch * size 1 elements to 168 * batch, expected as many; they agree where "
@@ -42,13 +42,14 @@ const std::map<std::string, std::vector<std::string>> refused = {
       "size"}},
 };
 
-/// What is compiled for the sizes of the exporter's example.
+/// Returns the compile options for the sizes of the exporter's example.
 std::vector<std::string> optionsOf(const OnnxModelCase &model) {
   return refused.contains(model.file) ? std::vector<std::string>{"--static"}
                                       : std::vector<std::string>();
 }
 
-/// Whether a graph has biases by distance: those of columns are no part of a fused attention.
+/// Returns whether a graph has biases by distance: those of columns are not part of a fused
+/// attention.
 bool knowsDistances(const OnnxModelCase &model) {
   return model.folder() == "mpnet" || model.folder() == "t5-encoder";
 }
@@ -59,7 +60,7 @@ std::vector<OnnxModelCase> readCases(bool areRefused) {
   const nlohmann::json list = nlohmann::json::parse(file);
   for (const auto &line : list["models"]) {
     const std::string name = line["file"];
-    // Those with pasts are decoders: OnnxCachesTest.
+    // Graphs with pasts are decoders: OnnxCachesTest.
     const bool hasPasts = name.find("-past/") != std::string::npos;
     if (!hasPasts && std::ifstream(oracles + name).good() &&
         (!areRefused || refused.contains(name))) {
@@ -85,7 +86,7 @@ std::vector<float> valuesOf(const Checkpoint &tensors, const std::string &name) 
   return values;
 }
 
-/// The targets of a decoder that looks at a source; null if it is none.
+/// Returns the targets of a decoder that attends to a source; null if it is not one.
 const SafetensorsTensor *findTargets(const Checkpoint &inputs) {
   const SafetensorsTensor *const target = inputs.find("target");
   return target != nullptr || inputs.find("encoder_attention_mask") == nullptr
@@ -93,8 +94,8 @@ const SafetensorsTensor *findTargets(const Checkpoint &inputs) {
              : inputs.find("input_ids");
 }
 
-/// Which rows of a rectangle are no padding: a mask says it, of ones or of truth values that are
-/// false there, or tokens 0. Targets have none.
+/// Returns which rows of a rectangle are not padding: according to a mask of ones or of Booleans
+/// that are true there, or to tokens other than 0. Targets have no padding.
 std::vector<bool> visibleRows(const Checkpoint &inputs) {
   std::vector<bool> visible;
   if (const SafetensorsTensor *const targets = findTargets(inputs)) {
@@ -139,7 +140,7 @@ std::vector<bool> visibleRows(const Checkpoint &inputs) {
   return visible;
 }
 
-/// Compares what was computed with what is expected; rows of padding are zero.
+/// Compares computed with expected outputs; rows of padding are zero.
 void compare(const Checkpoint &inputs, const Checkpoint &expected, const Checkpoint &found,
              double tolerance, const std::string &what) {
   const std::vector<bool> visible = visibleRows(inputs);
@@ -150,7 +151,7 @@ void compare(const Checkpoint &inputs, const Checkpoint &expected, const Checkpo
     std::vector<float> wanted = valuesOf(expected, name);
     const std::vector<float> values = valuesOf(found, name);
     const auto width = static_cast<size_t>(shape.back());
-    // One row for each token, or for each sequence, which its first column stands for.
+    // One row for each token, or for each sequence, represented by its first column.
     const size_t step = visible.size() / (wanted.size() / width);
     double largest = 1;
     for (size_t i = 0; i < wanted.size(); ++i) {
@@ -187,7 +188,7 @@ TEST_P(OnnxModels, AgreeWithTheirExporters) {
   }
 }
 
-/// How often a text occurs in another.
+/// Returns the number of occurrences of a text in another.
 int countOf(const std::string &text, const std::string &part) {
   int count = 0;
   for (size_t at = text.find(part); at != std::string::npos;
@@ -197,8 +198,8 @@ int countOf(const std::string &text, const std::string &part) {
   return count;
 }
 
-/// The attentions of a function: those of its own keys and values, and weights that several layers
-/// share, each with values of its own.
+/// Returns the number of attentions of a function: those with their own keys and values, and
+/// weights that several layers share, each with its own values.
 int attentionsIn(const std::string &body) {
   static const std::string shared = "transformer.attend ";
   std::set<std::string> weights;
@@ -209,7 +210,7 @@ int attentionsIn(const std::string &body) {
   return countOf(body, "transformer.attention ") + static_cast<int>(weights.size());
 }
 
-/// The attentions of each entry. What entries have in common is a function that they call.
+/// Returns the number of attentions of each entry. Entries call a function for their common part.
 std::vector<int> attentionsOf(const std::string &text) {
   static const std::string function = "func.func ", hidden = "private ";
   std::map<std::string, int> shared;
@@ -243,7 +244,7 @@ TEST_P(OnnxModels, HaveTheirAttentionsFused) {
   std::vector<int> attentions = attentionsOf(text);
   EXPECT_FALSE(attentions.empty());
   if (text.find("func.func @encode") != std::string::npos) {
-    // The source's and the targets' are those of one graph.
+    // The attentions of source and targets are in one graph.
     attentions = {std::accumulate(attentions.begin(), attentions.end(), 0)};
   }
   const bool isSpelt = knowsDistances(model);
@@ -259,7 +260,7 @@ TEST_P(OnnxModels, HaveTheirAttentionsFused) {
 
 INSTANTIATE_TEST_SUITE_P(All, OnnxModels, testing::ValuesIn(readCases(false)), testName);
 
-/// What `heddle run` says about ids and a mask, [2, 3].
+/// Returns the message of `heddle run` about ids and a mask, [2, 3].
 std::string runMessage(const std::vector<int32_t> &ids, const std::vector<int32_t> &mask,
                        const char *file = "roberta/dynamo-eager-op20.onnx") {
   const std::string binary = compileModel(oracles + file);
@@ -278,7 +279,7 @@ std::string runMessage(const std::vector<int32_t> &ids, const std::vector<int32_
 TEST(OnnxRectangles, SayWhatIsNoMask) {
   EXPECT_EQ(runMessage({5, 6, 7, 8, 9, 10}, {1, 1, 0, 0, 1, 1}), "");
   EXPECT_EQ(runMessage({5, 6, 1, 8, 9, 10}, {1, 1, 0, 1, 1, 1}), "");
-  // RoBERTa asks whether the number is 0; the optimizer's BERT sums it.
+  // RoBERTa compares the number with 0; the optimizer's BERT sums it.
   EXPECT_EQ(runMessage({5, 6, 7, 8, 9, 10}, {1, 1, 1, 1, 2, 1}), "");
   EXPECT_EQ(
       runMessage({5, 6, 7, 8, 9, 10}, {1, 1, 1, 1, 2, 1}, "bert/ort-eager-op17.onnx"),

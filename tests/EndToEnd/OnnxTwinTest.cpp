@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// A BERT of an ONNX graph and the same BERT of a folder: one fused program, and the same bits. The
-/// folder is made of the weights of the graph, whatever the exporter called and turned them.
+/// folder is made of the graph's weights, however the exporter named and transposed them.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Onnx/OnnxFile.h"
 #include "tests/EndToEnd/CompiledModel.h"
@@ -24,7 +24,7 @@ constexpr const char *configuration = R"({
   "max_position_embeddings": 40, "type_vocab_size": 2, "layer_norm_eps": 1e-12,
   "hidden_act": "gelu"})";
 
-/// The matrices of a layer, in the order in which a graph multiplies with them.
+/// The matrices of a layer, in the order in which a graph multiplies by them.
 constexpr const char *matrices[] = {"attention.self.query", "attention.self.key",
                                     "attention.self.value", "attention.output.dense",
                                     "intermediate.dense",   "output.dense"};
@@ -75,7 +75,8 @@ void writeFolder(const std::string &graph, const TemporaryFolder &folder) {
   ASSERT_TRUE(writeSafetensors(folder / "model.safetensors", tensors).ok());
 }
 
-/// The operations up to the pooler's, without the names of parameters, locations and arguments.
+/// Returns the operations up to the pooler's, without the names of parameters, locations and
+/// arguments.
 std::string operationsOf(const std::string &model) {
   std::string text;
   EXPECT_EQ(runCommand("(" + programs + "heddlec " + model + " --emit=fused 2>/dev/null)", text),
@@ -140,7 +141,8 @@ TEST_P(OnnxTwins, AreTheModelOfTheirFolder) {
   }
 }
 
-// Norms and activations spelt out, by name, and an Attention; the scale is one number in all.
+// Norms and activations as primitive operations, by name, and an Attention; the scale is one number
+// in all.
 INSTANTIATE_TEST_SUITE_P(Bert, OnnxTwins,
                          testing::Values("ts-eager-op13.onnx", "dynamo-eager-op18.onnx",
                                          "dynamo-sdpa-op23.onnx"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The one file of these tests that sees headers of the compiler.
+/// The only file of these tests that includes headers of the compiler.
 #include "tests/EndToEnd/OptionalPasses.h"
 
 #include "compiler/Compile.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The passes that may be left out, as the compiler lists them: a new one is tested by every test
-/// that goes through them.
+/// The passes that may be left out, as the compiler lists them: every test that iterates over them
+/// tests a new pass too.
 #ifndef HEDDLE_TESTS_ENDTOEND_OPTIONALPASSES_H
 #define HEDDLE_TESTS_ENDTOEND_OPTIONALPASSES_H
 
@@ -10,10 +10,10 @@
 
 namespace heddle {
 
-/// The names that --disable-pass knows.
+/// Returns the names that --disable-pass accepts.
 std::vector<std::string> passNames();
 
-/// --disable-pass for each of them.
+/// Returns --disable-pass for each of them.
 std::vector<std::string> withoutPasses();
 
 } // namespace heddle

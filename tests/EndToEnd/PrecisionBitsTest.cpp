@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What every precision and every type of caches promises: a sentence has the same bits alone or
-/// beside others, in pieces of any size, on one thread or two. Fifty random batches for each.
+/// The guarantee of every precision and every type of caches: a sentence has the same bits alone or
+/// in a batch, in pieces of any size, on one thread or two. Fifty random batches for each.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/DecodedPairs.h"
 
@@ -12,8 +12,8 @@ namespace heddle {
 namespace {
 
 constexpr int batches = 50;
-/// Two threads meet after every kernel, which takes long where other programs run as well: they get
-/// one of so many batches.
+/// Two threads synchronise after every kernel, which is slow if other programs run too: they get
+/// one in this many batches.
 constexpr int onTwoThreads = 5;
 constexpr size_t sentences = 12;
 
@@ -32,7 +32,7 @@ std::string compileCase(const BitsCase &each) {
       {"--precision=" + std::string(each.precision), "--cache=" + std::string(each.cache)});
 }
 
-/// Numbers of some of the sentences, in any order; one may be there twice.
+/// Returns the indices of some of the sentences, in any order, possibly with duplicates.
 std::vector<size_t> randomChoice(std::mt19937 &random) {
   std::vector<size_t> chosen(random() % (2 * sentences) + 1);
   std::ranges::generate(chosen, [&] { return random() % sentences; });
@@ -130,9 +130,9 @@ std::vector<BitsCase> encoders() {
   return cases;
 }
 
-/// Every precision and every type of caches on one model, and families that use caches in other
-/// ways. What reads caches does not know the precision of products, nor they that of caches: each
-/// type goes with some precisions, not with all.
+/// Returns every precision and every type of caches on one model, and families that use caches in
+/// other ways. Readers of caches are independent of the precision of products and vice versa: each
+/// type is combined with some precisions, not with all.
 std::vector<BitsCase> decoders() {
   return {{"marian-tiny", "f32", "f32"},
           {"marian-tiny", "f32", "bf16"},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What precisions and caches in fewer bits change of what models generate: how far distributions
-/// over the vocabulary are from those in f32, on texts that f32 has written, and whether a greedy
-/// search would write others.
+/// The effect of precisions and caches in fewer bits on generated texts: the divergence of
+/// distributions over the vocabulary from those of f32, on texts generated in f32, and whether a
+/// greedy search would generate others.
 ///
-/// Trained models must lose next to nothing, but for one that is small in 8 and 4 bits. Weights
-/// that were drawn at random have no use for their digits: logits are nearly equal, and a rounding
-/// of one changes the order of many; there the bounds only notice what is broken.
+/// Trained models must lose almost nothing, except a small one in 8 and 4 bits. Randomly
+/// initialised weights do not depend on their digits: logits are nearly equal, and rounding one
+/// changes the order of many; there the bounds only detect defects.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/DecodedPairs.h"
 
@@ -20,9 +20,9 @@ namespace {
 struct LossCase {
   const char *precision;
   const char *cache;
-  /// The most that the mean of the divergence may be, in nats.
+  /// The maximum of the mean divergence, in nats.
   double most;
-  /// The least part of the tokens that f32 prefers clearly and that stay the same.
+  /// The minimum fraction of the tokens that f32 clearly prefers and that stay the same.
   double leastEqual = 1;
 };
 constexpr LossCase ofTrained[] = {
@@ -30,24 +30,24 @@ constexpr LossCase ofTrained[] = {
     {"bf16", "bf16", 2e-4}, {"int8", "f32", 1e-3},  {"int8-g128", "f32", 1e-3},
     {"int8", "bf16", 1e-3}, {"int8", "int8", 1e-3}, {"int4", "f32", 1e-3},
 };
-/// Answers have names of files in them, letter by letter, of which a small model is less sure.
+/// Answers contain names of files, letter by letter, of which a small model is less certain.
 constexpr LossCase ofAnswers[] = {
     {"f32", "bf16", 2e-4},  {"f32", "int8", 1e-3},  {"bf16", "f32", 2e-4},
     {"bf16", "bf16", 2e-4}, {"int8", "f32", 3e-3},  {"int8-g128", "f32", 3e-3},
     {"int8", "bf16", 3e-3}, {"int8", "int8", 3e-3}, {"int4", "f32", 0.1, 0.9},
 };
-/// Products and caches lose little together, so that neither loses much alone.
+/// Products and caches lose little together, so neither loses much alone.
 constexpr LossCase ofRandom[] = {
     {"bf16", "bf16", 0.02}, {"int8", "int8", 0.05}, {"int4", "f32", 1}};
-/// Where f32 prefers a token by more than this, all must.
+/// If f32 prefers a token by more than this, all precisions must.
 constexpr float clearMargin = 0.5;
 
 std::string nameOf(const LossCase &each) {
   return std::string(each.precision) + ", caches " + each.cache;
 }
 
-/// A text that was written after a source or a prompt, with which it begins, and the logits after
-/// each of its tokens.
+/// A text generated after a source or a prompt, with which it begins, and the logits after each of
+/// its tokens.
 struct Written {
   Tokens source, target;
   std::vector<float> logits;
@@ -57,7 +57,7 @@ size_t firstLargest(std::span<const float> row) {
   return static_cast<size_t>(std::ranges::max_element(row) - row.begin());
 }
 
-/// What a greedy search writes: `most` tokens, with those it begins with.
+/// Generates greedily until there are `most` tokens, including the given beginning.
 Written writeGreedily(PagedDecoder &decoder, const Pair &begin, size_t most) {
   const Tokens &source = begin.source;
   Written written{source, begin.target, {}};
@@ -82,7 +82,7 @@ Written writeGreedily(PagedDecoder &decoder, const Pair &begin, size_t most) {
   return written;
 }
 
-/// Log-probabilities of a row of logits.
+/// Returns the log-probabilities of a row of logits.
 std::vector<double> logSoftmax(std::span<const float> row) {
   const double most = *std::ranges::max_element(row);
   double sum = 0;
@@ -96,11 +96,12 @@ std::vector<double> logSoftmax(std::span<const float> row) {
   return logs;
 }
 
-/// What a model says of texts that f32 has written.
+/// The comparison of a model with texts generated in f32.
 struct Loss {
   double divergence = 0;
   int64_t rows = 0;
-  /// Rows of which f32 prefers a token clearly, and those of them where the other prefers it too.
+  /// The number of rows for which f32 clearly prefers a token, and of those for which the other
+  /// prefers it too.
   int64_t clear = 0, equal = 0;
 
   void add(std::span<const float> expected, std::span<const float> got) {
@@ -135,15 +136,15 @@ Loss lossOf(PagedDecoder &decoder, const std::vector<Written> &texts) {
   return loss;
 }
 
-/// A folder compiled for this machine alone: what other targets compute is as near to f32, since
-/// tests of kernels hold all of them against the same numbers.
+/// Compiles a folder for this machine only: the results of other targets are as close to f32,
+/// because tests of kernels compare all of them with the same numbers.
 std::string compileHere(const std::string &folder, const std::string &precision,
                         const std::string &cache) {
   return compileModel(folder, {"--target=native", "--precision=" + precision, "--cache=" + cache});
 }
 
-/// The losses of a folder in some precisions, with what f32 writes: up to 24 tokens after some
-/// sources, or, where the model has none, after prompts.
+/// Returns the losses of a folder in some precisions, on texts generated in f32: up to 24 tokens
+/// after some sources or, if the model has none, after prompts.
 std::vector<Loss> lossesOf(const std::string &folder, std::span<const LossCase> cases,
                            const std::vector<Tokens> &beginnings) {
   constexpr size_t most = 24;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// `heddle profile` on compiled models: what dispatches do is counted by hand here, and its table,
-/// record and trace say the same.
+/// `heddle profile` on compiled models: the work of dispatches is counted by hand here, and
+/// compared with the table, the record and the trace.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
@@ -33,7 +33,7 @@ protected:
     arguments.insert(arguments.begin(), "profile");
     return tools::runHeddle(arguments);
   }
-  /// The works of --json.
+  /// Returns the works of --json.
   Json works(std::vector<std::string> arguments) const {
     arguments.emplace_back("--json");
     const tools::Outcome outcome = profile(std::move(arguments));
@@ -62,13 +62,13 @@ TEST_F(ProfileTool, CountsWhatGenerationDoes) {
   EXPECT_EQ(measured["work"], "1x1, 10 to 7 tokens");
   EXPECT_EQ(measured["tokens"], 7);
   EXPECT_EQ(measured["runs"], 2);
-  // One call a step, of every layer.
+  // One call per step, for every layer.
   const Json ffn = rowOf(measured, "decode", "decoder.layers.*.ffn.inner", "contract");
   EXPECT_EQ(ffn["calls"], layers * target);
   EXPECT_EQ(ffn["flops"], layers * target * 2 * width * inner);
   EXPECT_EQ(ffn["weight_bytes"], layers * target * number * (width * inner + inner));
   EXPECT_EQ(ffn["cache_bytes"], 0);
-  // Step j sees j positions of its own, keys and values.
+  // Step j reads j positions of its history, keys and values.
   const double seen = target * (target + 1) / 2;
   const Json self = rowOf(measured, "decode", "decoder.layers.*.self_attention", "attention");
   EXPECT_EQ(self["cache_bytes"], layers * seen * 2 * width * number);
@@ -76,7 +76,7 @@ TEST_F(ProfileTool, CountsWhatGenerationDoes) {
   const Json cross = rowOf(measured, "decode", "decoder.layers.*.cross_attention", "attention");
   EXPECT_EQ(cross["cache_bytes"], layers * target * source * 2 * width * number);
   EXPECT_EQ(cross["flops"], layers * target * source * 4 * width);
-  // A row of a table for each token, not the table; and the whole of it for the words' scores.
+  // A row of a table for each token, not the table; and all of it for the logits.
   const Json embed = rowOf(measured, "decode", "shared", "gather");
   EXPECT_EQ(embed["weight_bytes"], target * 2 * width * number);
   const Json logits = rowOf(measured, "decode", "shared", "contract");
@@ -121,8 +121,7 @@ TEST_F(ProfileTool, ExpertsAreCountedAndOnlyThoseUsedAreRead) {
       EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), 0.0), source * active);
       const auto used = static_cast<double>(experts) -
                         static_cast<double>(std::count(rows.begin(), rows.end(), 0.0));
-      // Three rows choose at most three times as many experts as one; of those alone weights are
-      // read.
+      // Three rows choose at most three times as many experts as one; only their weights are read.
       EXPECT_LE(used, source * active);
       const double width = config["d_model"], hidden = config["moe"]["hidden"];
       EXPECT_LE(row["weight_bytes"], used * number * (width * hidden + std::max(width, hidden)));
@@ -219,7 +218,7 @@ TEST_F(ProfileTool, WritesATrace) {
     }
     ASSERT_EQ(event["ph"], "X");
     EXPECT_LT(thread, 2);
-    // Complete events of a thread follow each other; times are rounded to nanoseconds.
+    // Complete events of a thread do not overlap; times are rounded to nanoseconds.
     double &last = end[{process, thread}];
     EXPECT_GE(event["ts"].get<double>(), last - 0.002);
     last = event["ts"].get<double>() + event["dur"].get<double>();
@@ -232,7 +231,7 @@ TEST_F(ProfileTool, WritesATrace) {
   EXPECT_EQ(processes,
             (std::map<int, std::string>{{1, "2x2, 9 to 5 tokens"}, {2, "1x1, 9 to 5 tokens"}}));
   EXPECT_EQ(names, 4);
-  // The first step has one hypothesis of each of two sentences, the others two.
+  // The first step has one hypothesis of each of two sentences, the others have two.
   EXPECT_EQ(flops["ffn"], (2 + 4 * 4) * 2 * width * inner);
   ASSERT_EQ(works.size(), 2u);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Files that are quantised already, compiled as they say: those with weights in codes alone give
-/// the bits of f32 arithmetic on the numbers that their codes stand for, and those that quantise
-/// rows those of products of the same integers. The binary has the integers of the file.
+/// Quantised files, compiled as they specify: those with only weights in codes give the bits of f32
+/// arithmetic on the values of their codes, and those that quantise rows give the bits of products
+/// of the same integers. The binary has the integers of the file.
 #include "formats/Quantized/OpenQuantized.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int vocabulary = 60;
 
-/// A BERT of two layers whose linear maps are codes, and the same with the numbers they stand for.
+/// A BERT of two layers whose linear maps are codes, and the same with their values.
 struct TwoBerts {
   QuantizedFolder coded, plain;
 
@@ -142,13 +142,13 @@ TwoBerts bertsOf(const FileCase &each) {
   return berts;
 }
 
-/// Whether a file has some bytes somewhere.
+/// Returns whether a file contains some bytes.
 bool hasBytes(const std::string &file, const std::string &bytes) {
   return readBytes(file).find(bytes) != std::string::npos;
 }
 
-/// What a panel of so many columns of a matrix begins with: scales in f16, codes of zero, codes of
-/// the first elements of all columns.
+/// Returns the beginning of a panel of `columns` columns of a matrix: scales in f16, zero points,
+/// codes of the first elements of all columns.
 std::string panelOf(const CodedMatrix &matrix, int64_t columns) {
   std::vector<float> scales;
   std::vector<uint8_t> zeros((columns + 1) / 2), codes;
@@ -179,7 +179,7 @@ TEST_P(QuantizedFileTest, BitsAreThoseOfTheNumbersInF32) {
   expectSameBits(binary, wide);
   EXPECT_EQ(precisionOf(binary), GetParam().precision);
   EXPECT_EQ(precisionOf(wide), "f32");
-  // Numbers in f32 on request, with the same results.
+  // Values in f32 on request, with the same results.
   const std::string widened = compileModel(coded.path(), {"--precision=f32"});
   expectSameBits(widened, wide);
   EXPECT_EQ(precisionOf(widened), "f32");
@@ -216,7 +216,7 @@ TEST_P(QuantizedFileTest, TheBinaryHasTheIntegersOfTheFile) {
   }
 }
 
-// A program in text takes the codes of the folder, after every phase that text can be read in.
+// A program in text uses the codes of the folder, after every phase whose text can be parsed.
 TEST_P(QuantizedFileTest, ProgramsInTextKeepCodes) {
   const TwoBerts berts = bertsOf(GetParam());
   const TemporaryFolder coded, texts;
@@ -245,10 +245,10 @@ INSTANTIATE_TEST_SUITE_P(
                     FileCase{"Awq", 4, 32, "awq, int4 groups of 32"}),
     [](const auto &info) { return std::string(info.param.name); });
 
-// --- rows as well ----------------------------------------------------------------------------
+// --- quantised rows ----------------------------------------------------------------------------
 
-// Tables and weights are multiples of a power of two of which the largest is 127 times it, so that
-// --precision int8 makes of the numbers the codes that the file has.
+// Tables and weights are multiples of a power of two with a maximum of 127 times it, so that
+// --precision int8 converts the values to the codes of the file.
 TEST(QuantizedRowsTest, BitsAreThoseOfInt8) {
   std::mt19937 random(11);
   std::uniform_int_distribution<int> code(-127, 127);
@@ -261,7 +261,7 @@ TEST(QuantizedRowsTest, BitsAreThoseOfInt8) {
   };
   int64_t number = 0;
   TwoBerts berts(withLargest, addBytes, [&] {
-    // The first of every row of a table is the largest.
+    // The first element of every row of a table is the largest.
     return static_cast<float>(number++ % 64 == 0 ? 127 : code(random)) / 256;
   });
   berts.coded.quantization = compressedConfig(8, "channel", 0, true, true, "int-quantized");
@@ -272,7 +272,7 @@ TEST(QuantizedRowsTest, BitsAreThoseOfInt8) {
   EXPECT_EQ(runnableTargets(binary).back().find("x86-64-v"), 0U);
 }
 
-// What is not done as a file says of rows is of use where rows are quantised as it says.
+// Warnings about the file's quantisation of rows only appear if rows are quantised as it specifies.
 TEST(QuantizedRowsTest, WarnsWhereRowsAreAsTheFileSays) {
   std::mt19937 random(12);
   std::normal_distribution<float> normal(0, 0.3F);
@@ -297,7 +297,7 @@ TEST(QuantizedRowsTest, WarnsWhereRowsAreAsTheFileSays) {
   }
 }
 
-/// A program that multiplies rows of a table with codes, and its folder.
+/// A program that multiplies rows of a table by codes, and its folder.
 struct CodedProgram {
   static constexpr int64_t n = 37, k = 50;
   QuantizedFolder folder;
@@ -337,7 +337,7 @@ struct CodedProgram {
            "\n  return %out : " + result + "\n}\n";
   }
 
-  /// An element of the product as the description of #dataflow.contract has it.
+  /// Returns an element of the product as the description of #dataflow.contract defines it.
   float elementOf(int32_t id, int64_t column) const {
     const float *row = table.data() + id * k;
     const float least = std::min(0.0F, *std::min_element(row, row + k));
@@ -355,7 +355,7 @@ struct CodedProgram {
 
 class LeastCodeTest : public testing::TestWithParam<bool> {};
 
-// Targets without dot products of integers multiply -128 as well.
+// Targets without integer dot products multiply -128 correctly too.
 TEST_P(LeastCodeTest, ProductsAreExactOnEveryTarget) {
   const CodedProgram program(GetParam());
   const TemporaryFolder folder, place;
@@ -391,7 +391,7 @@ INSTANTIATE_TEST_SUITE_P(Codes, LeastCodeTest, testing::Bool(), [](const auto &i
 
 class QuantizedProgramTest : public HeddlecTest {};
 
-// What a program says of codes is not believed.
+// A program's statements about codes are verified.
 TEST_F(QuantizedProgramTest, WhatTheTextSaysMustBeSo) {
   const TemporaryFolder folder;
   const std::string weights = CodedProgram(/*hasLeastCode=*/true).folder.write(folder);
@@ -406,9 +406,9 @@ TEST_F(QuantizedProgramTest, WhatTheTextSaysMustBeSo) {
   }
 }
 
-// --- precisions that are asked for -----------------------------------------------------------
+// --- requested precisions --------------------------------------------------------------------
 
-/// What narrow-weights says of a folder: how often a decision was taken and declined.
+/// The decisions of narrow-weights for a folder: the numbers taken and declined.
 struct Decisions {
   std::map<std::string, int> taken, declined;
 };
@@ -434,7 +434,7 @@ TEST_F(QuantizedProgramTest, ReportsSayWhatIsKept) {
   const TemporaryFolder folder;
   const std::string model = bertsOf(gptq).coded.write(folder);
   const std::string codes = "i4, one scale and code of zero for every 32 of a row";
-  // The joined projections of a layer are one matrix, and all others their own.
+  // The joined projections of a layer are one matrix, and all others are separate.
   const Decisions asItIs = decisionsOf(model, work.path(), {});
   EXPECT_EQ(asItIs.taken, (std::map<std::string, int>{{"stored as the file has it: " + codes, 8}}));
   EXPECT_TRUE(asItIs.declined.empty());
@@ -447,7 +447,7 @@ TEST_F(QuantizedProgramTest, ReportsSayWhatIsKept) {
   EXPECT_EQ(others.taken.count("stored as the file has it: " + codes), 0U);
 }
 
-// A kept layer beside codes of the file, whichever part of a joined matrix it is.
+// A kept layer next to codes of the file, whichever part of a joined matrix it is.
 TEST_F(QuantizedProgramTest, LayersAreKeptBesideCodes) {
   const TemporaryFolder folder;
   const std::string model = bertsOf({"PackedSymmetric", 4, 32, ""}).coded.write(folder);
@@ -462,13 +462,13 @@ TEST_F(QuantizedProgramTest, LayersAreKeptBesideCodes) {
                                        ", the finest precision of its parts"),
               1U)
         << part;
-    // Rows stay with these files, so that codes of as many bits are finer.
+    // These files do not quantise rows, so codes of the same number of bits are finer.
     expectError({model, "-o", work / "x.so", "--keep=" + part + "=int4"},
                 "--keep: \"" + part +
                     "=int4\" keeps nothing: \"encoder.layer.0.attention.self\" is stored as one "
                     "matrix, and the precision of other parts of it is finer: that of its files");
   }
-  // All of it in f32 is the model in f32, but for the name.
+  // With all of it in f32, the model is that of f32, except for the name.
   const std::string kept = compileModel(model, {"--keep=encoder=f32"});
   expectSameBits(kept, compileModel(model, {"--precision=f32"}));
   EXPECT_EQ(precisionOf(kept), "compressed-tensors, W4A16 groups of 32");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels write any part of a result into memory of its own, rows apart as they are told, and
-/// nothing beside it: every dispatch of an encoder is computed whole, and again part by part.
+/// Kernels write any part of a result into separate memory, with the given stride, and nothing
+/// outside it: every dispatch of an encoder is computed as a whole, and again part by part.
 #include "formats/Binary/SymbolicSize.h"
 #include "heddle/Abi.h"
 #include "runtime/Artifact/Artifact.h"
@@ -17,10 +17,10 @@
 namespace heddle {
 namespace {
 
-/// What lies where nothing may be written.
+/// The pattern of memory that must not be written.
 constexpr uint32_t untouched = 0xFF812345;
 
-/// A run of one entry by hand, each buffer in memory of its own.
+/// A manual run of one entry, with separate memory for each buffer.
 struct ByHand {
   ByHand(const Artifact &artifact, const Ragged &batch);
 
@@ -43,7 +43,7 @@ struct ByHand {
     HeddleRows rows;
   };
   std::vector<Lists> lists;
-  // Room to read on past the end.
+  // Includes the padding that kernels may read.
   std::vector<std::vector<float>> buffers;
   std::vector<float> scratch;
 };
@@ -124,7 +124,7 @@ struct Part {
   Range rows, elements;
 };
 
-/// Computes a part and compares it with the whole, and what is around it with what was there.
+/// Computes a part and compares it with the whole, and checks that its surroundings are unchanged.
 void expectPart(ByHand &model, const manifest::Dispatch &dispatch, const Part &part, Range rows,
                 Range columns, int64_t gap) {
   const manifest::Operand &operand = *dispatch.operands()->Get(0);
@@ -149,7 +149,8 @@ void expectPart(ByHand &model, const manifest::Dispatch &dispatch, const Part &p
   }
 }
 
-/// Whole, then in bands of rows and, where the manifest says what columns compute, in columns.
+/// Computes the whole, then bands of rows and, if the manifest specifies what columns compute,
+/// columns.
 void expectParts(ByHand &model, const manifest::Dispatch &dispatch) {
   const manifest::Grid &grid = *dispatch.grid();
   const manifest::Operand &operand = *dispatch.operands()->Get(0);
@@ -158,7 +159,7 @@ void expectParts(ByHand &model, const manifest::Dispatch &dispatch) {
   const int64_t rows = model.rowsOf(dispatch);
   const manifest::TargetColumns &work = *grid.columns()->Get(model.artifact.isaNumber());
   const auto columns = static_cast<int64_t>(work.count());
-  // Keys that a sequence does not have are left as they were.
+  // Keys that a sequence does not have are unchanged.
   std::vector<float> &whole = model.buffers[operand.buffer()];
   for (float &value : whole) {
     std::memcpy(&value, &untouched, sizeof value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Programs in text are inputs: from a model's folder to its text after each phase and from there
-/// to a binary, which has the code and the weights of the folder's own, bit by bit.
+/// Programs in text as inputs: from a model's folder to its text after each phase and from there to
+/// a binary, which has the code and the weights of the folder's own, bit by bit.
 #include "formats/Binary/ElfFile.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 
@@ -20,8 +20,8 @@ using nlohmann::json;
 
 const std::vector<std::string> phases = {"model", "fused", "dataflow", "kernels", "llvm"};
 
-/// A model's folder, and the phases whose texts are taken to a binary: all of them where every kind
-/// of attribute occurs, else the first and the last, for the texts between are equal.
+/// A model's folder, and the phases whose texts are compiled to a binary: all of them if every kind
+/// of attribute occurs, otherwise the first and the last, because the texts between are equal.
 struct RoundTripCase {
   const char *folder;
   std::vector<std::string> toBinaries = {"model", "llvm"};
@@ -36,7 +36,7 @@ class RoundTrip : public HeddlecTest, public testing::WithParamInterface<RoundTr
 protected:
   const std::string folder = std::string(HEDDLE_TEST_DATA "/") + GetParam().folder;
 
-  /// heddlec for one target, to success.
+  /// Runs heddlec for one target, successfully.
   tools::Outcome compile(std::vector<std::string> arguments) const {
     arguments.emplace_back("--target=x86-64-v3");
     tools::Outcome outcome = heddlec(arguments);
@@ -45,7 +45,8 @@ protected:
     return outcome;
   }
 
-  /// The folder's own text or binary. Options are for passes, which run after the first text.
+  /// Compiles the folder to text or a binary. Options apply to passes, which run after the first
+  /// text.
   tools::Outcome compileFolder(std::vector<std::string> arguments) const {
     if (arguments.front() != "--emit=model") {
       arguments.insert(arguments.end(), GetParam().options.begin(), GetParam().options.end());
@@ -54,7 +55,7 @@ protected:
     return compile(std::move(arguments));
   }
 
-  /// The contents of a section of a binary.
+  /// Returns the contents of a section of a binary.
   static std::string section(const std::string &binary, std::string_view name) {
     const Result<ElfFile> file = ElfFile::parse(std::as_bytes(std::span(binary)));
     EXPECT_TRUE(file.ok()) << file.status().message();
@@ -64,8 +65,8 @@ protected:
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
   }
 
-  /// What `heddle info` tells of a binary but for what may differ: its size, the hash of what it
-  /// was made from, and the passes that ran.
+  /// Returns the output of `heddle info` for a binary except what may differ: its size, the hash of
+  /// its source, and the passes that ran.
   static json facts(const std::string &binary) {
     const tools::Outcome outcome = tools::runHeddle({"info", binary, "--json"});
     EXPECT_EQ(outcome.code, 0) << outcome.error;
@@ -77,7 +78,7 @@ protected:
   }
 };
 
-/// What a binary computes: the outputs of an encoder, or the scores that a decoder gives.
+/// Returns the results of a binary: the outputs of an encoder, or the scores of a decoder.
 std::string outputsOf(const std::string &binary, bool generates, const TemporaryFolder &files) {
   if (!generates) {
     std::string bytes;
@@ -95,8 +96,8 @@ std::string outputsOf(const std::string &binary, bool generates, const Temporary
   return outcome.output;
 }
 
-/// A program without its locations: the ends of loops, which MLIR does not print, are read with
-/// places in the text for theirs.
+/// Returns a program without its locations: the ends of loops, which MLIR does not print, get
+/// locations in the text when parsed.
 std::string withoutLocations(const std::string &text) {
   std::istringstream stream(text);
   std::string kept;
@@ -145,7 +146,7 @@ TEST_P(RoundTrip, TextsLeadToTheFoldersBinary) {
     }
     EXPECT_EQ(facts(binary), ownFacts) << phase;
     EXPECT_TRUE(outputsOf(binary, generates, work) == outputs) << phase;
-    // From the model all passes ran: nothing but the hash differs, and the checksum over it.
+    // From the model, all passes ran: only the hash differs, and the checksum over it.
     if (phase == "model") {
       ASSERT_EQ(found.size(), bytes.size());
       size_t differing = 0;
@@ -177,7 +178,8 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-/// A sentence encoder: its folder says where texts are cut and that its tokenizer lowers case.
+/// A sentence encoder: its folder specifies the truncation of texts and lower case in the
+/// tokenizer.
 class SentenceRoundTrip : public HeddlecTest {
 protected:
   SentenceRoundTrip() {
@@ -194,7 +196,7 @@ protected:
        "type": "sentence_transformers.models.Normalize"}])");
   }
 
-  /// Compiles to success; the binary.
+  /// Compiles successfully and returns the binary.
   std::string compile(std::vector<std::string> arguments) {
     const std::string binary = work / fmt::format("{}.so", count++);
     arguments.insert(arguments.end(), {"--target=x86-64-v3", "-o", binary});
@@ -203,7 +205,7 @@ protected:
     return binary;
   }
 
-  /// The ids of a text that is longer than the model allows.
+  /// Returns the ids of a text that is longer than the model allows.
   std::string idsOf(const std::string &binary) const {
     const tools::Outcome outcome =
         tools::runHeddle({"tokenize", binary, "--input", "-"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows that derive from tokens: attention from tokens to pooled keys (Liu et al. 2018, "Generating
+/// Rows derived from tokens: attention from tokens to pooled keys (Liu et al. 2018, "Generating
 /// Wikipedia by summarizing long sequences"), a causal layer on blocks of tokens, and outputs of
 /// tokens, blocks and sentences. Fused and unfused agree with a definition in double precision, and
 /// a sentence has the same bits in every batch, chunking and number of threads.
@@ -36,7 +36,7 @@ constexpr Weight weights[] = {{"words", words},   {"places", longest}, {"q", wid
                               {"k", width},       {"v", width},        {"block.q", width},
                               {"block.k", width}, {"block.v", width}};
 
-/// Attention of %`queries` over %`keys` and %`values`, as primitive mathematics.
+/// Writes attention of %`queries` over %`keys` and %`values`, as primitive mathematics.
 std::string attentionText(const std::string &name, const std::string &queries,
                           const std::string &keys, const std::string &values,
                           const std::string &segments, bool isCausal) {
@@ -157,7 +157,7 @@ Matrix add(Matrix x, const Matrix &y) {
   return x;
 }
 
-/// "mean", "max" or "cls" of every `count` rows.
+/// Computes "mean", "max" or "cls" of every `count` rows.
 Matrix pool(const Matrix &x, const std::string &method, size_t count) {
   Matrix pooled;
   for (size_t first = 0; first < x.size(); first += count) {
@@ -200,7 +200,7 @@ Matrix attention(const Matrix &q, const Matrix &k, const Matrix &v, bool isCausa
   return result;
 }
 
-/// The outputs of one sentence.
+/// Computes the outputs of one sentence.
 std::map<std::string, Matrix> define(std::span<const int32_t> ids) {
   const Matrix table = program().weight("words"), places = program().weight("places");
   Matrix x;
@@ -217,7 +217,7 @@ std::map<std::string, Matrix> define(std::span<const int32_t> ids) {
   return {{"tokens", y}, {"blocks", u}, {"sentence", pool(u, "mean", u.size())}};
 }
 
-/// The outputs of a batch as the runtime gives them.
+/// Computes the outputs of a batch in the runtime's layout.
 std::map<std::string, std::vector<float>> define(const Ragged &batch) {
   std::map<std::string, std::vector<float>> outputs;
   std::span<const int32_t> rest = batch.ids;
@@ -276,7 +276,7 @@ TEST(RowSpaces, BothAttentionsAreFused) {
   EXPECT_NE(text.find("visibility = #transformer.visibility<causal>"), std::string::npos);
 }
 
-/// The rows of sentence `index` in an output of a batch.
+/// Returns the rows of sentence `index` in an output of a batch.
 std::vector<float> rowsOf(const PortInfo &port, const Ragged &batch, size_t index,
                           const std::vector<float> &values) {
   const std::span<const int32_t> lengths = batch.lengths;
@@ -331,7 +331,7 @@ TEST(RowSpaces, PortsSayHowManyRowsASentenceHas) {
   EXPECT_EQ(entry.outputs[0].rowsOf(lengths), 15);
   EXPECT_EQ(entry.outputs[1].rowsOf(lengths), 1 + 1 + 2 + 3);
   EXPECT_EQ(entry.outputs[2].rowsOf(lengths), 4);
-  // A table of 40 places is for 40 blocks.
+  // A table of 40 positions is for 40 blocks.
   EXPECT_EQ(entry.maxLength, longest * blockSize);
 }
 

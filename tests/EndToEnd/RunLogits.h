@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Logits of one sequence, by `heddle run` with files of tensors.
+/// Computes the logits of one sequence, by `heddle run` with files of tensors.
 #ifndef HEDDLE_TESTS_ENDTOEND_RUNLOGITS_H
 #define HEDDLE_TESTS_ENDTOEND_RUNLOGITS_H
 
@@ -18,8 +18,8 @@
 
 namespace heddle {
 
-/// The logits of a binary for one sequence of each input, [rows, vocabulary]. A failure fails the
-/// test.
+/// Returns the logits of a binary for one sequence of each input, [rows, vocabulary]. A failure
+/// fails the test.
 inline std::vector<float> runLogits(const std::string &binary,
                                     const std::map<std::string, std::vector<int32_t>> &inputs,
                                     size_t rows, size_t vocabulary) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// `heddle run` on the very files that hold what is expected of it.
+/// `heddle run` on the files that contain its expected results.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
@@ -25,7 +25,7 @@ std::vector<float> valuesOf(const Checkpoint &checkpoint, const std::string &nam
   return values;
 }
 
-/// Sets the rows of padding to zero: what is expected of them is nothing.
+/// Sets the rows of padding, which are not specified, to zero.
 void clearPadding(std::vector<float> &states, const std::vector<int32_t> &mask) {
   size_t width = states.size() / mask.size();
   for (size_t row = 0; row < mask.size(); ++row) {
@@ -97,7 +97,7 @@ TEST(RunTool, TargetsMayBeRaggedAndEntriesMayShareNames) {
   ASSERT_TRUE(written.ok()) << written.status().message();
   EXPECT_EQ(written->find("mean"), nullptr);
   valuesOf(*written, "hidden", {2, 3, 8});
-  // The second place of the first target is padding; all else is a sum of ones.
+  // The second position of the first target is padding; all others are sums of ones.
   std::vector<float> expected(32, 1.0F);
   std::fill_n(expected.begin() + 8, 8, 0.0F);
   EXPECT_EQ(valuesOf(*written, "decode.hidden", {2, 2, 8}), expected);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tables that look-ups read where products have them: every target gives the tokens and scores
+/// Tables in which look-ups and products share storage: every target gives the tokens and scores
 /// that it gives without the pass, and a tied table is in the file once.
 #include "heddle/Session.h"
 #include "tests/EndToEnd/CompiledModel.h"
@@ -18,7 +18,7 @@ std::string compileOracle(const std::string &name, Options options, const Option
   return compileModel(HEDDLE_TEST_DATA "/oracles/" + name, options);
 }
 
-/// Tokens and scores of some sources together.
+/// Returns tokens and scores of some sources together.
 std::string generate(const std::string &binary, const std::string &isa) {
   std::string text;
   EXPECT_EQ(runCommand("printf '3 4 5\\n6 7\\n9 10 11 12 13 14 15 8\\n' | " HEDDLE_BINARY_DIR
@@ -30,7 +30,7 @@ std::string generate(const std::string &binary, const std::string &isa) {
   return text;
 }
 
-/// Expects the same of a model with a pass and without.
+/// Compares the results of a model with a pass and without.
 void expectSame(const std::string &name, const std::string &pass, const Options &options = {}) {
   const std::string with = compileOracle(name, options, {});
   const std::string without = compileOracle(name, options, {"--disable-pass=" + pass});

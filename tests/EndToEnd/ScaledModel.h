@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-/// A copy of a model folder, in `folder`, with one tensor multiplied.
+/// Writes a copy of a model folder into `folder`, with one tensor multiplied by a factor.
 inline std::string scaledModel(const std::string &model, const std::string &tensor, float factor,
                                const TemporaryFolder &folder) {
   const std::string copy = folder / "scaled";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A compiled model that answers as a schema says, in every interface.
+/// Checks that a compiled model's answers conform to a schema, in every interface.
 #ifndef HEDDLE_TESTS_ENDTOEND_SCHEMAANSWERS_H
 #define HEDDLE_TESTS_ENDTOEND_SCHEMAANSWERS_H
 
@@ -25,7 +25,7 @@ inline constexpr const char *personSchema =
         "items": {"enum": ["a", "b\u00e4", null]}, "maxItems": 2}}, "required": ["name", "age"],
         "additionalProperties": false})";
 
-/// `heddle generate`: greedy, with beams, samples, too few tokens, and files that are no use.
+/// Checks `heddle generate`: greedy, with beams, samples, too few tokens, and unusable files.
 inline void expectSchemaInTools(const std::string &binary) {
   const TemporaryFolder folder;
   const Json schema = Json::parse(personSchema);
@@ -80,7 +80,7 @@ inline void expectSchemaInTools(const std::string &binary) {
   }
 }
 
-/// The same answer from C as from C++.
+/// Checks that C and C++ give the same answer.
 inline void expectSchemaInLibraries(Generator &generator, const std::string &binary,
                                     const std::vector<int32_t> &prompt) {
   const auto id =

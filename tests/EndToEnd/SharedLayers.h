@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the tests of shared attention have in common: a checkpoint on its way to a file, a
-/// compilation with its report, and what a binary computes and keeps.
+/// Shared by the tests of shared attention: writes checkpoints, compiles with a report, and reads
+/// the results and caches of binaries.
 #ifndef HEDDLE_TESTS_ENDTOEND_SHAREDLAYERS_H
 #define HEDDLE_TESTS_ENDTOEND_SHAREDLAYERS_H
 
@@ -22,7 +22,7 @@ namespace heddle {
 using nlohmann::json;
 inline const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 
-/// The tensors of a checkpoint, on their way to a file.
+/// The tensors of a checkpoint that is being written.
 class Tensors {
 public:
   void fill(const std::string &name, std::vector<int64_t> shape, uint32_t seed) {
@@ -81,12 +81,12 @@ private:
   std::map<std::string, Tensor> tensors;
 };
 
-/// What one compilation gave.
+/// The result of one compilation.
 struct Compiled {
   std::string binary;
   json report;
 
-  /// What a pass took, or why it declined.
+  /// Returns what a pass took, or why it declined.
   std::vector<std::string> texts(const std::string &pass, bool taken) const {
     std::vector<std::string> found;
     for (const json &entry : report) {
@@ -128,7 +128,7 @@ protected:
     return compile(input, {"--disable-pass=share-attention"});
   }
 
-  /// The logits of the sentences of an oracle.
+  /// Returns the logits of the sentences of an oracle.
   std::vector<float> logits(const Compiled &compiled, const std::string &oracle) const {
     const std::string path = work / "logits.safetensors";
     const tools::Outcome outcome =
@@ -153,7 +153,7 @@ protected:
     EXPECT_EQ(outcome.code, 0) << outcome.error;
     return json::parse(outcome.output, nullptr, false);
   }
-  /// The names of all caches of a binary.
+  /// Returns the names of all caches of a binary.
   static std::set<std::string> caches(const Compiled &compiled) {
     std::set<std::string> names;
     const json described = info(compiled);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Layers whose attention is proved to be the same, because the checkpoint has equal tensors under
+/// Layers whose attention is proved to be equal, because the checkpoint has equal tensors under
 /// other names. Each test writes the checkpoint that its model needs.
 #include "tests/EndToEnd/SharedLayers.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<std::string> parallelLayers = {"first", "second", "third"};
 
-/// A model whose layers stand side by side, with a checkpoint in which all tensors differ.
+/// A model whose layers are parallel, with a checkpoint in which all tensors differ.
 class ParallelLayersTest : public SharedLayersTest {
 protected:
   ParallelLayersTest() {
@@ -26,7 +26,7 @@ protected:
     }
   }
 
-  /// The layer `to` has these tensors of `from`.
+  /// Copies these tensors of the layer `from` to the layer `to`.
   void copy(const std::string &from, const std::string &to, const std::vector<std::string> &names) {
     for (const std::string kind : {".self.", ".cross."}) {
       for (const std::string &name : names) {
@@ -34,13 +34,13 @@ protected:
       }
     }
   }
-  /// The path of the program, beside its checkpoint.
+  /// Returns the path of the program, next to its checkpoint.
   std::string write() const {
     tensors.write(source / "model.safetensors");
     return source.write("model.mlir",
                         readBytes(HEDDLE_TEST_DATA "/EndToEnd/Inputs/parallel-layers.mlir"));
   }
-  /// Compiles with and without the pass; both give the same.
+  /// Compiles with and without the pass, and checks that both give the same results.
   Compiled compileBoth() const {
     const std::string program = write();
     Compiled shared = compile(program);
@@ -75,11 +75,11 @@ TEST_F(ParallelLayersTest, EqualTensorsShareOutputs) {
                                       "first.cross.value", "third.self.key",   "third.self.value",
                                       "third.cross.key",   "third.cross.value"};
   EXPECT_EQ(caches(compiled), left);
-  // Not only near: sharing computes the same operations.
+  // Not only close: sharing computes the same operations.
   const std::vector<float> expected =
       logits(compileUnshared(source / "model.mlir"), "transformer-post");
   EXPECT_EQ(logits(compiled, "transformer-post"), expected);
-  // What is not fused is shared as well.
+  // Unfused attention is shared as well.
   const Compiled primitive = compile(source / "model.mlir", {"--disable-pass=fuse-attention"});
   EXPECT_LE(largestDifference(logits(primitive, "transformer-post"), expected), 5e-5F);
   EXPECT_EQ(caches(primitive).size(), 8U);
@@ -111,7 +111,7 @@ TEST_F(ParallelLayersTest, OneBitKeepsLayersApart) {
   copy("first", "second", {"query", "key", "value"});
   const Tensors equal = tensors;
   const std::map<std::string, std::pair<std::string, size_t>> cases = {
-      // What is said, and how many of twelve caches are left.
+      // The message, and how many of the twelve caches are left.
       {"second.self.query", {"the queries differ: second.self.query has other values", 8}},
       {"second.self.key", {"the keys differ: second.self.key has other values", 9}},
       {"second.cross.key",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Layers of a family that share attention: proved, where layers read one memory, and asked for, by
+/// Layers of a family that share attention: proved, if layers read one memory, and requested, by
 /// `--share-attention`.
 #include "tests/EndToEnd/SharedLayers.h"
 
@@ -11,8 +11,8 @@ namespace {
 
 class SharedModelTest : public SharedLayersTest {
 protected:
-  /// The tensors of transformer-post, but keys and values of the source are those of the first
-  /// decoder layer everywhere.
+  /// Takes the tensors of transformer-post, but with the source's keys and values of the first
+  /// decoder layer in every layer.
   void readOneMemory() {
     tensors.read(oracles + "transformer-post/model.safetensors");
     for (const std::string name : {"key.weight", "key.bias", "value.weight", "value.bias"}) {
@@ -22,7 +22,7 @@ protected:
       }
     }
   }
-  /// A folder with the configuration of an oracle, but for some keys, and these tensors.
+  /// Writes a folder with the configuration of an oracle, except some keys, and these tensors.
   std::string write(const std::string &oracle, const std::vector<std::string> &without,
                     const json &with = json::object()) const {
     json config = json::parse(readBytes(oracles + oracle + "/config.json"), nullptr, false);
@@ -65,9 +65,9 @@ TEST_F(SharedModelTest, AnOrdinaryModelHasNoCandidates) {
   EXPECT_FALSE(info(compiled).contains("sharing"));
 }
 
-// --- Asked for -------------------------------------------------------------------------------
+// --- Requested -------------------------------------------------------------------------------
 
-/// The program after a phase without places and attributes of the module.
+/// Returns the program after a phase without locations and attributes of the module.
 std::string operationsOf(const std::string &text) {
   std::istringstream stream(text);
   std::string kept;
@@ -84,7 +84,7 @@ std::string operationsOf(const std::string &text) {
 }
 
 TEST_F(SharedModelTest, APolicyGivesTheDeclaredModel) {
-  // The tensors that the declared model has none for may be anything.
+  // The tensors that the declared model lacks may be anything.
   tensors.read(oracles + "san/model.safetensors");
   uint32_t seed = 1;
   for (const std::string layer : {"0", "1", "2", "3", "4"}) {
@@ -122,7 +122,7 @@ TEST_F(SharedModelTest, APolicyGivesTheDeclaredModel) {
       1U);
 }
 
-/// The element of a report that predicts the gain of an entry.
+/// Returns the element of a report that predicts the gain of an entry.
 json gainOf(const json &report, const std::string &entry) {
   for (const json &each : report) {
     if (each["pass"] == "predicted-gain" && each["where"] == entry) {
@@ -133,19 +133,19 @@ json gainOf(const json &report, const std::string &entry) {
   return {};
 }
 
-/// What an entry does or reads less than without the passes.
+/// Returns how much less an entry computes or reads than without the passes.
 int64_t saved(const json &gain, const char *key) {
   return gain["before"][key].get<int64_t>() - gain["after"][key].get<int64_t>();
 }
 
-/// Operations of a step with so long a history, by hand.
+/// Returns the operations of a step with a history of this length, by hand.
 double operationsOf(const json &totals, int64_t history, int64_t source) {
   return totals["flops_per_token"].get<double>() +
          double(history) * totals["flops_per_token_and_history"].get<double>() +
          double(source) * totals["flops_per_token_and_source"].get<double>();
 }
 
-/// Bytes that it reads.
+/// Returns the bytes that it reads.
 double bytesOf(const json &totals, int64_t history, int64_t source) {
   return totals["weight_bytes_read"].get<double>() +
          totals["lookup_bytes_per_token"].get<double>() +
@@ -153,8 +153,8 @@ double bytesOf(const json &totals, int64_t history, int64_t source) {
          double(source) * totals["cache_bytes_read_per_source"].get<double>();
 }
 
-// arXiv 1906.11024: of a block of layers the first computes. The others of self attention keep W^V,
-// the product with the values and W^O; those of cross attention keep W^O.
+// arXiv 1906.11024: in a block of layers, the first computes the weights. The other layers of self
+// attention keep W^V, the product with the values and W^O; those of cross attention keep W^O.
 TEST_F(SharedModelTest, TheGainOfAPolicyIsPredicted) {
   tensors.read(oracles + "transformer-post/model.safetensors");
   uint32_t seed = 1;
@@ -166,7 +166,7 @@ TEST_F(SharedModelTest, TheGainOfAPolicyIsPredicted) {
       tensors.fill(other, tensors.shape(name), seed++);
     }
   }
-  // Long enough for the longest history that is predicted.
+  // Long enough for the longest predicted history.
   const std::string model =
       write("transformer-post", {}, {{"decoder_layers", 6}, {"max_positions", 256}});
   const Compiled shared = compile(model, {"--share-attention=self:1,5,cross:4,2"});
@@ -182,7 +182,7 @@ TEST_F(SharedModelTest, TheGainOfAPolicyIsPredicted) {
   EXPECT_EQ(after["flops_per_token_and_history"], (layers * 4 - self * 2) * d);
   EXPECT_EQ(before["flops_per_token_and_source"], layers * 4 * d);
   EXPECT_EQ(after["flops_per_token_and_source"], (layers - cross) * 4 * d);
-  // Each map with its bias; stored are also the word embeddings once, which are tied to the output.
+  // Each map with its bias; the word embeddings, which are tied to the output, are stored once.
   const int64_t maps = (2 * self + cross) * (4 * d * d + row);
   EXPECT_EQ(saved(decode, "weight_bytes"), maps + words * row);
   EXPECT_EQ(saved(decode, "weight_bytes_read"), maps);
@@ -206,14 +206,15 @@ TEST_F(SharedModelTest, TheGainOfAPolicyIsPredicted) {
                      bytesOf(before, history, 24) / bytesOf(after, history, 24));
     EXPECT_GT(predicted["arithmetic"], 1.1);
   }
-  // Keys and values of the source are computed where it is encoded.
+  // Keys and values of the source are computed when it is encoded.
   const json encode = gainOf(shared.report, "encode");
   EXPECT_EQ(saved(encode, "flops_per_token"), cross * 2 * matrix);
   EXPECT_EQ(saved(encode, "cache_bytes_per_token"), cross * 2 * row);
   EXPECT_EQ(saved(encode, "flops_per_token_and_row"), 0);
 }
 
-// One cache of three readers is read three times: it takes less memory, but a step no less time.
+// One cache with three readers is read three times: it takes less memory, but a step takes no less
+// time.
 TEST_F(SharedModelTest, CachesThatAreMergedAreReadAsOften) {
   readOneMemory();
   const Compiled shared = compile(write("transformer-post", {}));
@@ -227,7 +228,7 @@ TEST_F(SharedModelTest, CachesThatAreMergedAreReadAsOften) {
     EXPECT_EQ(size["arithmetic"], 1.0);
     EXPECT_EQ(size["memory"], 1.0);
   }
-  // What fills them is computed once; the encoder reads none of them.
+  // Their contents are computed once; the encoder reads none of them.
   const json encode = gainOf(shared.report, "encode");
   EXPECT_EQ(saved(encode, "flops_per_token"), 2 * 2 * 2 * 48 * 48);
   EXPECT_EQ(saved(encode, "weight_bytes_read"), 2 * 2 * (4 * 48 * 48 + row));
@@ -238,7 +239,7 @@ TEST_F(SharedModelTest, CachesThatAreMergedAreReadAsOften) {
 }
 
 TEST_F(SharedModelTest, LayersWithABiasByDistanceShare) {
-  // T5's layers read one bias, each with a history of its own rows.
+  // T5's layers read one bias, each with its own history.
   const std::string model = oracles + "t5-tiny";
   const std::vector<float> alone = logits(compile(model), "t5-tiny");
   const std::map<std::string, std::vector<std::string>> cases = {
@@ -254,7 +255,7 @@ TEST_F(SharedModelTest, LayersWithABiasByDistanceShare) {
     EXPECT_EQ(info(shared)["sharing"], policy);
     const std::vector<float> found = logits(shared, "t5-tiny");
     EXPECT_GT(largestDifference(found, alone), 1e-3F) << policy;
-    // The attentions that are left can be asked for, under their own names.
+    // The remaining attentions can be requested, under their own names.
     EXPECT_EQ(shared.texts("observe-attention", true).size(), 7 - texts.size()) << policy;
     if (policy != "self:2") {
       continue;
@@ -318,7 +319,7 @@ TEST_F(SharedModelTest, RefusesAPolicyOfAnotherModel) {
 }
 
 TEST_F(SharedModelTest, RefusesWhatLayersCannotShare) {
-  // What the pass finds wrong with the model is said of the option too: the last layer sees all.
+  // The pass's objection to the model is reported for the option too: the last layer sees all.
   tensors.read(oracles + "transformer-post/model.safetensors");
   tensors.write(source / "model.safetensors");
   std::string program = heddlec({oracles + "transformer-post", "--emit=model"}).output;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Real processes that are ended by signals at many moments: the exit code, and what is on the disk
-/// afterwards. No half file, no file left over, an existing one untouched, and of lines those that
-/// were finished.
+/// Real processes that signals end at many moments: the exit code, and the files afterwards. There
+/// is no partial file and no leftover file, an existing one is untouched, and only complete lines
+/// are written.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/frontend/Import/ModelFolder.h"
@@ -34,9 +34,9 @@ struct SignalsTest : testing::Test {
     folder.write("in.txt", lines);
   }
 
-  /// Runs `heddle` until the signal comes. The moments are spread from the start of the program,
-  /// when it loads the model, to the middle of its work; the last ones come after some of its
-  /// answers are written.
+  /// Runs `heddle` until the signal arrives. The moments range from the start of the program, when
+  /// it loads the model, to the middle of its work; the last ones come after some of its answers
+  /// are written.
   tools::Outcome run(const Arguments &arguments, int signal, int moment) const {
     tools::ProcessOptions options = {.signal = signal, .signalAfter = 300 + 2000 * moment * moment};
     if (moment >= moments - 3) {
@@ -46,7 +46,7 @@ struct SignalsTest : testing::Test {
     return tools::runHeddle(arguments, options);
   }
 
-  /// Whether some file that is not finished has something in it.
+  /// Returns whether some unfinished file is not empty.
   bool hasAnswers() const {
     for (const auto &entry : std::filesystem::directory_iterator(folder.path())) {
       std::error_code gone;
@@ -81,7 +81,7 @@ struct WordModel : ModelFolder {
   }
 };
 
-/// Whether `part` is some of the first lines of `all`.
+/// Returns whether `part` consists of some of the first lines of `all`.
 bool isBeginning(const std::string &part, const std::string &all) {
   return all.starts_with(part) && (part.empty() || part.ends_with('\n'));
 }
@@ -121,11 +121,12 @@ TEST_F(SignalsTest, LinesBeforeTheSignalAreKept) {
       }
     }
   }
-  // Each signal that is noted came three times after some answers were written.
+  // Each handled signal came three times after some answers were written.
   EXPECT_GE(kept, 4U * 3U);
 }
 
-/// Lines of a file are read by the thousand; a signal does not wait until so many are embedded.
+/// Lines of a file are read in blocks of a thousand; a signal does not wait until a block is
+/// embedded.
 TEST_F(SignalsTest, EmbeddingsEndBetweenTheLinesOfABlock) {
   const WordModel words;
   const std::string embedder = compileModel(words.path());
@@ -187,7 +188,7 @@ TEST_F(SignalsTest, StandardOutputHasWholeLines) {
   }
 }
 
-/// The compiler: a binary is whole, or not there.
+/// The compiler: a binary is complete, or absent.
 TEST_F(SignalsTest, CompilationsLeaveNoPart) {
   const std::vector<std::string> before = names();
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU}) {
@@ -206,8 +207,7 @@ TEST_F(SignalsTest, CompilationsLeaveNoPart) {
   }
 }
 
-/// Nor is anything left of what they need for themselves, such as the binary that a calibration
-/// runs.
+/// Nor are temporary files left, such as the binary that a calibration runs.
 TEST_F(SignalsTest, CompilationsLeaveNoTemporaryFolder) {
   const WordModel words;
   const TemporaryFolder temporary;
@@ -230,11 +230,11 @@ TEST_F(SignalsTest, CompilationsLeaveNoTemporaryFolder) {
   }
 }
 
-/// A command that waits for a line ends as well, and an unfinished line is none.
+/// A command that waits for a line ends as well, and an incomplete line is not processed.
 TEST_F(SignalsTest, WaitingForALineIsEnded) {
   const auto wait = [&](const std::string &command, const std::string &out, int tries) {
     std::string text;
-    // The shell's own end of the pipe stays open: nothing but the signal ends the wait.
+    // The shell's own end of the pipe stays open: only the signal ends the wait.
     EXPECT_EQ(runCommand(fmt::format("cd {0}; rm -f p; mkfifo p; exec 9<> p; printf '5 6\\n7' >&9; "
                                      "{1}/bin/heddle {2} < p > {3} & i=0; "
                                      "while [ ! -s {0}/{3} ] && [ $i -lt {4} ]; do sleep 0.05; "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention by its algebra: every program in spellings/ is fused, and gives what it gives unfused.
+/// Attention by its algebra: every program in spellings/ is fused, and gives the same results as
+/// unfused.
 #include "tests/EndToEnd/CompiledModel.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Running means by compiled kernels, at odd widths and on every target: bit by bit those of a
-/// plain loop, whatever is given in one run, however many threads and sequences there are, with one
-/// kernel for means and sums or two.
+/// plain loop, however the rows are divided into runs, with any number of threads and sequences,
+/// and with one kernel for means and sums or two.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int vocabulary = 61;
 
-/// A model that has states and nothing else: its logits are the means of the means of its rows.
+/// Compiles a model that only has states: its logits are the means of the means of its rows.
 std::string compileMeans(const std::vector<float> &table, int64_t width, bool isFused) {
   const std::string entries = fmt::format(
       R"(transformer.parameter @table : tensor<{1}x{0}xf32> from "table"
@@ -47,14 +47,14 @@ func.func @decode(%ids: tensor<?xi32> {{transformer.name = "target"}}, %rows: !t
   return isFused ? compileModel(program) : compileModel(program, {"--disable-pass=fuse-states"});
 }
 
-/// The dispatches of the binary's entry "decode".
+/// Returns the number of dispatches of the binary's entry "decode".
 int64_t dispatchesOf(const std::string &binary) {
   Result<Model> model = Model::load(binary);
   const EntryInfo *const entry = model.ok() ? model->findEntry("decode") : nullptr;
   return entry == nullptr ? 0 : entry->dispatches;
 }
 
-/// The mean of each row and those before it.
+/// Returns the mean of each row and those before it.
 std::vector<float> meansOf(const std::vector<float> &rows, size_t width) {
   std::vector<float> means(rows.size());
   for (size_t column = 0; column < width; ++column) {
@@ -89,7 +89,7 @@ TEST_P(Means, AreThoseOfAPlainLoop) {
       ASSERT_EQ(decoder.status().message(), "");
       EXPECT_EQ((*decoder)->stateBytes(), 2 * width * sizeof(float));
       const SourceId source = encodeOne(**decoder, {1});
-      // Several sequences side by side, each in pieces of its own.
+      // Several sequences in a batch, each in its own pieces.
       std::vector<Tokens> targets;
       std::vector<std::vector<float>> expected;
       std::vector<HypothesisId> hypotheses;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Binaries whose targets store the matrices of products in different ways: every target gives the
-/// bits that panels of the usual width give, and targets that agree share what is stored.
+/// Binaries whose targets store the matrices of products in different layouts: every target gives
+/// the same bits as panels of the usual width, and targets that agree share the stored data.
 #include "tests/EndToEnd/CompiledModel.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 
 std::string oracle(const std::string &name) { return HEDDLE_TEST_DATA "/oracles/" + name; }
 
-/// The widths of both targets: one that does not divide the model's and one that holds all of it.
+/// The panel widths of both targets: one that does not divide the model's width and one that
+/// exceeds it.
 const std::vector<std::string> differing = {"--target=x86-64-v3:8,x86-64-v4:112"};
 
 class TargetEncodingsTest : public testing::TestWithParam<const char *> {};
@@ -42,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Oracles, TargetEncodingsTest,
                            return name;
                          });
 
-// A step adds to states in columns of work, which are as wide as the target's panels.
+// A step updates states in columns of work, which are as wide as the target's panels.
 TEST(TargetEncodingsGenerationTest, GivesTheSameTokensAndScores) {
   const std::string agreed = compileModel(oracle("san-average"));
   const std::string different = compileModel(oracle("san-average"), differing);

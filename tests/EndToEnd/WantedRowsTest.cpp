@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Steps of which only some rows have logits that somebody wants: the others leave their keys and
-/// values, and are not computed any further.
+/// Steps in which only some rows need logits: the others append their keys and values, and are not
+/// computed any further.
 #include "heddle/Generation.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/ContinuedPrompts.h"
@@ -15,7 +15,7 @@
 namespace heddle {
 namespace {
 
-/// Wants the rows that it is told, and writes down what they get.
+/// Requests the given rows, and records their logits.
 class SomeRows final : public Recorder {
 public:
   explicit SomeRows(std::vector<bool> wanted) : wanted(std::move(wanted)) {}
@@ -27,11 +27,11 @@ private:
 
 std::string oracle(const std::string &name) { return HEDDLE_TEST_DATA "/oracles/" + name; }
 
-/// Which rows of a step of so many are wanted.
+/// Returns whether a row of a step of `rows` rows is requested.
 using Choice = std::function<bool(size_t row, size_t rows)>;
 
-/// Decodes the beginnings of all targets in one step, then one token more of each, and compares the
-/// rows that are wanted with those of steps in which all are.
+/// Decodes the beginnings of all targets in one step, then one more token of each, and compares the
+/// requested rows with those of steps in which all are requested.
 void expectSameRows(PagedDecoder &decoder, const std::vector<Pair> &pairs, const Choice &choice) {
   std::vector<SourceView> sources;
   for (const Pair &pair : pairs) {
@@ -74,8 +74,8 @@ void expectSameRows(PagedDecoder &decoder, const std::vector<Pair> &pairs, const
   EXPECT_EQ(found[0], found[1]);
 }
 
-/// Models with and without sources, with layers whose rows need each other after the last keys, and
-/// a choice of rows that are apart, side by side, one, or none.
+/// Models with and without sources, with layers whose rows depend on each other after the last
+/// keys, and requests for separate rows, adjacent rows, one row, or none.
 TEST(WantedRows, HaveTheBitsOfAllRows) {
   const std::map<std::string, Choice> choices = {
       {"last", [](size_t row, size_t rows) { return row + 1 == rows; }},
@@ -105,7 +105,8 @@ TEST(WantedRows, HaveTheBitsOfAllRows) {
   }
 }
 
-/// The operations of each dispatch of a prompt and its first token, as a profile counts them.
+/// Returns the operations of each dispatch for a prompt and its first token, as a profile counts
+/// them.
 std::map<std::string, double> operationsOf(const std::string &binary, size_t promptTokens) {
   Result<Model> model = Model::load(binary);
   EXPECT_EQ(model.status().message(), "");
@@ -125,12 +126,12 @@ std::map<std::string, double> operationsOf(const std::string &binary, size_t pro
   return operations;
 }
 
-/// Only the last row of a prompt goes through what follows the last layer's keys.
+/// Only the last row of a prompt is computed after the last layer's keys.
 TEST(WantedRows, OthersAreNotComputedAfterTheLastKeys) {
   const std::string binary = compileModel(oracle("llama-tiny"));
   ASSERT_FALSE(binary.empty());
   constexpr double tokens = 40;
-  // Width, that of all heads of keys, inner width, vocabulary; a product of a number is two
+  // The width, that of all heads of keys, the inner width and the vocabulary; a multiply-add is two
   // operations.
   constexpr double width = 64;
   constexpr double keys = 16;
@@ -138,13 +139,12 @@ TEST(WantedRows, OthersAreNotComputedAfterTheLastKeys) {
   constexpr double vocabulary = 109;
   std::map<std::string, double> operations = operationsOf(binary, size_t(tokens));
   EXPECT_EQ(operations["model.layers.1.mlp.down_proj"], tokens * 2 * inner * width);
-  // The last one is named after the norm that follows it.
+  // The last dispatch is named after the norm that follows it.
   EXPECT_EQ(operations["model"], 2 * inner * width);
   EXPECT_EQ(operations["model.layers.1.self_attn.o_proj"], tokens * 2 * width * width);
   EXPECT_EQ(operations["model.layers.2.self_attn.o_proj"], 2 * width * width);
   EXPECT_EQ(operations["lm_head"], 2 * vocabulary * width);
-  // Queries, keys and values of all rows, then scores and values of a row and the 40 keys there
-  // are.
+  // Queries, keys and values of all rows, then scores and values of one row and the 40 keys.
   constexpr double projections = 2 * width * (width + 2 * keys);
   EXPECT_EQ(operations["model.layers.1.self_attn"],
             tokens * projections + tokens * tokens * 4 * width);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mixtures of experts, written with the builder from choices and chosen linear maps, compiled and
-/// run at odd sizes on every target: against plain loops, and bit by bit whatever else is in a
-/// batch, however many threads there are and in whatever pieces a decoder is given its rows.
+/// Mixtures of experts, built from choices and chosen linear maps, compiled and run at odd sizes on
+/// every target: against plain loops, and with the same bits in any batch, with any number of
+/// threads and for any division of a decoder's rows into pieces.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/EndToEnd/BuiltModel.h"
@@ -25,13 +25,13 @@ namespace {
 
 constexpr int vocabulary = 61;
 
-/// Which softmax weighs the experts.
+/// The softmax that weighs the experts.
 enum class Gate { OfChosen, OfAll, OfAllNormalised };
 
 struct Case {
   int64_t width, experts, active, hidden;
   Gate gate = Gate::OfChosen;
-  /// silu(W1 x) * W3 x instead of relu(W1 x).
+  /// Whether it computes silu(W1 x) * W3 x instead of relu(W1 x).
   bool isGated = false;
   Bias bias = Bias::No;
 
@@ -58,7 +58,7 @@ struct Weights {
     fill(outerBias, c.experts * c.width, 1);
   }
 
-  /// Each expert has tensors of its own, as checkpoints have them.
+  /// Returns separate tensors for each expert, as checkpoints have them.
   std::vector<TensorValues> tensors(const Case &c) const {
     std::vector<TensorValues> all = {{"table.weight", {vocabulary, c.width}, table},
                                      {"gate.weight", {c.experts, c.width}, gate}};
@@ -86,7 +86,7 @@ struct Weights {
   std::vector<float> table, gate, inner, up, outer, innerBias, outerBias;
 };
 
-/// The parameters of that name of all experts, one after the other.
+/// Returns the parameters of that name of all experts, concatenated.
 Parameter ofExperts(const Scope &scope, const Case &c, const std::string &name,
                     std::initializer_list<int64_t> shape) {
   std::vector<Parameter> parts;
@@ -96,7 +96,7 @@ Parameter ofExperts(const Scope &scope, const Case &c, const std::string &name,
   return scope.concat("experts." + name, parts);
 }
 
-/// The weights of all experts, and the sum of what the active ones make of x.
+/// Returns the weights of all experts, and the weighted sum of the active ones for x.
 std::pair<Tensor, Tensor> experts(const Scope &scope, const Case &c, const Tensor &x,
                                   const Segments &rows) {
   const Segments choices = rows.choices(c.active);
@@ -109,7 +109,7 @@ std::pair<Tensor, Tensor> experts(const Scope &scope, const Case &c, const Tenso
   if (c.gate == Gate::OfChosen) {
     gates = gates.rowSoftmax();
   } else if (c.gate == Gate::OfAllNormalised) {
-    // p / sum(p) is the softmax of log p, which is the logits of those chosen.
+    // p / sum(p) is the softmax of log p, the logits of the chosen experts.
     const Tensor own = scope.linear("gate", x, c.experts, Bias::No).topK(choices).value;
     gates = own.rowSoftmax();
   }
@@ -128,7 +128,7 @@ std::pair<Tensor, Tensor> experts(const Scope &scope, const Case &c, const Tenso
           x + y.pool(transformer::Pooling::Sum, choices, rows)};
 }
 
-/// One row by definition: what all experts weigh, and the result.
+/// Computes one row by definition: the weights of all experts, and the result.
 std::pair<std::vector<double>, std::vector<double>> byDefinition(const Case &c, const Weights &w,
                                                                  int32_t id) {
   const float *x = &w.table[size_t(id * c.width)];
@@ -259,9 +259,9 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, Choices,
                                          Case{33, 7, 3, 65, Gate::OfAllNormalised, true},
                                          Case{48, 40, 4, 31, Gate::OfChosen, false, Bias::Yes}));
 
-// --- Ties and what is no number --------------------------------------------------------------
+// --- Ties and NaN ----------------------------------------------------------------------------
 
-/// The choices of rows that are given, and their softmax.
+/// Returns the choices of the given rows, and their softmax.
 std::map<std::string, std::vector<float>> choose(const std::vector<float> &rows, int64_t width,
                                                  int64_t count) {
   ModelBuilder model("test");
@@ -270,7 +270,7 @@ std::map<std::string, std::vector<float>> choose(const std::vector<float> &rows,
   const auto words = static_cast<int64_t>(rows.size()) / width;
   const Segments choices = entry.segments().choices(count);
   const Chosen chosen = model.scope().gather("table", ids, words, width).topK(choices);
-  // The column itself, as a number: column c of a table has c.
+  // The column itself, as a number: column c of a table has the value c.
   std::vector<float> numbers(static_cast<size_t>(width));
   std::iota(numbers.begin(), numbers.end(), 0.0F);
   const Tensor one = model.scope().gather("one", ids, words, 1).repeat(choices);
@@ -311,7 +311,7 @@ TEST(TopK, TakesNaNForLargerThanAnyNumber) {
   auto found =
       choose({1, infinity, nan, 2, /**/ -nan, 9, nan, 8, /**/ -infinity, -infinity, 0, 1}, 4, 3);
   EXPECT_EQ(found["column"], (std::vector<float>{2, 1, 3, 0, 2, 1, 3, 2, 0}));
-  // What is made of them is NaN, and of no other row.
+  // Their results are NaN, and those of no other row.
   for (size_t i = 0; i < 6; ++i) {
     EXPECT_TRUE(std::isnan(found["softmax"][i])) << i;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Convolutions over rows, written with the builder, compiled and run at odd sizes on every target:
-/// against a plain loop, and bit by bit whatever else is in a batch, however many threads there are
-/// and in whatever pieces a decoder is given its rows.
+/// Convolutions over rows, built with the builder, compiled and run at odd sizes on every target:
+/// against a plain loop, and with the same bits in any batch, with any number of threads and for
+/// any division of a decoder's rows into pieces.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/EndToEnd/BuiltModel.h"
@@ -50,7 +50,7 @@ struct Weights {
   std::vector<float> table, weight, bias;
 };
 
-/// The convolution of one sequence, element by element.
+/// Computes the convolution of one sequence, element by element.
 std::vector<double> convolve(const Case &c, const Weights &weights, std::span<const int32_t> ids) {
   const auto rows = static_cast<int64_t>(ids.size());
   const int64_t center = c.options.causal ? c.kernel - 1 : (c.kernel - 1) / 2;
@@ -79,8 +79,8 @@ void expectNear(std::span<const float> found, std::span<const double> expected, 
   }
 }
 
-/// Sequences that share a prefix and go on apart, in one run each step: copies of the state, as a
-/// beam search makes them.
+/// Runs sequences with a common prefix and different continuations, in one run per step: copies of
+/// the state, as a beam search makes them.
 void expectSideBySide(PagedDecoder &decoder, const Case &c, const Tokens &target,
                       const std::vector<float> &whole) {
   const SourceId source = encodeOne(decoder, {1});
@@ -122,7 +122,7 @@ TEST_P(Convolve, IsThatOfAPlainLoopInAnyBatch) {
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
   compileText(path, model.text(), weights.tensors(c));
-  // Shorter than the kernel reaches, and longer.
+  // Shorter than the kernel, and longer.
   Ragged batch = randomSentences(6, 40, vocabulary, 3);
   const Ragged longer = randomSentences(1, 200, vocabulary, 4);
   batch.append(longer.ids);
@@ -173,7 +173,7 @@ TEST_P(Convolve, HasTheRowsBeforeARunInAState) {
       const auto decoder =
           PagedDecoder::create(*loaded, {.threads = threads, .schedule = Schedule::Cooperative});
       ASSERT_EQ(decoder.status().message(), "");
-      // However many positions there are.
+      // Independent of the number of positions.
       EXPECT_EQ((*decoder)->stateBytes(), uint64_t(reach * c.width) * sizeof(float));
       const Tokens target = randomTokens(random, 75, vocabulary);
       const std::vector<float> whole = logitsOf(**decoder, {1}, target, {target.size()});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Element-wise mathematics and the numbers of rows, written with the builder, compiled and run at
-/// odd widths on every target: against plain loops, with all passes and without, and bit by bit in
-/// any batch.
+/// Element-wise mathematics and reductions of rows, built with the builder, compiled and run at odd
+/// widths on every target: against plain loops, with all passes and without, and bit by bit in any
+/// batch.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/EndToEnd/BuiltModel.h"
@@ -28,7 +28,7 @@ using transformer::Reduction;
 constexpr int vocabulary = 37;
 const int64_t widths[] = {1, 5, 17, 48, 131};
 
-/// A row, a vector, and a number, as plain loops see them.
+/// A row, a vector, and a number, as the plain loops read them.
 struct Given {
   std::vector<double> x, y, vector;
   double number;
@@ -49,7 +49,7 @@ struct Case {
   std::string name;
   std::function<Tensor(const Operands &)> write;
   std::function<double(const Given &, size_t)> expected;
-  /// Whether the result is one number a row.
+  /// Whether the result is one number per row.
   bool isColumn = false;
 };
 
@@ -108,7 +108,7 @@ const std::vector<Case> &cases() {
   return all;
 }
 
-/// Tables that give each row of a width its elements, and vectors.
+/// Tables with the elements of each row of a width, and vectors.
 struct Tables {
   Tables() {
     std::mt19937 random(11);
@@ -145,7 +145,7 @@ struct Tables {
 
 std::string outputOf(const Case &c, int64_t width) { return fmt::format("{}{}", c.name, width); }
 
-/// All cases at all widths as outputs of one entry.
+/// Compiles all cases at all widths as outputs of one entry.
 std::string compileTo(const std::string &path, const Tables &tables,
                       const std::vector<std::string> &disabledPasses) {
   ModelBuilder model("test");
@@ -203,7 +203,7 @@ TEST(Elementwise, IsThatOfPlainLoopsInAnyBatch) {
   }
 }
 
-/// What is no number, infinities and the ends of f32, in rows of which all else is plain.
+/// NaN, infinities and the limits of f32, in rows whose other elements are ordinary.
 TEST(Elementwise, KeepsWhatIsNoNumber) {
   constexpr int64_t width = 19;
   const float nan = std::numeric_limits<float>::quiet_NaN();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Numbers of keys that are no softmax: sigmoids divided by their sum, and convolutions over keys,
+/// Weights of keys other than a softmax: sigmoids divided by their sum, and convolutions over keys,
 /// with passes and without, on every target against plain loops; the same bits in every batch.
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/EndToEnd/BuiltModel.h"
@@ -31,7 +31,7 @@ std::vector<float> randomValues(int64_t count, unsigned seed) {
 const std::vector<float> table = randomValues(vocabulary * heads * size, 1);
 const std::vector<float> filters = randomValues(columns * heads * elements, 2);
 
-/// The sums over heads and keys of weights times what the convolution makes of them.
+/// Compiles the sums, over heads and keys, of weights times their convolution.
 std::string compileTo(const std::string &path, const std::vector<std::string> &withoutPasses) {
   ModelBuilder model("test");
   Entry entry = model.entry("encode");
@@ -50,7 +50,7 @@ std::string compileTo(const std::string &path, const std::vector<std::string> &w
                      withoutPasses);
 }
 
-/// One sequence, element by element.
+/// Computes one sequence, element by element.
 std::vector<double> define(std::span<const int32_t> ids) {
   const auto count = static_cast<int64_t>(ids.size());
   std::vector<double> result;

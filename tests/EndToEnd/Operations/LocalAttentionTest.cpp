@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention to the keys that a predicate of positions leaves: windows, bands, blocks and bounds of
-/// no name, compiled and run on every target, over sequences of several pieces and blocks of keys.
-/// Against a plain loop, and bit by bit whatever else is in a batch, however many threads there are
-/// and in whatever pieces a decoder is given its rows.
+/// Attention to the keys that a predicate on positions selects: windows, bands, blocks and unnamed
+/// bounds, compiled and run on every target, over sequences of several pieces and blocks of keys.
+/// It is compared with a plain loop, and has the same bits in any batch, with any number of threads
+/// and for any division of a decoder's rows into pieces.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "heddle/Abi.h"
@@ -31,7 +31,7 @@ struct Case {
   /// The same, by its formula.
   bool (*sees)(int64_t row, int64_t key);
   int64_t heads = 2, keyHeads = 2, size = 16;
-  /// The weights are used with two kinds of values: they are computed by themselves.
+  /// Whether the weights are used with two kinds of values, so that they are computed separately.
   bool hasTwoSums = false;
 
   int64_t keyWidth() const { return keyHeads * size; }
@@ -59,7 +59,7 @@ const Case cases[] = {
      [](int64_t i, int64_t j) { return (i + 2) / 5 * 3 <= j && j < 2 * i + 3; }},
 };
 
-/// Rows of queries, keys and values are looked up in tables.
+/// Tables of the rows of queries, keys and values.
 struct Tables {
   explicit Tables(const Case &c) {
     std::mt19937 random(7);
@@ -75,7 +75,8 @@ struct Tables {
   std::map<std::string, std::vector<float>> of;
 };
 
-/// What is written for the rows of an entry; `lookUp` gives keys or values as they are attended to.
+/// Writes attention for the rows of an entry; `lookUp` returns keys or values as they are attended
+/// to.
 template <typename LookUp>
 Tensor attend(const Scope &scope, const Case &c, const Tensor &query, const Segments &rows,
               const Segments &keys, const std::vector<Visibility> &masks, const LookUp &lookUp) {
@@ -106,7 +107,7 @@ void compileTo(const std::string &path, ModelBuilder &model, const Case &c, cons
   ASSERT_EQ(compile(request).status.message(), "");
 }
 
-/// One sequence, element by element.
+/// Computes one sequence, element by element.
 std::vector<double> define(const Case &c, const Tables &tables, std::span<const int32_t> ids,
                            bool isCausal) {
   const auto at = [&](const char *name, int64_t row, int64_t column) {
@@ -168,7 +169,7 @@ TEST_P(LocalAttention, IsThatOfAPlainLoopInAnyBatch) {
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
   compileTo(path, model, c, tables);
-  // Within one vector of keys, within a block of them, and of several pieces.
+  // Within one vector of keys, within a block of them, and over several pieces.
   Ragged batch = randomSentences(4, 40, vocabulary, 3);
   for (const int length : {1, 257, 700}) {
     std::mt19937 random(static_cast<unsigned>(length));
@@ -196,7 +197,7 @@ TEST_P(LocalAttention, IsThatOfAPlainLoopInAnyBatch) {
   }
 }
 
-/// Writes a decoder of one attention, and compiles it.
+/// Writes and compiles a decoder with one attention.
 void compileDecoder(const std::string &path, const Case &c, const Tables &tables) {
   ModelBuilder model("test");
   Entry encode = model.entry("encode");
@@ -239,7 +240,7 @@ TEST_P(LocalAttention, ReadsTheRowsBeforeARunFromACache) {
   }
 }
 
-/// However long a target becomes, its cache has the blocks that rows to come can see.
+/// Whatever the length of a target, its cache only has the blocks that later rows can see.
 TEST(LocalDecoding, GivesBackWhatNoLaterRowSees) {
   const Case c = {"Window", Visibility::window(64),
                   [](int64_t i, int64_t j) { return i - 32 <= j && j < i + 32; }};
@@ -265,11 +266,11 @@ TEST(LocalDecoding, GivesBackWhatNoLaterRowSees) {
     const Extension extension{hypothesis, std::span(target).subspan(done, 1)};
     Recorder recorder;
     ASSERT_EQ((*decoder)->decode({&extension, 1}, recorder).message(), "") << done;
-    // 33 positions are in four blocks of 16 at most.
+    // 33 positions are in at most four blocks of 16.
     ASSERT_LE((*decoder)->blocksInUse() - ofSource, 4) << done;
     last = recorder.logits;
     if (done % 100 == 50) {
-      // A fork shares what is left, and goes on.
+      // A fork shares the remaining blocks, and continues.
       const HypothesisId fork = *(*decoder)->fork(hypothesis);
       (*decoder)->release(hypothesis);
       hypothesis = fork;

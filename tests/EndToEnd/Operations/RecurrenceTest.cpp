@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Recurrences: the encoders of the recurrent oracles with and without passes, and a cell that is
-/// in no paper against plain loops; bit by bit whatever else is in a batch, in whatever chunks it
-/// is cut and however many threads there are.
+/// Recurrences: the encoders of the recurrent oracles with and without passes, and an artificial
+/// cell against plain loops; the same bits in any batch, in any chunks and with any number of
+/// threads.
 #include "compiler/Compile.h"
 #include "formats/Checkpoint/Checkpoint.h"
 #include "frontend/Builder/ModelBuilder.h"
@@ -49,7 +49,7 @@ struct Expected {
   std::vector<int32_t> ids;
 };
 
-/// The sentences of an oracle, without the padding.
+/// Returns the sentences of an oracle, without the padding.
 Ragged sentencesOf(const std::string &oracle) {
   const Expected source(oracle, "source");
   Ragged batch;
@@ -60,7 +60,7 @@ Ragged sentencesOf(const std::string &oracle) {
   return batch;
 }
 
-/// Rows [batch, longest, width] without the padding.
+/// Returns rows [batch, longest, width] without the padding.
 std::vector<float> withoutPadding(const Expected &rows, const Ragged &batch) {
   std::vector<float> result;
   for (size_t i = 0; i < batch.lengths.size(); ++i) {
@@ -70,7 +70,8 @@ std::vector<float> withoutPadding(const Expected &rows, const Ragged &batch) {
   return result;
 }
 
-/// How the layers of the decoder start, [layers, batch, width], against outputs by layer.
+/// Compares the initial states of the decoder's layers, [layers, batch, width], with outputs by
+/// layer.
 void expectStart(const std::string &oracle, const std::string &name,
                  const std::map<std::string, std::vector<float>> &outputs) {
   const Expected expected(oracle, "start." + name);
@@ -78,7 +79,7 @@ void expectStart(const std::string &oracle, const std::string &name,
     const auto found = outputs.find("start." + name + "." + std::to_string(layer));
     const size_t size = expected.shape[1] * expected.shape[2];
     const auto part = std::span(expected.values).subspan(layer * size, size);
-    // What begins with zeros is no output.
+    // An initial state of zeros is not an output.
     const bool areZeros = std::all_of(part.begin(), part.end(), [](float x) { return x == 0; });
     if (found == outputs.end()) {
       EXPECT_TRUE(areZeros) << oracle << " gives no start." << name << " of layer " << layer;
@@ -113,7 +114,7 @@ TEST_P(RecurrentOracle, EncodesAsTheDefinitionDoes) {
   }
 }
 
-/// Sentences that end at one step and at different ones, more than a chunk has.
+/// Returns sentences with equal and different lengths, more than a chunk has.
 Ragged longerBatch(int vocabulary) {
   Ragged batch = randomSentences(17, 23, vocabulary, 5);
   batch.append(std::vector<int32_t>{3});
@@ -176,12 +177,12 @@ INSTANTIATE_TEST_SUITE_P(Folders, RecurrentOracle,
                                          "gru-last", "lstm-dot-local-m", "lstm-general",
                                          "lstm-none", "tanh-additive"));
 
-// --- a cell that is in no paper --------------------------------------------------------------
+// --- an artificial cell ----------------------------------------------------------------------
 
 constexpr int vocabulary = 31;
 constexpr int64_t width = 7;
 
-/// What the recurrence below gives for a sentence, added to outputs by name.
+/// Appends the results of the recurrence below for a sentence to the outputs by name.
 static void appendCarried(std::span<const int32_t> ids, std::span<const float> table,
                           std::span<const float> hidden,
                           std::map<std::string, std::vector<float>> &expected) {
@@ -224,8 +225,8 @@ static void appendCarried(std::span<const int32_t> ids, std::span<const float> t
   }
 }
 
-/// h = tanh(x + U h), which begins with the mean of the rows; a sum of all x so far; steps give h,
-/// x as it came and the sum before the step.
+/// h = tanh(x + U h), with the mean of the rows as its initial value; a sum of all x so far; steps
+/// return h, x unchanged and the sum before the step.
 TEST(Recurrence, CarriesWhatItsRegionSays) {
   std::mt19937 random(11);
   std::normal_distribution<float> normal(0, 0.6F);
@@ -281,9 +282,9 @@ TEST(Recurrence, CarriesWhatItsRegionSays) {
   }
 }
 
-// --- loops side by side ----------------------------------------------------------------------
+// --- concurrent loops ------------------------------------------------------------------------
 
-/// Two recurrences over the same rows from both ends, and a third of what the first gives.
+/// Two recurrences over the same rows from both ends, and a third over the results of the first.
 class SideBySide : public testing::Test {
 protected:
   static constexpr int ids = 13;
@@ -328,13 +329,13 @@ protected:
     return Model::load(request.output);
   }
 
-  /// The threads on which the dispatches of a layer's loop ran.
+  /// Returns the threads on which the dispatches of a layer's loop ran.
   static std::set<int> threadsOf(const Session &session, const std::string &layer) {
     const std::vector<DispatchProfile> profile = session.profile();
     std::set<int> threads;
     for (const DispatchRun &run : session.trace()) {
       const DispatchProfile &dispatch = profile[run.dispatch];
-      // What runs once is before or after the loop.
+      // A dispatch that runs once is before or after the loop.
       if (dispatch.calls > 1 && dispatch.name.starts_with(layer)) {
         threads.insert(run.thread);
       }
@@ -369,7 +370,7 @@ TEST_F(SideBySide, EachLoopHasAThread) {
   EXPECT_NE(forwards, backwards);
   // It reads the first.
   EXPECT_EQ(threadsOf(two, "again").size(), 2U);
-  // A third thread has no loop of its own: two are faster than three that meet at every step.
+  // A third thread has no loop: two threads are faster than three that synchronise at every step.
   Session three = traced(*model, 3);
   EXPECT_EQ(runModel(three, "encode", batch), expected);
   EXPECT_EQ(threadsOf(three, "forwards").size(), 1U);
@@ -382,7 +383,7 @@ TEST_F(SideBySide, AllThreadsShareStepsThatAreLarge) {
   auto one = Session::create(*model);
   ASSERT_TRUE(one.ok());
   const auto expected = runModel(*one, "encode", batch);
-  // Of three threads one would be idle.
+  // One of three threads would be idle.
   Session three = traced(*model, 3);
   EXPECT_EQ(runModel(three, "encode", batch), expected);
   EXPECT_EQ(threadsOf(three, "forwards").size(), 3U);
@@ -400,7 +401,7 @@ TEST_F(SideBySide, ManySequencesAreChunks) {
   const auto expected = runModel(*one, "encode", batch);
   Session two = traced(*model, 2);
   EXPECT_EQ(runModel(two, "encode", batch), expected);
-  // Each thread has chunks of its own, with all loops, unless one of them was late and got none.
+  // Each thread has its own chunks, with all loops, unless one of them was late and got none.
   EXPECT_EQ(threadsOf(two, "forwards"), threadsOf(two, "backwards"));
 }
 
@@ -436,7 +437,7 @@ TEST_F(SideBySide, WithoutThePassStepsAreShared) {
 
 using Step = std::function<Recurrence(std::span<const Tensor>, std::span<const Tensor>)>;
 
-/// What the builder says of a recurrence over x [t, 4] with such a step.
+/// Returns the builder's error for a recurrence over x [t, 4] with such a step.
 std::string errorOf(std::vector<int64_t> carried, const std::function<Step(Entry &, Tensor)> &make,
                     bool hasInput = true) {
   ModelBuilder model("test");
@@ -478,7 +479,7 @@ TEST(Recurrence, SaysWhatIsWrongWithAStep) {
   };
   EXPECT_NE(errorOf({4}, empty).find("what a step gives is empty or of another model"),
             std::string::npos);
-  // Rows from outside are for the verifier, which knows what a memory is.
+  // The verifier checks rows from outside, because it knows memories.
   ModelBuilder mixed("test");
   Entry outer = mixed.entry("encode");
   const Tensor x = outer.input("x", 4);
@@ -489,7 +490,7 @@ TEST(Recurrence, SaysWhatIsWrongWithAStep) {
                    .carried[0]);
   EXPECT_NE(mixed.text().status().message().find("in a recurrence: expects values of the step"),
             std::string::npos);
-  // Another width than the carried value's is too.
+  // So is another width than the carried value's.
   ModelBuilder model("test");
   Entry entry = model.entry("encode");
   const Recurrence result =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rotary positions, written with the builder in two spellings, compiled and run at odd sizes on
-/// every target: against plain loops, with the pass that makes them one kernel and without, and bit
+/// Rotary positions, built with the builder in two forms, compiled and run at odd sizes on every
+/// target: against plain loops, with the pass that fuses them into one kernel and without, and bit
 /// by bit in any batch.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int vocabulary = 41;
 
-/// Heads of a size, of which 2 pairs columns turn; `exchanges` is the spelling of Transformers.
+/// Heads of a size of which 2 * pairs columns are rotated; `exchanges` selects Transformers' form.
 struct Case {
   int64_t heads, size, pairs;
   bool exchanges;
@@ -96,7 +96,7 @@ struct Tables {
   std::vector<std::vector<float>> values;
 };
 
-/// All cases as outputs of one entry.
+/// Compiles all cases as outputs of one entry.
 std::string compileTo(const std::string &path, const Tables &tables,
                       const std::vector<std::string> &disabledPasses) {
   ModelBuilder model("test");
@@ -147,7 +147,7 @@ TEST(Rotary, IsThatOfPlainLoopsInAnyBatch) {
   }
 }
 
-/// A length that the frequencies do not hold for is refused.
+/// Rejects a length for which the frequencies are not valid.
 TEST(Rotary, HoldsForSoManyRows) {
   ModelBuilder model("test");
   Entry entry = model.entry("encode");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention whose scores are functions of the products, soft caps and others, or sums over pairs
+/// Attention whose scores are functions of the products (soft caps and others), or sums over pairs
 /// of a row and a key as in additive attention, with tables of distances and masks, and with
 /// convolutions over the weights of another attention: fused, and run on every target against a
-/// plain loop; the same bits whatever else is in a batch, however many threads there are and in
-/// whatever pieces a decoder is given its rows.
+/// plain loop; the same bits in any batch, with any number of threads and for any division of a
+/// decoder's rows into pieces.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/EndToEnd/BuiltModel.h"
@@ -25,32 +25,32 @@ using transformer::Activation;
 using transformer::Visibility;
 
 constexpr int vocabulary = 61;
-/// The largest one in the table of biases.
+/// The maximum distance in the table of biases.
 constexpr int64_t distance = 5;
 constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 
 struct Case {
   const char *name;
-  /// Writes the scores of the products and the biases by distance, and the same by its formula.
+  /// Writes the scores from the products and the biases by distance, and computes them by formula.
   Tensor (*write)(const Tensor &product, const Tensor &bias);
   double (*score)(double product, double bias);
   bool hasBias;
   Visibility visibility = Visibility::all();
-  /// What masks write over the scores that they hide.
+  /// The number that masks write over hidden scores.
   double hidden = minusInfinity;
   int64_t heads = 2, keyHeads = 2, size = 16;
-  /// The weights are used with two kinds of values: they are computed by themselves.
+  /// Whether the weights are used with two kinds of values, so that they are computed separately.
   bool hasTwoSums = false;
-  /// In place of the product of queries and keys: what is summed, with weights, of the sum of each
-  /// column of both; and the same by its formula. The rows of queries are those of all heads.
+  /// In place of the product of queries and keys: the function of the sum of each column of both
+  /// that is summed with weights, and its formula. The rows of queries are those of all heads.
   Tensor (*pair)(const Tensor &sum) = nullptr;
   double (*pairOf)(double sum) = nullptr;
-  /// Added to that sum: convolutions of so many elements each over softmax(q . k / 4), of several
-  /// heads. With `filters` each is the map of so many filters, all by one map.
+  /// Added to that sum: convolutions of this many elements each over softmax(q . k / 4), of several
+  /// heads. With `filters`, each is the map of that many filters, all by one map.
   std::vector<int64_t> taps = {};
   int64_t filters = 0, locationHeads = 1;
 
-  /// The numbers near a key that the first convolutions are of.
+  /// Returns the number of neighbours of a key in the first convolutions.
   int64_t nearOf(size_t convolutions) const {
     return locationHeads * std::accumulate(taps.begin(), taps.begin() + long(convolutions), 0L);
   }
@@ -163,7 +163,7 @@ const Case cases[] = {
      2},
 };
 
-/// Rows of queries, keys and values are looked up in tables.
+/// Tables of the rows of queries, keys and values.
 struct Tables {
   explicit Tables(const Case &c) {
     std::mt19937 random(7);
@@ -186,7 +186,7 @@ struct Tables {
   std::map<std::string, std::vector<float>> of;
 };
 
-/// Softmax(q . k / 4) of keys that are not after the row, if it is causal.
+/// Returns softmax(q . k / 4) over keys that are not after the row, if it is causal.
 Tensor locationsAt(const Scope &scope, const Case &c, const Tensor &query, const Tensor &key,
                    const Segments &rows, const Segments &keys, bool isCausal) {
   const Tensor product = scope.contract("thd,khd->thk", query.splitHeads(c.locationHeads),
@@ -196,7 +196,8 @@ Tensor locationsAt(const Scope &scope, const Case &c, const Tensor &query, const
   return product.select(scope.mask(visibility, rows, keys), minusInfinity).softmax(keys);
 }
 
-/// The sum of rows and keys and of convolutions over `locations`, whose weights are one parameter.
+/// Returns the sum of rows and keys and of convolutions over `locations`, whose weights are one
+/// parameter.
 Tensor convolved(const Scope &scope, const Case &c, Tensor sum, const Tensor &locations,
                  const Segments &rows, const Segments &keys) {
   const int64_t near = c.nearOf(c.taps.size());
@@ -217,7 +218,8 @@ Tensor convolved(const Scope &scope, const Case &c, Tensor sum, const Tensor &lo
   return sum;
 }
 
-/// What is written for the rows of an entry; `lookUp` gives keys or values as they are attended to.
+/// Writes attention for the rows of an entry; `lookUp` returns keys or values as they are attended
+/// to.
 template <typename LookUp>
 Tensor attend(const Scope &scope, const Case &c, Entry &entry, const Tensor &query,
               const Segments &rows, const Segments &keys, bool isCausal, const LookUp &lookUp) {
@@ -257,7 +259,7 @@ Tensor attend(const Scope &scope, const Case &c, Entry &entry, const Tensor &que
   return c.hasTwoSums ? sum("v") + sum("u") : sum("v");
 }
 
-/// Compiles, and expects the scores in a kernel of attention.
+/// Compiles, and checks that the scores are in an attention kernel.
 void compileTo(const std::string &path, ModelBuilder &model, const Case &c, const Tables &tables) {
   CompileRequest request = requestFor(path, model.text());
   for (const auto &[name, values] : tables.of) {
@@ -285,8 +287,8 @@ void compileTo(const std::string &path, ModelBuilder &model, const Case &c, cons
   EXPECT_EQ(fused.find("location_filters") != std::string::npos, c.filters > 0) << fused;
 }
 
-/// What each column adds of the numbers near a key: [keys][size], by the weights of a row for each
-/// head, [locationHeads][keys].
+/// Returns the contribution of the neighbours of each key to each column: [keys][size], by the
+/// weights of a row for each head, [locationHeads][keys].
 std::vector<std::vector<double>> locationsOf(const Case &c, const Tables &tables,
                                              const std::vector<std::vector<double>> &locations) {
   const std::vector<float> &filters = tables.of.at("filters"), &map = tables.of.at("map");
@@ -318,7 +320,7 @@ std::vector<std::vector<double>> locationsOf(const Case &c, const Tables &tables
   return result;
 }
 
-/// Element of a table that a row of a sentence has.
+/// Returns the element of a table for a row of a sentence.
 double elementOf(const Tables &tables, std::span<const int32_t> ids, const char *name, int64_t row,
                  int64_t column) {
   const std::vector<float> &table = tables.of.at(name);
@@ -326,7 +328,7 @@ double elementOf(const Tables &tables, std::span<const int32_t> ids, const char 
   return table[static_cast<size_t>(ids[size_t(row)] * width + column)];
 }
 
-/// Softmax(q . k / 4) of a row, for each head that is looked at.
+/// Returns softmax(q . k / 4) of a row, for each head that is convolved.
 std::vector<std::vector<double>> locationsFrom(const Case &c, const Tables &tables,
                                                std::span<const int32_t> ids, int64_t row,
                                                bool isCausal) {
@@ -350,7 +352,7 @@ std::vector<std::vector<double>> locationsFrom(const Case &c, const Tables &tabl
   return locations;
 }
 
-/// One sequence, element by element.
+/// Computes one sequence, element by element.
 std::vector<double> define(const Case &c, const Tables &tables, std::span<const int32_t> ids,
                            bool isCausal) {
   const auto at = [&](const char *name, int64_t row, int64_t column) {
@@ -422,7 +424,7 @@ TEST_P(ScoreMaths, IsThatOfAPlainLoopInAnyBatch) {
   const TemporaryFolder folder;
   const std::string path = folder / "model.so";
   compileTo(path, model, c, tables);
-  // Within one vector of keys, within a block of them, and of several blocks.
+  // Within one vector of keys, within a block of them, and over several blocks.
   Ragged batch = randomSentences(4, 40, vocabulary, 3);
   for (const int length : {1, 257, 300}) {
     std::mt19937 random(static_cast<unsigned>(length));
@@ -467,7 +469,7 @@ TEST_P(ScoreMaths, ReadsTheRowsBeforeARunFromACache) {
   const auto lookUp = [&](const char *name) {
     return decode.cache(name, c.keyWidth()).append(tableOf(ids, name), rows).rows(seen);
   };
-  // No row of a decoder has a score for a key after it.
+  // No row of a decoder has a score for a later key.
   c.hidden = minusInfinity;
   decode.output("logits", attend(model.scope(), c, decode, tableOf(ids, "q"), rows, seen,
                                  /*isCausal=*/true, lookUp));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Windows over places in a line and over images of any height, with strides, written with the
+/// Windows over positions in a line and over images of any height, with strides, built with the
 /// builder, compiled and run on every target: against plain loops over pixels, alone and in a
-/// batch, with the pass that multiplies what they see in the cache and without.
+/// batch, with the pass that multiplies windows in the cache and without.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/EndToEnd/BuiltModel.h"
@@ -84,12 +84,12 @@ Outputs convolve(ModelBuilder &model, Entry &entry, const Case &c, const Tensor 
   return outputs;
 }
 
-/// What plain loops give for one sequence.
+/// The results of plain loops for one sequence.
 struct Expected {
   std::vector<double> largest, separable, full;
 };
 
-/// Where an element of a window is; nothing outside.
+/// Returns the position of an element of a window; nullopt outside.
 std::optional<int64_t> placeOf(int64_t place, int64_t element, int64_t places, int64_t elements,
                                int64_t stride, int64_t dilation, bool causal) {
   const int64_t after = (places + stride - 1) / stride, reach = (elements - 1) * dilation;
@@ -98,7 +98,7 @@ std::optional<int64_t> placeOf(int64_t place, int64_t element, int64_t places, i
   return found >= 0 && found < places ? std::optional(found) : std::nullopt;
 }
 
-/// The largest of every column that a window without dilation sees; a causal one sees zeros
+/// Returns the maximum of every column in a window without dilation; a causal window sees zeros
 /// outside.
 std::vector<double> largestOf(const Case &c, const Weights &w, std::span<const int32_t> ids,
                               int64_t row) {
@@ -181,7 +181,7 @@ void expectNear(std::span<const float> found, std::span<const double> expected, 
 
 class Slide : public testing::TestWithParam<Case> {};
 
-/// Sequences of whole rows of pixels: one row, few, and many.
+/// Returns sequences of whole rows of pixels: one row, few, and many.
 std::vector<std::vector<int32_t>> images(int64_t across) {
   std::mt19937 random(7);
   std::vector<std::vector<int32_t>> all;
@@ -274,7 +274,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{18, 8, 1, {.height = 3, .width = 3, .strideRight = 2, .across = 5, .causal = true}},
         Case{70, 64, 1, {.strideDown = 2, .strideRight = 2, .across = 3}}));
 
-/// The outputs of images, each of its own width, on a target.
+/// Returns the outputs of images of different widths, on a target.
 std::map<std::string, std::vector<float>> runImages(const Model &model,
                                                     const std::vector<std::vector<int32_t>> &images,
                                                     const std::vector<int32_t> &widths,
@@ -311,7 +311,7 @@ void compileImages(const std::string &path, const Case &c, const Weights &weight
   entry.output("largest", outputs.largest);
   entry.output("separable", outputs.separable);
   entry.output("full", outputs.full);
-  // Strides over what strides left.
+  // Strides over the result of strides.
   const Segments fewer = to.strided(2, 3, GridSize::anyWidth);
   const Window next{
       .height = 3, .width = 3, .strideDown = 2, .strideRight = 3, .across = GridSize::anyWidth};
@@ -508,7 +508,7 @@ TEST(SlideState, RefusesImagesThatAreNotWholeRowsOfPixels) {
   const std::vector<Output> wanted = {{"full", full}};
   EXPECT_EQ(session->run("encode", lengths, inputs, wanted).message(),
             "entry \"encode\": sequence 2 has 6 tokens, expected whole rows of 7 pixels");
-  // All images have one width, which a caller may say.
+  // All images have one width, which a caller may specify.
   const std::vector<int32_t> whole = {14, 7}, widths = {7, 14}, narrow = {7, 1};
   const std::vector<Input> more = {{"input_ids", std::span(std::as_const(ids)).first(20)}};
   EXPECT_EQ(session->run("encode", whole, more, wanted, widths).message(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Norms and activations as exporters spell them, compiled and run at odd widths on every target.
-/// With the passes that recognise them they have the bits of what names them; without, they are
-/// that within rounding.
+/// With the passes that recognise them they have the bits of the named operations; without, they
+/// agree within rounding.
 #include "compiler/Compile.h"
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/EndToEnd/BuiltModel.h"
@@ -43,7 +43,7 @@ struct Given {
 
 using Write = std::function<Tensor(const Given &)>;
 
-/// What names the mathematics, and its spellings.
+/// The named operation, and its spellings.
 struct Case {
   std::string name;
   Write named;
@@ -70,7 +70,7 @@ std::vector<Case> norms() {
         },
         [](auto &g) { return g.centred() * g.weight * g.root(g.centred(), -0.5) + g.bias; },
         [](auto &g) {
-          // Sums, times one over how many; the inverse of the root.
+          // Sums times the reciprocal of the number; the reciprocal of the root.
           const double each = 1 / double(g.width);
           const Tensor c = g.x - g.x.reduce(Reduction::Sum) * each;
           const Tensor variance = c.power(2).reduce(Reduction::Sum) * each;
@@ -89,7 +89,7 @@ std::vector<Case> norms() {
          return g.scope.rmsNorm(g.x, g.scope.sum(fmt::format("sum{}", g.width), parts), 1e-4);
        },
        {[](auto &g) {
-         // Of another epsilon: a product that other norms share is left to these.
+         // With another epsilon: a product that other norms share is left to these.
          const Tensor unit = g.x * (g.mean(g.x.power(2)) + 1e-4).power(-0.5);
          return unit + unit * g.weight;
        }}},
@@ -171,7 +171,7 @@ struct Tables {
   std::map<std::string, std::vector<float>> values;
 };
 
-/// The named form and all spellings of all cases, as outputs of one entry.
+/// Compiles the named form and all spellings of all cases, as outputs of one entry.
 std::string compileTo(const std::string &path, const Tables &tables,
                       const std::vector<std::string> &disabledPasses) {
   ModelBuilder model("test");

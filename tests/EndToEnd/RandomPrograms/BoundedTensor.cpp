@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Arithmetic on numbers with bounds. Constants are twice what a proof by hand gives for one
-/// operation, so that a bound stays one when a kernel multiplies twice where the program does once.
+/// operation, so that a bound stays valid if a kernel multiplies twice where the program does once.
 #include "tests/EndToEnd/RandomPrograms/BoundedTensor.h"
 
 #include <cstdlib>
@@ -36,7 +36,7 @@ Bounded roundResult(double value, double error) {
   return {value, error, std::abs(value) + error, false};
 }
 
-/// What is left of a hidden score after arithmetic.
+/// Returns a hidden score after arithmetic.
 static Bounded stillHidden(double value) {
   return value <= hidesAll ? Bounded::hiding(value) : Bounded::anything();
 }
@@ -69,7 +69,7 @@ void ProductSum::add(const Bounded &a, const Bounded &b) {
   value += a.value * b.value;
   errors += std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
   magnitude += a.magnitude * b.magnitude;
-  // Nothing is rounded where a zero is added, such as a bias of zeros that a pass has made.
+  // Adding zero does not round, for example a bias of zeros that a pass has made.
   const bool isZero = (a.magnitude == 0 && a.error == 0) || (b.magnitude == 0 && b.error == 0);
   terms += isZero ? 0 : 1;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Random attention, in many spellings, some of which are none: heads before or after the map,
+/// Random attention, in many forms, some of which are no attention: heads before or after the map,
 /// transposed or shared; scores that are scaled, hidden, biased and used twice. In a decoder keys
-/// and values come from caches, and no row sees one after it.
+/// and values come from caches, and no row sees a later one.
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Written ProgramGenerator::repeatHeads(const Written &x, int64_t heads) {
                 fmt::format("repeat_heads {} : {} -> {}", x.name, x.type, type));
 }
 
-/// Mathematics on heads that is no attention.
+/// Writes mathematics on heads that is not attention.
 Written ProgramGenerator::headStep(const Written &x) {
   const int64_t heads = x.width % 3 == 0 ? 3 : x.width % 2 == 0 ? 2 : 1;
   Written h = split(x, heads);
@@ -49,7 +49,7 @@ Written ProgramGenerator::headStep(const Written &x) {
     h = add(h, dice.once(2) ? h : weight({h.width}, h.exponent));
     break;
   default: {
-    // There and back again.
+    // Transposed and back.
     const std::string turned = fmt::format("tensor<{}x?x{}xf32>", h.heads, h.width);
     const Written t =
         define(Kind::Weight, turned, h.heads, h.width, h.exponent,
@@ -62,7 +62,7 @@ Written ProgramGenerator::headStep(const Written &x) {
   return merge(h);
 }
 
-// --- What is attended to ---------------------------------------------------------------------
+// --- Keys and values -------------------------------------------------------------------------
 
 Written ProgramGenerator::kept(const Written &x) {
   if (!inDecoder) {
@@ -122,7 +122,7 @@ Written ProgramGenerator::lastRows(const Written &x, int64_t places) {
 
 // --- Scores ----------------------------------------------------------------------------------
 
-/// Queries, keys or values in heads.
+/// Writes queries, keys or values in heads.
 Written ProgramGenerator::project(const Written &x, int64_t heads, int64_t size) {
   Written rows = x.width == heads * size && dice.once(5) ? x : linear(x, heads * size);
   if (dice.once(5)) {
@@ -167,8 +167,8 @@ Written ProgramGenerator::scores(const Written &queries, const Written &keys) {
   return s;
 }
 
-/// v . tanh(q + k), or another function, for each of some heads: perhaps of a multiple, with a bias
-/// for each column, or squared.
+/// Writes v . tanh(q + k), or another function, for each of some heads: possibly of a multiple,
+/// with a bias for each column, or squared.
 Written ProgramGenerator::pairScores(const Written &queries, const Written &keys, int64_t heads,
                                      const Written *looked) {
   const std::string type = fmt::format("tensor<?x?x{}xf32>", keys.width);
@@ -209,8 +209,8 @@ Written ProgramGenerator::pairScores(const Written &queries, const Written &keys
   return s;
 }
 
-/// Whether a query sees what comes after it makes a difference, in a decoder, to how a sequence may
-/// be cut.
+/// Hides keys. In a decoder, whether a query sees later keys determines how a sequence may be
+/// divided.
 Written ProgramGenerator::hide(const Written &s) {
   const std::string kind =
       inDecoder && s.keys == "%seen"
@@ -243,13 +243,13 @@ Written ProgramGenerator::scoreStep(const Written &s) {
   Written result = s;
   switch (dice.below(8)) {
   case 0:
-    // In a decoder what hides keys comes last, so that nothing shows them again.
+    // In a decoder hiding comes last, so that nothing shows the keys again.
     result = inDecoder ? scale(s) : hide(s);
     break;
   case 1:
   case 2: {
     if (s.keys.starts_with("%b") && s.keys != rowSegments) {
-      // There is no distance from a row to a block.
+      // Rows and blocks have no distance.
       result = scale(s);
       break;
     }
@@ -328,7 +328,7 @@ Written ProgramGenerator::sumValues(const Written &p, const Written &values) {
   return merge(contract("thd", headsType(p.heads, values.width), Kind::Heads, p.heads));
 }
 
-/// What each key gets from the queries that see it.
+/// Writes what each key receives from the queries that see it.
 Written ProgramGenerator::keysFromQueries(const Written &p, const Written &x) {
   const Written h = split(linear(x, p.heads * dice.between(1, 5)), p.heads);
   return merge(
@@ -337,7 +337,7 @@ Written ProgramGenerator::keysFromQueries(const Written &p, const Written &x) {
                          h.name, rowSegments, rowSegments, p.type, h.type, h.type)));
 }
 
-/// Values by weights that follow from products of queries and keys.
+/// Writes values weighted according to products of queries and keys.
 Written ProgramGenerator::attend(const Written &x, const Written &product, const Written &keyRows,
                                  const Written &values, bool hidesFuture, bool seesBlocks) {
   Written s = product;
@@ -353,7 +353,7 @@ Written ProgramGenerator::attend(const Written &x, const Written &product, const
     sumValues(p, values);
   }
   if (dice.once(12)) {
-    // Where it has looked tells where to look. What hides keys comes last, as above.
+    // The attention so far determines the next one. Hiding comes last, as above.
     const Written again = pairScores(linear(x, keyRows.width), keyRows, product.heads, &p);
     result = sumValues(weigh(hidesFuture ? hide(again) : again), values);
   }
@@ -372,7 +372,7 @@ Written ProgramGenerator::attention(const Written &x) {
   const bool seesBlocks = isCompressed && !dice.once(4);
   const Written source = seesBlocks ? pick(Kind::Blocks) : dice.once(4) ? pickRows() : x;
   Written keys, values;
-  // Heads of keys and values: as many as queries have, or fewer that they share.
+  // Heads of keys and values: as many as those of queries, or fewer that they share.
   int64_t groups = dice.once(6) ? dice.of<int64_t>({1, heads % 2 == 0 ? 2 : 1}) : heads;
   const std::string before = keySegments;
   bool sharesKeys = dice.once(8), sharesValues = dice.once(10);
@@ -408,7 +408,7 @@ Written ProgramGenerator::attention(const Written &x) {
   const Written product =
       dice.once(8) ? pairScores(linear(x, keyRows.width), keyRows, heads) : scores(queries, keys);
   Written result;
-  // Sometimes two attentions of one product, or one with values of two kinds.
+  // Sometimes two attentions over one product, or one with values of two kinds.
   for (int64_t left = dice.once(6) ? 2 : 1; left > 0; --left) {
     result = attend(x, product, keyRows, values, inDecoder && !isCross, seesBlocks);
   }

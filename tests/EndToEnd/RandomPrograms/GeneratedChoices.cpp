@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-/// What rows choose by: numbers of a table, with equal ones among them, or anything.
+/// Writes the numbers that rows choose by: from a table, with duplicates, or any.
 Written ProgramGenerator::preferences(const Written &x, int64_t columns) {
   if (!hasIds || dice.once(2)) {
     return linear(x, columns);
@@ -34,7 +34,7 @@ Written ProgramGenerator::chosenLinear(const Written &x, const std::string &choi
                             x.type, rowsType(columns)));
 }
 
-/// A chosen map of rows, and perhaps mathematics of what it gives.
+/// Writes a chosen map of rows, possibly followed by mathematics on its result.
 Written ProgramGenerator::chosenMaths(const Written &x, const std::string &choice, int64_t maps) {
   Written y = chosenLinear(x, choice, maps, width());
   switch (dice.below(4)) {
@@ -102,8 +102,8 @@ void ProgramGenerator::onChoices(const Written &x) {
                      dice.of({"sum", "sum", "mean", "cls", "max"}), y.name, segments, y.type));
 }
 
-/// (x c - y s, y c + x s, z) of the columns x, y and z of each head; now and then with another
-/// sign, factor or order, which turns nothing.
+/// Writes (x c - y s, y c + x s, z) of the columns x, y and z of each head; occasionally with
+/// another sign, factor or order, which is not a rotation.
 Written ProgramGenerator::turned(const Written &head, const std::string &heads) {
   const int64_t pairs = dice.between(1, head.width / 2);
   std::string frequencies = "1.0";
@@ -170,7 +170,7 @@ Written ProgramGenerator::onHeads(const Written &x) {
   if (count == 1 || !dice.once(4)) {
     return joined;
   }
-  // Columns of the last head begin beyond what was a row of its memory.
+  // Columns of the last head begin beyond a row of its memory.
   const int64_t others = x.width - size;
   const auto part = [&](int64_t first, int64_t width) {
     return define(Kind::Rows, rowsType(width), 0, width, joined.exponent,

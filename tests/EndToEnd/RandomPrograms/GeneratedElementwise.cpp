@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Random element-wise mathematics: one operation at a time, and norms and activations as exporters
-/// spell them, with their factors anywhere.
+/// spell them, with their factors at any place.
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 
 #include <cmath>
@@ -67,8 +67,8 @@ Written ProgramGenerator::elementwise(const Written &x) {
   }
 }
 
-/// The numbers are small: the bounds of a mean of large squares may be wider than epsilon, so that
-/// nothing is known of its root. A row of one column has no variance.
+/// Writes a norm of small numbers: the bounds of a mean of large squares may be wider than epsilon,
+/// so that nothing is known of its root. A row of one column has no variance.
 Written ProgramGenerator::spelledNorm(const Written &given) {
   if (given.width == 1) {
     return norm(given);
@@ -97,7 +97,7 @@ Written ProgramGenerator::spelledNorm(const Written &given) {
     unit = multiply(unit, apply("reciprocal", apply("sqrt", shifted)));
     break;
   }
-  // What follows sees numbers of about 1.
+  // The following operations see numbers of about 1.
   unit.exponent = 0;
   if (!isEarly && dice.once(2)) {
     const Written scaled = multiply(unit, weight({x.width}, 0));
@@ -110,7 +110,7 @@ Written ProgramGenerator::spelledNorm(const Written &given) {
 Written ProgramGenerator::spelledActivation(const Written &given) {
   Written x = scaleBy(apply("tanh", given), 4);
   x.exponent = 0;
-  // A half is anywhere: with the number, with the sum, or after both.
+  // The factor of a half is at any place: on the number, on the sum, or after both.
   const int64_t place = dice.below(3);
   const auto halfOf = [&](const Written &one, const Written &sum) {
     const Written left = place == 0 ? scaleBy(one, 0.5) : one;

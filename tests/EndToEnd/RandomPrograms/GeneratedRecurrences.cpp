@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Random recurrences: one way or both, of random mathematics that cannot grow without bounds.
-/// Those of decoders are carried by states, some of which the encoder gives.
+/// Random recurrences: in one direction or both, with random mathematics that cannot grow without
+/// bounds. Those of decoders are carried by states, some of which the encoder sets.
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 
 #include <fmt/ranges.h>
@@ -37,19 +37,19 @@ Written ProgramGenerator::lookWithin(Written &state, const Written &memory, cons
   return dice.once(3) ? add(before, p) : p;
 }
 
-/// The numbers of keys that a decoder carries.
+/// The values per key that a decoder carries.
 static const std::string looked = "tensor<?x1x?xf32>";
 
-/// What a recurrence carries from step to step.
+/// The values that a recurrence carries from step to step.
 struct ProgramGenerator::Carried {
   int64_t count;
   int64_t hidden;
-  /// Whether the first is what the encoder gives.
+  /// Whether the encoder sets the first one.
   bool isGiven;
-  /// Whether where a memory was looked at is carried too, after the others.
+  /// Whether the attention to a memory is carried too, after the others.
   bool looks;
   Written memory = {};
-  /// ` from(...)`, if it begins with something.
+  /// ` from(...)`, if it has an initial value.
   std::string from = {};
 
   size_t size() const { return static_cast<size_t>(count) + (looks ? 1 : 0); }
@@ -123,7 +123,7 @@ std::vector<Written> ProgramGenerator::writeStep(const Carried &carried,
   if (carried.looks) {
     left.push_back(looking);
   }
-  // The first of these is what comes of the steps; the others need no step, or are old values.
+  // The first depends on the steps; the others need no step, or are old values.
   left.push_back(dice.once(3) ? bounded(add(left[0], ofInput)) : left[0]);
   if (dice.once(3)) {
     left.push_back(dice.of({ofInput, arguments[0], arguments[1]}));
@@ -131,17 +131,17 @@ std::vector<Written> ProgramGenerator::writeStep(const Carried &carried,
   return left;
 }
 
-/// What the steps give of the first carried value.
+/// Writes a recurrence and returns the results of its steps for the first carried value.
 Written ProgramGenerator::recurrence(const Written &x, bool reversed) {
   const bool isGiven = inDecoder && givenWidth > 0 && dice.once(2);
   Carried carried = {
       .count = 0, .hidden = isGiven ? givenWidth : width(), .isGiven = isGiven, .looks = false};
   carried.count = dice.between(1, 2);
-  // Some decoders look at the first cache of the source, and hand on where they looked.
+  // Some decoders attend to the first cache of the source, and carry their attention.
   carried.looks = inDecoder && !memoryWidths.empty() && dice.once(2);
   const size_t firstState = keptHere.size();
   beginCarried(carried, x);
-  // The region has values of its own.
+  // The region has its own values.
   const std::string outsideBody = std::exchange(body, "");
   std::vector<Written> after = std::exchange(defined, {});
   std::vector<Written> arguments;

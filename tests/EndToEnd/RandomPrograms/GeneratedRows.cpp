@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Random mathematics on rows: one step at a time, or in the forms that passes look for.
+/// Random mathematics on rows: one step at a time, or in the forms that passes match.
 #include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 
@@ -9,10 +9,10 @@
 
 namespace heddle {
 
-/// A number as MLIR reads it.
+/// Returns a number in MLIR's syntax.
 static std::string numberText(double value) { return fmt::format("{:.9e}", value); }
 
-/// In a decoder it has the rows before a run in a state.
+/// In a decoder, a state has the rows before a run.
 template <> Written ProgramGenerator::write<transformer::ConvolveOp>(const Written &x) {
   const double wanted = target();
   const int64_t kernel = dice.of<int64_t>({1, 2, 3, 3, 4, 5, 7, 15});
@@ -34,7 +34,7 @@ template <> Written ProgramGenerator::write<transformer::ConvolveOp>(const Writt
       rowKind);
 }
 
-/// One row of a sequence, at all of its rows.
+/// Repeats one row of a sequence at all of its rows.
 template <> Written ProgramGenerator::write<transformer::SpreadOp>(const Written &x) {
   const Written row = rows(
       x.width, x.exponent,
@@ -42,7 +42,7 @@ template <> Written ProgramGenerator::write<transformer::SpreadOp>(const Written
   return rows(x.width, x.exponent, fmt::format("spread {} to(%rows)", row.name), rowKind);
 }
 
-/// Without strides the rows stay what they are; in a decoder those before a run are in a state.
+/// Without strides the row space is unchanged; in a decoder, a state has the rows before a run.
 template <> Written ProgramGenerator::write<transformer::SlideOp>(const Written &x) {
   return slide(x, "", "");
 }
@@ -76,7 +76,7 @@ Written ProgramGenerator::slide(const Written &x, const std::string &strides,
   if (kind != "patches") {
     return seen;
   }
-  // A convolution of all channels.
+  // A convolution over all channels.
   return define(
       seen.kind, rowsType(x.width), 0, x.width, target(),
       fmt::format("linear {}, @{} : {} -> {}", seen.name,
@@ -126,7 +126,7 @@ void ProgramGenerator::step() {
   steps[dice.below(std::size(steps))](*this, x);
 }
 
-/// Words again, or positions: another table, or the same.
+/// Looks up words again, or positions: in another table, or the same.
 Written ProgramGenerator::lookUp() {
   const double exponent = target();
   const int64_t columns = dice.once(2) ? mainWidth : width();
@@ -140,8 +140,8 @@ Written ProgramGenerator::lookUp() {
               rowKind);
 }
 
-/// The segments of an entry's blocks: blocks, blocks of blocks, or what strides leave of rows or of
-/// the pixels of images.
+/// Defines the segments of an entry's blocks: blocks, blocks of blocks, or strided rows or pixels
+/// of images.
 void ProgramGenerator::defineBlocks() {
   innerSegments = dice.once(3) ? fmt::format("%b{}.inner", nextValue) : "";
   blockSegments = fmt::format("%b{}", nextValue);
@@ -151,7 +151,7 @@ void ProgramGenerator::defineBlocks() {
     body += fmt::format("  {} = transformer.blocks %rows, 2\n", innerSegments);
     body += fmt::format("  {} = transformer.blocks {}, {}\n", blockSegments, innerSegments, stride);
   } else if (dice.once(2)) {
-    // Images of any width, or all of one.
+    // Images of any width, or all of one width.
     std::string across = "?";
     if (dice.once(2)) {
       pixelsAcross = pixelsAcross == 1 ? dice.between(2, 4) : pixelsAcross;
@@ -170,8 +170,8 @@ void ProgramGenerator::defineBlocks() {
   }
 }
 
-/// Rows of blocks, and mathematics on them. An entry has blocks of one size; those of two steps are
-/// blocks of blocks.
+/// Writes rows of blocks, and mathematics on them. An entry has blocks of one size; those of two
+/// steps are blocks of blocks.
 void ProgramGenerator::onBlocks(const Written &x) {
   if (inDecoder || rowKind == Kind::Blocks) {
     norm(x);
@@ -183,7 +183,7 @@ void ProgramGenerator::onBlocks(const Written &x) {
     defineBlocks();
   }
   if (!innerSegments.empty() && dice.once(2)) {
-    // In two steps. What is between is of no kind that anything else takes.
+    // In two steps. The intermediate value is of no kind that another operation takes.
     const Written inner = define(
         Kind::Weight, x.type, 0, x.width, x.exponent,
         fmt::format("pool {} {} in(%rows) to({}) : {}", method, x.name, innerSegments, x.type));
@@ -285,7 +285,7 @@ Written ProgramGenerator::activate(const Written &x) {
     return apply(twin.name, shift(apply("abs", x, x.exponent), 1), 0);
   }
   if (twin.rounding == TwinRounding::Rises && !twin.isBounded) {
-    // Exponentials of what is large leave the range of f32.
+    // Exponentials of large numbers exceed the range of f32.
     return apply(twin.name, apply("tanh", x, 0), 0);
   }
   return apply(twin.name, x, twin.isBounded ? 0 : x.exponent);
@@ -311,7 +311,7 @@ Written ProgramGenerator::norm(const Written &x) {
                 fmt::format("{} {{epsilon = {} : f32}} : {}", operation, epsilon, x.type));
 }
 
-/// Sums of chains of linear maps, scaled: of columns, of the rows, of what came before.
+/// Writes scaled sums of chains of linear maps: of columns, of the rows, of earlier values.
 Written ProgramGenerator::branches(const Written &x) {
   const int64_t wide = dice.once(2) ? x.width : width();
   Written total = dice.once(2) ? linear(x, wide) : scale(linear(x, wide));
@@ -342,7 +342,7 @@ Written ProgramGenerator::feedForward(const Written &x) {
   return dice.once(2) ? norm(residual) : residual;
 }
 
-/// A linear map as a contraction with a weight.
+/// Writes a linear map as a contraction with a weight.
 Written ProgramGenerator::contractWeights(const Written &x) {
   const int64_t wide = width();
   const double wanted = target();
@@ -379,7 +379,7 @@ Written ProgramGenerator::contractWeights(const Written &x) {
   }
 }
 
-/// Products of rows with themselves.
+/// Writes products of rows with themselves.
 Written ProgramGenerator::contractRows(const Written &x) {
   const int64_t heads = x.width % 2 == 0 ? 2 : 1;
   if (dice.once(2)) {
@@ -396,7 +396,7 @@ Written ProgramGenerator::contractRows(const Written &x) {
                                   a.type, b.type, type)));
 }
 
-/// The same twice, which is once.
+/// Writes the same operation twice, which is merged.
 Written ProgramGenerator::repeated(const Written &x) {
   const std::string function = dice.of({"gelu", "relu", "tanh"});
   const auto once = [&] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rules of rows that choose. What f32 chooses is known where bounds leave one order of the
-/// elements; where they do not, what follows from the choice may be anything.
+/// Rules of rows that choose. The choice of f32 is known if bounds allow only one order of the
+/// elements; otherwise, everything that depends on the choice may be anything.
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace heddle {
 
 using namespace transformer;
 
-/// A choice that may be any.
+/// An unknown choice.
 static constexpr int64_t anyChoice = -1;
 
-/// How many choices each row has in these segments.
+/// Returns the number of choices of each row in these segments.
 static int64_t countOf(Value choices) {
   return static_cast<int64_t>(choices.getDefiningOp<ChoicesOp>().getCount());
 }
@@ -26,7 +26,7 @@ template <> void Interpreter::evaluate(ChoicesOp op) {
   segments[op] = rows * static_cast<int64_t>(op.getCount());
 }
 
-/// Whether f32 puts one column of a row before another in any case.
+/// Returns whether f32 always orders one column of a row before another.
 static bool isBefore(const BoundedTensor &x, int64_t row, int64_t left, int64_t right) {
   const Bounded &a = x.at(row, left), &b = x.at(row, right);
   if (!a.isKnown() || !b.isKnown() || a.hidden || b.hidden) {
@@ -132,7 +132,7 @@ template <> void Interpreter::evaluate(ChosenLinearOp op) {
   BoundedTensor result({input.rows(), op.getType().getDimSize(1)});
   for (int64_t row = 0; row < result.rows(); ++row) {
     const int64_t map = chosen[static_cast<size_t>(row)];
-    // The runtime refuses what there is no map for.
+    // The runtime rejects numbers without a map.
     if (map < 0 || map >= static_cast<int64_t>(op.getMaps())) {
       std::fill_n(&result.at(row, 0), result.width(), Bounded::anything());
       continue;

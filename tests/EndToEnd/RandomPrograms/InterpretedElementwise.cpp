@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rules of element-wise mathematics and of the numbers that rows are reduced to. Sums and products
-/// are linear; of functions that rise or fall the bound is where the ends of the input's go.
+/// Rules of element-wise mathematics and of reductions of rows. Sums and products are linear; for
+/// monotonic functions the bounds follow from the ends of the input's range.
 #include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 
@@ -15,9 +15,9 @@ namespace heddle {
 
 using namespace transformer;
 
-/// The element of the right operand that meets element `i` of the left: the same, or, where the
-/// right operand is repeated, by its type: one number, one for each row, one for each row and key
-/// of scores, or one for each place in the trailing axes.
+/// Returns the element of the right operand that is combined with element `i` of the left: the same
+/// or, if the right operand is broadcast, according to its type: one number, one for each row, one
+/// for each row and key of scores, or one for each position in the trailing axes.
 static std::function<int64_t(int64_t)> repetition(RankedTensorType leftType, RankedTensorType type,
                                                   const BoundedTensor &left,
                                                   const BoundedTensor &right) {
@@ -37,8 +37,8 @@ static std::function<int64_t(int64_t)> repetition(RankedTensorType leftType, Ran
   };
 }
 
-/// How long an axis of the right operand is whose length its type does not know, and that of the
-/// left one which it meets. Weights have none.
+/// Returns the length of an axis of the right operand with unknown length, and that of the left
+/// operand's corresponding axis. Weights have none.
 static std::vector<std::pair<int64_t, int64_t>> axesThatMeet(RankedTensorType leftType,
                                                              RankedTensorType type,
                                                              const BoundedTensor &left,
@@ -79,7 +79,7 @@ template <> void Interpreter::evaluate(AddOp op) { combine(op, sum); }
 
 template <> void Interpreter::evaluate(MultiplyOp op) { combine(op, product); }
 
-/// a / b, for a b that cannot be zero: then it is furthest off where both are.
+/// Returns a / b, for a b that cannot be zero: the error is largest where both are.
 static Bounded quotient(const Bounded &a, const Bounded &b) {
   if (!a.isKnown() || !b.isKnown() || a.hidden || b.hidden || (b.low() <= 0 && b.high() >= 0)) {
     return Bounded::anything();
@@ -91,13 +91,13 @@ static Bounded quotient(const Bounded &a, const Bounded &b) {
       error = std::max(error, std::abs(top / bottom - value));
     }
   }
-  // A pass may multiply with one over b.
+  // A pass may multiply by the reciprocal of b.
   return roundResult(value, error + 8 * unitRoundoff * (std::abs(value) + error) + underflow);
 }
 
 static Bounded difference(const Bounded &a, const Bounded &b) { return sum(a, scaled(b, -1)); }
 
-/// The one of two numbers that is chosen: neither is rounded.
+/// Returns the chosen one of two numbers, without rounding.
 static Bounded chosen(const Bounded &a, const Bounded &b, double value) {
   if (!a.isKnown() || !b.isKnown() || a.hidden || b.hidden) {
     return Bounded::anything();
@@ -156,7 +156,7 @@ template <> void Interpreter::evaluate(ScaleOp op) {
 // --- Functions of one number -----------------------------------------------------------------
 
 Bounded activated(Activation function, const Bounded &x) {
-  // InterpreterTest asks for a twin of each.
+  // InterpreterTest requires a twin of each.
   const ActivationTwin &twin = *findActivationTwin(stringifyActivation(function));
   if (x.hidden && function == Activation::Sigmoid) {
     return Bounded::exact(0);
@@ -175,7 +175,7 @@ Bounded activated(Activation function, const Bounded &x) {
   case TwinRounding::Jumps:
     return roundResult(value, std::max(twin.value(x.high()) - value, value - twin.value(x.low())));
   case TwinRounding::OfResult:
-    // Convex and falling: it is furthest off where the number is least.
+    // Convex and decreasing: the error is largest at the minimum.
     return roundResult(value, twin.value(x.low()) - value + 4 * unitRoundoff * std::abs(value));
   case TwinRounding::Rises:
   case TwinRounding::RisesFromZero:
@@ -188,11 +188,11 @@ Bounded activated(Activation function, const Bounded &x) {
     rounding = (12 + 4 * std::abs(x.value)) * std::abs(value);
     break;
   }
-  // What is so small that its exponential overflows is zero: those of 1.702 x do from 52 on.
+  // A number whose exponential overflows is zero: those of 1.702 x do from 52 on.
   constexpr double mostExponent = 50;
   const double vanished = x.most() > mostExponent ? 1e-37 * (1 + std::abs(x.value)) : underflow;
-  // No second derivative of these is above 2: within the input's bounds a function is at most so
-  // far beyond its values at their ends.
+  // The second derivative of these is at most 2, which bounds how far a function exceeds its values
+  // at the ends of the input's range.
   const double ends =
       std::max(std::abs(twin.value(x.high()) - value), std::abs(twin.value(x.low()) - value));
   const double carried = std::min(twin.slope * x.error, ends + x.error * x.error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rules of what passes make: large operations, by the formulas of their documentation, and the
-/// algebra of weights, in double precision.
+/// Rules of the operations that passes create: large operations, by the formulas of their
+/// documentation, and the algebra of weights, in double precision.
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -16,7 +16,7 @@ namespace heddle {
 
 using namespace transformer;
 
-/// The score of a key after a causal row, of which `product` is scale * q k.
+/// Returns the score of a key after a causal row; `product` is scale * q k.
 static Bounded scoreAfter(HiddenAttr hidden, const Bounded &product, const Bounded &bias) {
   if (!hidden) {
     return Bounded::hiding(-std::numeric_limits<double>::infinity());
@@ -33,7 +33,7 @@ static Bounded scoreAfter(HiddenAttr hidden, const Bounded &product, const Bound
   llvm_unreachable("every kind has its score");
 }
 
-/// What the maths of a score makes of a product; it takes `bias` in place of its being added.
+/// Returns the result of a score's maths for a product; it takes `bias` instead of adding it.
 static Bounded mappedScore(ScoreAttr score, const Bounded &product, const Bounded &bias) {
   std::vector<Bounded> values = {product};
   const auto valueOf = [&](const ScoreTerm &term) {
@@ -50,7 +50,7 @@ static Bounded mappedScore(ScoreAttr score, const Bounded &product, const Bounde
   return values.back();
 }
 
-/// The lines of locations, near a key of a row: the numbers themselves, or of filters.
+/// Returns the locations near a key of a row: the numbers themselves, or those of filters.
 template <typename Op>
 std::vector<Bounded> Interpreter::linesAt(Op op, int64_t row, int64_t key, int64_t keys) {
   std::vector<Bounded> near, lines;
@@ -140,8 +140,8 @@ template <typename Op> BoundedTensor Interpreter::weightsOf(Op op, bool isRaw) {
   return result;
 }
 
-/// Values summed with the weights of the keys that a row sees; `share` neighbouring heads of
-/// weights have one head of values.
+/// Sums values with the weights of the keys that a row sees; `share` adjacent heads of weights have
+/// one head of values.
 static BoundedTensor attend(const BoundedTensor &weights, const BoundedTensor &value, int64_t share,
                             llvm::function_ref<bool(int64_t row, int64_t key)> sees) {
   const int64_t heads = weights.shape[1], size = value.width() * share / heads;
@@ -166,7 +166,7 @@ template <> void Interpreter::evaluate(AttentionOp op) {
   if (!fitsAttention(op) || !fitsIn(op, op.getValue(), op.getKeys())) {
     return;
   }
-  // With a finite mask the keys after the row have weights too.
+  // With a finite mask, keys after the row have weights too.
   const Mask mask{op.getHidden() ? Visibility::all() : op.getVisibility().getValue(), 0, 0};
   define(op, attend(weightsOf(op, /*isRaw=*/false), of(op.getValue()),
                     static_cast<int64_t>(op.getValueShare()),
@@ -273,14 +273,14 @@ template <> void Interpreter::evaluate(GroupedLinearOp op) {
 
 // --- The algebra of weights ------------------------------------------------------------------
 
-/// A number that was computed in double precision, by `operations` that each may have lost its last
-/// digit of `magnitude`. Weights are far from the end of that range.
+/// Returns a number that was computed in double precision, by `operations` operations that may each
+/// have lost the last digit of `magnitude`. Weights are far from the limits of that range.
 static Bounded computed(double value, double error, double magnitude, size_t operations) {
   const double rounding = 0x1p-52 * static_cast<double>(operations) * magnitude;
   return {value, error + rounding, std::abs(value), false};
 }
 
-/// [m, k] times [k, n], n = 1 for a vector.
+/// Computes [m, k] times [k, n], n = 1 for a vector.
 static void multiplyMatrices(const BoundedTensor &left, const BoundedTensor &right,
                              BoundedTensor &result) {
   const int64_t inner = left.width();

@@ -75,7 +75,7 @@ template <> void Interpreter::evaluate(TransposeOp op) {
   define(op, std::move(result));
 }
 
-/// Where the element at the place of the letters is.
+/// Returns the index of the element at the position of the letters.
 static int64_t elementAt(llvm::StringRef axes, const std::vector<int64_t> &strides,
                          llvm::StringRef letters, llvm::ArrayRef<int64_t> places) {
   int64_t element = 0;
@@ -194,8 +194,8 @@ template <> void Interpreter::evaluate(SelectOp op) {
   define(op, std::move(result));
 }
 
-/// For each number the sum of the others. Each is summed by itself: what is left of the sum of all
-/// after one of them is subtracted has lost the digits of those that are smaller.
+/// Returns for each number the sum of the others. Each is summed separately: subtracting one number
+/// from the sum of all loses digits of the smaller ones.
 static std::vector<double> sumsOfOthers(const std::vector<double> &numbers) {
   std::vector<double> sums(numbers.size(), 0);
   double before = 0, after = 0;
@@ -209,8 +209,8 @@ static std::vector<double> sumsOfOthers(const std::vector<double> &numbers) {
   return sums;
 }
 
-/// One row of scores. Every score may be off by its error and by roundings of its magnitude; a
-/// probability is largest when its own score is high and all others are low.
+/// Computes one row of scores. Every score may be off by its error and by roundings of its
+/// magnitude; a probability is largest if its own score is high and all others are low.
 void softmaxRow(Bounded *scores, size_t count) {
   double largest = -std::numeric_limits<double>::infinity();
   bool known = count > 0;
@@ -220,7 +220,7 @@ void softmaxRow(Bounded *scores, size_t count) {
       largest = std::max(largest, scores[i].low());
     }
   }
-  // What is subtracted from all scores is one of those that may be the largest.
+  // The number subtracted from all scores is one of those that may be the maximum.
   double magnitude = 0;
   for (size_t i = 0; i < count; ++i) {
     if (!scores[i].hidden && scores[i].high() >= largest) {
@@ -228,7 +228,7 @@ void softmaxRow(Bounded *scores, size_t count) {
     }
   }
   for (size_t i = 0; i < count; ++i) {
-    // Beyond this no f32 has an exponential.
+    // Beyond this, no f32 has an exponential.
     known = known && !(scores[i].hidden && largest - scores[i].value < 1000);
   }
   if (!known || largest == -std::numeric_limits<double>::infinity()) {
@@ -270,7 +270,7 @@ void divideRowBySum(Bounded *numbers, size_t count) {
   }
   error += (static_cast<double>(count) + 4) * (unitRoundoff * magnitude + underflow);
   const double least = std::abs(total) - error;
-  // Nor may what is divided, or the quotient, overflow.
+  // Nor may the dividend or the quotient overflow.
   if (!known || !(magnitude < overflow) || !(least > 1e-30) || !(magnitude / least < overflow)) {
     std::fill_n(numbers, count, Bounded::anything());
     return;

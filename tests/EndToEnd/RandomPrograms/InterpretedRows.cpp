@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Rules of mathematics on rows. Linear operations are sums of products; for the others the bound
-/// comes from the smallest and the largest that the formula can be.
+/// follows from the minimum and maximum of the formula.
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ template <> void Interpreter::evaluate(GatherOp op) {
   const std::vector<int64_t> &rows = ids.at(op.getIds());
   BoundedTensor result({static_cast<int64_t>(rows.size()), table.width()});
   for (size_t row = 0; row < rows.size(); ++row) {
-    // The runtime refuses what no table has.
+    // The runtime rejects row numbers that the table does not have.
     if (rows[row] < 0 || rows[row] >= table.rows()) {
       std::fill_n(result.elements.begin() + static_cast<int64_t>(row) * table.width(),
                   table.width(), Bounded::anything());
@@ -43,7 +43,7 @@ template <> void Interpreter::evaluate(AnglesOp op) {
   BoundedTensor result({segments.at(op.getRows()), static_cast<int64_t>(frequencies.size())});
   for (int64_t row = 0; row < result.rows(); ++row) {
     for (int64_t column = 0; column < result.width(); ++column) {
-      // In f32, as the operation says.
+      // In f32, as the operation defines.
       result.at(row, column) =
           Bounded::exact(static_cast<float>(row) * frequencies[static_cast<size_t>(column)]);
     }
@@ -113,15 +113,15 @@ template <> void Interpreter::evaluate(ColumnsOp op) {
 // --- Norms -----------------------------------------------------------------------------------
 
 namespace {
-/// The least and the largest that a number can be.
+/// The minimum and maximum of a number.
 struct Range {
   double low = 0;
   double high = 0;
 };
 } // namespace
 
-/// The mean of the squares of a row whose elements are within `errors` of `values`. Nothing is
-/// known, infinite, where a square may overflow.
+/// Returns the mean of the squares of a row whose elements are within `errors` of `values`. The
+/// result is unknown, infinite, if a square may overflow.
 static Range meanOfSquares(const std::vector<double> &values, const std::vector<double> &errors) {
   Range range;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -141,7 +141,8 @@ static Range meanOfSquares(const std::vector<double> &values, const std::vector<
   return range;
 }
 
-/// value * factor for a factor within a range, where value * factor is at most `most` in any case.
+/// Returns value * factor for a factor within a range, where value * factor is at most `most` in
+/// any case.
 static Bounded normed(double value, double error, const Range &factor, double exactFactor,
                       double most) {
   if (!std::isfinite(factor.high)) {
@@ -155,7 +156,7 @@ static Bounded normed(double value, double error, const Range &factor, double ex
   return roundResult(exact, std::min(away, most + std::abs(exact)) + rounding + underflow);
 }
 
-/// What a square root of a mean of squares and epsilon divides by, upside down.
+/// Returns the range of the reciprocal square root of a mean of squares plus epsilon.
 static Range inverseRoot(const Range &mean, double epsilon) {
   const double rounding = 1 + 8 * unitRoundoff;
   if (!std::isfinite(mean.high) || mean.low + epsilon <= 0) {
@@ -202,13 +203,13 @@ void normRows(BoundedTensor &result, const BoundedTensor &weight, const BoundedT
 
 template <> void Interpreter::evaluate(LayerNormOp op) {
   BoundedTensor result = of(op.getInput());
-  // A parameter that is evaluated moves none that was.
+  // Evaluating a parameter does not move those evaluated before.
   const BoundedTensor &weight = parameter(op.getWeight());
   normRows(result, weight, parameter(op.getBias()), op.getEpsilon().convertToDouble());
   define(op, std::move(result));
 }
 
-/// Each row times one over `length(mean of squares)`, whatever that is.
+/// Multiplies each row by the reciprocal of `length(mean of squares)`, for any such function.
 static void normaliseRows(BoundedTensor &rows, double most,
                           llvm::function_ref<Range(const Range &)> inverse) {
   const auto width = static_cast<size_t>(rows.width());
@@ -265,7 +266,7 @@ template <> void Interpreter::evaluate(BlocksOp op) {
   segments[op] = (segments.at(op.getRows()) + size - 1) / size;
 }
 
-/// One row from the rows [first, end) of another.
+/// Computes one row from the rows [first, end) of another tensor.
 static void poolInto(BoundedTensor &result, int64_t row, Pooling method, const BoundedTensor &input,
                      int64_t first, int64_t end) {
   for (int64_t column = 0; column < input.width(); ++column) {
@@ -294,7 +295,7 @@ template <> void Interpreter::evaluate(PoolOp op) {
     return;
   }
   const BoundedTensor &input = of(op.getInput());
-  // How many rows become one: blocks, of blocks, of the rows.
+  // The number of rows that become one: blocks, of blocks, of the rows.
   int64_t count = op.getBlocks() ? 1 : input.rows();
   auto choices = op.getRows().getDefiningOp<ChoicesOp>();
   if (op.getBlocks() && choices) {

@@ -30,7 +30,7 @@ struct Axis {
   bool causal;
 
   int64_t after() const { return (places + stride - 1) / stride; }
-  /// Where an element is that belongs to the result's place `place`; nothing outside.
+  /// Returns the position of an element for the result's position `place`; nullopt outside.
   std::optional<int64_t> at(int64_t place, int64_t element) const {
     const int64_t reach = (elements - 1) * dilation;
     const int64_t margins = std::max<int64_t>((after() - 1) * stride + reach + 1 - places, 0);
@@ -39,7 +39,7 @@ struct Axis {
   }
 };
 
-/// The larger of two, of which either may be the one in f32, or what is no number.
+/// Returns the larger of two numbers, either of which may be larger in f32, or NaN.
 Bounded largerOf(const Bounded &a, const Bounded &b) {
   Bounded larger = a;
   larger.value = b.value > a.value || std::isnan(b.value) ? b.value : a.value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The run of an entry, its parameters, and what outlives a run.
+/// The run of an entry, its parameters, and the state that outlives a run.
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -21,7 +21,7 @@ std::vector<float> featuresOf(const std::vector<int32_t> &ids, int64_t width) {
   std::vector<float> values;
   for (size_t row = 0; row < ids.size(); ++row) {
     for (int64_t column = 0; column < width; ++column) {
-      // Multiplication by an odd number spreads the bits of the place.
+      // Multiplication by an odd number spreads the bits of the position.
       uint64_t bits =
           (static_cast<uint64_t>(ids[row]) << 40) + (row << 20) + static_cast<uint64_t>(column) + 1;
       bits *= 0x9E3779B97F4A7C15U;
@@ -59,7 +59,7 @@ void Interpreter::bindArguments(const EntryInputs &inputs) {
       define(argument,
              filled == inputs.memory.end() ? BoundedTensor({0, cache.getWidth()}) : filled->second);
     } else if (auto state = dyn_cast<StateType>(argument.getType())) {
-      // What another entry has given, or zeros.
+      // Set by another entry, or zeros.
       const auto filled = inputs.memory.find(name);
       const BoundedTensor zeros = state.getKeyed()
                                       ? BoundedTensor({1, state.getWidth(), inputs.memoryRows})
@@ -111,7 +111,7 @@ bool Interpreter::fitTogether(Operation *op, ValueRange rows) {
 
 // --- Parameters ------------------------------------------------------------------------------
 
-/// A number of f64 that is stored as f32.
+/// Returns an f64 number rounded to f32.
 static Bounded stored(const Bounded &exact) {
   const double value = exact.value;
   if (!(std::abs(value) + exact.error <= static_cast<double>(std::numeric_limits<float>::max()))) {
@@ -120,7 +120,7 @@ static Bounded stored(const Bounded &exact) {
   if (exact.error == 0 && static_cast<double>(static_cast<float>(value)) == value) {
     return Bounded::exact(value);
   }
-  // What is less than the normal numbers of f32 loses digits, or all.
+  // Subnormal f32 numbers lose some digits, or all.
   const double rounding =
       unitRoundoff * std::abs(value) + (std::abs(value) < 0x1p-126 ? 0x1p-150 : 0);
   return {value, exact.error + rounding, std::abs(value), false};
@@ -146,7 +146,7 @@ const BoundedTensor &Interpreter::composed(llvm::StringRef symbol) {
   return found->second;
 }
 
-/// "Attention is all you need", section 3.5, with columns by turns or in halves.
+/// "Attention is all you need", section 3.5, with columns interleaved or in halves.
 static void fillSinusoids(BoundedTensor &table, int64_t first, int64_t steps, bool isSplit) {
   const int64_t half = table.width() / 2;
   for (int64_t position = 0; position < table.rows(); ++position) {
@@ -161,8 +161,8 @@ static void fillSinusoids(BoundedTensor &table, int64_t first, int64_t steps, bo
   }
 }
 
-/// Raffel et al., section 2.1: the bucket of a key at `distance` after its query. The logarithm is
-/// taken in f32, as the models were trained.
+/// Raffel et al., section 2.1: returns the bucket of a key at `distance` after its query. The
+/// logarithm is computed in f32, as in the training of the models.
 static int64_t bucketOf(int64_t distance, int64_t buckets, bool isBidirectional, int64_t farthest) {
   int64_t offset = 0;
   int64_t away = std::max<int64_t>(-distance, 0);
@@ -264,7 +264,7 @@ template <> void Interpreter::evaluate(CachedOp op) {
   }
 }
 
-// Nothing is before the run.
+// Nothing precedes the run.
 template <> void Interpreter::evaluate(HistoryOp op) {
   const int64_t rows = segments.at(op.getRows());
   segments[op] = rows;
@@ -303,8 +303,8 @@ template <> void Interpreter::evaluate(AccumulateOp op) {
   define(op, std::move(result));
 }
 
-/// The last rows, each at its position modulo their number; places that no row has reached are
-/// zero.
+/// Keeps the last rows, each at its position modulo their number; positions that no row has reached
+/// are zero.
 template <> void Interpreter::evaluate(KeepOp op) {
   if (!fitsIn(op, op.getInput(), op.getRows())) {
     return;
@@ -322,7 +322,7 @@ template <> void Interpreter::evaluate(KeepOp op) {
 
 template <> void Interpreter::evaluate(LoadOp op) {
   const BoundedTensor &state = of(op.getState());
-  // A row, of numbers for each key where it has keys.
+  // A row, with values for each key if it has keys.
   if (fits(op, state.shape.front(), 1) &&
       (!op.getKeys() || fits(op, state.width(), segments.at(op.getKeys())))) {
     define(op, state);
@@ -337,7 +337,7 @@ template <> void Interpreter::evaluate(StoreOp op) {
 
 // --- Recurrences ---------------------------------------------------------------------------------
 
-/// One row as a tensor of its own.
+/// Returns one row as a separate tensor.
 static BoundedTensor rowOf(const BoundedTensor &rows, int64_t row) {
   BoundedTensor one({1, rows.width()});
   for (int64_t column = 0; column < rows.width(); ++column) {
@@ -361,7 +361,7 @@ template <> void Interpreter::evaluate(RecurrenceOp op) {
                                              ? BoundedTensor({1, type.getDimSize(1)})
                                              : of(op.getInitial()[i]));
   }
-  // In the step its segments stand for one row.
+  // In the step, its segments stand for one row.
   const int64_t all = std::exchange(segments[op.getRows()], 1);
   for (int64_t number = 0; number < rows; ++number) {
     const int64_t row = op.getReversed() ? rows - 1 - number : number;
@@ -379,7 +379,7 @@ template <> void Interpreter::evaluate(RecurrenceOp op) {
     for (OpResult result : op->getResults()) {
       const unsigned index = result.getResultNumber();
       if (number == 0) {
-        // How many keys there are a step says.
+        // A step determines the number of keys.
         std::vector<int64_t> shape = left[index].shape;
         shape.front() = op.isGiven(index) ? rows : 1;
         define(result, BoundedTensor(std::move(shape)));
@@ -410,7 +410,7 @@ template <> void Interpreter::evaluate(SpreadOp op) {
   define(op, std::move(result));
 }
 
-/// The recurrence reads what ends a step.
+/// The recurrence reads the operands of the terminator.
 template <> void Interpreter::evaluate(NextOp) {}
 
 template <> void Interpreter::evaluate(ConcatOp op) {
@@ -431,10 +431,10 @@ template <> void Interpreter::evaluate(ConcatOp op) {
   define(op, std::move(result));
 }
 
-// --- The run of an entry, after the rules that it finds -------------------------------------
+// --- The run of an entry, after the specialised rules ---------------------------------------
 
 template <typename Op> void Interpreter::addRule(Rules &rules) {
-  // Symbols stand in the module, never in an entry.
+  // Symbols are in the module, never in an entry.
   if constexpr (!Op::template hasTrait<SymbolOpInterface::Trait>()) {
     rules[Op::getOperationName().str()] = apply<Op>;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The interpreter on programs that can be computed by hand, and its bounds on numbers for which
-/// f32 loses much.
+/// The interpreter on programs that can be computed by hand, and its bounds for numbers with large
+/// f32 errors.
 #include "tests/EndToEnd/RandomPrograms/Interpreter.h"
 #include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
@@ -13,8 +13,8 @@
 namespace heddle {
 namespace {
 
-/// What is expected of a program that looks rows of two columns up as %x and returns %out;
-/// `expressions` are parameters made of the others.
+/// Returns the expected values of a program that looks rows of two columns up as %x and returns
+/// %out; `expressions` are parameters derived from the others.
 Result<std::vector<SequenceBounds>> valuesOf(const std::string &body, Tensors tensors,
                                              std::vector<int32_t> ids,
                                              const std::string &expressions = "") {
@@ -60,8 +60,8 @@ TEST(Interpreter, LinearMapsAreSumsOfProducts) {
   EXPECT_FALSE(out.at(0, 0).allows(INFINITY));
 }
 
-/// Errors of large scores make the sums of their powers far larger than the least of these, which
-/// says nothing about a probability that no other comes near.
+/// Errors of large scores make the bounds of the sums of exponentials far larger than their
+/// minimum, which does not matter to a probability that no other comes close to.
 TEST(Interpreter, AScoreFarAboveAllOthersHasAllOfTheProbability) {
   for (double error = 0; error < 20; error += 0.25) {
     std::vector<Bounded> scores = {{-3e6, error, 3e6, false}, {6e6, error, 6e6, false}};
@@ -73,7 +73,7 @@ TEST(Interpreter, AScoreFarAboveAllOthersHasAllOfTheProbability) {
   }
 }
 
-/// In f32 the first factor of each pair would leave nothing of the weight.
+/// In f32 the first factor of each pair would make the weight vanish.
 TEST(Interpreter, NestedWeightsAreRoundedOnce) {
   const std::string body =
       "  %y = transformer.linear %x, @large : tensor<?x2xf32> -> tensor<?x2xf32>\n"
@@ -151,7 +151,7 @@ TEST(Interpreter, CausalAttentionSeesNothingAfterIt) {
   EXPECT_LT(out.at(1, 1).error, 1e-4);
 }
 
-/// A finite number hides nothing once it is small: the row gives what was written.
+/// A finite number hides nothing if it is small: the row has the result as written.
 TEST(Interpreter, AFiniteMaskIsANumber) {
   const std::string body =
       "  %h = transformer.split_heads %x : tensor<?x2xf32> -> tensor<?x1x2xf32>\n"
@@ -182,7 +182,7 @@ TEST(Interpreter, NormsKnowHowMuchTheyAmplify) {
   EXPECT_TRUE(narrow.at(0, 1).isKnown());
 }
 
-/// A type says neither whose rows they are nor how many there are.
+/// A type specifies neither whose rows they are nor how many there are.
 TEST(Interpreter, RefusesRowsThatDoNotFitTogether) {
   const std::string pooled = "  %p = transformer.pool mean %x in(%rows) : tensor<?x2xf32>\n";
   const std::string heads =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Comparison of compiled programs with the interpreter and with themselves.
+/// Compares compiled programs with the interpreter and with themselves.
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 
 #include "compiler/Target/Target.h"
@@ -40,7 +40,7 @@ static void addOutputs(func::FuncOp entry, const EntryValues &values, SequenceBo
   }
 }
 
-/// What both entries of a decoder give for a sequence.
+/// Adds the results of both entries of a decoder for a sequence.
 static Status addDecoded(const TestProgram &program, const Sequence &sequence,
                          SequenceBounds &bounds) {
   func::FuncOp encode = program.entry("encode"), decode = program.entry("decode");
@@ -81,12 +81,12 @@ Result<std::vector<SequenceBounds>> expectedValues(const TestProgram &program) {
   return all;
 }
 
-/// Why the interpreter cannot run it.
+/// Returns the failure for a program that the interpreter cannot run.
 static Failure meansNothing(const Status &status, const PassChoice &choice) {
   return {Failure::Kind::Meaning, choice, "", std::string(status.message())};
 }
 
-/// The first element out of its bounds; empty if there is none.
+/// Returns the first element out of its bounds; empty if there is none.
 static std::string findWrong(const SequenceValues &values, const SequenceBounds &bounds,
                              ProgramCheck::Counts &counts) {
   for (const auto &[name, tensor] : bounds) {
@@ -109,7 +109,7 @@ static std::string findWrong(const SequenceValues &values, const SequenceBounds 
   return {};
 }
 
-/// The first output whose bits differ; empty if none does. All NaN are one.
+/// Returns the first output whose bits differ; empty if none does. All NaNs are equal.
 static std::string findDifference(const SequenceValues &alone, const SequenceValues &other) {
   for (const auto &[name, values] : alone) {
     const std::vector<float> &others = other.at(name);
@@ -140,7 +140,7 @@ constexpr Way ways[] = {
 };
 } // namespace
 
-/// Runs sequences together in every way; the first difference from what they were alone.
+/// Runs sequences together in every way; returns the first difference from their results alone.
 static std::optional<Failure> compareWays(const Model &model, const TestProgram &program,
                                           const std::vector<SequenceValues> &alone) {
   Dice dice(1);
@@ -226,7 +226,7 @@ std::optional<Failure> ProgramCheck::checkTarget(const ProgramCompiler::Binary &
   return {};
 }
 
-/// Those that both the compiler and this machine have.
+/// Returns the targets that both the compiler and this machine have.
 static std::vector<std::string> ownTargets() {
   std::vector<std::string> own;
   const std::vector<std::string> machine = machineTargets();
@@ -273,16 +273,16 @@ std::optional<Failure> ProgramCheck::run(const TestProgram &program,
   return {};
 }
 
-/// A pass may round more often than the program does, but not without end.
+/// A pass may round more often than the program does, within limits.
 static constexpr double mostLoss = 16;
-/// Below the normal numbers, each product of a sum may lose something that one factor of their sum
-/// in its place does not.
+/// For subnormal numbers, each product of a sum may lose digits that one factor of their sum does
+/// not lose.
 static const double mostLost = 256 * underflow;
 
-/// The first element of a program after passes that may be out of its bounds; empty if none may.
-/// `coarse` are the bounds of the program if it rounded as often as passes may: where numbers are
-/// large they are not in proportion, since a softmax turns errors of scores into their powers, and
-/// which of two probabilities takes the other's place is open: twice the bound is allowed.
+/// Returns the first element of a program after passes that may be out of its bounds; empty if
+/// there is none. `coarse` are the bounds of the program if it rounded as often as passes may: for
+/// large numbers they are not proportional, because a softmax exponentiates errors of scores, and
+/// which of two probabilities dominates is uncertain: twice the bound is allowed.
 static std::string findChange(const SequenceBounds &before, const SequenceBounds &coarse,
                               const SequenceBounds &after) {
   for (const auto &[name, tensor] : before) {
@@ -293,7 +293,7 @@ static std::string findChange(const SequenceBounds &before, const SequenceBounds
     for (size_t i = 0; i < tensor.elements.size(); ++i) {
       const Bounded &was = tensor.elements[i];
       const Bounded &is = found->second.elements[i];
-      // Where anything may come out there is no value to compare: its error is infinite.
+      // If anything may result, there is no value to compare: the error is infinite.
       const double away = is.isKnown() ? std::abs(is.value - was.value) : 0;
       const double allowed =
           std::max(mostLoss * was.error, 2 * coarse.at(name).elements[i].error) + mostLost;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What must hold of a program: it compiles with any set of passes; on every target its results are
-/// within the bounds of the interpreter; and a sequence has the same bits alone, in any batch, on
-/// any number of threads, and whether it is decoded at once or in pieces.
+/// The properties that must hold for a program: it compiles with any set of passes; on every target
+/// its results are within the bounds of the interpreter; and a sequence has the same bits alone, in
+/// any batch, on any number of threads, and whether it is decoded at once or in pieces.
 #ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMCHECK_H
 #define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMCHECK_H
 
@@ -15,37 +15,37 @@
 
 namespace heddle {
 
-/// What does not hold.
+/// A property that does not hold.
 struct Failure {
   enum class Kind : uint8_t {
-    /// The interpreter meets rows that do not fit together: it is no program.
+    /// The interpreter finds rows that do not match: the program is invalid.
     Meaning,
     /// It does not compile.
     Compile,
-    /// The runtime refuses it.
+    /// The runtime rejects it.
     Run,
     /// A result is out of its bounds.
     Value,
-    /// A sequence has two results.
+    /// A sequence has two different results.
     Bits,
   };
   Kind kind;
   PassChoice passes;
-  /// Empty for one that does not compile.
+  /// Empty if it does not compile.
   std::string target;
   std::string text;
 
   std::string message() const;
 };
 
-/// Results of one sequence by "entry.output"; scores have no columns beyond its own keys.
+/// The results of one sequence by "entry.output"; scores have no columns beyond its own keys.
 using SequenceValues = std::map<std::string, std::vector<float>>;
 
-/// What is expected of one sequence, by the same names.
+/// The expected results of one sequence, by the same names.
 using SequenceBounds = std::map<std::string, BoundedTensor>;
 
-/// What the interpreter says of every sequence of a program. InvalidArgument where rows do not fit
-/// together.
+/// Returns the interpreter's results for every sequence of a program. InvalidArgument if rows do
+/// not match.
 Result<std::vector<SequenceBounds>> expectedValues(const TestProgram &program);
 
 class ProgramCheck {
@@ -53,18 +53,19 @@ public:
   /// Compiles into `folder`, for all targets that this machine has.
   explicit ProgramCheck(const std::string &folder);
 
-  /// The first thing that does not hold with these choices, on `targets`, empty: on all.
+  /// Returns the first property that fails with these choices, on `targets`; if that is empty, on
+  /// all.
   std::optional<Failure> run(const TestProgram &program, const std::vector<PassChoice> &choices,
                              const std::vector<std::string> &onTargets = {},
                              const Corruption &corruption = nullptr);
 
-  /// The first set of passes after which the program means something else, or may lose what it did
-  /// not lose before: judged by the interpreter, without code. It takes a hundredth of the time.
+  /// Returns the first set of passes after which the program has another meaning, or larger errors
+  /// than before: judged by the interpreter, without code, in a hundredth of the time.
   std::optional<Failure> runFused(const TestProgram &program,
                                   const std::vector<PassChoice> &choices,
                                   const Corruption &corruption = nullptr);
 
-  /// What there was to check, so that a test can see that there was something.
+  /// The numbers of checks, so that a test can verify that there were some.
   struct Counts {
     int64_t binaries = 0;
     /// Elements with a bound, and those for which f32 may give anything.
@@ -81,7 +82,7 @@ private:
                                      const std::vector<SequenceBounds> &expected,
                                      const std::string &target);
 
-  /// What a binary gives for every sequence alone, by the targets that were checked.
+  /// The results of a binary for every sequence alone, by the targets that were checked.
   std::map<std::string, std::vector<SequenceValues>> results;
 
   std::vector<std::string> targets;

@@ -26,9 +26,9 @@ using namespace mlir;
 
 namespace heddle {
 
-/// Kernels that are kept for other programs.
+/// The maximum number of kernels that are kept for other programs.
 static constexpr size_t mostKernels = 4000;
-/// One in so many times, the code of twins is compiled and compared.
+/// One in this many times, the code of twins is compiled and compared.
 static constexpr int64_t trialOfTwins = 20;
 
 std::vector<PassChoice> passChoices() {
@@ -69,7 +69,7 @@ static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &opti
                             "the phase '" + std::string(phaseName(phase)) + "' fails: " + reason);
 }
 
-/// Adds a function and all that it calls.
+/// Adds a function and all its callees.
 static void addNeeded(LLVM::LLVMFuncOp function, SymbolTable &symbols,
                       llvm::SetVector<LLVM::LLVMFuncOp> &needed) {
   if (!function || !needed.insert(function)) {
@@ -95,7 +95,7 @@ std::vector<dataflow::KernelOp> ProgramCompiler::nameKernels(ModuleOp module) {
     if (isNew) {
       unknown.push_back(kernel);
     }
-    // Without merge-kernels two may be the same.
+    // Without merge-kernels, two may be equal.
     if (module.lookupSymbol(kernel.getSymNameAttr()) != kernel) {
       kernel.erase();
     }
@@ -106,7 +106,7 @@ std::vector<dataflow::KernelOp> ProgramCompiler::nameKernels(ModuleOp module) {
   return unknown;
 }
 
-/// The functions of a kernel: it, and the norm at its end if it has one.
+/// Returns the functions of a kernel: its own, and that of the norm at its end if it has one.
 static std::array<std::string, 2> functionsOf(dataflow::KernelOp kernel, llvm::StringRef target) {
   return {kernelFunctionName(kernel.getSymName(), target),
           kernelFunctionName(finishKernelName(kernel.getSymName()), target)};
@@ -150,7 +150,7 @@ void ProgramCompiler::keepTwin(const std::string &target, const std::string &twi
   }
 }
 
-/// Whether the code of a target, at `next`, is what its twin has.
+/// Checks that the code of a target, at `next`, is that of its twin.
 static Status checkTwin(ModuleOp target, const std::string &twin,
                         const std::map<std::string, Code> &code, const Code *&next) {
   for (auto function : target.getOps<LLVM::LLVMFuncOp>()) {
@@ -185,7 +185,7 @@ Status ProgramCompiler::compileAll(ArrayRef<dataflow::KernelOp> of,
   }
   HEDDLE_TRY(runPhase(*module, Phase::Llvm, options));
   HEDDLE_ASSIGN(const CompiledKernels compiled, compileKernels(*module, &cache, {}));
-  // Code comes in the order of modules and functions.
+  // Code is in the order of modules and functions.
   const Code *next = compiled.objects.data();
   for (auto target : module->getOps<ModuleOp>()) {
     const auto twin = twins.find(target.getSymName()->str());
@@ -219,7 +219,7 @@ Result<std::string> ProgramCompiler::libraryOf(const std::set<std::string> &func
     return found->second;
   }
   std::vector<Code> objects;
-  // A script of the linker, which takes one in the place of an object.
+  // A linker script, which the linker accepts in place of an object.
   std::string script;
   for (const std::string &function : functions) {
     if (const auto alias = aliases.find(function); alias != aliases.end()) {
@@ -256,7 +256,7 @@ Result<ProgramCompiler::Binary> ProgramCompiler::link(ModuleOp module, const Tes
                                                       const PipelineOptions &options) {
   HEDDLE_ASSIGN(const std::set<std::string> functions, generateCode(module, options));
   HEDDLE_ASSIGN(const std::string library, libraryOf(functions));
-  // The code is elsewhere, but a binary is for the targets of the module's kernels.
+  // The code is elsewhere, but a binary has the targets of the module's kernels.
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   for (const std::string &target : targets) {
     ModuleOp::create(builder, module.getLoc(), target);
@@ -290,7 +290,7 @@ Result<OwningOpRef<ModuleOp>> ProgramCompiler::fuse(const TestProgram &program,
   return module;
 }
 
-/// The passes after the phase `fused` that are left out.
+/// Returns the disabled passes after the phase `fused`.
 static std::string laterPasses(const PassChoice &passes) {
   static const std::set<std::string> fusing = [] {
     std::set<std::string> names;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Compilation within this process, through the libraries of heddlec. A program is compiled with
-/// many sets of passes, most of which leave most kernels as they are: a kernel is compiled to
-/// machine code once, what several share once for all programs, and a program that two sets of
-/// passes lead to is linked once.
+/// Compilation within this process, with the libraries of heddlec. A program is compiled with many
+/// sets of passes, most of which leave most kernels unchanged: a kernel is compiled to machine code
+/// once, shared functions once for all programs, and a program that two sets of passes lead to is
+/// linked once.
 #ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMCOMPILER_H
 #define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMCOMPILER_H
 
@@ -25,21 +25,21 @@
 
 namespace heddle {
 
-/// Passes to leave out, and what to call that.
+/// Passes to leave out, and a name for that choice.
 struct PassChoice {
   std::string name;
   std::vector<std::string> disabled;
 };
 
-/// All passes, none, and all but each.
+/// Returns the choices: all passes, none, and all but each.
 std::vector<PassChoice> passChoices();
 
-/// Something done to a program after the phase `fused`: a pass that is wrong, for tests.
+/// A modification of a program after the phase `fused`: an incorrect pass, for tests.
 using Corruption = std::function<void(mlir::ModuleOp)>;
 
 class ProgramCompiler {
 public:
-  /// Binaries are written into `folder`, for these targets.
+  /// Writes binaries into `folder`, for these targets.
   ProgramCompiler(std::string folder, std::vector<std::string> targets)
       : folder(std::move(folder)), targets(std::move(targets)) {}
 
@@ -48,31 +48,32 @@ public:
     std::string path;
     TargetTwins twins;
   };
-  /// None if other passes gave the same since clear(). Errors are the diagnostics of the compiler.
+  /// Compiles a program; nullopt if other passes gave the same since clear(). Errors are the
+  /// diagnostics of the compiler.
   Result<std::optional<Binary>> compile(const TestProgram &program, const PassChoice &passes,
                                         const Corruption &corruption = nullptr);
 
-  /// The program after the phase `fused`.
+  /// Returns the program after the phase `fused`.
   Result<mlir::OwningOpRef<mlir::ModuleOp>> fuse(const TestProgram &program,
                                                  const PassChoice &passes,
                                                  const Corruption &corruption = nullptr) const;
 
-  /// Forgets binaries, and kernels if there are many, before the next program.
+  /// Discards binaries, and kernels if there are many, before the next program.
   void clear();
 
 private:
   PipelineOptions optionsOf(const TestProgram &program, const PassChoice &passes) const;
 
-  /// Names the kernels of a module after what they compute; gives those that had no name.
+  /// Names the kernels of a module after what they compute; returns those without a name before.
   std::vector<dataflow::KernelOp> nameKernels(mlir::ModuleOp module);
-  /// Compiles kernels together, as those of a program are: what they share is written once.
+  /// Compiles kernels together, as those of a program are: shared parts are written once.
   Status compileAll(llvm::ArrayRef<dataflow::KernelOp> of, const PipelineOptions &options);
-  /// Keeps the code of a target's functions, and which of them kernels need.
+  /// Stores the code of a target's functions, and which of them kernels need.
   Status keepCode(mlir::ModuleOp target, llvm::ArrayRef<dataflow::KernelOp> of, const Code *&next);
-  /// What a target's functions are that have the code of another's.
+  /// Records the functions of a target that have the code of another's.
   void keepTwin(const std::string &target, const std::string &twin,
                 llvm::ArrayRef<dataflow::KernelOp> of);
-  /// The functions of a module's kernels, once all are compiled, and a library of them.
+  /// Returns the functions of a module's kernels, after compiling them and a library of them.
   Result<std::set<std::string>> generateCode(mlir::ModuleOp module, const PipelineOptions &options);
   Result<std::string> libraryOf(const std::set<std::string> &functions);
   TargetTwins twinsOf(const std::set<std::string> &functions) const;
@@ -83,20 +84,21 @@ private:
 
   std::string folder;
   std::vector<std::string> targets;
-  /// What was seen of this program: as the phase `dataflow` takes it, with its passes, and as it
-  /// leaves it. Binaries have the number that theirs is.
+  /// The texts of this program so far: before the phase `dataflow`, with its passes, and after it.
+  /// Binaries have the index of theirs.
   std::set<std::string> lowered;
   std::set<std::string> linked;
-  /// Libraries of this program by their functions: passes that leave kernels alone give the same.
+  /// The libraries of this program by their functions: passes that leave kernels unchanged give the
+  /// same.
   std::map<std::set<std::string>, std::string> libraries;
   /// The names of kernels, by the text of what they compute.
   std::map<std::string, std::string> names;
-  /// The functions of every target that a kernel's code has or calls.
+  /// The functions of every target that a kernel's code contains or calls.
   llvm::StringMap<std::vector<std::string>> needs;
-  /// The code of functions, and of twins' functions those whose code they have.
+  /// The code of functions, and for twins' functions those whose code they have.
   std::map<std::string, Code> code;
   std::map<std::string, std::string> aliases;
-  /// How often kernels were compiled.
+  /// The number of times that kernels were compiled.
   int64_t batches = 0;
 };
 

@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-/// The longest sequence, and so the least number of rows of a table of positions.
+/// The maximum length of a sequence, and thus the minimum number of rows of a table of positions.
 static constexpr int64_t longest = 45;
 
 Result<TestProgram> generateProgram(mlir::MLIRContext &context, uint64_t seed) {
@@ -77,7 +77,7 @@ Written ProgramGenerator::argument(const std::string &name, int64_t width) {
 
 Written ProgramGenerator::writeGiven() {
   std::vector<Written> given;
-  // A decoder takes ids alone.
+  // A decoder only takes ids.
   for (const auto &[name, width] :
        {std::pair("%features", featureWidth), std::pair("%spare", optionalWidth)}) {
     if (width > 0) {
@@ -134,7 +134,7 @@ void ProgramGenerator::finishEntry(const std::string &head, const std::vector<Wr
                                    const std::vector<std::pair<std::string, Written>> &extra) {
   std::vector<std::string> results, values, types;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    // Probabilities are shown to whoever asks for them; only a decoder has them as an output.
+    // Probabilities are observed outputs; only a decoder has them as ordinary outputs.
     const bool isObserved = outputs[i].isSoftmax && !inDecoder;
     results.push_back(fmt::format("{} {{transformer.name = \"{}\"{}}}", outputs[i].type, names[i],
                                   isObserved ? ", transformer.observed = \"encoder\"" : ""));
@@ -200,7 +200,7 @@ void ProgramGenerator::writeEncoder(const std::string &name, bool isPlain) {
   if (dice.once(12)) {
     outputs.push_back(outputs.front());
   }
-  // What is observed comes after all others.
+  // Observed outputs come after all others.
   outputs.insert(outputs.end(), observed.begin(), observed.end());
   std::vector<std::string> names;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -228,7 +228,7 @@ void ProgramGenerator::writeEncoder(const std::string &name, bool isPlain) {
               {});
 }
 
-/// The arguments of what an entry keeps.
+/// Returns the arguments of an entry's caches or states.
 template <typename List> static std::string argumentsOf(const List &kept) {
   std::string text;
   for (const auto &each : kept) {
@@ -242,7 +242,7 @@ void ProgramGenerator::writeSourceEntry() {
   steps(dice.between(0, 1));
   const Written encoder = pickRows();
   std::vector<std::pair<std::string, Written>> changed;
-  // Memories may have positions of blocks; states are of entries whose rows are tokens.
+  // Memories may have positions of blocks; states belong to entries whose rows are tokens.
   const bool ofBlocks = !recurs && !memoryWidths.empty() && dice.once(3);
   if (ofBlocks) {
     body += fmt::format("  %remembered = transformer.blocks %rows, {}\n", dice.between(2, 5));
@@ -251,7 +251,7 @@ void ProgramGenerator::writeSourceEntry() {
   for (size_t i = 0; i < memoryWidths.size(); ++i) {
     Written x = linear(pickRows(), memoryWidths[i]);
     if (ofBlocks) {
-      // No rows of tokens, which nothing else may pick.
+      // Not rows of tokens, which other operations could pick.
       const std::string pooled = fmt::format("%{}", nextValue++);
       body += fmt::format("  {} = transformer.pool {} {} in(%rows) to(%remembered) : {}\n", pooled,
                           dice.of({"mean", "cls", "max"}), x.name, x.type);
@@ -295,7 +295,7 @@ void ProgramGenerator::writeTargetEntry() {
     kind == 0 ? average(x) : kind == 1 ? attention(x) : write<transformer::ConvolveOp>(x);
   }
   steps(dice.between(0, 2));
-  // Something must be kept, or there is nothing to decode from.
+  // At least one must be kept, or there is nothing to decode from.
   if (keptHere.empty()) {
     average(pickRows());
   }
@@ -326,7 +326,7 @@ void ProgramGenerator::writeTargetEntry() {
 }
 
 void ProgramGenerator::writeDecoding() {
-  // Two for every attention to the source, of one head size or not.
+  // Two for every attention to the source, with equal head sizes or not.
   for (int64_t i = 2 * dice.below(3); i > 0; --i) {
     memoryWidths.push_back(headCount() * dice.between(1, 12));
   }
@@ -351,7 +351,7 @@ std::vector<float> ProgramGenerator::values(const std::vector<int64_t> &shape, d
   const int64_t form = dice.below(24);
   for (size_t i = 0; i < count; ++i) {
     double value = dice.signedUnit() * 1.7;
-    // Some that algebra may make something of.
+    // Some that algebra may simplify.
     if (form == 0) {
       value = 1;
     } else if (form == 1) {
@@ -472,7 +472,7 @@ Written ProgramGenerator::pick(Kind kind) {
   return fitting[static_cast<size_t>(count - 1 - back)];
 }
 
-// Few sizes in one program: values of the same shape meet more often, and kernels are compiled
+// Few sizes in one program: values of the same shape are more frequent, and kernels are compiled
 // once.
 int64_t ProgramGenerator::width() {
   if (widths.size() < 2) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Random programs of the model level: valid, of all operations that frontends may write, and like
-/// models only now and then. A seed gives the same program everywhere.
+/// Random programs of the model level: valid, with all operations that frontends may write, and
+/// only occasionally similar to models. A seed gives the same program everywhere.
 #ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMGENERATOR_H
 #define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMGENERATOR_H
 
@@ -17,7 +17,7 @@
 
 namespace heddle {
 
-/// The random program of a seed.
+/// Returns the random program of a seed.
 Result<TestProgram> generateProgram(mlir::MLIRContext &context, uint64_t seed);
 
 /// Random numbers that are the same with every standard library.
@@ -25,14 +25,14 @@ class Dice {
 public:
   explicit Dice(uint64_t seed) : engine(seed) {}
 
-  /// 0 to count - 1.
+  /// Returns a number in [0, count).
   int64_t below(int64_t count) {
     return static_cast<int64_t>(engine() % static_cast<uint64_t>(count));
   }
   int64_t between(int64_t least, int64_t most) { return least + below(most - least + 1); }
-  /// True once in `count` times.
+  /// Returns true once in `count` times.
   bool once(int64_t count) { return below(count) == 0; }
-  /// From -1 to 1.
+  /// Returns a number from -1 to 1.
   double signedUnit() { return static_cast<double>(engine() >> 11) * 0x1p-52 - 1; }
   template <typename T> T of(std::initializer_list<T> choices) {
     return choices.begin()[below(static_cast<int64_t>(choices.size()))];
@@ -45,7 +45,7 @@ private:
   std::mt19937_64 engine;
 };
 
-/// A value of the program that is written.
+/// A value of the generated program.
 struct Written {
   enum class Kind : uint8_t {
     Rows,    // [t, width]
@@ -62,9 +62,9 @@ struct Written {
   std::string type;
   int64_t heads = 0;
   int64_t width = 0;
-  /// What its keys are: a name of segments.
+  /// The segments of its keys.
   std::string keys = "";
-  /// About the decimal exponent of its elements.
+  /// The approximate decimal exponent of its elements.
   double exponent = 0;
   /// Whether scores are probabilities.
   bool isSoftmax = false;
@@ -75,7 +75,7 @@ class ProgramGenerator {
 public:
   explicit ProgramGenerator(uint64_t seed);
 
-  /// The text and the tensors of the program.
+  /// Writes the text and the tensors of the program.
   void write();
   std::string text() const { return sequencesText + parametersText + entriesText; }
   Tensors tensors;
@@ -89,16 +89,16 @@ private:
   void writeSourceEntry();
   void writeTargetEntry();
   void writeSequences(bool decodes);
-  /// Looks up words, positions and types, or begins with rows of floats, and takes some random
-  /// steps from there.
+  /// Looks up words, positions and types, or begins with rows of floats, and writes some random
+  /// steps.
   void writeInputs(bool withTypes);
-  /// Rows of the main width of what the entry is given.
+  /// Writes rows of the main width from the entry's inputs.
   Written writeGiven();
-  /// A value that is an argument.
+  /// Returns a value that is an argument.
   Written argument(const std::string &name, int64_t width);
   void steps(int64_t count);
   void poolRows();
-  /// Results of an entry with random values as outputs; `extra` are caches and states.
+  /// Finishes an entry with random values as outputs; `extra` are caches and states.
   void finishEntry(const std::string &head, const std::vector<Written> &outputs,
                    const std::vector<std::string> &names,
                    const std::vector<std::pair<std::string, Written>> &extra);
@@ -109,7 +109,7 @@ private:
     std::vector<int64_t> shape;
     double exponent;
   };
-  /// A parameter of elements of about 10^exponent; sometimes one that is there already.
+  /// Returns a parameter with elements of about 10^exponent; sometimes an existing one.
   std::string parameter(const std::vector<int64_t> &shape, double exponent);
   std::string store(const std::vector<int64_t> &shape, double exponent);
   std::string derive(const std::vector<int64_t> &shape, double exponent);
@@ -120,19 +120,19 @@ private:
 
   // --- Rows
   void step();
-  /// A step that writes an operation of one type, for those that need no more than that.
+  /// Writes a step with one operation of a simple type.
   template <typename Op> Written write(const Written &x);
-  /// What a window sees, or a product of it; with `strides`, of the rows of `to`.
+  /// Writes a window, or a product of it; with `strides`, over the rows of `to`.
   Written slide(const Written &x, const std::string &strides, const std::string &to);
   Written lookUp();
   void onBlocks(const Written &x);
-  /// Rows that choose linear maps, mathematics on what they chose, and rows of it.
+  /// Writes rows that choose linear maps, mathematics on their choices, and rows of it.
   void onChoices(const Written &x);
   Written preferences(const Written &x, int64_t columns);
   Written chosenLinear(const Written &x, const std::string &choice, int64_t maps, int64_t columns);
   Written chosenMaths(const Written &x, const std::string &choice, int64_t maps);
   Written rowSoftmax(const Written &x);
-  /// Heads as rows of their own: with a norm, or turned by angles, or almost so.
+  /// Writes heads as separate rows: with a norm, or rotated, or almost so.
   Written onHeads(const Written &x);
   Written turned(const Written &head, const std::string &heads);
   void defineBlocks();
@@ -151,12 +151,12 @@ private:
   Written scaleBy(const Written &x, double factor);
   Written apply(std::string_view function, const Written &x);
   Written reduce(const std::string &method, const Written &x);
-  /// One of these, of operands that it is defined for.
+  /// Writes one of these operations, on operands for which it is defined.
   Written elementwise(const Written &x);
-  /// The mean of squares and epsilon of rows, centred or not, and what follows; norms, or almost
-  /// so.
+  /// Writes the mean of squares plus epsilon of rows, centred or not, and the rest of a norm, or
+  /// almost so.
   Written spelledNorm(const Written &given);
-  /// An activation as its formula.
+  /// Writes an activation as its formula.
   Written spelledActivation(const Written &given);
   Written branches(const Written &x);
   Written feedForward(const Written &x);
@@ -169,9 +169,9 @@ private:
   struct Carried;
   /// Loads the states that a recurrence of a decoder begins with, or makes values of a sequence.
   void beginCarried(Carried &carried, const Written &x);
-  /// The mathematics of a step: what is carried on, then what the step gives.
+  /// Writes a step: the carried values, then its results.
   std::vector<Written> writeStep(const Carried &carried, const std::vector<Written> &arguments);
-  /// A step's look at a memory: adds what it finds to the state and gives where it has looked.
+  /// Writes a step's attention to a memory: adds the result to the state and returns the attention.
   Written lookWithin(Written &state, const Written &memory, const Written &before);
   // --- Heads
   Written split(const Written &x, int64_t heads);
@@ -183,22 +183,23 @@ private:
                  const Written &values, bool hidesFuture, bool seesBlocks);
   Written project(const Written &x, int64_t heads, int64_t size);
   Written scores(const Written &queries, const Written &keys);
-  /// With `looked`, numbers of the same keys, a convolution over these is part of the sums.
+  /// With `looked`, values for the same keys, a convolution over these is part of the sums.
   Written pairScores(const Written &queries, const Written &keys, int64_t heads,
                      const Written *looked = nullptr);
   Written scoreStep(const Written &s);
   Written hide(const Written &s);
   Written softmax(const Written &s);
-  /// A softmax, or sigmoids divided by their sum.
+  /// Writes a softmax, or sigmoids divided by their sum.
   Written weigh(const Written &s);
   Written sumValues(const Written &p, const Written &values);
   Written keysFromQueries(const Written &p, const Written &x);
   // --- Caches and states
-  /// What a decoder attends to: rows appended to a cache and read, or those of the memory.
+  /// Returns the rows that a decoder attends to: appended to a cache and read, or those of the
+  /// memory.
   Written kept(const Written &x);
   Written remembered(int64_t width);
   Written average(const Written &x);
-  /// A new state of the decoder, of the last `places` rows, as it was before the run.
+  /// Returns a new state of the decoder, of the last `places` rows, as it was before the run.
   Written lastRows(const Written &x, int64_t places);
 
   // --- Text
@@ -212,20 +213,20 @@ private:
   }
   static std::string shapeType(const std::vector<int64_t> &shape);
   Written weight(const std::vector<int64_t> &shape, double exponent);
-  /// A value of a kind of which there is one, the latest ones more often.
+  /// Picks an existing value of a kind, recent ones more often.
   Written pick(Kind kind);
   Written pickRows() { return pick(rowKind); }
   int64_t width();
   int64_t headCount();
-  /// The exponent a result is to have: 0 but for programs of extreme magnitudes.
+  /// Returns the exponent of a result: 0 except in programs of extreme magnitudes.
   double target();
-  /// The factor that leads from an exponent to the wanted one, as f32 has it.
+  /// Returns the factor from an exponent to the wanted one, in f32.
   double factor(double from, double to);
 
   Dice dice;
   bool extreme = false;
-  /// Whether entries have recurrences, and the width of what one in a decoder begins with, which
-  /// the encoder gives; 0: nothing.
+  /// Whether entries have recurrences, and the width of the initial value that the encoder sets for
+  /// a decoder; 0: none.
   bool recurs = false;
   int64_t givenWidth = 0;
   bool inDecoder = false;
@@ -239,28 +240,29 @@ private:
   int64_t nextParameter = 0;
   int64_t vocabulary = 0;
   int64_t mainWidth = 0;
-  /// Those of this program.
+  /// The widths of this program.
   std::vector<int64_t> widths;
   bool hasTypes = false;
-  /// Whether entries take ids; else they take rows of floats alone.
+  /// Whether entries take ids; otherwise they only take rows of floats.
   bool hasIds = true;
   /// The widths of rows of floats that an entry takes; 0: none. The second are optional.
   int64_t featureWidth = 0;
   int64_t optionalWidth = 0;
-  /// What mathematics is on: rows of the entry, or blocks of them; and their segments.
+  /// The rows that mathematics applies to: rows of the entry, or blocks of them; and their
+  /// segments.
   Kind rowKind = Kind::Rows;
   std::string rowSegments = "%rows";
-  /// Segments whose keys attention sees.
+  /// The segments whose keys attention sees.
   std::string keySegments = "%rows";
-  /// Those of the entry's blocks, and of what these are blocks of beside rows; empty if there are
+  /// The segments of the entry's blocks, and of those between blocks and rows; empty if there are
   /// none.
   std::string blockSegments;
   std::string innerSegments;
-  /// Windows with the strides that leave them, in text; empty if none do.
+  /// Windows with the strides that give them, in text; empty if there are none.
   std::string blockStrides;
-  /// Pixels in a row of an image, in entries that have some.
+  /// The width in pixels of an image, in entries with images.
   int64_t pixelsAcross = 1;
-  /// Caches and states of the entry: arguments, and what it returns of them.
+  /// Caches and states of the entry: arguments, and the returned ones.
   struct Kept {
     std::string name;
     std::string type;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Batches of sequences laid end to end, and results cut up again.
+/// Concatenates sequences to batches, and splits results.
 #include "tests/EndToEnd/RandomPrograms/ProgramRun.h"
 
 #include "runtime/Session/PagedDecoder.h"
@@ -29,7 +29,7 @@ Result<ProgramRun> ProgramRun::create(const Model &model, bool decodes, int thre
   return result;
 }
 
-/// The batch's outputs of an entry, and where each of its sequences is in them.
+/// The outputs of an entry for a batch, and the place of each sequence in them.
 class OutputBuffers {
 public:
   OutputBuffers(const EntryInfo &entry, const std::vector<Sequence> &batch, bool withObserved)
@@ -95,7 +95,7 @@ private:
   std::vector<Output> outputs;
 };
 
-/// Rows of floats of all sequences.
+/// Returns the rows of floats of all sequences.
 static std::vector<float> rowsOf(const std::vector<Sequence> &batch, int64_t width) {
   std::vector<float> rows;
   for (const Sequence &sequence : batch) {
@@ -161,7 +161,7 @@ struct Decoding {
 };
 } // namespace
 
-/// One step: extends sequences by some of their tokens. False when all are done.
+/// Runs one step, which extends sequences by some of their tokens. Returns false when all are done.
 static Result<bool> decodeStep(PagedDecoder &decoder, const std::vector<Sequence> &batch,
                                const Decoding &decoding, Pieces pieces, Dice &dice,
                                bool hasAttention, std::vector<SequenceValues> &results) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Running a binary over batches of sequences: by a session, or by a decoder where the program has
+/// Runs a binary over batches of sequences: by a session, or by a decoder if the program has
 /// caches.
 #ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMRUN_H
 #define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_PROGRAMRUN_H
@@ -16,7 +16,7 @@ namespace heddle {
 
 class PagedDecoder;
 
-/// How much of each target a step decodes.
+/// The division of each target into decoding steps.
 enum class Pieces : uint8_t { Whole, Single, Random };
 
 /// One session or decoder.
@@ -28,7 +28,7 @@ public:
   ProgramRun &operator=(ProgramRun &&) noexcept;
   ~ProgramRun();
 
-  /// The results of all sequences of one batch.
+  /// Returns the results of all sequences of one batch.
   Result<std::vector<SequenceValues>> run(const std::vector<Sequence> &batch, Pieces pieces,
                                           Dice &dice);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Random programs hold: each compiled with every set of passes, on every target of the machine,
-/// against the interpreter and against itself. Programs that once failed come first. What fails is
-/// reduced and written down, with the command that repeats it.
+/// Checks random programs: each compiled with every set of passes, on every target of the machine,
+/// against the interpreter and against itself. Programs that once failed come first. Failures are
+/// reduced and written to files, with the command that repeats them.
 ///
 ///   HEDDLE_RANDOM_SECONDS   how long random programs are tried, after the first ones
 ///   HEDDLE_RANDOM_PROGRAMS  how many are compiled, however long it takes
-///   HEDDLE_RANDOM_FIRST     the seed to begin with
-///   HEDDLE_RANDOM_PROGRAM   a program without its ending .mlir: that alone is tried
+///   HEDDLE_RANDOM_FIRST     the first seed
+///   HEDDLE_RANDOM_PROGRAM   a program without its extension .mlir, which alone is tried
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 #include "tests/EndToEnd/RandomPrograms/Reducer.h"
@@ -30,9 +30,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Programs that every run tries, however slow the machine is.
+/// The number of programs that every run tries, however slow the machine is.
 constexpr int64_t leastPrograms = 4;
-/// How long a failing program is reduced.
+/// The time limit for reducing a failing program.
 constexpr std::chrono::seconds reductionTime{120};
 
 std::optional<int64_t> numberOf(const char *variable) {
@@ -40,7 +40,7 @@ std::optional<int64_t> numberOf(const char *variable) {
   return text && *text ? std::optional(std::strtoll(text, nullptr, 10)) : std::nullopt;
 }
 
-/// The message of a failure without what differs from program to program.
+/// Returns the message of a failure without the parts that differ from program to program.
 std::string kindOf(const Failure &failure) {
   std::string text = failure.text.substr(0, failure.text.find('\n'));
   std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -51,11 +51,11 @@ std::string kindOf(const Failure &failure) {
 
 class RandomPrograms : public testing::Test {
 protected:
-  /// What does not hold of a program with these sets of passes, on these targets.
+  /// Returns the property of a program that fails with these sets of passes, on these targets.
   using Judge = std::function<std::optional<Failure>(
       const TestProgram &, const std::vector<PassChoice> &, const std::vector<std::string> &)>;
 
-  /// Tries one; when it fails, reduces it and says where the small one is.
+  /// Tries one program; on failure, reduces it and reports where the reduced one is.
   static void expectHolds(const TestProgram &program, const std::string &name, const Judge &judge) {
     const std::optional<Failure> failure = judge(program, passChoices(), {});
     if (!failure) {
@@ -64,7 +64,7 @@ protected:
     const std::string folder = HEDDLE_BINARY_DIR "/random-programs";
     std::filesystem::create_directories(folder);
     const std::string path = folder + "/" + name;
-    // Kept before it is reduced, in case that does not end well.
+    // Saved before the reduction, in case that fails.
     EXPECT_EQ(program.write(path + "-whole").message(), "");
     fmt::print("{} fails {}\n", name, failure->message());
     std::fflush(stdout);
@@ -86,7 +86,7 @@ protected:
                      "copy it and its .safetensors to tests/EndToEnd/RandomPrograms/kept/";
   }
 
-  /// As compiled code, and after fusion.
+  /// Checks compiled code, and the program after fusion.
   void expectHolds(const TestProgram &program, const std::string &name) {
     expectHolds(program, name, fused);
     if (!HasFailure()) {
@@ -113,7 +113,7 @@ protected:
   };
 };
 
-/// How many programs a test tries, or how long.
+/// The number of programs that a test tries, or the time limit.
 class Budget {
 public:
   /// A part of the time; `times` as many programs as are compiled.
@@ -121,7 +121,7 @@ public:
       : time(part * static_cast<double>(numberOf("HEDDLE_RANDOM_SECONDS").value_or(10))),
         most(numberOf("HEDDLE_RANDOM_PROGRAMS")), times(times) {}
 
-  /// Whether one more is tried. Every run tries a few, however slow the machine is.
+  /// Returns whether one more is tried. Every run tries a few, however slow the machine is.
   bool allows(int64_t tried) const {
     return most ? tried < *most * times : tried < leastPrograms * times || seconds() < time;
   }
@@ -156,7 +156,7 @@ TEST_F(RandomPrograms, ThatFailedOnceHold) {
   }
 }
 
-// What passes make of programs, judged without code: many programs in little time.
+// The effect of passes, judged without code: many programs in little time.
 TEST_F(RandomPrograms, MeanTheSameAfterFusion) {
   const Budget budget(0.25, 50);
   const int64_t first = numberOf("HEDDLE_RANDOM_FIRST").value_or(0);
@@ -186,7 +186,7 @@ TEST_F(RandomPrograms, Hold) {
              "{} that may be anything; {:.0f} s\n",
              tried, first, counts.binaries, counts.judged, counts.sharp, counts.unknown,
              budget.seconds());
-  // Bounds that allow everything would pass everything.
+  // Bounds that allow anything would accept anything.
   EXPECT_GT(counts.judged, 20 * counts.unknown);
   EXPECT_GT(counts.sharp, counts.judged / 2);
 }
@@ -202,7 +202,8 @@ TEST(ProgramGenerator, GivesTheSameProgramForTheSameSeed) {
   }
 }
 
-/// Elements that are expected to be something of programs of some seeds, and how many there are.
+/// Returns the number of elements with known bounds in programs of some seeds, and the total
+/// number.
 std::pair<int64_t, int64_t> countKnown(uint64_t first, uint64_t step) {
   int64_t known = 0;
   int64_t all = 0;
@@ -226,13 +227,13 @@ std::pair<int64_t, int64_t> countKnown(uint64_t first, uint64_t step) {
 TEST(ProgramGenerator, WritesProgramsThatCanBeJudged) {
   const auto [known, all] = countKnown(0, 7);
   EXPECT_GT(known, all / 100 * 95);
-  // Extreme magnitudes leave the range of f32 now and then, but not mostly.
+  // Extreme magnitudes occasionally exceed the range of f32, but not mostly.
   const auto [extremeKnown, extremeAll] = countKnown(9, 10);
   EXPECT_GT(extremeKnown, extremeAll / 2);
   EXPECT_LT(extremeKnown, extremeAll);
 }
 
-/// What only passes make, and no random program has.
+/// Operations that only passes create, and no random program has.
 const std::set<std::string> madeByPasses = {
     "transformer.attend", "transformer.attention",      "transformer.attention_weights",
     "transformer.embed",  "transformer.grouped_linear", "transformer.rotate"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Delta debugging. Every step changes a copy; a copy that is no valid program, or that holds, is
-/// forgotten. Steps that take most away come first, and all begin again until none succeeds.
+/// Delta debugging. Every step changes a copy; a copy that is invalid, or that does not fail, is
+/// discarded. Steps that remove most come first, and all are repeated until none succeeds.
 #include "tests/EndToEnd/RandomPrograms/Reducer.h"
 
 #include "frontend/Import/ProgramCheck.h"
@@ -27,7 +27,7 @@ namespace heddle {
 
 using namespace transformer;
 
-/// Removes what nothing reads: operations, arguments that are caches or states, parameters.
+/// Removes everything unused: operations, arguments that are caches or states, parameters.
 static void removeUnused(ModuleOp module) {
   for (auto entry : module.getOps<func::FuncOp>()) {
     entry.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
@@ -53,7 +53,7 @@ static void removeUnused(ModuleOp module) {
   }
 }
 
-/// Ids that every table has.
+/// Limits ids to those that every table has.
 static void limitIds(TestProgram &program) {
   int32_t least = std::numeric_limits<int32_t>::max();
   (*program.module).walk([&](GatherOp gather) {
@@ -71,7 +71,8 @@ static void limitIds(TestProgram &program) {
   }
 }
 
-/// What a result becomes when its operation goes; null where there is nothing of its type.
+/// Returns the replacement of a result whose operation is removed; null if there is none of its
+/// type.
 using Replacement = llvm::function_ref<Value(OpResult, TestProgram &)>;
 
 namespace {
@@ -95,7 +96,7 @@ public:
 
 private:
   bool hasTime() const { return std::chrono::steady_clock::now() < end; }
-  /// Takes a copy that is valid and fails for the best so far.
+  /// Replaces the best program so far by a copy that is valid and fails.
   bool attempt(TestProgram candidate);
   bool dropSequences();
   bool shortenSequences();
@@ -113,7 +114,7 @@ private:
   std::chrono::steady_clock::time_point end;
 };
 
-/// Sizes, and what they become.
+/// Sizes, and their replacements.
 using SizeMap = std::map<int64_t, int64_t>;
 } // namespace
 
@@ -208,7 +209,7 @@ bool Reducer::dropResults() {
 
 // --- Operations ------------------------------------------------------------------------------
 
-/// All operations of all entries and of the steps in them, but for what ends these.
+/// Returns all operations of all entries and of their steps, except terminators.
 static std::vector<Operation *> operationsOf(const TestProgram &program) {
   std::vector<Operation *> operations;
   for (auto entry : (*program.module).getOps<func::FuncOp>()) {
@@ -238,7 +239,7 @@ bool Reducer::replaceOperation(size_t number, Replacement by) {
   return attempt(std::move(candidate));
 }
 
-/// Rows that are looked up, in place of what is computed; null for other values.
+/// Returns rows that are looked up, in place of computed ones; null for other values.
 static Value lookUpInstead(OpResult result, TestProgram &program) {
   Operation *const op = result.getOwner();
   auto type = dyn_cast<RankedTensorType>(result.getType());
@@ -269,7 +270,7 @@ static Value lookUpInstead(OpResult result, TestProgram &program) {
 bool Reducer::dropOperation(size_t number) {
   const unsigned operands = operationsOf(best)[number]->getNumOperands();
   for (unsigned i = 0; i < operands; ++i) {
-    // What a recurrence carries becomes what it begins with, operand by operand.
+    // Replaces the carried values of a recurrence by their initial values, operand by operand.
     const auto bypass = [&](OpResult result, TestProgram &) {
       Value operand = result.getOwner()->getOperand((i + result.getResultNumber()) % operands);
       return operand.getType() == result.getType() ? operand : Value();
@@ -304,8 +305,8 @@ bool Reducer::dropOperations() {
 
 // --- Sizes -----------------------------------------------------------------------------------
 
-/// Adds what rows become when their heads change, the other way round, and what heads become that
-/// are repeated; fails where that is not possible.
+/// Adds the changes of rows that follow from those of heads, and vice versa, and those of repeated
+/// heads; fails if that is impossible.
 static bool completeSizes(ModuleOp module, SizeMap &sizes) {
   const auto sizeOf = [&](int64_t size) {
     const auto found = sizes.find(size);
@@ -353,7 +354,7 @@ static bool completeSizes(ModuleOp module, SizeMap &sizes) {
   return false;
 }
 
-/// The leading elements of every axis.
+/// Returns the leading elements of every axis.
 static std::vector<float> cutTensor(const std::vector<float> &values, llvm::ArrayRef<int64_t> shape,
                                     llvm::ArrayRef<int64_t> smaller) {
   std::vector<float> cut;
@@ -372,7 +373,7 @@ static std::vector<float> cutTensor(const std::vector<float> &values, llvm::Arra
   return cut;
 }
 
-/// Changes sizes everywhere: in types, in tensors, and where columns begin.
+/// Changes sizes everywhere: in types, in tensors, and in the offsets of columns.
 static bool changeSizes(TestProgram &program, const SizeMap &sizes) {
   const auto sizeOf = [&](int64_t size) {
     const auto found = sizes.find(size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Makes a failing program small: leaves out sequences, results and operations, shrinks sizes and
-/// simplifies weights as long as it fails in the same way, until nothing more can go.
+/// Reduces a failing program: removes sequences, results and operations, shrinks sizes and
+/// simplifies weights as long as it fails in the same way, until nothing more can be removed.
 #ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_REDUCER_H
 #define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_REDUCER_H
 
@@ -12,10 +12,10 @@
 
 namespace heddle {
 
-/// Whether a program still fails in the way that is looked for. It is valid when it is asked for.
+/// Returns whether a program still fails in the expected way. Called with valid programs only.
 using Fails = std::function<bool(const TestProgram &)>;
 
-/// The smallest program that was found within the time; the one that was given if none.
+/// Returns the smallest program found within the time; the given one if there is none.
 TestProgram reduceProgram(const TestProgram &program, const Fails &fails,
                           std::chrono::seconds time);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A pass that is wrong is found, and what is left of the program shows what is wrong with it.
+/// An incorrect pass is detected, and the reduced program shows its error.
 #include "tests/EndToEnd/RandomPrograms/Reducer.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-/// A program with more in it than what matters here: a map, its GELU and a lot around it.
+/// A program with irrelevant parts: a map, its GELU and a lot around it.
 constexpr const char *program = R"(// sequence: 1 2 3 | |
 // sequence: 4 0 2 1 3 | |
 transformer.parameter @table : tensor<5x12xf32> from "table"
@@ -32,7 +32,7 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !
 }
 )";
 
-/// Values that are neither equal nor small.
+/// Returns values that are neither equal nor small.
 std::vector<float> spread(size_t count) {
   std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i) {
@@ -41,7 +41,7 @@ std::vector<float> spread(size_t count) {
   return values;
 }
 
-/// Takes GELU for the function that is nearly it.
+/// Replaces GELU by a similar function.
 void takeQuickGelu(mlir::ModuleOp module) {
   module.walk([](transformer::ActivateOp op) {
     if (op.getFunction() == transformer::Activation::Gelu) {
@@ -67,7 +67,7 @@ TEST(Reducer, LeavesWhatAWrongPassDoesWrong) {
     return again && again->kind == Failure::Kind::Value;
   };
   const TestProgram small = reduceProgram(*whole, fails, std::chrono::seconds(60));
-  // What is looked up, and the function that is wrong.
+  // The look-up, and the incorrect function.
   EXPECT_EQ(small.operations(), 2) << small.text();
   EXPECT_TRUE(fails(small));
   ASSERT_EQ(small.sequences.size(), 1U);
@@ -83,7 +83,7 @@ TEST(Reducer, LeavesWhatAWrongPassDoesWrong) {
   EXPECT_TRUE(fails(*again));
 }
 
-// The heads that are repeated change with those that they become.
+// Repeated heads change together with their results.
 TEST(Reducer, ShrinksHeadsThatAreRepeated) {
   auto context = createContext();
   Result<TestProgram> whole = parseProgram(*context, R"(// sequence: 1 2 3 | |
@@ -112,7 +112,7 @@ func.func @encode(%ids: tensor<?xi32> {transformer.name = "input_ids"}, %rows: !
       << small.text();
 }
 
-// Rows of one kind take the place of rows of another on the way: such a candidate is no program.
+// Rows of one kind temporarily replace rows of another: such a candidate is invalid.
 TEST(Reducer, RemovesRecurrencesAndWhatTheyKeep) {
   auto context = createContext();
   const auto hasRecurrence = [](const TestProgram &candidate) {
@@ -120,7 +120,7 @@ TEST(Reducer, RemovesRecurrencesAndWhatTheyKeep) {
   };
   uint64_t seed = 5;
   Result<TestProgram> whole = generateProgram(*context, seed);
-  // Every eighth has recurrences.
+  // Every eighth program has recurrences.
   while (whole.ok() && !hasRecurrence(*whole)) {
     whole = generateProgram(*context, seed += 8);
   }
@@ -140,7 +140,7 @@ TEST(Reducer, RemovesRecurrencesAndWhatTheyKeep) {
   EXPECT_EQ(expectedValues(small).status().message(), "");
 }
 
-// The operations of a step go one by one too.
+// The operations of a step are removed one by one too.
 TEST(Reducer, ReducesTheStepsOfARecurrence) {
   auto context = createContext();
   Result<TestProgram> whole = parseProgram(*context, R"(// sequence: 1 2 3 | |

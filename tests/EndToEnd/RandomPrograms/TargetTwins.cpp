@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Comparison of the kernels of targets, as text and as code.
+/// Compares the kernels of targets, as text and as code.
 #include "tests/EndToEnd/RandomPrograms/TargetTwins.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -18,13 +18,13 @@ namespace heddle {
 std::string printed(Operation *op) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  // Phases have verified it. To do so again costs more than the text.
+  // Phases have verified it. Verifying again costs more than printing.
   op->print(stream, OpPrintingFlags().assumeVerified().useLocalScope());
   return text;
 }
 
-/// What the code of a target follows from, but for its name and its further instructions: the
-/// phase `llvm` adds nothing but attributes that the lanes decide.
+/// Returns everything that determines the code of a target, except its name and its further
+/// instructions: the phase `llvm` only adds attributes that depend on the lanes.
 static std::string definitionOf(ModuleOp module, const TargetDescription &target) {
   std::string text = printed(module);
   const std::string name = target.name.str();
@@ -56,7 +56,8 @@ void removeTwins(ModuleOp module, const TargetTwins &twins) {
   }
 }
 
-/// The bytes of an object's code and constants, section by section; empty if it cannot be read.
+/// Returns the bytes of an object's code and constants, section by section; empty if it cannot be
+/// read.
 static std::vector<std::string> contentOf(const Code &object) {
   const llvm::MemoryBufferRef buffer({object.data(), object.size()}, "object");
   auto file = llvm::object::ObjectFile::createELFObjectFile(buffer);

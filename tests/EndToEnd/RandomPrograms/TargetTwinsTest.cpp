@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which targets share code, and that a program for all of them has it once.
+/// Checks which targets share code, and that a program for all of them contains it once.
 #include "tests/EndToEnd/RandomPrograms/TargetTwins.h"
 #include "compiler/Link/LinkModel.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCompiler.h"
@@ -20,7 +20,7 @@ OwningOpRef<ModuleOp> parse(MLIRContext &context, const std::string &text) {
   return parseSourceString<ModuleOp>(text, ParserConfig(&context));
 }
 
-/// The kernels of a target: a function that stores a number.
+/// Returns the kernels of a target: a function that stores a number.
 std::string kernelsOf(const std::string &target, int number) {
   return "module @\"" + target + "\" {\n  llvm.func @\"store." + target +
          "\"(%to: !llvm.ptr) {\n    %number = llvm.mlir.constant(" + std::to_string(number) +
@@ -29,7 +29,7 @@ std::string kernelsOf(const std::string &target, int number) {
 
 TEST(TargetTwins, HaveEqualLoopsAndProcessors) {
   auto context = createContext();
-  // The first is for another processor, the last does something else.
+  // The first is for another processor, the last computes something else.
   auto module =
       parse(*context, kernelsOf("x86-64-v3", 1) + kernelsOf("x86-64-v4", 1) +
                           kernelsOf("x86-64-v4-vnni", 1) + kernelsOf("x86-64-v4-bf16", 2));
@@ -72,7 +72,7 @@ TEST(TargetTwins, AreFoundInPrograms) {
   ASSERT_TRUE(binary->has_value());
   EXPECT_EQ((*binary)->twins,
             (TargetTwins{{"x86-64-v4-bf16", "x86-64-v4"}, {"x86-64-v4-vnni", "x86-64-v4"}}));
-  // The same passes give nothing that is new, until the program is forgotten.
+  // The same passes give nothing new, until the program is discarded.
   auto again = compiler.compile(*program, all);
   ASSERT_EQ(again.status().message(), "");
   EXPECT_FALSE(again->has_value());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Programs as text and back.
+/// Converts programs to text and back.
 #include "tests/EndToEnd/RandomPrograms/TestProgram.h"
 
 #include "base/MappedFile.h"
@@ -23,7 +23,7 @@ namespace heddle {
 
 using namespace transformer;
 
-/// What begins the line of a sequence.
+/// The beginning of a sequence's line.
 static constexpr llvm::StringLiteral sequenceMark = "// sequence:";
 
 std::unique_ptr<MLIRContext> createContext() {
@@ -112,7 +112,7 @@ static std::vector<int32_t> parseIds(llvm::StringRef text) {
   return ids;
 }
 
-/// The comments above the program.
+/// Parses the comments above the program.
 static void parseNotes(llvm::StringRef text, TestProgram &program) {
   while (text.starts_with("//")) {
     auto [line, rest] = text.split('\n');

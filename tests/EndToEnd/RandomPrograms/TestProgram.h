@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// A program of the model level with everything that is needed to run it: its weights, and the
-/// sequences to run it on. It is kept as two files that heddlec takes as they are, FILE.mlir and
-/// FILE.safetensors; comments at the top of the first have the sequences.
+/// sequences to run it on. It is stored in two files that heddlec accepts unchanged, FILE.mlir and
+/// FILE.safetensors; comments at the top of the first contain the sequences.
 #ifndef HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_TESTPROGRAM_H
 #define HEDDLE_TESTS_ENDTOEND_RANDOMPROGRAMS_TESTPROGRAM_H
 
@@ -20,8 +20,8 @@
 
 namespace heddle {
 
-/// One sequence: the ids of its tokens, those of the second input if the program has one, and what
-/// is decoded from it if the program decodes.
+/// One sequence: the ids of its tokens, those of the second input if the program has one, and the
+/// target to decode if the program decodes.
 struct Sequence {
   std::vector<int32_t> ids;
   std::vector<int32_t> types;
@@ -32,27 +32,28 @@ struct TestProgram {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   Tensors tensors;
   std::vector<Sequence> sequences;
-  /// What is written above the program: which seed made it, what fails.
+  /// The comments above the program: the seed that made it, and its failure.
   std::vector<std::string> notes;
 
-  /// In the same context.
+  /// Returns a copy in the same context.
   TestProgram clone() const;
-  /// The entry of that name; null if there is none.
+  /// Returns the entry of that name; null if there is none.
   mlir::func::FuncOp entry(llvm::StringRef name) const;
-  /// Whether its entries are "encode" and "decode": then they are run by a decoder.
+  /// Returns whether its entries are "encode" and "decode", which a decoder runs.
   bool decodes() const;
-  /// Operations of all entries that compute something, without weights and what returns.
+  /// Returns the number of operations of all entries that compute something, without weights and
+  /// terminators.
   int64_t operations() const;
-  /// The program as text, sequences first.
+  /// Returns the program as text, sequences first.
   std::string text() const;
   /// Writes PATH.mlir and PATH.safetensors.
   Status write(const std::string &path) const;
 };
 
-/// The registry and context of a test: no threads, all dialects of a compilation.
+/// Returns the registry and context of a test: no threads, all dialects of a compilation.
 std::unique_ptr<mlir::MLIRContext> createContext();
 
-/// Parses a program and its sequences. InvalidArgument with what MLIR says.
+/// Parses a program and its sequences. InvalidArgument with MLIR's message.
 Result<TestProgram> parseProgram(mlir::MLIRContext &context, std::string_view text,
                                  Tensors tensors);
 /// Reads PATH.mlir and PATH.safetensors.
