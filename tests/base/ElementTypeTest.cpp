@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The table of element types: every name means one type, positions in files stay, and sizes do not
-/// overflow.
+/// The table of element types: every name identifies one type, positions in files are stable, and
+/// sizes do not overflow.
 #include "heddle/ElementType.h"
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-// Manifests and programs in C store these numbers.
+// Manifests and C programs store these numbers.
 static_assert(static_cast<int>(ElementType::F32) == 0);
 static_assert(static_cast<int>(ElementType::I32) == 1);
 
@@ -45,7 +45,7 @@ TEST(ElementTypeTest, BytesOfATensor) {
   EXPECT_EQ(bytes(ElementType::BF16, {3, 5}), 30u);
   EXPECT_EQ(bytes(ElementType::Bool, {7}), 7u);
   EXPECT_EQ(bytes(ElementType::F64, {2, 0}), 0u);
-  // Two to a byte, the last byte filled up.
+  // Two to a byte, rounded up to whole bytes.
   EXPECT_EQ(bytes(ElementType::I4, {2, 3}), 3u);
   EXPECT_EQ(bytes(ElementType::I4, {3, 3}), 5u);
   constexpr int64_t most = std::numeric_limits<int64_t>::max();

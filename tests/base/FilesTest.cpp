@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mapped input files and atomic output files, with every way in which the system can refuse them.
+/// Mapped input files and atomic output files, with every way in which the system can reject them.
 #include "base/AtomicFile.h"
 #include "base/MappedFile.h"
 #include "base/PartialNames.h"
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of its own for every test.
+/// A separate folder for every test.
 class FilesTest : public testing::Test {
 protected:
   FilesTest() {
@@ -116,7 +116,8 @@ TEST_F(FilesTest, WhatIsUnfinishedCanBeKept) {
   EXPECT_EQ(*device.keepPartial(), "");
 }
 
-/// Files kept before stay, whatever they are, and nothing is lost if all short names are taken.
+/// Files kept earlier are preserved, whatever they are, and nothing is lost if all short names are
+/// taken.
 TEST_F(FilesTest, WhatWasKeptBeforeStays) {
   const auto keep = [&] {
     AtomicFile file = *AtomicFile::open(at("a"));
@@ -139,7 +140,7 @@ TEST_F(FilesTest, WhatWasKeptBeforeStays) {
   EXPECT_EQ(get(kept), "new");
 }
 
-/// As in a signal handler: unfinished files are removed, finished ones stay.
+/// As in a signal handler: unfinished files are removed, finished ones are kept.
 TEST_F(FilesTest, PartialFilesCanBeRemovedAtOnce) {
   AtomicFile finished = *AtomicFile::open(at("finished"));
   ASSERT_TRUE(finished.write("x").ok() && finished.commit().ok());
@@ -240,7 +241,7 @@ TEST_F(FilesTest, OpenRefusals) {
 }
 
 TEST_F(FilesTest, FullDisk) {
-  // A limit on file sizes stands for the full disk: a short write, then an error.
+  // A limit on file sizes simulates a full disk: a short write, then an error.
   rlimit before;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);

@@ -73,7 +73,7 @@ TEST(ManualPage, OfACommandListsItsOptions) {
   EXPECT_NE(page.find(".TP\n\\fB\\-n,\\-\\-count\\fR \\fIN\\fR\nHow many \\- at most 9\n"),
             std::string::npos)
       << page;
-  // Text that looks like formatting stays text.
+  // Text that looks like formatting is escaped.
   EXPECT_NE(page.find(".TP\n\\fB\\-\\-quiet\\fR\n\\efBSay\\efR nothing\n"), std::string::npos);
   EXPECT_EQ(page.find("secret"), std::string::npos);
 }
@@ -86,7 +86,7 @@ TEST(ManualPage, HasNoRequestsOfItsTexts) {
       << page;
 }
 
-/// The proposals of bash for a line whose last word is being typed.
+/// Returns bash's completions for a line whose last word is being typed.
 std::string complete(const std::string &script, const std::string &program,
                      const std::string &words, int current) {
   const std::string command =
@@ -112,7 +112,7 @@ TEST(Completion, WorksInBash) {
   EXPECT_EQ(complete(tool, "tool", "tool mend --", 2), "--help ");
   const std::string plain = folder.write("plain", bashCompletion(programs.plain));
   EXPECT_EQ(complete(plain, "plain", "plain --l", 1), "--level ");
-  // File names are left to the shell.
+  // The shell completes file names itself.
   EXPECT_EQ(complete(plain, "plain", "plain some", 1), " ");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which names are near a misspelt one, and which are not.
+/// Names that are near a misspelt one, and names that are not.
 #include "base/NearestName.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(NearestName, IsTheOneWithTheFewestChanges) {
 TEST(NearestName, IsNoneWhereTooMuchWouldChange) {
   EXPECT_EQ(nearestName("--beam", names), std::nullopt);
   EXPECT_EQ(nearestName("--frob", names), std::nullopt);
-  // Every letter of it.
+  // Every letter differs.
   EXPECT_EQ(nearestName("ir", names), std::nullopt);
   EXPECT_EQ(nearestName("", names), std::nullopt);
   EXPECT_EQ(nearestName("--input", {}), std::nullopt);
@@ -38,7 +38,7 @@ TEST(NearestName, IsOneThatBeginsSo) {
   EXPECT_EQ(nearestName("--temp", options), "--temperature");
   EXPECT_EQ(nearestName("--max", options), "--max-length");
   EXPECT_EQ(nearestName("--temp", std::vector<std::string>{"--temperature", "--tempo"}), "--tempo");
-  // A letter too few is more likely than many.
+  // One missing letter is more likely than many.
   EXPECT_EQ(nearestName("--see", options), "--seed");
   EXPECT_EQ(nearestName("--t", options), std::nullopt);
 }

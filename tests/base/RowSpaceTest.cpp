@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What every line of the table of row spaces must hold, whatever its spaces are: a new line is
-/// tested without being named here.
+/// Properties of every line of the table of row spaces: a new line is tested without being named
+/// here.
 #include "heddle/RowSpace.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-/// Some spaces of every kind.
+/// Returns some spaces of every kind.
 std::vector<RowSpace> someSpaces() {
   std::vector<RowSpace> spaces;
   for (size_t kind = 0; kind < rowSpaceKinds; ++kind) {
@@ -77,7 +77,7 @@ TEST(RowSpace, StridesLeaveRowsAndPixels) {
   EXPECT_FALSE(half.blocks(2));
   EXPECT_EQ(half.strided(15, 2, 2)->rowsOf(33 * 29), 9 * 8);
   EXPECT_FALSE(half.strided(15, 128, 1));
-  // An image of which one column is left is a line, whose rows have strides like others.
+  // An image of which one column is kept is a line, whose rows can be strided like others.
   const RowSpace column = *tokens.strided(3, 2, 4);
   EXPECT_EQ(column.rowsOf(5 * 3), 3);
   EXPECT_EQ(column.strided(1, 1, 1), column);
@@ -103,7 +103,7 @@ TEST(RowSpace, ImagesMayHaveAnyWidth) {
   EXPECT_EQ(half.choices(3)->rowsOf(33 * 29, 29), 3 * 17 * 15);
   EXPECT_EQ(half.rowPixels(29), 15);
   EXPECT_EQ(tokens.rowPixels(29), 29);
-  // No width leaves more than all.
+  // The maximum over all widths.
   EXPECT_EQ(half.rowsOf(33 * 29), 33 * 29);
   EXPECT_EQ(half.tokenMultiple(), 1);
   EXPECT_EQ(half.strided(1, 1, 1), half);
@@ -204,7 +204,7 @@ TEST(RowDimension, NumbersAreNegativeAndReadBack) {
     for (const bool isLongest : {false, true}) {
       const RowDimension dimension{space, isLongest};
       EXPECT_LT(dimension.number(), 0);
-      // A sequence has no list of sequences, nor of rows that do not lie side by side.
+      // There is no key list of sequences, nor of rows that are not contiguous.
       const bool exists = !isLongest || (space.unit() != 0 && !space.isOrdered());
       EXPECT_EQ(RowDimension::of(dimension.number()),
                 exists ? std::optional(dimension) : std::nullopt)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A folder for one test, removed with all it holds when the test ends.
+/// A folder for one test, removed with its contents when the test ends.
 #ifndef HEDDLE_TESTS_BASE_TEMPORARYFOLDER_H
 #define HEDDLE_TESTS_BASE_TEMPORARYFOLDER_H
 
@@ -35,10 +35,10 @@ public:
   }
 
   const std::string &path() const { return folder; }
-  /// The path of a file in the folder.
+  /// Returns the path of a file in the folder.
   std::string operator/(std::string_view name) const { return folder + "/" + std::string(name); }
 
-  /// Writes a file, and the folders above it. Answers its path.
+  /// Writes a file and its parent folders. Returns its path.
   std::string write(std::string_view name, std::string_view content) const {
     const std::string path = *this / name;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
@@ -46,13 +46,13 @@ public:
     return path;
   }
 
-  /// The content of a file.
+  /// Returns the content of a file.
   std::string read(std::string_view name) const {
     std::ifstream file(*this / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  /// The names in the folder, sorted.
+  /// Returns the names in the folder, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const auto &entry : std::filesystem::directory_iterator(folder)) {

@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-/// The encoding of a code point, even of an invalid one.
+/// Returns the encoding of a code point, even of an invalid one.
 std::string encode(uint32_t point) {
   const auto tail = [&](int shift) { return static_cast<char>(0x80 | ((point >> shift) & 0x3F)); };
   if (point < 0x80) {
