@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Names as CLI11 has them: long ones without their hyphens.
+/// Returns names as CLI11 has them: long ones without their hyphens.
 #include "tests/Fuzzing/CommandLineInput.h"
 
 #include <CLI/CLI.hpp>

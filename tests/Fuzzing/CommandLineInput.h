@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Command lines as inputs, one argument a line. The words that mutations write are those that the
-/// program declares, so that no option can be forgotten.
+/// Command lines as inputs, one argument per line. Mutations insert words that the program
+/// declares, so that every option is covered.
 #ifndef HEDDLE_TESTS_FUZZING_COMMANDLINEINPUT_H
 #define HEDDLE_TESTS_FUZZING_COMMANDLINEINPUT_H
 
@@ -15,11 +15,11 @@ class App;
 
 namespace heddle::fuzzing {
 
-/// The names of a program's commands and options, and arguments that every program meets.
+/// Returns the names of a program's commands and options, and arguments that every program handles.
 std::vector<std::string> declaredWords(const CLI::App &app);
 
-/// `program` and the lines of an input as arguments, which point into both; null at the end, as
-/// main() gets them.
+/// Returns `program` and the lines of an input as arguments, which point into both;
+/// null-terminated, as for main().
 std::vector<char *> argumentsOf(std::string &program, std::string &lines);
 
 } // namespace heddle::fuzzing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tables are taken from where the header says they are, as far as the file goes.
+/// Finds tables at the places in the header, as far as they are inside the file.
 #include "tests/Fuzzing/ElfMutation.h"
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Field {
   size_t width;
 };
 
-/// Headers of one size, one behind the other.
+/// Contiguous headers of one size.
 struct Table {
   size_t begin = 0;
   size_t count = 0;
@@ -52,7 +52,7 @@ static const Field dynamicFields[] = {
     HEDDLE_FIELD(Elf64_Dyn, d_un),
 };
 
-/// A table, cut to what the file has of it.
+/// Returns a table, truncated to the part inside the file.
 static Table tableAt(const std::string &file, uint64_t begin, uint64_t count, size_t width) {
   if (begin > file.size()) {
     return {};

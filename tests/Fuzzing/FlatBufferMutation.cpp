@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The walk notes where everything is; the change is made in place, so that every offset still
-/// holds.
+/// The walk records the places of all values; a change is made in place, so that every offset stays
+/// valid.
 #include "tests/Fuzzing/FlatBufferMutation.h"
 
 #include <cstring>
@@ -20,7 +20,7 @@ struct Number {
   size_t width;
 };
 
-/// An offset, and what it leads to: the number of an object of the schema, or one of the others.
+/// An offset, and the kind of its target: the number of an object of the schema, or another kind.
 struct Reference {
   static constexpr int text = -1;
   static constexpr int list = -2;
@@ -134,7 +134,7 @@ void Walk::list(size_t at, const reflection::Type &type) {
   }
   if (type.element() != BaseType::Obj) {
     const size_t width = widthOf(type.element());
-    // Long lists are one thing: no item of them is more likely to be changed than a field.
+    // Long lists count as one: their items are not more likely to be changed than a field.
     for (uint32_t i = 0; i < std::min<uint32_t>(count, 16); ++i) {
       numbers.push_back({first + width * i, width});
     }
@@ -162,7 +162,7 @@ void Walk::field(size_t at, size_t tableAt, size_t vtable, const reflection::Fie
     return object.is_struct() ? structure(at, object) : table(follow(at, type.index()), object);
   }
   case BaseType::Union: {
-    // Which one it is stands in the field before.
+    // The field before it holds the type of the union.
     const auto place = read<uint16_t>(vtable + each.offset() - 2U);
     if (place != 0) {
       alternative(at, read<uint8_t>(tableAt + place), type);
@@ -184,12 +184,12 @@ void Walk::table(size_t at, const reflection::Object &object) {
     if (const auto place = read<uint16_t>(vtable + each->offset()); place != 0) {
       field(at + place, at, vtable, *each);
     }
-    // Left out, or taken from another field.
+    // Omitted, or taken from another field.
     numbers.push_back({vtable + each->offset(), 2});
   }
 }
 
-/// Leads an offset to where another one of the same kind leads. Offsets lead forwards only.
+/// Redirects an offset to the target of another one of the same kind. Offsets only point forwards.
 static void redirect(std::string &buffer, const Walk &walk, Choice &choice) {
   const Reference &reference = choice.of(walk.references);
   for (int attempt = 0; attempt < 32; ++attempt) {
@@ -202,7 +202,7 @@ static void redirect(std::string &buffer, const Walk &walk, Choice &choice) {
   }
 }
 
-/// Other letters, or those of another text of the same length or longer.
+/// Replaces letters, or the text by part of another one that is at least as long.
 static void changeText(std::string &buffer, const Walk &walk, Choice &choice) {
   const Text &text = choice.of(walk.texts);
   if (text.size == 0) {

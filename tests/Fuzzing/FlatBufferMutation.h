@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mutations of FlatBuffers by their schema, as flatc writes it with --schema: numbers of tables
-/// and structures, texts, lengths of lists, and offsets that lead to another table of the same
-/// kind.
+/// Mutations of FlatBuffers by their schema, as flatc writes it with --schema: numbers in tables
+/// and structures, texts, lengths of lists, and offsets that are redirected to another table of the
+/// same kind.
 #ifndef HEDDLE_TESTS_FUZZING_FLATBUFFERMUTATION_H
 #define HEDDLE_TESTS_FUZZING_FLATBUFFERMUTATION_H
 

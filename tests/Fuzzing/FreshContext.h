@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A context of MLIR for fuzz targets that make programs.
+/// An MLIR context for fuzz targets that create programs.
 #ifndef HEDDLE_TESTS_FUZZING_FRESHCONTEXT_H
 #define HEDDLE_TESTS_FUZZING_FRESHCONTEXT_H
 
@@ -10,7 +10,8 @@
 
 namespace heddle::fuzzing {
 
-/// Attributes are never given back by a context: a new one now and then keeps memory bounded.
+/// Returns the context. A context never frees attributes, so it is replaced occasionally to bound
+/// the memory.
 inline mlir::MLIRContext &freshContext() {
   constexpr size_t runs = 500;
   static std::unique_ptr<mlir::MLIRContext> context;

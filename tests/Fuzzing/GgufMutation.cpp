@@ -17,7 +17,7 @@ struct Part {
   size_t end = 0;
 };
 
-/// What is where.
+/// The places of the parts of a file.
 struct GgufParts {
   std::vector<Part> numbers;
   /// Without their lengths, which are the eight bytes before.
@@ -25,11 +25,11 @@ struct GgufParts {
   /// Whole keys and whole tensors; their counts are at bytes 16 and 8.
   std::vector<Part> keys;
   std::vector<Part> tensors;
-  /// The end of the header, if all of it is well formed; else 0.
+  /// The end of the header, if all of it is well-formed; otherwise 0.
   size_t end = 0;
 };
 
-/// Reads as much as is well formed.
+/// Reads the well-formed part of a file.
 class GgufWalk {
 public:
   explicit GgufWalk(const std::string &file) : file(file) {}
@@ -146,7 +146,7 @@ GgufParts GgufWalk::walk() {
   return found;
 }
 
-/// Replaces a text by another one of the file or by bytes, and mostly corrects its length.
+/// Replaces a text by another one of the file or by bytes, and usually corrects its length.
 static void changeText(std::string &file, const GgufParts &found, Choice &choice) {
   const Part place = choice.of(found.texts);
   std::string text = file.substr(place.begin, place.end - place.begin);
@@ -165,7 +165,7 @@ static void changeText(std::string &file, const GgufParts &found, Choice &choice
   }
 }
 
-/// Doubles, removes or moves a key or a tensor, and mostly corrects their number at `count`.
+/// Duplicates, removes or moves a key or a tensor, and usually corrects their number at `count`.
 static void changeList(std::string &file, const std::vector<Part> &parts, size_t count,
                        Choice &choice) {
   const Part one = choice.of(parts);
@@ -194,7 +194,7 @@ static void changeList(std::string &file, const std::vector<Part> &parts, size_t
   }
 }
 
-/// Makes a small number of a tensor's: a type, a size or an offset that readers take.
+/// Changes a tensor's type, a size or its offset to a small number, which readers accept.
 static void changeTensor(std::string &file, const GgufParts &found, Choice &choice) {
   static constexpr uint32_t types[] = {0, 1, 2, 3, 6, 7, 8, 10, 12, 13, 14, 30};
   static constexpr uint64_t sizes[] = {0, 1, 2, 32, 64, 256, 512};
@@ -216,7 +216,7 @@ static void changeTensor(std::string &file, const GgufParts &found, Choice &choi
   }
 }
 
-/// Adds or removes bytes after the header, so that it is padded to 32 bytes as before.
+/// Adds or removes bytes after the header, so that its padding to 32 bytes stays correct.
 static void mendPadding(std::string &file, size_t before) {
   const size_t after = GgufWalk(file).walk().end;
   if (before == 0 || after == 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mutations of GGUF files: counts and numbers, names and texts with their lengths kept right, keys
-/// and tensors twice, missing or moved. A file is read as far as it is well formed.
+/// Mutations of GGUF files: counts and numbers, names and texts with correct lengths, duplicate,
+/// missing or moved keys and tensors. Only the well-formed part of a file is parsed.
 #ifndef HEDDLE_TESTS_FUZZING_GGUFMUTATION_H
 #define HEDDLE_TESTS_FUZZING_GGUFMUTATION_H
 
@@ -9,8 +9,8 @@
 
 namespace heddle::fuzzing {
 
-/// Changes a GGUF file. Where a change moves the tensors, the padding before them is mostly made
-/// right again.
+/// Changes a GGUF file. If a change moves the tensors, the padding before them is usually
+/// corrected.
 void mutateGguf(std::string &file, Choice &choice);
 
 } // namespace heddle::fuzzing

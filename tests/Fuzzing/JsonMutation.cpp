@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The lexer takes anything: what is no JSON becomes tokens too, so that a damaged document can be
-/// damaged further.
+/// The lexer accepts anything: text that is not JSON becomes tokens too, so that a damaged document
+/// can be damaged further.
 #include "tests/Fuzzing/JsonMutation.h"
 
 #include <array>
@@ -28,7 +28,7 @@ struct Value {
   size_t last;
 };
 
-/// The document, cut into tokens.
+/// The document as tokens.
 class Document {
 public:
   Document(std::string &text, Choice &choice);
@@ -95,7 +95,7 @@ Document::Document(std::string &text, Choice &choice) : text(text), choice(choic
   }
 }
 
-/// The value that begins with a token: to the bracket that closes it, or that token.
+/// Returns the value that begins with a token: up to its closing bracket, or that token.
 Value Document::valueAt(size_t first) const {
   size_t depth = 0;
   for (size_t i = first; i < tokens.size(); ++i) {
@@ -112,7 +112,7 @@ Value Document::valueAt(size_t first) const {
   return {first, tokens.size() - 1};
 }
 
-/// Some value of a kind, or of any; it may be a key.
+/// Returns a random value of a kind, or of any; it may be a key.
 std::optional<Value> Document::anyValue(char kind) {
   for (int attempt = 0; attempt < 16 && !tokens.empty(); ++attempt) {
     const size_t at = choice.below(tokens.size());
@@ -156,7 +156,7 @@ void Document::changeNumberText() {
     return;
   }
   const uint64_t present = std::strtoull(textOf(*value).c_str(), nullptr, 10);
-  // Another number of the document: offsets that overlap, ids that are given twice.
+  // Another number of the document gives overlapping offsets and duplicate ids.
   const std::optional<Value> other = choice.oneIn(3) ? anyValue('n') : std::nullopt;
   const uint64_t base = other ? std::strtoull(textOf(*other).c_str(), nullptr, 10) : present;
   const uint64_t number = other && choice.oneIn(2) ? base : unusualNumber(base, present, choice);
@@ -189,7 +189,7 @@ void Document::changeStringText() {
   replace(*value, "\"" + inside + "\"");
 }
 
-/// Doubles or removes an element or member; of a member the key comes before.
+/// Duplicates or removes an element or a member with its key.
 void Document::changeMember() {
   const std::optional<Value> value = anyValue();
   if (!value) {
@@ -215,7 +215,7 @@ void Document::changeMember() {
   replace(member, "");
 }
 
-/// Wraps a value, now and then deeper than any reader goes.
+/// Wraps a value, occasionally deeper than any parser accepts.
 void Document::nest() {
   const std::optional<Value> value = anyValue();
   if (!value) {
@@ -300,7 +300,7 @@ void mutateSafetensors(std::string &file, Choice &choice) {
     return changeNumber(file, 0, sizeof length, choice);
   }
   if (choice.oneIn(8)) {
-    // The data: longer or shorter than the header says, or other values.
+    // The data: longer or shorter than the header specifies, or other values.
     return changePart(file, sizeof length + length, file.size(), changeBytes, choice);
   }
   std::string header = file.substr(sizeof length, length);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Mutations of JSON by its tokens and nesting: values, keys, members and depths change, the rest
-/// of the document stays what it was. Formats that contain JSON use it on that part.
+/// of the document is preserved. Formats that contain JSON use it on that part.
 #ifndef HEDDLE_TESTS_FUZZING_JSONMUTATION_H
 #define HEDDLE_TESTS_FUZZING_JSONMUTATION_H
 
@@ -9,7 +9,7 @@
 
 namespace heddle::fuzzing {
 
-/// Changes a document, which need not be a valid one.
+/// Changes a document, which need not be valid.
 void mutateJson(std::string &text, Choice &choice);
 
 /// Changes one of several documents with a NUL between them.

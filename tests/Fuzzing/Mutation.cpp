@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Numbers and texts that break readers.
+/// Numbers and texts that are likely to break readers.
 #include "tests/Fuzzing/Mutation.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ uint64_t unusualNumber(uint64_t present, uint64_t limit, Choice &choice) {
   case 1:
     return limit + choice.below(17) - 8;
   case 2: {
-    // Around a power of two: the edges of all types, and of their products with sizes of items.
+    // Around a power of two: the limits of all types, and of their products with item sizes.
     return (uint64_t(1) << choice.below(64)) + choice.below(3) - 1;
   }
   case 3:

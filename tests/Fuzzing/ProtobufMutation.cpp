@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Cuts a message into its fields, changes one and joins them again.
+/// Splits a message into its fields, changes one and joins them again.
 #include "tests/Fuzzing/ProtobufMutation.h"
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace {
 
 enum WireType : uint64_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
 
-/// One field of a message. `number` holds what a varint or the bytes of a fixed number say.
+/// One field of a message. `number` holds the value of a varint or of a fixed number.
 struct Field {
   uint64_t tag = 0;
   std::string value;
@@ -42,7 +42,7 @@ std::optional<uint64_t> readVarint(const std::string &bytes, size_t &at) {
   return std::nullopt;
 }
 
-/// The fields of a message; nothing if it is none.
+/// Returns the fields of a message; nullopt if it is malformed.
 std::optional<std::vector<Field>> fieldsOf(const std::string &bytes) {
   std::vector<Field> fields;
   for (size_t at = 0; at < bytes.size();) {
@@ -123,7 +123,7 @@ void changeValue(Field &field, Choice &choice, int depth) {
 
 void changeFields(std::vector<Field> &fields, Choice &choice, int depth) {
   const size_t at = choice.below(fields.size());
-  // Mostly deeper: at the top there are few fields.
+  // Usually deeper: there are few fields at the top.
   if (auto inner = fields[at].type() == Bytes ? fieldsOf(fields[at].value) : std::nullopt;
       inner && !inner->empty() && depth < 12 && !choice.oneIn(4)) {
     changeFields(*inner, choice, depth + 1);
@@ -154,7 +154,7 @@ void changeFields(std::vector<Field> &fields, Choice &choice, int depth) {
 void mutateProtobuf(std::string &message, Choice &choice) {
   auto fields = fieldsOf(message);
   if (!fields || fields->empty() || choice.oneIn(16)) {
-    // Lengths that lie, and wire types that are none.
+    // Wrong lengths, and invalid wire types.
     changeBytes(message, choice);
     return;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Mutations of protobuf's wire format: numbers, lengths, field numbers and wire types, with the
-/// lengths of what is around mostly kept right; fields twice, missing or moved.
+/// enclosing lengths usually corrected; duplicate, missing or moved fields.
 #ifndef HEDDLE_TESTS_FUZZING_PROTOBUFMUTATION_H
 #define HEDDLE_TESTS_FUZZING_PROTOBUFMUTATION_H
 

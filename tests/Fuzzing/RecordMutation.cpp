@@ -18,18 +18,18 @@ struct Part {
   size_t end = 0;
 };
 
-/// What is where in a model.bin.
+/// The places of the parts of a model.bin.
 struct ModelBin {
   std::vector<Part> numbers;
   /// Without their lengths, which are the two bytes before; the NUL at the end is part of a name.
   std::vector<Part> names;
   std::vector<Part> data;
-  /// Whole variables; `count` is how many there should be.
+  /// Whole variables; `count` is the number in the file.
   std::vector<Part> variables;
   std::optional<Part> count;
 };
 
-/// Reads as much as is well formed.
+/// Reads the well-formed part of a file.
 class ModelBinWalk {
 public:
   explicit ModelBinWalk(const std::string &file) : file(file) {}
@@ -117,7 +117,7 @@ ModelBin ModelBinWalk::walk() {
   return found;
 }
 
-/// Replaces a name by another one of the file or by bytes, and mostly corrects its length.
+/// Replaces a name by another one of the file or by bytes, and usually corrects its length.
 static void changeName(std::string &file, const ModelBin &found, Choice &choice) {
   const Part place = choice.of(found.names);
   std::string name = file.substr(place.begin, place.end - place.begin);
@@ -136,7 +136,7 @@ static void changeName(std::string &file, const ModelBin &found, Choice &choice)
   }
 }
 
-/// Doubles, removes or moves a variable, and mostly corrects their number.
+/// Duplicates, removes or moves a variable, and usually corrects their number.
 static void changeVariables(std::string &file, const ModelBin &found, Choice &choice) {
   const Part one = choice.of(found.variables);
   const std::string whole = file.substr(one.begin, one.end - one.begin);
@@ -184,12 +184,12 @@ void mutateCTranslate2(std::string &file, Choice &choice) {
 
 namespace {
 
-/// A field of a message as it is on the wire.
+/// A field of a message in the wire format.
 struct WireField {
   uint64_t tag = 0;
   /// The value of a number.
   uint64_t value = 0;
-  /// The bytes of everything else.
+  /// The bytes of all other types.
   std::string bytes;
 
   unsigned kind() const { return tag & 7; }
@@ -217,7 +217,7 @@ static void writeVarint(std::string &out, uint64_t value) {
   out += static_cast<char>(value);
 }
 
-/// The fields of a message; nothing if it is none.
+/// Returns the fields of a message; nullopt if it is malformed.
 static std::optional<std::vector<WireField>> readMessage(std::string_view rest) {
   std::vector<WireField> fields;
   while (!rest.empty()) {
@@ -273,7 +273,7 @@ static std::string writeMessage(const std::vector<WireField> &fields) {
   return out;
 }
 
-/// Changes what a field holds.
+/// Changes the content of a field.
 static void changeContent(WireField &field, Choice &choice) {
   if (field.kind() == 0) {
     field.value = unusualNumber(field.value, field.value, choice);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mutations of binary formats made of records: CTranslate2's model.bin and protocol buffers. A
-/// file is read as far as it is well formed; a change to a record leaves the lengths around it
-/// right, so that readers get as far as the record.
+/// Mutations of binary formats that consist of records: CTranslate2's model.bin and protocol
+/// buffers. Only the well-formed part of a file is parsed; a change to a record preserves the
+/// lengths around it, so that readers reach the record.
 #ifndef HEDDLE_TESTS_FUZZING_RECORDMUTATION_H
 #define HEDDLE_TESTS_FUZZING_RECORDMUTATION_H
 
@@ -10,7 +10,7 @@
 
 namespace heddle::fuzzing {
 
-/// Changes a model.bin: numbers, names, data; variables and aliases twice, missing, moved.
+/// Changes a model.bin: numbers, names, data; duplicate, missing or moved variables and aliases.
 void mutateCTranslate2(std::string &file, Choice &choice);
 
 /// Changes a message of protocol buffers: a field of it or of a message inside.

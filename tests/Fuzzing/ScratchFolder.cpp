@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Files are truncated and written again: one input after the other uses the same names.
+/// Files are truncated and rewritten: consecutive inputs use the same names.
 #include "tests/Fuzzing/ScratchFolder.h"
 
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A folder of this process for readers that take paths: in memory where the machine has such a
-/// file system, and removed when the process ends.
+/// A folder of this process for readers that take paths: in memory if the machine has such a file
+/// system, and removed when the process ends.
 #ifndef HEDDLE_TESTS_FUZZING_SCRATCHFOLDER_H
 #define HEDDLE_TESTS_FUZZING_SCRATCHFOLDER_H
 
@@ -26,7 +26,7 @@ private:
   std::string folder;
 };
 
-/// The bytes of a file that is there.
+/// Returns the bytes of an existing file.
 std::string readWhole(const std::string &path);
 
 } // namespace heddle::fuzzing

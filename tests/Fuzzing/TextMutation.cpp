@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A word is what an identifier of MLIR is: letters, digits and the signs before and inside names.
+/// A word is an identifier of MLIR: letters, digits and the signs before and inside names.
 #include "tests/Fuzzing/TextMutation.h"
 
 #include <cctype>
@@ -53,7 +53,7 @@ static std::string textOf(const std::string &text, const Token &token) {
   return text.substr(token.begin, token.end - token.begin);
 }
 
-/// Replaces a token by one of the same kind from elsewhere.
+/// Replaces a token by one of the same kind from another place.
 static void replaceToken(std::string &text, const std::vector<Token> &tokens,
                          std::span<const std::string> dictionary, Choice &choice) {
   const Token &token = choice.of(tokens);
@@ -76,7 +76,7 @@ static void replaceToken(std::string &text, const std::vector<Token> &tokens,
   text.replace(token.begin, token.end - token.begin, with);
 }
 
-/// Doubles, removes or moves a line.
+/// Duplicates, removes or moves a line.
 static void changeLine(std::string &text, Choice &choice) {
   const size_t somewhere = choice.below(text.size());
   const size_t before = text.rfind('\n', somewhere);
@@ -93,7 +93,7 @@ static void changeLine(std::string &text, Choice &choice) {
   }
 }
 
-/// Puts brackets around a token, now and then deeper than any reader goes.
+/// Puts brackets around a token, occasionally deeper than any parser accepts.
 static void nest(std::string &text, const Token &token, Choice &choice) {
   static constexpr std::string_view open = "([{<";
   static constexpr std::string_view close = ")]}>";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mutations of texts that have words and lines: programs, lists of words, command lines.
+/// Mutations of texts with words and lines: programs, lists of words, command lines.
 #ifndef HEDDLE_TESTS_FUZZING_TEXTMUTATION_H
 #define HEDDLE_TESTS_FUZZING_TEXTMUTATION_H
 
