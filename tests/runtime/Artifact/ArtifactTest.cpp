@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Loading of files, good, foreign and damaged.
+/// Loading of valid, foreign and damaged files.
 #include "runtime/Artifact/Artifact.h"
 
 #include "formats/Binary/AppendSections.h"
@@ -16,7 +16,7 @@
 using namespace heddle;
 using namespace heddle::fixture;
 
-/// A written copy of the model.
+/// Writes a copy of the model.
 static std::string writeModel(const ModelSpec &spec, const std::string &name) {
   const std::string path = temporaryPath(name);
   EXPECT_EQ(write(spec, path).message(), "");
@@ -72,7 +72,7 @@ TEST(Artifact, Loads) {
   EXPECT_EQ((*artifact)->manifest().model_type()->string_view(), "test");
   EXPECT_EQ((*artifact)->weights().size(), model().weightsSize);
   ASSERT_NE((*artifact)->program(), nullptr);
-  // The CPU reads weights where the file is mapped.
+  // The CPU reads weights in the mapped file.
   const auto &parameters = *(*artifact)->manifest().parameters();
   for (uint32_t i = 0; i < parameters.size(); ++i) {
     EXPECT_EQ((*artifact)->program()->parameter(i),
@@ -271,7 +271,7 @@ TEST(Artifact, SurvivesRandomBytes) {
   for (int i = 0; i < 3000; ++i) {
     std::string bytes = good;
     size_t at = random() % bytes.size();
-    // The weights are most of the file and least of what is read: change them rarely.
+    // The weights are most of the file but the smallest part of what is parsed: change them rarely.
     if (at >= begin && at < end && i % 8 != 0) {
       at = random() % 2 == 0 ? random() % begin : end + random() % (bytes.size() - end);
     }

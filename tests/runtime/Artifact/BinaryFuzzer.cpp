@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Arbitrary bytes as a compiled model: everything that is checked before the dynamic loader sees
-/// the file. Checksums are mostly corrected after a change, as somebody would who means harm, so
-/// that it is the later checks that have to refuse.
+/// the file. Checksums are usually corrected after a change, as an attacker would, so that the
+/// later checks must reject the file.
 #include "runtime/Artifact/Artifact.h"
 
 #include "formats/Binary/Layout.h"
@@ -20,7 +20,7 @@
 using namespace heddle;
 using fuzzing::require;
 
-/// The test model's file.
+/// Returns the test model's file.
 static const std::string &seed() {
   static const std::string bytes = [] {
     const std::string path = fixture::temporaryPath("seed.so");
@@ -30,7 +30,7 @@ static const std::string &seed() {
   return bytes;
 }
 
-/// Where the manifest is in a file, without what follows it in its section.
+/// The place of the manifest in a file, without the rest of its section.
 struct ManifestPlace {
   size_t begin;
   size_t size;
@@ -66,7 +66,7 @@ static bool isManifest(const std::string &bytes) {
   return manifest::VerifyManifestBuffer(verifier);
 }
 
-/// Makes both checksums those of the file.
+/// Corrects both checksums of the file.
 static void correctChecksums(std::string &file) {
   const std::optional<ManifestPlace> place = findManifest(file);
   if (!place) {
@@ -114,7 +114,7 @@ static void mutateBinary(std::string &file, fuzzing::Choice &choice) {
 
 HEDDLE_FUZZ_MUTATION(mutateBinary)
 
-/// Reads everything of a file that lies in memory, where the sanitizer sees its ends.
+/// Parses a file in memory, where the sanitizer detects accesses beyond its ends.
 static void readInMemory(std::span<const std::byte> bytes) {
   const Result<ElfFile> elf = ElfFile::parse(bytes);
   if (!elf.ok()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Manifests of generating models that are wrong: every cache, token and default is checked.
+/// Invalid manifests of generating models: every cache, token and default is checked.
 #include "formats/Binary/ManifestCheck.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 
@@ -16,7 +16,7 @@ using manifest::Location;
 using manifest::Operand;
 
 namespace {
-/// A change, and part of the message that refuses it.
+/// A change, and part of the message that rejects it.
 struct Case {
   const char *name;
   std::function<void(ModelSpec &)> change;
@@ -26,7 +26,7 @@ struct Case {
 
 static Status check(const ModelSpec &spec) {
   const std::string bytes = serialize(spec, 0);
-  // Aligned as the section of a file is.
+  // Aligned like the section in a file.
   std::vector<std::max_align_t> copy(bytes.size() / sizeof(std::max_align_t) + 1);
   std::memcpy(copy.data(), bytes.data(), bytes.size());
   return checkManifest(std::as_bytes(std::span(copy)).first(bytes.size()),

@@ -131,7 +131,7 @@ ModelSpec groupedModel() {
   return spec;
 }
 
-/// Work of whole sequences.
+/// Returns a dispatch over whole sequences.
 static DispatchSpec along(const std::string &name, uint32_t kernel, std::vector<Operand> operands) {
   DispatchSpec spec = dispatch(name, kernel, std::move(operands), 1);
   spec.rows = sequencesSpace;

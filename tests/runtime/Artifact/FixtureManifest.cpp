@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The test model as a FlatBuffer, written as described, sensible or not.
+/// Serialises the test model as a FlatBuffer exactly as described, whether valid or not.
 #include "tests/runtime/Artifact/FixtureModel.h"
 
 #include "formats/Binary/Layout.h"
@@ -13,7 +13,7 @@ namespace heddle::fixture {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-/// As manifests store it, whether there is such a type or not.
+/// Returns the number of a type in manifests, even of an invalid one.
 static uint8_t codeOf(ElementType element) { return static_cast<uint8_t>(element); }
 
 static std::vector<Offset<manifest::Port>> ports(FlatBufferBuilder &builder,

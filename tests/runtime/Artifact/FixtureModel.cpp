@@ -43,7 +43,7 @@ std::vector<manifest::RowSpace> usualSpaces() {
 
 manifest::RowSpace blocksOf(uint64_t size) { return {size, numberOf(RowSpaceKind::Blocks)}; }
 
-/// Values that look random and are the same everywhere.
+/// Returns pseudo-random values that are the same everywhere.
 static std::vector<float> values(size_t count, uint32_t seed) {
   std::vector<float> list(count);
   for (float &value : list) {
@@ -115,13 +115,13 @@ static EntrySpec encodeEntry() {
   entry.dispatches[1].flopsPerKey = 2 * width;
   entry.dispatches[2].finish = Center;
   entry.dispatches[3].rowTile = 1;
-  // As its result names it, then its input.
+  // In the order of its result, then its input.
   entry.dispatches[3].spaces = {sequencesSpace, tokensSpace};
   return entry;
 }
 
-/// The same, but that the result of the dense layer stays in the arena: buffer 8 lies where 6 was,
-/// which is read no more.
+/// As encodeEntry(), but the result of the dense layer stays in the arena: buffer 8 has the place
+/// of buffer 6, which is not read any more.
 static EntrySpec embedEntry() {
   EntrySpec entry = encodeEntry();
   entry.name = "embed";
@@ -215,7 +215,7 @@ Status write(const ModelSpec &spec, const std::string &path) {
   return writeArtifact(
       linkedKernels(), bytes.size(),
       [&](const WeightsSink &sink) -> Status {
-        // In two pieces, as the compiler gives one tensor after another.
+        // In two pieces, like the compiler's consecutive tensors.
         const auto all = std::as_bytes(std::span(bytes));
         HEDDLE_TRY(sink(all.first(all.size() / 2)));
         return sink(all.subspan(all.size() / 2));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A small model for tests, described by plain structures, so that a test changes any one thing in
-/// it and writes the file. It has what compiled models have: two targets, an entry with outputs per
-/// token and per sequence (one read by the other), a finish kernel, scratch memory, an optional
+/// A small model for tests, described by plain structures, so that a test can change any part of it
+/// and write the file. It has the features of compiled models: two targets, an entry with outputs
+/// per token and per sequence (one read by the other), a finish kernel, scratch memory, an optional
 /// input, a tokenizer.
 #ifndef HEDDLE_TESTS_RUNTIME_ARTIFACT_FIXTUREMODEL_H
 #define HEDDLE_TESTS_RUNTIME_ARTIFACT_FIXTUREMODEL_H
@@ -21,7 +21,7 @@
 
 namespace heddle::fixture {
 
-/// Floats of a row, rows of the two tables, and the longest sequence allowed.
+/// The floats of a row, the rows of the two tables, and the maximum length of a sequence.
 inline constexpr int width = 32;
 inline constexpr int words = 50;
 inline constexpr int types = 2;
@@ -30,12 +30,12 @@ inline constexpr int longest = 300;
 using Shape = std::vector<manifest::Dimension>;
 using SizeTerms = std::vector<manifest::SizeTerm>;
 
-/// A size in tokens, sequences and tokens * longest; what is zero is left out.
+/// Returns a size in tokens, sequences and tokens * longest; zero terms are omitted.
 SizeTerms sizeTerms(uint64_t perToken, uint64_t perSequence, uint64_t perTokenAndLongest);
 
-/// Tokens and sequences.
+/// Returns the spaces of tokens and sequences.
 std::vector<manifest::RowSpace> usualSpaces();
-/// Blocks of so many tokens.
+/// Returns the space of blocks of `size` tokens.
 manifest::RowSpace blocksOf(uint64_t size);
 
 struct PortSpec {
@@ -54,7 +54,7 @@ struct BufferSpec {
   ElementType element;
   Shape shape;
   std::optional<SizeTerms> offset;
-  /// A parameter: what every target reads, unless `stored` says it for each.
+  /// The parameter that every target reads, unless `stored` specifies it for each.
   uint32_t index;
   std::vector<uint32_t> stored = {};
 };
@@ -93,7 +93,7 @@ struct DispatchSpec {
   uint64_t columnElements = 0;
   uint64_t groupElements = 0;
   uint32_t written = 1;
-  /// Instead of the same columns for every target.
+  /// Overrides the columns for each target.
   std::vector<manifest::TargetColumns> targetColumns = {};
   std::vector<uint8_t> spaces = {tokensSpace};
   uint8_t countedRows = tokensSpace;
@@ -155,7 +155,7 @@ struct KernelSpec {
   std::vector<std::string> symbols;
   uint64_t scratch;
   uint64_t scratchPerLongest;
-  /// Empty: those of CPUs, for every target.
+  /// If empty, those of CPUs, for every target.
   std::vector<manifest::LaunchShape> launches = {};
 };
 
@@ -193,7 +193,7 @@ struct ModelSpec {
   std::vector<KernelSpec> kernels;
   std::vector<ParameterSpec> parameters;
   uint64_t weightsSize = 0;
-  /// What the file has in the section, which may differ in a test.
+  /// The actual size of the section, which may differ in a test.
   uint64_t actualWeightsSize = 0;
   std::optional<uint64_t> codeChecksum;
   bool tokenizer = true;
@@ -215,74 +215,72 @@ struct ModelSpec {
   std::optional<LanguageSpec> languages = {};
 };
 
-/// Adds a parameter of values that look random and are the same everywhere; a kernel of two
-/// targets.
+/// Adds a parameter of pseudo-random values that are the same everywhere; a kernel of two targets.
 void addParameter(ModelSpec &spec, const std::string &name, std::vector<uint64_t> shape);
 void addKernel(ModelSpec &spec, const std::string &name, uint64_t scratchPerLongest);
 
-/// The model as it should be. Entries "encode" and "embed"; parameters words, types, weight, bias.
+/// Returns the valid model. Entries "encode" and "embed"; parameters words, types, weight, bias.
 ModelSpec model();
 
-/// The same for a third target, a device with two images of which neither is code.
+/// Returns the model with a third target, a device with two images, neither of which is code.
 ModelSpec modelWithImages();
 
-/// The same model for the emulated GPU as well: one more target, sm_80, with an image of its
-/// kernels.
+/// Returns the model with an additional target, sm_80, with an image of its kernels for the
+/// emulated GPU.
 ModelSpec withDevice(ModelSpec spec);
-/// The image; and one that needs what the emulated GPU does not have.
+/// Returns the image; and one that requires features that the emulated GPU lacks.
 std::string emulatedImage();
 std::string untaughtImage();
-/// Gives the last target these images, one after the other.
+/// Sets the images of the last target.
 void setImages(ModelSpec &spec,
                const std::vector<std::pair<manifest::ImageKind, std::string>> &images);
 
-/// Tokens of the vocabulary that the generating model reads and writes, its heads, and the longest
-/// source and target allowed.
+/// The vocabulary of the generating model, its heads, and the maximum lengths of source and target.
 inline constexpr int vocabulary = 1600;
-/// Logits that a column of the projection's grid computes.
+/// The number of logits that a column of the projection's grid computes.
 inline constexpr int piece = 48;
 inline constexpr int heads = 2;
 inline constexpr int longestSource = 200;
 inline constexpr int longestTarget = 250;
 
-/// A model that generates. Entries "encode" and "decode"; caches of keys and of rows, history and
-/// memory of each; parameters sources, targets, projection.
+/// Returns a model that generates. Entries "encode" and "decode"; caches of keys and of rows,
+/// history and memory of each; parameters sources, targets, projection.
 ModelSpec generatingModel();
 
-/// The same with a projection in two groups of logits, each of which ends inside a piece.
+/// Returns it with a projection in two groups of logits, each of which ends inside a piece.
 ModelSpec groupedModel();
 
-/// The generating model with a state "sum", buffer 12: the query of the history is the mean of all
-/// targets so far.
+/// Returns the generating model with a state "sum", buffer 12: the query of the history is the mean
+/// of all targets so far.
 ModelSpec averagingModel();
 
-/// The same without the history: the mean is what sees the memory. Caches "cross.value" and
-/// "cross.key"; one dispatch writes the mean and changes the state.
+/// Returns the same without the history: the mean attends to the memory. Caches "cross.value" and
+/// "cross.key"; one dispatch writes the mean and updates the state.
 ModelSpec historylessModel();
 
-/// The generating model without sources: it continues prompts, and has no start. Its only entry is
-/// "decode", without the attention.
+/// Returns the generating model without sources: it continues prompts, and has no start. Its only
+/// entry is "decode", without the attention.
 ModelSpec continuingModel();
 
-/// Its manifest.
+/// Returns the manifest.
 std::string serialize(const ModelSpec &spec, uint64_t codeChecksum);
 
-/// The bytes of its weights section.
+/// Returns the bytes of the weights section.
 std::string weights(const ModelSpec &spec);
 
-/// The bytes of its images section.
+/// Returns the bytes of the images section.
 std::string images(const ModelSpec &spec);
 
-/// The kernels, as the linker left them.
+/// Returns the kernels as linked.
 std::string linkedKernels();
 
 /// Writes the whole file.
 Status write(const ModelSpec &spec, const std::string &path);
 
-/// A path in a folder of this process that is removed when it ends.
+/// Returns a path in a folder of this process that is removed when it ends.
 std::string temporaryPath(const std::string &name);
 
-/// The bytes of a file, and back.
+/// Reads and writes the bytes of a file.
 std::string readBytes(const std::string &path);
 void writeBytes(const std::string &path, const std::string &bytes);
 

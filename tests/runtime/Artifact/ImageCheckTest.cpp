@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Images of devices that do not lie as they should, and kernels that cannot be launched so: every
-/// one is refused with its message.
+/// Invalid device images, and invalid launch shapes of kernels: each is rejected with its message.
 #include "formats/Binary/ImageCheck.h"
 
 #include "formats/Binary/ManifestCheck.h"
@@ -20,20 +19,20 @@ using manifest::LaunchUnit;
 
 static Status check(const ModelSpec &spec) {
   const std::string bytes = serialize(spec, 0), section = images(spec);
-  // FlatBuffers asks for the alignment that a file gives.
+  // FlatBuffers requires the alignment of a file.
   std::vector<uint64_t> copy(bytes.size() / 8 + 1);
   std::memcpy(copy.data(), bytes.data(), bytes.size());
   return checkManifest(std::as_bytes(std::span(copy)).first(bytes.size()),
                        {spec.actualWeightsSize, std::as_bytes(std::span(section))});
 }
 
-/// How kernel "mix" is launched on the device.
+/// Returns how kernel "mix" is launched on the device.
 static LaunchShape &launch(ModelSpec &spec) { return spec.kernels[3].launches[2]; }
 
 static std::string &symbol(ModelSpec &spec) { return spec.kernels[3].symbols[2]; }
 
 namespace {
-/// A change, and part of the message that refuses it.
+/// A change, and part of the message that rejects it.
 struct Case {
   const char *name;
   std::function<void(ModelSpec &)> change;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Loops of a manifest: one that fits is taken, every change that does not is refused with its
-/// message.
+/// Loops of a manifest: a valid one is accepted, every change that makes it invalid is rejected
+/// with its message.
 #include "formats/Binary/ManifestCheck.h"
 
 #include "heddle/Abi.h"
@@ -20,14 +20,14 @@ using manifest::Location;
 
 static EntrySpec &encode(ModelSpec &spec) { return spec.entries[0]; }
 
-/// The numbers of the spaces in the order of time.
+/// The numbers of the ordered spaces.
 enum Spaces : uint8_t { Steps = 2, Ranks = 3 };
-/// Buffers: rows by step, what is carried, what else a step gives, and the beginning.
+/// Buffers: rows by step, the carried value, the other result of a step, and the initial value.
 enum Buffers : uint32_t { Rows = 10, Carried, Given, Initial };
-/// Dispatches: what is before the loop, and the two in it.
+/// Dispatches: one before the loop, and the two in it.
 enum Dispatches : uint32_t { Order = 4, Begin, Step, Other };
 
-/// The entry "encode" with a loop of two dispatches after the others.
+/// Returns the entry "encode" with a loop of two dispatches after the others.
 static ModelSpec looping() {
   ModelSpec spec = model();
   EntrySpec &entry = encode(spec);
@@ -62,7 +62,7 @@ static ModelSpec looping() {
 
 static Status check(const ModelSpec &spec) {
   const std::string bytes = serialize(spec, 0);
-  // Aligned as it is in a file.
+  // Aligned as in a file.
   std::vector<uint64_t> copy((bytes.size() + 7) / 8 + 8);
   auto *const start =
       reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(copy.data()) + 63) / 64 * 64);
@@ -130,11 +130,11 @@ TEST(Loops, MayBeginWithZeros) {
   EXPECT_EQ(check(spec).message(), "");
 }
 
-/// Buffers of a second loop beside the first: what it carries, and where that begins.
+/// Buffers of a second, concurrent loop: its carried and initial values.
 enum MoreBuffers : uint32_t { Beside = Initial + 1, BesideInitial };
 enum MoreDispatches : uint32_t { BesideStep = Other + 1 };
 
-/// The same with a loop of one dispatch beside it, and room for what that has.
+/// Returns the same with a concurrent loop of one dispatch, and room for its buffers.
 static ModelSpec sideBySide() {
   ModelSpec spec = looping();
   EntrySpec &entry = encode(spec);
@@ -151,7 +151,7 @@ static ModelSpec sideBySide() {
   entry.buffers[Initial].offset = SizeTerms{{4 * bytes, Steps, 0}};
   entry.buffers.push_back(entry.buffers[Initial]);
   entry.buffers[BesideInitial].offset = SizeTerms{{4 * bytes, Steps, 0}, {bytes, Ranks, 0}};
-  // Before the loops, in the place of what began the first.
+  // Before the loops, at the place of the first one's initial value.
   entry.dispatches.insert(entry.dispatches.begin() + Begin + 1, entry.dispatches[Begin]);
   entry.dispatches[Begin + 1].operands[0] = {BesideInitial, 0};
   entry.dispatches.push_back(entry.dispatches[Step + 1]);
@@ -178,7 +178,7 @@ static const Case groups[] = {
      "loop 0: beside the one before it, expected a loop whose dispatches end at 7, got none"},
     {"tooMany",
      [](auto &e) {
-       // Their number is refused before what they write is compared.
+       // Their number is rejected before their buffers are compared.
        for (uint32_t i = 0; i < 63; ++i) {
          e.dispatches.push_back(e.dispatches[Other + 1]);
          e.dispatches.back().operands = {{Given, 0}, {Rows, 0}};
@@ -207,7 +207,7 @@ TEST(Loops, OfThousandsOfBuffersAreCheckedInLittleTime) {
   EntrySpec &entry = encode(spec);
   constexpr uint32_t more = 20'000;
   constexpr uint64_t bytes = width * sizeof(float);
-  // Each loop reads its own result into buffers of its own, by turns, and so does the next.
+  // Each loop reads its own result into separate buffers, alternately, and so does the next.
   const auto last = static_cast<uint32_t>(entry.dispatches.size());
   for (uint32_t loop = 0; loop < 2; ++loop) {
     const uint32_t place = loop == 0 ? entry.loops[1].first : last + more;
@@ -233,7 +233,7 @@ TEST(Loops, OfThousandsOfBuffersAreCheckedInLittleTime) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(check(spec).message(), "");
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-  // Each with each would be 400 million pairs.
+  // Comparing all pairs would be 400 million comparisons.
   EXPECT_LT(time.count(), 10);
   entry.buffers.back().offset = entry.buffers[entry.buffers.size() - more - 1].offset;
   EXPECT_NE(check(spec).message().find("which runs beside it"), std::string::npos)
@@ -246,7 +246,7 @@ TEST(Loops, SideBySideMayReadTheSame) {
   EXPECT_EQ(check(spec).message(), "");
 }
 
-/// Rows as long as the most keys: what is carried, and the beginning.
+/// Rows as long as the maximum number of keys: the carried and the initial value.
 static ModelSpec carryingKeys() {
   ModelSpec spec = looping();
   EntrySpec &entry = encode(spec);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Manifests that are well-formed FlatBuffers and wrong: every one is refused with its message.
+/// Manifests that are well-formed FlatBuffers but invalid: each is rejected with its message.
 #include "formats/Binary/ManifestCheck.h"
 
 #include "tests/runtime/Artifact/FixtureModel.h"
@@ -16,7 +16,8 @@ using namespace heddle::fixture;
 using manifest::Dimension;
 using manifest::Location;
 
-/// A copy of exactly the bytes, aligned, so that address sanitizer sees every byte read beyond.
+/// Checks an exact, aligned copy of the bytes, so that AddressSanitizer detects every access beyond
+/// them.
 static Status checkCopy(const std::string &bytes, uint64_t weightsSize) {
   const std::unique_ptr<std::byte, decltype(&std::free)> copy(
       static_cast<std::byte *>(std::aligned_alloc(64, (bytes.size() + 63) / 64 * 64)), &std::free);
@@ -29,7 +30,7 @@ static Status check(const ModelSpec &spec) {
 }
 
 namespace {
-/// A change, and part of the message that refuses it.
+/// A change, and part of the message that rejects it.
 struct Case {
   const char *name;
   std::function<void(ModelSpec &)> change;
@@ -50,7 +51,7 @@ TEST_P(HostileManifest, IsRefused) {
   EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
 }
 
-/// The first entry, "encode", where most things are changed.
+/// Returns the first entry, "encode", in which most things are changed.
 static EntrySpec &encode(ModelSpec &spec) { return spec.entries[0]; }
 
 static const Case tableCases[] = {
@@ -102,7 +103,7 @@ static const Case tableCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Tables, HostileManifest, testing::ValuesIn(tableCases), nameOf);
 
-/// An entry whose rows may be blocks of two tokens, and of four.
+/// Returns the spaces of an entry whose rows may be blocks of two tokens, and of four.
 static std::vector<manifest::RowSpace> blockSpaces() {
   std::vector<manifest::RowSpace> spaces = fixture::usualSpaces();
   spaces.push_back(fixture::blocksOf(2));
@@ -273,7 +274,7 @@ static const Case bufferCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Buffers, HostileManifest, testing::ValuesIn(bufferCases), nameOf);
 
-/// Adds an output that shows some attention.
+/// Adds an output that observes an attention.
 static void observe(ModelSpec &spec) {
   const auto buffer = static_cast<uint32_t>(encode(spec).buffers.size());
   const Shape shape = {Dimension(0, tokensSpace, false), Dimension(2, tokensSpace, false),
@@ -285,7 +286,7 @@ static void observe(ModelSpec &spec) {
   encode(spec).dispatches.back().operands[0] = manifest::Operand(buffer, 0);
 }
 
-/// Makes the second input one of rows of floats.
+/// Changes the second input to rows of floats.
 static void takeFloats(ModelSpec &spec) {
   const Shape shape = {Dimension(0, tokensSpace, false), Dimension(width, tokensSpace, false)};
   encode(spec).inputs[1] = {"token_type_ids", ElementType::F32, shape, 0, true, 1};
@@ -390,7 +391,7 @@ static const Case portCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Ports, HostileManifest, testing::ValuesIn(portCases), nameOf);
 
-/// Says which elements the two columns of the first dispatch compute.
+/// Specifies the elements that the two columns of the first dispatch compute.
 static void divide(ModelSpec &spec, uint64_t columnElements, uint64_t groupElements) {
   encode(spec).dispatches[0].columnElements = columnElements;
   encode(spec).dispatches[0].groupElements = groupElements;
@@ -507,7 +508,7 @@ TEST(ManifestCheck, AcceptsWhatIsObserved) {
   ModelSpec spec = model();
   observe(spec);
   EXPECT_EQ(check(spec).message(), "");
-  // Rows of no constant width are for those alone.
+  // Only observed outputs may have rows without a constant width.
   encode(spec).outputs.back().observed = manifest::Observed::No;
   EXPECT_NE(check(spec).message().find("with rows of constant width"), std::string::npos);
 }

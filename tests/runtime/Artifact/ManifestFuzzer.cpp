@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Arbitrary bytes as a manifest. The first run starts from the manifests of the test models, and
-/// fields are changed by the schema, so that inputs reach the checks of meaning, which random bytes
+/// fields are changed by the schema, so that inputs reach the semantic checks, which random bytes
 /// never do.
 #include "formats/Binary/ManifestCheck.h"
 
@@ -17,7 +17,7 @@
 using namespace heddle;
 using fuzzing::require;
 
-/// Manifests with and without text generation, caches and states.
+/// Returns manifests with and without text generation, caches and states.
 static const std::vector<std::string> &seeds() {
   static const std::vector<std::string> list = {fixture::serialize(fixture::model(), 0),
                                                 fixture::serialize(fixture::generatingModel(), 0),
@@ -45,8 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::unique_ptr<std::byte, decltype(&std::free)> copy(
       static_cast<std::byte *>(std::aligned_alloc(64, (size + 63) / 64 * 64 + 64)), &std::free);
   std::memcpy(copy.get(), data, size);
-  // Each seed has weights of its own; only those of the manifest's own size get past the first
-  // check.
+  // Each seed has its own weights; only a manifest with the right size passes the first check.
   static const std::array<uint64_t, 3> sizes = {fixture::model().actualWeightsSize,
                                                 fixture::generatingModel().actualWeightsSize,
                                                 fixture::averagingModel().actualWeightsSize};

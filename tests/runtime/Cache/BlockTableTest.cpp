@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tables that share blocks, against plain lists.
+/// Tables that share blocks, compared with plain lists.
 #include "runtime/Cache/BlockTable.h"
 
 #include "heddle/Abi.h"
@@ -23,14 +23,14 @@ static BlockPool makePool(CacheBudget &budget) {
   return *std::move(pool);
 }
 
-/// The number of a position in a cache, [HEDDLE_BLOCK][numbers] a block; of the last of them.
+/// Returns the last number of a position in a cache, [HEDDLE_BLOCK][numbers] per block.
 static float &numberAt(const BlockPool &pool, size_t cache, int64_t block, int64_t position) {
   const int64_t numbers = shapes[cache].width;
   auto *const memory = reinterpret_cast<float *>(pool.memory(cache));
   return memory[block * 3 * HEDDLE_BLOCK + position % HEDDLE_BLOCK * numbers + numbers - 1];
 }
 
-/// What is written for one position of a table, and what is there.
+/// Writes and reads the value of one position of a table.
 static void write(BlockPool &pool, const BlockTable &table, int64_t position, float value) {
   const int64_t block = table.blocks()[static_cast<size_t>(position / HEDDLE_BLOCK)];
   numberAt(pool, 0, block, position) = value;
@@ -58,7 +58,7 @@ TEST(BlockTable, OwnsWhatItSharedAfterACopyOfEveryBlock) {
   write(pool, second, 1, 7);
   EXPECT_EQ(read(pool, second, 2 * HEDDLE_BLOCK + 2), 5);
   EXPECT_EQ(read(pool, first, 1), 4);
-  // Nothing is shared any more: nothing is copied.
+  // Nothing is shared any more, so nothing is copied.
   first.own(pool);
   second.own(pool);
   EXPECT_EQ(pool.inUse(), 6);
@@ -82,7 +82,7 @@ TEST(BlockTable, CopiesAtMostTheLastBlockOfAFork) {
   EXPECT_EQ(second.blocks()[1], first.blocks()[1]);
   EXPECT_NE(second.blocks()[2], first.blocks()[2]);
   EXPECT_EQ(read(pool, second, 2 * HEDDLE_BLOCK + 2), 5);
-  // The other owner has it for itself now.
+  // The other owner has it alone now.
   first.extend(pool, 1);
   EXPECT_EQ(pool.inUse(), 4);
   first.clear(pool);
@@ -170,7 +170,7 @@ TEST(BlockTable, BehavesAsAList) {
       ASSERT_EQ(read(pool, tables[at], static_cast<int64_t>(position)), lists[at][position]);
     }
   }
-  // Every block in use is in a table, as often as its count says.
+  // Every block in use is in as many tables as its reference count.
   std::map<int32_t, int32_t> owners;
   for (const BlockTable &table : tables) {
     for (const int32_t block : table.blocks()) {

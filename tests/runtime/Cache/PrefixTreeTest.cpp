@@ -16,7 +16,7 @@ namespace {
 using Tokens = std::vector<int32_t>;
 constexpr uint64_t blockBytes = HEDDLE_BLOCK * sizeof(float);
 
-/// A pool of so many blocks, and a tree over it.
+/// A pool of `blocks` blocks, and a tree over it.
 struct Cache {
   explicit Cache(uint64_t blocks) : budget{blocks * blockBytes} {
     static constexpr CacheShape shape = {1, ElementType::F32, false};
@@ -27,8 +27,8 @@ struct Cache {
     tree.use(pool);
   }
 
-  /// A table for these tokens, whole blocks: what is known is taken over, the rest is added.
-  /// `shared`: how many blocks were known.
+  /// Returns a table for these tokens, whole blocks: known blocks are reused, the others are added.
+  /// Sets `shared` to the number of known blocks.
   BlockTable tableOf(const Tokens &tokens, size_t &shared) {
     BlockTable table;
     table.prepare(static_cast<int64_t>(tokens.size()));
@@ -58,7 +58,7 @@ struct Cache {
   PrefixTree tree;
 };
 
-/// So many blocks that begin alike for as many as `seed` says.
+/// Returns tokens of `blocks` blocks, which begin alike as far as their seeds agree.
 Tokens tokensOf(size_t blocks, std::initializer_list<int32_t> seed) {
   Tokens tokens;
   auto next = seed.begin();
@@ -75,7 +75,7 @@ TEST(PrefixTree, FindsWhatHasTheSameTokensFromTheBeginning) {
   size_t shared = 0;
   BlockTable first = cache.tableOf(tokensOf(4, {1, 2, 3}), shared);
   EXPECT_EQ(shared, 0U);
-  // The same block behind another one is another.
+  // The same block after another one is a different block.
   BlockTable second = cache.tableOf(tokensOf(4, {1, 7, 3}), shared);
   EXPECT_EQ(shared, 1U);
   EXPECT_EQ(second.blocks()[0], first.blocks()[0]);
@@ -86,7 +86,7 @@ TEST(PrefixTree, FindsWhatHasTheSameTokensFromTheBeginning) {
   EXPECT_EQ(cache.pool.inUse(), 0);
   EXPECT_EQ(cache.budget.used, 0U);
   EXPECT_EQ(cache.pool.idle(), 7);
-  // Nothing has them, and they are there.
+  // They have no references, but still exist.
   BlockTable third = cache.tableOf(tokensOf(3, {1, 2, 3}), shared);
   EXPECT_EQ(shared, 3U);
   EXPECT_EQ(cache.pool.idle(), 4);
@@ -100,7 +100,7 @@ TEST(PrefixTree, GivesUpWhatWasReleasedFirstAndWhatFollowsIt) {
   BlockTable young = cache.tableOf(tokensOf(2, {5, 6}), shared);
   old.clear(cache.pool);
   young.clear(cache.pool);
-  // One block is free, then the last of the old ones goes.
+  // One block is free, then the last of the old ones is given up.
   BlockTable more = cache.tableOf(tokensOf(2, {8, 9}), shared);
   more.clear(cache.pool);
   BlockTable again = cache.tableOf(tokensOf(2, {1, 2}), shared);
@@ -122,7 +122,7 @@ TEST(PrefixTree, LosesWhatItsSequenceGaveBackInPart) {
   EXPECT_EQ(cache.pool.idle(), 1);
   BlockTable other = cache.tableOf(tokensOf(2, {7, 8}), shared);
   EXPECT_EQ(cache.pool.idle(), 0);
-  // What follows the lost block cannot be found, and nothing follows that.
+  // The successor of the lost block cannot be found, and has no successors.
   EXPECT_FALSE(cache.tree.find(PrefixTree::root, BlockTokens(tokensOf(1, {1}))));
   EXPECT_FALSE(cache.tree.add(last, BlockTokens(tokensOf(1, {4})), window.blocks()[2]));
   window.clear(cache.pool);
@@ -134,7 +134,7 @@ TEST(PrefixTree, LosesWhatItsSequenceGaveBackInPart) {
 TEST(PrefixTree, IsAMapInAnyOrderOfCalls) {
   std::mt19937 random(3);
   Cache cache(40);
-  // The blocks of a sequence are known by what they had when they were written.
+  // The blocks of a sequence are identified by their contents when they were written.
   std::map<int32_t, Tokens> contents;
   std::vector<std::pair<Tokens, BlockTable>> live;
   size_t found = 0;

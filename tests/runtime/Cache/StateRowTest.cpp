@@ -59,7 +59,7 @@ TEST(StateRow, IsCopiedByWhoeverChangesItFirst) {
   EXPECT_EQ(pool.inUse(), 2);
   EXPECT_EQ(read(pool, second), 7);
   write(pool, second, 8);
-  // The other has it for itself now.
+  // The other has it alone now.
   const int32_t kept = first.block();
   first.change(pool);
   EXPECT_EQ(first.block(), kept);

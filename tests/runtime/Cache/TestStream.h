@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What pools of tests copy with: a stream of one lane that lives as long as the program.
+/// The stream with which pools of tests copy: one lane that lives as long as the program.
 #ifndef HEDDLE_TESTS_RUNTIME_CACHE_TESTSTREAM_H
 #define HEDDLE_TESTS_RUNTIME_CACHE_TESTSTREAM_H
 

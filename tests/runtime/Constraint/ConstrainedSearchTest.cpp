@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Searches whose answers follow schemas: greedy, with beams, samples and alternatives, alone and
-/// in batches.
+/// Searches whose answers conform to schemas: greedy, with beams, samples and alternatives, alone
+/// and in batches.
 #include "tests/formats/JsonSchema/SchemaSamples.h"
 #include "tests/runtime/Generate/Requests.h"
 
@@ -48,7 +48,7 @@ protected:
     return limits;
   }
 
-  /// Requests of all kinds.
+  /// Returns requests of all kinds.
   static GenerationRequest requestOf(int number) {
     GenerationRequest request{.source = sourceOf(number), .options = {.maxLength = 60}};
     GenerationOptions &options = request.options;
@@ -104,7 +104,7 @@ TEST_F(ConstrainedSearch, EveryAnswerFollowsItsSchema) {
       const std::string text = textOf(hypothesis);
       const bool isAnswered = isAnswer(text, SampleJson::parse(request.options.jsonSchema));
       EXPECT_EQ(hypothesis.finish, isAnswered ? FinishReason::End : FinishReason::Length) << text;
-      // What was not ended had no room left.
+      // An answer that has not ended had no room left.
       EXPECT_TRUE(isAnswered || hypothesis.tokens.size() == 60) << text;
       whole += isAnswered ? 1 : 0;
       ++all;
@@ -121,7 +121,7 @@ TEST_F(ConstrainedSearch, ResultsDoNotDependOnTheBatch) {
     std::map<int64_t, int> numbers;
     for (int number = 0; number < count; ++number) {
       GenerationRequest request = requestOf(number);
-      // Some are not restricted at all.
+      // Some are unconstrained.
       request.options.jsonSchema = number % 7 == 0 ? "" : request.options.jsonSchema;
       const Result<int64_t> id = search.add(std::move(request));
       ASSERT_TRUE(id.ok()) << id.status().message();
@@ -145,7 +145,7 @@ TEST_F(ConstrainedSearch, WhatIsCertainHasNoScore) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].finish, FinishReason::End);
   EXPECT_EQ(textOf(found[0]).substr(textOf(found[0]).find('"')), R"("a\\")");
-  // Whether there is a space before it is all that is left to choose.
+  // The only choice left is whether a space precedes it.
   for (size_t i = 1; i < found[0].tokenScores.size(); ++i) {
     EXPECT_NEAR(found[0].tokenScores[i], 0, 1e-6) << i;
   }
@@ -166,7 +166,7 @@ TEST_F(ConstrainedSearch, ThePrefixOfAnAnswerIsPartOfIt) {
     EXPECT_TRUE(textOf(hypothesis).starts_with("{\"age\": ")) << textOf(hypothesis);
     EXPECT_TRUE(isAnswer(textOf(hypothesis), SampleJson::parse(schemas[0]))) << textOf(hypothesis);
   }
-  // A token without a text, such as a language, is not.
+  // A token without a text, such as a language token, is not.
   request.prefix.insert(request.prefix.begin(), 0);
   EXPECT_TRUE(textOf(alone(request).front()).starts_with("{\"age\": "));
   request.prefix = idsOf({"{", "{"});
@@ -182,7 +182,7 @@ TEST_F(ConstrainedSearch, ThePrefixOfAnAnswerIsPartOfIt) {
       "there");
   request.options.forcedFirst = idsOf({"{\""}).front();
   EXPECT_TRUE(isAnswer(textOf(alone(request).front()), SampleJson::parse(schemas[0])));
-  // What continues prompts does not answer with them.
+  // A model that continues prompts does not treat them as part of the answer.
   FakeDecoder decoder(HashModel{45, 0});
   decoder.answers = false;
   BatchSearch search(decoder, hashDefaults(), limits(decoder), 1000);
@@ -227,7 +227,7 @@ TEST_F(ConstrainedSearch, RequestsThatCannotBeAnswered) {
   limits.constraints = &letters;
   EXPECT_EQ(makeSettings(request, hashDefaults(), limits).status().message(),
             "no token of the model begins a text that follows the JSON schema");
-  // A text that cannot go on, as the vocabulary lacks what it needs, ends for want of tokens.
+  // A text that cannot continue, because the vocabulary lacks the required tokens, ends.
   const std::vector<Hypothesis> stuck = alone(request);
   ASSERT_EQ(stuck.size(), 1U);
   EXPECT_EQ(stuck[0].finish, FinishReason::Length);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Masks are what the automaton says of each token, whatever was kept or forgotten.
+/// Masks equal the automaton's decision for each token, whatever states were kept or discarded.
 #include "runtime/Constraint/Constraints.h"
 #include "tests/formats/JsonSchema/SchemaSamples.h"
 
@@ -10,7 +10,8 @@
 
 using namespace heddle;
 
-/// Bytes, pieces of JSON, halves of characters, tokens without a text and some that are empty.
+/// Returns bytes, pieces of JSON, incomplete characters, tokens without a text and some that are
+/// empty.
 static std::vector<std::optional<std::string>> vocabulary() {
   std::vector<std::optional<std::string>> texts = {std::nullopt, std::nullopt, std::nullopt};
   for (int byte = 0; byte < 256; ++byte) {
@@ -67,8 +68,8 @@ TEST(TokenTexts, AreSortedAndShareTheirBeginnings) {
   EXPECT_EQ(all->longOnes().size(), 5U);
 }
 
-/// Random walks by tokens: masks are what following each token says, the same in a constraint that
-/// forgets at every step, and lead to whole texts.
+/// Random walks by tokens: masks equal the decisions for single tokens, are the same in a
+/// constraint that discards all states at every step, and lead to complete texts.
 TEST(Constraint, MasksAreWhatMayFollow) {
   const auto all = tokens();
   const int32_t end[] = {2};
@@ -104,7 +105,7 @@ TEST(Constraint, MasksAreWhatMayFollow) {
         ++ended;
         break;
       }
-      // Every byte is a token, so that something always follows.
+      // Every byte is a token, so some token can always follow.
       ASSERT_FALSE(allowed.empty()) << text << "\n" << schema;
       int32_t token = allowed[random() % allowed.size()];
       for (const int32_t each : allowed) {
@@ -120,15 +121,15 @@ TEST(Constraint, MasksAreWhatMayFollow) {
   EXPECT_GT(ended, walks / 2);
 }
 
-/// Walks along a text by single bytes; after each the mask is what following each token says, and
-/// that of a constraint that forgets at every step. How many masks there were.
+/// Walks along a text by single bytes; after each, the mask equals the decisions for single tokens,
+/// and the mask of a constraint that discards all states. Returns the number of different masks.
 static size_t differentMasks(std::string_view schema, std::string_view text) {
   const auto all = tokens();
   const int32_t end[] = {2};
   const auto kept = *Constraint::create(schema, all, end);
   const auto forgetful = *Constraint::create(schema, all, end, {.states = 4, .maskBytes = 0});
   ConstraintState state = kept->start(), other = forgetful->start();
-  // They are kept here, so that none gets the place of another.
+  // Kept here, so that no mask reuses the address of another.
   std::set<std::shared_ptr<const TokenMask>> masks;
   for (const char byte : text) {
     const auto mask = kept->mask(state);
@@ -146,10 +147,10 @@ static size_t differentMasks(std::string_view schema, std::string_view text) {
   return masks.size();
 }
 
-/// Far from its bounds, all places in a string or a list have one mask.
+/// Far from its bounds, all positions in a string or a list have one mask.
 TEST(Constraint, MasksAreKeptBetweenBounds) {
   const std::string letters(150, 'b');
-  // The beginning, and after the value; and the places that the longest token reaches a bound from.
+  // The beginning, after the value, and the positions from which the longest token reaches a bound.
   EXPECT_LE(differentMasks(R"({"type": "string", "maxLength": 200})", '"' + letters + '"'), 4U);
   EXPECT_LE(differentMasks(R"({"type": "string", "maxLength": 150})", '"' + letters + '"'), 45U);
   EXPECT_LE(differentMasks(R"({"type": "string", "minLength": 140, "maxLength": 300})",
@@ -172,7 +173,7 @@ TEST(Constraint, MasksAreKeptBetweenBounds) {
   EXPECT_LE(differentMasks(R"({"type": "array", "minItems": 90, "maxItems": 101})", list), 520U);
 }
 
-/// What is kept does not grow beyond its bound by more than a token, even while a mask is computed.
+/// The number of states exceeds its bound by at most one token, even while a mask is computed.
 TEST(Constraint, StatesAreBoundedWithinAMask) {
   std::vector<std::optional<std::string>> texts;
   std::mt19937_64 random(8);
@@ -234,8 +235,8 @@ TEST(Constraints, KeepTheLastFew) {
   EXPECT_EQ(none.find("true").status().message(), "no texts");
 }
 
-/// Walks along an answer in a constraint that other threads use as well; whether its masks are
-/// those of one that is its own.
+/// Walks along an answer in a constraint that other threads use too; returns whether its masks
+/// equal those of a private one.
 static bool walksAsAlone(Constraint &shared, std::string_view schema,
                          const std::shared_ptr<const TokenTexts> &all, uint64_t seed) {
   const int32_t end[] = {2};
@@ -268,7 +269,7 @@ TEST(Constraints, AreForAllThreads) {
   const int32_t end[] = {2};
   Constraints constraints(
       []() -> Result<std::vector<std::optional<std::string>>> { return vocabulary(); }, {2});
-  // It begins again all the time, under the states of the others.
+  // It is reset repeatedly while others hold its states.
   const std::string any = "{}";
   const auto forgetful = *Constraint::create(any, all, end, {.states = 40, .maskBytes = 300});
   std::array<bool, 4> good = {};

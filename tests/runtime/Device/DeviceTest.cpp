@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What every device promises, on the one that models are loaded on. (Kernels need a model's file:
-/// tests of sessions launch them.)
+/// The guarantees of every device, on the one that models are loaded on. (Kernels need a model's
+/// file: tests of sessions launch them.)
 #include "runtime/Device/Device.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ TEST(DeviceMemory, GrowsAndKeeps) {
   EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(status.message(),
             "the batch needs 1152921504606846976 bytes of working memory: Cannot allocate memory");
-  // What failed has left none, and the next call starts anew.
+  // A failed call leaves no memory, and the next call starts afresh.
   EXPECT_EQ(memory.size(), 0u);
   EXPECT_TRUE(memory.grow(*device, 100).ok());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Texts that grow by tokens, against the text of all of them.
+/// Texts that grow by tokens, compared with the text of all of them.
 #include "runtime/Generate/AnswerText.h"
 
 #include "base/Utf8.h"
@@ -13,7 +13,7 @@ using namespace heddle;
 
 static std::unique_ptr<TextPieces> newText() { return std::make_unique<PieceStream>(); }
 
-/// What is certain after each token, and at the end.
+/// Returns the final text after each token, and at the end.
 static std::vector<std::string> certainties(const std::vector<int32_t> &tokens,
                                             const std::vector<std::string> &stops) {
   AnswerText text;
@@ -26,12 +26,12 @@ static std::vector<std::string> certainties(const std::vector<int32_t> &tokens,
 }
 
 TEST(AnswerText, HoldsBackWhatIsNoCharacterYet) {
-  // a, three bytes of a character, and one of another that never comes.
+  // a, three bytes of a character, and one of another that is never completed.
   EXPECT_EQ(certainties({0, 5, 6, 7, 8}, {}),
             (std::vector<std::string>{"a", "a", "a", "a東", "a東\uFFFD"}));
   EXPECT_EQ(certainties({8, 9, 10, 11, 1}, {}),
             (std::vector<std::string>{"", "", "", "😀", "😀b"}));
-  // A byte too many is known to be none when another character follows.
+  // An extra byte is known to be invalid when another character follows.
   EXPECT_EQ(certainties({5, 0, 1}, {}), (std::vector<std::string>{"", "\uFFFDa", "\uFFFDab"}));
 }
 
@@ -39,9 +39,9 @@ TEST(AnswerText, EndsBeforeAStopStringOfSeveralTokens) {
   EXPECT_EQ(certainties({0, 2, 1, 13}, {"abb"}), (std::vector<std::string>{"", "a", "a", "a"}));
   EXPECT_EQ(certainties({13, 0, 1, 13}, {"abb"}),
             (std::vector<std::string>{"c", "c", "c", "cabc"}));
-  // What is left at the end belongs to the text.
+  // The held-back rest belongs to the text at the end.
   EXPECT_EQ(certainties({13, 0}, {"abb"}), (std::vector<std::string>{"c", "ca"}));
-  // The first in the text, whichever was given first.
+  // The first in the text, whatever the order of the stop strings.
   EXPECT_EQ(certainties({13, 0, 1, 1}, {"bb", "ab"}),
             (std::vector<std::string>{"c", "c", "c", "c"}));
   EXPECT_EQ(certainties({13, 5, 6, 7, 0}, {"東a"}),
@@ -56,7 +56,7 @@ TEST(AnswerText, SaysWhatADecoderRefuses) {
   EXPECT_EQ(text.certain(), "");
 }
 
-/// The text of all tokens until one completes a stop string; whether one does.
+/// Computes the text of all tokens until one completes a stop string; returns whether one does.
 static bool naiveText(const std::vector<int32_t> &tokens, const std::vector<std::string> &stops,
                       std::string &text) {
   for (size_t count = 1; count <= tokens.size(); ++count) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sentences join, leave and make room. Results have the same bits as for each sentence alone, and
-/// the decoder gets everything back.
+/// Sentences join, leave and make room. Results have the same bits as each sentence alone, and
+/// everything in the decoder is released.
 #include "tests/runtime/Generate/Requests.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 using namespace heddle;
 
-/// Requests of all kinds.
+/// Returns requests of all kinds.
 static GenerationRequest requestOf(int number) {
   GenerationRequest request{.source = sourceOf(number), .options = {.maxLength = 15}};
   GenerationOptions &options = request.options;
@@ -245,7 +245,7 @@ TEST(Batch, RemovesWhatWaitsAndWhatRuns) {
   EXPECT_EQ(decoder.blocksInUse(), 0);
 }
 
-/// Whether `tokens` begins with all of `beginning`.
+/// Returns whether `tokens` begins with all of `beginning`.
 static bool beginsWith(const std::vector<int32_t> &tokens, const std::vector<int32_t> &beginning) {
   return tokens.size() >= beginning.size() &&
          std::equal(beginning.begin(), beginning.end(), tokens.begin());
@@ -295,7 +295,7 @@ TEST(Batch, GreedySearchAgreesOnAllItHas) {
   }
 }
 
-/// A decoder that continues prompts, and a prompt of so many tokens.
+/// Returns a decoder that continues prompts, and a prompt of `tokens` tokens.
 static FakeDecoder continuingDecoder() {
   FakeDecoder decoder(HashModel{1000, 0});
   decoder.answers = false;
@@ -340,7 +340,7 @@ TEST(Batch, RunningAnswersDoNotWaitForPrompts) {
   }
   // Two hypotheses, a token of an answer, and three of prompts.
   EXPECT_LE(decoder.mostRows, 6);
-  // The first went on at every step; the second began after 14 steps, and the third behind it.
+  // The first continued at every step; the second began after 14 steps, and the third after it.
   EXPECT_EQ(ended[0], 29);
   EXPECT_EQ(ended[1], 14 + 4);
   EXPECT_EQ(ended[2], 15 + 4);
@@ -374,7 +374,7 @@ TEST(Batch, SamplesOfAPromptComputeItOnce) {
   const std::vector<Hypothesis> found = generateAlone(decoder, request);
   ASSERT_EQ(found.size(), 5U);
   EXPECT_EQ(decoder.mostRows, 31);
-  // The samples are those that a request for fewer has, and another.
+  // The samples are those of a request for fewer, and one more.
   GenerationRequest fewer = request;
   fewer.options.nbest = 4;
   const std::vector<Hypothesis> four = generateAlone(decoder, fewer);
@@ -414,7 +414,7 @@ TEST(Batch, ASoakEndsWithEverythingReturned) {
         ASSERT_TRUE(id.ok()) << id.status().message();
         ids.push_back(*id);
       } else if (kind == 2 && !ids.empty()) {
-        // It may have finished long ago.
+        // It may be finished already.
         const Status status = search.remove(ids[random() % ids.size()]);
         EXPECT_TRUE(status.ok() || status.code() == StatusCode::NotFound);
       } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Events, scores and shared prompts through the interface in C.
+/// Events, scores and shared prompts through the C interface.
 #include "heddle/heddle.h"
 #include "tests/runtime/Session/DecoderModel.h"
 
@@ -11,7 +11,7 @@
 using namespace heddle;
 
 namespace {
-/// A generator over the model that continues prompts; of generating it knows no text.
+/// A generator over the model that continues prompts, which has no texts for generated tokens.
 class EventsFromC : public testing::Test {
 protected:
   void SetUp() override {
@@ -41,7 +41,7 @@ protected:
     return id;
   }
 
-  /// The message with which a request is refused.
+  /// Returns the message with which a request is rejected.
   std::string refusal(const heddle_generation_options &options) {
     int64_t id = -1;
     heddle_error *const error =
@@ -55,7 +55,7 @@ protected:
   Tokens prompt;
 };
 
-/// What was told of one sample.
+/// The events of one sample.
 struct Told {
   Tokens tokens;
   std::vector<float> scores;
@@ -64,7 +64,7 @@ struct Told {
   int withoutText = 0;
 };
 
-/// Adds what an event tells.
+/// Adds the content of an event.
 void listen(const heddle_event *event, Told &one) {
   int64_t tokens = 0, scores = 0;
   const int32_t *const list = heddle_event_tokens(event, &tokens);
@@ -81,7 +81,7 @@ void listen(const heddle_event *event, Told &one) {
   }
   EXPECT_EQ(heddle_event_top_scores(event, tokens, nullptr), nullptr);
   one.finish = heddle_event_finish(event);
-  // The tokenizer of the fixture has few of the model's tokens. Their errors end no answer.
+  // The fixture's tokenizer has few of the model's tokens. Their errors end no answer.
   if (heddle_error *const error = heddle_event_error(event)) {
     EXPECT_NE(std::string(heddle_error_message(error)).find("belongs to no token"),
               std::string::npos);
@@ -168,7 +168,7 @@ TEST_F(EventsFromC, TellWhatWasRemovedAndWhatIsShared) {
   heddle_generation_free(generation);
 }
 
-/// A request means the same in C and in C++.
+/// A request has the same meaning in C and in C++.
 TEST_F(EventsFromC, DefaultsAreThoseOfCpp) {
   const heddle_generator_options running = HEDDLE_GENERATOR_OPTIONS_INIT;
   const GeneratorOptions batch;

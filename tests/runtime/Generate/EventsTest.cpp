@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What is told of answers while they are made: together it is the answer, whatever the batch.
+/// Events of unfinished answers: together they are the answer, whatever the batch.
 #include "tests/runtime/Generate/PieceTexts.h"
 #include "tests/runtime/Generate/Requests.h"
 
@@ -10,7 +10,7 @@
 using namespace heddle;
 
 namespace {
-/// All that was told of one answer.
+/// All events of one answer.
 struct Heard {
   std::vector<int32_t> tokens;
   std::vector<float> scores;
@@ -45,7 +45,7 @@ void hear(BatchSearch &search, Answers &answers) {
   }
 }
 
-/// Runs until nothing is left; the results by number.
+/// Runs until nothing is left; returns the results by number.
 std::map<int64_t, GenerationResult> listen(BatchSearch &search, Answers &answers) {
   std::map<int64_t, GenerationResult> results;
   while (!search.idle()) {
@@ -59,7 +59,7 @@ std::map<int64_t, GenerationResult> listen(BatchSearch &search, Answers &answers
   return results;
 }
 
-/// Greedy searches, samples, beams and alternatives, some with a prefix.
+/// Returns greedy searches, samples, beams and alternatives, some with a prefix.
 GenerationRequest requestOf(int number) {
   GenerationRequest request{.source = sourceOf(number), .options = {.maxLength = 15}};
   GenerationOptions &options = request.options;
@@ -82,7 +82,7 @@ GenerationRequest requestOf(int number) {
   return request;
 }
 
-/// That what was heard of an answer is the answer.
+/// Checks that the events of an answer add up to it.
 void expectHeard(const Heard &heard, const Hypothesis &answer, size_t prefix) {
   const auto begin = answer.tokens.begin() + static_cast<std::ptrdiff_t>(prefix);
   EXPECT_EQ(heard.tokens, std::vector<int32_t>(begin, answer.tokens.end()));
@@ -93,7 +93,7 @@ void expectHeard(const Heard &heard, const Hypothesis &answer, size_t prefix) {
 }
 } // namespace
 
-/// Also where the cache is full now and then, and answers begin again.
+/// Even if the cache is full occasionally, and answers start again.
 TEST(Events, TellEveryAnswerOnce) {
   constexpr int count = 60;
   for (const int64_t capacity : {0, 140, 250}) {
@@ -214,7 +214,7 @@ TEST(Events, TellWhyEverySampleFails) {
   }
 }
 
-/// Against the same answers without stop strings.
+/// Compared with the same answers without stop strings.
 TEST(Events, AnswersEndBeforeStopStrings) {
   const std::vector<std::string> stops = {"ba", "a a", "東"};
   int stopped = 0;
@@ -264,7 +264,7 @@ TEST(Events, AnswersEndBeforeStopStrings) {
   EXPECT_GT(stopped, 20);
 }
 
-/// A model whose tokens the tokenizer does not know answers, but not with stop strings.
+/// A model whose tokens the tokenizer lacks answers, but does not support stop strings.
 TEST(Events, NeedTextsOnlyForStopStrings) {
   const NewText refuses = [] { return std::make_unique<UnknownPieces>(); };
   FakeDecoder decoder(HashModel{});
@@ -279,7 +279,7 @@ TEST(Events, NeedTextsOnlyForStopStrings) {
   EXPECT_EQ(decoder.blocksInUse(), 0);
 }
 
-/// Each of them once, also where the cache is full now and then.
+/// Each of them once, even if the cache is full occasionally.
 TEST(Events, TellWhichTokensHaveNoText) {
   const NewText padded = [] { return std::make_unique<PaddedPieces>(); };
   size_t lacking = 0;
@@ -330,7 +330,7 @@ TEST(Events, TopScoresAreTheBestOfTheModel) {
     ASSERT_EQ(found.size(), 1U);
     const Hypothesis &answer = found.front();
     ASSERT_EQ(answer.topScores.size(), answer.tokens.size() - 1);
-    // Nothing was chosen there.
+    // The token was forced there.
     EXPECT_TRUE(answer.topScores.front().empty());
     for (size_t i = 1; i < answer.topScores.size(); ++i) {
       std::vector<int32_t> before = {1};

@@ -83,7 +83,7 @@ Status FakeDecoder::encode(std::span<const SourceView> texts, std::span<SourceId
   int64_t positions = blocksInUse();
   for (const SourceView &text : texts) {
     tokens.emplace_back(text.bytes.size() / sizeof(int32_t));
-    // A prompt has none: there is no address to copy from.
+    // A prompt has no source: there is no address to copy from.
     if (!text.bytes.empty()) {
       std::memcpy(tokens.back().data(), text.bytes.data(), text.bytes.size());
     }
@@ -146,8 +146,8 @@ int64_t FakeDecoder::blocksInUse() const {
   return static_cast<int64_t>(positions);
 }
 
-/// Delivers chunks in descending order, spread over the workers, so that nothing relies on their
-/// order.
+/// Delivers chunks in descending order, distributed over the workers, so that nothing relies on
+/// their order.
 void FakeDecoder::deliver(const std::vector<std::vector<float>> &logits, LogitsSink &sink) const {
   const int64_t chunks = (model.vocabulary + logitsChunk - 1) / logitsChunk;
   const auto work = [&](int worker) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// A language model that hashes the tokens so far, behind the interface of a decoder, so that any
-/// search over it can be compared with one that asks the model directly. Checks that everything
-/// handed out comes back.
+/// search over it can be compared with one that queries the model directly. Checks that everything
+/// is released.
 #ifndef HEDDLE_TESTS_RUNTIME_GENERATE_FAKEDECODER_H
 #define HEDDLE_TESTS_RUNTIME_GENERATE_FAKEDECODER_H
 
@@ -19,12 +19,12 @@ namespace heddle {
 /// The model. Token 0 is padding, 1 the start, 2 the end, which becomes likelier with every token.
 struct HashModel {
   int64_t vocabulary = 40;
-  /// Logits are rounded to multiples of 1 / levels: with few levels, ties are common. 0: no
+  /// Logits are rounded to multiples of 1 / levels: with few levels, ties are frequent. 0: no
   /// rounding.
   int levels = 0;
 
   std::vector<float> logits(std::span<const int32_t> source, std::span<const int32_t> target) const;
-  /// [heads][source]: where the last token of the target looks.
+  /// Returns the attention of the last token of the target, [heads][source].
   std::vector<float> attention(std::span<const int32_t> source, std::span<const int32_t> target,
                                int64_t heads) const;
 };
@@ -47,20 +47,20 @@ public:
   int64_t length(HypothesisId hypothesis) const override;
   Status decode(std::span<const Extension> extensions, LogitsSink &sink,
                 AttentionWeights *attention) override;
-  /// The positions of sources and hypotheses; nothing is shared.
+  /// Returns the positions of sources and hypotheses; nothing is shared.
   int64_t blocksInUse() const override;
 
   /// Makes logits of hypotheses of this source NaN from now on.
   void damage(std::vector<int32_t> source) { damaged = std::move(source); }
-  /// The next `count` forks fail for lack of memory.
+  /// Makes the next `count` forks fail for lack of memory.
   void refuseForks(int count) { forksToRefuse = count; }
   /// After `calls` more calls of encode(), start() and decode(), the next one throws as if memory
   /// ran out.
   void throwAfter(int calls) { callsToThrow = calls; }
-  /// Refuses to decode hypotheses of this source from now on.
+  /// Rejects hypotheses of this source in decode() from now on.
   void refuse(std::vector<int32_t> source) { refused = std::move(source); }
 
-  /// Whether there are sources; otherwise all of them are empty.
+  /// Whether there are sources; otherwise all sources are empty.
   bool answers = true;
   int64_t mostRows = 0;
   int64_t steps = 0;

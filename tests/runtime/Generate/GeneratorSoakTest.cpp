@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Tens of thousands of random calls on one Generator over a compiled model, with a cache that is
-/// sometimes too small. Every result equals that of the request alone, removed requests never
-/// return, and memory does not grow.
+/// sometimes too small. Every result equals that of the request alone, removed requests give no
+/// results, and memory does not grow.
 #include "heddle/Generation.h"
 #include "tests/runtime/Session/DecoderModel.h"
 
@@ -26,7 +26,7 @@ static size_t liveBytes() {
 namespace heddle {
 namespace {
 
-/// Kinds of requests; each is generated alone once.
+/// The number of different requests; each is generated alone once.
 constexpr size_t kinds = 60;
 
 std::vector<int32_t> tokensBelow(std::mt19937_64 &random, size_t most, uint64_t limit) {
@@ -37,7 +37,7 @@ std::vector<int32_t> tokensBelow(std::mt19937_64 &random, size_t most, uint64_t 
   return tokens;
 }
 
-/// A prompt that begins as others do, to some length.
+/// Returns a prompt that shares a beginning of some length with others.
 std::vector<int32_t> promptOf(size_t number) {
   std::mt19937_64 random(number + 1), same(number % 4);
   std::vector<int32_t> prompt(150);
@@ -50,8 +50,8 @@ std::vector<int32_t> promptOf(size_t number) {
   return prompt;
 }
 
-/// A request that depends only on its number: greedy, beams, samples, alternatives; with and
-/// without a prefix and a shortlist.
+/// Returns a request that depends only on its number: greedy, beams, samples, alternatives; with
+/// and without a prefix and a shortlist.
 GenerationRequest requestOf(size_t number, bool answers) {
   std::mt19937_64 random(number + 1);
   GenerationRequest request;
@@ -87,10 +87,10 @@ GenerationRequest requestOf(size_t number, bool answers) {
   return request;
 }
 
-/// How many calls are made: what was configured, or what the environment says.
+/// Returns the number of calls: as configured, or from the environment.
 size_t callsOfSoak() {
   const char *const given = std::getenv("HEDDLE_SOAK_CALLS");
-  // Memory is looked at after each quarter.
+  // Memory is checked after each quarter.
   return given == nullptr ? HEDDLE_SOAK_CALLS
                           : std::max<size_t>(std::strtoull(given, nullptr, 10), 4);
 }
@@ -99,13 +99,13 @@ struct SoakModel {
   const char *name;
   Model (*model)();
   int threads;
-  /// Blocks of the cache.
+  /// The blocks of the cache.
   uint64_t blocks = 70;
 };
 
 class GeneratorSoak : public testing::TestWithParam<SoakModel> {
 protected:
-  /// The result of a request in a Generator of its own.
+  /// Returns the result of a request in a separate Generator.
   const std::vector<Hypothesis> &alone(size_t number) {
     auto [entry, isNew] = known.try_emplace(number);
     if (isNew) {
@@ -156,11 +156,11 @@ protected:
   }
 
   std::map<size_t, std::vector<Hypothesis>> known;
-  /// Requests under way, by their ids.
+  /// Running requests by their ids.
   std::map<int64_t, size_t> waiting;
   size_t finished = 0;
   size_t removed = 0;
-  /// Answers whose end was told.
+  /// The number of answers whose end was reported.
   size_t ended = 0;
 };
 

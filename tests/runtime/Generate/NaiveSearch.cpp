@@ -89,7 +89,7 @@ std::vector<double> naiveScores(const HashModel &model, const std::vector<int32_
   return values;
 }
 
-/// All continuations in order; equal ones by hypothesis and token. At most `count`.
+/// Returns at most `count` continuations in order; ties are broken by hypothesis and token.
 static std::vector<Flat> bestFlat(const std::vector<Partial> &alive,
                                   const std::vector<std::vector<double>> &scores, size_t count) {
   std::vector<Flat> all;
@@ -148,7 +148,7 @@ static void cover(const HashModel &model, const std::vector<int32_t> &source,
   }
 }
 
-/// Why a continuation that stops does so.
+/// Returns the reason why a continuation stops.
 static FinishReason reasonOf(const Flat &flat) {
   return flat.token == endToken ? FinishReason::End : FinishReason::Length;
 }

@@ -40,8 +40,8 @@ std::vector<Hypothesis> naiveCTranslate2(const HashModel &model, const std::vect
 std::vector<int32_t> naiveGreedy(const HashModel &model, const std::vector<int32_t> &source,
                                  const NaiveOptions &options);
 
-/// Log-probabilities of all tokens after [start, tokens...], with penalties and bans applied to
-/// logits or log-probabilities. `withStart`: repetition counts the start.
+/// Returns the log-probabilities of all tokens after [start, tokens...], with penalties and bans
+/// applied to logits or log-probabilities. `withStart`: repetition counts the start.
 std::vector<double> naiveScores(const HashModel &model, const std::vector<int32_t> &source,
                                 const NaiveOptions &options, const std::vector<int32_t> &tokens,
                                 bool afterSoftmax, bool withStart);

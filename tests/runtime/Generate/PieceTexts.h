@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A tokenizer without a model for tests of texts: every token is some bytes, of which a character
-/// may need several tokens.
+/// A tokenizer without a model for tests of texts: every token is some bytes, and a character may
+/// need several tokens.
 #ifndef HEDDLE_TESTS_RUNTIME_GENERATE_PIECETEXTS_H
 #define HEDDLE_TESTS_RUNTIME_GENERATE_PIECETEXTS_H
 
@@ -15,14 +15,14 @@
 
 namespace heddle {
 
-/// The bytes of a token: a letter or two, or one byte of a character of three or four.
+/// Returns the bytes of a token: one or two letters, or one byte of a character of three or four.
 inline std::string pieceOf(int32_t token) {
   static constexpr const char *pieces[] = {"a",    "b",    "ab",   "ba",   " a",   "\xE6", "\x9D",
                                            "\xB1", "\xF0", "\x9F", "\x98", "\x80", "\n",   "c"};
   return pieces[static_cast<size_t>(token) % std::size(pieces)];
 }
 
-/// The text of tokens, in which bytes that are no character become U+FFFD.
+/// Returns the text of tokens, in which invalid bytes become U+FFFD.
 inline std::string textOfPieces(std::span<const int32_t> tokens) {
   std::string bytes, text;
   for (const int32_t token : tokens) {
@@ -32,7 +32,7 @@ inline std::string textOfPieces(std::span<const int32_t> tokens) {
   return text;
 }
 
-/// The same in pieces: a text that may end within a character waits for the next token.
+/// The same in pieces: an incomplete character waits for the next token.
 class PieceStream final : public TextPieces {
 public:
   Result<std::string> add(int32_t token) override {
@@ -64,7 +64,7 @@ public:
   Result<std::string> finish() override { return std::string(); }
 };
 
-/// A tokenizer that knows none of the tokens.
+/// A tokenizer that has none of the tokens.
 class UnknownPieces final : public TextPieces {
 public:
   Result<std::string> add(int32_t /*token*/) override {

@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-/// A different source for every number.
+/// Returns a different source for every number.
 inline std::vector<int32_t> sourceOf(int number, int64_t vocabulary = 40) {
   std::mt19937_64 random(static_cast<uint64_t>(number) + 1);
   std::vector<int32_t> source(1 + random() % 9);
@@ -39,7 +39,7 @@ inline GenerationLimits limitsOf(const Decoder &decoder) {
           .hasSources = decoder.hasSources()};
 }
 
-/// Steps until nothing is left; results by number.
+/// Steps until nothing is left; returns the results by number.
 inline std::map<int64_t, GenerationResult> finishAll(BatchSearch &search) {
   std::map<int64_t, GenerationResult> results;
   while (!search.idle()) {
@@ -56,7 +56,7 @@ inline std::map<int64_t, GenerationResult> finishAll(BatchSearch &search) {
   return results;
 }
 
-/// The hypotheses of one request, alone.
+/// Returns the hypotheses of one request, generated alone.
 inline std::vector<Hypothesis> generateAlone(Decoder &decoder, GenerationRequest request) {
   BatchSearch search(decoder, hashDefaults(), limitsOf(decoder), 1000);
   Result<int64_t> id = search.add(std::move(request));

@@ -16,7 +16,7 @@ static std::vector<ScoredToken> someTokens() {
   return tokens;
 }
 
-/// How often each token was drawn.
+/// Returns how often each token was drawn.
 static std::map<int32_t, int> histogram(double temperature, double topP, int draws,
                                         double minP = 0) {
   std::map<int32_t, int> counts;
@@ -62,7 +62,7 @@ TEST(Sampler, TopPKeepsTheFewestThatAddUp) {
   for (const ScoredToken &token : someTokens()) {
     total += std::exp(token.score);
   }
-  // The best, and the two beside it: the one of the lower number comes first.
+  // The best, and the two next to it: the one with the lower number comes first.
   const double two = (1 + std::exp(-0.3)) / total;
   EXPECT_EQ(histogram(1, two * 0.999, 3000).size(), 2U);
   EXPECT_TRUE(histogram(1, two * 0.999, 3000).contains(89));
@@ -77,10 +77,10 @@ TEST(Sampler, MinPKeepsThoseNotMuchLessProbableThanTheBest) {
   EXPECT_EQ(histogram(1, 1, 3000, std::exp(-0.6) * 0.999).size(), 5U);
   EXPECT_EQ(histogram(2, 1, 3000, std::exp(-0.3) * 0.999).size(), 5U);
   EXPECT_EQ(histogram(1, 1, 100, 1).size(), 1U);
-  // Whichever leaves fewer.
+  // The stricter of the two applies.
   EXPECT_EQ(histogram(1, 1e-9, 100, 0.1).size(), 1U);
   EXPECT_EQ(histogram(1, 0.9, 3000, std::exp(-0.3) * 0.999).size(), 3U);
-  // What is left has the same proportions.
+  // The remaining tokens have the same proportions.
   const std::map<int32_t, int> counts = histogram(1, 1, 20000, std::exp(-0.3) * 0.999);
   EXPECT_NEAR(counts.at(90), 20000 / (1 + 2 * std::exp(-0.3)), 300);
 }

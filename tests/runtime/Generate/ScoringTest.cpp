@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Compares scores of given targets with the model asked token by token.
+/// Compares scores of given targets with the model, queried token by token.
 #include "runtime/Generate/Scoring.h"
 #include "tests/runtime/Generate/NaiveSearch.h"
 #include "tests/runtime/Generate/Requests.h"
@@ -105,9 +105,9 @@ TEST(Scoring, RefusesWhatDoesNotFit) {
             "request 1: the cache is full");
 }
 
-// --- texts alone -------------------------------------------------------------------------------
+// --- single texts ------------------------------------------------------------------------------
 
-/// The log-probability of a token after others, of a model without sources.
+/// Returns the log-probability of a token after others, for a model without sources.
 static double scoreAfter(const HashModel &model, std::span<const int32_t> before, int32_t token) {
   const std::vector<float> logits = model.logits({}, before);
   double sum = 0;
@@ -117,7 +117,7 @@ static double scoreAfter(const HashModel &model, std::span<const int32_t> before
   return static_cast<double>(logits[static_cast<size_t>(token)]) - std::log(sum);
 }
 
-/// The first 100 positions are those of the decoder.
+/// The decoder has 100 positions.
 TEST(Scoring, TextsAreScoredInWindows) {
   const HashModel model{50, 0};
   for (const size_t start : {0U, 1U}) {
@@ -143,7 +143,7 @@ TEST(Scoring, TextsAreScoredInWindows) {
         const std::vector<int32_t> &text = texts[i];
         ASSERT_EQ((*scores)[i].size(), text.size() - (1 - start));
         for (size_t token = 1 - start; token < text.size(); ++token) {
-          // The first window whose positions reach to the token before it.
+          // The first window whose positions include the token before it.
           size_t begin = 0;
           while (token > begin + window) {
             begin += step;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Compares the single search, under each set of rules, with the naive search that the rules come
-/// from.
+/// Compares the single search, under each set of rules, with the naive search that defines the
+/// rules.
 #include "tests/runtime/Generate/NaiveSearch.h"
 #include "tests/runtime/Generate/Requests.h"
 
@@ -117,8 +117,8 @@ TEST(Search, CTranslate2IsThatOfCTranslate2) {
 }
 
 TEST(Search, EqualScoresGoToTheEarlierHypothesisAndTheLowerToken) {
-  // Scores that are equal in exact arithmetic are equal in double too as long as the same numbers
-  // were added in the same order, as the naive searches do.
+  // Scores that are equal in exact arithmetic are equal in double too if the same numbers were
+  // added in the same order, as in the naive searches.
   compare(Rules::Paper, naivePaper, {.beam = 4, .maxLength = 3}, 1);
   compare(Rules::CTranslate2, naiveCTranslate2, {.beam = 4, .maxLength = 3}, 1);
 }

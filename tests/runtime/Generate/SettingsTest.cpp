@@ -179,7 +179,7 @@ TEST(Settings, AModelWithoutSourcesContinuesAPrefix) {
     return std::string(makeSettings(request, continuing, own).status().message());
   };
   EXPECT_EQ(message({.prefix = {5}}), "");
-  // Nothing stands before the prefix, and the last token needs no position.
+  // Nothing precedes the prefix, and the last token needs no position.
   EXPECT_EQ(message({.prefix = {5, 6}, .options = {.maxLength = 29}}), "");
   EXPECT_EQ(message({.prefix = {5, 6}, .options = {.maxLength = 30}}),
             "maximum length is 30, expected at most 29: the positions of the model");
@@ -243,7 +243,7 @@ TEST(Settings, RefuseTokensOutsideTheVocabulary) {
             "forced: token 1 is 100, expected 0 to 99");
 }
 
-/// A model may sample by default. Whoever asks for another search, or none, has that.
+/// A model may sample by default, unless a request asks for another search.
 TEST(Settings, SamplingIsTheModelsUnlessAskedOtherwise) {
   GenerationDefaults sampling = defaults();
   sampling.sample = true;
@@ -276,7 +276,7 @@ TEST(Settings, SamplingIsTheModelsUnlessAskedOtherwise) {
   EXPECT_FALSE(with({.beam = 1}).sample);
   EXPECT_FALSE(with({.alternatives = true}).sample);
   EXPECT_TRUE(with({.beam = 1, .sample = true}).sample);
-  // A model that does not sample may still say how, for requests that ask for it.
+  // A model that does not sample may still have parameters, for requests that do.
   sampling.sample = false;
   EXPECT_FALSE(with({}).sample);
   EXPECT_EQ(with({}).beam, 4);

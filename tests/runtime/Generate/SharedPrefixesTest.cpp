@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Prompts that begin alike compute their beginning once: side by side and one after the other, as
-/// long as there is memory, with the same answers.
+/// Prompts with a common beginning compute it once, in a batch and consecutively, as long as there
+/// is memory, with the same answers.
 #include "heddle/Generation.h"
 #include "tests/runtime/Session/DecoderModel.h"
 
@@ -10,7 +10,7 @@
 using namespace heddle;
 
 namespace {
-/// `shared` tokens that all prompts have, and `own` of this one.
+/// Returns a request with `shared` tokens that all prompts have, and `own` tokens.
 GenerationRequest requestOf(size_t shared, size_t own, uint32_t number,
                             GenerationOptions options = {.beam = 1, .maxLength = 4}) {
   std::mt19937 same(1), random(number + 2);
@@ -27,7 +27,7 @@ Generator generatorOf(GeneratorOptions options = {}, const Model &model = contin
   return *std::move(generator);
 }
 
-/// Runs requests together; their results by number.
+/// Runs requests together; returns their results by number.
 std::map<int64_t, GenerationResult> run(Generator &generator,
                                         const std::vector<GenerationRequest> &requests) {
   std::map<int64_t, GenerationResult> results;
@@ -79,7 +79,7 @@ TEST(SharedPrefixes, AreKeptForRequestsThatComeLater) {
   EXPECT_EQ(run(generator, {requestOf(100, 5, 1)})[1].shared, 96);
   // All but the last token, in pieces that end within blocks.
   EXPECT_EQ(run(generator, {first})[2].shared, 96);
-  // The answer belongs to what is kept: a conversation goes on from there.
+  // The answer's blocks are kept too: a conversation continues from there.
   GenerationRequest more = {.prefix = answer, .options = {.beam = 1, .maxLength = 4}};
   more.prefix.resize(answer.size() - 1);
   more.prefix.insert(more.prefix.end(), 20, 9);
@@ -88,7 +88,7 @@ TEST(SharedPrefixes, AreKeptForRequestsThatComeLater) {
 }
 
 TEST(SharedPrefixes, AreTakenOverInTheMiddleOfABlock) {
-  // Pieces of seven: a second prompt has some of a block already when the first completes it.
+  // Pieces of seven: a second prompt has part of a block already when the first completes it.
   Generator generator = generatorOf({.promptTokens = 7, .promptTokensBeside = 7});
   std::vector<GenerationRequest> requests = alike(2);
   requests[0].prefix.resize(103);
@@ -113,7 +113,7 @@ TEST(SharedPrefixes, GiveWayToWhatRuns) {
     Generator alone = generatorOf();
     EXPECT_EQ(run(alone, {request})[0].hypotheses, results.begin()->second.hypotheses) << number;
   }
-  // The first block of one is left at most times, never all of both.
+  // The first block of one usually remains, never all of both.
   EXPECT_LT(generator.sharedTokens(), 5 * 96);
   EXPECT_GT(generator.sharedTokens(), 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What is known of a hypothesis' tokens, beside a walk through all of them.
+/// The history of a hypothesis's tokens, compared with a scan of all of them.
 #include "runtime/Generate/TokenHistory.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using namespace heddle;
 
 using Tokens = std::vector<int32_t>;
 
-/// What would repeat a group, by the definition.
+/// Returns the tokens that would repeat an n-gram, by definition.
 static std::multiset<int32_t> repeated(const Tokens &tokens, size_t size) {
   std::multiset<int32_t> found;
   for (size_t begin = 0; begin + size <= tokens.size(); ++begin) {
@@ -50,7 +50,7 @@ TEST(TokenHistory, IsWhatAWalkThroughTheTokensFinds) {
           ASSERT_EQ(std::multiset<int32_t>(found.begin(), found.end()), expected) << size;
         }
       }
-      // A copy goes on alone, as a hypothesis that another one continues does.
+      // A copy continues independently, as in a hypothesis that another one continues.
       TokenHistory other = history;
       other.add(1000);
       const auto token = int32_t(random() % words) * 7 - 3;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Compares the divergence of distributions with its naive twin: odd sizes, zeros, certainties,
-/// every target of this machine.
+/// Compares the divergence of distributions with its naive twin: odd sizes, zeros, one-hot
+/// distributions, every target of this machine.
 #include "runtime/Kernels/JensenShannon.h"
 #include "runtime/Kernels/Reference.h"
 #include "tests/runtime/Kernels/AllTargets.h"
@@ -19,7 +19,7 @@ static double divergence(const Distribution &p, const Distribution &q) {
   return jensenShannon(p.data(), q.data(), static_cast<int64_t>(p.size()));
 }
 
-/// The softmax of random scores; with `zeros`, some keys have no probability.
+/// Returns the softmax of random scores; with `zeros`, some keys have probability zero.
 static Distribution randomDistribution(size_t count, double sharpness, bool zeros, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<double> weights(count);
@@ -36,7 +36,7 @@ static Distribution randomDistribution(size_t count, double sharpness, bool zero
   return result;
 }
 
-/// All probability on one key.
+/// Returns the distribution with all probability on one key.
 static Distribution certain(size_t count, size_t key) {
   Distribution result(count, 0.0F);
   result[key] = 1;
@@ -62,7 +62,7 @@ TEST(JensenShannon, IsThatOfItsTwin) {
 TEST(JensenShannon, OfWhatIsKnown) {
   onAllTargets([] {
     for (const size_t count : {2U, 16U, 33U}) {
-      // Nothing in common: one bit.
+      // Disjoint distributions: one bit.
       EXPECT_DOUBLE_EQ(divergence(certain(count, 0), certain(count, count - 1)), 1);
       // H(3/4, 1/4) - H(1/2, 1/2) / 2.
       Distribution half = certain(count, 0);

@@ -18,7 +18,7 @@ using namespace heddle;
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 static constexpr float notANumber = std::numeric_limits<float>::quiet_NaN();
 
-/// `count` values of which many are equal when `levels` is small.
+/// Returns `count` values, many of which are equal if `levels` is small.
 static std::vector<float> randomValues(size_t count, float scale, int levels, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<float> values(count);
@@ -85,7 +85,7 @@ TEST(LogSumExp, SaysWhatIsNoNumber) {
   EXPECT_TRUE(std::isnan(logSumExp(pieces(all, 3))));
 }
 
-/// The best of values offered in pieces, last piece first.
+/// Returns the best of values offered in pieces, last piece first.
 static std::vector<RankedValue> bestOf(std::span<const float> values, size_t capacity,
                                        size_t size) {
   TopK best;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddle.h, as a C program uses it.
+/// Uses heddle.h as a C program does.
 #include "heddle/heddle.h"
 
 #include "tests/runtime/Artifact/FixtureModel.h"
@@ -108,7 +108,7 @@ TEST(CInterface, RunsOnTheDeviceAskedFor) {
   ASSERT_EQ(Answer(heddle_model_load(path.c_str(), &options, &loaded)).message, "");
   EXPECT_EQ(heddle_model_device(loaded), device);
   heddle_model_free(loaded);
-  // Programs that were compiled before there was the field.
+  // Programs that were compiled before the field existed.
   options.struct_size = offsetof(heddle_model_options, device);
   options.device = "nonsense";
   ASSERT_EQ(Answer(heddle_model_load(path.c_str(), &options, &loaded)).message, "");

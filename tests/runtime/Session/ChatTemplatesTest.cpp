@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The variables that templates are given, by the template table of a manifest.
+/// The variables that templates get, according to the template table of a manifest.
 #include "runtime/Session/ChatTemplates.h"
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 using namespace heddle;
 
-/// What a template makes of a conversation, in a model that has one special token.
+/// Returns a template's output for a conversation, in a model with one special token.
 static Result<std::string> rendered(const char *text, const std::string &conversation) {
   flatbuffers::FlatBufferBuilder builder;
   const auto named = [&](const char *name, const char *content) {
@@ -36,7 +36,7 @@ TEST(ChatTemplates, IntegersOfMoreThan64BitsAreRefusedAndFloatsAreNot) {
             "conversation: integer \"100000000000000000000\" needs more than 64 bits");
 }
 
-/// A copy that looks up each key among those before it takes longer than the bound.
+/// A copy that looks up each key among those before it would exceed the bound.
 TEST(ChatTemplates, AHundredThousandKeysTakeLittleTime) {
   std::string conversation = R"({"messages":[])";
   for (int i = 0; i < 100'000; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What tests of decoding share: random tokens, and logits written down.
+/// Shared by tests of decoding: random tokens, and recorded logits.
 #ifndef HEDDLE_TESTS_RUNTIME_SESSION_DECODEDLOGITS_H
 #define HEDDLE_TESTS_RUNTIME_SESSION_DECODEDLOGITS_H
 
@@ -24,7 +24,7 @@ inline Tokens randomTokens(std::mt19937 &random, size_t count, int limit) {
   return tokens;
 }
 
-/// Writes logits down, [rows][vocabulary].
+/// Records logits, [rows][vocabulary].
 class Recorder : public LogitsSink {
 public:
   void begin(int64_t rows, int64_t vocabulary, int workers) override {
@@ -43,7 +43,7 @@ public:
     }
   }
 
-  /// The logits of some rows.
+  /// Returns the logits of some rows.
   std::vector<float> rows(int64_t begin, int64_t count) const {
     return {logits.begin() + begin * width, logits.begin() + (begin + count) * width};
   }
@@ -61,7 +61,7 @@ inline SourceId encodeOne(PagedDecoder &decoder, const Tokens &source) {
   return id;
 }
 
-/// The logits of one target, given in pieces of these lengths.
+/// Returns the logits of one target, passed in pieces of these lengths.
 inline std::vector<float> logitsOf(PagedDecoder &decoder, const Tokens &source,
                                    const Tokens &target, const std::vector<size_t> &pieces) {
   const SourceId id = encodeOne(decoder, source);

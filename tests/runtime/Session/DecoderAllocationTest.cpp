@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A step of decoding that is no larger than those before it allocates nothing. In a program of its
-/// own, as it counts every allocation.
+/// A step of decoding that is no larger than earlier ones allocates nothing. This is a separate
+/// program, because it counts every allocation.
 #include "runtime/Generate/Candidates.h"
 #include "tests/runtime/Session/DecoderModel.h"
 
@@ -25,7 +25,8 @@ void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 using namespace heddle;
 
-/// One sentence of eight hypotheses, reordered and extended 100 times; the allocations of it.
+/// Generates one sentence of eight hypotheses, reordered and extended 100 times; returns the number
+/// of allocations.
 static size_t generate(PagedDecoder &decoder, Candidates &sink, SourceId source) {
   constexpr size_t beams = 8;
   const int32_t token = 7;
@@ -65,7 +66,7 @@ TEST(DecoderAllocation, NoneOnceTheMemoryHasGrown) {
     Candidates sink;
     const SourceId source = encodeOne(*decoder, {1, 2, 3});
     EXPECT_GT(generate(*decoder, sink, source), 0u);
-    // Tables are used again in another order, and may each have to grow once.
+    // Tables are reused in another order, and may each have to grow once.
     for (int i = 0; i < 10; ++i) {
       generate(*decoder, sink, source);
     }

@@ -159,7 +159,7 @@ TEST(DecoderLimits, RefusesInputsItCannotFill) {
 
 TEST(DecoderLimits, RefusesCachesThatNothingFills) {
   fixture::ModelSpec spec = fixture::generatingModel();
-  // Another entry appends to what "decode" reads.
+  // Another entry appends to a cache that "decode" reads.
   spec.entries.push_back(spec.entries[0]);
   spec.entries[2].name = "other";
   spec.entries[0].caches[0].name = "some";
@@ -187,7 +187,7 @@ TEST(DecoderLimits, AnEntryWithCachesIsNotRunAlone) {
                                   "without --entry, or generate"),
             std::string::npos)
       << status.message();
-  // An entry that only appends is fine without.
+  // An entry that only appends needs none.
   const Input source{"source", ids};
   values.resize(3 * width);
   const Output states{"encoder", values};
@@ -195,7 +195,7 @@ TEST(DecoderLimits, AnEntryWithCachesIsNotRunAlone) {
 }
 
 TEST(DecoderLimits, AttentionWeightsAreNotAnOutputOfARun) {
-  // An entry that reads no cache but those it appends to.
+  // An entry that reads no caches but those that it appends to.
   fixture::ModelSpec spec = fixture::generatingModel();
   fixture::EntrySpec &decode = spec.entries[1];
   decode.caches.resize(2);

@@ -13,9 +13,9 @@
 
 namespace heddle {
 
-/// Bytes of one block of these models: of the memory and of the history alike.
+/// The bytes of one block of these models, both of the memory and of the history.
 inline constexpr uint64_t blockBytes = 2 * fixture::width * HEDDLE_BLOCK * sizeof(float);
-/// Bytes of the states of one hypothesis, in those that have some.
+/// The bytes of the states of one hypothesis, in models with states.
 inline constexpr uint64_t stateRowBytes = fixture::width * sizeof(float);
 
 /// Writes a model and loads it.

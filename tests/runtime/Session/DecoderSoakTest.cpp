@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Long random runs of decoding, with caches, with states and with both, in memory that is full now
-/// and then: the same bits as alone, and every block and row of a state is given back.
+/// Long random runs of decoding, with caches, with states and with both, in memory that is
+/// occasionally full: the same bits as alone, and every block and state row is released.
 #include "tests/runtime/Session/DecoderModel.h"
 
 #include <deque>
@@ -10,14 +10,14 @@ using namespace heddle;
 using fixture::vocabulary;
 
 namespace {
-/// A hypothesis as the soak knows it.
+/// The expected state of a hypothesis.
 struct Known {
   HypothesisId id;
   size_t source;
   Tokens tokens;
 };
 
-/// A model, and bytes of caches that are too few now and then.
+/// A model, and a cache size that is occasionally insufficient.
 struct SoakCase {
   const char *name;
   Model (*model)();
@@ -73,7 +73,7 @@ void DecoderSoak::releaseAt(size_t at) {
   known.erase(known.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-/// The last one, and its hypotheses.
+/// Releases the last source and its hypotheses.
 void DecoderSoak::releaseSource() {
   const size_t last = sources.size() - 1;
   for (size_t i = known.size(); i-- > 0;) {
@@ -85,7 +85,7 @@ void DecoderSoak::releaseSource() {
   sources.pop_back();
 }
 
-/// Some of the hypotheses get tokens, in one call.
+/// Extends some of the hypotheses, in one call.
 void DecoderSoak::decode(bool compares) {
   std::deque<Tokens> added;
   std::vector<Extension> extensions;
@@ -138,7 +138,7 @@ TEST_P(DecoderSoak, ALongRandomRunGivesEveryBlockBack) {
     for (const Known &each : known) {
       ASSERT_EQ(decoder->length(each.id), static_cast<int64_t>(each.tokens.size()));
     }
-    // Room again, so that the run goes on.
+    // Makes room, so that the run continues.
     while (known.size() > 24) {
       releaseAt(known.size() - 1);
     }

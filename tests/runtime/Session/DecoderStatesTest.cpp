@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Decoding with states: no history is needed, and no more memory for more tokens.
+/// Decoding with states: no history is needed, and memory does not grow with the tokens.
 #include "tests/runtime/Session/DecoderModel.h"
 
 using namespace heddle;
@@ -47,7 +47,7 @@ TEST(DecoderStates, RowsAndBlocksOfOneStepShareTheBound) {
 TEST(DecoderStates, MoreTokensTakeNoMoreMemory) {
   std::mt19937 random(3);
   fixture::ModelSpec spec = fixture::historylessModel();
-  // Positions are not looked up: there is no longest target.
+  // Positions are not looked up, so there is no maximum target length.
   spec.entries[1].maxLength = 0;
   const Model model = loadModel(spec, "endless.so");
   const std::unique_ptr<PagedDecoder> decoder =
@@ -74,7 +74,7 @@ TEST(DecoderStates, OnlyDecodeHasStates) {
     return std::string(status.message());
   };
   fixture::ModelSpec spec = fixture::averagingModel();
-  // Another entry changes what "decode" then only reads.
+  // Another entry updates a state that "decode" then only reads.
   fixture::EntrySpec other = spec.entries[1];
   other.name = "other";
   for (size_t i = 0; i < 2; ++i) {

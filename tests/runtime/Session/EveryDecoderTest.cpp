@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What holds whatever a hypothesis has behind it, a history, states or both: the same bits for
-/// every division of the work, forks that share it until they go on, and refusals that change
+/// Properties that hold for hypotheses with a history, states or both: the same bits for every
+/// division of the work, forks that share data until they continue, and failures that change
 /// nothing.
 #include "tests/runtime/Session/DecoderModel.h"
 
@@ -12,7 +12,7 @@ namespace {
 struct DecoderCase {
   const char *name;
   Model (*model)();
-  /// What it has, each 0 or 1.
+  /// The kinds of data, each 0 or 1.
   int64_t history;
   int64_t states;
 };
@@ -76,8 +76,8 @@ TEST_P(EveryDecoder, ForksShareUntilTheyGoOn) {
       extensions.push_back({beam[i], {&next[i], 1}});
     }
     ASSERT_EQ(decoder->decode(extensions, recorder).message(), "");
-    // Two have copied the row and the last block; the last of the three kept both. Of a whole block
-    // nothing is copied, and each has a new one.
+    // Two have copied the row and the last block; the last of the three kept both. A full block is
+    // not copied, and each has a new one.
     EXPECT_EQ(decoder->blocksInUse(), shared + (isWhole ? 3 : 2) * history + 2 * states);
     for (size_t i = 0; i < beam.size(); ++i) {
       Tokens target = prefix;
@@ -112,13 +112,13 @@ static std::string nameOf(const testing::TestParamInfo<DecoderCase> &info) {
 INSTANTIATE_TEST_SUITE_P(Models, EveryDecoder, testing::ValuesIn(decoderCases), nameOf);
 
 namespace {
-/// A cache that has room for one of the copies that two forks need.
+/// A cache with room for one of the copies that two forks need.
 struct FullCache {
   const char *name;
   Model (*model)();
   uint64_t cacheBytes;
   const char *message;
-  /// Blocks and rows with the prefix alone.
+  /// The blocks and rows in use with the prefix alone.
   int64_t inUse;
 };
 
@@ -148,7 +148,7 @@ TEST_P(FullCacheTest, RefusesAStepAndChangesNothing) {
   EXPECT_EQ(decoder->length(first), 18);
   EXPECT_EQ(decoder->blocksInUse(), GetParam().inUse);
   decoder->release(third);
-  // The two that are left take exactly what is free.
+  // The remaining two take exactly the free blocks.
   ASSERT_EQ(decoder->decode({all, 2}, recorder).message(), "");
   EXPECT_EQ(decoder->blocksInUse(), GetParam().inUse + 1);
   const std::unique_ptr<PagedDecoder> other = makeDecoder({}, model);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Decoding of the test model against a plain computation, and the same bits for every division of
-/// the work.
+/// Decoding of the test model, compared with a plain computation, and the same bits for every
+/// division of the work.
 #include "tests/runtime/Session/DecoderModel.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 using Row = std::vector<double>;
 } // namespace
 
-/// Row `index` of a parameter of the model.
+/// Returns row `index` of a parameter of the model.
 static Row parameterRow(size_t parameter, int64_t index, int64_t columns) {
   static const fixture::ModelSpec spec = fixture::generatingModel();
   const std::vector<float> &values = spec.parameters[parameter].values;
@@ -32,7 +32,7 @@ static std::vector<Row> embed(size_t parameter, const Tokens &tokens) {
   return rows;
 }
 
-/// The row that a query sees in the first `seen` of these rows.
+/// Returns the result of a query's attention to the first `seen` of these rows.
 static Row attend(const Row &query, const std::vector<Row> &rows, size_t seen) {
   Row result(width);
   constexpr int head = width / fixture::heads;
@@ -119,7 +119,7 @@ TEST(PagedDecoder, ABatchGivesTheSameBitsAsEachAlone) {
   }
 }
 
-/// The weight a row gives to a position, by the second head's columns too.
+/// Returns the weight that a row gives to a position, including the second head's columns.
 static std::vector<float> attentionOf(PagedDecoder &decoder, const Tokens &source,
                                       const Tokens &target, AttentionWeights &weights,
                                       Recorder &recorder) {
@@ -166,7 +166,7 @@ TEST(PagedDecoder, GivesAttentionWeights) {
   }
 }
 
-/// The test model with its attention weights as an output that is observed, of the given kind.
+/// Returns the test model with its attention weights as an observed output of the given kind.
 static fixture::ModelSpec observedModel(manifest::Observed kind) {
   fixture::ModelSpec spec = fixture::generatingModel();
   fixture::EntrySpec &decode = spec.entries[1];
@@ -205,7 +205,7 @@ TEST(PagedDecoder, GivesWhatIsObserved) {
   EXPECT_EQ(observed[0].weights.heads, fixture::heads);
   EXPECT_EQ(observed[0].weights.pitch, 21);
   EXPECT_EQ(observed[0].weights.values, expected.values);
-  // A step without it is another plan, and asking for what is not there changes nothing.
+  // A step without it has another plan, and a request for a missing output changes nothing.
   observed[0].number = 1;
   EXPECT_EQ(decoder->decode(extensions, recorder, {.observed = observed}).message(),
             "observed output 1 is asked for, entry \"decode\" has 1");
@@ -235,7 +235,7 @@ TEST(PagedDecoder, HandsOutLogitsThatAreNotComputedLast) {
   }
 }
 
-/// The logits of a model are those of the usual one, to the bit.
+/// Checks that the logits of a model are bitwise equal to those of the usual one.
 static void expectUsualLogits(const fixture::ModelSpec &spec, const std::string &name) {
   const Model model = loadModel(spec, name);
   std::mt19937 random(8);
@@ -256,7 +256,7 @@ TEST(PagedDecoder, ComputesLogitsOfGroups) {
   expectUsualLogits(spec, "grouped.so");
 }
 
-// Nobody says which columns a chunk of logits needs: the projection runs as a whole.
+// The columns for a chunk of logits are unknown: the projection runs as a whole.
 TEST(PagedDecoder, HandsOutLogitsOfUnknownColumns) {
   fixture::ModelSpec spec = fixture::generatingModel();
   ASSERT_EQ(spec.entries[1].dispatches.back().name, "projection");

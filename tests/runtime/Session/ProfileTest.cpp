@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a session writes down of its dispatches: single runs, weights, cached positions.
+/// The profile of a session's dispatches: single runs, weights, cached positions.
 #include "runtime/Session/Profile.h"
 #include "heddle/Session.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
@@ -61,7 +61,7 @@ TEST(Profile, TracesEveryRunOfADispatch) {
       ASSERT_LT(run.dispatch, profile.size());
       ASSERT_LT(run.thread, 2);
       seconds[run.dispatch] += run.seconds;
-      // In order of time, and a thread does one thing at a time.
+      // In order of time, without overlaps within a thread.
       EXPECT_GE(run.start, end[static_cast<size_t>(run.thread)]);
       end[static_cast<size_t>(run.thread)] = run.start + run.seconds;
     }
@@ -107,7 +107,7 @@ TEST(Profile, CountsTheWeightsItReads) {
   encode(*session, batch);
   encode(*session, batch);
   const std::vector<DispatchProfile> profile = session->profile();
-  // Once a call, however many threads share it.
+  // Once per call, however many threads share it.
   EXPECT_EQ(profile[0].weightBytes, 2.0 * 256 * static_cast<double>(batch.ids.size()));
   EXPECT_EQ(profile[1].weightBytes, 2.0 * 4096);
   EXPECT_EQ(profile[2].weightBytes, 0);

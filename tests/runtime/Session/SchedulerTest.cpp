@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Cutting of batches into chunks.
+/// Division of batches into chunks.
 #include "runtime/Session/Scheduler.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 using namespace heddle;
 
-/// The chunks must cover every sequence once, in whole.
+/// Checks that the chunks cover every sequence exactly once.
 static void expectCover(std::span<const Chunk> chunks, const std::vector<int32_t> &lengths) {
   std::vector<Chunk> sorted(chunks.begin(), chunks.end());
   std::sort(sorted.begin(), sorted.end(),

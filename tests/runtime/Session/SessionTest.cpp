@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs of the test model against a naive twin, the same bits for every division of the work, and
-/// every misuse.
+/// Runs of the test model, compared with a naive twin, the same bits for every division of the
+/// work, and every misuse.
 #include "heddle/Session.h"
 
 #include "heddle/Abi.h"
@@ -78,7 +78,7 @@ static Outputs encode(Session &session, const Work &work, bool withTypes = true)
   return result;
 }
 
-/// One row of the dense layer with its mean taken away, in double precision.
+/// Computes one row of the dense layer minus its mean, in double precision.
 static std::vector<double> dense(const std::vector<double> &row) {
   const fixture::ModelSpec spec = fixture::model();
   std::vector<double> result(width);
@@ -96,7 +96,7 @@ static std::vector<double> dense(const std::vector<double> &row) {
   return result;
 }
 
-/// What the kernels compute, in double precision and one loop after another.
+/// Computes the kernels' results in double precision, one loop after another.
 static Outputs reference(const Work &work) {
   const fixture::ModelSpec spec = fixture::model();
   Outputs result;
@@ -193,15 +193,15 @@ TEST(Session, AbsentInputsAreZero) {
   EXPECT_EQ(encode(session, work), absent);
 }
 
-/// Runs alike follow each other in which nothing but one thing differs: what one left is of no use
-/// to the next where it decides a place.
+/// Consecutive runs that differ in one respect: the layout of one must not be reused for the next
+/// if it depends on that.
 TEST(Session, EveryRunHasItsOwnPlaces) {
   Session session = makeSession();
   const Work work(21, 5, 20);
   const Outputs expected = encode(session, work);
   const size_t count = expected.hidden.size();
   const std::array<Input, 2> inputs{{{"input_ids", work.ids}, {"token_type_ids", work.typeIds}}};
-  // Aligned, so that rows are computed where the caller wants them, and one float off.
+  // Aligned, so that rows are computed in the caller's memory, and off by one float.
   constexpr size_t alignment = HEDDLE_ALIGNMENT / sizeof(float);
   std::vector<float> memory(4 * (count + 2 * alignment), -1.0F);
   const size_t past = reinterpret_cast<uintptr_t>(memory.data()) / sizeof(float) % alignment;
@@ -212,11 +212,11 @@ TEST(Session, EveryRunHasItsOwnPlaces) {
     const Output output{"last_hidden_state", std::span(memory).subspan(place, count)};
     ASSERT_EQ(session.run("encode", work.lengths, inputs, {&output, 1}).message(), "");
     EXPECT_EQ(std::vector<float>(output.values.begin(), output.values.end()), expected.hidden);
-    // Nothing else is written: not where the run before wanted it.
+    // Nothing else is written, in particular not the memory of the previous run.
     EXPECT_EQ(static_cast<size_t>(std::count(memory.begin(), memory.end(), -1.0F)),
               memory.size() - count);
   }
-  // As many tokens in as many sequences, the longest of another length.
+  // The same numbers of tokens and sequences, with another maximum length.
   Work even = work;
   const auto tokens = static_cast<int32_t>(work.tokens());
   even.lengths.assign(5, tokens / 5);
@@ -327,7 +327,7 @@ TEST(Session, SaysWhatWasKept) {
 }
 
 namespace {
-/// A wrong call of run() and what it is answered.
+/// An invalid call of run() and the expected error.
 struct Misuse {
   const char *entry;
   std::vector<int32_t> lengths;
@@ -445,7 +445,7 @@ TEST(Session, AnswersEveryMisuse) {
   }
 }
 
-/// A session of the test model, changed.
+/// Returns a session of the test model with a change.
 static Session makeChanged(const std::string &name,
                            const std::function<void(fixture::ModelSpec &)> &change) {
   fixture::ModelSpec spec = fixture::model();
@@ -471,7 +471,7 @@ TEST(Session, AnswersWantOfMemory) {
   const Input input{"input_ids", work.ids};
   const Output output{"pooler_output", pooled};
   Session session = makeChanged("large.so", [](auto &spec) {
-    // What no dispatch uses is not reserved: a result of one lies at the far end.
+    // Memory that no dispatch uses is not reserved: one has a result at a very large offset.
     spec.entries[0].arena = fixture::sizeTerms(uint64_t(1) << 40, 0, uint64_t(1) << 40);
     for (fixture::BufferSpec &buffer : spec.entries[0].buffers) {
       if (buffer.location == manifest::Location::Arena) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows in the order of time: every row of every sequence once, in steps whose sequences are the
+/// Rows in time-step order: every row of every sequence once, in steps whose sequences are the
 /// first of those of the step before.
 #include "runtime/Session/StepOrder.h"
 
@@ -52,14 +52,14 @@ void expectOrder(const std::vector<int32_t> &lengths, bool reversed) {
       EXPECT_EQ(lists.ranks[static_cast<size_t>(sequence)], slot);
       EXPECT_EQ(lists.positions[row], reversed ? length - 1 - step : step);
       EXPECT_TRUE(seen.emplace(sequence, lists.positions[row]).second);
-      // The same slot a step before is of the same sequence.
+      // The same slot in the previous step belongs to the same sequence.
       if (step > 0) {
         EXPECT_EQ(lists.sequenceOf[static_cast<size_t>(order.start(step - 1) + slot)], sequence);
       }
     }
   }
   EXPECT_EQ(seen.size(), lists.sequenceOf.size());
-  // Steps that no sequence has are empty.
+  // Steps without sequences are empty.
   for (size_t step = static_cast<size_t>(order.steps()); step < lists.offsets.size(); ++step) {
     EXPECT_EQ(lists.offsets[step], order.start(order.steps()));
   }
@@ -84,7 +84,7 @@ TEST(StepOrder, EquallyLongSequencesKeepTheirOrder) {
   const Lists ranks(order, lengths, RowSpace::ranks());
   EXPECT_EQ(ranks.sequenceOf, (std::vector<int32_t>{3, 1, 4, 0, 2}));
   EXPECT_EQ(ranks.ranks, (std::vector<int32_t>{3, 1, 4, 0, 2}));
-  // One that was arranged before leaves nothing.
+  // An earlier arrangement has no effect.
   order.arrange(std::vector<int32_t>{1, 2});
   EXPECT_EQ(order.steps(), 2);
   EXPECT_EQ(order.start(1), 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The device that tests of sessions run on. ctest runs them on the CPU and, with the emulated GPU,
-/// on that: HEDDLE_TEST_DEVICE says which.
+/// The device that tests of sessions run on. ctest runs them on the CPU and on the emulated GPU, as
+/// HEDDLE_TEST_DEVICE specifies.
 #ifndef HEDDLE_TESTS_RUNTIME_SESSION_TESTDEVICE_H
 #define HEDDLE_TESTS_RUNTIME_SESSION_TESTDEVICE_H
 
@@ -16,7 +16,7 @@ inline ModelOptions onTestDevice() {
   return {.device = device == nullptr ? "" : device};
 }
 
-/// Whether kernels run on the CPU: what users say of threads has a meaning there only.
+/// Returns whether kernels run on the CPU: the number of threads only matters there.
 inline bool testsCpu() {
   const std::string device = onTestDevice().device;
   return device.empty() || device == "cpu";

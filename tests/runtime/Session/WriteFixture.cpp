@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes the test model to the path it is given.
+/// Writes the test model to the given path.
 #include "tests/runtime/Artifact/FixtureModel.h"
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Damaged tables of models other than WordPiece. Each is refused with its own message.
+/// Damaged tables of models other than WordPiece. Each is rejected with its own message.
 #include "tests/runtime/Tokenizer/PartsTable.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(DamagedModelTest, BpeMergesAndUnknowns) {
   BpeTable table;
   EXPECT_EQ(table.message(), "");
   const Result<Tokenizer> tokenizer = Tokenizer::load(table.finish());
-  // Without an unknown token, characters that are no token are dropped.
+  // Without an unknown token, characters that are not tokens are dropped.
   EXPECT_EQ(*tokenizer->encode("abcba"), (std::vector<int32_t>{2, 1, 0}));
   EXPECT_EQ(*tokenizer->tokens(std::vector{2, 0}), (std::vector<std::string>{"ab", "a"}));
   EXPECT_EQ(tokenizer->tokens(std::vector{2, 7}).status().message(),

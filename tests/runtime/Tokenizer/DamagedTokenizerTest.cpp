@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Damaged tables. Each is refused with its own message.
+/// Damaged tables. Each is rejected with its own message.
 #include "tests/runtime/Tokenizer/SmallTokenizer.h"
 
 #include <functional>

@@ -84,7 +84,7 @@ struct PartsTable {
     decoder = table.Union();
   }
 
-  /// The finished table, in memory of this object.
+  /// Returns the finished table, in memory of this object.
   const manifest::Tokenizer *finish() {
     if (finished) {
       return flatbuffers::GetRoot<manifest::Tokenizer>(builder.GetBufferPointer());
@@ -101,7 +101,7 @@ struct PartsTable {
     return flatbuffers::GetRoot<manifest::Tokenizer>(builder.GetBufferPointer());
   }
 
-  /// The message with which the table is refused; empty if it is accepted.
+  /// Returns the message with which the table is rejected; empty if it is accepted.
   std::string refusal() { return std::string(Tokenizer::load(finish()).status().message()); }
 };
 

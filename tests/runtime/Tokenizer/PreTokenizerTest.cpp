@@ -106,7 +106,7 @@ TEST(PreTokenizerTest, SequencesAndLimits) {
   EXPECT_EQ(split(table, "a b c d", true, 2), (Words{"▁a", "▁b"}));
 }
 
-/// A table whose only step splits with one branch.
+/// Sets a table whose only step splits with one branch.
 void setSplit(PartsTable &table, const std::vector<const char *> &expressions,
               manifest::SplitBehavior behavior) {
   std::vector<flatbuffers::Offset<manifest::SplitBranch>> branches;
@@ -141,7 +141,7 @@ TEST(PreTokenizerTest, DamagedSplits) {
             "tokenizer: RE2 refuses the pattern: missing ): (b");
   EXPECT_EQ(refusal({"a"}, static_cast<manifest::SplitBehavior>(9)),
             "tokenizer: a behavior of a split of kind 9, expected at most 4");
-  // What matches the empty text never ends a search.
+  // A pattern that matches the empty text must not loop.
   PartsTable empty;
   setSplit(empty, {"b*|\\b"}, manifest::SplitBehavior::Isolated);
   EXPECT_EQ(split(empty, "abba"), (Words{"a", "bb", "a"}));

@@ -54,7 +54,7 @@ struct SmallTokenizer {
   uint32_t maxLength = 0;
   bool truncateLeft = false;
 
-  /// The table, in memory of this object.
+  /// Returns the table, in memory of this object.
   const manifest::Tokenizer *build() {
     builder.Clear();
     const auto vocabulary = buildVocabulary();
@@ -84,7 +84,7 @@ struct SmallTokenizer {
     return flatbuffers::GetRoot<manifest::Tokenizer>(builder.GetBufferPointer());
   }
 
-  /// The tokenizer that the table describes.
+  /// Loads the tokenizer that the table describes.
   Result<Tokenizer> load() { return Tokenizer::load(build()); }
 
 private:

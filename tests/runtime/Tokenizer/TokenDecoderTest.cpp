@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Turns tokens into texts as the Hugging Face tokenizers library does, and refuses damaged tables.
+/// Converts tokens to texts as the Hugging Face tokenizers library does, and rejects damaged
+/// tables.
 #include "runtime/Tokenizer/TokenDecoder.h"
 #include "runtime/Tokenizer/ByteCharacters.h"
 #include "tests/runtime/Tokenizer/PartsTable.h"
@@ -23,7 +24,7 @@ TEST(TokenDecoderTest, ByteLevel) {
   PartsTable table;
   table.setDecoder(Kind::ByteLevelDecoder, manifest::CreateByteLevelDecoder(table.builder));
   EXPECT_EQ(decode(table, {"Ġthe", "ĠÃ", "©t", "Ã©"}), " the été");
-  // With a character that stands for no byte, the token is its own text.
+  // If a character stands for no byte, the token is copied verbatim.
   EXPECT_EQ(decode(table, {"<s>", "你Ã©"}), "<s>你Ã©");
   EXPECT_EQ(decode(table, {"Ã", "a", "ðŁĺ"}), "\uFFFDa\uFFFD");
   EXPECT_EQ(decode(table, {}), "");

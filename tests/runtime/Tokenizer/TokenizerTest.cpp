@@ -40,7 +40,7 @@ TEST(TokenizerTest, LongWordIsUnknown) {
   SmallTokenizer table;
   table.maxWordCharacters = 4;
   EXPECT_EQ(encodeBare(table, "cats catss"), (Ids{5, 6, 1}));
-  // Characters count, not bytes.
+  // The limit counts characters, not bytes.
   table.normalizer.stripAccents = false;
   table.tokens.push_back("##é");
   EXPECT_EQ(encodeBare(table, "éééé ééééé"), (Ids{11, 14, 14, 14, 1}));
@@ -110,7 +110,7 @@ TEST(TokenizerTest, WithoutNormalizerTheTextStays) {
 
 TEST(TokenizerTest, AddedTokens) {
   SmallTokenizer table;
-  // Found inside words, in the text as given; the longest one counts.
+  // Found inside words, in the original text; the longest one is used.
   table.added = {{"[SEP]", 3}, {"[SEP]x", 50}, {"[SE", 51}};
   EXPECT_EQ(encodeBare(table, "cat[SEP]cat[SEP]xs [SEcat"), (Ids{5, 3, 5, 50, 7, 51, 5}));
   EXPECT_EQ(encodeBare(table, "[sep]"), (Ids{1, 1, 1}));
@@ -120,9 +120,9 @@ TEST(TokenizerTest, AddedTokensOfNormalizedText) {
   SmallTokenizer table;
   table.added = {{"É[X]", 50, false, false, false, true}};
   EXPECT_EQ(encodeBare(table, "cate[x]"), (Ids{5, 50}));
-  // In the text as given, marks of the letter stand in between.
+  // In the original text, marks of the letter are in between.
   EXPECT_EQ(encodeBare(table, "catE\u0301\u0323[X]"), (Ids{5, 50}));
-  // Two with one normal form: the smaller id. One without a normal form is never found.
+  // Two with the same normal form: the smaller id. One without a normal form is never found.
   table.added = {{"é[x]", 52, false, false, false, true},
                  {"É[X]", 51, false, false, false, true},
                  {"\u0301", 53, false, false, false, true}};

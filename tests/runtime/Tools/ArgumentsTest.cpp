@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Command lines of all commands: what they mean, and every way to get them wrong.
+/// Command lines of all commands: their meaning, and every error in them.
 #include "tests/runtime/Tools/ParsedArguments.h"
 
 #include <algorithm>
@@ -126,7 +126,7 @@ TEST(Arguments, HelpShowsDefaults) {
   EXPECT_NE(text.find("(continue)"), std::string::npos);
 }
 
-/// The fuzz target writes these words.
+/// The fuzz target inserts these words.
 TEST(Arguments, AcceptedWords) {
   const std::vector<std::string> words = DeclaredProgram().acceptedWords();
   for (const char *word : {"ctranslate2", "extend", "stop", "jsonl", "dispatch"}) {
@@ -188,7 +188,7 @@ TEST(Arguments, WhatIsTooMuch) {
             "embed: --input is given more than once, expected it once");
 }
 
-/// What people write first: the file without its option.
+/// A common mistake: the file without its option.
 TEST(Arguments, FilesWithoutTheirOption) {
   EXPECT_EQ(errorOf({"embed", "m.so", "s.txt"}),
             "embed: unexpected argument \"s.txt\", expected --input s.txt");
@@ -208,7 +208,7 @@ TEST(Arguments, FilesWithoutTheirOption) {
             "embed: unexpected argument \"b.txt\"");
 }
 
-/// An option never takes the one after it for its value.
+/// An option never takes the next option as its value.
 TEST(Arguments, OptionsWithoutTheirValue) {
   EXPECT_EQ(errorOf({"embed", "m.so", "--input="}),
             "embed: --input has no value, expected one after it");
@@ -220,7 +220,7 @@ TEST(Arguments, OptionsWithoutTheirValue) {
             "generate: --output has no value, expected one after it");
 }
 
-/// Every command that reads texts takes them from files of any name.
+/// Every command that reads texts accepts files of any name.
 TEST(Arguments, TextsHaveAnyName) {
   for (const char *command : {"embed", "tokenize", "generate", "analyze", "profile"}) {
     EXPECT_EQ(errorOf({command, "m.so", "--input", "a.csv"}), "no error") << command;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Everything a user can get wrong, through the real program: the exit code, the message, and that
-/// no file is left half written.
+/// User errors, through the real program: the exit code, the message, and that no file is left
+/// partly written.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
@@ -24,7 +24,7 @@ struct BadInputTest : testing::Test {
     ids = writeIds("ids.safetensors", {1, 2}, {5, 6});
   }
 
-  /// A model that differs from the good one.
+  /// Writes a variant of the valid model.
   std::string writeModel(const std::string &name, const fixture::ModelSpec &spec) {
     EXPECT_TRUE(fixture::write(spec, folder / name).ok());
     return folder / name;
@@ -45,7 +45,7 @@ struct BadInputTest : testing::Test {
   }
 
   /// Expects exit code 1, nothing on standard output, no new file, and one line on standard error:
-  /// "heddle: ", the message without the name of the folder.
+  /// "heddle: ", followed by the message without the name of the folder.
   void expectError(const std::vector<std::string> &arguments, const std::string &message,
                    const ProcessOptions &options = {}) {
     const std::vector<std::string> before = folder.names();
@@ -201,7 +201,7 @@ TEST_F(BadInputTest, EntriesAndTargets) {
     const Outcome outcome = runHeddle(arguments);
     EXPECT_EQ(outcome.code, 2) << command[0];
     EXPECT_EQ(outcome.error.find("heddle: --isa \"abacus\": " + model + ": "), 0U) << outcome.error;
-    // A model that is at fault itself stays so.
+    // An invalid model remains the cause.
     arguments[1] = folder / "absent.so";
     EXPECT_EQ(runHeddle(arguments).code, 1) << command[0];
   }
@@ -253,7 +253,7 @@ TEST_F(BadInputTest, LateErrorsLeaveNoHalfFile) {
   EXPECT_EQ(folder.read("kept.npy"), "old");
 }
 
-/// A bad line is answered with its error, the others as if it were not there.
+/// An unusable line is answered with its error, the others as if it did not exist.
 TEST_F(BadInputTest, BadLinesAmongTexts) {
   const std::string input = folder.write("mixed.txt", "a b\n\xff\nc\n");
   const std::string good = folder.write("good.txt", "a b\nc\n");
@@ -270,7 +270,7 @@ TEST_F(BadInputTest, BadLinesAmongTexts) {
   }
 }
 
-/// Rows stay those of their lines: a bad one is of NaN.
+/// Rows correspond to their lines: an unusable line has a row of NaN.
 TEST_F(BadInputTest, BadLinesInAMatrix) {
   const std::string input = folder.write("mixed.txt", "a b\n\xff\nc\n");
   const std::string good = folder.write("good.txt", "a b\nc\n");
@@ -297,7 +297,7 @@ TEST_F(BadInputTest, BadLinesInAMatrix) {
   }
 }
 
-/// One text that is longer than the model takes does not fail those beside it.
+/// One text that is too long for the model does not affect the others.
 TEST_F(BadInputTest, TextsThatAreTooLong) {
   fixture::ModelSpec spec = fixture::model();
   for (fixture::EntrySpec &entry : spec.entries) {
@@ -345,7 +345,7 @@ TEST_F(BadInputTest, UnreadErrorsHideNoFailure) {
   EXPECT_EQ(runHeddle({"embed", model, "--input", input, "--output", full}, unread).code, 1);
 }
 
-/// A line without an end does not keep a signal from ending the command.
+/// A signal ends the command even within an endless line.
 TEST_F(BadInputTest, EndlessLinesCanBeInterrupted) {
   const std::string zero = folder / "zero.txt";
   std::filesystem::create_symlink("/dev/zero", zero);

@@ -19,7 +19,7 @@
 
 namespace heddle::tools {
 
-/// In the child: the stream becomes the file, or the child ends.
+/// In the child: redirects the stream to the file, or ends the child.
 static void redirect(int stream, const std::string &path, int flags) {
   const int descriptor = ::open(path.c_str(), flags, 0666);
   if (descriptor < 0 || ::dup2(descriptor, stream) < 0) {
@@ -28,9 +28,9 @@ static void redirect(int stream, const std::string &path, int flags) {
   ::close(descriptor);
 }
 
-/// In the child: everything about it that is not a stream.
+/// In the child: sets up everything except the streams.
 static void prepare(const ProcessOptions &options) {
-  // Whoever runs the tests may ignore or block signals, as nohup does: these are the program's.
+  // The test runner may ignore or block signals, as nohup does: restore the defaults.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGPIPE}) {
     std::signal(signal, SIG_DFL);
   }
@@ -58,8 +58,7 @@ static void prepare(const ProcessOptions &options) {
   }
 }
 
-/// Sends the signal at its moment. The process is ours until it is waited for, so that the number
-/// is no other's.
+/// Sends the signal at its moment. The process id is not reused before the process is waited for.
 static void sendSignal(pid_t child, const ProcessOptions &options) {
   const auto isRunning = [child] {
     siginfo_t state = {};
@@ -73,14 +72,14 @@ static void sendSignal(pid_t child, const ProcessOptions &options) {
   ::kill(child, options.signal);
 }
 
-/// A terminal, which the child writes to and we read from.
+/// A terminal, which the child writes to and this process reads from.
 namespace {
 struct Terminal {
   Terminal() : descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK)) {
     EXPECT_EQ(::grantpt(descriptor), 0);
     EXPECT_EQ(::unlockpt(descriptor), 0);
     path = ::ptsname(descriptor);
-    // While it is open here, what is written is not lost when the child ends.
+    // While it is open here, the output is not lost when the child ends.
     kept = ::open(path.c_str(), O_WRONLY | O_NOCTTY);
   }
   Terminal(const Terminal &) = delete;

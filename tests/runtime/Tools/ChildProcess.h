@@ -12,36 +12,37 @@
 
 namespace heddle::tools {
 
-/// What a process left behind.
+/// The result of a process.
 struct Outcome {
   /// The exit code; negative for a signal.
   int code = 0;
   std::string output;
   std::string error;
-  /// The most memory it had at once.
+  /// The peak memory use.
   long peakKilobytes = 0;
 };
 
-/// How a process is run.
+/// The options for running a process.
 struct ProcessOptions {
-  /// What it reads from standard input.
+  /// The contents of standard input.
   std::string input = {};
-  /// Where standard output goes; empty: into Outcome::output.
+  /// The file for standard output; empty: Outcome::output.
   std::string outputPath = {};
-  /// Standard error is a pipe that nobody reads any more; Outcome::error stays empty.
+  /// Whether standard error is a pipe that was closed by its reader; Outcome::error stays empty.
   bool errorUnread = false;
-  /// Standard error is a terminal; Outcome::error is what is written there, at most a few lines.
+  /// Whether standard error is a terminal; Outcome::error has its output, at most a few lines.
   bool errorOnTerminal = false;
-  /// The most bytes a file may have that it writes.
+  /// The maximum size of a file that it writes.
   std::optional<size_t> fileLimit = {};
-  /// The seconds of processor time after which it is killed: a test of time that does not depend on
-  /// what else the machine does.
+  /// The seconds of processor time after which it is killed: a time limit that does not depend on
+  /// other work on the machine.
   std::optional<unsigned> processorSeconds = {};
   /// Added to its environment, "NAME=value".
   std::vector<std::string> environment = {};
-  /// Without root's right to write wherever it wants to.
+  /// Whether root's right to write anywhere is dropped.
   bool bound = false;
-  /// Sent to it, unless it has ended by then: so many microseconds after it was started, or after
+  /// The signal to send, unless the process has ended by then: this many microseconds after it was
+  /// started, or after `signalWhen` has become true. 0: none.
   /// `signalWhen` has come true. 0: none.
   int signal = 0;
   int64_t signalAfter = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Every command of the real program on the test model: what it prints and writes.
+/// Every command of the real program on the test model: its output.
 #include "formats/Checkpoint/Safetensors.h"
 #include "heddle/Session.h"
 #include "tests/base/TemporaryFolder.h"
@@ -26,7 +26,7 @@ struct CommandLineTest : testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
   }
 
-  /// The lines of an output that is JSON line by line.
+  /// Returns the records of an output in JSON lines.
   static std::vector<json> records(const std::string &lines) {
     std::vector<json> list;
     std::istringstream stream(lines);
@@ -37,7 +37,7 @@ struct CommandLineTest : testing::Test {
     return list;
   }
 
-  /// Embeddings by the library, text after text.
+  /// Returns embeddings computed by the library, text after text.
   std::vector<float> embeddings(const std::vector<std::string> &texts) const {
     std::vector<float> values(texts.size() * fixture::width);
     const std::vector<std::string_view> views(texts.begin(), texts.end());
@@ -73,7 +73,7 @@ TEST_F(CommandLineTest, EmbedLines) {
   EXPECT_EQ(
       outcome.output,
       runHeddle({"embed", model, "--input", "-", "--threads", "2"}, {"a b c\n\nhello z\n"}).output);
-  // Whatever the file is called.
+  // Whatever the name of the file.
   const std::string other = folder.write("notes.md", "a b c\n\nhello z\n");
   EXPECT_EQ(outcome.output, runHeddle({"embed", model, "--input", other}).output);
   EXPECT_EQ(runHeddle({"tokenize", model, "--input", input}).output,
@@ -158,7 +158,7 @@ TEST_F(CommandLineTest, SimilarityOfTexts) {
     EXPECT_LE(line["similarity"], last);
     last = line["similarity"];
   }
-  // From a file, and only the best; a line that cannot be used is left out.
+  // From a file, and only the best; an unusable line is skipped.
   const std::string file = folder.write("texts.txt", "hello z\n\xff\na b c\na b\n");
   const Outcome ranked = runHeddle({"similarity", model, "a b c", "--input", file, "--top", "1"});
   EXPECT_EQ(ranked.code, 1);
@@ -188,7 +188,7 @@ TEST_F(CommandLineTest, Tokenize) {
 }
 
 namespace {
-/// Writes tensors of ids, runs the model over them, reads what comes out.
+/// Writes tensors of ids, runs the model on them, and reads the output.
 struct RunTest : CommandLineTest {
   template <typename T>
   void add(const std::string &name, ElementType dtype, std::vector<int64_t> shape,
@@ -207,7 +207,7 @@ struct RunTest : CommandLineTest {
     return runHeddle(arguments);
   }
 
-  /// An output that was written, of this shape.
+  /// Returns a written output, which must have this shape.
   std::vector<float> output(const std::string &name, const std::vector<int64_t> &shape) {
     const SafetensorsFile file = *SafetensorsFile::open(folder / "out.safetensors");
     for (const SafetensorsTensor &tensor : file.tensors()) {
@@ -223,7 +223,7 @@ struct RunTest : CommandLineTest {
     return {};
   }
 
-  /// last_hidden_state of one sequence, by the library.
+  /// Returns last_hidden_state of one sequence, computed by the library.
   std::vector<float> states(const std::vector<int32_t> &ids, const std::vector<int32_t> &types) {
     std::vector<float> values(ids.size() * fixture::width);
     const auto length = static_cast<int32_t>(ids.size());

@@ -17,7 +17,7 @@ struct DeviceCommand : testing::Test {
   DeviceCommand() {
     EXPECT_EQ(fixture::write(fixture::withDevice(fixture::model()), model).message(), "");
     folder.write("texts.txt", "a b c\nhello z\n");
-    // What is found first is no library.
+    // The first file found is not a library.
     folder.write("libcuda.so.1", "");
   }
 
@@ -44,7 +44,7 @@ TEST_F(DeviceCommand, RunsOnAGpu) {
   const Outcome onCpu = embed("cpu", withoutGpu());
   const Outcome onGpu = embed("cuda", withGpu());
   EXPECT_EQ(onCpu.code, 0) << onCpu.error;
-  // What it does not give back would be reported, with another code.
+  // A resource leak would be reported, with another exit code.
   EXPECT_EQ(onGpu.code, 0) << onGpu.error;
   EXPECT_EQ(onGpu.error, "");
   EXPECT_EQ(onGpu.output, onCpu.output);

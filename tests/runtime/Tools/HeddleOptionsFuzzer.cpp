@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any words as the command line of heddle, one a line. Parsing must give options within the limits
-/// that commands rely on, a help text, or an error with a message.
+/// Arbitrary words as the command line of heddle, one per line. Parsing must give options within
+/// the limits that commands rely on, a help text, or an error with a message.
 #include "runtime/Tools/Options/CommandLine.h"
 #include "tests/Fuzzing/CommandLineInput.h"
 #include "tests/Fuzzing/TextMutation.h"
@@ -30,7 +30,7 @@ static void mutateWords(std::string &text, fuzzing::Choice &choice) {
 
 HEDDLE_FUZZ_MUTATION(mutateWords)
 
-/// What commands do not look at again.
+/// Checks properties that commands rely on.
 static void check(const UsageError &error) { require(!error.message.empty()); }
 static void check(const HelpText &help) { require(!help.text.empty()); }
 static void check(const SubcommandOptions &options) { require(!options.model.empty()); }

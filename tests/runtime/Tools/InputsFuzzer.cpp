@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A letter, then any bytes as what a user gives heddle to work on, of the kind it stands for:
-/// lines of texts, of records, of token ids or of lengths, a list of shapes, or the tensors of
-/// `heddle run`. A line that is wrong is one failure with its place; what is read keeps the limits
-/// that commands rely on.
+/// A letter, then arbitrary bytes as user input of the corresponding kind: lines of texts, of
+/// records, of token ids or of lengths, a list of shapes, or the tensors of `heddle run`. An
+/// invalid line is one failure with its place; parsed input is within the limits that commands rely
+/// on.
 #include "base/Utf8.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/LineReader.h"
@@ -57,7 +57,7 @@ static void mutateInput(std::string &input, fuzzing::Choice &choice) {
 
 HEDDLE_FUZZ_MUTATION(mutateInput)
 
-/// As many lines as a text has, each with its number, and a text or a failure that says where.
+/// Reads as many lines as a text has, each with its number, and a text or a failure with its place.
 static void readLines(const std::string &path, std::string_view text) {
   Result<LineReader> reader = LineReader::openTexts(path);
   require(reader.ok());
@@ -76,7 +76,7 @@ static void readLines(const std::string &path, std::string_view text) {
   require(after.ok() && !after->has_value());
 }
 
-/// Those that say something are fewer, and none of them is blank.
+/// Non-blank lines are fewer, and none of them is blank.
 static void readTexts(const std::string &path) {
   Result<LineReader> reader = LineReader::openTexts(path);
   require(reader.ok());
@@ -93,7 +93,7 @@ static void readTexts(const std::string &path) {
   }
 }
 
-/// What is cut is the beginning of the whole; what is written is read again.
+/// A truncated line is a prefix of the whole; written lines are read again.
 static void readTokens(std::string_view line) {
   constexpr int64_t most = 3;
   const Result<std::vector<int32_t>> all = parseTokenLine(line);
@@ -113,12 +113,12 @@ static void checkShape(const Shape &shape) {
   require(*std::min_element(shape.lengths.begin(), shape.lengths.end()) > 0);
 }
 
-/// Large shapes take time and memory, and show nothing that small ones do not show.
+/// Large shapes take time and memory without testing more than small ones.
 static bool isLarge(std::string_view list) {
   return std::count_if(list.begin(), list.end(), [](char c) { return c >= '0' && c <= '9'; }) > 12;
 }
 
-/// An entry with ids, which may leave other inputs out.
+/// Returns an entry with ids, whose other inputs are optional.
 static EntryInfo entryOfIds() {
   EntryInfo info;
   info.name = "encode";
@@ -142,7 +142,7 @@ static EntryInfo entryOfRows() {
   return info;
 }
 
-/// Its images may have any width.
+/// Returns an entry of images of any width.
 static EntryInfo entryOfImages() {
   EntryInfo info;
   info.name = "encode";
@@ -151,7 +151,7 @@ static EntryInfo entryOfImages() {
   return info;
 }
 
-/// A file without ids is one of images if it has one, or of rows.
+/// A file without ids has images or rows.
 static void readTensors(std::string_view file, int32_t pad) {
   static const EntryInfo ofIds = entryOfIds(), ofRows = entryOfRows(), ofImages = entryOfImages();
   const auto contents = parseSafetensors(std::as_bytes(std::span(file)), "input");

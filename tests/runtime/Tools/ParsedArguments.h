@@ -12,13 +12,13 @@
 
 namespace heddle::tools {
 
-/// What the arguments after the program's name are.
+/// Parses the arguments after the program's name.
 inline CommandLine parse(std::vector<const char *> arguments) {
   arguments.insert(arguments.begin(), "heddle");
   return parseCommandLine(arguments);
 }
 
-/// "command: message" of arguments that make no sense.
+/// Returns "command: message" for invalid arguments.
 inline std::string errorOf(std::vector<const char *> arguments) {
   const CommandLine line = parse(std::move(arguments));
   const auto *error = std::get_if<UsageError>(&line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The probes give possible numbers.
+/// The measurements give plausible numbers.
 #include "runtime/Device/Cpu/Roofline.h"
 
 #include "runtime/Device/Device.h"
@@ -23,7 +23,7 @@ TEST(Roofline, PeaksOfDotProductsArePossible) {
     const Result<double> peak = measure(1);
     ASSERT_TRUE(peak.ok());
     EXPECT_GT(*peak, 0.05);
-    // A unit of AMX that multiplies tiles of 8 bits every 16 steps, at 6 GHz.
+    // An AMX unit that multiplies 8-bit tiles every 16 cycles, at 6 GHz.
     EXPECT_LT(*peak, 12500);
   }
 }
@@ -36,7 +36,7 @@ TEST(Roofline, BandwidthIsPossible) {
 }
 
 TEST(Roofline, ReadsAsMuchAsItIsAskedTo) {
-  // Next to nothing is rounded up to what every way of reading can divide.
+  // Very small sizes are rounded up to a multiple that every variant of reading supports.
   for (const uint64_t bytes : {uint64_t(0), uint64_t(1), uint64_t(3) << 20}) {
     const Result<double> bandwidth = measureReadBandwidth(2, bytes);
     ASSERT_TRUE(bandwidth.ok());

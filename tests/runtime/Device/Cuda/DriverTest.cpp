@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Drivers that are not there or not good enough: what users are told, and that they can go on.
+/// Missing or insufficient drivers: the messages for users, and that the program can continue.
 #include "runtime/Device/Cuda/Driver.h"
 
 #include "runtime/Device/Device.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The emulated GPU (tests/Emulator) in the hands of a test.
+/// Access to the emulated GPU (tests/Emulator) for tests.
 #ifndef HEDDLE_TESTS_RUNTIME_DEVICE_CUDA_EMULATEDGPU_H
 #define HEDDLE_TESTS_RUNTIME_DEVICE_CUDA_EMULATEDGPU_H
 
@@ -28,11 +28,11 @@ public:
   HeddleEmulatorHasFailed *hasFailed = find<HeddleEmulatorHasFailed>("heddle_emulator_has_failed");
   HeddleEmulatorRecord *record = find<HeddleEmulatorRecord>("heddle_emulator_record");
 
-  /// What was called since record(), a line each.
+  /// Returns the calls since record(), one per line.
   std::string journal() const {
     return read(find<HeddleEmulatorJournal>("heddle_emulator_journal"));
   }
-  /// The lines of it that begin so.
+  /// Returns the lines of it that begin with `function`.
   std::vector<std::string> calls(const std::string &function) const {
     std::vector<std::string> found;
     std::istringstream lines(journal());
@@ -43,7 +43,7 @@ public:
     }
     return found;
   }
-  /// What was not given back; empty if nothing is.
+  /// Returns the resources that were not released; empty if there are none.
   std::string leaks() const { return read(find<HeddleEmulatorLeaks>("heddle_emulator_leaks")); }
 
 private:
@@ -63,7 +63,7 @@ private:
   }
 };
 
-/// Sets a variable of the environment while it lives.
+/// Sets an environment variable during its lifetime.
 class Setting {
 public:
   Setting(const char *name, const char *value) : name(name) { ::setenv(name, value, 1); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Every call of the driver fails once: the caller is told, nothing is lost, and the next to come
-/// finds all as it should be.
+/// Every call of the driver fails once: the caller gets the failure, nothing is leaked, and the
+/// next call works.
 #include "runtime/Session/PagedDecoder.h"
 #include "tests/runtime/Device/Cuda/GpuModel.h"
 #include "tests/runtime/Session/DecodedLogits.h"
@@ -11,8 +11,8 @@
 using namespace heddle;
 using namespace heddle::fixture;
 
-/// What may fail without anybody's being told: nobody can do anything about it. (Messages are made
-/// without a code's name if that fails.)
+/// Calls whose failures are ignored, because nothing can be done about them. (Messages omit a
+/// code's name if that call fails.)
 static const std::set<std::string> silent = {"cuDevicePrimaryCtxRelease_v2",
                                              "cuMemFree_v2",
                                              "cuMemFreeHost",
@@ -23,15 +23,15 @@ static const std::set<std::string> silent = {"cuDevicePrimaryCtxRelease_v2",
                                              "cuGraphExecDestroy",
                                              "cuGetErrorName",
                                              "cuGetErrorString"};
-/// What is also called to give something back.
+/// Calls that are also used to release resources.
 static const std::set<std::string> alsoSilent = {"cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
                                                  "cuStreamSynchronize"};
 /// Called once in a process, when the driver is looked for: DriverTest fails them.
 static const std::set<std::string> called = {"cuInit", "cuDriverGetVersion"};
-/// What these small models have no use for.
+/// Calls that these small models do not need.
 static const std::set<std::string> unused = {"cuFuncSetAttribute"};
 
-/// An encoder, profiled, and a decoder that forks: together they call everything.
+/// Runs an encoder, profiled, and a decoder that forks: together they make all calls.
 static Status runBoth() {
   const std::string encoderPath = temporaryPath("encoder.so");
   const std::string decoderPath = temporaryPath("decoder.so");
@@ -59,7 +59,7 @@ static Status runBoth() {
   return {};
 }
 
-/// Fails the n-th call of a function for every n there is; how many there are.
+/// Fails the n-th call of a function for every n; returns the number of calls.
 static long failEach(const std::string &function, int code) {
   EmulatedGpu &gpu = EmulatedGpu::get();
   long told = 0;
@@ -97,7 +97,7 @@ protected:
 
 TEST_P(Failure, IsAStatus) {
   ASSERT_EQ(runBoth().message(), "");
-  // One that passes, and one after which the context is of no use.
+  // A transient failure, and one after which the context is unusable.
   for (const int code : {2, 700}) {
     const long calls = failEach(GetParam(), code);
     EXPECT_EQ(calls == 0, called.contains(GetParam()) || unused.contains(GetParam()) ||

@@ -22,7 +22,7 @@ inline Result<Model> loadOn(const std::string &device, const fixture::ModelSpec 
   return Model::load(path, {.device = device});
 }
 
-/// What "embed" gives for two sequences, with ids up to the last word.
+/// Returns the output of "embed" for two sequences, with ids up to the last word.
 inline Result<std::vector<float>> embedTwo(Session &session) {
   const std::vector<int32_t> lengths = {3, 2};
   const std::vector<int32_t> ids = {1, 49, 7, 30, 2};
@@ -33,7 +33,7 @@ inline Result<std::vector<float>> embedTwo(Session &session) {
   return values;
 }
 
-/// The same by a session of its own.
+/// The same in a separate session.
 inline Result<std::vector<float>> embedTwo(const Model &model) {
   HEDDLE_ASSIGN(Session session, Session::create(model));
   return embedTwo(session);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The calls of one step of a decoder, as they are: a change of their number is seen here.
+/// The exact calls of one decoder step, to detect changes of their number.
 #include "runtime/Session/PagedDecoder.h"
 #include "tests/runtime/Device/Cuda/GpuModel.h"
 #include "tests/runtime/Session/DecodedLogits.h"
@@ -8,7 +8,7 @@
 using namespace heddle;
 using namespace heddle::fixture;
 
-/// Without the calls that make a context the thread's, and back.
+/// Removes the calls that set and restore the thread's context.
 static std::string withoutContexts(const std::string &journal) {
   std::string text;
   std::istringstream lines(journal);
@@ -34,8 +34,8 @@ TEST(Journal, OfAStep) {
     EmulatedGpu::get().record();
     ASSERT_EQ((*decoder)->decode({&extension, 1}, recorder).message(), "");
   }
-  // What is sent are the rows, the blocks of their caches, and the records of launches, of which
-  // the last is of a piece of the logits; each other piece has a record of its own.
+  // The step sends the rows, the blocks of their caches, and the launch records, of which the last
+  // is for a piece of the logits; each other piece has its own record.
   EXPECT_EQ(withoutContexts(EmulatedGpu::get().journal()), R"(cuEventSynchronize()
 cuMemcpyHtoDAsync_v2(640)
 cuEventRecord()
@@ -115,7 +115,7 @@ TEST(Journal, OfBlocksThatWorkTogether) {
   const Result<std::vector<float>> found = embedTwo(*together);
   ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
   EXPECT_EQ(*found, *expected);
-  // As many as two multiprocessors hold: pieces of blocks are smaller than those of threads.
+  // As many as two multiprocessors hold: pieces for blocks are smaller than those for threads.
   const std::vector<std::string> launches = EmulatedGpu::get().calls("cuLaunchKernel");
   EXPECT_NE(std::find(launches.begin(), launches.end(), "cuLaunchKernel(linear, 2 x 64)"),
             launches.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which image of a file is used, and what is said of those that are not.
+/// Which image of a file is used, and the messages about unusable ones.
 #include "tests/runtime/Device/Cuda/GpuModel.h"
 
 #include <elf.h>
@@ -9,7 +9,7 @@ using namespace heddle;
 using namespace heddle::fixture;
 using manifest::ImageKind;
 
-/// ELF for a GPU, as far as the driver looks at it.
+/// Returns an ELF for a GPU, as far as the driver checks it.
 static std::string cubin() {
   std::string bytes = emulatedImage();
   constexpr Elf64_Half gpu = 190;
@@ -81,7 +81,7 @@ TEST(Module, DamagedImage) {
   EXPECT_NE(status.message().find("damaged image 0 for target sm_80: its checksum is"),
             std::string::npos)
       << status.message();
-  // Nobody else reads it.
+  // Other devices do not read it.
   EXPECT_TRUE(Model::load(path, {.device = "cpu"}).ok());
 }
 

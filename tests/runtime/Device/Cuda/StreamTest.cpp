@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The lane of a GPU: what is sent, launched, copied and fetched, and what happens after a kernel
-/// has gone wrong.
+/// The lane of a GPU: sending, launching, copying and fetching, and the behaviour after a kernel
+/// has failed.
 #include "runtime/Device/Device.h"
 #include "tests/runtime/Device/Cuda/GpuModel.h"
 
@@ -53,7 +53,7 @@ TEST(CudaStream, HasOneLane) {
 
 TEST(CudaStream, SendsInOrder) {
   Lane lane;
-  // More pieces than pinned buffers, over one another.
+  // More pieces than pinned buffers, overlapping each other.
   for (uint8_t i = 0; i < 5; ++i) {
     lane.send(i, numbered(64, static_cast<uint8_t>(10 * i)));
   }
@@ -113,7 +113,7 @@ TEST(CudaStream, ScratchIsForManyCallers) {
   EXPECT_EQ(lane.stream->scratchBytes(uint64_t(1) << 30), uint64_t(1) << 40);
 }
 
-/// A model whose kernel "linear" goes wrong.
+/// Returns a model whose kernel "linear" fails.
 static ModelSpec wrongModel() {
   ModelSpec spec = withDevice(model());
   spec.kernels[1].symbols[2] = "wrong_address";
@@ -132,7 +132,7 @@ TEST(CudaFailure, NamesTheKernelsAndLasts) {
       "GPU 0 (emulated): cuStreamSynchronize of 5 launches, \"gather\" the first, \"mean\" the "
       "last failed with CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was "
       "encountered");
-  // The context is of no use any more: whoever has it is told why.
+  // The context is unusable: all its users get the reason.
   EXPECT_EQ(embedTwo(*one).status().message(), first.message());
   EXPECT_EQ(embedTwo(*other).status().message(), first.message());
   EXPECT_EQ(Session::create(*model).status().message(), first.message());
@@ -152,7 +152,7 @@ TEST(CudaFailure, OthersGoOn) {
     EXPECT_EQ(*embedTwo(*onCpu), *expected);
   }
   EXPECT_EQ(EmulatedGpu::get().leaks(), "");
-  // A new context, once nobody has the old one.
+  // A new context, after the old one was released by all.
   const Result<Model> again = loadOn("cuda", spec, "right.so");
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_EQ(*embedTwo(*again), *expected);
@@ -162,7 +162,7 @@ TEST(CudaFailure, OfASessionIsItsOwn) {
   const Result<Model> model = loadOn("cuda", withDevice(fixture::model()), "right.so");
   Result<Session> one = Session::create(*model);
   Result<Session> other = Session::create(*model);
-  // No pinned memory for what it sends.
+  // No pinned memory for the data to send.
   EmulatedGpu::get().fail("cuMemHostAlloc", 1, 2);
   const Status first = embedTwo(*one).status();
   EmulatedGpu::get().fail(nullptr, 0, 0);

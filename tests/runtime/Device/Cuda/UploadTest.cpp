@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Weights reach the GPU once, and as they are in the file.
+/// Weights are sent to the GPU once, unchanged.
 #include "tests/runtime/Device/Cuda/GpuModel.h"
 
 #include <numeric>
@@ -8,7 +8,7 @@
 using namespace heddle;
 using namespace heddle::fixture;
 
-/// The bytes of all copies to the GPU since record().
+/// Returns the bytes of all copies to the GPU since record().
 static uint64_t bytesSent() {
   uint64_t sum = 0;
   for (const std::string &line : EmulatedGpu::get().calls("cuMemcpyHtoDAsync_v2")) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Command lines of `heddle analyze` and `heddle compare`: what they mean, and every way to get
-/// them wrong.
+/// Command lines of `heddle analyze` and `heddle compare`: their meaning, and every error in them.
 #include "tests/runtime/Tools/ParsedArguments.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Differences of tokens, distributions and embeddings against values computed by hand.
+/// Differences of tokens, distributions and embeddings, compared with values computed by hand.
 #include "runtime/Tools/Compare/Comparison.h"
 
 #include "runtime/Tools/Models/TeacherForcing.h"
@@ -41,7 +41,8 @@ TEST(Comparison, DistributionsInBits) {
   difference.add(Floats{1, 2}, Floats{1, 2});
   EXPECT_EQ(difference.positions(), 2);
   EXPECT_NEAR(difference.kullbackLeibler(), kl / 2, 1e-6);
-  // What one model never writes costs nothing; what the other never writes costs everything.
+  // A token that one model never generates costs nothing; one that the other never generates costs
+  // everything.
   constexpr float never = -std::numeric_limits<float>::infinity();
   DistributionDifference certain;
   certain.add(Floats{0, never}, Floats{0, 0});
@@ -72,17 +73,17 @@ TEST(Comparison, EmbeddingsOfTexts) {
   EXPECT_EQ(turned.texts(), 3);
   EXPECT_NEAR(turned.meanCosine(), std::cos(0.5), 1e-6);
   EXPECT_NEAR(turned.leastCosine(), std::cos(0.5), 1e-6);
-  // Turning all of them leaves the order of the pairs.
+  // Rotating all of them preserves the order of the pairs.
   EXPECT_NEAR(turned.rankCorrelation(), 1, 1e-12);
   // Distances 0.25, 1, 0.75 and 1, 0.25, 0.75: the first two pairs change places.
   EXPECT_NEAR(differenceOf({0, 0.25F, 1}, {0, 1, 0.25F}).rankCorrelation(), -1, 1e-12);
   EXPECT_NEAR(differenceOf({0, 0.25F, 1}, {1, 0, 0.25F}).rankCorrelation(), -0.5, 1e-12);
-  // Of pairs that are alike the ranks are shared; where all are, there is no order.
+  // Equal pairs share their ranks; if all are equal, there is no order.
   EXPECT_NEAR(differenceOf({0, 0, 1}, {0, 0, 1}).rankCorrelation(), 1, 1e-12);
   EXPECT_EQ(differenceOf({0, 0, 0}, {1, 1, 1}).rankCorrelation(), 1);
   EXPECT_EQ(differenceOf({0, 0, 0}, {0, 1, 2}).rankCorrelation(), 0);
   EXPECT_EQ(differenceOf({0, 1}, {0, 2}).rankCorrelation(), 1);
-  // What is no number shows.
+  // NaN is propagated.
   const float none = std::numeric_limits<float>::quiet_NaN();
   const EmbeddingDifference broken = differenceOf({0, 1, 2}, {none, 1, 2});
   EXPECT_TRUE(std::isnan(broken.meanCosine()));

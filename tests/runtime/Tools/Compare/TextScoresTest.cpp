@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// BLEU and chrF: values computed by hand, and those that SacreBLEU 2 gives for texts that are hard
-/// to cut.
+/// BLEU and chrF: values computed by hand, and SacreBLEU 2's for texts that are hard to tokenise.
 #include "runtime/Tools/Compare/TextScores.h"
 
 #include <cmath>
@@ -29,7 +28,7 @@ TEST(TextScores, WordsAreThoseOfMteval) {
   EXPECT_EQ(wordsOf("\u3000wide\u00a0space"), (Words{"wide", "space"}));
   EXPECT_EQ(wordsOf(""), Words());
   EXPECT_EQ(wordsOf("a<skipped>b -\nc\nd"), (Words{"ab", "c", "d"}));
-  // Bytes that are no text stay as they are.
+  // Invalid bytes are preserved.
   EXPECT_EQ(wordsOf("a \xff\xe0\x80 b\xc3"), (Words{"a", "\xff\xe0\x80", "b\xc3"}));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Runs of an embedding take a moment each, however fast the model is.
+/// Runs of an embedding are short, however fast the model is.
 #include "runtime/Tools/Embed/RunSize.h"
 
 #include <gtest/gtest.h>

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Command lines of `heddle generate` and `heddle score`: what they mean, and every way to get them
-/// wrong.
+/// Command lines of `heddle generate` and `heddle score`: their meaning, and every error in them.
 #include "tests/runtime/Tools/ParsedArguments.h"
 
 #include <gtest/gtest.h>
 
 namespace heddle::tools {
 
-/// The message of arguments to `heddle generate` that make no sense.
+/// Returns the message for invalid arguments of `heddle generate`.
 static std::string refusal(std::vector<const char *> options) {
   std::vector<const char *> arguments = {"generate", "m.so", "--input", "-"};
   arguments.insert(arguments.end(), options.begin(), options.end());
@@ -197,7 +196,7 @@ TEST(GenerateArguments, WhatEndsTextsAndIsToldOfThem) {
             "--prompt-tokens is \"0\", expected a whole number from 1 to 2147483648");
 }
 
-/// Every command that reads lines says what becomes of those that cannot be used.
+/// Every command that reads lines documents the handling of unusable ones.
 TEST(GenerateArguments, LinesThatCannotBeUsed) {
   const auto plain = std::get<GenerateOptions>(parse({"generate", "m.so", "--input", "-"}));
   EXPECT_TRUE(plain.onError == OnError::Continue && !plain.truncate);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// `heddle generate` on the test model: how many lines it writes, and which options it refuses
+/// `heddle generate` on the test model: the number of output lines, and the options that it rejects
 /// before it reads a source.
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
@@ -18,7 +18,7 @@ struct GenerateCommandTest : testing::Test {
     EXPECT_EQ(fixture::write(fixture::generatingModel(), model).message(), "");
   }
 
-  /// Writes a file and answers its path.
+  /// Writes a file and returns its path.
   std::string file(const std::string &name, const std::string &text) const {
     std::ofstream(folder / name) << text;
     return folder / name;
@@ -36,7 +36,7 @@ struct GenerateCommandTest : testing::Test {
 } // namespace
 
 TEST_F(GenerateCommandTest, EverySourceHasAsManyLines) {
-  // Two first tokens are all there are: 7 and the end.
+  // There are only two first tokens: 7 and the end.
   const Outcome outcome =
       generate("5 6\n\n8\n", {"--beam", "1", "--alternatives", "--nbest", "3", "--max-length", "4",
                               "--shortlist", file("shortlists.txt", "7\n7\n7\n")});
@@ -60,7 +60,7 @@ TEST_F(GenerateCommandTest, AMinimumThatOnlySomeSourcesAllow) {
   EXPECT_GE(std::count(outcome.output.begin(), outcome.output.end(), ' '), 59);
   const Outcome refused = generate(longer + "\n5\n", {"--beam", "1", "--min-length", "60"});
   EXPECT_EQ(refused.code, 1);
-  // The line before it has its answer.
+  // The line before it is answered.
   EXPECT_EQ(refused.output, outcome.output + "\n");
   EXPECT_NE(
       refused.error.find("sources.txt:2: minimum length is 60, expected at most the maximum, 51"),

@@ -11,7 +11,7 @@ namespace heddle::tools {
 
 namespace {
 struct LineReaderTest : testing::Test {
-  /// All texts of a file, or what was wrong with it, without the folder.
+  /// Returns all texts of a file, or its error, without the folder.
   std::string textsOf(const std::string &name, const std::string &content) {
     const std::string path = folder.write(name, content);
     Result<LineReader> reader = LineReader::openTexts(path);
@@ -92,7 +92,7 @@ TEST_F(LineReaderTest, BlocksAreBounded) {
   EXPECT_EQ(block.size(), 2U);
 }
 
-/// Which names a command takes is for its options to say.
+/// The accepted names are checked by the options of a command.
 TEST_F(LineReaderTest, OnlyJsonlHasObjects) {
   const std::string line = R"({"text": "x"})";
   EXPECT_EQ(textsOf("a.jsonl", line), "<x>");
@@ -140,7 +140,7 @@ TEST_F(LineReaderTest, LinesThatAreTooLong) {
             "a.txt:2: the line is longer than 16777216 bytes, expected a shorter text");
 }
 
-/// Every line that cannot be used has its failure, and those after it are read.
+/// Every unusable line has its failure, and the lines after it are read.
 TEST_F(LineReaderTest, ReadingGoesOnAfterABadLine) {
   const std::string tooLong(lineLimit + (1 << 17), 'x');
   const std::string path = folder.write("a.txt", "one\n\xff\n" + tooLong + "\ntwo\n" + tooLong);
@@ -163,7 +163,7 @@ TEST_F(LineReaderTest, ReadingGoesOnAfterABadLine) {
   EXPECT_EQ(reader->number(), 5);
 }
 
-/// The limit is the same however the reads cut the line.
+/// The limit is the same wherever reads split the line.
 TEST_F(LineReaderTest, TheLongestLine) {
   const std::string longest(lineLimit, 'x');
   EXPECT_EQ(textsOf("a.txt", longest + "\n").size(), lineLimit + 2);
@@ -202,14 +202,14 @@ TEST_F(LineReaderTest, SourcesComeFromLinesOrRecords) {
   EXPECT_EQ(texts->where(), path + ":2");
   EXPECT_EQ((*texts->next())->status.message(),
             path + R"(:3: found a list of 1, expected an object such as {"text": "..."})");
-  // Token ids are lines whatever the name is.
+  // Token ids are lines, whatever the name is.
   Result<LineReader> tokens = openSources(path, true);
   ASSERT_TRUE(tokens.ok());
   EXPECT_EQ((*tokens->next())->text, R"({"text": "one"})");
 }
 
-/// Lines keep their numbers in every command, so a line without an object is an error even where
-/// empty texts are passed over.
+/// Lines keep their numbers in every command, so a line without an object is an error even if empty
+/// texts are skipped.
 TEST_F(LineReaderTest, BlankLinesAreNoObjects) {
   const std::string lines = "{\"text\": \" \"}\n\t\n{\"text\": \"one\"}\n\n";
   const std::string path = folder.write("b.jsonl", lines);

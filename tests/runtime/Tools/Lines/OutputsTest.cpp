@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What commands write: records, matrices, files that are complete or absent, and progress.
+/// The output of commands: records, matrices, files that are complete or absent, and progress.
 #include "runtime/Tools/Commands.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
@@ -74,7 +74,7 @@ TEST(OutputStream, FilesAreWholeOrAbsent) {
 }
 
 namespace {
-/// A clock that is set by hand, and what was written.
+/// A clock that is set manually, and the output.
 struct Screen {
   Progress::Clock::time_point time;
   std::vector<std::string> lines;

@@ -23,11 +23,11 @@ TEST(TokenLine, ReadsAndWrites) {
 TEST(TokenLine, CutsWhatIsTooLong) {
   EXPECT_EQ(*parseTokenLine("5 17 2", 2), (std::vector<int32_t>{5, 17}));
   EXPECT_EQ(*parseTokenLine("5 17 2", 3), (std::vector<int32_t>{5, 17, 2}));
-  // What is cut off is looked at as well.
+  // The truncated part is checked as well.
   EXPECT_EQ(parseTokenLine("5 17 x", 1).status().message(), "word 3 is \"x\", expected a token id");
 }
 
-/// A line that is far too long waits for its end like any other, in constant memory.
+/// A line that is too long waits for its end like any other, in constant memory.
 TEST(LineReader, IsNotReadyWithinALineThatIsTooLong) {
   const std::string path = testing::TempDir() + "/line-reader-long";
   ::unlink(path.c_str());
@@ -65,7 +65,7 @@ TEST(LineReader, IsReadyWhenALineIsThere) {
   const std::string path = testing::TempDir() + "/line-reader-ready";
   ::unlink(path.c_str());
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  // Both ends, so that opening does not wait.
+  // Open both ends, so that opening does not block.
   const int pipe = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(pipe, 0);
   Result<LineReader> reader = LineReader::open(path);
@@ -79,7 +79,7 @@ TEST(LineReader, IsReadyWhenALineIsThere) {
   EXPECT_TRUE(*reader->ready(1000));
   EXPECT_EQ((*reader->next())->text, "two");
   ::close(pipe);
-  // The end is an answer too.
+  // The end of input counts as ready.
   EXPECT_TRUE(*reader->ready(1000));
   EXPECT_FALSE(reader->next()->has_value());
   ::unlink(path.c_str());

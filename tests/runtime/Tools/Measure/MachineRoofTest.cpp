@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The limits of the machine: which sizes are measured, and the least time within them.
+/// The limits of the machine: the sizes that are measured, and the minimum time within the limits.
 #include "runtime/Tools/Measure/MachineRoof.h"
 
 #include "runtime/Device/Device.h"
@@ -12,15 +12,14 @@ namespace heddle::tools {
 
 using Profile = std::vector<DispatchProfile>;
 
-/// One call that reads so much.
+/// Returns one call that reads this much.
 static DispatchProfile reading(const std::string &entry, double weightBytes,
                                double cacheBytes = 0) {
   return {entry, "layer", "contract_8x8", 1, 1.0, 0, weightBytes, cacheBytes};
 }
 
 namespace {
-/// A machine that reads at the rates of a list, one after the other, and the sizes it was asked
-/// for.
+/// A machine that reads at the rates of a list, one after another, and records the requested sizes.
 struct Machine {
   std::vector<double> rates;
   std::vector<uint64_t> sizes = {};
@@ -65,7 +64,7 @@ TEST(MachineRoof, WhatReadsAsMuchIsMeasuredOnce) {
   EXPECT_EQ(roofs[0].entries.at("decode").bandwidth, 10);
   EXPECT_EQ(roofs[1].entries.at("encode").bandwidth, 30);
   EXPECT_EQ(roofs[1].entries.at("decode").bandwidth, 10);
-  // Nothing holds any of these.
+  // No cache holds any of these.
   Machine large{{5}};
   const std::vector<MachineRoof> both =
       large.roofs({{reading("encode", 1e12)}, {reading("encode", 1e10)}});
@@ -98,7 +97,7 @@ TEST(MachineRoof, TheLongerTimeOfEveryDispatchCounts) {
   EXPECT_DOUBLE_EQ(leastTime(profile[0], roof).computing, 2);
   EXPECT_DOUBLE_EQ(leastTime(profile[0], roof).reading, 0.01);
   EXPECT_DOUBLE_EQ(leastTime(profile[1], roof).seconds(), 4);
-  // Not the longer of both sums: dispatches run one after the other.
+  // Not the larger of the two sums: dispatches run one after another.
   EXPECT_DOUBLE_EQ(leastSeconds(profile, roof), 6);
 }
 

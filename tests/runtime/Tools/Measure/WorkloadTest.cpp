@@ -100,7 +100,7 @@ TEST(Timing, FailuresEndIt) {
 }
 
 TEST(Timing, PinnedToTheFirstProcessors) {
-  // In a thread of its own: what is pinned stays pinned.
+  // In a separate thread, because pinning is permanent.
   std::thread([] {
     ASSERT_TRUE(pinToFirstProcessors(1).ok());
     cpu_set_t allowed;

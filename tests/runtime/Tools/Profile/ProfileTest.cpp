@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// `heddle profile`: its arguments, and how dispatches are added up.
+/// `heddle profile`: its arguments, and the summation of dispatches.
 #include "runtime/Tools/Profile/ProfileRows.h"
 #include "tests/runtime/Tools/ParsedArguments.h"
 
@@ -121,7 +121,7 @@ TEST(ProfileRows, KindsOfKernels) {
   EXPECT_EQ(kindOfKernel("layer_norm"), "layer_norm");
 }
 
-/// Two layers of two dispatches each, and a table that both entries read.
+/// Returns two layers of two dispatches each, and a table that both entries read.
 static std::vector<DispatchProfile> profile() {
   return {{"encode", "embed", "gather_8", 4, 1.0, 0, 400, 0},
           {"encode", "layers.0.inner", "contract_16x8", 4, 2.0, 4e9, 0, 0},
@@ -146,7 +146,7 @@ static const ProfileRow *find(const std::vector<ProfileRow> &rows, const std::st
 
 TEST(ProfileRows, AreOfMedianTimes) {
   std::vector<std::vector<DispatchProfile>> runs(5, profile());
-  // One run was interrupted in one dispatch, another was a little faster.
+  // One run was interrupted in one dispatch, another was slightly faster.
   runs[1][2].seconds = 100;
   runs[3][2].seconds = 0.5;
   runs[2][0].seconds = 0.5;
@@ -166,7 +166,7 @@ TEST(ProfileRows, AreOfMedianTimes) {
 TEST(ProfileRows, AddsUpByName) {
   const std::vector<ProfileRow> rows = profileRows(profile(), ProfileBy::Name, 2, roof);
   ASSERT_EQ(rows.size(), 4u);
-  // What took longest comes first; seconds are those of the wall.
+  // In descending order of time, in seconds of wall time.
   EXPECT_EQ(rows[0].entry, "decode");
   EXPECT_EQ(rows[0].seconds, 8);
   const ProfileRow *inner = find(rows, "encode", "layers.*.inner");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// `heddle run` and `heddle info` of a model that generates.
+/// `heddle run` and `heddle info` for a model that generates.
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecoderModel.h"
@@ -38,7 +38,7 @@ struct RunDecoderTest : testing::Test {
   }
   std::string output() const { return folder / "out.safetensors"; }
 
-  /// The floats of a tensor that was written.
+  /// Returns the floats of a written tensor.
   std::vector<float> read(const std::string &name, const std::vector<int64_t> &shape) const {
     const Result<SafetensorsFile> file = SafetensorsFile::open(output());
     EXPECT_EQ(file.status().message(), "");
@@ -62,7 +62,7 @@ struct RunDecoderTest : testing::Test {
 };
 } // namespace
 
-/// The last `count` of a list are those of this.
+/// Compares rows from `row` on with expected values.
 static void expectRows(const std::vector<float> &values, size_t row, size_t columns,
                        const std::vector<float> &expected) {
   const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * columns);
@@ -83,7 +83,7 @@ TEST_F(RunDecoderTest, PaddedSourcesAndWholeTargets) {
   const std::unique_ptr<PagedDecoder> decoder = makeDecoder();
   const std::vector<float> logits = read("logits", {2, 3, vocabulary});
   expectRows(logits, 0, vocabulary, logitsOf(*decoder, {5, 6, 7}, {1, 11, 0}, {3}));
-  // A pad between tokens is one of them.
+  // A pad between tokens is an ordinary token.
   expectRows(logits, 3, vocabulary, logitsOf(*decoder, {8, 0, 9, 10}, {1, 1599, 12}, {3}));
   const std::vector<float> states = read("encoder", {2, 4, width});
   expectRows(states, 3, width, std::vector<float>(width, 0.0f));
@@ -114,7 +114,7 @@ TEST_F(RunDecoderTest, NamesOfHuggingFaceHaveAMask) {
   EXPECT_EQ(outcome.error, "");
   const std::unique_ptr<PagedDecoder> decoder = makeDecoder();
   expectRows(read("logits", {2, 1, vocabulary}), 0, vocabulary, logitsOf(*decoder, {5}, {1}, {1}));
-  // Without one, every token counts that is not the model's pad.
+  // Without a mask, every token except the model's pad counts.
   tensors.erase(tensors.begin() + 1);
   outcome = run();
   ASSERT_EQ(outcome.code, 0) << outcome.error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Padding is taken away and put back; tensors are matched with the ports of an entry.
+/// Padding is removed and restored; tensors are matched with the ports of an entry.
 #include "runtime/Tools/Run/RunTensors.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST(PaddedBatch, LengthsAndEmptyShapes) {
 }
 
 namespace {
-/// Tensors as a file would have them.
+/// Tensors as in a file.
 class Tensors {
 public:
   Tensors &add(const std::string &name, Sizes shape, const std::vector<int64_t> &values) {
@@ -180,7 +180,7 @@ TEST(RunTensors, RaggedForm) {
   EXPECT_EQ(one->batch.lengths, (Integers{2}));
 }
 
-/// Two floats a row, for blocks of two tokens.
+/// Returns a port of two floats per row, for blocks of two tokens.
 static PortInfo blocksPort() {
   const int64_t rows = RowDimension{*RowSpace::tokens().blocks(2)}.number();
   return {"b", ElementType::F32, {rows, 2}, 0, false};
@@ -334,7 +334,7 @@ TEST(RunTensors, ImagesMayHaveWidthsOfTheirOwn) {
   EXPECT_EQ(images->inputs[0].rows[1], 1);
   EXPECT_EQ(images->inputs[0].rows[2], 6);
   EXPECT_EQ(images->inputs[0].rows[4], 24);
-  // All of a tensor without these, one channel without a dimension, and pixels end to end.
+  // A whole tensor without sizes, one channel without a dimension, and concatenated pixels.
   EXPECT_EQ(Pixels::ofAnyWidth(2).floats("image", {2, 4, 3, 2}).read()->batch.widths,
             (Integers{3, 3}));
   const Result<RunInputs> grey = Pixels::ofAnyWidth(1).floats("image", {1, 2, 5}).read();
@@ -378,7 +378,7 @@ TEST(RunTensors, ImagesOfAnyWidthThatDoNotFit) {
   EXPECT_EQ(Pixels::ofAnyWidth(2).floats("image", {6, 2}).integers("lengths", {6}).message(),
             "in: tensor \"image\" has shape [6, 2], expected tensors \"lengths\" and "
             "\"image.width\" [sequences] beside it");
-  // Where all images have one width, a file may say so, and must then agree.
+  // If all images have one width, a file may specify it, and must then agree.
   EXPECT_EQ(
       Pixels("image", 2).floats("image", {2, 4, 3, 2}).integers("image.width", {3, 3}).message(),
       "");
@@ -387,7 +387,7 @@ TEST(RunTensors, ImagesOfAnyWidthThatDoNotFit) {
       "in: tensor \"image.width\": sequence 2 has 2, the model expects 3");
   EXPECT_EQ(Pixels("image", 2).floats("image", {2, 4, 3, 2}).integers("image.width", {3}).message(),
             "in: tensor \"image.width\" has shape [1], expected [2], one for each sequence");
-  // What says the same in another way is refused, as it may not say the same.
+  // Redundant specifications are rejected, because they may contradict.
   EXPECT_EQ(Pixels::ofAnyWidth(2)
                 .floats("image", {1, 2, 3, 2})
                 .integers("image.width", {3})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// `heddle tokenize` with a tokenizer's own file in place of a compiled model.
+/// `heddle tokenize` with a tokenizer's own file instead of a compiled model.
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/tokenizers/";
 
-/// The lines of a .jsonl text.
+/// Returns the lines of a .jsonl text.
 std::vector<json> linesOf(std::istream &&text) {
   std::vector<json> lines;
   for (std::string line; std::getline(text, line);) {
