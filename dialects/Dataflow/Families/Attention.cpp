@@ -24,8 +24,7 @@ static KernelInput keysOf(FunctionType type, unsigned input, int64_t width, Cach
           .readsFrom = hidden ? std::nullopt : visibility.getValue().from};
 }
 
-/// Returns the shape of scores or probabilities for the keys in input `keys`, [rows, heads,
-/// longest].
+/// Returns the shape of scores for the keys in input `keys`: [rows, heads, longest].
 static SmallVector<int64_t> weightsShape(FunctionType type, int64_t heads, unsigned keys) {
   return {rowsOf(type), heads, RowDimension{spaceOfInput(type, keys), true}.number()};
 }

@@ -8,7 +8,8 @@
 #define cuEventElapsedTime other_name_of_another
 #endif
 #define cuDriverGetVersion other_name_of_the_version
-#define DEFINE(name) int name(void) { return 0; }
+#define DEFINE(name)                                                                               \
+  int name(void) { return 0; }
 #define HEDDLE_CUDA(name, ...) DEFINE(name)
 #include "runtime/Device/Cuda/DriverFunctions.def"
 #undef cuDriverGetVersion
