@@ -410,9 +410,10 @@ void meetLanes(const char *instruction, void *own, WarpInstruction *together, ui
   if (!runTogether(warp, mask, together)) {
     leave();
   }
-  for (int lane = 0; lane < warpLanes; ++lane) {
+  const size_t first = size_t(number) * warpLanes;
+  for (size_t lane = 0; lane < warpLanes; ++lane) {
     if ((mask >> lane & 1) != 0) {
-      block->threads[size_t(number * warpLanes + lane)].state = Thread::State::Ready;
+      block->threads[first + lane].state = Thread::State::Ready;
     }
   }
 }
