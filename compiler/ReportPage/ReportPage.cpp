@@ -58,10 +58,11 @@ Status ReportPage::setAnalysis(AttentionAnalysis measured, ModuleOp module,
   for (const KindAnalysis &kind : measured.kinds) {
     for (const std::string &layer : kind.layers) {
       if (!known.contains(layer)) {
-        return HEDDLE_ERROR(InvalidArgument,
-                            path + ": the attention \"" + layer + "\" is none of this model, " +
-                                (known.empty() ? "which has no attention"
-                                               : "expected names such as \"" + example + "\""));
+        const std::string expected =
+            known.empty() ? "which has no attention" : "expected names such as \"" + example + "\"";
+        return HEDDLE_ERROR(InvalidArgument, (llvm::Twine(path) + ": the attention \"" + layer +
+                                              "\" is none of this model, " + expected)
+                                                 .str());
       }
     }
   }

@@ -64,7 +64,7 @@ std::vector<GatedTerms> separate(ArrayRef<Term> terms, ArrayRef<ConstantTerm> co
 }
 
 /// Returns the sum of parts, or the only part.
-Evaluation addUp(ArrayRef<Addend> parts, std::optional<Weight> bias, int64_t width) {
+Evaluation addUp(ArrayRef<Addend> parts, const std::optional<Weight> &bias, int64_t width) {
   const Factor &factor = parts.front().factor;
   if (parts.size() == 1 && !bias && factor.isOne() && factor.rows.empty()) {
     return parts.front().evaluation;

@@ -17,6 +17,7 @@
 
 namespace heddle {
 
+static constexpr int64_t kKibibyte = 1024;
 static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16,
                                                   ElementType::I8};
 static constexpr ElementType kCacheElements[] = {ElementType::F32};
@@ -180,7 +181,7 @@ std::vector<TargetDescription> cudaTargets() {
             IntegerProducts::Single,
             /*hasBf16DotProduct=*/false,
             /*hasAmx=*/false,
-            /*cacheBytes=*/16 * 1024,
+            /*cacheBytes=*/16 * kKibibyte,
             kWeightElements,
             kCacheElements,
             &backend};
