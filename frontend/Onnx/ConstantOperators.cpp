@@ -3,9 +3,12 @@
 /// Operators on formulas alone: of sizes, indices, masks and constants.
 #include "frontend/Onnx/Operators.h"
 
+#include "base/Utf8.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <type_traits>
 
 namespace heddle::onnx {
 
@@ -69,13 +72,16 @@ static Expr signOf(Expressions &expressions, Expr value) {
 
 /// The least integer that is not below a number: what floor does of its negative.
 static Expr ceilingOf(Expressions &expressions, Expr value) {
+  if (value->element != Element::Real) {
+    return value;
+  }
   const Expr minus = expressions.real(-1);
   return expressions.multiply(
       expressions.apply(Formula::Floor, {expressions.multiply(value, minus)}), minus);
 }
 
 static Expr rounded(Expressions &expressions, Expr value) {
-  return expressions.apply(Formula::Round, {value});
+  return value->element == Element::Real ? expressions.apply(Formula::Round, {value}) : value;
 }
 
 static Status isInfinite(Evaluation &evaluation, Call &call) {
@@ -175,27 +181,44 @@ static Status oneHot(Evaluation &evaluation, Call &call) {
 
 // --- ScatterND -----------------------------------------------------------------------------------
 
-/// What an element becomes by an update.
-using Update = double (*)(double, double);
+enum class Update { None, Add, Multiply, Largest, Least };
 
 static Result<Update> updateOf(Evaluation &evaluation, const Call &call) {
   HEDDLE_ASSIGN(const auto named, call.text("reduction"));
   const std::string_view name = named.value_or("none");
   static constexpr std::pair<std::string_view, Update> updates[] = {
-      {"none", [](double, double next) { return next; }},
-      {"add", [](double old, double next) { return old + next; }},
-      {"mul", [](double old, double next) { return old * next; }},
-      {"max", [](double old, double next) { return std::max(old, next); }},
-      {"min", [](double old, double next) { return std::min(old, next); }},
+      {"none", Update::None},   {"add", Update::Add},   {"mul", Update::Multiply},
+      {"max", Update::Largest}, {"min", Update::Least},
   };
   const auto *const found = std::find_if(std::begin(updates), std::end(updates),
                                          [&](const auto &each) { return each.first == name; });
   return found != std::end(updates)
              ? Result<Update>(found->second)
-             : evaluation.failure(StatusCode::InvalidArgument,
-                                  fmt::format("\"reduction\" is \"{}\", expected none, add, mul, "
-                                              "max or min",
-                                              name));
+             : evaluation.failure(
+                   StatusCode::InvalidArgument,
+                   fmt::format("\"reduction\" is {}, expected none, add, mul, max or "
+                               "min",
+                               quote(name)));
+}
+
+/// What an element becomes by an update.
+template <typename Number> static Number updated(Update update, Number old, Number next) {
+  // Integers wrap around.
+  using Wrapping = std::conditional_t<std::is_integral_v<Number>, uint64_t, Number>;
+  const auto a = static_cast<Wrapping>(old), b = static_cast<Wrapping>(next);
+  switch (update) {
+  case Update::None:
+    return next;
+  case Update::Add:
+    return static_cast<Number>(a + b);
+  case Update::Multiply:
+    return static_cast<Number>(a * b);
+  case Update::Largest:
+    return std::max(old, next);
+  case Update::Least:
+    return std::min(old, next);
+  }
+  return next;
 }
 
 /// Constants with parts of them replaced.
@@ -234,11 +257,10 @@ static Status scatterNd(Evaluation &evaluation, Call &call) {
     }
     for (size_t i = 0; i < step; ++i) {
       const size_t at = place * step + i;
-      const double changed = update(data.at(at), updates.at(number * step + i));
       if (data.isReal()) {
-        data.reals[at] = changed;
+        data.reals[at] = updated(update, data.reals[at], updates.reals[number * step + i]);
       } else {
-        data.integers[at] = static_cast<int64_t>(changed);
+        data.integers[at] = updated(update, data.integers[at], updates.integers[number * step + i]);
       }
     }
   }

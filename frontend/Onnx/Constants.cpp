@@ -39,6 +39,9 @@ int64_t restOf(int64_t value, int64_t divisor) {
 
 namespace {
 
+/// What a tensor may cost: sums over many elements for each of many are no model's constants.
+constexpr uint64_t mostSteps = uint64_t{1} << 27;
+
 /// A number of one of the kinds of elements.
 struct Number {
   double real = 0;
@@ -101,6 +104,7 @@ private:
   std::vector<Number> results;
   std::vector<uint64_t> computedIn;
   uint64_t round = 0;
+  uint64_t steps = 0;
   std::string failure;
 };
 
@@ -123,6 +127,9 @@ size_t FormulaEvaluator::indexOf(Expr formula) {
 }
 
 Number FormulaEvaluator::valueOf(size_t index) {
+  if (++steps > mostSteps) {
+    return fail("it takes too many steps to compute");
+  }
   if (computedIn[index] != round) {
     const Number number = find(parts[index]);
     results[index] = number;

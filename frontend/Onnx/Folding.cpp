@@ -118,10 +118,11 @@ Status Evaluation::fold(Symbolic &value) {
       !closedShape(value)) {
     return {};
   }
-  HEDDLE_ASSIGN(const Elements elements, elementsOf(value));
-  const std::string maker = value.maker;
-  if (elements.count() > 0) {
-    value = constant(elements);
+  const Result<Elements> elements = elementsOf(value);
+  // What cannot be computed is refused where it is read.
+  if (elements.ok() && elements->count() > 0) {
+    const std::string maker = value.maker;
+    value = constant(*elements);
     value.maker = maker;
   }
   return {};

@@ -105,7 +105,9 @@ static Result<bool> constantRange(Evaluation &evaluation, Call &call) {
     isReal |= call.inputs[i]->symbolic->element == Element::Real;
   }
   const double count = std::max(0.0, std::ceil((ends[1] - ends[0]) / ends[2]));
-  if (ends[2] == 0 || !(count <= std::numeric_limits<int32_t>::max())) {
+  const bool areExact = isReal || std::all_of(std::begin(ends), std::end(ends),
+                                              [](double end) { return std::abs(end) <= 0x1p53; });
+  if (ends[2] == 0 || !areExact || !(count <= std::numeric_limits<int32_t>::max())) {
     return evaluation.failure(
         StatusCode::InvalidArgument,
         fmt::format("goes from {} to {} by steps of {}", ends[0], ends[1], ends[2]));

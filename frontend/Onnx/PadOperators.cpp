@@ -6,7 +6,9 @@
 #include "base/Utf8.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <limits>
 
 namespace heddle::onnx {
 
@@ -34,7 +36,10 @@ static Result<std::vector<Margins>> marginsOf(Evaluation &evaluation, const Call
   const auto count = static_cast<int64_t>(rank);
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = axes[i] < 0 ? axes[i] + count : axes[i];
-    if (axis < 0 || axis >= count || pads.size() != 2 * axes.size()) {
+    constexpr int64_t most = std::numeric_limits<int32_t>::max();
+    const bool fits = pads.size() == 2 * axes.size() && std::abs(pads[i]) <= most &&
+                      std::abs(pads[i + axes.size()]) <= most;
+    if (axis < 0 || axis >= count || !fits) {
       return evaluation.failure(
           StatusCode::InvalidArgument,
           fmt::format("has {} pads of {} axes of {}", pads.size(), axes.size(), rank));

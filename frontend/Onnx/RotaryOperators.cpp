@@ -48,7 +48,7 @@ static Result<Value> factorsOf(Evaluation &evaluation, const Call &call, const V
   Expressions &expressions = evaluation.expressions;
   const int64_t half = turning.width / 2;
   if (table.rows) {
-    if (turning.isInterleaved || call.has(3)) {
+    if (turning.isInterleaved || call.has(3) || table.rows->axes.size() != 3) {
       return refuse(evaluation,
                     "has cosines that are activations, and pairs that are neighbours or "
                     "positions");
@@ -141,8 +141,8 @@ static Status rotaryEmbedding(Evaluation &evaluation, Call &call) {
   turning.isInterleaved = interleaved != 0;
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
   const std::vector<Expr> shape = evaluation.shapeOf(rows);
-  if (call.has(3) && !call.inputs[3]->symbolic) {
-    return refuse(evaluation, "has positions that are activations");
+  if (call.has(3) && (!call.inputs[3]->symbolic || call.inputs[3]->symbolic->shape.size() != 2)) {
+    return refuse(evaluation, "has positions that are not integers [batch, rows]");
   }
   if (shape.size() == 3) {
     HEDDLE_ASSIGN(rows, splitHeads(evaluation, std::move(rows), turning.heads));

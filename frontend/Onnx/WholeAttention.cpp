@@ -105,6 +105,9 @@ static Result<Symbolic> visibleKeys(Evaluation &evaluation, const Call &call,
 static Symbolic maskOf(Evaluation &evaluation, const Symbolic &mask, int64_t keys) {
   Expressions &expressions = evaluation.expressions;
   Symbolic bias = mask;
+  if (bias.shape.empty()) {
+    bias.shape.push_back(evaluation.integer(1));
+  }
   const size_t last = bias.shape.size() - 1;
   const Expr count = bias.shape[last];
   if (!count->isConstant(1)) {
@@ -126,7 +129,7 @@ static Symbolic maskOf(Evaluation &evaluation, const Symbolic &mask, int64_t key
 static Result<bool> hidesAll(Evaluation &evaluation, const Symbolic &bias) {
   HEDDLE_ASSIGN(const Elements elements, evaluation.elementsOf(bias));
   const auto keys = static_cast<size_t>(elements.shape.empty() ? 1 : elements.shape.back());
-  for (size_t row = 0; row + keys <= elements.count(); row += keys) {
+  for (size_t row = 0; keys > 0 && row + keys <= elements.count(); row += keys) {
     size_t count = 0;
     while (count < keys && elements.at(row + count) == hidden) {
       ++count;
@@ -226,6 +229,14 @@ Status wholeAttention(Evaluation &evaluation, Call &call) {
       (!evaluation.isClosed(*call.inputs[6]) || call.inputs[6]->symbolic->shape.size() != 1)) {
     return evaluation.failure(StatusCode::Unsupported,
                               "has numbers of keys that are no vector of constants");
+  }
+  for (const size_t input : {size_t{4}, size_t{5}}) {
+    if (call.has(input) &&
+        (!call.has(9 - input) || evaluation.shapeOf(*call.inputs[input]).size() != 4)) {
+      return evaluation.failure(
+          StatusCode::Unsupported,
+          "has a past that is not keys and values [batch, heads, rows, size]");
+    }
   }
   HEDDLE_ASSIGN(const ScoreRules rules, rulesOf(call, widthOf(parts[0].axes[3])));
   const int64_t past =

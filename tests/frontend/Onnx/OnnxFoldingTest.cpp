@@ -122,6 +122,15 @@ TEST(OnnxFolding, IndicesOutsideAreNamed) {
             "node \"the_node\" (ScatterND): index 5 is outside an axis of 2 elements");
 }
 
+TEST(OnnxFolding, SumsOfManyForEachOfManyAreNoConstants) {
+  EXPECT_EQ(fold(numbers("shape", {1}, {1 << 20}) + numbers("axis", {}, {0}) +
+                 graphNode(node("ConstantOfShape", {"shape"}, {"zeros"})) +
+                 graphNode(node("Cast", {"zeros"}, {"whole"}) + integer("to", 7)) +
+                 graphNode(node("CumSum", {"whole", "axis"}, {"y"})))
+                .message,
+            "output \"y\": it takes too many steps to compute");
+}
+
 TEST(OnnxFolding, ActivationsAreNoFormulas) {
   const TemporaryFolder folder;
   for (const char *const type : {"Sign", "Ceil"}) {

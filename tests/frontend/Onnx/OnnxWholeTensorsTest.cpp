@@ -107,6 +107,20 @@ TEST(OnnxWholeTensors, EveryNthElementIsTaken) {
             std::string::npos);
 }
 
+TEST(OnnxWholeTensors, OddOperandsOfAttentionAreRefused) {
+  const auto attended = [](const std::string &more, const std::vector<std::string> &operands) {
+    return readModel(model(input(port("q", {"2", "1", "3", "4"})) + more +
+                               graphNode(node("Attention", operands, {"y"})) +
+                               output(port("y", {})),
+                           23))
+        .message;
+  };
+  EXPECT_EQ(attended(floats("none", {}, {0}), {"q", "q", "q", "none"}), "");
+  EXPECT_NE(attended(input(port("p", {"3", "4"})), {"q", "q", "q", "", "p", "p"})
+                .find("has a past that is not keys and values [batch, heads, rows, size]"),
+            std::string::npos);
+}
+
 TEST(OnnxWholeTensors, PowersAreOneNumber) {
   const Read found =
       read(x + floats("p", {4}, {1, 2, 3, 4}) + graphNode(node("Pow", {"x", "p"}, {"y"})));
