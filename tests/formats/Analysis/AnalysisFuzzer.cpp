@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as the file of an analysis: an error, or an analysis that can be drawn, and written
-/// and read again.
+/// Arbitrary bytes as the file of an analysis: an error, or an analysis that can be drawn, and
+/// written and read again.
 #include "formats/Analysis/AttentionAnalysis.h"
 #include "formats/Analysis/HeatMap.h"
 #include "tests/Fuzzing/JsonMutation.h"

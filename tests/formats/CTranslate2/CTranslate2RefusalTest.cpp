@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// CTranslate2 folders that are refused, each with its whole message, and the options that change
+/// CTranslate2 folders that are rejected, each with its whole message, and the options that change
 /// the configuration.
 #include "formats/CTranslate2/CTranslate2.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// CTranslate2 folders as configuration and names: folders from its own converters, with every
-/// value compared, and small ones of each version.
+/// Translates CTranslate2 folders to configuration and names: folders from its own converters, with
+/// every value compared, and small ones of each version.
 #include "formats/CTranslate2/CTranslate2.h"
 
 #include "tests/formats/CTranslate2/SmallTransformer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a model.bin: an error, or variables that keep the reader's promises.
+/// Arbitrary bytes as a model.bin: an error, or variables that satisfy the reader's guarantees.
 #include "formats/Checkpoint/CTranslate2File.h"
 #include "formats/Checkpoint/Convert.h"
 #include "tests/Fuzzing/RecordMutation.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as the index of a checkpoint of several files: an error, or tensors of the files
-/// beside it, each of which can be read.
+/// Arbitrary bytes as the index of a checkpoint of several files: an error, or tensors of the files
+/// next to it, each of which can be read.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Checkpoint/Convert.h"
 #include "tests/Fuzzing/JsonMutation.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a safetensors file: an error, or tensors that keep the reader's promises.
+/// Arbitrary bytes as a safetensors file: an error, or tensors that satisfy the reader's
+/// guarantees.
 #include "formats/Checkpoint/Convert.h"
 #include "formats/Checkpoint/Safetensors.h"
 #include "tests/Fuzzing/JsonMutation.h"

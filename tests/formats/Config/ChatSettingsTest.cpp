@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The places where folders have chat templates, and which of them counts.
+/// The places where folders store chat templates, and their precedence.
 #include "formats/Config/ChatSettings.h"
 
 #include "tests/base/TemporaryFolder.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a configuration: both readers agree, every accessor returns, and the result can be
-/// written and read again.
+/// Arbitrary bytes as a configuration: both readers agree, every accessor returns, and the result
+/// can be written and read again.
 #include "formats/Config/Config.h"
 #include "formats/Config/Json.h"
 #include "tests/Fuzzing/JsonMutation.h"

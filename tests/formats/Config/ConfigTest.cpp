@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tests every typed accessor with good, absent, null and wrong values.
+/// Tests every typed accessor with valid, absent, null and wrong values.
 #include "formats/Config/Config.h"
 
 #include "tests/base/TemporaryFolder.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as the small configurations of a folder, a NUL after each: modules.json,
+/// Arbitrary bytes as the small configurations of a folder, each followed by a NUL: modules.json,
 /// sentence_bert_config.json, 1_Pooling/config.json, config.json and generation_config.json. The
-/// results stay within the limits that the readers promise.
+/// results are within the limits that the readers guarantee.
 #include "formats/Config/Config.h"
 #include "formats/Config/Generation.h"
 #include "formats/Config/SentenceTransformers.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reads settings of generation from one file or two.
+/// Reads generation settings from one file or two.
 #include "formats/Config/Generation.h"
 
 #include "formats/Config/Config.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// JSON files that are refused, with their messages.
+/// JSON files that are rejected, with their messages.
 #include "formats/Config/Json.h"
 
 #include "tests/base/TemporaryFolder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// sentence-transformers folders, published ones and broken ones.
+/// sentence-transformers folders, published ones and invalid ones.
 #include "formats/Config/SentenceTransformers.h"
 
 #include "tests/base/TemporaryFolder.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a GGUF file: an error, or tensors that keep the reader's promises and can be
-/// converted; and where it names an architecture, a model or an error.
+/// Arbitrary bytes as a GGUF file: an error, or tensors that satisfy the reader's guarantees and
+/// can be converted; and if it names an architecture, a model or an error.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Gguf/GgufModel.h"
 #include "tests/Fuzzing/GgufMutation.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Files of the architecture "bert" as models: configuration, names, pooling, tokenizer; and files
-/// that are none, each with its whole message.
+/// Files of the architecture "bert" as models: configuration, names, pooling, tokenizer; and
+/// unsupported files, each with its whole message.
 #include "formats/Gguf/GgufModel.h"
 
 #include "formats/Config/Json.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Blocks of every quantised type against formulas written a second time, element by element, as
+/// Blocks of every quantised type, compared with independent formulas, element by element, as
 /// ggml's conversions define them.
 #include "formats/Gguf/GgufTypes.h"
 

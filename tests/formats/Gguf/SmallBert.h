@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A small random BERT as a GGUF file, for tests to modify, and as the folder that has the same
-/// values in f32.
+/// A small random BERT as a GGUF file, for tests to modify, and as a folder with the same values in
+/// f32.
 #ifndef HEDDLE_TESTS_FORMATS_GGUF_SMALLBERT_H
 #define HEDDLE_TESTS_FORMATS_GGUF_SMALLBERT_H
 

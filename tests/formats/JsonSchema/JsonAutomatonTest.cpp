@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which texts follow which schemas, case by case, and what states are.
+/// Texts that conform to schemas and texts that do not, case by case, and properties of states.
 #include "formats/JsonSchema/JsonAutomaton.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Schemas that are refused, and why.
+/// Schemas that are rejected, with the reasons.
 #include "formats/JsonSchema/JsonGrammar.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a schema, after them a NUL and a text: what is refused says where; what is not has
-/// texts, all of which can be ended.
+/// Arbitrary bytes as a schema, followed by a NUL and a text: an error names its place; an accepted
+/// schema has texts, all of which can be completed.
 #include "formats/JsonSchema/JsonAutomaton.h"
 #include "tests/Fuzzing/JsonMutation.h"
 #include "tests/formats/JsonSchema/SchemaSamples.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Random schemas: every walk through the automaton ends in a text that a parser and a judge
-/// accept, and every text that follows a schema is a walk.
+/// Random schemas: every walk through the automaton ends in a text that a parser and an independent
+/// validator accept, and every text that conforms to a schema is a walk.
 #include "formats/JsonSchema/JsonAutomaton.h"
 #include "tests/formats/JsonSchema/SchemaSamples.h"
 

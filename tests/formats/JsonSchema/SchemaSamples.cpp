@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Schemas are small, so that texts end, and of few names and letters, so that alternatives
+/// Schemas are small, so that texts end, and have few names and letters, so that alternatives
 /// overlap.
 #include "tests/formats/JsonSchema/SchemaSamples.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Random schemas, random texts that follow them in the form that docs/json-schema.md promises, and
-/// a judge of values by the words of JSON Schema. None of it knows how schemas are compiled.
+/// Random schemas, random texts that conform to them in the form of docs/json-schema.md, and a
+/// validator that follows the text of JSON Schema. All are independent of the compilation of
+/// schemas.
 #ifndef HEDDLE_TESTS_FORMATS_JSONSCHEMA_SCHEMASAMPLES_H
 #define HEDDLE_TESTS_FORMATS_JSONSCHEMA_SCHEMASAMPLES_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// ONNX files for tests, field by field.
+/// Writes ONNX files for tests, field by field.
 #ifndef HEDDLE_TESTS_FORMATS_ONNX_ONNXBYTES_H
 #define HEDDLE_TESTS_FORMATS_ONNX_ONNXBYTES_H
 

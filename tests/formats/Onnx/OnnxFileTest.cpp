@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the reader of ONNX files makes of well-formed and damaged ones, and which files beside them
-/// it opens.
+/// The reader of ONNX files on well-formed and damaged ones, and the external files that it opens.
 #include "formats/Onnx/OnnxFile.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/formats/Onnx/OnnxBytes.h"

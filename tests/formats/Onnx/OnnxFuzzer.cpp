@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as an ONNX file: an error, or graphs within the limits whose tensors are in the file
-/// or are owned, as large as their shapes need.
+/// Arbitrary bytes as an ONNX file: an error, or graphs within the limits whose tensors are in the
+/// file or are owned, with the size that their shapes require.
 #include "formats/Onnx/OnnxFile.h"
 #include "tests/Fuzzing/ProtobufMutation.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Writes folders of quantised models in every format that is read, and says what their codes stand
-/// for. The writers follow the descriptions of the formats, element by element, and share nothing
-/// with the readers; what is written may be changed into what no writer would write.
+/// Writes folders of quantised models in every supported format, and returns the values of their
+/// codes. The writers follow the descriptions of the formats, element by element, and share no code
+/// with the readers; tests may change the output to something that no writer would write.
 #ifndef HEDDLE_TESTS_FORMATS_QUANTIZED_QUANTIZEDFOLDER_H
 #define HEDDLE_TESTS_FORMATS_QUANTIZED_QUANTIZEDFOLDER_H
 

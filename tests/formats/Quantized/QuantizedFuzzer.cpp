@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any "quantization_config" beside any tensors: an error that says where, or matrices whose codes
-/// can all be read. An input is a configuration in JSON with "tensors", each of which has a name, a
-/// type, a shape and the byte that all of it consists of.
+/// Any "quantization_config" with any tensors: an error with its place, or matrices whose codes can
+/// all be read. An input is a configuration in JSON with "tensors", each of which has a name, a
+/// type, a shape and the value of all its bytes.
 #include "base/Utf8.h"
 #include "formats/Config/Config.h"
 #include "formats/Config/Json.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Quantised folders that are damaged, that contradict themselves or ask for what is not read: each
-/// is refused with a message that says what was seen, what was expected and where.
+/// Quantised folders that are damaged, contradictory or unsupported: each is rejected with a
+/// message that says what was found, what was expected and where.
 #include "formats/Quantized/OpenQuantized.h"
 
 #include "tests/formats/Quantized/QuantizedFolder.h"

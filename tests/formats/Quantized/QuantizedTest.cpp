@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Codes of every format are those that its writer was given, whatever rows are asked for.
+/// The codes of every format are those that its writer was given, whatever rows are read.
 #include "formats/Quantized/OpenQuantized.h"
 
 #include "tests/formats/Quantized/QuantizedFolder.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a template. What is read renders, or fails with a place; both twice the same,
-/// within the limits that were given.
+/// Arbitrary bytes as a template. A parsed template renders, or fails with a place; both are
+/// deterministic and within the given limits.
 #include "formats/Template/Template.h"
 
 #include "tests/formats/Template/TemplateMutation.h"

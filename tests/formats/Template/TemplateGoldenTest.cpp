@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Templates against Jinja: those of tests/oracles/chat-templates, as transformers renders them,
-/// and random ones (make_expressions.py).
+/// Templates compared with Jinja: those of tests/oracles/chat-templates, as transformers renders
+/// them, and random ones (make_expressions.py).
 #include "formats/Template/Template.h"
 
 #include "formats/Config/Json.h"

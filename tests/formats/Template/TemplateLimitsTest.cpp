@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Hostile templates: what would take for ever, all memory or all of the stack ends with a message,
-/// in little time.
+/// Hostile templates: those that would run forever or exhaust the memory or the stack end quickly
+/// with a message.
 #include "formats/Template/Template.h"
 
 #include <chrono>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What is refused when a template is read, and what fails when it is rendered: every message, with
-/// its place.
+/// Errors of parsing a template, and errors of rendering it: every message, with its place.
 #include "formats/Template/Template.h"
 
 #include "formats/Config/Json.h"

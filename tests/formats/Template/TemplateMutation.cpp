@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The words are those of the library's tables, and the variables that the fuzz target gives.
+/// The words are those of the library's tables, and the variables of the fuzz target.
 #include "tests/formats/Template/TemplateMutation.h"
 
 #include "formats/Template/Callable.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Mutations of templates by the words that they are made of.
+/// Mutations of templates by their words.
 #ifndef HEDDLE_TESTS_FORMATS_TEMPLATE_TEMPLATEMUTATION_H
 #define HEDDLE_TESTS_FORMATS_TEMPLATE_TEMPLATEMUTATION_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Character rules: a small map made by hand, and damaged ones.
+/// Character rules: a small map written by hand, and damaged ones.
 #include "formats/Tokenizer/CharsMap.h"
 
 #include <gtest/gtest.h>

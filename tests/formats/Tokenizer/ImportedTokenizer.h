@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Packs, verifies and loads a tokenizer.json, as compiler and runtime do in turn.
+/// Packs, verifies and loads a tokenizer.json, like compiler and runtime.
 #ifndef HEDDLE_TESTS_FORMATS_TOKENIZER_IMPORTEDTOKENIZER_H
 #define HEDDLE_TESTS_FORMATS_TOKENIZER_IMPORTEDTOKENIZER_H
 

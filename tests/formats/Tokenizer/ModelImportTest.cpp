@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// BPE and Unigram models: damaged files, each with its message, and settings with the effect they
-/// have in the Hugging Face tokenizers library.
+/// BPE and Unigram models: damaged files, each with its message, and settings with the same effect
+/// as in the Hugging Face tokenizers library.
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/DoubleArray.h"
 #include "formats/Tokenizer/DoubleArrayBuilder.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Words of pre-tokenizers with regular expressions, as the Hugging Face tokenizers library gives
-/// them (oracles/make_patterns.py), and the time that texts take.
+/// Words of pre-tokenizers with regular expressions, compared with the Hugging Face tokenizers
+/// library (oracles/make_patterns.py), and time limits.
 #include "formats/Tokenizer/TokenizerImport.h"
 #include "runtime/Tokenizer/PreTokenizer.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Regular expressions that are refused, with the place, and sets of characters.
+/// Regular expressions that are rejected, with the place, and sets of characters.
 #include "formats/Tokenizer/PatternImport.h"
 
 #include "formats/Tokenizer/Characters.h"

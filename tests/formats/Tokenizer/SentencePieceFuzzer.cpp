@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a SentencePiece model and, after "\n\n\n", a text: what is packed loads, and its
-/// ids can be decoded.
+/// Arbitrary bytes as a SentencePiece model and, after "\n\n\n", a text: a packed model loads, and
+/// its ids can be decoded.
 #include "formats/Tokenizer/SentencePieceImport.h"
 #include "runtime/Tokenizer/Tokenizer.h"
 #include "tests/Fuzzing/RecordMutation.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Model files of the SentencePiece library: real ones, whole and damaged.
+/// Model files of the SentencePiece library: real ones, intact and damaged.
 #include "formats/Tokenizer/SentencePieceModel.h"
 #include "base/MappedFile.h"
 #include "tests/runtime/Tokenizer/PartsTable.h"

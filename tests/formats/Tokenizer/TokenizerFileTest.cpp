@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Folders with tokenizers of every kind: which files are taken, what is put around texts, and what
-/// is refused.
+/// Folders with tokenizers of every kind: the files that are used, the tokens around texts, and the
+/// errors.
 #include "formats/Tokenizer/TokenizerFile.h"
 
 #include "base/MappedFile.h"

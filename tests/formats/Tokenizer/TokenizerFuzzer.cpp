@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a tokenizer.json and, after a NUL, a text: what is imported verifies and loads;
-/// what is encoded keeps to the limit and can be decoded.
+/// Arbitrary bytes as a tokenizer.json and, after a NUL, a text: an imported tokenizer verifies and
+/// loads; an encoded text is within the limit and can be decoded.
 #include "base/Utf8.h"
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/TokenizerImport.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Ids and texts of real tokenizers, as the Hugging Face tokenizers library and SentencePiece give
-/// them.
+/// Ids and texts of real tokenizers, compared with the Hugging Face tokenizers library and
+/// SentencePiece.
 #include "base/Utf8.h"
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/TokenizerFile.h"

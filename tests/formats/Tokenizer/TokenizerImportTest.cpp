@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// tokenizer.json files that are refused, each with its message, and the settings that are taken
-/// over.
+/// tokenizer.json files that are rejected, each with its message, and the settings that are
+/// imported.
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/VocabularyTable.h"
 #include "tests/formats/Tokenizer/ImportedTokenizer.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Normalizers, pre-tokenizers and decoders of a tokenizer.json: those that are refused, each with
-/// its message, and what the others do.
+/// Normalizers, pre-tokenizers and decoders of a tokenizer.json: those that are rejected, each with
+/// its message, and the effect of the others.
 #include "formats/Config/Json.h"
 #include "formats/Tokenizer/TokenizerImport.h"
 #include "tests/formats/Tokenizer/ImportedTokenizer.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A letter, then any bytes as a vocabulary of the kind it stands for: a list of words as JSON or
-/// as text, the ids of a SentencePiece model's pieces, the configuration beside one, or a model
-/// whose pieces become ids by RoBERTa's rules. What is packed verifies and loads, and ids become
-/// text.
+/// A letter, then arbitrary bytes as a vocabulary of the corresponding kind: a list of words as
+/// JSON or as text, the ids of a SentencePiece model's pieces, the configuration of one, or a model
+/// whose pieces become ids by RoBERTa's rules. A packed vocabulary verifies and loads, and ids are
+/// decoded.
 #include "formats/Tokenizer/TokenizerFile.h"
 #include "runtime/Tokenizer/Tokenizer.h"
 #include "tests/Fuzzing/JsonMutation.h"
