@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sums of squares of rows, against a plain loop, to the bit.
+/// Sums of squares of rows, compared with a plain loop, bit by bit.
 #include "compiler/Calibration/Moments.h"
 
 #include <algorithm>

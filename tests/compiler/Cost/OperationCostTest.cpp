@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What operations cost for each token where their rows are tokens, blocks of tokens or sentences.
+/// The cost of operations per token if their rows are tokens, blocks of tokens or sentences.
 #include "compiler/Cost/OperationCost.h"
 #include "compiler/Pipeline.h"
 #include "dialects/Transformer/Transformer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The two limits of a gain, from costs written here and from those of a program.
+/// The two limits of a gain, from costs given here and from those of a program.
 #include "compiler/Cost/PredictedGain.h"
 #include "compiler/Compile.h"
 #include "compiler/Pipeline.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The compiler as a library, as a program without MLIR calls it: what comes out of a request, and
-/// what is said about one that is wrong.
+/// The compiler as a library, as a program without MLIR calls it: the results of requests, and the
+/// messages about invalid ones.
 #include "compiler/Compile.h"
 
 #include "frontend/Builder/ModelBuilder.h"

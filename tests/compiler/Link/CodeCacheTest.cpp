@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What is kept is found by what it was compiled from, and damage is no code.
+/// Cached code is found by what it was compiled from, and damaged code is not used.
 #include "compiler/Link/CodeCache.h"
 
 #include "tests/base/TemporaryFolder.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Codes chosen by moments, against the loop of the paper: there the inverse of the moments is
-/// factored, and what a code loses is spread over the elements after it.
+/// Codes chosen by moments, compared with the loop of the paper, which factors the inverse of the
+/// moments and distributes the error of a code over the elements after it.
 #include "compiler/Link/Compensation.h"
 
 #include "compiler/Link/CompensatedValues.h"

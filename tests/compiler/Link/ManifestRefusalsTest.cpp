@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What cannot be written as a manifest, and what it has for things at the edge.
+/// Contents that a manifest cannot represent, and the representation of limit cases.
 #include "tests/compiler/Link/PlannedProgram.h"
 
 using namespace mlir;

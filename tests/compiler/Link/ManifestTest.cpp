@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A planned graph as the FlatBuffer that the runtime reads, field by field.
+/// The FlatBuffer of a planned graph, as the runtime reads it, field by field.
 #include "compiler/Cost/KernelCost.h"
 #include "tests/compiler/Link/PlannedProgram.h"
 

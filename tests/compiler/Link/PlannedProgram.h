@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A planned graph with what a manifest needs beside it, for tests of the manifest's writer.
+/// A planned graph with everything that a manifest needs, for tests of the manifest's writer.
 #ifndef HEDDLE_TESTS_COMPILER_LINK_PLANNEDPROGRAM_H
 #define HEDDLE_TESTS_COMPILER_LINK_PLANNEDPROGRAM_H
 

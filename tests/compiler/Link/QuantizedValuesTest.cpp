@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Codes and scales of weights, and how they lie in rows and panels.
+/// Codes and scales of weights, and their layout in rows and panels.
 #include "compiler/Link/QuantizedValues.h"
 
 #include "dialects/Transformer/Transformer.h"

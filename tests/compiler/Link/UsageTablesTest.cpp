@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a model that generates has beside an encoder: caches, and how it was made to generate.
+/// The tables of a model that generates: caches, and the defaults of generation.
 #include "compiler/Link/Manifest.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

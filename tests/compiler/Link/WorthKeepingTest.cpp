@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which layers a report says are worth a finer precision.
+/// The layers for which a report recommends a higher precision.
 #include "compiler/Link/WorthKeeping.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What passes report is collected in a fixed order and written as JSON and as lines.
+/// Remarks of passes are collected in a fixed order and written as JSON and as lines.
 #include "compiler/Remarks/Report.h"
 
 #include "mlir/IR/BuiltinOps.h"

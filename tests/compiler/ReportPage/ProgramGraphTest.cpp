@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A program as the report's page has it: groups by layer, equal layers, and data that cannot end
-/// the element it is in.
+/// A program in the report's page: groups by layer, equal layers, and data that cannot terminate
+/// its HTML element.
 #include "compiler/ReportPage/ProgramGraph.h"
 #include "compiler/Pipeline.h"
 #include "compiler/ReportPage/ReportPage.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any words as the command line of heddlec, one a line: options that are well formed, or an exit
-/// code of those that are promised.
+/// Arbitrary words as the command line of heddlec, one per line: valid options, or one of the
+/// documented exit codes.
 #include "compiler/Tools/CommandLine.h"
 #include "tests/Fuzzing/CommandLineInput.h"
 #include "tests/Fuzzing/TextMutation.h"

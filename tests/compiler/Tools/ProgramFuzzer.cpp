@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as a program in text: bounded, parsed, checked as the importer does, and taken through
-/// the passes to the phase `fused`. Each step answers with success or with errors, and what it
-/// leaves verifies. MLIR is not instrumented, so inputs are judged by what is said about them:
-/// every kind of error, decision of a pass and operation of the result is new once.
+/// Arbitrary bytes as a program in text: bounded, parsed, checked like the importer's, and taken
+/// through the passes to the phase `fused`. Each step succeeds or reports errors, and its result
+/// verifies. MLIR is not instrumented, so inputs are judged by the messages about them: every kind
+/// of error, decision of a pass and operation of the result counts as coverage once.
 #include "compiler/Pipeline.h"
 #include "compiler/Remarks/Report.h"
 #include "dialects/Dataflow/Dataflow.h"

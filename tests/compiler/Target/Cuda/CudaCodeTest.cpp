@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels of GPUs as PTX: what a target's code answers, and what it refuses.
+/// GPU kernels as PTX: the results of a target's code generation, and its errors.
 #include "compiler/Target/Cuda/CudaTargets.h"
 
 #include "compiler/CompileOptions.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// PTX as text, with programs that play ptxas.
+/// PTX as text, with programs that simulate ptxas.
 #include "compiler/Target/Cuda/Ptx.h"
 
 #include "tests/base/TemporaryFolder.h"
