@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the builder writes: operations, types, names, entries.
+/// The output of the builder: operations, types, names, entries.
 #include "frontend/Builder/ModelBuilder.h"
 
 #include "dialects/Transformer/Transformer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Configurations that are refused, and options that are read.
+/// Configurations that are rejected, and options that are read.
 #include "frontend/Families/Family.h"
 
 #include "formats/Checkpoint/Checkpoint.h"

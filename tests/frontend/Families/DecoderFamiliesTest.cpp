@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The programs of decoder-only families, from committed tiny checkpoints: what each has that the
-/// others lack.
+/// The programs of decoder-only families, from committed tiny checkpoints: the features that
+/// distinguish them.
 #include "tests/frontend/Families/FamilyProgram.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as config.json and, after a NUL, generation_config.json of a folder whose weights are
-/// those of a tiny model: an error, or a program that verifies.
+/// Arbitrary bytes as config.json and, after a NUL, generation_config.json of a folder with the
+/// weights of a tiny model: an error, or a program that verifies.
 #include "formats/Checkpoint/Checkpoint.h"
 #include "formats/Config/Config.h"
 #include "frontend/Families/Family.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The program of a MultiModel, and configurations that are refused.
+/// The program of a MultiModel, and configurations that are rejected.
 #include "tests/frontend/Families/FamilyProgram.h"
 
 #include <fstream>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Frequencies of rotary positions: those that Transformers 5.23 computes for heads of 16 columns,
-/// in both spellings, and what is refused.
+/// Frequencies of rotary positions, compared with Transformers 5.23 for heads of 16 columns, in
+/// both spellings, and errors.
 #include "frontend/Families/Rotary.h"
 
 #include "formats/Config/Config.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Keys of config.json that no family reads: known ones pass, those that ask for other mathematics
-/// are refused, all others are said.
+/// Keys of config.json that no family reads: known ones are accepted, those that would change the
+/// mathematics are rejected, all others are reported.
 #include "frontend/Import/Import.h"
 
 #include "tests/frontend/Import/ModelFolder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Import of model folders: what comes out, and every way in which a folder can be wrong.
+/// Import of model folders: the result, and every error in a folder.
 #include "frontend/Import/Import.h"
 
 #include "tests/frontend/Builder/PrintedModule.h"

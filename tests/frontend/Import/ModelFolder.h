@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A copy of a committed tiny model in a temporary folder, for tests to spoil.
+/// A copy of a committed tiny model in a temporary folder, for tests to modify.
 #ifndef HEDDLE_TESTS_FRONTEND_IMPORT_MODELFOLDER_H
 #define HEDDLE_TESTS_FRONTEND_IMPORT_MODELFOLDER_H
 

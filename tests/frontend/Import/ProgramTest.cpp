@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Imports programs in text.
+/// Import of programs in text.
 #include "frontend/Import/Import.h"
 
 #include "tests/formats/Quantized/QuantizedFolder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Converts entries to shared functions and back.
+/// Conversion of entries to shared functions and back.
 #include "frontend/Import/SharedFunctions.h"
 
 #include "dialects/Transformer/Transformer.h"

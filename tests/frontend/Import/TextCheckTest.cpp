@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Programs that nest deeper than MLIR's parser can handle, each in a different way, and programs
-/// that only look so.
+/// that only appear to.
 #include "frontend/Import/TextCheck.h"
 
 #include <fmt/format.h>
