@@ -12,13 +12,11 @@
 #include "compiler/Link/PrecisionTables.h"
 #include "compiler/Link/UsageTables.h"
 #include "compiler/Remarks/Report.h"
-#include "formats/Binary/ManifestCheck.h"
 #include "formats/Binary/SymbolicSize.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
-#include <span>
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -524,12 +522,11 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
                             FlatBufferBuilder &builder) {
   SymbolTable symbols(module);
   KernelTable kernels;
-  FailureOr<Table<manifest::Entry>> entries =
-      writeEntries(module, symbols, inputs, kernels, builder);
+  auto entries = writeEntries(module, symbols, inputs, kernels, builder);
   if (failed(entries)) {
     return failure();
   }
-  FailureOr<Table<manifest::Parameter>> parameters = writeParameters(module, inputs, builder);
+  auto parameters = writeParameters(module, inputs, builder);
   if (failed(parameters)) {
     return failure();
   }
@@ -537,10 +534,8 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   const Offset<manifest::Chat> chat = writeChat(module, builder);
   const auto classification = writeClassification(module, builder);
   const auto languages = writeLanguages(module, builder);
-  auto modelType = module->getAttrOfType<StringAttr>("transformer.model_type");
-  auto sharing = module->getAttrOfType<StringAttr>("transformer.sharing");
   auto producer = text(builder, inputs.producer);
-  auto type = text(builder, modelType ? modelType.getValue() : "");
+  auto type = text(builder, textOf(module, "transformer.model_type"));
   auto hash = text(builder, inputs.sourceHash);
   auto precision = text(builder, inputs.precision);
   auto targets = builder.CreateVector(writeTargets(builder, inputs.targets));
@@ -550,12 +545,11 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   auto summary = builder.CreateVectorOfStrings(inputs.reportSummary);
   const auto codes = writeCodes(inputs.codes, builder);
   const auto images = writeImages(builder, inputs);
-  auto policy = optionalText(builder, sharing ? sharing.getValue() : "");
+  auto policy = optionalText(builder, textOf(module, "transformer.sharing"));
   const auto calibration = writeCalibration(inputs.calibration, builder);
   auto kept = writeKept(module, builder);
-  auto tokenizer = inputs.tokenizer ? inputs.tokenizer(builder) : Offset<manifest::Tokenizer>();
-  auto target =
-      inputs.targetTokenizer ? inputs.targetTokenizer(builder) : Offset<manifest::Tokenizer>();
+  auto tokenizer = writeTokenizer(inputs.tokenizer, builder);
+  auto target = writeTokenizer(inputs.targetTokenizer, builder);
 
   manifest::ManifestBuilder root(builder);
   root.add_abi(HEDDLE_ABI);
@@ -568,10 +562,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_kernels(kernelTable);
   root.add_parameters(parameterTable);
   root.add_weights_size(inputs.weightsSize);
-  // Forces the field to be present although zero: linking the code fills it in.
-  builder.ForceDefaults(true);
-  root.add_code_checksum(inputs.codeChecksum);
-  builder.ForceDefaults(false);
+  addCodeChecksum(inputs, builder, root);
   root.add_tokenizer(tokenizer);
   root.add_target_tokenizer(target);
   root.add_generation(generation);
@@ -585,15 +576,7 @@ LogicalResult buildManifest(ModuleOp module, const ManifestInputs &inputs,
   root.add_classification(classification);
   root.add_languages(languages);
   manifest::FinishManifestBuffer(builder, root.Finish());
-  const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());
-  Status status = checkWrittenManifest(
-      std::as_bytes(bytes),
-      {inputs.weightsSize, std::as_bytes(std::span<const char>(inputs.imageSection))});
-  if (!status.ok()) {
-    return module.emitError("the program gives a binary that the runtime would refuse: ")
-           << status.message();
-  }
-  return success();
+  return checkWritten(module, inputs, builder);
 }
 
 } // namespace heddle

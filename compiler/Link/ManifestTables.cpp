@@ -3,10 +3,13 @@
 /// Numbers row spaces, kernels and parameters, and writes the tables of what the numbers refer to.
 #include "compiler/Link/ManifestTables.h"
 
+#include "formats/Binary/ManifestCheck.h"
 #include "heddle/Limits.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <span>
 
 using namespace mlir;
 using namespace heddle::dataflow;
@@ -255,6 +258,36 @@ Table<flatbuffers::String> writeTargets(FlatBufferBuilder &builder,
     table.push_back(text(builder, target.name));
   }
   return table;
+}
+
+StringRef textOf(ModuleOp module, StringRef attribute) {
+  auto text = module->getAttrOfType<StringAttr>(attribute);
+  return text ? text.getValue() : StringRef();
+}
+
+Offset<manifest::Tokenizer> writeTokenizer(const TokenizerWriter &write,
+                                           FlatBufferBuilder &builder) {
+  return write ? write(builder) : Offset<manifest::Tokenizer>();
+}
+
+void addCodeChecksum(const ManifestInputs &inputs, FlatBufferBuilder &builder,
+                     manifest::ManifestBuilder &root) {
+  builder.ForceDefaults(true);
+  root.add_code_checksum(inputs.codeChecksum);
+  builder.ForceDefaults(false);
+}
+
+LogicalResult checkWritten(ModuleOp module, const ManifestInputs &inputs,
+                           const FlatBufferBuilder &builder) {
+  const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());
+  Status status = checkWrittenManifest(
+      std::as_bytes(bytes),
+      {inputs.weightsSize, std::as_bytes(std::span<const char>(inputs.imageSection))});
+  if (!status.ok()) {
+    return module.emitError("the program gives a binary that the runtime would refuse: ")
+           << status.message();
+  }
+  return success();
 }
 
 } // namespace heddle

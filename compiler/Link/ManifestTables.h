@@ -79,6 +79,22 @@ private:
   uint32_t count = 0;
 };
 
+/// Returns the text of an attribute of a module; empty if the module does not have it.
+llvm::StringRef textOf(mlir::ModuleOp module, llvm::StringRef attribute);
+
+/// Writes a tokenizer; null if the model has none.
+flatbuffers::Offset<manifest::Tokenizer> writeTokenizer(const TokenizerWriter &write,
+                                                        flatbuffers::FlatBufferBuilder &builder);
+
+/// Adds the checksum of the code. The field is present even if it is zero, because linking fills it
+/// in.
+void addCodeChecksum(const ManifestInputs &inputs, flatbuffers::FlatBufferBuilder &builder,
+                     manifest::ManifestBuilder &root);
+
+/// Checks a finished manifest as the runtime does.
+mlir::LogicalResult checkWritten(mlir::ModuleOp module, const ManifestInputs &inputs,
+                                 const flatbuffers::FlatBufferBuilder &builder);
+
 /// Writes the device images; null if there are none.
 flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<manifest::Image>>>
 writeImages(flatbuffers::FlatBufferBuilder &builder, const ManifestInputs &inputs);
