@@ -4,10 +4,10 @@
 /// choose groups are first gathered by group, in order.
 #include "compiler/Calibration/Moments.h"
 
+#include "base/ParallelFor.h"
+
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <thread>
 
 namespace heddle {
 
@@ -69,27 +69,18 @@ void Moments::addTile(const Part &part, int64_t i) {
 
 void Moments::addParts(std::span<const Part> parts, unsigned threads) {
   const int64_t tiles = (k + tileRows - 1) / tileRows;
-  const auto tasks = static_cast<int64_t>(parts.size()) * tiles;
-  std::atomic<int64_t> next = 0;
-  // The last tiles are the widest, so they start first.
-  const auto work = [&] {
-    for (int64_t task = next++; task < tasks; task = next++) {
-      const Part &part = parts[static_cast<size_t>(task / tiles)];
-      for (int64_t n = 0; n < part.count; n += rowsInBlock) {
-        addTile({part.rows + n * part.pitch, part.pitch, std::min(rowsInBlock, part.count - n),
-                 part.group},
-                (tiles - 1 - task % tiles) * tileRows);
-      }
+  const size_t tasks = parts.size() * static_cast<size_t>(tiles);
+  // The last tiles are the widest: they go first.
+  const auto work = [&](size_t task) {
+    const Part &part = parts[task / static_cast<size_t>(tiles)];
+    const int64_t tile = tiles - 1 - static_cast<int64_t>(task) % tiles;
+    for (int64_t n = 0; n < part.count; n += rowsInBlock) {
+      addTile({part.rows + n * part.pitch, part.pitch, std::min(rowsInBlock, part.count - n),
+               part.group},
+              tile * tileRows);
     }
   };
-  std::vector<std::thread> helpers(std::max(1U, threads) - 1);
-  for (std::thread &helper : helpers) {
-    helper = std::thread(work);
-  }
-  work();
-  for (std::thread &helper : helpers) {
-    helper.join();
-  }
+  parallelFor(tasks, work, threads);
   for (const Part &part : parts) {
     counts[static_cast<size_t>(part.group)] += part.count;
   }

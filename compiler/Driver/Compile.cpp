@@ -6,6 +6,7 @@
 
 #include "base/AtomicFile.h"
 #include "base/MappedFile.h"
+#include "base/ParallelFor.h"
 #include "base/ScratchFolder.h"
 #include "base/Utf8.h"
 #include "compiler/Calibration/Calibrate.h"
@@ -31,8 +32,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <thread>
 
 using namespace mlir;
 
@@ -526,7 +525,7 @@ Status Compilation::linkObserved(const std::string &path, Report &report) {
 Status Compilation::chooseCodes(const std::string &observed) {
   CalibrationOptions options;
   options.momentsBytes = request.calibrationBytes;
-  options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  options.threads = static_cast<int>(processorCount());
   options.onStep = [this](std::string_view step) { tell(step); };
   HEDDLE_ASSIGN(Calibration chosen, heddle::calibrate(*model.module, parameterSource(model),
                                                       observed, *texts, options));

@@ -4,12 +4,12 @@
 /// serves all rows of a block.
 #include "compiler/Link/Compensation.h"
 
+#include "base/ParallelFor.h"
+
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <cmath>
 #include <numeric>
-#include <thread>
 
 namespace heddle {
 
@@ -180,22 +180,9 @@ CompensationGain Compensator::run() {
     }
   }
   gains.resize(blocks.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < blocks.size(); i = next++) {
-      compensate(blocks[i].first, *blocks[i].second, gains[i]);
-    }
-  };
-  std::vector<std::thread> threads(
-      std::min<size_t>(std::max(1U, std::thread::hardware_concurrency()), blocks.size()) - 1);
-  for (std::thread &thread : threads) {
-    thread = std::thread(work);
-  }
-  work();
-  for (std::thread &thread : threads) {
-    thread.join();
-  }
-  // Summed in block order, for any distribution over threads.
+  parallelFor(blocks.size(),
+              [&](size_t i) { compensate(blocks[i].first, *blocks[i].second, gains[i]); });
+  // In their order, whoever computed them.
   CompensationGain gain;
   for (const CompensationGain &each : gains) {
     gain.nearest += each.nearest;

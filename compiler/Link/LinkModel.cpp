@@ -3,16 +3,15 @@
 /// Writes code first, then weights, then the manifest with the checksums of both.
 #include "compiler/Link/LinkModel.h"
 
+#include "base/ParallelFor.h"
 #include "compiler/Link/Linker.h"
 #include "formats/Binary/AppendSections.h"
 #include "formats/Binary/Layout.h"
 #include "heddle/Abi.h"
 
 #include <algorithm>
-#include <atomic>
 #include <iterator>
 #include <shared_mutex>
-#include <thread>
 
 using namespace mlir;
 
@@ -69,20 +68,9 @@ using TargetUnits = std::vector<std::pair<const TargetCode *, const CodeUnit *>>
 /// Compiles all units, using all hardware threads.
 static Result<std::vector<Code>> compileUnits(const TargetUnits &units, const CodeCache *cache) {
   std::vector<std::optional<Result<Code>>> results(units.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < units.size(); i = next++) {
-      results[i].emplace(compileUnit(*units[i].first, *units[i].second, cache));
-    }
-  };
-  std::vector<std::thread> threads(
-      std::min<size_t>(std::max(1U, std::thread::hardware_concurrency()), units.size()));
-  for (std::thread &thread : threads) {
-    thread = std::thread(work);
-  }
-  for (std::thread &thread : threads) {
-    thread.join();
-  }
+  parallelFor(units.size(), [&](size_t i) {
+    results[i].emplace(compileUnit(*units[i].first, *units[i].second, cache));
+  });
   std::vector<Code> code;
   for (auto &result : results) {
     HEDDLE_TRY(result->status());

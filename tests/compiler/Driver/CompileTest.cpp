@@ -6,6 +6,7 @@
 
 #include "frontend/Builder/ModelBuilder.h"
 #include "tests/base/TemporaryFolder.h"
+#include "tests/base/ThreadShortage.h"
 
 #include <gtest/gtest.h>
 
@@ -190,6 +191,14 @@ TEST_F(CompileTest, SeveralThreads) {
     thread.join();
   }
   EXPECT_EQ(equal, std::vector<int>(requests.size(), 3));
+}
+
+TEST_F(CompileTest, NoThreadsToStart) {
+  const CompileResult usual = compile(request);
+  const ThreadShortage shortage;
+  const CompileResult result = compile(request);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_EQ(result.binary, usual.binary);
 }
 
 TEST_F(CompileTest, TellsWhatGoesOnAndPrintsNothing) {
