@@ -81,7 +81,17 @@ Status chargeSet(Budget &budget, std::string_view text, std::string_view set) {
 }
 
 Status chargeKey(Budget &budget, const Value &key) {
-  return key.is(Kind::String) ? budget.chargeBytes(key.text().size()) : Status();
+  if (key.is(Kind::String)) {
+    return budget.chargeBytes(key.text().size());
+  }
+  if (key.is(Kind::Tuple)) {
+    // Each item counts as often as it is part of the key, for its text too.
+    HEDDLE_TRY(budget.charge((key.depth() + 1) * (key.items().size() + 1)));
+    for (const Value &item : key.items()) {
+      HEDDLE_TRY(chargeKey(budget, item));
+    }
+  }
+  return {};
 }
 
 } // namespace heddle::chat

@@ -18,10 +18,10 @@ namespace heddle::chat {
 // --- dicts and lists -------------------------------------------------------------------------
 
 static Result<Value> get(const BoundCall &call) {
+  HEDDLE_TRY(chargeKey(call.budget, call[1]));
   if (!isHashable(call[1])) {
     return call.unexpected(1, "a key that is no list or dict");
   }
-  HEDDLE_TRY(chargeKey(call.budget, call[1]));
   const Value *const found = call[0].dict().find(call[1]);
   return found != nullptr ? *found : call.has(2) ? call[2] : Value();
 }
@@ -125,10 +125,11 @@ static Status fill(const BoundCall &call, DictObject &dict) {
     HEDDLE_ASSIGN(pairs, itemsOf(call.budget, call[0]));
   }
   for (const Value &pair : pairs) {
-    if (!pair.isSequence() || pair.items().size() != 2 || !isHashable(pair.items()[0])) {
+    const bool isPair = pair.isSequence() && pair.items().size() == 2;
+    HEDDLE_TRY(isPair ? chargeKey(call.budget, pair.items()[0]) : Status());
+    if (!isPair || !isHashable(pair.items()[0])) {
       return call.unexpected(0, "a dict or pairs of a key and a value");
     }
-    HEDDLE_TRY(chargeKey(call.budget, pair.items()[0]));
     dict.set(pair.items()[0], pair.items()[1]);
   }
   for (const auto &[name, value] : call.namedRest) {

@@ -95,11 +95,11 @@ Result<Value> Renderer::display(const Expression &expression, Scope &scope) {
   }
   auto dict = std::make_shared<DictObject>();
   for (size_t i = 0; i < items.size(); i += 2) {
+    HEDDLE_TRY(chargeKey(budget, items[i]));
     if (!isHashable(items[i])) {
       return HEDDLE_ERROR(InvalidArgument,
                           fmt::format("{} cannot be the key of a dict", describeKind(items[i])));
     }
-    HEDDLE_TRY(chargeKey(budget, items[i]));
     dict->set(items[i], std::move(items[i + 1]));
   }
   return budget.dict(std::move(dict));

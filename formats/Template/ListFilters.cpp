@@ -279,10 +279,10 @@ static Result<Value> unique(const BoundCall &call) {
   DictObject seen;
   std::vector<Value> kept;
   for (Keyed &each : keyed) {
+    HEDDLE_TRY(chargeKey(call.budget, each.key));
     if (!isHashable(each.key)) {
       return HEDDLE_ERROR(InvalidArgument, fmt::format("\"unique\" of {}", describeKind(each.key)));
     }
-    HEDDLE_TRY(chargeKey(call.budget, each.key));
     if (seen.find(each.key) == nullptr) {
       seen.set(each.key, Value());
       kept.push_back(std::move(each.item));

@@ -8,6 +8,7 @@
 #include "formats/Template/Strings.h"
 
 #include <cmath>
+#include <compare>
 #include <fmt/format.h>
 
 namespace heddle::chat {
@@ -58,7 +59,7 @@ static Status unsupported(Operator op, const Value &left, const Value &right) {
 
 // --- numbers ---------------------------------------------------------------------------------
 
-static Status tooLarge() {
+Status tooLarge() {
   return HEDDLE_ERROR(InvalidArgument,
                       "an integer of more than 64 bits, which templates do not have");
 }
@@ -269,11 +270,34 @@ static Result<bool> areDictsEqual(Budget &budget, const DictObject &left, const 
   return true;
 }
 
+/// An integer and a float, without rounding the integer: less, equal or greater, or in no order
+/// where the float is NaN.
+static std::partial_ordering order(int64_t integer, double real) {
+  if (!(real >= -0x1p63)) {
+    return std::isnan(real) ? std::partial_ordering::unordered : std::partial_ordering::greater;
+  }
+  if (real >= 0x1p63) {
+    return std::partial_ordering::less;
+  }
+  const double whole = std::floor(real);
+  const std::partial_ordering found = integer <=> static_cast<int64_t>(whole);
+  return found == 0 && whole < real ? std::partial_ordering::less : found;
+}
+
+/// Two numbers as Python compares them.
+static std::partial_ordering orderOfNumbers(const Value &left, const Value &right) {
+  if (left.isInteger()) {
+    return right.isInteger() ? left.integer() <=> right.integer()
+                             : order(left.integer(), right.real());
+  }
+  return right.isInteger() ? 0 <=> order(right.integer(), left.real())
+                           : left.real() <=> right.real();
+}
+
 Result<bool> areEqual(Budget &budget, const Value &left, const Value &right) {
   HEDDLE_TRY(budget.charge(1));
   if (left.isNumber() && right.isNumber()) {
-    return left.isInteger() && right.isInteger() ? left.integer() == right.integer()
-                                                 : left.real() == right.real();
+    return orderOfNumbers(left, right) == 0;
   }
   if (left.kind() != right.kind()) {
     return false;
@@ -317,8 +341,7 @@ Result<bool> isLess(Budget &budget, const Value &left, const Value &right) {
     return undefinedError(left.is(Kind::Undefined) ? left : right);
   }
   if (left.isNumber() && right.isNumber()) {
-    return left.isInteger() && right.isInteger() ? left.integer() < right.integer()
-                                                 : left.real() < right.real();
+    return orderOfNumbers(left, right) < 0;
   }
   if (left.kind() == right.kind() && left.is(Kind::String)) {
     HEDDLE_TRY(budget.chargeBytes(std::min(left.text().size(), right.text().size())));
@@ -345,10 +368,10 @@ static Result<bool> contains(Budget &budget, const Value &container, const Value
     HEDDLE_TRY(budget.chargeBytes(container.text().size()));
     return findText(container.text(), item.text()) != std::string::npos;
   case Kind::Dict:
+    HEDDLE_TRY(chargeKey(budget, item));
     if (!isHashable(item)) {
       return unsupported(Operator::In, item, container);
     }
-    HEDDLE_TRY(chargeKey(budget, item));
     return container.dict().find(item) != nullptr;
   default:
     break;

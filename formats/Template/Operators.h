@@ -37,7 +37,9 @@ Result<std::optional<Value>> findItem(Budget &budget, const Value &value, const 
 Result<Value> sliceOf(Budget &budget, const Value &value, const Value &start, const Value &stop,
                       const Value &step);
 
-/// Returns the failure of an operation that an undefined value does not support.
+/// The failure of an integer that does not fit.
+Status tooLarge();
+/// The failure of what an undefined value cannot do.
 Status undefinedError(const Value &value);
 
 /// Sorts stably by keys.

@@ -264,7 +264,7 @@ template <int side> static Result<Value> pad(const BoundCall &call) {
     return call.unexpected(2, "one character to fill with");
   }
   const auto length = static_cast<int64_t>(lengthOf(selfOf(call)));
-  const int64_t missing = std::max<int64_t>(width - length, 0);
+  const int64_t missing = width > length ? width - length : 0;
   HEDDLE_TRY(call.budget.chargeBytes(fill.size(), static_cast<size_t>(missing)));
   // Python puts the odd space on the left if the width is odd.
   const int64_t before = side < 0 ? 0 : side > 0 ? missing : missing / 2 + (missing & width & 1);
@@ -278,7 +278,8 @@ template <int side> static Result<Value> pad(const BoundCall &call) {
 static Result<Value> zeroFill(const BoundCall &call) {
   HEDDLE_ASSIGN(const int64_t width, call.integer(1));
   const std::string &text = selfOf(call);
-  const int64_t missing = std::max<int64_t>(width - static_cast<int64_t>(lengthOf(text)), 0);
+  const auto length = static_cast<int64_t>(lengthOf(text));
+  const int64_t missing = width > length ? width - length : 0;
   HEDDLE_TRY(call.budget.chargeBytes(static_cast<size_t>(missing)));
   const size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
   return call.budget.text(text.substr(0, sign) + std::string(static_cast<size_t>(missing), '0') +

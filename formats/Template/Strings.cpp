@@ -197,6 +197,35 @@ std::string replaceAll(std::string_view text, std::string_view from, std::string
 
 // --- case ------------------------------------------------------------------------------------
 
+/// The value of a decimal digit, -1 for what is none. In Unicode those of a script stand together,
+/// from zero to nine, and so do the sets of scripts that have several.
+static int decimalDigit(int32_t codePoint) {
+  const auto isDecimal = [](int32_t each) {
+    return utf8proc_category(each) == UTF8PROC_CATEGORY_ND;
+  };
+  if (!isDecimal(codePoint)) {
+    return -1;
+  }
+  int32_t first = codePoint;
+  while (isDecimal(first - 1)) {
+    --first;
+  }
+  return (codePoint - first) % 10;
+}
+
+std::string withAsciiDigits(std::string_view text) {
+  std::string result;
+  for (const std::string_view character : charactersOf(text)) {
+    const int digit = decimalDigit(firstCharacter(character).codePoint);
+    if (digit < 0) {
+      result += character;
+    } else {
+      result += static_cast<char>('0' + digit);
+    }
+  }
+  return result;
+}
+
 namespace {
 struct LongCase {
   int32_t codePoint;

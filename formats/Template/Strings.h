@@ -27,7 +27,10 @@ constexpr char asciiLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<ch
 /// Returns the value of a hexadecimal digit; -1 for other characters.
 int hexadecimalDigit(char c);
 
-/// Implements str.isspace().
+/// The text with an ASCII digit for every decimal digit of another script, as int() reads it.
+std::string withAsciiDigits(std::string_view text);
+
+/// str.isspace().
 bool isSpace(int32_t codePoint);
 /// Returns whether a character may occur in a name: letters, digits, marks and "_".
 bool isNameCharacter(int32_t codePoint);

@@ -98,7 +98,7 @@ static Result<Value> toReal(const BoundCall &call) {
   }
   if (call[0].is(Kind::String)) {
     HEDDLE_TRY(call.budget.chargeBytes(call[0].text().size()));
-    std::string text(strip(call[0].text()));
+    const std::string text = withAsciiDigits(strip(call[0].text()));
     std::string_view digits = text;
     digits.remove_prefix(digits.starts_with('+') ? 1 : 0);
     double value = 0;
@@ -110,9 +110,10 @@ static Result<Value> toReal(const BoundCall &call) {
   return call.has(1) ? call[1] : Value(0.0);
 }
 
-/// Parses an integer in a base, as int() does.
-static std::optional<int64_t> parseInteger(std::string_view text, int64_t base) {
-  text = strip(text);
+/// The integer of a text in a base, as int() reads it.
+static std::optional<int64_t> parseInteger(std::string_view given, int64_t base) {
+  const std::string ascii = withAsciiDigits(strip(given));
+  std::string_view text = ascii;
   const bool isNegative = text.starts_with('-');
   text.remove_prefix(isNegative || text.starts_with('+') ? 1 : 0);
   const char kind = text.size() > 2 && text[0] == '0' ? asciiLower(text[1]) : ' ';
@@ -152,8 +153,11 @@ static Result<Value> toInteger(const BoundCall &call) {
                                                  {{Value(double(NAN))}, {}}));
     real = read.real();
   }
-  if (std::abs(real) < 0x1p63) {
+  if (real >= -0x1p63 && real < 0x1p63) {
     return Value(static_cast<int64_t>(real));
+  }
+  if (std::isfinite(real)) {
+    return tooLarge();
   }
   return call.has(1) ? call[1] : Value(int64_t(0));
 }

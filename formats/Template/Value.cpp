@@ -76,10 +76,11 @@ Value ViewObject::at(size_t index) const {
 bool isHashable(const Value &value) {
   switch (value.kind()) {
   case Kind::List:
-  case Kind::Tuple:
   case Kind::Dict:
   case Kind::View:
     return false;
+  case Kind::Tuple:
+    return std::ranges::all_of(value.items(), isHashable);
   default:
     return true;
   }
@@ -98,10 +99,18 @@ static std::string keyText(const Value &key) {
     return fmt::format("i{}", key.integer());
   case Kind::Real: {
     const double number = key.real();
-    if (std::abs(number) < 0x1p62 && number == std::floor(number)) {
+    if (number >= -0x1p63 && number < 0x1p63 && number == std::floor(number)) {
       return fmt::format("i{}", static_cast<int64_t>(number));
     }
     return fmt::format("r{:a}", number);
+  }
+  case Kind::Tuple: {
+    std::string text = "t";
+    for (const Value &item : key.items()) {
+      const std::string part = keyText(item);
+      text += fmt::format("{}:{}", part.size(), part);
+    }
+    return text;
   }
   default:
     return fmt::format("o{}", static_cast<const void *>(key.object().get()));

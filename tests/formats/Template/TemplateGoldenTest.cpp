@@ -78,6 +78,49 @@ TEST(TemplateGolden, conversationsAreThoseOfTransformers) {
   EXPECT_EQ(refused, 18U);
 }
 
+/// Numbers at the ends of 64 bits, and keys; the answers are those of Jinja.
+TEST(TemplateGolden, numbersAndKeysAreThoseOfJinja) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"'ab'.center(-9223372036854775807 - 1)", "ab"},
+      {"'ab'.ljust(-9223372036854775807 - 1)", "ab"},
+      {"'ab'.rjust(-9223372036854775807 - 1)", "ab"},
+      {"'ab'.zfill(-9223372036854775807 - 1)", "ab"},
+      {"'ab'.zfill(4) ~ 'ab'.center(5)", "00ab  ab "},
+      {"-9223372036854775808.0 | int", "-9223372036854775808"},
+      {"'1e400' | int(7)", "7"},
+      {"'nan' | int(7)", "7"},
+      {"'٣' | int", "3"},
+      {"'-१२' | int", "-12"},
+      {"'𝟙𝟘' | int", "10"},
+      {"'٣.٥' | float", "3.5"},
+      {"9007199254740993 == 9007199254740992.0", "False"},
+      {"9007199254740993 > 9007199254740992.0", "True"},
+      {"9007199254740992.0 < 9007199254740993", "True"},
+      {"9223372036854775807 < 9223372036854775808.0", "True"},
+      {"9223372036854775807 == 9223372036854775808.0", "False"},
+      {"-9223372036854775808.0 == -9223372036854775807 - 1", "True"},
+      {"[1 < 1.5, 2 > 1.5, -1 < -1.5, -2 < -1.5, 1.5 < 2, 1.5 < 1]",
+       "[True, True, False, True, True, False]"},
+      {"1 < 'nan' | float, 1 > 'nan' | float, 1 == 'nan' | float", "(False, False, False)"},
+      {"1 < 'inf' | float, 1 < '-inf' | float", "(True, False)"},
+      {"{4611686018427387904: 1}[4611686018427387904.0]", "1"},
+      {"{('a', 1): 2}[('a', 1.0)]", "2"},
+      {"('a', 1) in {'a': 1}", "False"},
+      {"{(1, (2, 3)): 4, ((1, 2), 3): 5}[((1, 2), 3)]", "5"},
+      {"{('ab', 'c'): 1, ('a', 'bc'): 2} | length", "2"},
+      {"{'a': 1, 'b': 1}.items() | unique | list | length", "2"},
+      {"[(1, 2), (1, 2), (2, 1)] | unique | list", "[(1, 2), (2, 1)]"},
+  };
+  for (const auto &[expression, expected] : cases) {
+    SCOPED_TRACE(expression);
+    const Result<Template> parsed = Template::parse("{{ " + expression + " }}");
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    const Result<std::string> text = parsed->render(Json::object());
+    ASSERT_TRUE(text.ok()) << text.status().message();
+    EXPECT_EQ(*text, expected);
+  }
+}
+
 TEST(TemplateGolden, randomTemplatesAreThoseOfJinja) {
   const std::vector<Json> lines = linesOf(HEDDLE_TEST_DATA "/formats/Template/expressions.jsonl");
   ASSERT_EQ(lines.size(), 601U);

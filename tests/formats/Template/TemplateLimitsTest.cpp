@@ -150,6 +150,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "an expression of more than 400 parts in each other"},
         Hostile{"filters", "{{ 'a'" + repeated(" | upper", 5000) + " }}", "more than 400 parts"},
         Hostile{"attributes", "{{ x" + repeated(".y", 5000) + " }}", "more than 400 parts"},
+        Hostile{"keys",
+                "{% set ns = namespace(t=(1, 2)) %}{% for i in range(90) %}"
+                "{% set ns.t = (ns.t, ns.t) %}{% endfor %}{{ {ns.t: 1} }}",
+                "steps"},
         Hostile{"lines", repeated("a\n", 1000000), "2000000 bytes, expected 1048576 at most"}),
     [](const auto &info) { return info.param.name; });
 

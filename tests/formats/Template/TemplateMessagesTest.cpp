@@ -144,10 +144,15 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"{{ 9223372036854775807 + n }}",
               "line 1, column 24: an integer of more than 64 bits, "
               "which templates do not have"},
+        Wrong{"{{ 1e20 | int }}", "line 1, column 11: an integer of more than 64 bits, "
+                                  "which templates do not have"},
+        Wrong{"{{ '-99999999999999999999' | int(3) }}",
+              "line 1, column 30: an integer of more than 64 bits, which templates do not have"},
         Wrong{"{{ (-8) ** 0.5 }}", "line 1, column 9: a power that is no real number"},
         Wrong{"{{ 10.0 ** 999 }}", "line 1, column 9: a power that is too large for a float"},
         Wrong{"{{ -s }}", "line 1, column 4: \"-\" has no meaning for a string"},
         Wrong{"{{ {l: 1} }}", "line 1, column 4: a list cannot be the key of a dict"},
+        Wrong{"{{ {(1, l): 1} }}", "line 1, column 4: a tuple cannot be the key of a dict"},
         Wrong{"{{ '%d' % s }}", "line 1, column 9: format \"d\" has no meaning for a string"},
         Wrong{"{{ '%s %s' % s }}", "line 1, column 12: a format with more places than values"},
         Wrong{"{{ '%s' % (1, 2) }}", "line 1, column 9: a format with fewer places than values"},
