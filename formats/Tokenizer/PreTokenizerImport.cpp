@@ -8,6 +8,7 @@
 #include "formats/Tokenizer/CharacterSet.h"
 #include "formats/Tokenizer/Characters.h"
 #include "formats/Tokenizer/PatternImport.h"
+#include "formats/Tokenizer/PreTokenizerLimits.h"
 #include "formats/Tokenizer/SplitPattern.h"
 
 #include <algorithm>
@@ -154,13 +155,11 @@ static Result<Member<Kind>> packStep(FlatBufferBuilder &builder, const PartOfSeq
 
 Result<Member<Kind>> packPreTokenizer(FlatBufferBuilder &builder, const nlohmann::json &tokenizer,
                                       std::string_view where) {
-  // The limit of runtime/Tokenizer.
-  constexpr size_t stepLimit = 8;
   HEDDLE_ASSIGN(const std::vector<PartOfSequence> parts,
                 flattenParts(tokenizer, "pre_tokenizer", "pretokenizers", where));
-  if (parts.size() > stepLimit) {
+  if (parts.size() > preTokenizerSteps) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: {} pre-tokenizers, expected at most {}",
-                                                     where, parts.size(), stepLimit));
+                                                     where, parts.size(), preTokenizerSteps));
   }
   if (parts.empty()) {
     return Member<Kind>();

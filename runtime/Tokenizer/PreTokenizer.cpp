@@ -80,9 +80,9 @@ Result<PreTokenizer> PreTokenizer::load(const manifest::Tokenizer &table) {
   if (sequence == nullptr) {
     return missingPart("pre-tokenizer");
   }
-  if (sequence->steps()->size() > stepLimit) {
+  if (sequence->steps()->size() > preTokenizerSteps) {
     return HEDDLE_ERROR(DataLoss, fmt::format("tokenizer: {} pre-tokenizers, expected at most {}",
-                                              sequence->steps()->size(), stepLimit));
+                                              sequence->steps()->size(), preTokenizerSteps));
   }
   for (const manifest::PreTokenizerStep *const step : *sequence->steps()) {
     HEDDLE_ASSIGN(const Step loaded, loadStep(step->step_type(), step->step()));

@@ -6,6 +6,7 @@
 #define HEDDLE_RUNTIME_TOKENIZER_PRETOKENIZER_H
 
 #include "formats/Binary/Tokenizer_generated.h"
+#include "formats/Tokenizer/PreTokenizerLimits.h"
 #include "formats/Tokenizer/SplitPattern.h"
 #include "heddle/Status.h"
 
@@ -27,12 +28,10 @@ class PreTokenizer {
 public:
   /// Receives a word. Returns false to stop.
   using Sink = std::function<bool(std::string_view word)>;
-  /// The maximum number of steps of a sequence.
-  static constexpr size_t stepLimit = 8;
   /// Scratch memory of split(); words point into it.
   struct Scratch {
-    std::array<std::string, stepLimit> texts;
-    std::array<std::string, stepLimit> words;
+    std::array<std::string, preTokenizerSteps> texts;
+    std::array<std::string, preTokenizerSteps> words;
   };
 
   /// Checks the table's pre-tokenizer. Without one, every text is a single word.
