@@ -48,11 +48,21 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
-/// The operands and numbers that a kind of expression takes.
+/// A number of an expression: its meaning, for messages, and its range.
+struct NumberSpec {
+  StringRef name;
+  int64_t least, most;
+
+  static NumberSpec index(StringRef name) { return {name, 0, kMostPositions}; }
+  static NumberSpec count(StringRef name) { return {name, 1, kMostPositions}; }
+  static NumberSpec flag(StringRef name) { return {name, 0, 1}; }
+};
+
+/// The operands and numbers of a kind of expression.
 struct Signature {
   size_t operands = 1;
-  /// The meaning of each number, in order.
-  SmallVector<StringRef, 2> numbers;
+  /// In order.
+  SmallVector<NumberSpec, 3> numbers;
   /// How many of the last numbers are optional.
   size_t optional = 0;
 };
@@ -63,23 +73,33 @@ static Signature signatureOf(ExpressionKind kind) {
     return {0, {}};
   case ExpressionKind::SinusoidInterleaved:
   case ExpressionKind::SinusoidSplit:
-    return {0, {"the first position", "the steps"}};
+    return {0, {NumberSpec::index("the first position"), NumberSpec::count("the steps")}};
   case ExpressionKind::OnesFrom:
-    return {0, {"the first row"}};
+    return {0, {NumberSpec::index("the first row")}};
   case ExpressionKind::Rows:
-    return {1, {"the first row"}};
+    return {1, {NumberSpec::index("the first row")}};
   case ExpressionKind::Columns:
-    return {1, {"the first column"}};
+    return {1, {NumberSpec::index("the first column")}};
   case ExpressionKind::RelativeBuckets:
-    return {1, {"bidirectional", "the distance"}};
+    return {1, {NumberSpec::flag("bidirectional"), NumberSpec::count("the distance")}};
   case ExpressionKind::Product:
   case ExpressionKind::Compensate:
     return {2, {}};
   case ExpressionKind::Pack:
-    return {1, {"the columns", "the groups", "the elements together"}, 2};
-  default:
+    return {1,
+            {NumberSpec::count("the columns"), NumberSpec::count("the groups"),
+             NumberSpec::count("the elements together")},
+            2};
+  case ExpressionKind::Concat:
+  case ExpressionKind::Reshape:
+  case ExpressionKind::Transpose:
+  case ExpressionKind::Scale:
+  case ExpressionKind::Sum:
+  case ExpressionKind::ConcatColumns:
+  case ExpressionKind::Convert:
     return {1, {}};
   }
+  llvm_unreachable("every kind is handled");
 }
 
 /// Infers the shape of a table of relative buckets spread over distances; fails if it cannot be
@@ -294,16 +314,11 @@ static LogicalResult verifyNumbers(ParameterOp parameter, ParameterExpressionAtt
            << (signature.optional > 0 ? "at most " : "") << most
            << (most == 1 ? " number" : " numbers") << ", got " << numbers.size();
   }
-  for (auto [name, number] : llvm::zip(signature.numbers, numbers)) {
-    bool isFlag = name == "bidirectional";
-    bool isCount = name == "the steps" || name == "the distance" || name == "the columns" ||
-                   name == "the groups" || name == "the elements together";
-    int64_t least = isCount ? 1 : 0;
-    int64_t largest = isFlag ? 1 : kMostPositions;
-    if (number < least || number > largest) {
+  for (auto [spec, number] : llvm::zip(signature.numbers, numbers)) {
+    if (number < spec.least || number > spec.most) {
       return parameter.emitOpError("expects ")
-             << name << " of '" << stringifyExpressionKind(kind) << "' from " << least << " to "
-             << largest << ", got " << number;
+             << spec.name << " of '" << stringifyExpressionKind(kind) << "' from " << spec.least
+             << " to " << spec.most << ", got " << number;
     }
   }
   return success();

@@ -160,6 +160,12 @@ transformer.parameter @table : tensor<4x17xf32> = relative_buckets(@a, 2, 8)
 
 // -----
 
+transformer.parameter @a : tensor<8x4xf32> from "a"
+// expected-error@+1 {{'transformer.parameter' op expects the distance of 'relative_buckets' from 1 to 4294967296, got 0}}
+transformer.parameter @table : tensor<4x1xf32> = relative_buckets(@a, 1, 0)
+
+// -----
+
 transformer.parameter @a : tensor<7x4xf32> from "a"
 // expected-error@+1 {{'transformer.parameter' op expects operands that 'relative_buckets' takes, got shapes 7x4 for 4x17}}
 transformer.parameter @table : tensor<4x17xf32> = relative_buckets(@a, 1, 8)
