@@ -36,7 +36,16 @@ def number(name: str, value: Any) -> float:
     """Any real number; the core says what range it wants."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise WrongType(f"{name} is {value!r}, expected a number")
-    return float(value)
+    try:
+        result = float(value)
+    except OverflowError:
+        raise OutOfRange(f"{name} is larger than any float, expected one that a float of 32 bits "
+                         "has") from None
+    with np.errstate(over="ignore", under="ignore"):
+        kept = np.float32(result)
+    if np.isfinite(result) and (not np.isfinite(kept) or (kept == 0) != (result == 0)):
+        raise OutOfRange(f"{name} is {result!r}, expected one that a float of 32 bits has")
+    return result
 
 
 def flag(name: str, value: Any) -> bool:
@@ -61,12 +70,17 @@ def texts(name: str, values: Any) -> list:
     return values if type(values) is list else list(values)
 
 
+def array_of(name: str, values: Any, expected: str) -> np.ndarray:
+    """An array, or lists that have the shape of one."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise WrongType(f"{name} is a ragged list, expected {expected}") from None
+
+
 def ids(name: str, values: Any) -> np.ndarray:
     """Token ids as int32 [tokens]; an int32 array that lies in one piece is not copied."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise WrongType(f"{name} is a ragged list, expected token ids [tokens]") from None
+    array = array_of(name, values, "token ids [tokens]")
     if array.size == 0 and array.ndim == 1:
         return np.empty(0, np.int32)
     if array.dtype.kind not in "iu":
@@ -83,12 +97,19 @@ def ids(name: str, values: Any) -> np.ndarray:
 
 def rows(name: str, values: Any) -> np.ndarray:
     """Rows of floats as float32 [rows, width]; such an array in one piece is not copied."""
-    array = np.asarray(values)
+    array = array_of(name, values, "floats [rows, width]")
     if array.dtype.kind not in "fiu":
         raise WrongType(f"{name} has elements of {array.dtype}, expected floats")
     if array.ndim != 2:
         raise InvalidArgument(f"{name} has the shape {list(array.shape)}, expected [rows, width]")
-    return np.ascontiguousarray(array, np.float32)
+    with np.errstate(over="ignore"):
+        kept = np.ascontiguousarray(array, np.float32)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 4:
+        lost = array[np.isinf(kept) & np.isfinite(array)]
+        if lost.size:
+            raise OutOfRange(f"{name} has the number {float(lost[0])!r}, expected those that a float of "
+                             "32 bits has")
+    return kept
 
 
 def source(name: str, value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+from . import _arguments as arguments
 from ._errors import InvalidArgument
 from ._results import Entry, Info
 
@@ -32,26 +33,24 @@ def rows_kept(entry: Entry, given: Mapping[str, Any], mask: Optional[Any]) -> np
                               "expected None: ids of padding are in the other inputs")
     ids = [port for port in entry.inputs if not port.optional and port.pad is not None
            and port.name in given]
-    first = next(np.asarray(given[port.name]) for port in entry.inputs if port.name in given)
+    first = next(arguments.array_of(port.name, given[port.name], "[sequences, tokens]")
+                 for port in entry.inputs if port.name in given)
+    if first.ndim < 2:
+        raise InvalidArgument(f"the first input has the shape {list(first.shape)}, expected "
+                              "[sequences, tokens]")
     keep = np.ones(first.shape[:2], bool)
     for port in masks:
         values = given.get(port.name, mask)
         if values is None:
             continue
-        values = np.asarray(values)
-        if values.ndim == 1 and port.limit == 2 and len(values) == len(keep):
-            if ((values < 0) | (values > keep.shape[1])).any():
-                raise InvalidArgument(f"{port.name} has other numbers of columns than 0 to "
-                                      f"{keep.shape[1]}")
-            keep = np.arange(keep.shape[1]) < values[:, np.newaxis]
-            continue
+        values = arguments.array_of(port.name, values, f"ones and zeros {list(keep.shape)}")
         if values.shape != keep.shape or ((values < 0) | (values >= port.limit)).any():
             expected = "ones and zeros" if port.limit == 2 else "ids"
             raise InvalidArgument(f"{port.name} has the shape {list(values.shape)}, or other values "
                                   f"than {port.name} has, expected {expected} {list(keep.shape)}")
         keep = values != port.pad
     for port in ids:
-        values = np.asarray(given[port.name])
+        values = arguments.array_of(port.name, given[port.name], f"{list(keep.shape)}")
         if values.shape != keep.shape:
             raise InvalidArgument(f"{port.name} has the shape {list(values.shape)}, expected "
                                   f"{list(keep.shape)}")

@@ -59,7 +59,7 @@ def _rectangular(array: np.ndarray, mask: Optional[Any], width: bool,
         keep = None
         lengths = np.full(size[0], size[1], np.int64)
     else:
-        keep = np.asarray(mask)
+        keep = arguments.array_of("attention_mask", mask, f"the shape of the input, {list(size)}")
         if keep.shape != size:
             raise InvalidArgument(f"attention_mask has the shape {list(keep.shape)}, expected that "
                                   f"of the input, {list(size)}")
@@ -76,7 +76,7 @@ def _rectangular(array: np.ndarray, mask: Optional[Any], width: bool,
                                   "ones that stand together")
 
     def flatten(name: str, values: Any, width: bool) -> np.ndarray:
-        array = np.asarray(values)
+        array = arguments.array_of(name, values, f"the shape of the first input, {list(size)}")
         if array.shape[:2] != size or array.ndim != (3 if width else 2):
             raise InvalidArgument(f"{name} has the shape {list(array.shape)}, expected "
                                   f"{[*size, 'width'] if width else list(size)}")
@@ -102,16 +102,16 @@ def _batch_of(name: str, values: Any, width: bool, lengths: Optional[Any],
             raise InvalidArgument("lengths and attention_mask are both given, expected one of them")
         counts = arguments.ids("lengths", lengths)
         return _Batch(counts, _flat, lambda output: output)
+    wanted = "[sequences, tokens, width]" if width else "[sequences, tokens]"
+    if mask is not None and not isinstance(values, (str, bytes)) and isinstance(values, Sequence):
+        values = arguments.array_of(name, values, f"{wanted} for attention_mask")
     if isinstance(values, np.ndarray):
         if values.ndim != (3 if width else 2):
-            wanted = "[sequences, tokens, width]" if width else "[sequences, tokens]"
             raise InvalidArgument(f"{name} has the shape {list(values.shape)}, expected {wanted}, or "
                                   f"lengths= for {wanted.replace('sequences, ', '')}")
         return _rectangular(values, mask, width)
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise WrongType(f"{name} is {type(values).__name__}, expected a list of sequences or an array")
-    if mask is not None:
-        return _rectangular(np.asarray(values), mask, width)
     if not all(isinstance(each, (Sequence, np.ndarray)) and not isinstance(each, str)
                for each in values):
         raise WrongType(f"{name} has elements that are no sequences, expected a list with the ids "

@@ -86,6 +86,15 @@ WRONG = [
      heddle.InvalidArgument, "row 1 of attention_mask has no ones"),
     ("encoder", lambda m: m.run(input_ids=np.ones((1, 3), int), attention_mask=[[1, 2, 0]]),
      heddle.InvalidArgument, "attention_mask has other values than 0 and 1"),
+    ("encoder", lambda m: m.run(input_ids=[[2, 3], [2]], attention_mask=[[1, 1], [1, 0]]),
+     heddle.WrongType, "input_ids is a ragged list, expected [sequences, tokens] for attention_mask"),
+    ("encoder", lambda m: m.run(input_ids=np.ones((2, 2), int), attention_mask=[[1, 1], [1]]),
+     heddle.WrongType, "attention_mask is a ragged list, expected the shape of the input, [2, 2]"),
+    ("encoder", lambda m: m.run(input_ids=[2, 3], attention_mask=[1, 1]), heddle.InvalidArgument,
+     "input_ids has the shape [2], expected [sequences, tokens]"),
+    ("encoder", lambda m: m.run(input_ids=np.ones((1, 2), int), token_type_ids=[[0, 0], [0]],
+                                attention_mask=[[1, 1]]), heddle.WrongType,
+     "token_type_ids is a ragged list, expected the shape of the first input, [1, 2]"),
     ("dates", lambda m: m.run(source=IDS), heddle.InvalidArgument,
      "inputs are source, expected source and target"),
     ("dates", lambda m: m.run(source=IDS, target=IDS * 2), heddle.InvalidArgument,
@@ -106,6 +115,12 @@ WRONG = [
     ("dates", lambda m: m.generate(np.ones((2, 3), np.float32)), heddle.InvalidArgument,
      "source has 6 floats, expected tokens"),
     ("dates", lambda m: m.generate("a", beam=0), heddle.InvalidArgument, "beam is 0, expected 1 to"),
+    ("dates", lambda m: m.generate("a", sample=True, temperature=10**400), heddle.OutOfRange,
+     "temperature is larger than any float"),
+    ("dates", lambda m: m.generate("a", sample=True, temperature=1e300), heddle.OutOfRange,
+     "temperature is 1e+300, expected one that a float of 32 bits has"),
+    ("dates", lambda m: m.generate("a", sample=True, temperature=1e-320), heddle.OutOfRange,
+     "temperature is 1e-320, expected one that a float of 32 bits has"),
     ("dates", lambda m: m.generate("a", beam="4"), heddle.WrongType, "beam is '4'"),
     ("dates", lambda m: m.generate("a", nbest=2), heddle.InvalidArgument,
      "nbest is 2, expected at most the beam"),
@@ -296,3 +311,14 @@ def test_importing_takes_little():
            "if m in sys.modules and m not in before])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_rows_that_are_no_floats_of_32_bits():
+    """What reads rows checks them alike, whatever the model."""
+    from heddle import _arguments as arguments
+    with pytest.raises(heddle.WrongType, match="x is a ragged list, expected floats"):
+        arguments.rows("x", [[1.0] * 16, [2.0]])
+    with pytest.raises(heddle.OutOfRange, match=r"x has the number 1e\+300"):
+        arguments.rows("x", np.full((1, 2), 1e300))
+    assert np.isinf(arguments.rows("x", np.full((1, 2), np.inf))).all()
+    assert arguments.rows("x", [[1, 2.5]]).tolist() == [[1, 2.5]]

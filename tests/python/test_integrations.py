@@ -62,6 +62,7 @@ def test_similarities(encoder, name, pair):
     np.testing.assert_allclose(model.similarity_pairwise(a, b[:3]), np.diag(np.array(expected)[:, :3]),
                                rtol=1e-5, atol=1e-5)
     assert model.similarity(a[0], b).shape == (1, 4)
+    assert model.similarity(a[:0], b).shape == (0, 4)
     model.similarity_fn_name = SimpleNamespace(value="dot")
     assert model.similarity_fn_name == "dot"
 

@@ -141,7 +141,10 @@ class SentenceTransformer:
                 a, b = (first, second) if name == "dot" else (_unit(first), _unit(second))
                 return a @ b.T
             # A row at a time: all pairs together would take their width as much memory.
-            return np.stack([_SIMILARITIES[name](row, second) for row in first])
+            scores = np.empty((len(first), len(second)), np.result_type(first, second))
+            for scored, row in zip(scores, first):
+                scored[:] = _SIMILARITIES[name](row, second)
+            return scores
         return _alike(blocks, embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
