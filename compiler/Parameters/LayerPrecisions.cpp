@@ -115,7 +115,17 @@ static Status checkPattern(ArrayRef<ParameterOp> tensors, const KeptLayers &kept
     return wrong("has " + quote(kept.pattern) + ", and the model reads no tensors of a checkpoint");
   }
   ParameterOp example = tensors.front();
-  const std::vector<std::string> known = runsOfParts(tensors, partsOf(kept.pattern).size());
+  const size_t count = partsOf(kept.pattern).size();
+  const std::vector<std::string> known = runsOfParts(tensors, count);
+  if (known.empty()) {
+    size_t most = 0;
+    for (ParameterOp tensor : tensors) {
+      most = std::max(most, partsOf(*tensor.getSource()).size());
+    }
+    return wrong("has " + quote(kept.pattern) + ", a pattern of " + llvm::Twine(count) +
+                 " dotted parts, and the names of tensors, such as " +
+                 quote(example.getSource()->str()) + ", have at most " + llvm::Twine(most));
+  }
   return wrong("has " + quote(kept.pattern) + ", which is in the name of none of " +
                llvm::Twine(tensors.size()) + " tensors, expected dotted parts of names such as " +
                quote(example.getSource()->str()) + didYouMean(kept.pattern, known));

@@ -235,6 +235,9 @@ TEST_F(HeddlecKeep, RefusesPatternsThatDoNotFitTheModel) {
               "--keep has \"atention.self\", which is in the name of none of 55 tensors, expected "
               "dotted parts of names such as \"embeddings.word_embeddings.weight\"; did you mean "
               "\"attention.self\"?");
+  expectError({tiny, "-o", out, "--keep=*.*.*.*.*.*.*.*=int8"},
+              "--keep has \"*.*.*.*.*.*.*.*\", a pattern of 8 dotted parts, and the names of "
+              "tensors, such as \"embeddings.word_embeddings.weight\", have at most 7");
   expectError(
       {tiny, "-o", out, "--keep=layer.1=int8", "--keep=attention.self=bf16"},
       "--keep has \"layer.1=int8\" and \"attention.self=bf16\", which both match the tensor "
