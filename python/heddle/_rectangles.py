@@ -44,6 +44,12 @@ def rows_kept(entry: Entry, given: Mapping[str, Any], mask: Optional[Any]) -> np
         if values is None:
             continue
         values = arguments.array_of(port.name, values, f"ones and zeros {list(keep.shape)}")
+        if values.ndim == 1 and port.limit == 2 and len(values) == len(keep):
+            if ((values < 0) | (values > keep.shape[1])).any():
+                raise InvalidArgument(f"{port.name} has other numbers of columns than 0 to "
+                                      f"{keep.shape[1]}")
+            keep = np.arange(keep.shape[1]) < values[:, np.newaxis]
+            continue
         if values.shape != keep.shape or ((values < 0) | (values >= port.limit)).any():
             expected = "ones and zeros" if port.limit == 2 else "ids"
             raise InvalidArgument(f"{port.name} has the shape {list(values.shape)}, or other values "
