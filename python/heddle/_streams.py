@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
@@ -113,7 +114,18 @@ class AsyncWaits:
         self._core = core
         self._mutex = threading.Condition()
         self._waits: dict[int, tuple] = {}
-        self._running = False
+        self._thread: Optional[threading.Thread] = None
+        self._ending = False
+
+    def join(self) -> None:
+        """Ends the thread after its step."""
+        with self._mutex:
+            self._ending = True
+            self._mutex.notify()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+        self._ending = False
 
     async def results(self, waiting: _core.Waiting) -> list:
         """The results of a request."""
@@ -154,9 +166,10 @@ class AsyncWaits:
         with self._mutex:
             self._waits[id(waiting)] = (waiting, wake)
             self._mutex.notify()
-            if not self._running:
-                self._running = True
-                threading.Thread(target=self._drive, name="heddle", daemon=True).start()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._drive, name="heddle", daemon=True)
+                self._thread.start()
+                _driving.add(self)
 
     def _end(self, waiting: _core.Waiting) -> None:
         with self._mutex:
@@ -165,8 +178,10 @@ class AsyncWaits:
     def _drive(self) -> None:
         while True:
             with self._mutex:
-                if not self._waits and not self._mutex.wait_for(lambda: bool(self._waits), _IDLE):
-                    self._running = False
+                self._mutex.wait_for(lambda: self._ending or bool(self._waits), _IDLE)
+                if self._ending or not self._waits:
+                    self._thread = None
+                    _driving.discard(self)
                     return
             self._step()
 
@@ -183,3 +198,15 @@ class AsyncWaits:
                 except RuntimeError:
                     # Its loop is closed: nobody waits.
                     self._end(waiting)
+
+
+# Those with a thread. It is a daemon, so that a request nobody waits for any more does not hold up
+# the end of the program. Such a thread must not take the interpreter's lock while that ends: Python
+# 3.13 and older end the thread there, and the process with it if the thread is in compiled code.
+_driving: set[AsyncWaits] = set()
+
+
+@atexit.register
+def _join() -> None:
+    for waits in list(_driving):
+        waits.join()

@@ -122,6 +122,33 @@ def test_the_interpreter_runs_while_heddle_computes(dates):
     assert counted > 5
 
 
+ENDS = """
+import asyncio, sys
+import heddle
+model = heddle.load(sys.argv[1])
+async def several():
+    await asyncio.gather(*(model.agenerate("3. Mai 1984", max_length=20) for _ in range(3)))
+async def left():
+    async for _ in model.astream("3. Mai 1984", min_length=30, max_length=40):
+        break
+asyncio.run(left() if sys.argv[2] == "left" else several())
+if sys.argv[2] == "waiting":
+    # Nobody runs this loop any more.
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(several())
+    loop.run_until_complete(asyncio.sleep(0))
+print("end")
+"""
+
+
+@pytest.mark.parametrize("how", ["several", "left", "waiting"])
+def test_a_program_with_coroutines_ends_without_a_crash(dates_path, how):
+    for _ in range(8):
+        done = subprocess.run([sys.executable, "-c", ENDS, dates_path, how], capture_output=True,
+                              text=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+
+
 CTRL_C = """
 import os, signal, sys, threading, time
 import heddle
