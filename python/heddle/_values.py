@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any, Optional, Union
+
+import numpy as np
+
+from ._errors import InvalidArgument, WrongType
 
 if TYPE_CHECKING:
     from ._entry import EntryBuilder
@@ -86,12 +91,16 @@ class State(Value):
 class Tensor(Value):
     """f32 values of an entry under construction.
 
-    ``+`` and ``*`` take a tensor, a Parameter, or a number; ``-`` a tensor or a Parameter; ``/``
-    these or a number.
+    ``+``, ``-``, ``*`` and ``/`` take a tensor, a Parameter or a number on either side. What is divided
+    by a tensor is multiplied by its ``reciprocal``, unless it is a tensor too. The exponent of ``**`` is
+    -1, -0.5, 0.5, 2 or 3.
 
     Attributes:
         shape: its sizes; None for rows and for keys, whose number a batch decides.
     """
+
+    #: numpy leaves operators with its numbers to this class.
+    __array_ufunc__ = None
 
     def __init__(self, entry: EntryBuilder, text: str, shape: Shape, name: str):
         super().__init__(entry, text, tensor_type(shape), name)
@@ -100,26 +109,72 @@ class Tensor(Value):
     def __add__(self, other: Union[Tensor, Parameter, float]) -> Tensor:
         if isinstance(other, (Tensor, Parameter)):
             return self._entry.add(self, other)
-        return self._entry.shift(self, other)
+        return self._entry.shift(self, _number("+", other))
 
     __radd__ = __add__
 
     def __mul__(self, other: Union[Tensor, Parameter, float]) -> Tensor:
         if isinstance(other, (Tensor, Parameter)):
             return self._entry.multiply(self, other)
-        return self._entry.scale(self, other)
+        return self._entry.scale(self, _number("*", other))
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Tensor:
         return self._entry.scale(self, -1.0)
 
-    def __sub__(self, other: Union[Tensor, Parameter]) -> Tensor:
+    def __sub__(self, other: Union[Tensor, Parameter, float]) -> Tensor:
         if isinstance(other, Tensor) and other.shape == self.shape:
             return self._entry.add(self, self._entry.scale(other, -1.0))
-        return self._entry.combine("subtract", self, other)
+        if isinstance(other, (Tensor, Parameter)):
+            return self._entry.combine("subtract", self, other)
+        return self._entry.shift(self, -_number("-", other))
+
+    def __rsub__(self, other: Union[Parameter, float]) -> Tensor:
+        return -self + (other if isinstance(other, Parameter) else _number("-", other))
 
     def __truediv__(self, other: Union[Tensor, Parameter, float]) -> Tensor:
         if isinstance(other, (Tensor, Parameter)):
             return self._entry.combine("divide", self, other)
-        return self._entry.scale(self, 1.0 / other)
+        divisor = _number("/", other)
+        if divisor == 0:
+            raise InvalidArgument("a Tensor / 0, expected another divisor")
+        return self._entry.scale(self, 1.0 / divisor)
+
+    def __rtruediv__(self, other: Union[Parameter, float]) -> Tensor:
+        if not isinstance(other, Parameter):
+            other = _number("/", other)
+        inverse = self._entry.activate("reciprocal", self)
+        return inverse if other == 1 else inverse * other
+
+    def __pow__(self, exponent: float) -> Tensor:
+        if isinstance(exponent, numbers.Real) and not isinstance(exponent, bool):
+            if exponent in _ROOTS:
+                return self._entry.activate(_ROOTS[exponent], self)
+            if exponent == 2:
+                return self * self
+            if exponent == 3:
+                return self * self * self
+        raise InvalidArgument(f"a Tensor ** {_shown(exponent)}, expected the exponent -1, -0.5, 0.5, 2 "
+                              "or 3")
+
+    def __bool__(self) -> bool:
+        raise WrongType("a Tensor has no values while the model is built, so no condition can depend "
+                        "on them; select() chooses by a mask")
+
+
+_ROOTS = {-1: "reciprocal", -0.5: "rsqrt", 0.5: "sqrt"}
+
+
+def _number(symbol: str, other: Any) -> float:
+    """The operand of an operator beside a tensor that is neither tensor nor parameter."""
+    if isinstance(other, (bool, np.bool_)) or not isinstance(other, numbers.Real):
+        raise WrongType(f"{symbol} with a Tensor and {_shown(other)}, expected a Tensor, a Parameter or "
+                        "a number")
+    return float(other)
+
+
+def _shown(value: Any) -> str:
+    """A number as it is, anything else by its type."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return str(value) if is_number else type(value).__name__

@@ -129,6 +129,29 @@ def test_images_of_any_width():
     assert "window<height = 3, width = 3, strideDown = 2, strideRight = 2, across = ?>" in program
 
 
+ROW = np.arange(1, 7, dtype=np.float32)
+
+
+def numbers(entry, x, row):
+    """Numbers and parameters beside tensors, on either side of each operator."""
+    positive = entry.activate("exp", x)
+    entry.output("less", x - 1 - np.float32(0.5))
+    entry.output("from", 1 - x)
+    entry.output("from row", row - x)
+    entry.output("left", np.float32(2) * x + np.float64(1))
+    entry.output("inverse", 1 / positive)
+    entry.output("quotients", 3 / positive + row / positive)
+    entry.output("powers", x ** 2 + x ** 3)
+    entry.output("roots", positive ** -1 + positive ** 0.5 + positive ** np.float32(-0.5))
+
+
+def numbers_expected(x, row):
+    positive = np.exp(x)
+    return {"less": x - 1.5, "from": 1 - x, "from row": row - x, "left": 2 * x + 1,
+            "inverse": 1 / positive, "quotients": (3 + row) / positive, "powers": x ** 2 + x ** 3,
+            "roots": 1 / positive + np.sqrt(positive) + 1 / np.sqrt(positive)}
+
+
 def test_many_operations(tmp_path):
     """Operations of every kind of argument, against numpy."""
     model = heddle.ModelBuilder("many")
@@ -155,6 +178,7 @@ def test_many_operations(tmp_path):
     entry.output("standard", centred / root)
     entry.output("bounded", 0.25 + entry.clamp(embedded / 2, -0.5, math.inf))
     entry.output("joined", entry.join_rows(entry.split_rows(embedded, two), two))
+    numbers(entry, x, model.parameter("row", ROW))
     compiled = heddle.load(model.compile(tmp_path / "many.so"))
     batch = [[1, 5, 3], [10], [2, 2, 7, 0, 9]]
     given = [rng.normal(size=(len(each), 6)).astype(np.float32) for each in batch]
@@ -176,6 +200,7 @@ def test_many_operations(tmp_path):
             / np.sqrt(rows_.var(axis=1, keepdims=True) + 1e-5),
             "bounded": 0.25 + np.maximum(rows_ / 2, -0.5),
             "unit": powers / np.linalg.norm(powers, axis=1, keepdims=True)}
+        expected.update(numbers_expected(rest.astype(np.float64), ROW))
         for name, wanted in expected.items():
             np.testing.assert_allclose(found[name][n], wanted, atol=3e-5, err_msg=name)
     blocks = [rows_[i:i + 2].max(axis=0) for each, rest in zip(batch, given)
@@ -282,7 +307,20 @@ WRONG = [
      "input has the shape [?, 6], expected heads [?, heads, head size]"),
     (lambda m, e, x, r: e.activate("gelu2", x), heddle.InvalidArgument, "function is 'gelu2', expected"),
     (lambda m, e, x, r: e.scale(x, "2"), heddle.WrongType, "transformer.scale: factor is '2'"),
-    (lambda m, e, x, r: x * "2", heddle.WrongType, "transformer.scale: factor is '2'"),
+    (lambda m, e, x, r: x * "2", heddle.WrongType,
+     "* with a Tensor and str, expected a Tensor, a Parameter or a number"),
+    (lambda m, e, x, r: r + x, heddle.WrongType, "+ with a Tensor and Segments, expected"),
+    (lambda m, e, x, r: np.ones(6) - x, heddle.WrongType, "- with a Tensor and ndarray, expected"),
+    (lambda m, e, x, r: x - None, heddle.WrongType, "- with a Tensor and NoneType, expected"),
+    (lambda m, e, x, r: [1] / x, heddle.WrongType, "/ with a Tensor and list, expected"),
+    (lambda m, e, x, r: x / "2", heddle.WrongType, "/ with a Tensor and str, expected"),
+    (lambda m, e, x, r: x + True, heddle.WrongType, "+ with a Tensor and bool, expected"),
+    (lambda m, e, x, r: x / 0, heddle.InvalidArgument, "a Tensor / 0, expected another divisor"),
+    (lambda m, e, x, r: x ** 4, heddle.InvalidArgument,
+     "a Tensor ** 4, expected the exponent -1, -0.5, 0.5, 2 or 3"),
+    (lambda m, e, x, r: x ** x, heddle.InvalidArgument, "a Tensor ** Tensor, expected the exponent"),
+    (lambda m, e, x, r: 1 if x else 2, heddle.WrongType,
+     "a Tensor has no values while the model is built"),
     (lambda m, e, x, r: e.contract("td->t", x, x), heddle.InvalidArgument, "axes are 'td->t'"),
     (lambda m, e, x, r: e.contract("td,td->tz", x, x), heddle.InvalidArgument, "is on neither operand"),
     (lambda m, e, x, r: e.contract("td,td->t", x, x, segments=r), heddle.WrongType, "segments is Segm"),
