@@ -64,6 +64,10 @@ class ModelBuilder:
             raise InvalidArgument(f"{label!r}: values and shape are both "
                                   f"{'missing' if values is None else 'given'}, expected one of them")
         array = None
+        # A tuple of whole numbers is a shape wherever numpy takes one.
+        if isinstance(values, tuple) and values and all(type(each) is int for each in values):
+            raise InvalidArgument(f"{label!r}: values is the tuple {values}, expected shape={values} for "
+                                  f"its sizes, or the list {list(values)} for its numbers")
         if values is not None:
             array = np.asarray(values)
             if array.dtype.kind not in "fiu":

@@ -278,6 +278,8 @@ WRONG = [
     (lambda m, e, x, r: heddle.ModelBuilder(""), heddle.InvalidArgument, "model_type is ''"),
     (lambda m, e, x, r: heddle.ModelBuilder("a\ud800"), heddle.InvalidArgument, "has a surrogate"),
     (lambda m, e, x, r: m.parameter("w"), heddle.InvalidArgument, "values and shape are both missing"),
+    (lambda m, e, x, r: m.parameter("w", (16, 16)), heddle.InvalidArgument,
+     "'w': values is the tuple (16, 16), expected shape=(16, 16) for its sizes, or the list [16, 16]"),
     (lambda m, e, x, r: m.parameter("w", "abc"), heddle.WrongType, "'w' has elements of <U3"),
     (lambda m, e, x, r: m.parameter("w", 3.0), heddle.InvalidArgument, "'w' has the shape []"),
     (lambda m, e, x, r: m.parameter("w", shape=(0, 3)), heddle.OutOfRange, "a size of 'w' is 0"),
