@@ -302,6 +302,10 @@ class Model(Classifying, Generation, Measuring):
         Returns:
             The outputs by name, float32.
         """
+        if inputs is not None and not isinstance(inputs, Mapping):
+            entry_hint = f"; entry={inputs!r} names an entry" if isinstance(inputs, str) else ""
+            raise WrongType(f"inputs is {type(inputs).__name__}, expected a dict of inputs by name"
+                            f"{entry_hint}")
         given = {**(inputs or {}), **named}
         if entry is None and self.info.generates:
             return run_decoder(self._core, given)

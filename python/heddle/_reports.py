@@ -12,6 +12,8 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
+from ._errors import InvalidArgument
+
 Path = Union[str, "os.PathLike[str]"]
 
 
@@ -198,8 +200,16 @@ class Report(list):
     @classmethod
     def read(cls, path: Path) -> "Report":
         """Reads what ``heddle.compile(report="FILE.json")`` wrote."""
+        found, problem = None, "other JSON"
         with open(path, encoding="utf-8") as file:
-            return cls(json.load(file))
+            try:
+                found = json.load(file)
+            except ValueError as error:
+                problem = f"no JSON, {error}"
+        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+            raise InvalidArgument(f"{os.fspath(path)}: {problem}, expected a report, which "
+                                  'heddle.compile(report="FILE.json") writes')
+        return cls(found)
 
     @property
     def taken(self) -> list:

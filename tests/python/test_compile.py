@@ -125,5 +125,10 @@ def test_explain(tmp_path):
     heddle.compile(model, tmp_path / "model.so", target="x86-64-v3", disable_pass="fuse-projections",
                    report=path)
     assert heddle.Report.read(path) == report
+    for text, problem in (("<html>", "no JSON, Expecting value"), ('{"a": 1}', "other JSON"),
+                          ("[1]", "other JSON")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(heddle.InvalidArgument, match=f"report.json: {problem}.*expected a report"):
+            heddle.Report.read(path)
     with pytest.raises(heddle.InvalidArgument, match="report is given, expected none"):
         heddle.explain(MODEL, report=path)
