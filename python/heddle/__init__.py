@@ -38,7 +38,9 @@ from ._values import Parameter, Tensor
 
 
 def machine_targets() -> list:
-    """The targets that this processor can run, best first, for example ["x86-64-v4", "x86-64-v3"]."""
+    """The targets that this processor can run, best first, for example ["x86-64-v4", "x86-64-v3"].
+
+    The last are levels that it has as well and heddlec makes no code for, such as "x86-64-v2"."""
     return _machine_targets()
 
 

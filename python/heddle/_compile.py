@@ -83,7 +83,8 @@ def compile(model: Path, output: Path, *, target: Optional[Words] = None,
     Args:
         model: a model's folder, a GGUF or ONNX file, or a program in IR text.
         output: the binary to write.
-        target: processors, for example "x86-64-v3" or ["x86-64-v3", "x86-64-v4"]; by default both.
+        target: processors, for example "x86-64-v3" or ["x86-64-v3", "x86-64-v4"]; by default
+            "x86-64-v3" and those that do the most with the precisions, for f32 "x86-64-v4".
         precision: of weights and products, for example "int8"; by default as the files say, or f32.
         cache: what caches keep of earlier tokens: "f32", "bf16" or "int8".
         keep: layers of another precision, for example "attention.self=int8".
