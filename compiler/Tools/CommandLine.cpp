@@ -362,7 +362,12 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (const CLI::Option *option = optionWithoutValue(app)) {
     return withoutValue(option->get_name());
   }
-  if (const std::vector<std::string> rest = app.remaining(); !rest.empty()) {
+  std::vector<std::string> rest = app.remaining();
+  // CLI11 gives back the mark behind which no argument is an option.
+  if (const auto mark = std::find(rest.begin(), rest.end(), "--"); mark != rest.end()) {
+    rest.erase(mark);
+  }
+  if (!rest.empty()) {
     return unexpected(app, rest.front());
   }
   if (const std::string empty = describeEmpty(app); !empty.empty()) {

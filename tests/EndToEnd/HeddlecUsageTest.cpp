@@ -35,6 +35,7 @@ const std::vector<UsageCase> usageCases = {
      {"", "-o", "x.so"},
      "no INPUT, expected a model folder, a GGUF or ONNX file, or a program FILE.mlir"},
     {"TwoInputs", {"m", "n", "-o", "x.so"}, "unexpected argument \"n\""},
+    {"InputsBehindTheMark", {"-o", "x.so", "--", "-m", "--n"}, "unexpected argument \"--n\""},
     {"UnknownOption", {"m", "-o", "x.so", "--frob"}, "unexpected argument \"--frob\""},
     {"UnknownOptionWithValue", {"m", "--frob=1", "-o", "x.so"}, "unexpected argument \"--frob=1\""},
     {"NearAnOption",

@@ -47,6 +47,8 @@ DeclaredProgram::DeclaredProgram(const std::function<bool(std::string_view comma
       "docs/glossary.md explains the words.");
   app->allow_extras();
   app->prefix_command(false);
+  // What follows the command is its own, be it the name of another.
+  app->require_subcommand(0, 1);
   // In the order of --help.
   add<EmbedOptions>("embed", "Embed texts", declares);
   add<SimilarityOptions>("similarity", "Rank texts by how similar they are to a first one",
@@ -132,19 +134,36 @@ UsageError DeclaredProgram::noCommand(std::span<const std::string> rest) const {
                     ""};
 }
 
-CommandLine DeclaredProgram::readCommand(const Command &command,
-                                         std::span<const char *const> arguments) const {
+/// Gives an argument that is no option to the first that has room for it. False if none has.
+static bool append(CLI::App &command, const std::string &argument) {
+  for (CLI::Option *const option : command.get_options()) {
+    const auto given = static_cast<int>(option->count());
+    if (option->get_positional() && given < option->get_items_expected_max()) {
+      option->add_result(argument);
+      option->run_callback();
+      return true;
+    }
+  }
+  return false;
+}
+
+CommandLine DeclaredProgram::readCommand(const Command &command, Arguments arguments,
+                                         Arguments operands) const {
   const OptionList &list = command.list;
+  if (const std::vector<std::string> before = app->remaining(); !before.empty()) {
+    return list.usage(fmt::format("unexpected argument {} before the command, expected it after {}",
+                                  quote(before.front()), list.application().get_name()));
+  }
   if (const auto option = optionWithoutValue(list.application(), arguments)) {
     return list.usage(fmt::format("{} has no value, expected one after it", *option));
   }
-  // CLI11 returns the "--" after which no argument is an option.
-  std::vector<std::string> rest = list.application().remaining();
-  if (const auto mark = std::ranges::find(rest, "--"); mark != rest.end()) {
-    rest.erase(mark);
-  }
-  if (!rest.empty()) {
+  if (const std::vector<std::string> rest = list.application().remaining(); !rest.empty()) {
     return list.unexpected(rest.front());
+  }
+  for (const char *const operand : operands) {
+    if (!append(*app->get_subcommand(list.application().get_name()), operand)) {
+      return list.unexpected(operand);
+    }
   }
   if (auto error = list.read()) {
     return *std::move(error);
@@ -152,7 +171,24 @@ CommandLine DeclaredProgram::readCommand(const Command &command,
   return command.options();
 }
 
-/// Parses `heddle help COMMAND` as `heddle COMMAND --help`.
+/// Where the mark "--" is, behind which no argument is an option; their number if there is none.
+size_t DeclaredProgram::findMark(Arguments arguments) const {
+  for (size_t i = 2; i < arguments.size(); ++i) {
+    if (std::string_view(arguments[i]) != "--") {
+      continue;
+    }
+    const auto takes = [&](const std::unique_ptr<Command> &command) {
+      const CLI::Option *option = command->list.application().get_option_no_throw(arguments[i - 1]);
+      return option != nullptr && !option->get_positional() && option->get_items_expected_min() > 0;
+    };
+    if (std::ranges::none_of(commands, takes)) {
+      return i;
+    }
+  }
+  return arguments.size();
+}
+
+/// `heddle help COMMAND` as `heddle COMMAND --help`.
 CommandLine DeclaredProgram::parseHelp(std::span<const char *const> arguments) {
   const std::vector<std::string> words(arguments.begin() + 2, arguments.end());
   const auto isFirst = [&](const std::unique_ptr<Command> &command) {
@@ -175,12 +211,17 @@ CommandLine DeclaredProgram::parse(std::span<const char *const> arguments) {
   if (arguments.size() > 1 && std::string_view(arguments[1]) == "help") {
     return parseHelp(arguments);
   }
+  // CLI11 would give the program what is behind the mark, once the command has its arguments.
+  const size_t mark = findMark(arguments);
+  const Arguments options = arguments.first(mark);
   try {
-    app->parse(static_cast<int>(arguments.size()), arguments.data());
+    app->parse(static_cast<int>(options.size()), options.data());
   } catch (const CLI::CallForVersion &version) {
     return HelpText{fmt::format("{}\n", version.what())};
   } catch (const CLI::CallForHelp &) {
-    return HelpText{app->help()};
+    const std::vector<std::string> rest = app->remaining();
+    const bool isUnknown = parsedCommand(*app).empty() && !rest.empty() && rest[0][0] != '-';
+    return isUnknown ? CommandLine(noCommand(rest)) : HelpText{app->help()};
   } catch (const CLI::ArgumentMismatch &error) {
     return UsageError{describeMismatch(error), parsedCommand(*app)};
   } catch (const CLI::ParseError &error) {
@@ -188,7 +229,8 @@ CommandLine DeclaredProgram::parse(std::span<const char *const> arguments) {
   }
   for (const std::unique_ptr<Command> &command : commands) {
     if (command->list.application().parsed()) {
-      return readCommand(*command, arguments);
+      return readCommand(*command, options,
+                         arguments.subspan(std::min(mark + 1, arguments.size())));
     }
   }
   return noCommand(app->remaining());

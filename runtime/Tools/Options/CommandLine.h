@@ -49,7 +49,10 @@ private:
   template <typename Options>
   void add(const char *name, const char *description,
            const std::function<bool(std::string_view command)> &declares);
-  CommandLine readCommand(const Command &command, std::span<const char *const> arguments) const;
+  using Arguments = std::span<const char *const>;
+  /// `operands` are those behind the mark "--".
+  CommandLine readCommand(const Command &command, Arguments arguments, Arguments operands) const;
+  size_t findMark(Arguments arguments) const;
   CommandLine parseHelp(std::span<const char *const> arguments);
   UsageError noCommand(std::span<const std::string> rest) const;
 

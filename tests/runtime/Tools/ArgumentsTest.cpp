@@ -145,6 +145,48 @@ TEST(Arguments, NoCommand) {
   EXPECT_EQ(errorOf({"--input", "a.txt"}), ": unknown command \"--input\", " + expected);
 }
 
+TEST(Arguments, OptionsBeforeTheCommand) {
+  for (const char *option : {"--json", "--nonsense", "-x", "--"}) {
+    EXPECT_EQ(errorOf({option, "info", "m.so"}),
+              fmt::format("info: unexpected argument \"{}\" before the command, expected it after "
+                          "info",
+                          option));
+  }
+  EXPECT_EQ(errorOf({"--threads", "2", "embed", "m.so", "--input", "a.txt"}),
+            "embed: unexpected argument \"--threads\" before the command, expected it after embed");
+}
+
+TEST(Arguments, HelpOfAnUnknownCommand) {
+  EXPECT_TRUE(
+      errorOf({"embd", "--help"}).starts_with(": unknown command \"embd\", expected one of"));
+  EXPECT_TRUE(errorOf({"embd", "--help"}).ends_with("; did you mean \"embed\"?"));
+  EXPECT_EQ(errorOf({"--help"}), "no error");
+}
+
+/// The names of commands are no commands where texts are, and neither are hyphens behind the mark.
+TEST(Arguments, TextsOfAnyWords) {
+  const auto textsOf = [](const std::vector<const char *> &arguments) {
+    const CommandLine line = parse(arguments);
+    const auto *options = std::get_if<SimilarityOptions>(&line);
+    return options == nullptr ? std::vector<std::string>{errorOf(arguments)} : options->texts;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(textsOf({"similarity", "m.so", "info", "run"}), (Texts{"info", "run"}));
+  EXPECT_EQ(textsOf({"similarity", "m.so", "cat", "--", "-v"}), (Texts{"cat", "-v"}));
+  EXPECT_EQ(textsOf({"similarity", "m.so", "--", "cat", "-v", "--top"}),
+            (Texts{"cat", "-v", "--top"}));
+  EXPECT_EQ(textsOf({"similarity", "--", "m.so", "--json", "--x="}), (Texts{"--json", "--x="}));
+  EXPECT_EQ(textsOf({"similarity", "m.so", "a", "--", "--", "--version"}),
+            (Texts{"a", "--", "--version"}));
+  EXPECT_EQ(std::get<InfoOptions>(parse({"info", "--json", "--", "-m.so"})).model, "-m.so");
+  EXPECT_EQ(errorOf({"info", "m.so", "--", "-v"}), "info: unexpected argument \"-v\"");
+  // A value is no mark.
+  EXPECT_EQ(std::get<RerankOptions>(
+                parse({"rerank", "m.so", "--query", "--", "--input", "a.txt", "--top", "2"}))
+                .query,
+            "--");
+}
+
 TEST(Arguments, WhatIsMissing) {
   EXPECT_EQ(errorOf({"embed", "--input", "a.txt"}), "embed: OUT.so is missing");
   EXPECT_EQ(errorOf({"embed", "m.so"}), "embed: --input FILE is missing");
@@ -183,7 +225,7 @@ TEST(Arguments, WhatIsTooMuch) {
   EXPECT_EQ(errorOf({"info", "m.so", "n.so"}), "info: unexpected argument \"n.so\"");
   EXPECT_EQ(errorOf({"tokenize", "m.so", "--input", "a.txt", "--output", "b"}),
             "tokenize: unexpected argument \"--output\"");
-  EXPECT_EQ(errorOf({"info", "m.so", "info", "m.so"}), "info: unexpected argument \"m.so\"");
+  EXPECT_EQ(errorOf({"info", "m.so", "info", "m.so"}), "info: unexpected argument \"info\"");
   EXPECT_EQ(errorOf({"embed", "m.so", "--input", "a.txt", "--input", "b.txt"}),
             "embed: --input is given more than once, expected it once");
 }
