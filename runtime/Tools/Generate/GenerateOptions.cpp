@@ -148,7 +148,7 @@ static void declareAnswers(OptionList &list, GenerateOptions &options) {
       .otherwise("none");
   list.check([&list, &options]() -> std::string {
     for (const char *const name : {"--token-scores", "--top-scores"}) {
-      if (list.given(name) && !options.jsonLines) {
+      if (list.given(name) && !options.jsonLines && !options.json) {
         return fmt::format("{} is given with --format text, expected --format jsonl", name);
       }
     }

@@ -188,6 +188,8 @@ TEST(GenerateArguments, WhatEndsTextsAndIsToldOfThem) {
             "--stop and --alternatives are both given, expected one of them");
   EXPECT_EQ(refusal({"--top-scores", "2"}),
             "--top-scores is given with --format text, expected --format jsonl");
+  EXPECT_EQ(refusal({"--top-scores", "2", "--json"}), "no error");
+  EXPECT_EQ(refusal({"--token-scores", "--json"}), "no error");
   EXPECT_EQ(refusal({"--token-scores"}),
             "--token-scores is given with --format text, expected --format jsonl");
   EXPECT_EQ(refusal({"--format", "jsonl", "--top-scores", "101"}),
