@@ -29,8 +29,10 @@ void declare(OptionList &list, RerankOptions &options) {
       .otherwise("all");
   declareOnError(list, options.onError, "it is left out");
   declareExecution(list, options);
-  list.check([&options]() -> std::string {
-    return options.query.empty() ? "--query TEXT is missing" : "";
+  list.check([&list, &options]() -> std::string {
+    return !options.query.empty()  ? ""
+           : list.given("--query") ? "--query is empty, expected a text"
+                                   : "--query TEXT is missing";
   });
 }
 

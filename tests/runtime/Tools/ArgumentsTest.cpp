@@ -196,6 +196,8 @@ TEST(Arguments, WhatIsMissing) {
   EXPECT_EQ(errorOf({"similarity", "m.so"}), "similarity: TEXT is missing");
   EXPECT_EQ(errorOf({"rerank", "m.so", "--query", "q"}), "rerank: --input FILE is missing");
   EXPECT_EQ(errorOf({"rerank", "m.so", "--input", "a.txt"}), "rerank: --query TEXT is missing");
+  EXPECT_EQ(errorOf({"rerank", "m.so", "--query", "", "--input", "a.txt"}),
+            "rerank: --query is empty, expected a text");
   EXPECT_EQ(
       errorOf({"similarity", "m.so", "a"}),
       "similarity: one TEXT is given, expected another one to compare it with, or --input FILE");
