@@ -103,7 +103,8 @@ const std::vector<BadCase> badCases = {
      "the model does not generate, expected one with a decoder"},
     {"EmbedWithADecoder",
      {"embed", "${post}", "--input", "@ok.txt"},
-     "no entry \"embed\", expected one of encode, decode"},
+     "the model does not embed texts: it has no entry \"embed\", expected a model of sentence "
+     "embeddings; heddle generate runs this one"},
     {"TextsWithoutATokenizer",
      {"generate", "${post}", "--input", "@ok.txt"},
      "the model has no tokenizer, expected one or --tokens"},

@@ -14,7 +14,8 @@ namespace heddle::tools {
 
 Result<Embedder> Embedder::create(const std::string &model, const ExecutionOptions &options) {
   HEDDLE_ASSIGN(const Model loaded, loadModel(model, options));
-  HEDDLE_ASSIGN(const EntryInfo *entry, chooseEntry(loaded, "embed"));
+  HEDDLE_ASSIGN(const EntryInfo *entry,
+                requireEntry(loaded, "embed", "embed texts", "a model of sentence embeddings"));
   HEDDLE_ASSIGN(const PortInfo *input, chooseIds(loaded, *entry));
   HEDDLE_TRY(checkTokenizer(loaded, "one to embed texts"));
   HEDDLE_ASSIGN(Session session, Session::create(loaded, {.threads = options.threads}));

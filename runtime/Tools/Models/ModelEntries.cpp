@@ -227,6 +227,20 @@ Result<const EntryInfo *> chooseEntry(const Model &model, std::string_view name)
                                             quote(name), fmt::join(names, ", ")));
 }
 
+Result<const EntryInfo *> requireEntry(const Model &model, std::string_view name,
+                                       std::string_view does, std::string_view expected) {
+  if (const EntryInfo *entry = model.findEntry(name)) {
+    return entry;
+  }
+  const std::string other =
+      PagedDecoder::supports(model)
+          ? std::string("heddle generate runs this one")
+          : fmt::format("heddle run --entry {} runs this one", model.entries().front().name);
+  return HEDDLE_ERROR(Unsupported, fmt::format("{}: the model does not {}: it has no entry {}, "
+                                               "expected {}; {}",
+                                               model.path(), does, quote(name), expected, other));
+}
+
 Result<const PortInfo *> chooseInput(const Model &model, const EntryInfo &entry) {
   const auto first = std::find_if(entry.inputs.begin(), entry.inputs.end(),
                                   [](const PortInfo &input) { return !input.optional; });

@@ -37,7 +37,11 @@ Result<const EntryInfo *> chooseNamedEntry(const Model &model, const std::string
 /// Returns the entry of that name, or the first if the name is empty; NotFound lists the entries.
 Result<const EntryInfo *> chooseEntry(const Model &model, std::string_view name);
 
-/// Returns the input that gives a batch its shape: the first one that is not optional.
+/// The entry that a command needs; the message says what a model without it does not do.
+Result<const EntryInfo *> requireEntry(const Model &model, std::string_view name,
+                                       std::string_view does, std::string_view expected);
+
+/// The input of an entry that gives a batch its shape: the first that must be given.
 Result<const PortInfo *> chooseInput(const Model &model, const EntryInfo &entry);
 /// As chooseInput(), for commands that pass the ids of texts; Unsupported if it takes rows of
 /// floats.

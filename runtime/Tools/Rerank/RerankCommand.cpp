@@ -68,8 +68,7 @@ private:
 
 Result<PairScorer> PairScorer::create(const RerankOptions &options) {
   HEDDLE_ASSIGN(const Model loaded, loadModel(options.model, options));
-  // The message lists the existing entries.
-  HEDDLE_TRY(chooseEntry(loaded, classifyEntry).status());
+  HEDDLE_TRY(requireEntry(loaded, classifyEntry, "classify", "a cross-encoder").status());
   HEDDLE_ASSIGN(Classifier classifier, Classifier::of(loaded));
   HEDDLE_TRY(classifier.checkCrossEncoder());
   HEDDLE_TRY(checkTokenizer(loaded, "one to read pairs of texts"));

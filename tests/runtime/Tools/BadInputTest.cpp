@@ -160,7 +160,11 @@ TEST_F(BadInputTest, ModelsWithoutWhatIsNeeded) {
   fixture::ModelSpec encoder = fixture::model();
   encoder.entries.pop_back();
   expectError({"embed", writeModel("encoder.so", encoder), "--input", texts},
-              "heddle: encoder.so: no entry \"embed\", expected one of encode\n");
+              "heddle: encoder.so: the model does not embed texts: it has no entry \"embed\", "
+              "expected a model of sentence embeddings; heddle run --entry encode runs this one\n");
+  expectError({"rerank", "--query", "a", "--input", texts, model},
+              "the model does not classify: it has no entry \"classify\", expected a "
+              "cross-encoder; heddle run --entry encode runs this one\n");
 }
 
 TEST_F(BadInputTest, EntriesWithoutInput) {
