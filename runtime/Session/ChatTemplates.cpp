@@ -68,6 +68,10 @@ Result<std::string> ChatTemplates::render(std::string_view conversation,
                                     "\"messages\"",
                                     describeJson(given)));
   }
+  if (given["messages"].empty()) {
+    return HEDDLE_ERROR(InvalidArgument, "conversation: \"messages\" has no elements, expected at "
+                                         "least one message");
+  }
   for (const auto &message : given["messages"]) {
     if (!message.is_object()) {
       return HEDDLE_ERROR(InvalidArgument, fmt::format("conversation: {} in \"messages\", expected "

@@ -107,13 +107,16 @@ TEST_F(ChatTest, ConversationsBecomePrompts) {
   EXPECT_EQ(model->chatTemplates(), std::vector<std::string>({"default", "rag"}));
   EXPECT_EQ(*model->chatPrompt(question), "<s>u ab\na ");
   EXPECT_EQ(*model->chatPrompt(question, "rag"), "</s>");
-  EXPECT_EQ(*model->chatPrompt(R"({"messages": [], "add_generation_prompt": false})"), "<s>");
-  EXPECT_EQ(*model->chatPrompt(R"({"messages": [], "bos_token": "b"})"), "ba ");
+  const std::string given = R"({"messages": [{"role": "u", "content": "c"}], )";
+  EXPECT_EQ(*model->chatPrompt(given + R"("add_generation_prompt": false})"), "<s>u c\n");
+  EXPECT_EQ(*model->chatPrompt(given + R"("bos_token": "b"})"), "bu c\na ");
   const auto failureOf = [&](std::string_view conversation, std::string_view name = "") {
     return std::string(model->chatPrompt(conversation, name).status().message());
   };
   EXPECT_EQ(failureOf("[]"),
             "conversation: a list of 0, expected an object with a list of \"messages\"");
+  EXPECT_EQ(failureOf(R"({"messages": []})"),
+            "conversation: \"messages\" has no elements, expected at least one message");
   EXPECT_EQ(failureOf(R"({"messages": ["a"]})"),
             "conversation: \"a\" in \"messages\", expected objects");
   EXPECT_EQ(failureOf(question, "other"),
