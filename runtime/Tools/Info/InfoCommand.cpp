@@ -60,8 +60,12 @@ static std::string entryText(const Json &entry) {
     const std::string range =
         port.contains("limit") ? fmt::format(", values 0 to {}", port["limit"].get<int64_t>() - 1)
                                : "";
+    // An optional input of ids that has padding is a mask (Tools/Run/RunRectangle.h).
+    const char *const otherwise = !port["optional"].get<bool>() ? ""
+                                  : port.contains("pad")        ? ", no padding when left out"
+                                                                : ", zeros when left out";
     text += fmt::format("  input   {}: {}{}{}\n", port["name"].get<std::string>(), typeText(port),
-                        range, port["optional"].get<bool>() ? ", zeros when left out" : "");
+                        range, otherwise);
   }
   for (const Json &port : entry["outputs"]) {
     text += fmt::format("  output  {}: {}\n", port["name"].get<std::string>(), typeText(port));

@@ -344,6 +344,21 @@ TEST_F(CommandLineTest, BenchLines) {
   }
 }
 
+// Zeros of a mask would hide everything.
+TEST_F(CommandLineTest, InfoOfAMask) {
+  fixture::ModelSpec masked = fixture::model();
+  fixture::PortSpec &mask = masked.entries[0].inputs[1];
+  ASSERT_TRUE(mask.optional);
+  mask.pad = 0;
+  const std::string path = folder / "masked.so";
+  ASSERT_TRUE(fixture::write(masked, path).ok());
+  const Outcome text = runHeddle({"info", path});
+  EXPECT_NE(text.output.find("token_type_ids: i32 [tokens], values 0 to 1, no padding when left "
+                             "out\n"),
+            std::string::npos)
+      << text.output << text.error;
+}
+
 TEST_F(CommandLineTest, Info) {
   const Outcome text = runHeddle({"info", model});
   ASSERT_EQ(text.code, 0) << text.error;
