@@ -85,6 +85,12 @@ struct RequestNames {
 /// The largest number of tokens in a text.
 inline constexpr int64_t longestText = int64_t(1) << 24;
 
+/// A file to write, and what messages call it.
+struct OutputFile {
+  std::string_view name;
+  std::string path;
+};
+
 struct CompileRequest : CompileOptions {
   /// A model's folder, or a program FILE.mlir.
   std::string path;
@@ -108,10 +114,12 @@ struct CompileRequest : CompileOptions {
   /// The file to write the binary to. It is written last, so a failure leaves no file. If empty,
   /// the binary is part of the result.
   std::string output;
-  /// A folder that caches the code of functions between compilations, so that code shared with an
-  /// earlier binary is not compiled again. It is created if missing; its files may be deleted at
-  /// any time. The cached code becomes part of binaries, so the folder must be trusted. Empty: no
-  /// cache.
+  /// Other files that the caller is going to write, as of texts and of the report: refused before
+  /// anything is compiled where one cannot be written, or is one of those that are read.
+  std::vector<OutputFile> otherOutputs;
+  /// A folder in which the code of functions is kept from one compilation to the next: what a
+  /// binary shares with one before is not compiled again. It is made if it is not there; any file
+  /// in it may be removed. Empty: none. What it has becomes part of binaries.
   std::string codeCache;
   /// Whether the binary includes the chat templates of the model. An unsupported template is an
   /// error.

@@ -4,7 +4,6 @@
 /// none.
 #include "compiler/Compile.h"
 
-#include "base/AtomicFile.h"
 #include "base/MappedFile.h"
 #include "base/ParallelFor.h"
 #include "base/ScratchFolder.h"
@@ -12,6 +11,7 @@
 #include "compiler/Calibration/Calibrate.h"
 #include "compiler/Cost/PredictedGain.h"
 #include "compiler/Driver/ModelParameters.h"
+#include "compiler/Driver/OutputCheck.h"
 #include "compiler/Driver/ProgramText.h"
 #include "compiler/Driver/Request.h"
 #include "compiler/Link/LinkModel.h"
@@ -168,7 +168,7 @@ private:
   Status addRounding();
   Status checkTexts() const;
   Result<std::optional<CodeCache>> openCache() const;
-  Status checkOutputs() const;
+  Status checkWeights() const;
   Status linkObserved(const std::string &path, Report &report);
   Status chooseCodes(const std::string &observed);
   Status calibrate(Report &report);
@@ -433,8 +433,8 @@ Status Compilation::giveReport(const Report &report) {
   return {};
 }
 
-/// Checks that the weights exist that link() reads.
-Status Compilation::checkOutputs() const {
+/// What link() needs beside the program.
+Status Compilation::checkWeights() const {
   const auto isStored = [](transformer::ParameterOp parameter) {
     return parameter.getSource().has_value();
   };
@@ -459,7 +459,7 @@ Result<std::optional<CodeCache>> Compilation::openCache() const {
 }
 
 Status Compilation::link(const Report &report) {
-  HEDDLE_TRY(checkOutputs());
+  HEDDLE_TRY(checkWeights());
   facts.sourceHash = model.sourceHash;
   facts.producer = producer();
   facts.precision = task.precision;
@@ -541,10 +541,7 @@ Status Compilation::calibrate(Report &report) {
   if (!texts) {
     return {};
   }
-  HEDDLE_TRY(checkOutputs());
-  if (!request.output.empty()) {
-    HEDDLE_TRY(AtomicFile::open(request.output).status());
-  }
+  HEDDLE_TRY(checkWeights());
   tell("calibration");
   return linkToFolder([&](const std::string &path) { return linkObserved(path, report); },
                       [&](const std::string &path) { return chooseCodes(path); });
@@ -556,6 +553,7 @@ Status Compilation::run() {
     HEDDLE_ASSIGN(texts, readCalibrationTexts(request.calibration));
   }
   HEDDLE_TRY(import());
+  HEDDLE_TRY(checkOutputs(request, model.sourceFiles));
   HEDDLE_TRY(checkTexts());
   HEDDLE_TRY(beginPage());
   HEDDLE_TRY(addTokenizers(model, facts));

@@ -304,6 +304,8 @@ static std::string chooseOutputs(CommandLine &line) {
   }
   if (request.stopAfter != Phase::SharedObject) {
     request.texts.push_back(request.stopAfter);
+  } else if (line.output == "-") {
+    return "-o is \"-\", standard output, which is for texts, expected a file for the binary";
   } else if (!line.output.empty()) {
     request.output = line.output;
   } else if (saysBinary || line.stopAfter) {

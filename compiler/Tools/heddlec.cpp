@@ -78,9 +78,12 @@ static Status writeText(std::string_view text, const std::string &path) {
 static Status run(CommandLine &line) {
   Progress progress;
   CompileRequest &request = line.request;
-  if (!request.calibration.empty() && !line.reportFile.empty() && line.reportFile != "-") {
-    // Report an unwritable file before a calibration, which takes long.
-    HEDDLE_TRY(AtomicFile::open(line.reportFile).status());
+  const bool writesText = request.stopAfter != Phase::SharedObject;
+  if (writesText && !line.output.empty() && line.output != "-") {
+    request.otherOutputs.push_back({request.names.output, line.output});
+  }
+  if (!line.reportFile.empty() && line.reportFile != "-") {
+    request.otherOutputs.push_back({"--report", line.reportFile});
   }
   request.onStep = [&](std::string_view step) { progress.show(step); };
   request.onRemark = [](RemarkKind kind, std::string_view text) {

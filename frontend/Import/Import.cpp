@@ -59,6 +59,12 @@ static void describeProgram(ImportedModel &model) {
   model.positions = countPositions(*model.module);
 }
 
+/// Records what the model was read from.
+static void setSource(ImportedModel &model, const SourceHash &hash) {
+  model.sourceHash = hash.digits();
+  model.sourceFiles = hash.files();
+}
+
 static Status addFiles(SourceHash &hash, const Checkpoint &checkpoint) {
   for (const std::string &path : checkpoint.filePaths()) {
     HEDDLE_TRY(hash.add("weights", path));
@@ -331,7 +337,7 @@ static Result<ImportedModel> importFolder(MLIRContext &context, const std::strin
   HEDDLE_TRY(describeChat(*model.module, folder, hash));
   HEDDLE_TRY(addTokenizers(hash, model));
   HEDDLE_TRY(addFiles(hash, checkpoint));
-  model.sourceHash = hash.digits();
+  setSource(model, hash);
   model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
   return model;
 }
@@ -351,7 +357,7 @@ static Result<ImportedModel> importCTranslate2(MLIRContext &context, const std::
     HEDDLE_TRY(hash.add(fs::path(file).filename().string(), file));
   }
   HEDDLE_TRY(addFiles(hash, checkpoint));
-  model.sourceHash = hash.digits();
+  setSource(model, hash);
   model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
   return model;
 }
@@ -371,7 +377,7 @@ static Result<ImportedModel> importGguf(MLIRContext &context, const std::string 
   // The tokenizer is in the same file.
   SourceHash hash;
   HEDDLE_TRY(addFiles(hash, checkpoint));
-  model.sourceHash = hash.digits();
+  setSource(model, hash);
   model.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
   return model;
 }
@@ -399,7 +405,7 @@ static Result<ImportedModel> importOnnx(MLIRContext &context, const std::string 
   }
   HEDDLE_TRY(addTokenizers(hash, model));
   HEDDLE_TRY(addFiles(hash, read.checkpoint));
-  model.sourceHash = hash.digits();
+  setSource(model, hash);
   model.checkpoint = std::make_shared<const Checkpoint>(std::move(read.checkpoint));
   return model;
 }
@@ -470,7 +476,7 @@ static Result<ImportedModel> importProgram(MLIRContext &context, const std::stri
   HEDDLE_ASSIGN(ProgramFiles files,
                 findProgramFiles(path, weights, hasStoredParameters(*model.module)));
   HEDDLE_TRY(addProgramFiles(model, std::move(files), hash));
-  model.sourceHash = hash.digits();
+  setSource(model, hash);
   return model;
 }
 
@@ -500,7 +506,7 @@ Result<ImportedModel> importText(MLIRContext &context, SourceText source,
                                               model.source.path));
   }
   HEDDLE_TRY(addProgramFiles(model, std::move(files), hash));
-  model.sourceHash = hash.digits();
+  setSource(model, hash);
   return model;
 }
 

@@ -47,6 +47,8 @@ struct ImportedModel {
   std::string modelType;
   /// XXH3-128 of everything the model was read from, 32 hexadecimal digits.
   std::string sourceHash;
+  /// The files that it covers, by their paths; without the file of a program.
+  std::vector<std::string> sourceFiles;
   std::optional<TokenizerSource> tokenizer;
   /// The longest sequence that has a position in every table; nothing if positions are not looked
   /// up.

@@ -202,6 +202,7 @@ SourceHash::SourceHash() : state(XXH3_createState()) { XXH3_128bits_reset(state.
 
 Status SourceHash::add(std::string_view role, const std::string &path) {
   HEDDLE_ASSIGN(const MappedFile file, MappedFile::open(path));
+  paths.push_back(path);
   const std::span<const std::byte> bytes = file.bytes();
   // Lengths keep two different lists of files from hashing the same text.
   const std::string head = fmt::format("{} {}\n", role, bytes.size());

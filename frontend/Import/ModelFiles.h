@@ -80,12 +80,15 @@ public:
   void addText(std::string_view role, std::string_view text);
   /// 32 hexadecimal digits.
   std::string digits() const;
+  /// The files that were added, by their paths.
+  const std::vector<std::string> &files() const { return paths; }
 
 private:
   struct Free {
     void operator()(XXH3_state_s *state) const;
   };
   std::unique_ptr<XXH3_state_s, Free> state;
+  std::vector<std::string> paths;
 };
 
 } // namespace heddle

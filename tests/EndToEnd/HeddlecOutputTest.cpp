@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Outputs that cannot be written: full disks, folders that do not exist or are not writable.
-/// Existing files are preserved, and no partial file is left, neither at the output nor among
-/// temporary files.
+/// Outputs that cannot be: full disks, folders that are not there or may not be written to. What
+/// was there stays, and nothing half-written is left, neither at the output nor among temporary
+/// files.
+#include "base/Utf8.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/HeddlecRun.h"
 
@@ -114,6 +115,57 @@ TEST_F(HeddlecTest, StandardOutputIsWrittenToNotReplaced) {
   std::filesystem::create_hard_link(first, second);
   ASSERT_EQ(heddlec({tiny, "--emit=fused"}, {.outputPath = first}).code, 0);
   EXPECT_NE(readBytes(second).find("transformer.attention"), std::string::npos);
+}
+
+/// What is read stays as it is, by whatever name it is written to.
+TEST_F(HeddlecTest, OutputsThatAreInputs) {
+  namespace fs = std::filesystem;
+  const std::string folder = work / "model";
+  fs::copy(tiny, folder, fs::copy_options::recursive);
+  const std::string weights = folder + "/model.safetensors", config = folder + "/config.json";
+  const std::string before = readBytes(weights), text = readBytes(config);
+  const std::string reason = ", which is a file that is read, expected another one";
+  fs::create_symlink(weights, work / "link");
+  expectError({folder, "-o", weights}, "-o is " + quote(weights) + reason);
+  expectError({folder, "-o", work / "link"}, "-o is " + quote(work / "link") + reason);
+  expectError({folder, "--report", config}, "--report is " + quote(config) + reason);
+  const std::string program = work / "program.mlir";
+  ASSERT_EQ(heddlec({tiny, "--stop-after=model", "-o", program}).code, 0);
+  const std::vector<std::string> compile = {program, "--weights", weights};
+  const auto expectRefused = [&](std::vector<std::string> more, const std::string &message) {
+    more.insert(more.begin(), compile.begin(), compile.end());
+    expectError(more, message);
+  };
+  expectRefused({"-o", program}, "-o is " + quote(program) + reason);
+  expectRefused({"--stop-after=fused", "-o", program}, "-o is " + quote(program) + reason);
+  expectRefused({"-o", weights}, "-o is " + quote(weights) + reason);
+  EXPECT_EQ(readBytes(weights), before);
+  EXPECT_EQ(readBytes(config), text);
+  // Others in the folder are nobody's input.
+  EXPECT_EQ(heddlec({folder, "-o", folder + "/model.so"}).code, 0);
+  EXPECT_EQ(heddlec({folder, "-o", folder + "/model.so"}).code, 0);
+}
+
+TEST_F(HeddlecTest, OneFileForTwoOutputs) {
+  const std::string output = work / "out.so", same = work / "./out.so";
+  expectError({tiny, "-o", output, "--report", same},
+              "--report is " + quote(same) + ", which is that of -o, expected another one");
+}
+
+TEST_F(HeddlecTest, ABinaryIsNotPrinted) {
+  expectUsage({tiny, "-o", "-"}, "-o is \"-\", standard output, which is for texts, expected a "
+                                 "file for the binary");
+  EXPECT_FALSE(std::filesystem::exists("-"));
+  EXPECT_NE(heddlec({tiny, "--stop-after=fused", "-o", "-"}).output.find("transformer."),
+            std::string::npos);
+}
+
+/// Nothing is compiled for an output that cannot be written.
+TEST_F(HeddlecTest, OutputsAreLookedAtFirst) {
+  const std::string absent = work / "absent/out.so", report = work / "report.json";
+  expectError({tiny, "-o", absent, "--report", report},
+              absent + ": cannot create: No such file or directory");
+  EXPECT_FALSE(std::filesystem::exists(report));
 }
 
 TEST_F(HeddlecTest, SuccessReplacesTheFileAndLeavesNothingElse) {

@@ -4,6 +4,8 @@
 /// missing options, each value, then combinations.
 #include "runtime/Tools/Options/OptionList.h"
 
+#include "base/SameFile.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -33,6 +35,11 @@ DeclaredOption &DeclaredOption::endings(std::span<const std::string_view> ending
 
 DeclaredOption &DeclaredOption::hinted() {
   isHinted = true;
+  return *this;
+}
+
+DeclaredOption &DeclaredOption::written() {
+  isWritten = true;
   return *this;
 }
 
@@ -104,7 +111,7 @@ DeclaredOption &OptionList::input(const char *name, std::string &path, const cha
 }
 
 DeclaredOption &OptionList::output(const char *name, std::string &path, const char *help) {
-  return addPath(name, path, "FILE", help, DeclaredOption::Stream::Output);
+  return addPath(name, path, "FILE", help, DeclaredOption::Stream::Output).written();
 }
 
 DeclaredOption &OptionList::text(const char *name, std::string &field, const char *type,
@@ -177,6 +184,26 @@ std::optional<UsageError> OptionList::checkStreams() const {
   return std::nullopt;
 }
 
+/// An output replaces its file when the command ends: it may not be an input, or another output.
+std::optional<UsageError> OptionList::checkFiles() const {
+  const auto isFile = [](const DeclaredOption &option) {
+    const bool isStream = option.stream != DeclaredOption::Stream::None && *option.path == "-";
+    return option.path != nullptr && !option.path->empty() && !isStream;
+  };
+  for (const std::unique_ptr<DeclaredOption> &output : options) {
+    if (!output->isWritten || !isFile(*output)) {
+      continue;
+    }
+    for (const std::unique_ptr<DeclaredOption> &other : options) {
+      if (other != output && isFile(*other) && isSameFile(*output->path, *other->path)) {
+        return usage(fmt::format("{} {} is the file of {}, expected another one", output->name,
+                                 quote(*output->path), other->name));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<UsageError> OptionList::read() const {
   if (auto error = checkRequired()) {
     return error;
@@ -197,6 +224,9 @@ std::optional<UsageError> OptionList::read() const {
     }
   }
   if (auto error = checkStreams()) {
+    return error;
+  }
+  if (auto error = checkFiles()) {
     return error;
   }
   for (const std::unique_ptr<DeclaredOption> &each : options) {

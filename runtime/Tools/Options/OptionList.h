@@ -94,6 +94,8 @@ public:
   DeclaredOption &endings(std::span<const std::string_view> endings, std::string_view expected);
   /// Makes messages about an unexpected argument suggest this option.
   DeclaredOption &hinted();
+  /// The command writes this file.
+  DeclaredOption &written();
 
 private:
   friend class OptionList;
@@ -113,6 +115,7 @@ private:
   Stream stream = Stream::None;
   bool isRequired = false;
   bool isHinted = false;
+  bool isWritten = false;
   std::string needed;
   std::span<const std::string_view> endingList;
   std::string endingsExpected;
@@ -271,6 +274,7 @@ private:
 
   std::optional<UsageError> checkRequired() const;
   std::optional<UsageError> checkStreams() const;
+  std::optional<UsageError> checkFiles() const;
 
   CLI::App &app;
   std::vector<std::unique_ptr<DeclaredOption>> options;

@@ -211,9 +211,11 @@ void declare(OptionList &list, ProfileOptions &options) {
       .otherwise(fmt::format("{}", options.runs));
   list.file("--trace", options.trace, "One more run as a trace for chrome://tracing or Perfetto",
             "FILE.json")
-      .endings(jsonEnding, "a .json file");
+      .endings(jsonEnding, "a .json file")
+      .written();
   list.file("--output", options.output, "All numbers", "FILE.json")
-      .endings(jsonEnding, "a .json file");
+      .endings(jsonEnding, "a .json file")
+      .written();
   declareExecution(list, options);
 }
 

@@ -43,7 +43,8 @@ void declare(OptionList &list, RunOptions &options) {
             "attention [B,T,S] and others; NAME.lengths says how many "
             "rows each sequence has where they are neither its tokens nor one")
       .required()
-      .hinted();
+      .hinted()
+      .written();
   declareExecution(list, options);
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Command lines of all commands: their meaning, and every error in them.
+/// Command lines of all commands: what they mean, and every way to get them wrong.
+#include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ParsedArguments.h"
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -287,6 +289,27 @@ TEST(Arguments, BadValues) {
   EXPECT_EQ(errorOf({"embed", "m.so", "--input", "-", "--output", "a.json"}),
             "embed: --output \"a.json\" has no known ending, expected a .jsonl or .npy file, or - "
             "for standard output");
+}
+
+/// Outputs replace files when a command ends.
+TEST(Arguments, OutputsThatAreOtherFiles) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("a.jsonl", "x"), link = folder / "b.jsonl";
+  std::filesystem::create_symlink(file, link);
+  const auto errorAt = [&](const char *command, const char *name, const std::string &output,
+                           const char *other) {
+    return fmt::format("{}: {} \"{}\" is the file of {}, expected another one", command, name,
+                       output, other);
+  };
+  EXPECT_EQ(errorOf({"run", file.c_str(), "--inputs", "i", "--outputs", link.c_str()}),
+            errorAt("run", "--outputs", link, "OUT.so"));
+  EXPECT_EQ(errorOf({"run", "m.so", "--inputs", file.c_str(), "--outputs", file.c_str()}),
+            errorAt("run", "--outputs", file, "--inputs"));
+  EXPECT_EQ(errorOf({"embed", "m.so", "--input", link.c_str(), "--output", file.c_str()}),
+            errorAt("embed", "--output", file, "--input"));
+  EXPECT_EQ(errorOf({"profile", "m.so", "--trace", "new.json", "--output", "./new.json"}),
+            errorAt("profile", "--trace", "new.json", "--output"));
+  EXPECT_EQ(errorOf({"embed", "m.so", "--input", "/dev/null", "--output", "-"}), "no error");
 }
 
 TEST(Arguments, BadShapes) {
