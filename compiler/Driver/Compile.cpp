@@ -554,6 +554,7 @@ Status Compilation::run() {
   }
   HEDDLE_TRY(import());
   HEDDLE_TRY(checkOutputs(request, model.sourceFiles));
+  HEDDLE_TRY(openCache().status());
   HEDDLE_TRY(checkTexts());
   HEDDLE_TRY(beginPage());
   HEDDLE_TRY(addTokenizers(model, facts));
@@ -568,6 +569,11 @@ Status Compilation::run() {
   HEDDLE_TRY(giveReport(report));
   if (task.last == Phase::SharedObject) {
     HEDDLE_TRY(link(report));
+    if (!facts.kept.ok()) {
+      addRemark(RemarkKind::Warning, std::string(request.names.codeCache) + ": " +
+                                         std::string(facts.kept.message()) +
+                                         ": what is not kept is compiled again next time");
+    }
     if (std::string text = nonFinite.text(); !text.empty()) {
       addRemark(RemarkKind::Warning, task.input + ": " + text);
     }

@@ -30,6 +30,10 @@ Result<CodeCache> CodeCache::open(const std::string &folder) {
   if (std::error_code error = llvm::sys::fs::create_directories(folder)) {
     return HEDDLE_ERROR(InputOutput, folder + ": cannot be made a folder: " + error.message());
   }
+  // What is there already may be anything.
+  if (!llvm::sys::fs::is_directory(folder)) {
+    return HEDDLE_ERROR(InputOutput, folder + ": is a file, expected a folder");
+  }
   return CodeCache(folder);
 }
 

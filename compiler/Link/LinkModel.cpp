@@ -49,8 +49,9 @@ static Result<std::vector<std::unique_ptr<TargetCode>>> translateTargets(ModuleO
   return targets;
 }
 
+/// `kept` is what became of the cache.
 static Result<Code> compileUnit(const TargetCode &target, const CodeUnit &unit,
-                                const CodeCache *cache) {
+                                const CodeCache *cache, Status &kept) {
   if (!cache) {
     return target.compile(unit);
   }
@@ -59,18 +60,24 @@ static Result<Code> compileUnit(const TargetCode &target, const CodeUnit &unit,
     return *std::move(code);
   }
   HEDDLE_ASSIGN(Code code, target.compile(unit));
-  HEDDLE_TRY(cache->store(key, code));
+  kept = cache->store(key, code);
   return code;
 }
 
 using TargetUnits = std::vector<std::pair<const TargetCode *, const CodeUnit *>>;
 
-/// Compiles all units, using all hardware threads.
-static Result<std::vector<Code>> compileUnits(const TargetUnits &units, const CodeCache *cache) {
+/// Compiles all of them, by as many threads as the machine has.
+static Result<std::vector<Code>> compileUnits(const TargetUnits &units, const CodeCache *cache,
+                                              Status &kept) {
   std::vector<std::optional<Result<Code>>> results(units.size());
+  std::vector<Status> stored(units.size());
   parallelFor(units.size(), [&](size_t i) {
-    results[i].emplace(compileUnit(*units[i].first, *units[i].second, cache));
+    results[i].emplace(compileUnit(*units[i].first, *units[i].second, cache, stored[i]));
   });
+  if (const auto failed = llvm::find_if(stored, [](const Status &each) { return !each.ok(); });
+      failed != stored.end()) {
+    kept = std::move(*failed);
+  }
   std::vector<Code> code;
   for (auto &result : results) {
     HEDDLE_TRY(result->status());
@@ -90,10 +97,10 @@ Result<CompiledKernels> compileKernels(ModuleOp module, const CodeCache *cache,
       units.emplace_back(target.get(), &unit);
     }
   }
-  HEDDLE_ASSIGN(std::vector<Code> code, compileUnits(units, cache));
-  // Linking an image takes this lock exclusively.
-  lock.unlock();
   CompiledKernels compiled;
+  HEDDLE_ASSIGN(std::vector<Code> code, compileUnits(units, cache, compiled.kept));
+  // Whoever links an image needs the linker.
+  lock.unlock();
   llvm::MutableArrayRef<Code> rest = code;
   for (const auto &[number, target] : llvm::enumerate(targets)) {
     const auto own = rest.take_front(target->units().size());
@@ -206,6 +213,7 @@ Status writeModel(ModuleOp module, const LinkedKernels &code, const ParameterSou
 Status linkModel(ModuleOp module, const ParameterSource &source, ModelFacts &facts,
                  const std::string &path, const CodeCache *cache, const DeviceTools &tools) {
   HEDDLE_ASSIGN(CompiledKernels compiled, compileKernels(module, cache, tools));
+  facts.kept = compiled.kept;
   HEDDLE_ASSIGN(std::string library, linkSharedObject(compiled.objects));
   return writeModel(module, {std::move(library), std::move(compiled.images)}, source, facts, path);
 }

@@ -28,6 +28,8 @@ struct ModelFacts {
   flatbuffers::Offset<manifest::Tokenizer> tokenizer;
   /// The tokenizer of the model's output; null if it is the same.
   flatbuffers::Offset<manifest::Tokenizer> targetTokenizer;
+  /// CompiledKernels::kept, which linkModel() sets.
+  Status kept;
 };
 
 /// The code of kernels.
@@ -36,6 +38,8 @@ struct CompiledKernels {
   std::vector<Code> objects;
   /// Device images, each with the index of its target.
   std::vector<std::pair<uint32_t, DeviceImage>> images;
+  /// The first reason why code could not be kept in the cache: no error of what was compiled.
+  Status kept;
 };
 
 /// Compiles the module of every target, function by function, using all hardware threads. Cached

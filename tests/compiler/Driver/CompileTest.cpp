@@ -201,6 +201,29 @@ TEST_F(CompileTest, NoThreadsToStart) {
   EXPECT_EQ(result.binary, usual.binary);
 }
 
+/// A cache saves time: where it cannot be written, the binary is the same.
+TEST_F(CompileTest, CachesThatCannotBeWritten) {
+  const CompileResult usual = compile(request);
+  // A folder in which nobody can make a file.
+  request.codeCache = "/proc/self";
+  const CompileResult result = compile(request);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_EQ(result.binary, usual.binary);
+  ASSERT_EQ(result.warnings.size(), 1U);
+  EXPECT_TRUE(result.warnings[0].starts_with("codeCache: " + request.codeCache + "/"));
+  EXPECT_TRUE(result.warnings[0].ends_with(
+      ".o: cannot create: No such file or directory: what is not kept is compiled again next time"))
+      << result.warnings[0];
+}
+
+TEST_F(CompileTest, CachesThatAreFilesAreFoundOutFirst) {
+  request.codeCache = folder.write("file", "x");
+  bool hasCompiled = false;
+  request.onStep = [&](std::string_view step) { hasCompiled |= step == "fused"; };
+  expectError(request, "codeCache: " + request.codeCache + ": is a file, expected a folder");
+  EXPECT_FALSE(hasCompiled);
+}
+
 TEST_F(CompileTest, TellsWhatGoesOnAndPrintsNothing) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();

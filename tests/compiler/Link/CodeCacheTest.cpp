@@ -77,6 +77,13 @@ TEST_F(CodeCacheTest, SaysWhatIsNoFolder) {
             (folder / "file/code") + ": cannot be made a folder: Not a directory");
 }
 
+TEST_F(CodeCacheTest, AFileIsNoFolder) {
+  const std::string file = folder.write("file", "x");
+  const Result<CodeCache> none = CodeCache::open(file);
+  EXPECT_EQ(none.status().code(), StatusCode::InputOutput);
+  EXPECT_EQ(none.status().message(), file + ": is a file, expected a folder");
+}
+
 TEST_F(CodeCacheTest, SaysWhatCannotBeStored) {
   std::filesystem::remove_all(folder / "code");
   const Status status = cache->store("key", code);
