@@ -231,15 +231,14 @@ public:
   // --- Limits of the device that kernels are compared with. A measurement takes some tenths of a
   // second.
 
-  /// Measures multiply-adds in registers, with enough of them in flight to hide their latency.
-  /// Returns 10^9 operations per second (a multiply-add is two) of `lanes` lanes together.
-  virtual Result<double> measurePeak(int lanes, Arithmetic arithmetic) = 0;
-  Result<double> measurePeak(int lanes) { return measurePeak(lanes, Arithmetic::F32); }
-  /// Measures repeated reads of `bytes` bytes. Returns 10^9 bytes per second of `lanes` lanes
-  /// together. If a cache holds the bytes, this is the bandwidth of the cache.
+  /// Multiply-adds in registers, as many as it can have under way, by the instructions of one of
+  /// its targets: 10^9 operations a second (a multiply-add is two) of so many lanes together.
+  virtual Result<double> measurePeak(int lanes, Arithmetic arithmetic, std::string_view target) = 0;
+  /// Reading so many bytes again and again: 10^9 bytes a second of so many lanes together. What a
+  /// cache holds is read at the rate of the cache.
   virtual Result<double> measureReading(int lanes, uint64_t bytes) = 0;
-  /// Returns the name of the instructions that measurePeak() uses.
-  virtual std::string_view vectors() const = 0;
+  /// The vector instructions that measurePeak() uses for a target.
+  virtual std::string_view vectors(std::string_view target) const = 0;
 
 private:
   friend class DeviceMemory;

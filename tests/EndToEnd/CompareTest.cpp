@@ -99,8 +99,9 @@ double leastSecondsOf(const Json &record, const char *side) {
   double seconds = 0;
   for (const Json &row : works[0]["rows"]) {
     const double bytes = row["weight_bytes"].get<double>() + row["cache_bytes"].get<double>();
-    seconds += 1e-9 * std::max(row["flops"].get<double>() / record["peak_gflops"].get<double>(),
-                               bytes / bandwidth.at(row["entry"]));
+    seconds +=
+        1e-9 * std::max(row["flops"].get<double>() / record[side]["peak_gflops"].get<double>(),
+                        bytes / bandwidth.at(row["entry"]));
   }
   return seconds;
 }

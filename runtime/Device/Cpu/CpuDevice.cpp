@@ -11,10 +11,12 @@
 #include "runtime/Device/Cpu/Amx.h"
 #include "runtime/Device/Cpu/Roofline.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <link.h>
 #include <map>
 #include <mutex>
@@ -101,21 +103,13 @@ public:
   Result<std::unique_ptr<DeviceStream>> createStream(int lanes) override {
     return createCpuStream(lanes);
   }
-  Result<double> measurePeak(int lanes, Arithmetic arithmetic) override {
-    switch (arithmetic) {
-    case Arithmetic::Integers:
-      return measureIntegerPeak(lanes);
-    case Arithmetic::Bf16:
-      return measureBf16Peak(lanes);
-    case Arithmetic::F32:
-      break;
-    }
-    return measureFmaPeak(lanes);
-  }
+  Result<double> measurePeak(int lanes, Arithmetic arithmetic, std::string_view target) override;
   Result<double> measureReading(int lanes, uint64_t bytes) override {
     return measureReadBandwidth(lanes, bytes);
   }
-  std::string_view vectors() const override { return rooflineTarget(); }
+  std::string_view vectors(std::string_view target) const override {
+    return rooflineVectors(target);
+  }
 
 private:
   void release(std::byte *start, uint64_t bytes) override { ::munmap(start, bytes); }
@@ -155,6 +149,23 @@ std::vector<std::string> CpuDevice::targets() const {
   targets.emplace_back("x86-64");
 #endif
   return targets;
+}
+
+Result<double> CpuDevice::measurePeak(int lanes, Arithmetic arithmetic, std::string_view target) {
+  const std::vector<std::string> known = targets();
+  if (std::find(known.begin(), known.end(), target) == known.end()) {
+    return HEDDLE_ERROR(InvalidArgument, fmt::format("the peak of target {}, expected one of {}",
+                                                     quote(target), fmt::join(known, ", ")));
+  }
+  switch (arithmetic) {
+  case Arithmetic::Integers:
+    return measureIntegerPeak(lanes, target);
+  case Arithmetic::Bf16:
+    return measureBf16Peak(lanes, target);
+  case Arithmetic::F32:
+    break;
+  }
+  return measureFmaPeak(lanes, target);
 }
 
 std::mutex &LoadedLibrary::mutex() {

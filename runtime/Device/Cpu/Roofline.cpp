@@ -153,17 +153,6 @@ template <typename Work> static double bestRate(ThreadPool &pool, int count, con
   return best;
 }
 
-Result<double> measureFmaPeak(int threads) {
-  HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
-  std::atomic<float> keep = 0;
-  return bestRate(*pool, tries, [&](int, int) {
-    float sink = 0;
-    const double operations = HWY_DYNAMIC_DISPATCH(multiplyAdd)(roundsPerTry, &sink);
-    keep.store(sink, std::memory_order_relaxed);
-    return operations;
-  });
-}
-
 #ifdef __x86_64__
 // Highway versions in use may lack its dot products. Each of twelve chains adds one product of a
 // lane's elements in a round, as in multiplyAdd(); without the empty statements the compiler would
@@ -179,6 +168,25 @@ __attribute__((target("avx512f,avx512vnni"))) static double addWithVnni(int64_t 
     for (__m512i &sum : sums) {
       sum = _mm512_dpbusd_epi32(sum, row, weight);
       asm("" : "+v"(sum));
+    }
+  }
+  for (const __m512i &sum : sums) {
+    *sink += static_cast<float>(_mm512_cvtsi512_si32(sum));
+  }
+  return static_cast<double>(rounds) * chains * 2 * sizeof(__m512i);
+}
+
+__attribute__((target("avx512f,avx512bw"))) static double addWideWithoutVnni(int64_t rounds,
+                                                                             float *sink) {
+  __m512i row = _mm512_set1_epi8(3);
+  const __m512i weight = _mm512_set1_epi8(-5);
+  const __m512i ones = _mm512_set1_epi16(1);
+  __m512i sums[chains] = {};
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (__m512i &sum : sums) {
+      asm("" : "+v"(row));
+      const __m512i pairs = _mm512_maddubs_epi16(row, weight);
+      sum = _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, ones));
     }
   }
   for (const __m512i &sum : sums) {
@@ -227,9 +235,41 @@ __attribute__((target("avx512f,avx512bf16"))) static double addBf16(int64_t roun
   return static_cast<double>(rounds) * bf16Chains * sizeof(__m512);
 }
 
+// multiplyAdd() for a target without the widest vectors of the machine.
+__attribute__((target("avx2,fma"))) static double multiplyAddAvx2(int64_t rounds, float *sink) {
+  const __m256 factor = _mm256_set1_ps(0.999F);
+  const __m256 term = _mm256_set1_ps(0.001F);
+  __m256 sums[chains] = {};
+  for (int64_t i = 0; i < rounds; ++i) {
+    // Sums have to be in registers.
+#pragma GCC unroll 12
+    for (__m256 &sum : sums) {
+      sum = _mm256_fmadd_ps(sum, factor, term);
+      asm("" : "+x"(sum));
+    }
+  }
+  for (const __m256 &sum : sums) {
+    *sink += _mm256_cvtss_f32(sum);
+  }
+  return static_cast<double>(rounds) * chains * sizeof(__m256) / 2;
+}
+
 #endif
 
-/// Returns the rate of one of the loops, which take a number of rounds.
+namespace {
+/// What the code of a target may use. Targets of x86-64 are the levels of the psABI and what they
+/// have beside these, each with what the one before it has: -vnni, -bf16, -amx.
+struct Instructions {
+  explicit Instructions(std::string_view target)
+      : amx(target.ends_with("-amx")), bf16(amx || target.ends_with("-bf16")),
+        vnni(bf16 || target.ends_with("-vnni")), avx512(target.starts_with("x86-64-v4")),
+        avx2(avx512 || target == "x86-64-v3") {}
+
+  bool amx, bf16, vnni, avx512, avx2;
+};
+} // namespace
+
+/// The rate of one of the loops that do so many rounds.
 static Result<double> measureRounds(int threads, double (*add)(int64_t rounds, float *sink)) {
   HEDDLE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
   std::atomic<float> keep = 0;
@@ -241,35 +281,44 @@ static Result<double> measureRounds(int threads, double (*add)(int64_t rounds, f
   });
 }
 
-Result<double> measureIntegerPeak(int threads) {
-  if (mayUseAmx()) {
-    return measureRounds(threads, multiplyIntegersOnAmx);
-  }
-#ifdef __x86_64__
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni")) {
-    return measureRounds(threads, addWithVnni);
-  }
-  if (__builtin_cpu_supports("avx2")) {
-    return measureRounds(threads, addWithoutVnni);
-  }
-#endif
-  // No target of such a CPU has a faster integer product.
-  return measureFmaPeak(threads);
+static double multiplyAddWidest(int64_t rounds, float *sink) {
+  return HWY_DYNAMIC_DISPATCH(multiplyAdd)(rounds, sink);
 }
 
-Result<double> measureBf16Peak(int threads) {
-  if (mayUseAmx()) {
-    return measureRounds(threads, multiplyBf16OnAmx);
-  }
+Result<double> measureFmaPeak(int threads, std::string_view target) {
 #ifdef __x86_64__
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16")) {
-    return measureRounds(threads, addBf16);
+  if (const Instructions has(target); has.avx2 && !has.avx512) {
+    return measureRounds(threads, multiplyAddAvx2);
   }
 #endif
-  // Other targets widen bf16 to f32.
-  return measureFmaPeak(threads);
+  return measureRounds(threads, multiplyAddWidest);
+}
+
+Result<double> measureIntegerPeak(int threads, std::string_view target) {
+#ifdef __x86_64__
+  const Instructions has(target);
+  if (has.amx) {
+    return measureRounds(threads, multiplyIntegersOnAmx);
+  }
+  if (has.avx2) {
+    return measureRounds(threads, has.vnni     ? addWithVnni
+                                  : has.avx512 ? addWideWithoutVnni
+                                               : addWithoutVnni);
+  }
+#endif
+  // Such a target multiplies integers no faster.
+  return measureFmaPeak(threads, target);
+}
+
+Result<double> measureBf16Peak(int threads, std::string_view target) {
+#ifdef __x86_64__
+  const Instructions has(target);
+  if (has.bf16) {
+    return measureRounds(threads, has.amx ? multiplyBf16OnAmx : addBf16);
+  }
+#endif
+  // Other targets widen them.
+  return measureFmaPeak(threads, target);
 }
 
 Result<double> measureReadBandwidth(int threads, uint64_t bytes) {
@@ -300,7 +349,10 @@ Result<double> measureReadBandwidth(int threads, uint64_t bytes) {
   });
 }
 
-std::string_view rooflineTarget() { return HWY_DYNAMIC_DISPATCH(targetName)(); }
+std::string_view rooflineVectors(std::string_view target) {
+  const Instructions has(target);
+  return has.avx2 && !has.avx512 ? "AVX2" : HWY_DYNAMIC_DISPATCH(targetName)();
+}
 
 } // namespace heddle
 #endif // HWY_ONCE

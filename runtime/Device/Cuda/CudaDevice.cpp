@@ -44,9 +44,11 @@ public:
     return createCudaStream(context, *this);
   }
 
-  Result<double> measurePeak(int, Arithmetic) override { return notMeasured("peak rate"); }
+  Result<double> measurePeak(int, Arithmetic, std::string_view) override {
+    return notMeasured("peak rate");
+  }
   Result<double> measureReading(int, uint64_t) override { return notMeasured("bandwidth"); }
-  std::string_view vectors() const override { return ownName; }
+  std::string_view vectors(std::string_view) const override { return ownName; }
 
 private:
   void release(std::byte *start, uint64_t) override {

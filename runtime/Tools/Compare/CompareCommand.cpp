@@ -53,6 +53,11 @@ static Json describe(const CompareWork &work, const ComparedModel &side) {
   described["spread"] = rounded(times.spread(), 3);
   described["tokens_per_s"] = rounded(static_cast<double>(tokens) / times.median, 1);
   described["least_seconds"] = side.leastSeconds;
+  described["isa"] = side.model.isa();
+  described["peak_gflops"] = rounded(side.roof.peak, 1);
+  if (!side.roof.narrowPeaks.empty()) {
+    described["narrow_peaks_gflops"] = narrowPeaksRecord(side.roof);
+  }
   described["entries"] = entriesRecord(side.roof);
   return described;
 }
@@ -247,12 +252,7 @@ Status execute(const CompareOptions &options) {
   HEDDLE_ASSIGN(Json difference, compareResults(work, options));
   HEDDLE_TRY(work.time());
   HEDDLE_TRY(work.predict());
-  Json record = {{"sentences", work.sources().size()},
-                 {"threads", options.threads},
-                 {"peak_gflops", rounded(work.side(0).roof.peak, 1)}};
-  if (!work.side(0).roof.narrowPeaks.empty()) {
-    record["narrow_peaks_gflops"] = narrowPeaksRecord(work.side(0).roof);
-  }
+  Json record = {{"sentences", work.sources().size()}, {"threads", options.threads}};
   record["a"] = describe(work, work.side(0));
   record["b"] = describe(work, work.side(1));
   record["speed_ratio"] = rounded(

@@ -20,7 +20,7 @@ static constexpr double alike = 7.0 / 8;
 
 Result<MeasuredDevice> MeasuredDevice::of(const Model &model, int threads) {
   HEDDLE_ASSIGN(const std::vector<std::shared_ptr<Device>> devices, openDevices(model.device()));
-  return MeasuredDevice(devices.front(), threads);
+  return MeasuredDevice(devices.front(), std::string(model.isa()), threads);
 }
 
 Result<double> MeasuredDevice::orInfinite(Result<double> measured) {
@@ -35,7 +35,7 @@ Result<double> MeasuredDevice::orInfinite(Result<double> measured) {
 }
 
 Result<double> MeasuredDevice::peak(Arithmetic arithmetic) {
-  return orInfinite(device->measurePeak(threads, arithmetic));
+  return orInfinite(device->measurePeak(threads, arithmetic, target));
 }
 
 Result<double> MeasuredDevice::reading(uint64_t bytes) {
@@ -106,13 +106,8 @@ measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak
   return roofs;
 }
 
-Result<std::vector<MachineRoof>>
-measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
-             MeasuredDevice &device) {
-  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs,
-                measureRoofs(profiles, peak, [&](uint64_t bytes) -> Result<double> {
-                  return device.reading(bytes);
-                }));
+Result<std::map<Arithmetic, double>>
+measureNarrowPeaks(std::span<const std::vector<DispatchProfile>> profiles, MeasuredDevice &device) {
   std::map<Arithmetic, double> narrowPeaks;
   for (const std::vector<DispatchProfile> &profile : profiles) {
     for (const DispatchProfile &dispatch : profile) {
@@ -123,6 +118,17 @@ measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak
     }
   }
   narrowPeaks.erase(Arithmetic::F32);
+  return narrowPeaks;
+}
+
+Result<std::vector<MachineRoof>>
+measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
+             MeasuredDevice &device) {
+  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs,
+                measureRoofs(profiles, peak, [&](uint64_t bytes) -> Result<double> {
+                  return device.reading(bytes);
+                }));
+  HEDDLE_ASSIGN(const auto narrowPeaks, measureNarrowPeaks(profiles, device));
   for (MachineRoof &roof : roofs) {
     roof.narrowPeaks = narrowPeaks;
   }

@@ -43,8 +43,9 @@ struct MachineRoof {
   }
 };
 
-/// The device that a model runs on, as far as it can be measured. If Heddle cannot measure it, a
-/// note on standard error says so once, and the limit is infinite.
+/// The device that a model runs on, as far as it can be measured, and as the target that runs uses
+/// it. Where Heddle cannot do that yet, a note on standard error says so once, and the limit is
+/// infinite: nothing is held against it.
 class MeasuredDevice {
 public:
   static Result<MeasuredDevice> of(const Model &model, int threads);
@@ -53,14 +54,15 @@ public:
   Result<double> peak(Arithmetic arithmetic = Arithmetic::F32);
   /// Returns 10^9 bytes per second for repeated reads of `bytes` bytes.
   Result<double> reading(uint64_t bytes);
-  std::string_view vectors() const { return device->vectors(); }
+  std::string_view vectors() const { return device->vectors(target); }
 
 private:
-  MeasuredDevice(std::shared_ptr<Device> device, int threads)
-      : device(std::move(device)), threads(threads) {}
+  MeasuredDevice(std::shared_ptr<Device> device, std::string target, int threads)
+      : device(std::move(device)), target(std::move(target)), threads(threads) {}
   Result<double> orInfinite(Result<double> measured);
 
   std::shared_ptr<Device> device;
+  std::string target;
   int threads;
   bool hasNoted = false;
 };
@@ -101,7 +103,11 @@ Result<std::vector<MachineRoof>>
 measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
              MeasuredDevice &device);
 
-/// Returns {"integers": 10^9 operations per second}, of products other than f32.
+/// The peaks of the products in profiles that are not of f32.
+Result<std::map<Arithmetic, double>>
+measureNarrowPeaks(std::span<const std::vector<DispatchProfile>> profiles, MeasuredDevice &device);
+
+/// {"integers": 10^9 operations per second}, of products that are not of f32.
 nlohmann::ordered_json narrowPeaksRecord(const MachineRoof &roof);
 
 /// Returns [{"entry", "pass_bytes", "roof_gb_per_s"}].

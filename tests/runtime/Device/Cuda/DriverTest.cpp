@@ -143,7 +143,7 @@ TEST(FindDevices, DescribesAll) {
 TEST(CudaDevice, SaysWhatItCannotMeasure) {
   const auto devices = openDevices("cuda");
   ASSERT_TRUE(devices.ok());
-  const Status peak = devices->front()->measurePeak(1).status();
+  const Status peak = devices->front()->measurePeak(1, Arithmetic::F32, "").status();
   EXPECT_EQ(peak.code(), StatusCode::Unsupported);
   EXPECT_EQ(peak.message(), "GPU 0 (emulated): Heddle cannot measure the peak rate of a GPU yet");
   EXPECT_EQ(devices->front()->measureReading(1, 64).status().message(),
