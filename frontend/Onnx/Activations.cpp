@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operators that are an activation, written as their formulas: whether a graph says Gelu or spells
-/// it out, `fuse-activation` finds one.
+/// Activation operators, expanded to formulas. `fuse-activation` recognizes an activation whether a
+/// graph uses Gelu or spells it out.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -17,7 +17,7 @@ static Expr functionOf(Evaluation &evaluation, const Rows &rows) {
   return rows.function != nullptr ? rows.function : evaluation.expressions.operand();
 }
 
-/// x (1 + erf(x / sqrt 2)) / 2, or with the hyperbolic tangent that is near it.
+/// Returns x (1 + erf(x / sqrt 2)) / 2, or its approximation by the hyperbolic tangent.
 static Expr gelu(Expressions &expressions, Expr x, bool isTanh) {
   const auto times = [&](double factor, Expr value) {
     return expressions.multiply(expressions.real(factor), value);
@@ -32,7 +32,7 @@ static Expr gelu(Expressions &expressions, Expr x, bool isTanh) {
 }
 
 static Status giveGelu(Evaluation &evaluation, Call &call, Rows rows, bool isTanh) {
-  // The formula reads its operand often.
+  // The formula reads its operand several times.
   HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
   rows.function = gelu(evaluation.expressions, evaluation.expressions.operand(), isTanh);
   call.give(std::move(rows));
@@ -50,7 +50,8 @@ static Status geluNode(Evaluation &evaluation, Call &call) {
   return giveGelu(evaluation, call, std::move(rows), approximate == "tanh");
 }
 
-/// com.microsoft: of a sum with a bias, which the product before it has if nothing else reads that.
+/// com.microsoft: Gelu of the input plus a bias. The bias is merged into the preceding product if
+/// that has no other use.
 template <bool isTanh> static Status biasGelu(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
   if (call.has(1)) {
@@ -63,7 +64,7 @@ template <bool isTanh> static Status biasGelu(Evaluation &evaluation, Call &call
   return giveGelu(evaluation, call, std::move(rows), isTanh);
 }
 
-/// x sigmoid(alpha x).
+/// Emits x sigmoid(alpha x).
 static Status giveSwish(Evaluation &evaluation, Call &call, double otherwise) {
   HEDDLE_ASSIGN(const std::optional<double> alpha, call.real("alpha"));
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
@@ -81,7 +82,7 @@ static Status quickGelu(Evaluation &evaluation, Call &call) {
 
 static Status swish(Evaluation &evaluation, Call &call) { return giveSwish(evaluation, call, 1); }
 
-/// The swish of a gate times the other operand.
+/// Emits swish(gate) times the other operand.
 static Status swiGlu(Evaluation &evaluation, Call &call) {
   Call gate{call.node, {call.inputs[0]}};
   HEDDLE_TRY(swish(evaluation, gate));
@@ -92,7 +93,7 @@ static Status swiGlu(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// log(1 + exp(x)).
+/// Emits log(1 + exp(x)).
 static Status softplus(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
   HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
@@ -102,7 +103,7 @@ static Status softplus(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// A formula of the value, of an attribute with this default.
+/// A formula of the operand and an attribute, which has a default value.
 using AttributeFormula = Expr (*)(Expressions &, Expr, double);
 static Status giveFormula(Evaluation &evaluation, Call &call, double otherwise,
                           AttributeFormula formula) {
@@ -114,7 +115,7 @@ static Status giveFormula(Evaluation &evaluation, Call &call, double otherwise,
   return {};
 }
 
-/// alpha (exp(x) - 1) below 0.
+/// Emits alpha (exp(x) - 1) for x < 0, and x otherwise.
 static Status elu(Evaluation &evaluation, Call &call) {
   return giveFormula(evaluation, call, 1, [](Expressions &expressions, Expr x, double alpha) {
     const Expr zero = expressions.real(0);
@@ -125,7 +126,7 @@ static Status elu(Evaluation &evaluation, Call &call) {
   });
 }
 
-/// alpha x below 0.
+/// Emits alpha x for x < 0, and x otherwise.
 static Status leakyRelu(Evaluation &evaluation, Call &call) {
   return giveFormula(evaluation, call, 0.01, [](Expressions &expressions, Expr x, double alpha) {
     const Expr zero = expressions.real(0);
@@ -135,7 +136,7 @@ static Status leakyRelu(Evaluation &evaluation, Call &call) {
   });
 }
 
-/// alpha x + beta, at least 0 and at most 1.
+/// Returns alpha x + beta, clamped to [0, 1].
 static Expr bounded(Expressions &expressions, Expr x, double alpha, double beta) {
   const Expr line =
       expressions.add(expressions.multiply(expressions.real(alpha), x), expressions.real(beta));
@@ -161,7 +162,7 @@ static Status hardSwish(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// At least the second operand and at most the third, either of which may be left out.
+/// Clamps to the second and third operand, either of which may be omitted.
 static Status clip(Evaluation &evaluation, Call &call) {
   Value result = *call.inputs[0];
   for (const size_t bound : {size_t{1}, size_t{2}}) {

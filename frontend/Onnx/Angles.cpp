@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows that are formulas of their position: the angles of rotary positions, a row's column in the
-/// graph times a frequency for each column of the result. Exporters join them twice side by side,
-/// once for each half of a head; each is written once.
+/// Emits rows that are formulas of their position. Rotary angles are the column of a row in the
+/// graph times one frequency per column of the result. Exporters concatenate the angles twice, once
+/// for each half of a head; each distinct part is emitted once.
 #include "frontend/Onnx/Evaluation.h"
 
 #include "heddle/RectangleEntries.h"
@@ -14,24 +14,24 @@ using namespace mlir;
 
 namespace heddle::onnx {
 
-/// What angles are as an operation: at most so many frequencies.
+/// The maximum number of frequencies for which angles are emitted as an operation.
 static constexpr int64_t mostFrequencies = 1024;
 
 namespace {
 
-/// Writes the formula of a row and its columns.
+/// Emits a formula of a row and its columns.
 class RowFormula {
 public:
   RowFormula(Evaluation &evaluation, std::vector<Expr> shape, size_t rowAxis)
       : evaluation(evaluation), shape(std::move(shape)), rowAxis(rowAxis) {}
 
-  /// Rows of the formula's first columns; null if it is none that can be written.
+  /// Emits the first `width` columns of the formula; returns null if it is not supported.
   mlir::Value write(Expr body, int64_t width);
 
 private:
   mlir::Value writeParts(Expr body, int64_t first, int64_t width);
   mlir::Value writeAngles(Expr body, int64_t width);
-  /// c if the formula is c times the coordinate of the row.
+  /// Returns c if the formula is c times the row coordinate.
   std::optional<double> factorOfRow(Expr value);
   size_t lastAxis() const { return shape.size() - 1; }
 
@@ -78,7 +78,7 @@ mlir::Value RowFormula::writeAngles(Expr body, int64_t width) {
 
 mlir::Value RowFormula::writeParts(Expr body, int64_t first, int64_t width) {
   Expressions &expressions = evaluation.expressions;
-  // The first of its columns counts from 0.
+  // Columns of the second part are counted from 0.
   const auto without = [&](Expr part) {
     std::vector<Expr> coordinates;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -105,7 +105,7 @@ mlir::Value RowFormula::write(Expr body, int64_t width) {
   if (condition == nullptr) {
     return known[{body, width}] = writeAngles(body, width);
   }
-  // Columns before a number, then the others.
+  // A concatenation selects by comparing the column with a constant.
   const bool isJoin = condition->formula == Formula::Less &&
                       condition->operands[0] == evaluation.expressions.axis(lastAxis()) &&
                       condition->operands[1]->isConstant() && condition->operands[1]->integer > 0 &&
@@ -136,7 +136,7 @@ mlir::Value Evaluation::angles(const Symbolic &frequencies) {
   }
   found.usesAngles = true;
   if (plan.hasColumns) {
-    // The same products, of the column that each row had.
+    // The same products, computed from the original column of each row.
     const std::optional<Parameter> vector = vectorParameter(frequencies);
     return vector ? make<transformer::MultiplyOp>(sideBySide(*this, columnNumbers, count),
                                                   weight(*vector))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operators that are a whole attention, written as the products, masks and weights that they stand
-/// for: `fuse-attention` finds these as it finds those of a graph that spells them out.
+/// Operators for whole attentions, expanded to products, masks and softmax. `fuse-attention`
+/// recognizes these just as it recognizes attention that a graph spells out.
 #include "frontend/Onnx/Operators.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace heddle::onnx {
 
 namespace {
 
-/// Queries, keys and values [batch, heads, rows, size], and what is done with their products.
+/// Queries, keys and values [batch, heads, rows, size], and how their scores are computed.
 struct AttentionParts {
   Rows query, key, value;
   double scale = 1;
-  /// Scores are kept within this by a hyperbolic tangent; 0: not at all.
+  /// The soft cap of the scores, applied with a hyperbolic tangent; 0 if there is none.
   double cap = 0;
-  /// Formulas that are added to the scores, of fewer axes or as many.
+  /// Formulas to add to the scores; they are broadcast over missing leading axes.
   std::vector<Symbolic> biases = {};
 };
 
@@ -53,7 +53,7 @@ Result<Rows> joinHeads(Evaluation &evaluation, Rows rows) {
       std::move(rows), {shape[0], shape[2], evaluation.expressions.multiply(shape[1], shape[3])});
 }
 
-/// Heads of keys that several heads of queries share, once for each of these.
+/// Repeats each head of keys for the heads of queries that share it.
 static Result<Rows> repeatHeads(Evaluation &evaluation, Rows rows, int64_t times) {
   if (times == 1) {
     return rows;
@@ -65,7 +65,7 @@ static Result<Rows> repeatHeads(Evaluation &evaluation, Rows rows, int64_t times
   return rows;
 }
 
-/// softmax(query key^T scale + biases) value.
+/// Emits softmax(query key^T scale + biases) value.
 static Result<Rows> attended(Evaluation &evaluation, AttentionParts parts) {
   Expressions &expressions = evaluation.expressions;
   if (parts.query.axes.size() != 4 || parts.key.axes.size() != 4 || parts.value.axes.size() != 4) {
@@ -84,7 +84,7 @@ static Result<Rows> attended(Evaluation &evaluation, AttentionParts parts) {
   }
   std::swap(parts.key.axes[2], parts.key.axes[3]);
   HEDDLE_ASSIGN(Rows scores, product(evaluation, std::move(parts.query), std::move(parts.key)));
-  // The product may have a factor of the keys.
+  // The product may carry a factor of the keys.
   const Expr products = scores.function != nullptr ? scores.function : expressions.operand();
   scores.function = expressions.multiply(products, expressions.real(parts.scale));
   if (parts.cap != 0) {
@@ -99,7 +99,7 @@ static Result<Rows> attended(Evaluation &evaluation, AttentionParts parts) {
   return product(evaluation, std::move(weights), std::move(parts.value));
 }
 
-/// 0 where a formula of truth values holds, else what hides a key.
+/// Returns 0 where a Boolean formula holds, and `hidden` elsewhere.
 static Symbolic biasOf(Evaluation &evaluation, Symbolic visible, double hidden) {
   Expressions &expressions = evaluation.expressions;
   expressions.within(visible.shape);
@@ -108,7 +108,7 @@ static Symbolic biasOf(Evaluation &evaluation, Symbolic visible, double hidden) 
   return visible;
 }
 
-/// Hides the keys after each query; beside a past, of positions that count it.
+/// Hides the keys after each query. With a past, the query's position includes the past.
 static Symbolic causalBias(Evaluation &evaluation, const AttentionParts &parts, double hidden) {
   Expressions &expressions = evaluation.expressions;
   const Expr rows = evaluation.shapeOf(parts.query)[2], keys = evaluation.shapeOf(parts.key)[2];
@@ -125,7 +125,7 @@ static double inverseRoot(Evaluation &evaluation, const Rows &query) {
   return size->isConstant() ? 1 / std::sqrt(static_cast<double>(size->integer)) : 1;
 }
 
-/// Queries, keys and values of an operator, with heads.
+/// Returns the queries, keys and values of an operator, split into heads.
 static Result<AttentionParts> partsOf(Evaluation &evaluation, const Call &call, int64_t queryHeads,
                                       int64_t keyHeads) {
   AttentionParts parts;
@@ -140,7 +140,7 @@ static Result<AttentionParts> partsOf(Evaluation &evaluation, const Call &call, 
   return parts;
 }
 
-/// Puts the keys and values of earlier runs before those of this one.
+/// Prepends the keys and values of earlier runs to those of this run.
 static Status joinPasts(Evaluation &evaluation, const Call &call, AttentionParts &parts) {
   for (const size_t input : {size_t{4}, size_t{5}}) {
     if (!call.has(input) || !call.inputs[input]->rows || call.inputs[input]->rows->past.empty()) {
@@ -152,7 +152,7 @@ static Status joinPasts(Evaluation &evaluation, const Call &call, AttentionParts
   return {};
 }
 
-/// The operator of opset 23.
+/// Attention of opset 23.
 static Status attention(Evaluation &evaluation, Call &call) {
   if (evaluation.isWhole()) {
     return wholeAttention(evaluation, call);
@@ -195,7 +195,8 @@ static Status attention(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// The masks of com.microsoft: of each key whether it is visible, or how many are.
+/// Returns the mask of a com.microsoft operator as a bias. The operand holds the visibility of each
+/// key, or the number of visible keys.
 static Result<Symbolic> contribMask(Evaluation &evaluation, const Value &value, Expr rows,
                                     double hidden) {
   if (!value.symbolic || value.symbolic->element == Element::Real ||
@@ -216,13 +217,14 @@ static Result<Symbolic> contribMask(Evaluation &evaluation, const Value &value, 
   return biasOf(evaluation, std::move(visible), hidden);
 }
 
-/// What both operators of com.microsoft say: the mask and bias that are these inputs.
+/// Reads the scale and causality of a com.microsoft operator, and the mask and bias from the given
+/// inputs.
 static Status readContrib(Evaluation &evaluation, const Call &call, AttentionParts &parts,
                           size_t maskInput, size_t biasInput) {
   HEDDLE_ASSIGN(const std::optional<double> scale, call.real("scale"));
   HEDDLE_ASSIGN(const std::optional<double> filter, call.real("mask_filter_value"));
   HEDDLE_ASSIGN(const int64_t isCausal, call.integerOr("unidirectional", 0));
-  // 0 stands for what is usual.
+  // 0 selects the default.
   parts.scale = scale.value_or(0) != 0 ? *scale : inverseRoot(evaluation, parts.query);
   const double hidden = filter.value_or(-10000);
   const std::vector<Expr> keys = evaluation.shapeOf(parts.key);
@@ -242,7 +244,7 @@ static Status readContrib(Evaluation &evaluation, const Call &call, AttentionPar
   return {};
 }
 
-/// com.microsoft: one matrix for queries, keys and values.
+/// com.microsoft: one matrix projects to queries, keys and values.
 static Status contribAttention(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t heads, call.integerOr("num_heads", 0));
   HEDDLE_ASSIGN(const auto sizes, call.integers("qkv_hidden_sizes"));
@@ -279,7 +281,7 @@ static Status contribAttention(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// com.microsoft: queries, keys and values of their own, all of one width a head.
+/// com.microsoft: separate queries, keys and values with the same head size.
 static Status multiHeadAttention(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t heads, call.integerOr("num_heads", 0));
   if (!call.has(1) || !call.has(2) || call.has(3) || call.has(6) || call.has(7) || call.has(8) ||

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Pasts: inputs with the keys or values of earlier runs, which a graph joins with those of its own
-/// rows. What they are joined with is appended to a cache, and the joined rows are the positions of
-/// the history: the same graph computes a prompt and each token after it. Positions of rows count
-/// the past.
+/// Past inputs hold the keys or values of earlier runs, which a graph concatenates with those of
+/// its own rows. The importer appends the new rows to a cache and replaces the concatenation with
+/// the rows of the history, so that the same graph computes a prompt and each token after it. Row
+/// positions include the past.
 #include "frontend/Onnx/Evaluation.h"
 
 #include "base/Utf8.h"
@@ -13,8 +13,8 @@
 
 namespace heddle::onnx {
 
-/// The one axis behind the batch that depends on it, of an input [batch, heads, past, size] in some
-/// order; nothing if the input is none of these.
+/// Returns the only dynamic axis besides the batch of an input [batch, heads, past, size] in any
+/// axis order, or nullopt if the input does not have this form.
 static std::optional<size_t> pastAxisOf(const OnnxPort &port) {
   if (!port.dtype || !infoOf(*port.dtype).isFloat() || !port.shape || port.shape->size() != 4 ||
       port.shape->front().number) {
@@ -32,7 +32,7 @@ static std::optional<size_t> pastAxisOf(const OnnxPort &port) {
   return found;
 }
 
-/// Whether a node may join an input with the rows of a run.
+/// Returns whether some node can concatenate an input with the rows of a run.
 static bool isJoined(const Graph &graph, std::string_view name) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode &node) {
     const OperatorInfo *const info = findOperator(node);

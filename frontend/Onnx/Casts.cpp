@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Casts. Activations stay f32. Formulas have integers of 64 bits: a cast to fewer is one where the
-/// value fits, and of a constant what its bits are. What is not known to fit is refused.
+/// Casts. Activations stay f32, and formulas use 64-bit integers. A cast to a narrower integer type
+/// is a no-op if the value is known to fit, and wraps constants to the width of the type. Other
+/// casts are rejected.
 #include "frontend/Onnx/Operators.h"
 
 #include <algorithm>
@@ -12,14 +13,14 @@ namespace heddle::onnx {
 
 namespace {
 
-/// More than any integer of a formula.
+/// Larger than any integer of a formula.
 constexpr double unknown = 0x1p70;
-/// Sequences, batches and their coordinates are less.
+/// An upper bound of lengths, batch sizes and their coordinates.
 constexpr double mostSize = 0x1p24;
-/// Inputs of a program are i32.
+/// The inputs of a program are i32.
 constexpr double mostInput = 0x1p31 - 1;
 
-/// The largest magnitude that integers of a formula may have.
+/// Computes an upper bound of the magnitude of an integer formula.
 class MagnitudeBound {
 public:
   explicit MagnitudeBound(const Expressions &expressions) : expressions(expressions) {}
@@ -97,7 +98,7 @@ double MagnitudeBound::find(Expr value) {
   }
 }
 
-/// The bits of an integer, as many as the type has, as an integer of that type.
+/// Truncates an integer to the bits of the type and interprets them as that type.
 int64_t wrapped(int64_t value, const ElementTypeInfo &info) {
   const uint32_t unused = 64 - info.bits;
   const uint64_t bits = static_cast<uint64_t>(value) << unused;
@@ -114,7 +115,7 @@ static Result<Expr> castConstant(Evaluation &evaluation, Expr value, const Eleme
   const bool isSigned = info.kind == ElementKind::Signed;
   const double whole = std::trunc(value->real);
   const double end = std::ldexp(1, static_cast<int>(info.bits) - (isSigned ? 1 : 0));
-  // Integers of formulas are signed.
+  // Formulas use signed integers.
   if (!(whole >= (isSigned ? -end : 0) && whole < std::min(end, 0x1p63))) {
     return evaluation.failure(
         StatusCode::InvalidArgument,
@@ -149,8 +150,8 @@ Result<Expr> castToInteger(Evaluation &evaluation, Expr value, ElementType type)
   return result;
 }
 
-/// A formula as another kind of numbers. Activations stay f32, whose name `name` must be; `type` is
-/// that of integers.
+/// Casts to another kind of element. Activations stay f32: `name` is the type that the node
+/// requests for them, `type` that for integers.
 static Status castTo(Evaluation &evaluation, Call &call, Element element, std::string_view name,
                      ElementType type) {
   const Value &input = *call.inputs[0];
@@ -189,7 +190,7 @@ static Status cast(Evaluation &evaluation, Call &call) {
   return castTo(evaluation, call, element, info.name, *type);
 }
 
-/// To the type of another value, whose floats are f32 as all activations are.
+/// Casts to the type of another value. Floats of activations are always f32.
 static Status castLike(Evaluation &evaluation, Call &call) {
   const Value &like = *call.inputs[1];
   const Element element = like.symbolic ? like.symbolic->element : Element::Real;

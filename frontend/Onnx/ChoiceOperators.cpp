@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Where and its conditions. On activations there are two choices: the NaN of a value becomes 0,
-/// and a mask keeps scores or hides them.
+/// Where and its conditions. Two selections apply to activations: replacing NaN by 0, and hiding
+/// scores by a mask.
 #include "frontend/Onnx/Operators.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ static Status isNan(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// Whether a condition is where a value is NaN, and nothing else.
+/// Returns whether a condition is exactly isnan(value).
 static bool isNanOf(const Value &condition, const Value &value) {
   return condition.rows && condition.rows->isNan && condition.rows->function == nullptr &&
          value.rows && !value.rows->isNan && value.rows->function == nullptr &&
@@ -28,7 +28,7 @@ static bool isNanOf(const Value &condition, const Value &value) {
          value.rows->axes == condition.rows->axes;
 }
 
-/// The number of a formula that does not enlarge the shape of rows.
+/// Returns the value of a uniform constant that broadcasts to the shape of rows.
 static std::optional<double> numberBeside(Evaluation &evaluation, const Value &number,
                                           const Rows &rows) {
   const std::vector<Expr> shape = evaluation.shapeOf(rows);
@@ -39,7 +39,7 @@ static std::optional<double> numberBeside(Evaluation &evaluation, const Value &n
   return both.ok() && *both == shape ? evaluation.uniformNumberOf(number) : std::nullopt;
 }
 
-/// Chooses between formulas, as a formula.
+/// Selects between formulas and returns a formula.
 static Result<Symbolic> chosen(Evaluation &evaluation, const Symbolic &condition,
                                const Symbolic &then, const Symbolic &otherwise) {
   Expressions &expressions = evaluation.expressions;
@@ -55,7 +55,7 @@ static Result<Symbolic> chosen(Evaluation &evaluation, const Symbolic &condition
   return result;
 }
 
-/// Scores where a mask says so, elsewhere a number that hides them.
+/// Keeps scores where a mask holds and replaces the others with a number that hides them.
 static Result<Rows> masked(Evaluation &evaluation, Symbolic condition, const Value &then,
                            const Value &otherwise) {
   const Value &scores = then.rows ? then : otherwise;
@@ -67,7 +67,7 @@ static Result<Rows> masked(Evaluation &evaluation, Symbolic condition, const Val
                               "chooses between activations, expected scores or a number that hides "
                               "them");
   }
-  // Only such a number is as good as added: any other one would replace the scores.
+  // Adding a number instead of selecting it is equivalent only if it hides the score.
   if (!(*number <= hides)) {
     return evaluation.failure(
         StatusCode::Unsupported,
@@ -84,7 +84,7 @@ static Result<Rows> masked(Evaluation &evaluation, Symbolic condition, const Val
   return withMask(evaluation, *scores.rows, condition);
 }
 
-/// A value as a function of the rows of a condition; null if it is one of other rows.
+/// Returns a value as a function of the rows of the condition, or null if it has other rows.
 static Expr functionOf(Evaluation &evaluation, const Value &value, const Rows &condition) {
   if (const std::optional<double> number = numberBeside(evaluation, value, condition)) {
     return evaluation.expressions.real(*number);
@@ -100,7 +100,8 @@ static Expr functionOf(Evaluation &evaluation, const Value &value, const Rows &c
 
 namespace {
 
-/// A comparison of a function of rows with a number: what holds below it, and what from it on.
+/// A comparison of a function of rows with a number, and the functions that apply below and above
+/// it.
 struct Threshold {
   Expr compared = nullptr;
   Expr number = nullptr;
@@ -122,8 +123,8 @@ static std::optional<Threshold> thresholdOf(Expr condition, Expr then, Expr othe
                               : std::nullopt;
 }
 
-/// A choice between two functions by a comparison, where both are the same at the number compared
-/// with: f(x) below c and g(x) from it on is f(min(x, c)) + g(max(x, c)) - f(c).
+/// Selects between two functions that agree at the threshold c: f(x) for x < c and g(x) otherwise
+/// is f(min(x, c)) + g(max(x, c)) - f(c).
 static Result<Rows> joinedAt(Evaluation &evaluation, const Rows &condition, const Value &then,
                              const Value &otherwise) {
   Expressions &expressions = evaluation.expressions;
@@ -132,7 +133,7 @@ static Result<Rows> joinedAt(Evaluation &evaluation, const Rows &condition, cons
   const std::optional<Threshold> at = first != nullptr && second != nullptr
                                           ? thresholdOf(condition.function, first, second)
                                           : std::nullopt;
-  // Both as functions of what is compared.
+  // Rewrites a function in terms of the compared expression.
   const auto ofCompared = [&](Expr function, Expr argument) {
     return expressions.replace(
         function, [&](Expr part) { return part == at->compared ? argument : nullptr; });
@@ -160,7 +161,7 @@ static Result<Rows> joinedAt(Evaluation &evaluation, const Rows &condition, cons
 static Status where(Evaluation &evaluation, Call &call) {
   const Value &condition = *call.inputs[0], &then = *call.inputs[1], &otherwise = *call.inputs[2];
   if (isNanOf(condition, otherwise) && numberBeside(evaluation, then, *otherwise.rows) == 0) {
-    // fuse-attention leaves the guard of weights out, whose rows see a key.
+    // fuse-attention removes this guard where every row attends to at least one key.
     Rows rows = *otherwise.rows;
     rows.value =
         evaluation.make<transformer::ActivateOp>(transformer::Activation::NanToZero, rows.value);

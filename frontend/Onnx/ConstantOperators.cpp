@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operators on formulas alone: of sizes, indices, masks and constants.
+/// Operators that support formulas only: sizes, indices, masks and constants.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -12,7 +12,7 @@
 
 namespace heddle::onnx {
 
-/// Refuses activations.
+/// Returns the formula of a value; rejects activations.
 static Result<const Symbolic *> formulaOf(Evaluation &evaluation, const Value &value) {
   if (value.symbolic) {
     return &*value.symbolic;
@@ -48,7 +48,7 @@ static Status exclusiveOr(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// A formula of each element.
+/// A formula applied to each element.
 using ElementFormula = Expr (*)(Expressions &, Expr);
 template <ElementFormula formula> static Status ofElement(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const Symbolic *const input, formulaOf(evaluation, *call.inputs[0]));
@@ -59,7 +59,7 @@ template <ElementFormula formula> static Status ofElement(Evaluation &evaluation
   return {};
 }
 
-/// -1, 0 or 1.
+/// Returns the sign of a value: -1, 0 or 1.
 static Expr signOf(Expressions &expressions, Expr value) {
   const auto number = [&](int64_t each) {
     return value->element == Element::Real ? expressions.real(static_cast<double>(each))
@@ -70,7 +70,7 @@ static Expr signOf(Expressions &expressions, Expr value) {
                             expressions.select(expressions.less(value, zero), number(-1), zero));
 }
 
-/// The least integer that is not below a number: what floor does of its negative.
+/// Rounds up, as -floor(-x).
 static Expr ceilingOf(Expressions &expressions, Expr value) {
   if (value->element != Element::Real) {
     return value;
@@ -104,7 +104,8 @@ static Status isInfinite(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// What a division leaves: with the sign of the divisor or, with fmod, of the dividend.
+/// Computes the remainder of a division, with the sign of the divisor or, with fmod, of the
+/// dividend.
 static Status modulo(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const int64_t isOfDividend, call.integerOr("fmod", 0));
   HEDDLE_TRY(formulaOf(evaluation, *call.inputs[0]).status());
@@ -116,7 +117,7 @@ static Status modulo(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// The value again and again along each axis.
+/// Repeats the value along each axis.
 static Status tile(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const Symbolic *const input, formulaOf(evaluation, *call.inputs[0]));
   HEDDLE_ASSIGN(const std::vector<Expr> repeats, evaluation.vectorOf(*call.inputs[1], "repeats"));
@@ -144,7 +145,8 @@ static Status tile(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// One of two values where the coordinate of a new axis is the index, elsewhere the other.
+/// Returns one of two values where the coordinate of a new axis equals the index, and the other
+/// elsewhere.
 static Status oneHot(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const Symbolic *const indices, formulaOf(evaluation, *call.inputs[0]));
   HEDDLE_ASSIGN(const Symbolic *const values, formulaOf(evaluation, *call.inputs[2]));
@@ -169,7 +171,7 @@ static Status oneHot(Evaluation &evaluation, Call &call) {
       expressions.cast(expressions.substitute(indices->body, coordinates), Element::Integer);
   const Expr place = expressions.axis(axis), zero = evaluation.integer(0),
              one = evaluation.integer(1);
-  // Negative indices count from the end; others outside are nowhere.
+  // Negative indices count from the end; other indices out of range match no element.
   const Expr fromStart =
       expressions.select(expressions.less(index, zero), expressions.add(index, count), index);
   result.body = expressions.select(expressions.equal(fromStart, place),
@@ -201,9 +203,9 @@ static Result<Update> updateOf(Evaluation &evaluation, const Call &call) {
                                quote(name)));
 }
 
-/// What an element becomes by an update.
+/// Returns the updated value of an element.
 template <typename Number> static Number updated(Update update, Number old, Number next) {
-  // Integers wrap around.
+  // Integers wrap on overflow.
   using Wrapping = std::conditional_t<std::is_integral_v<Number>, uint64_t, Number>;
   const auto a = static_cast<Wrapping>(old), b = static_cast<Wrapping>(next);
   switch (update) {
@@ -221,7 +223,7 @@ template <typename Number> static Number updated(Update update, Number old, Numb
   return next;
 }
 
-/// Constants with parts of them replaced.
+/// Updates slices of a constant.
 static Status scatterNd(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const Update update, updateOf(evaluation, call));
   for (const Value *const input : call.inputs) {

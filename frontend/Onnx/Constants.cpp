@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Computes formulas at all coordinates of a tensor. Each part of a formula is computed once for an
-/// element, and only where it is needed: of a choice the part that is not chosen may read where
-/// there is nothing.
+/// Evaluates formulas at all coordinates of a tensor. Each part of a formula is computed at most
+/// once per element, and only if it is needed: the side of a select that is not taken may read out
+/// of bounds.
 #include "frontend/Onnx/Constants.h"
 
 #include "base/Utf8.h"
@@ -32,23 +32,24 @@ double restOf(double value, double divisor) {
 }
 
 int64_t restOf(int64_t value, int64_t divisor) {
-  // The least integer has no quotient by -1.
+  // The quotient of the least integer by -1 overflows.
   const int64_t rest = divisor == -1 ? 0 : value % divisor;
   return rest != 0 && (rest < 0) != (divisor < 0) ? rest + divisor : rest;
 }
 
 namespace {
 
-/// What a tensor may cost: sums over many elements for each of many are no model's constants.
+/// The maximum number of steps per tensor. Constants of real models do not need nested sums over
+/// many elements.
 constexpr uint64_t mostSteps = uint64_t{1} << 27;
 
-/// A number of one of the kinds of elements.
+/// A value of any element type.
 struct Number {
   double real = 0;
   int64_t integer = 0;
 };
 
-/// A part of a formula, and where its operands are among all parts.
+/// A part of a formula and the indices of its operands among all parts.
 struct Part {
   Expr formula;
   std::vector<size_t> operands;
@@ -79,7 +80,7 @@ private:
   Number read(const Part &part);
   Number comparison(const Part &part);
 
-  /// Operands as numbers of the kind that their reader needs.
+  /// Return an operand, converted to the type that the consumer needs.
   double real(const Part &part, size_t operand) {
     const size_t index = part.operands[operand];
     const Number number = valueOf(index);
@@ -100,7 +101,7 @@ private:
   size_t root = 0;
   std::span<const int64_t> coordinates;
   int64_t bound = 0;
-  /// What each part is, and in which round it was computed.
+  /// The value of each part, and the round in which it was computed.
   std::vector<Number> results;
   std::vector<uint64_t> computedIn;
   uint64_t round = 0;
@@ -154,7 +155,7 @@ Number FormulaEvaluator::sumOf(const Part &part) {
   return {0, sum};
 }
 
-/// The body depends on the bound: what was computed for one is of no use for the next.
+/// The body depends on the bound, so values cached for one bound are invalid for the next.
 Number FormulaEvaluator::runningSum(const Part &part) {
   const int64_t last = integer(part, 0), before = bound;
   Number sum;
@@ -200,7 +201,7 @@ Number FormulaEvaluator::comparison(const Part &part) {
   return {0, isLess ? left < right : left == right};
 }
 
-/// Operators of integers whose result is no double's.
+/// Computes operators on integers whose result may not be representable as a double.
 Number FormulaEvaluator::findInteger(const Part &part) {
   const int64_t left = integer(part, 0);
   const int64_t right = part.operands.size() > 1 ? integer(part, 1) : 0;
@@ -216,7 +217,7 @@ Number FormulaEvaluator::findInteger(const Part &part) {
   case Formula::Largest:
     return {0, std::max(left, right)};
   default:
-    return {0, left < 0 ? -left : left}; // the magnitude
+    return {0, left < 0 ? -left : left}; // Abs
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The elements of formulas that follow from constants alone.
+/// Evaluates formulas that depend only on constants.
 #ifndef HEDDLE_FRONTEND_ONNX_CONSTANTS_H
 #define HEDDLE_FRONTEND_ONNX_CONSTANTS_H
 
@@ -14,11 +14,11 @@
 
 namespace heddle::onnx {
 
-/// A tensor of numbers, row by row.
+/// A dense tensor of numbers in row-major order.
 struct Elements {
   Element element = Element::Real;
   std::vector<int64_t> shape;
-  /// One of them has the numbers; truth values are integers 0 and 1.
+  /// Only one of the two vectors is used; Booleans are stored as the integers 0 and 1.
   std::vector<double> reals;
   std::vector<int64_t> integers;
 
@@ -36,14 +36,15 @@ struct Elements {
   }
 };
 
-/// Whether a formula depends on nothing but coordinates and constants.
+/// Returns whether a formula depends only on coordinates and constants.
 bool isClosed(const Expressions &expressions, Expr body);
 
-/// All elements of such a formula over a shape. A failure says which number cannot be computed.
+/// Computes all elements of a closed formula over a shape. The error names the number that cannot
+/// be computed.
 Result<Elements> elementsOf(const Expressions &expressions, Expr body,
                             std::span<const int64_t> shape);
 
-/// What is left of a division by `divisor`, with the sign of the divisor.
+/// Returns the remainder of a division by `divisor`, with the sign of the divisor.
 double restOf(double value, double divisor);
 int64_t restOf(int64_t value, int64_t divisor);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Convolutions of images and sounds of one size, as products over rows.
+/// Convolutions of images and audio of static size, emitted as products over rows.
 ///
-/// An input of one size is a row of the program: a sequence is one image. What a convolution makes
-/// of it are parts of that row, which become rows of their own (transformer.choices): the patches
-/// of an image, the frames of a sound. Attention is then over the parts of each image, as it is
-/// over the tokens of a text.
+/// An input of static size is one row of the program: a sequence is one image. The outputs of a
+/// convolution are parts of that row, which become rows of their own (transformer.choices): the
+/// patches of an image or the frames of audio. Attention then applies to the parts of each image as
+/// it does to the tokens of a text.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -29,22 +29,22 @@ static int64_t elementsOf(const std::vector<int64_t> &shape) {
 
 namespace {
 
-/// A convolution along one axis.
+/// The parameters of a convolution along one axis.
 struct Line {
   int64_t size = 0, kernel = 0, stride = 1, dilation = 1, before = 0, after = 0;
 
-  /// Whether it reads each element once.
+  /// Returns whether the windows are disjoint and cover all elements.
   bool isOfPatches() const {
     return kernel == stride && dilation == 1 && before == 0 && after == 0 && size % kernel == 0;
   }
-  /// Whether the kernel stands with its middle at every `stride`th element.
+  /// Returns whether the kernel is centred on every `stride`th element.
   bool isCentred() const {
     return kernel % 2 == 1 && before == after && before == dilation * (kernel - 1) / 2;
   }
   int64_t count() const { return isOfPatches() ? size / kernel : (size + stride - 1) / stride; }
 };
 
-/// Writes one convolution.
+/// Emits one convolution.
 class Convolution {
 public:
   Convolution(Evaluation &evaluation, std::vector<Line> lines, const Parameter &weight,
@@ -72,7 +72,7 @@ private:
   int64_t channels;
 };
 
-/// Two parts of each row change places: [first, second] to [second, first].
+/// Transposes two parts of each row: [first, second] to [second, first].
 mlir::Value Convolution::swapped(mlir::Value value, int64_t first, int64_t second) {
   if (first == 1 || second == 1) {
     return value;
@@ -85,7 +85,7 @@ mlir::Value Convolution::swapped(mlir::Value value, int64_t first, int64_t secon
   return evaluation.make<transformer::MergeHeadsOp>(rowsOf(first * second), value);
 }
 
-/// Rows [count * width] as `count` rows of `width`, and back.
+/// split() views rows [count * width] as `count` rows of `width`; joined() is the inverse.
 mlir::Value Convolution::split(mlir::Value value, int64_t width, int64_t count) {
   return evaluation.make<transformer::SplitRowsOp>(rowsOf(width), value, evaluation.parts(count));
 }
@@ -94,9 +94,9 @@ mlir::Value Convolution::joined(mlir::Value value, int64_t width, int64_t count)
                                                   evaluation.parts(count));
 }
 
-/// The patches of an image [channels, height, width] as rows: each has its elements in the order
-/// (column, channel, line), which two exchanges of neighbours lead to. A line is an image of height
-/// 1.
+/// Extracts the patches of an image [channels, height, width] as rows. The elements of each row
+/// have the order (column, channel, line), which takes two transpositions of adjacent parts.
+/// One-dimensional data is an image of height 1.
 mlir::Value Convolution::patches(mlir::Value image) {
   const Line down = lines.size() == 2 ? lines[0] : Line{1, 1};
   const Line right = lines.back();
@@ -115,7 +115,7 @@ mlir::Value Convolution::patches(mlir::Value image) {
   return split(value, elements, height * width);
 }
 
-/// Every `stride`th row.
+/// Returns every `stride`th row.
 mlir::Value Convolution::thinned(mlir::Value rows, int64_t width) {
   const Line &line = lines.front();
   if (line.stride == 1) {
@@ -124,7 +124,7 @@ mlir::Value Convolution::thinned(mlir::Value rows, int64_t width) {
   const int64_t whole = line.count() * line.stride;
   mlir::Value all = joined(rows, width, line.size);
   if (whole > line.size) {
-    // What is added is left out again.
+    // The columns of this padding are dropped again below.
     const int64_t more = (whole - line.size) * width;
     const mlir::Value some =
         evaluation.make<transformer::ColumnsOp>(rowsOf(more), all, uint64_t{0});
@@ -135,7 +135,7 @@ mlir::Value Convolution::thinned(mlir::Value rows, int64_t width) {
   return evaluation.make<transformer::ColumnsOp>(rowsOf(width), groups, uint64_t{0});
 }
 
-/// What the kernel sees where it stands, of rows that are the elements of a line.
+/// Returns the window of the kernel at each position; the rows are the elements of one line.
 mlir::Value Convolution::frames(mlir::Value sound) {
   const Line &line = lines.front();
   if (line.kernel > 1) {
@@ -150,7 +150,8 @@ mlir::Value Convolution::frames(mlir::Value sound) {
   return thinned(sound, channels * line.kernel);
 }
 
-/// The weight [made, channels, kernel...] as a matrix over what patches() or frames() give.
+/// Returns the weight [made, channels, kernel...] as a matrix that matches the column order of
+/// patches() or frames().
 Parameter Convolution::matrix() const {
   const std::vector<int64_t> &sizes = weight.shape();
   const int64_t columns = sizes.back();
@@ -203,7 +204,7 @@ Result<Rows> Convolution::write(Rows image) {
 
 } // namespace
 
-/// The elements of an axis by what it is called, one for each line.
+/// Reads an attribute with `count` integers, one or two per axis.
 static Result<std::vector<int64_t>> numbersOf(Evaluation &evaluation, const Call &call,
                                               std::string_view name, size_t count,
                                               int64_t otherwise) {
@@ -221,7 +222,7 @@ static Result<std::vector<int64_t>> numbersOf(Evaluation &evaluation, const Call
   return numbers;
 }
 
-/// What a node says of each axis.
+/// Returns the parameters of the convolution for each axis.
 static Result<std::vector<Line>> linesOf(Evaluation &evaluation, const Call &call,
                                          const std::vector<Expr> &shape,
                                          const std::vector<int64_t> &weight) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Biases of scores by the distance of a key from its query, which graphs read from a table by
-/// buckets: comparisons, logarithms and minima of the difference of two positions. Whatever the
-/// formula, it is evaluated for each distance, in f32 as the exporter would; that it does not
-/// change any more beyond the largest one is shown with intervals.
+/// Biases of scores by the distance between key and query. Graphs read them from a table by bucket,
+/// which they compute with comparisons, logarithms and minima of the difference of two positions.
+/// Any such formula is evaluated for each distance, in f32 as the exporter does; interval
+/// arithmetic proves that the bucket is constant beyond the largest distance.
 #include "frontend/Onnx/Evaluation.h"
 
 #include "base/Utf8.h"
@@ -19,11 +19,11 @@ namespace heddle::onnx {
 
 namespace {
 
-/// The farthest distance that a table may tell from others, and what stands for any farther one.
+/// The largest distance with a bucket of its own, and a bound that represents any larger distance.
 constexpr int64_t mostDistance = int64_t{1} << 16;
 constexpr double farthest = 0x1p40;
 
-/// All values that a formula may have.
+/// The range of values of a formula.
 struct Interval {
   double least = 0, most = 0;
 
@@ -44,7 +44,7 @@ public:
     }
     Evaluated result = find(value);
     if (result && value->element == Element::Real) {
-      // Rounding keeps the order of numbers.
+      // Rounding is monotonic.
       result = Interval{static_cast<float>(result->least), static_cast<float>(result->most)};
     }
     if (result && (std::isnan(result->least) || std::isnan(result->most))) {
@@ -118,7 +118,7 @@ Evaluated IntervalEvaluator::sum(Expr value) {
   return total;
 }
 
-/// What is not chosen need not have a value.
+/// The side that is not selected need not have a value.
 Evaluated IntervalEvaluator::select(Expr value) {
   const Evaluated condition = evaluate(value->operands[0]);
   if (!condition) {
@@ -195,10 +195,10 @@ Evaluated IntervalEvaluator::ofTwo(Formula formula, const Interval &x, const Int
   }
 }
 
-/// The bucket of each distance -n to n; beyond, those of the ends hold.
+/// The bucket of each distance from -n to n; those at the ends apply to larger distances.
 struct Buckets {
   std::vector<int64_t> indices;
-  /// Whether the ends hold beyond; else the table has no more.
+  /// Whether the buckets at the ends apply to larger distances. Otherwise the table ends there.
   bool isComplete = true;
 };
 
@@ -209,8 +209,8 @@ std::optional<int64_t> pointOf(Expr bucket, double least, double most) {
              : std::nullopt;
 }
 
-/// Nothing if distance 0 or 1 has no bucket among `count`, or one before the last that others have.
-/// As everywhere in ONNX, negative indices count from the end.
+/// Returns nullopt if distance 0 or 1 has no bucket within `count`, or if a distance has none
+/// although a larger one has. As everywhere in ONNX, negative indices count from the end.
 std::optional<Buckets> bucketsOf(Expr bucket, int64_t count) {
   const auto end = [&](int64_t distance) {
     const auto near = static_cast<double>(distance);
@@ -233,7 +233,7 @@ std::optional<Buckets> bucketsOf(Expr bucket, int64_t count) {
   for (int64_t distance = 0; distance <= reach; ++distance) {
     const std::optional<int64_t> later = at(distance), earlier = at(-distance);
     if (!later || !earlier) {
-      // Where the table ends, sequences do.
+      // Sequences can be no longer than the table.
       if (result.isComplete || distance <= 1) {
         return std::nullopt;
       }
@@ -264,12 +264,12 @@ bool Evaluation::isOfPairs(const Symbolic &value) {
   return std::count_if(value.shape.begin(), value.shape.end(), isOfRows) > 1;
 }
 
-/// A row of a table of buckets, [1, heads].
+/// Returns a row of a table of buckets, [1, heads].
 Parameter Evaluation::bucketRow(const Parameter &table, int64_t index) {
   return root().rows(fmt::format("{}.bucket {}", table.symbol(), index), table, index, 1);
 }
 
-/// The bias where distances are those of positions: `buckets` has the row of the table for each.
+/// Emits the bias for distances between positions; `buckets` holds the table row of each distance.
 mlir::Value Evaluation::biasByPositions(const Parameter &table, std::span<const int64_t> buckets,
                                         mlir::Value queries, mlir::Value keys) {
   std::vector<Parameter> parts;
@@ -284,9 +284,9 @@ mlir::Value Evaluation::biasByPositions(const Parameter &table, std::span<const 
       FlatSymbolRefAttr::get(context, distances.symbol()), queries, keys);
 }
 
-/// The bias where distances are those of the columns that rows had: a step for each distance from
-/// which another bucket holds, times the difference of both. What the first bucket adds to all
-/// scores of a row changes no softmax.
+/// Emits the bias for distances between original columns: a step function at each distance where
+/// the bucket changes, times the difference of the two buckets. The first bucket is left out: it
+/// adds the same number to all scores of a row, which does not change the softmax.
 mlir::Value Evaluation::biasByColumns(const Parameter &table, std::span<const int64_t> buckets) {
   const auto reach = static_cast<int64_t>(buckets.size() / 2);
   const mlir::Value before = make<transformer::ScaleOp>(columnNumbers, f32(-1));
@@ -303,7 +303,7 @@ mlir::Value Evaluation::biasByColumns(const Parameter &table, std::span<const in
         root().scaled(fmt::format("{}.bucket {} negated", table.symbol(), from),
                       bucketRow(table, from), -1)};
     differences.push_back(root().sum(name, parts));
-    // 1 where the key's column is at least so far after the row's, else 0 or less.
+    // 1 where the key's column is at least `least` after the row's; otherwise at most 0.
     const auto least = static_cast<double>(static_cast<int64_t>(i) - reach);
     starts.push_back(make<transformer::ShiftOp>(before, f32(1 - least)));
   }
@@ -327,7 +327,7 @@ mlir::Value Evaluation::biasByColumns(const Parameter &table, std::span<const in
       steps, weight(weights), ValueRange(rowsAndKeys));
 }
 
-/// Scores plus an element of a table of heads by the distance of the key.
+/// Adds an element of a table [buckets, heads], selected by distance, to the scores.
 Result<Rows> Evaluation::withDistance(Rows scores, Expr bias, const ScoreAxes &axes) {
   const auto refuse = [&](const std::string &what) {
     return failure(StatusCode::Unsupported,
@@ -348,7 +348,7 @@ Result<Rows> Evaluation::withDistance(Rows scores, Expr bias, const ScoreAxes &a
       !(isOfHead || (heads == 1 && head->isConstant(0)))) {
     return refuse(fmt::format("a bias of {} heads", heads));
   }
-  // The key as its query and a distance: nothing but that may be left.
+  // Rewrites the key as the query plus a distance. Only the distance may remain.
   expressions.within({});
   const Expr query = expressions.axis(axes.row), key = expressions.axis(axes.key);
   const Expr bucket = expressions.replace(bias->operands[0], [&](Expr part) {
@@ -380,8 +380,8 @@ Result<Rows> Evaluation::withDistance(Rows scores, Expr bias, const ScoreAxes &a
   return scores;
 }
 
-/// A key is visible if its column is less than the number of visible ones: where they are the first
-/// ones, it is visible if the mask says so.
+/// Replaces a comparison of the key's column with the number of visible keys by the mask of that
+/// key. The two are equivalent where the visible keys come first.
 Expr Evaluation::withoutLengths(Expr bias, const ScoreAxes &axes) {
   const Expr key = expressions.axis(axes.key);
   return expressions.replace(bias, [&](Expr part) -> Expr {
@@ -414,7 +414,7 @@ Result<Rows> Evaluation::biased(Rows scores, Expr bias) {
     return hidden(std::move(scores), bias);
   }
   const ScoreAxes axes{*row, *key, head, scores.axes[*key].front().size};
-  // Sums, and choices between a bias and what hides a key.
+  // Decomposes sums and selects between a bias and a number that hides the key.
   std::vector<Expr> terms{bias};
   Expr mask = expressions.real(0);
   while (!terms.empty()) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Einstein summations, as the products that they are: rows times a matrix of the file, queries
-/// times keys, weights times values, or a product of each element. Operands are joined from the
-/// left, two at a time. Axes of a stored tensor are reordered when the model is compiled; those of
-/// rows are only named in another order.
+/// Einstein summations, emitted as products: rows times a matrix of the file, queries times keys,
+/// weights times values, or an elementwise product. Operands are combined from the left, two at a
+/// time. Axes of stored tensors are permuted at compile time; those of rows are only relabelled.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -18,20 +17,20 @@ namespace heddle::onnx {
 
 namespace {
 
-/// The letters of the axes of each operand, and those of the result. The axes of an ellipsis have
-/// digits, counted from its last.
+/// The subscripts of each operand and of the result. The axes of an ellipsis are denoted by digits,
+/// counted from its last axis.
 struct Equation {
   std::vector<std::string> operands;
   std::string result;
 };
 
-/// A value and the letters of its axes.
+/// A value and the subscripts of its axes.
 struct Lettered {
   Value value;
   std::string axes;
 };
 
-/// A tensor of the file, and the letters of its axes as they are stored.
+/// A tensor of the file and the subscripts of its axes as stored.
 struct Stored {
   size_t source = 0;
   std::string axes;
@@ -39,14 +38,15 @@ struct Stored {
 
 } // namespace
 
-/// A stored tensor is rearranged from so many parts at most.
+/// The maximum number of parts that a stored tensor is rearranged from.
 static constexpr int64_t mostParts = 256;
 
 static bool has(std::string_view letters, char letter) {
   return letters.find(letter) != std::string_view::npos;
 }
 
-/// The letters of `from` that are in the other one, or that are not.
+/// Returns the letters of `from` that the other string contains or, if not `areIn`, does not
+/// contain.
 static std::string select(std::string_view from, std::string_view other, bool areIn) {
   std::string letters;
   std::copy_if(from.begin(), from.end(), std::back_inserter(letters),
@@ -62,7 +62,7 @@ static Status refuse(const Evaluation &evaluation, std::string_view equation,
 
 // --- equations -----------------------------------------------------------------------------------
 
-/// The letters of one operand of so many axes.
+/// Returns the subscripts of an operand of this rank, or nullopt if they do not match it.
 static std::optional<std::string> lettersOf(std::string_view text, size_t rank) {
   static constexpr std::string_view ellipsis = "...";
   std::string letters(text);
@@ -88,7 +88,8 @@ static std::optional<std::string> lettersOf(std::string_view text, size_t rank) 
                                                              : std::nullopt;
 }
 
-/// The result's letters where the equation has no arrow: an ellipsis, then those that occur once.
+/// Returns the subscripts of the result of an equation without an arrow: the ellipsis, then the
+/// letters that occur once.
 static std::string impliedResult(const std::vector<std::string> &operands) {
   std::string all, digits, letters;
   for (const std::string &operand : operands) {
@@ -157,7 +158,7 @@ static Result<Equation> parse(Evaluation &evaluation, const Call &call, std::str
 
 // --- axes in another order -----------------------------------------------------------------------
 
-/// The value with these letters, all that it has and, with size 1, others.
+/// Permutes the axes of a value to this order; subscripts that it lacks become axes of size 1.
 static Lettered ordered(Evaluation &evaluation, const Lettered &from, const std::string &axes) {
   if (from.value.rows) {
     Rows rows = *from.value.rows;
@@ -185,7 +186,7 @@ static Lettered ordered(Evaluation &evaluation, const Lettered &from, const std:
   return {Value{std::move(result), std::nullopt}, axes};
 }
 
-/// The tensor of the file that a formula reads, whole.
+/// Returns the stored tensor that a formula reads as a whole.
 static std::optional<Stored> storedOf(Evaluation &evaluation, const Lettered &value) {
   if (!value.value.symbolic || value.value.symbolic->body->formula != Formula::Read) {
     return std::nullopt;
@@ -213,8 +214,8 @@ static std::optional<Stored> storedOf(Evaluation &evaluation, const Lettered &va
 
 namespace {
 
-/// How two operands meet: the letters of both that the rest of the equation still reads, those that
-/// are summed, and those of one alone.
+/// The roles of the subscripts of two operands: shared ones that later operands or the result use,
+/// shared ones that are summed, and those of one operand only.
 struct Meeting {
   std::string shared, summed, left, right;
 
@@ -224,13 +225,13 @@ struct Meeting {
         right(select(b, a, false)) {}
 };
 
-/// Joins operands of one equation.
+/// Combines the operands of one equation.
 class Joiner {
 public:
   Joiner(Evaluation &evaluation, std::string_view equation)
       : evaluation(evaluation), equation(equation) {}
 
-  /// The product of two, summed over the letters that are not needed any more.
+  /// Multiplies two operands and sums over the subscripts that are not needed any more.
   Result<Lettered> join(const Lettered &left, const Lettered &right, std::string_view needed);
 
 private:
@@ -261,8 +262,8 @@ Status Joiner::checkSizes(const Lettered &left, const Lettered &right) const {
   return {};
 }
 
-/// A matrix of so many rows, whose elements lie in the order of `axes`. Two neighbouring groups of
-/// stored axes may change places.
+/// Returns a matrix with this number of rows whose elements are in the order of `axes`. At most two
+/// adjacent groups of stored axes may be swapped.
 Result<Parameter> Joiner::folded(const Stored &stored, const std::string &axes, int64_t rows) {
   const Parameter whole = evaluation.parameter(stored.source);
   const auto sizeOf = [&](std::string_view letters) {
@@ -278,7 +279,7 @@ Result<Parameter> Joiner::folded(const Stored &stored, const std::string &axes, 
   if (axes == stored.axes) {
     return own.reshape("matrix", whole, {rows, columns});
   }
-  // Stored are a, b, c, d; wanted a, c, b, d.
+  // Stored as a, b, c, d; needed as a, c, b, d.
   const auto first = static_cast<size_t>(
       std::mismatch(axes.begin(), axes.end(), stored.axes.begin()).first - axes.begin());
   const size_t moved = stored.axes.find(axes[first]);
@@ -298,14 +299,14 @@ Result<Parameter> Joiner::folded(const Stored &stored, const std::string &axes, 
   }
   std::vector<Parameter> list;
   if (rest.empty()) {
-    // A matrix [b, c] of each of the axes before.
+    // Transposes a matrix [b, c] for each index of the leading axes.
     const Parameter flat = own.reshape("flat", whole, {parts * sizeOf(b), sizeOf(c)});
     for (int64_t i = 0; i < parts; ++i) {
       const Parameter part = own.rows(fmt::format("part{}", i), flat, i * sizeOf(b), sizeOf(b));
       list.push_back(own.transposed(fmt::format("turned{}", i), part));
     }
   } else {
-    // Rows of c, of each of which all of b come together.
+    // Gathers all of b for each row of c.
     const Parameter flat = own.reshape("flat", whole, {sizeOf(b), parts * sizeOf(rest)});
     for (int64_t i = 0; i < parts; ++i) {
       list.push_back(own.columns(fmt::format("part{}", i), flat, i * sizeOf(rest), sizeOf(rest)));
@@ -315,14 +316,14 @@ Result<Parameter> Joiner::folded(const Stored &stored, const std::string &axes, 
   return own.reshape("matrix", joined, {rows, columns});
 }
 
-/// Rows times a tensor of the file: a matrix whose columns are the summed axes.
+/// Multiplies rows by a stored tensor: a matrix whose columns are the summed axes.
 Result<Lettered> Joiner::map(const Lettered &rows, const Lettered &weight, const Stored &stored,
                              const Meeting &meeting) {
   if (!meeting.shared.empty()) {
     return refuse(fmt::format("multiplies each {} with a matrix of its own, expected one for all",
                               quote(meeting.shared)));
   }
-  // The rows' letters are the left ones.
+  // The subscripts of the rows are the left ones.
   const std::string summed = select(rows.axes, meeting.summed, true);
   const std::string made = select(stored.axes, meeting.right, true);
   HEDDLE_ASSIGN(Rows given, evaluation.rowsOf(rows.value));
@@ -347,7 +348,7 @@ Result<Lettered> Joiner::map(const Lettered &rows, const Lettered &weight, const
   return Lettered{Value{std::nullopt, std::move(product)}, meeting.left + made};
 }
 
-/// Queries times keys, or weights times values, in either order.
+/// Multiplies queries by keys, or weights by values, in either order.
 Result<Lettered> Joiner::multiply(Lettered left, Lettered right, Meeting meeting) {
   if (meeting.summed.size() != 1 || meeting.left.size() != 1 || meeting.right.size() != 1) {
     return refuse(fmt::format("sums over {} and keeps {} and {} of activations, expected one axis "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What must hold of a graph of two lengths, so that its source can be encoded once and its targets
-/// be decoded a token at a time.
+/// Requirements on graphs with two lengths, so that the source can be encoded once and the targets
+/// decoded token by token.
 #include "frontend/Onnx/EncoderDecoder.h"
 
 #include "base/Utf8.h"
@@ -24,7 +24,7 @@ EntryPlan encoderDecoderPlan(const Uses *known) {
 
 namespace {
 
-/// The inputs of one length that are read for more than where padding is.
+/// The inputs of one length that are read for more than the location of padding.
 struct InputsRead {
   std::vector<std::string> names;
   bool areIds = false;
@@ -57,7 +57,7 @@ Status checkEncoderDecoder(const Graph &graph, const Uses &uses) {
                               "whose queries are rows of one and whose keys are rows of the other",
                               both));
   }
-  // Sizes are numbered as the lengths are found; 0 is the batch.
+  // Sizes are numbered in the order of the lengths; 0 is the batch.
   const std::string &target = lengths[static_cast<size_t>(*uses.targets) - 1];
   const std::string &source = lengths[static_cast<size_t>(*uses.sources) - 1];
   const LengthUses ofTargets = uses.of(*uses.targets), ofSources = uses.of(*uses.sources);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs of two lengths as models that encode a source and decode targets.
+/// Imports graphs with two sequence lengths as encoder-decoder models.
 #ifndef HEDDLE_FRONTEND_ONNX_ENCODERDECODER_H
 #define HEDDLE_FRONTEND_ONNX_ENCODERDECODER_H
 
@@ -8,11 +8,12 @@
 
 namespace heddle::onnx {
 
-/// The entries that such a graph is written to.
+/// Returns the entries that an encoder-decoder graph is written to.
 EntryPlan encoderDecoderPlan(const Uses *known);
 
-/// What such a model needs: one input that says how long each side is, targets that see none after
-/// them, sources without padding.
+/// Checks that a graph can be imported as an encoder-decoder model: the rows of each side are
+/// computed from one input, target rows are causal and computed from ids, all attentions hide the
+/// padding of the source, and the graph outputs logits.
 Status checkEncoderDecoder(const Graph &graph, const Uses &uses);
 
 } // namespace heddle::onnx

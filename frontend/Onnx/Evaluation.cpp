@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Inputs, outputs and the way through the nodes.
+/// Evaluates inputs, outputs and the sequence of nodes.
 #include "frontend/Onnx/Evaluation.h"
 
 #include "base/Utf8.h"
@@ -14,9 +14,9 @@ using namespace mlir;
 
 namespace heddle::onnx {
 
-/// More elements than this are no constant that a formula should walk through.
+/// The maximum number of elements of a constant that is checked for a closed form.
 static constexpr int64_t mostIndices = int64_t{1} << 20;
-/// The largest tensor that a graph may make of constants alone, in elements.
+/// The maximum number of elements of a tensor that a graph may make from constants.
 static constexpr int64_t mostConstantElements = int64_t{1} << 31;
 
 Evaluation::Evaluation(const Graph &graph, MLIRContext &context, ModelBuilder &builder,
@@ -56,7 +56,7 @@ static Element elementOf(ElementType type) {
 
 // --- constants and shapes --------------------------------------------------------------------
 
-/// The first value and the step along each axis, if a table of integers is linear in them.
+/// Returns the first value and the step along each axis if a table of integers is affine in them.
 static std::optional<std::vector<int64_t>> linearForm(const OnnxTensor &table) {
   const std::vector<int64_t> &shape = table.shape;
   std::vector<int64_t> form(shape.size() + 1, 0);
@@ -92,8 +92,8 @@ static std::optional<std::vector<int64_t>> linearForm(const OnnxTensor &table) {
   return form;
 }
 
-/// The two values of a square table, of which the first is up to the diagonal and the second above
-/// it, as exporters store causal masks; nothing if it is none.
+/// Returns the two values of a square table, the first up to and including the diagonal, the second
+/// above it, as in causal masks that exporters store; nullopt if the table has another form.
 static std::optional<std::array<double, 2>> triangleOf(const OnnxTensor &table, Element element) {
   const std::vector<int64_t> &shape = table.shape;
   const int64_t size = shape.empty() ? 0 : shape.back();
@@ -120,7 +120,8 @@ static std::optional<std::array<double, 2>> triangleOf(const OnnxTensor &table, 
   return std::array{*below, *above};
 }
 
-/// Such a table as a formula. Numbers that are no bias are weights.
+/// Returns a triangular table as a formula. Tables of floats that are not a mask are weights, for
+/// which it returns null.
 Expr Evaluation::triangle(const Symbolic &value, const OnnxTensor &table) {
   const auto values = triangleOf(table, value.element);
   if (!values || (value.element == Element::Real && ((*values)[0] != 0 || (*values)[1] > hides))) {
@@ -138,7 +139,7 @@ Expr Evaluation::triangle(const Symbolic &value, const OnnxTensor &table) {
       number((*values)[1]), number((*values)[0]));
 }
 
-/// Whether all truth values of a table are the same.
+/// Returns whether all elements of a Boolean table are equal.
 static bool isUniform(const OnnxTensor &table) {
   for (int64_t number = 1; number < table.elements(); ++number) {
     if (integerAt(table, static_cast<uint64_t>(number)) != integerAt(table, 0)) {
@@ -216,7 +217,8 @@ Expr Evaluation::broadcast(const Symbolic &value, size_t rank) {
 
 // --- inputs and outputs ----------------------------------------------------------------------
 
-/// Ids of a size, or a mask of one. What hides rows is no input of a run that has no padding.
+/// Adds an input of ids or a mask of a length. Runs without padding do not have the mask as an
+/// input.
 void Evaluation::addIds(const OnnxPort &port, Element element, int64_t size) {
   const std::string name(port.name);
   Symbolic value{element, {batch(), sizeOf(size)}, nullptr};
@@ -245,7 +247,7 @@ void Evaluation::addIds(const OnnxPort &port, Element element, int64_t size) {
   values[name] = {std::move(value), std::nullopt};
 }
 
-/// What an input may be instead.
+/// Returns an error that names the supported forms of inputs.
 static Status refuseInput(const OnnxPort &port, std::string_view what) {
   return HEDDLE_ERROR(Unsupported,
                       fmt::format("input {} {}, expected ids [batch, sequence] or rows of floats "
@@ -253,7 +255,7 @@ static Status refuseInput(const OnnxPort &port, std::string_view what) {
                                   quote(port.name), what));
 }
 
-/// Rows of floats, whose length has that number.
+/// Adds an input of rows of floats whose length has this number.
 Status Evaluation::addRows(const OnnxPort &port, int64_t size, bool hasBatch) {
   const std::string name(port.name);
   const std::optional<int64_t> width = port.shape->back().number;
@@ -272,7 +274,7 @@ Status Evaluation::addRows(const OnnxPort &port, int64_t size, bool hasBatch) {
   return {};
 }
 
-/// Rows of floats may have none.
+/// Returns whether an input has a batch axis; rows of floats may have none.
 static bool hasBatchAxis(const OnnxPort &port) {
   return port.dtype && port.shape &&
          port.shape->size() >= (infoOf(*port.dtype).isFloat() ? size_t{3} : size_t{2});
@@ -298,7 +300,7 @@ Status Evaluation::addInput(const OnnxPort &port) {
   }
   const auto withBatch = std::find_if(graph.inputs.begin(), graph.inputs.end(), hasBatchAxis);
   if (isFlat && withBatch != graph.inputs.end()) {
-    // In the graph all sequences of the batch have these rows; in the program each has its own.
+    // In the graph, all sequences of the batch share these rows; in the program, each has its own.
     return refuseInput(port, fmt::format("has no batch, but {} has", quote(withBatch->name)));
   }
   const OnnxSize &length = (*port.shape)[isFlat ? 0 : 1];
@@ -309,7 +311,7 @@ Status Evaluation::addInput(const OnnxPort &port) {
   if (totalSize && batch) {
     return refuseInput(port, "has a fixed batch beside a past");
   }
-  // Beside pasts a mask has their positions, too.
+  // With pasts, a mask covers the positions of the past, too.
   const bool isOfAll = totalSize && sequenceSize && element != Element::Real;
   const std::string name =
       length.number ? fmt::to_string(*length.number) : std::string(length.name);
@@ -330,14 +332,14 @@ Status Evaluation::addInput(const OnnxPort &port) {
   return {};
 }
 
-/// Whether rows of a table are taken by an input.
+/// Returns whether an input indexes rows of a table.
 static bool areIndices(const Graph &graph, std::string_view name) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode &node) {
     return node.type == "Gather" && node.inputs.size() > 1 && node.inputs[1] == name;
   });
 }
 
-/// Whether an input may be one integer for each sequence.
+/// Returns whether an input may hold one integer per sequence.
 static bool areCounts(const OnnxPort &port) {
   return port.dtype && infoOf(*port.dtype).isInteger() && port.shape && port.shape->size() == 1;
 }
@@ -375,7 +377,8 @@ Status Evaluation::addInputs() {
     }
     return {};
   }
-  // Beside pasts tokens say what the rows of a run are, wherever a mask of all rows so far stands.
+  // With pasts, the tokens define the rows of a run, so they come before a mask of all rows
+  // wherever it is listed.
   for (const bool isFirst : {true, false}) {
     for (const OnnxPort &port : graph.inputs) {
       const bool comesFirst = !totalSize || areIndices(graph, port.name);
@@ -384,7 +387,7 @@ Status Evaluation::addInputs() {
       }
     }
   }
-  // Whose columns they count is known by now.
+  // Added last, when the length that they count is known.
   for (const OnnxPort &port : graph.inputs) {
     HEDDLE_TRY(areCounts(port) ? addCounts(port) : Status());
   }
@@ -415,7 +418,7 @@ Status Evaluation::addOutput(const OnnxPort &port) {
   const bool hasHeads = result.axes.size() == 4;
   if ((result.function == nullptr && caches.contains(result.value)) ||
       (hasHeads && keysRead.contains({result.value, result.function}))) {
-    // What the next run reads is in the cache.
+    // The next run reads these rows from the cache.
     return {};
   }
   const auto refuse = [&] {
@@ -460,7 +463,7 @@ Status Evaluation::addOutputs() {
 
 // --- nodes -----------------------------------------------------------------------------------
 
-/// Refuses what constants alone would make large.
+/// Rejects oversized tensors made from constants.
 static Status checkSize(const Evaluation &evaluation, const std::vector<Expr> &shape) {
   int64_t count = 1;
   for (const Expr size : shape) {
@@ -514,7 +517,7 @@ Status Evaluation::evaluate(const GraphNode &next) {
   }
   for (size_t i = 0; i < next.outputs.size(); ++i) {
     if (i >= call.results.size() || call.results[i].isMissing()) {
-      // An optional result that nothing reads is none.
+      // An optional result without a use may be missing.
       if (!next.outputs[i].empty() && readers(next.outputs[i]) > 0) {
         return failure(StatusCode::Unsupported,
                        fmt::format("output {} is not supported, and something reads it",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Goes through the nodes of a graph once, in order, and writes the program. Each operator is a
-/// function here; Operators.cpp has the table of them.
+/// Visits the nodes of a graph once, in order, and emits the program. Each operator is a function;
+/// Operators.cpp contains the table.
 #ifndef HEDDLE_FRONTEND_ONNX_EVALUATION_H
 #define HEDDLE_FRONTEND_ONNX_EVALUATION_H
 
@@ -27,57 +27,58 @@
 
 namespace heddle::onnx {
 
-/// What hides rows of a batch: those where an input has this value.
+/// A padding mask: rows are hidden where an input has this value.
 struct Padding {
   std::string input;
   int64_t value = 0;
-  /// The input must be 0 or 1: other values would mean something else.
+  /// Whether the input must be 0 or 1; other values would have another meaning.
   bool isBit = false;
-  /// The first node that hides keys by it.
+  /// The first node that uses the mask to hide keys.
   std::string node;
 
   bool isSame(const Padding &other) const { return input == other.input && value == other.value; }
 };
 
-/// The output with the scores of tokens.
+/// The name of the output with the logits of tokens.
 inline constexpr std::string_view logitsOutput = "logits";
-/// The input that says which positions rows have, by its name: nothing else tells it from other
-/// ids.
+/// The name of the input with the positions of rows. Only the name distinguishes it from other ids.
 inline constexpr std::string_view positionsInput = "position_ids";
 
-/// What a graph does with rows of one length, as queries or as keys.
+/// How a graph uses rows of one length, as queries or as keys.
 struct LengthUses {
   std::optional<Padding> padding;
-  /// The token that positions are counted without, which must only end sequences.
+  /// The token that is excluded when positions are counted; it may occur only at the end of
+  /// sequences.
   std::optional<Padding> ending;
-  /// The first attention that no mask keeps from keys of padding, and the first whose rows see
-  /// later ones.
+  /// The first attention node that does not mask padding keys, and the first one whose rows attend
+  /// to later rows.
   std::string unmasked;
   std::string unordered;
 };
 
-/// What a graph does with rows, found by evaluating it.
+/// How a graph uses rows, collected by evaluating it.
 struct Uses {
-  /// By the number of the length's size; 0 where all rows have one length.
+  /// Keyed by the number of the symbolic size; 0 if all rows have the same length.
   std::map<int64_t, LengthUses> lengths;
-  /// Where rows of one length look at those of another: the numbers of both, and the first node.
+  /// For cross-attention: the sizes of queries and keys, and the first such node.
   std::optional<int64_t> targets, sources;
   std::string crossing;
-  /// The inputs whose values are looked at beyond the padding, with the first node.
+  /// The inputs whose values are read for more than padding, with the first reading node.
   std::map<std::string, std::string> read;
-  /// Whether positions of rows matter, and the rows of the shortest table of them.
+  /// Whether the graph uses positions of rows.
   bool usesPositions = false;
-  /// Whether mathematics is done with positions, and not only rows of tables read by them.
+  /// Whether positions are used in arithmetic, and not only as indices of tables.
   bool usesAngles = false;
   /// Whether scores have biases by distance.
   bool usesDistances = false;
+  /// The number of rows of the smallest table of positions.
   std::optional<int64_t> positions;
-  /// The first node for which a sequence must be the first columns of its row: what it computes
-  /// follows from distances of rows or from their number.
+  /// The first node that requires each sequence to occupy the first columns of its row, because its
+  /// result depends on distances between rows or on their number.
   std::string neighbours;
-  /// The width of the output "logits", if there is such a one.
+  /// The width of the output "logits", if the graph has one.
   std::optional<int64_t> vocabulary;
-  /// The longest sequence that the graph's own tables allow.
+  /// The longest sequence that the tables of the graph support.
   std::optional<int64_t> longest;
 
   LengthUses of(int64_t size) const {
@@ -86,69 +87,71 @@ struct Uses {
   }
 };
 
-/// A size by its number, and the constant that the exporter made of it.
+/// A symbolic size, by number, and the constant that the exporter replaced it with.
 struct FixedSize {
   int64_t number = 0;
   int64_t value = 0;
 };
 
-/// What the inputs of a graph are rows of: sequences, those of a source and of targets, or those of
-/// a run that continues earlier ones.
+/// The kind of a graph's inputs: sequences of one length, sources and targets, or a run that
+/// continues earlier ones.
 enum class GraphKind { Sequences, TwoLengths, WithPasts };
 GraphKind kindOf(const Graph &graph);
-/// Whether a convolution reads an input: then it is an image or a sound.
+/// Returns whether a convolution reads the input, which is then an image or audio.
 bool isConvolved(const Graph &graph, std::string_view name);
-/// Refuses an input of so many rows beside a past.
+/// Returns the error for an input with a fixed number of rows in a graph with past inputs.
 Status fixedBesidePast(std::string_view input, int64_t rows);
 
-/// Whether no size of the inputs is open, and all are floats.
+/// Returns whether all inputs are floats of static shapes.
 bool hasConstantSizes(const Graph &graph);
 
-/// The name of the length that the rows of an input have; nothing if it is no such input.
+/// Returns the name of the length of an input's rows, or nullopt if the input has no rows of a
+/// sequence.
 std::optional<std::string> lengthOf(const OnnxPort &port);
-/// Those of all inputs, in their order.
+/// Returns the distinct lengths of all inputs, in order.
 std::vector<std::string> lengthsOf(const Graph &graph);
 
-/// How an entry is written.
+/// Options for emitting an entry.
 struct EntryPlan {
   std::string name;
-  /// That of the rows which look at others, where a graph has two lengths; else empty.
+  /// The name of the entry for the target rows, if the graph has two lengths; otherwise empty.
   std::string targets = {};
-  /// Where the column of each row is an input, instead of its position among the sequence's rows.
+  /// Whether the column of each row is an input. Otherwise it is the row's position in its
+  /// sequence.
   bool hasColumns = false;
-  /// What an evaluation before found; null in that one.
+  /// The result of the previous evaluation; null in the first one.
   const Uses *known = nullptr;
-  /// Sizes that are constants, although the inputs declare them to be open.
+  /// Sizes that are treated as constants although the inputs declare them as dynamic.
   std::vector<FixedSize> fixed = {};
-  /// Whether each input is one row with all its elements (WholeTensors.cpp).
+  /// Whether each input is one row with all of its elements (WholeTensors.cpp).
   bool isWhole = false;
 };
 
 class Evaluation;
 
-/// A node under evaluation.
+/// A node being evaluated, with its operands and results.
 struct Call {
   const GraphNode &node;
-  /// Null: left out.
+  /// Null for an omitted operand.
   std::vector<const Value *> inputs;
   std::vector<Value> results = {};
-  /// The attributes that the operator has asked for.
+  /// The attributes that the operator has queried.
   mutable std::set<std::string, std::less<>> asked = {};
 
   bool has(size_t index) const { return index < inputs.size() && inputs[index] != nullptr; }
   void give(Symbolic value) { results.push_back({std::move(value), std::nullopt}); }
   void give(Rows value) { results.push_back({std::nullopt, std::move(value)}); }
 
-  /// Attributes, each with the type that it must have; nothing if there is none.
+  /// Return an attribute, checked to have the expected type, or nullopt if it is absent.
   const OnnxAttribute *attribute(std::string_view name) const;
   Result<std::optional<int64_t>> integer(std::string_view name) const;
   Result<std::optional<double>> real(std::string_view name) const;
   Result<std::optional<std::string_view>> text(std::string_view name) const;
   Result<std::optional<std::vector<int64_t>>> integers(std::string_view name) const;
   Result<int64_t> integerOr(std::string_view name, int64_t otherwise) const;
-  /// An axis, counted from the end if negative.
+  /// Returns an axis; negative values count from the end.
   Result<size_t> axisOr(std::string_view name, int64_t otherwise, size_t rank) const;
-  /// Refuses attributes that the operator did not ask for, but for values that change nothing.
+  /// Rejects attributes that the operator did not query, unless their values have no effect.
   Status checkAsked() const;
 };
 
@@ -157,188 +160,192 @@ using Operator = Status (*)(Evaluation &, Call &);
 struct OperatorInfo {
   std::string_view domain;
   std::string_view type;
-  /// The first version of the domain's operators that it holds for.
+  /// The first version of the operator set that this entry applies to.
   int64_t since;
   size_t leastInputs;
   size_t mostInputs;
   Operator evaluate;
-  /// Which of the first `leastInputs` operands may be left out, a bit each.
+  /// A bit mask of those of the first `leastInputs` operands that may be omitted.
   uint32_t omittable = 0;
-  /// Whether operands may be activations of no elements, which nothing can be computed with.
+  /// Whether operands may be empty activations, which cannot be used in computations.
   bool takesEmpty = false;
-  /// Whether operands may be rows of earlier runs: it joins them with those of a run, or asks for
-  /// their number.
+  /// Whether operands may be rows of earlier runs. Such an operator concatenates them with the rows
+  /// of the current run or queries their number.
   bool takesPasts = false;
 
-  /// Whether an operand may be an empty name. None of a list of any length may.
+  /// Returns whether an operand may be omitted. Operands of variadic operators may not.
   bool mayOmit(size_t input) const {
     return mostInputs != SIZE_MAX &&
            (input >= leastInputs || (omittable & uint32_t{1} << input) != 0);
   }
 };
 
-/// Names all operators that there is no function for.
+/// Reports all operators that are not supported.
 Status checkOperators(const Graph &graph);
 
-/// The operator of a node; null if there is none.
+/// Returns the operator of a node, or null if it is not supported.
 const OperatorInfo *findOperator(const GraphNode &node);
 
-/// One entry under evaluation.
+/// Evaluates one entry.
 class Evaluation {
 public:
   Evaluation(const Graph &graph, mlir::MLIRContext &context, ModelBuilder &builder, EntryPlan plan);
 
-  /// Writes the entry.
+  /// Emits the entry.
   Status run();
-  /// The outputs of a graph without inputs.
+  /// Returns the outputs of a graph without inputs.
   Result<std::vector<FoldedTensor>> foldedOutputs();
   const Uses &uses() const { return found; }
-  /// After a failure: the size that, as a constant, agrees with what contradicted it.
+  /// After a failure: the symbolic size and the constant value for which the mismatched sizes
+  /// agree.
   std::optional<FixedSize> contradicted() const { return contradiction; }
-  /// The most rows that a sequence may have, where sizes are constants.
+  /// Returns the maximum number of rows of a sequence, if sizes are static.
   std::optional<int64_t> mostRows();
-  /// Whether a sequence is one image.
+  /// Returns whether each sequence is one image.
   bool isOfImages() const { return hasImages; }
-  /// What a size is called in the graph.
+  /// Returns the name of a size in the graph.
   std::string sizeName(int64_t number) const;
-  /// The tensors of the file that the program has as parameters.
+  /// Returns the tensors of the file that are parameters of the program.
   std::vector<SafetensorsTensor> tensors() const;
-  /// What owns the bytes of those that the file does not have.
+  /// Returns the buffers of tensors that are not stored in the file.
   std::vector<std::shared_ptr<const std::vector<std::byte>>> owners() const;
 
   // --- for operators -------------------------------------------------------------------------
 
   Expressions expressions;
-  /// A size by its number; that of the batch is 0.
+  /// Returns a symbolic size by its number; the batch is 0.
   Expr sizeOf(int64_t number);
   Expr batch() { return sizeOf(0); }
   Expr integer(int64_t value) { return expressions.integer(value); }
 
   std::vector<Expr> shapeOf(const Value &value);
   std::vector<Expr> shapeOf(const Rows &rows);
-  /// The integers of a vector that is known; a failure names what is not.
+  /// Returns the elements of an integer vector; the error names `what` if they are unknown.
   Result<std::vector<Expr>> vectorOf(const Value &value, std::string_view what);
-  /// The one integer of a scalar or of a vector of one.
+  /// Returns the integer of a scalar or of a vector of size 1.
   Result<Expr> scalarOf(const Value &value, std::string_view what);
   Result<std::vector<int64_t>> constantsOf(const Value &value, std::string_view what);
-  /// The number of a constant of one element.
+  /// Returns the value of a constant with one element.
   std::optional<double> numberOf(const Value &value);
-  /// The number that all elements of a constant are, whatever its shape.
+  /// Returns the common value of all elements of a constant of any shape.
   std::optional<double> uniformNumberOf(const Value &value);
-  /// Adds a tensor that formulas read.
+  /// Adds a tensor that formulas can read.
   Symbolic constant(const std::string &name, const OnnxTensor &tensor);
   Symbolic constant(const Elements &elements);
-  /// The shape of a formula of constants alone, if it is not too large to be computed here.
+  /// Returns the shape of a formula that depends only on constants, if it is small enough to be
+  /// folded.
   std::optional<std::vector<int64_t>> closedShape(const Symbolic &value);
   bool isClosed(const Value &value) { return value.symbolic && closedShape(*value.symbolic); }
-  /// The elements of such a formula.
+  /// Computes the elements of a closed formula.
   Result<Elements> elementsOf(const Symbolic &value);
-  /// A formula whose axes are those of a larger shape.
+  /// Rewrites a formula for the axes of a broadcast shape of this rank.
   Expr broadcast(const Symbolic &value, size_t rank);
   Status failure(StatusCode code, const std::string &message) const;
-  /// The same where two sizes should be equal: one may be a constant of the exporter's example.
+  /// Like failure(), for two sizes that should be equal: one may be a constant of the exporter's
+  /// example.
   Status unequal(Expr left, Expr right, const std::string &message);
-  /// Whether coordinates are those of a row of a sequence.
+  /// Returns whether the coordinates are those of a row of a sequence.
   bool areOwn(const std::vector<Expr> &coordinates, size_t batchAxis, Expr row);
 
-  /// A look-up by rows as a value of the program; others fail.
+  /// Emits a look-up as rows of the program; fails for other formulas.
   Result<Rows> rowsOf(const Value &value);
-  /// The parameter that a formula reads, and the order of its axes.
+  /// A parameter that a formula reads, and whether its axes are swapped.
   struct StoredParameter {
     Parameter parameter;
     bool transposed = false;
   };
   std::optional<StoredParameter> parameterOf(const Symbolic &value);
-  /// A weight [width] of a formula: a vector constant along the last axis.
+  /// Returns a formula as a parameter [width]: a constant vector along the last axis.
   std::optional<Parameter> vectorParameter(const Symbolic &value);
   Parameter parameter(size_t source);
   Scope root() { return builder.scope(); }
 
-  /// Each row's position times constants along the last axis; null if there are too many, or some
-  /// are not finite.
+  /// Multiplies the position of each row by constants along the last axis. Returns null if there
+  /// are too many constants, or some are not finite.
   mlir::Value angles(const Symbolic &frequencies);
 
   // --- tensors of constant sizes as one row: WholeTensors.cpp --------------------------------
 
   bool isWhole() const { return plan.isWhole; }
-  /// The elements of a formula over a shape, as a vector of the program.
+  /// Returns the elements of a formula over a shape as a vector parameter.
   Result<Parameter> flatParameter(const Symbolic &value, const std::vector<Expr> &shape);
-  /// The same elements in the order of the graph's tensor, and an atom for each axis.
+  /// Permutes the elements to the order of the graph's tensor, with one atom per axis.
   Result<Rows> inOrder(Rows rows);
-  /// The whole value once for each of these parts.
+  /// Repeats the whole value once for each of these parts.
   Result<Rows> repeatedWhole(Rows rows, const Atoms &copies);
 
   // --- rows: RowLayout.cpp -------------------------------------------------------------------
 
   Atom newAtom(int64_t size) { return {Atom::Kind::Inner, size, nextAtom++}; }
   Result<Rows> reshaped(Rows rows, std::vector<Expr> shape);
-  /// c if the function of the value is c times it.
+  /// Returns c if the value's function multiplies it by c.
   std::optional<double> linearFactor(const Rows &rows) const;
-  /// The same value with its scalar function written.
+  /// Emits the pending scalar function of the value.
   Result<Rows> written(Rows rows);
-  /// The same value with these axes after the rows.
+  /// Returns the same value with these axes after the rows.
   Result<Rows> arranged(Rows rows, const std::vector<Atoms> &physical);
-  /// The same value with these atoms, which must be the first, as rows of their own.
+  /// Returns the same value with these atoms, which must be the first, as rows of their own.
   Result<Rows> spread(Rows rows, const Atoms &atoms);
-  /// Refuses more parts than can be rows of their own.
+  /// Rejects more parts than can be rows of their own.
   Status checkChoices(const Atoms &atoms) const;
-  /// A value of the same rows, with a row for each of these parts.
+  /// Returns a value with one row for each of these parts of a row.
   mlir::Value choices(const Atoms &atoms);
-  /// An axis of size 1 repeated, as heads of keys are for several heads of queries.
+  /// Repeats an axis of size 1, as when several heads of queries share one head of keys.
   Result<Rows> repeated(Rows rows, size_t axis, int64_t times);
-  /// The axis' elements from `first` on, as one atom.
+  /// Slices `count` elements of an axis from `first` on, as one atom.
   Result<Rows> sliced(Rows rows, size_t axis, int64_t first, int64_t count);
-  /// The first row of each sequence; `index` is the one that the graph reads.
+  /// Returns the first row of each sequence; `index` is the row that the graph reads.
   Result<Rows> firstRow(Rows rows, size_t axis, int64_t index);
-  /// Makes the atoms of both the same, which have one shape where neither has size 1.
+  /// Splits the atoms of both operands so that they match. The shapes must agree on all axes that
+  /// do not have size 1.
   Status align(Rows &left, Rows &right);
 
   // --- pasts: Caches.cpp ---------------------------------------------------------------------
 
-  /// The positions before those of a run.
+  /// Returns the number of positions before the current run.
   Expr earlier();
-  /// The rows of a past and those of this run after them, along an axis.
+  /// Appends the rows of this run to those of a past along an axis.
   Result<Rows> withPast(const Rows &past, Rows fresh, size_t axis);
 
   // --- parts of images: Parts.cpp ------------------------------------------------------------
 
-  /// The parts of each image, so many, as segments.
+  /// Returns the segments of images that are divided into `count` parts each.
   mlir::Value parts(int64_t count);
-  /// Their axis of rows.
+  /// Returns the row atom of these parts.
   Result<Atom> rowsOfParts(int64_t count);
-  /// The axes of a grid of them; `space` is that of all its places.
+  /// Returns the axes of a grid of parts; `space` is set to the symbolic size of the whole grid.
   Result<Atoms> placesOf(const std::vector<int64_t> &counts, int64_t &space);
-  /// The segments of rows.
+  /// Returns the segments of rows.
   mlir::Value segmentsOf(const Rows &value);
-  /// Which rows an axis of that size has, by the number of their size.
+  /// Returns the number of the symbolic size if an axis of this size holds rows.
   std::optional<int64_t> rowsOfSize(Expr size);
-  /// Parts of images and others after them, along their axis.
+  /// Concatenates parts of images along their axis.
   Result<Rows> joinedParts(const Call &call, size_t axis);
   // --- two lengths: Lengths.cpp --------------------------------------------------------------
 
-  /// Makes the entry of these rows the present one.
+  /// Makes the entry of these rows the current one.
   void enterRowsOf(const Rows &rows);
-  /// The same of the rows that a tensor of this shape has.
+  /// Makes the entry of the rows of a tensor of this shape the current one.
   void enterShape(const std::vector<Expr> &shape);
-  /// Whether rows that become keys are kept in a cache, and read from there.
+  /// Returns whether keys are stored in a cache and read from there.
   bool isKept(const Rows &keys) const;
-  /// Keys or values as the queries of other rows read them.
+  /// Returns keys or values as they are read by queries of the other length.
   Result<Rows> kept(Rows keys, const Rows &queries);
 
   // --- masks: Masks.cpp ----------------------------------------------------------------------
 
-  /// Scores and a bias that must hide keys of padding, those after their query, or both, and
-  /// nothing else; `bias` is a formula of the coordinates of the scores.
+  /// Adds a bias that must hide padding keys, keys after the query, or both, and nothing else.
+  /// `bias` is a formula of the coordinates of the scores.
   Result<Rows> hidden(Rows scores, Expr bias);
 
   // --- biases by distance: Distances.cpp -----------------------------------------------------
 
-  /// Scores plus a bias: numbers by the distance of a key from its query, and a mask.
+  /// Adds a bias to scores: values by the distance between key and query, and a mask.
   Result<Rows> biased(Rows scores, Expr bias);
-  /// Whether a formula has an axis of rows and one of keys.
+  /// Returns whether a formula has an axis of rows and one of keys.
   bool isOfPairs(const Symbolic &value);
 
-  /// An operation of the program at the present node.
+  /// Creates an operation at the current node.
   template <typename Op, typename... Arguments> mlir::Value make(Arguments &&...arguments) {
     mlir::OpBuilder code(context);
     code.setInsertionPointToEnd(block);
@@ -347,15 +354,15 @@ public:
   mlir::RankedTensorType tensorType(llvm::ArrayRef<int64_t> shape) const;
   mlir::FloatAttr f32(double value) const;
   mlir::Value segments() const { return rows.value(); }
-  /// Those of an axis of keys, or of rows that become keys.
+  /// Returns the segments of an axis of keys, or of rows that become keys.
   mlir::Value segmentsOf(const Atom &rowsOrKeys);
   bool isOfRun(const Atom &atom) const {
     return atom.size == sequenceSize || spaces.contains(atom.size);
   }
   mlir::Value weight(const Parameter &parameter);
-  /// How many nodes and outputs read a result.
+  /// Returns the number of nodes and outputs that read a result.
   size_t readers(const std::string &name) const;
-  /// Notes what the weights of keys do not hide.
+  /// Records which keys the weights leave visible.
   void noteMixing(const Rows &weights, const Atom &keys);
   void noteLongest(int64_t count) {
     found.longest = std::min(found.longest.value_or(count), count);
@@ -365,12 +372,12 @@ public:
       found.neighbours = node->describe();
     }
   }
-  /// Refuses what a function of each element would make of hidden keys, if they were not hidden any
-  /// more.
+  /// Rejects an elementwise function that would change the scores or weights of hidden keys so that
+  /// they are no longer hidden.
   Status checkHidden(const Rows &rows);
   const GraphNode &present() const { return *node; }
-  /// Makes the node that gave a function the present one, where that is known; gives back the one
-  /// before.
+  /// Makes the node that produced a function the current one, if it is known. Returns the previous
+  /// node.
   const GraphNode *enterFunction(Expr function) {
     const auto made = functions.find(function);
     return std::exchange(node, made == functions.end() ? node : made->second);
@@ -382,19 +389,19 @@ public:
 private:
   Status begin();
   Status evaluateNodes();
-  /// Makes a result that follows from constants one of its own, where it is data or a large
+  /// Folds a result that depends only on constants into a new constant if it is data or a large
   /// formula.
   Status fold(Symbolic &value);
-  /// Adds a tensor that no file has; its number among the sources.
+  /// Adds a computed table as a source and returns its number.
   size_t addTable(const Elements &elements);
   Status addWhole(const OnnxPort &port);
   Status addWholeOutput(const OnnxPort &port);
   Result<Rows> wholeConstant(const Symbolic &value);
-  /// The parts of a row in another order, by exchanges of neighbours.
+  /// Permutes the parts of a row by transposing adjacent parts.
   Result<Rows> permuted(Rows rows, const Atoms &to);
   Status notePadding(Padding padding, int64_t length);
   LengthUses &usesOf(int64_t size) { return found.lengths[other ? size : 0]; }
-  /// Makes the entry of a length the present one; false if there is a third length.
+  /// Makes the entry of a length the current one; returns false if there is a third length.
   bool enterLength(int64_t size);
   bool enterOther();
   Status noteCrossing(int64_t queries, int64_t keys);
@@ -404,22 +411,22 @@ private:
   Status addInputs();
   Status addInput(const OnnxPort &port);
   Status addRows(const OnnxPort &port, int64_t size, bool hasBatch);
-  /// False if the input is none that a convolution reads.
+  /// Returns false if no convolution reads the input.
   Result<bool> addImage(const OnnxPort &port);
   Result<mlir::Value> constantPart(const Symbolic &value, int64_t width);
-  /// Makes one axis of the places of a grid where an axis has all of them.
+  /// Merges the axes of a grid if one axis contains all of them.
   void mergePlaces(Atoms &axis) const;
   Status fixDeclared(const OnnxPort &port, std::optional<int64_t> size, int64_t number);
-  /// False if the input is no past.
+  /// Returns false if the input is not a past.
   bool addPast(const OnnxPort &port);
   void addIds(const OnnxPort &port, Element element, int64_t size);
-  /// How many columns of each sequence are no padding: [batch].
+  /// Adds an input [batch] with the number of unpadded columns of each sequence.
   Status addCounts(const OnnxPort &port);
   Status checkPasts(const Call &call, const OperatorInfo &info) const;
   Status checkCaches() const;
   Status checkNotEmpty(const Call &call);
   const Segments &history();
-  /// The rows of the other length as keys.
+  /// Returns the segments of the rows of the other length as keys.
   const Segments &memory();
   Status addOutputs();
   Status addOutput(const OnnxPort &port);
@@ -428,10 +435,9 @@ private:
   bool isTableRow(const Symbolic &value);
   Result<mlir::Value> placeOf(Expr index, size_t rowAxis, const Rows &of, const Parameter &table);
   Result<Rows> lookUp(const Symbolic &value);
-  /// A formula of a row's position and of columns as a value; null if it is none that can be
-  /// written.
+  /// Emits a formula of a row's position and columns; returns null if it cannot be emitted.
   mlir::Value rowsOfPosition(const Symbolic &value, size_t rowAxis);
-  /// Which axes of scores are rows, keys and, if there are any, heads.
+  /// The axes of scores for rows, keys and, if present, heads.
   struct ScoreAxes {
     size_t row = 0, key = 0;
     std::optional<size_t> head;
@@ -441,7 +447,7 @@ private:
   Parameter bucketRow(const Parameter &table, int64_t index);
   mlir::Value biasByPositions(const Parameter &table, std::span<const int64_t> buckets,
                               mlir::Value queries, mlir::Value keys);
-  /// Null if all distances have one bucket.
+  /// Returns null if all distances have the same bucket.
   mlir::Value biasByColumns(const Parameter &table, std::span<const int64_t> buckets);
   Expr withoutLengths(Expr bias, const ScoreAxes &axes);
 
@@ -451,7 +457,7 @@ private:
   Entry entry;
   Segments rows;
   Ids columns;
-  /// The same as numbers [rows, 1], where mathematics is done with them.
+  /// The columns as floats [rows, 1], for arithmetic.
   mlir::Value columnNumbers;
   mlir::MLIRContext *context;
   mlir::Block *block = nullptr;
@@ -462,24 +468,23 @@ private:
   std::map<std::string, Ids, std::less<>> ids;
   std::map<std::string, int64_t, std::less<>> sizes;
   std::map<int64_t, int64_t> fixedSizes;
-  /// Rows that are parts of images: how many each has, by the number of their size, and their
-  /// segments, by how many.
+  /// For rows that are parts of images: the number of parts per image by their symbolic size, and
+  /// their segments by the number of parts.
   std::map<int64_t, int64_t> spaces;
   std::map<int64_t, mlir::Value> partsOf;
-  /// The places of grids, and the rows that they are.
+  /// The axes of grids and the row atoms that they form.
   std::vector<std::pair<Atoms, Atom>> grids;
   bool hasImages = false;
   std::optional<FixedSize> contradiction;
-  /// The number of the size of a sequence.
+  /// The number of the symbolic size of a sequence.
   std::optional<int64_t> sequenceSize;
-  /// That of all positions so far, where there are pasts.
+  /// The number of the total size, past included, if there are pasts.
   std::optional<int64_t> totalSize;
-  /// Pasts by their inputs, and whether they were joined with the rows of this run; the joined
-  /// rows.
+  /// The past inputs, and whether each has been joined with the rows of this run; the joined rows.
   std::map<std::string, bool> pasts;
   llvm::DenseSet<mlir::Value> caches;
   Segments seen, remembered;
-  /// What the present entry has, for the rows of the other length.
+  /// The state of the current entry, saved for the rows of the other length.
   struct OtherRows {
     Entry entry;
     Segments rows = {}, seen = {}, remembered = {};
@@ -488,30 +493,31 @@ private:
     bool areTargets = false;
   };
   std::optional<OtherRows> other;
-  /// Whether the present entry is that of the rows which look at others.
+  /// Whether the current entry is that of the targets.
   bool areTargets = false;
-  /// A value and its function, which is still to be written.
+  /// A value and its function, which has not been emitted yet.
   using Unwritten = std::pair<mlir::Value, Expr>;
-  /// Keys that are kept, and the order of their parts.
+  /// Cached keys by the order of their parts.
   llvm::DenseMap<Unwritten, std::vector<std::pair<Atoms, mlir::Value>>> keptKeys;
   std::set<std::string> cacheNames;
-  /// What has become keys or values of targets, or does so in another evaluation.
+  /// Values that are used as keys or values of targets, in this or a previous evaluation.
   llvm::DenseSet<Unwritten> keysRead;
-  /// Tensors that were computed here, how many by node, and which formulas depend on constants
-  /// alone.
+  /// Tensors that were folded, the number of them by node, and whether formulas depend only on
+  /// constants.
   std::deque<OnnxTensor> made;
   std::map<std::string, int> foldedBy;
   std::map<Expr, bool> closed;
   std::map<size_t, Parameter> parameters;
-  /// The first node that gave each function of a value: it is written where somebody reads it.
+  /// The first node that produced each function of a value; the function is emitted at its first
+  /// use.
   std::map<Expr, const GraphNode *> functions;
-  /// Look-ups by their formula and shape: each is written once.
+  /// Look-ups by formula and shape, each emitted once.
   std::map<std::pair<Expr, std::vector<Expr>>, Rows> looked;
   Uses found;
   int nextAtom = 1;
 };
 
-/// A number of each row, `count` times side by side.
+/// Repeats a number of each row `count` times along the columns.
 mlir::Value sideBySide(Evaluation &evaluation, mlir::Value number, int64_t count);
 
 } // namespace heddle::onnx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Making formulas, and the rules by which they become simpler.
+/// Construction of formulas and their simplification rules.
 #include "frontend/Onnx/Expression.h"
 
 #include "base/Utf8.h"
@@ -104,7 +104,7 @@ int64_t integerAt(const OnnxTensor &tensor, uint64_t index) {
   int64_t value = 0;
   std::memcpy(&value, tensor.bytes.data() + index * info.bytes(), info.bytes());
   const unsigned unused = 64 - 8 * info.bytes();
-  // The sign is extended by shifting it out to the left and back.
+  // Sign-extends by shifting left and back.
   return info.kind == ElementKind::Signed
              ? static_cast<int64_t>(static_cast<uint64_t>(value) << unused) >> unused
              : value;
@@ -190,7 +190,7 @@ Expr Expressions::add(Expr left, Expr right) {
     if (left->isConstant() && right->isConstant()) {
       return real(left->value() + right->value());
     }
-    // An added zero changes no number but the sign of zero.
+    // Adding zero changes nothing but the sign of zero.
     return left->isConstant() && left->value() == 0 ? right
            : right->isConstant() && right->value() == 0
                ? left
@@ -232,7 +232,8 @@ Expr Expressions::multiply(Expr left, Expr right) {
   return sum(std::move(terms));
 }
 
-/// Quotient and rest of a division by a product, where the rest is known to lie between 0 and it.
+/// Returns the quotient and remainder of a division by a product, if the remainder is known to be
+/// in [0, divisor).
 std::optional<std::pair<Expr, Expr>> Expressions::split(Expr value, Expr divisor) {
   const std::vector<Term> by = termsOf(divisor);
   if (by.size() != 1 || by.front().coefficient <= 0) {
@@ -324,7 +325,7 @@ bool Expressions::findNonNegative(Expr value) {
         if (number >= extents.size()) {
           return false;
         }
-        // The least value: coordinate 0, or where that lessens it the last one.
+        // A lower bound: coordinate 0 or, for a negative coefficient, the last coordinate.
         product = multiply(product, term.coefficient > 0 ? integer(0)
                                                          : subtract(extents[number], integer(1)));
       } else if (factor->formula == Formula::Size) {
@@ -336,7 +337,7 @@ bool Expressions::findNonNegative(Expr value) {
     const std::vector<Term> more = termsOf(product);
     least.insert(least.end(), more.begin(), more.end());
   }
-  // A size is one and something that is not negative.
+  // Substitutes 1 + a non-negative number for each size.
   Expr expanded = integer(0);
   for (const Term &term : least) {
     Expr product = integer(term.coefficient);
@@ -386,7 +387,7 @@ Expr Expressions::equal(Expr left, Expr right) {
   if (left->element == Element::Real || right->element == Element::Real) {
     return make(Formula::Equal, Element::Boolean, {left, right});
   }
-  // What was made of a truth value is 0 or 1.
+  // A cast Boolean is 0 or 1.
   if (left->formula == Formula::Cast && left->operands.front()->element == Element::Boolean &&
       right->isConstant()) {
     const Expr truth = left->operands.front();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a tensor of a graph is, as a formula of the coordinates of an element: sizes, index
-/// arithmetic and masks. A formula is simplified while it is made, so that "column s of row
-/// (b * S + s) / S" becomes what it is. Integers are polynomials of sizes and coordinates; what
-/// has no rule stays as it was written.
+/// Represents a tensor of a graph as a formula of an element's coordinates: sizes, index arithmetic
+/// and masks. Formulas are simplified on construction, so that for example "column s of row (b * S
+/// + s) / S" reduces to column s of row b. Integers are polynomials of sizes and coordinates; an
+/// operation without a rewrite rule is kept as it is.
 ///
-/// Equal formulas are one object: pointers compare.
+/// Formulas are uniqued: equal formulas are the same pointer.
 #ifndef HEDDLE_FRONTEND_ONNX_EXPRESSION_H
 #define HEDDLE_FRONTEND_ONNX_EXPRESSION_H
 
@@ -26,12 +26,12 @@ enum class Element { Integer, Boolean, Real };
 
 enum class Formula {
   Constant,
-  Size,       // a size that depends on the batch, by number
+  Size,       // a symbolic size, by number
   Axis,       // the coordinate along an axis
-  Operand,    // the value that a scalar function is of
-  Sum,        // integers: the sum of terms
-  Read,       // an element of a source, by its number
-  RunningSum, // of the second operand, over bound() from 0 to the first
+  Operand,    // the argument of a scalar function
+  Sum,        // integers: a sum of terms
+  Read,       // an element of a source, by number
+  RunningSum, // of the second operand, for bound() from 0 to the first
   Cast,
   Not,
   And,
@@ -40,9 +40,9 @@ enum class Formula {
   Less,
   Select,
   Add,
-  Subtract, // what operators do; a formula has sums
+  Subtract, // of floats; integers use Sum
   Multiply,
-  Divide, // integers: towards zero
+  Divide, // integers: truncates towards zero
   Modulo, // with the sign of the divisor
   Rest,   // with the sign of the dividend
   Power,
@@ -60,13 +60,13 @@ enum class Formula {
   Sine,
   Cosine,
   Floor,
-  Round, // halves to even numbers
+  Round, // halfway cases to even
 };
 
 struct Expression;
 using Expr = const Expression *;
 
-/// A product of sizes, coordinates and other formulas, times a number.
+/// A product of sizes, coordinates and other formulas with an integer coefficient.
 struct Term {
   int64_t coefficient = 0;
   std::vector<Expr> factors;
@@ -75,12 +75,12 @@ struct Term {
 struct Expression {
   Formula formula;
   Element element;
-  /// A constant, or the number of a size, an axis or a source.
+  /// The value of an integer constant, or the number of a size, an axis or a source.
   int64_t integer = 0;
   double real = 0;
   std::vector<Expr> operands;
   std::vector<Term> terms;
-  /// Its place among all formulas, and how many it is made of.
+  /// The index among all formulas, and the number of nodes of this formula.
   size_t id = 0;
   size_t weight = 1;
 
@@ -88,11 +88,11 @@ struct Expression {
   bool isConstant(int64_t number) const {
     return isConstant() && element != Element::Real && integer == number;
   }
-  /// The value of a constant as a number.
+  /// Returns the value of a constant as a double.
   double value() const { return element == Element::Real ? real : static_cast<double>(integer); }
 };
 
-/// Something whose elements formulas read: an input of the graph or a constant.
+/// A tensor whose elements formulas read: an input of the graph or a constant.
 struct Source {
   std::string name;
   Element element;
@@ -101,15 +101,15 @@ struct Source {
   std::vector<Expr> shape;
 };
 
-/// An element of a constant of integers or truth values.
+/// Returns an element of a constant of integers or Booleans.
 int64_t integerAt(const OnnxTensor &tensor, uint64_t index);
-/// An element of a constant of floats; nothing if they cannot be read.
+/// Returns an element of a constant of floats, or nullopt if the type is not supported.
 std::optional<double> realAt(const OnnxTensor &tensor, uint64_t index);
 
-/// Makes formulas and owns them.
+/// Creates and owns formulas.
 class Expressions {
 public:
-  /// The largest formula; more is no model's.
+  /// The maximum number of nodes of a formula; no real model needs more.
   static constexpr size_t mostWeight = 4096;
   static constexpr size_t mostTerms = 64;
   static constexpr size_t boundAxis = 1000;
@@ -120,11 +120,12 @@ public:
   Expr size(int64_t number);
   Expr axis(size_t number);
   Expr operand();
-  /// The coordinate that a running sum is over.
+  /// Returns the coordinate that a running sum iterates over.
   Expr bound() { return axis(boundAxis); }
-  /// The sum of `body` where bound() is 0 to `last`.
+  /// Returns the sum of `body` for bound() from 0 to `last`.
   Expr runningSum(Expr last, Expr body);
-  /// Folds to a number where the source and all coordinates are constants.
+  /// Reads an element of a source. Folds to a constant if the source and all coordinates are
+  /// constants.
   Expr read(size_t source, std::vector<Expr> coordinates);
 
   Expr add(Expr left, Expr right);
@@ -141,39 +142,42 @@ public:
   Expr negation(Expr value);
   Expr select(Expr condition, Expr then, Expr otherwise);
   Expr cast(Expr value, Element element);
-  /// A function of one number, or a power.
+  /// Applies a unary function or a power.
   Expr apply(Formula formula, std::vector<Expr> operands);
 
-  /// Whether an integer is known not to be negative: sizes are at least 1, and coordinates lie
-  /// within the extents. These are questions: what they cannot compute they answer with no.
+  /// Returns whether an integer is known to be non-negative: sizes are at least 1, and coordinates
+  /// lie within the extents. These queries are conservative: they return false if the answer cannot
+  /// be computed.
   bool isNonNegative(Expr value);
   bool isLess(Expr left, Expr right);
   bool isAtMost(Expr left, Expr right);
 
-  /// The formula with other coordinates, simplified again.
+  /// Substitutes coordinates and simplifies the result.
   Expr substitute(Expr value, std::span<const Expr> coordinates);
-  /// The formula where each of its parts that `replacement` knows is replaced; null: kept.
+  /// Replaces each part for which `replacement` returns a formula; null keeps the part.
   Expr replace(Expr value, const std::function<Expr(Expr)> &replacement);
-  /// The value of a function of two numbers, or of the first alone.
+  /// Returns the value of a binary function, or of a unary function of `x`.
   static double numberOf(Formula formula, double x, double y);
-  /// Calls `visit` for every part once.
+  /// Calls `visit` once for every part.
   static void walk(Expr value, const std::function<void(Expr)> &visit);
 
-  /// The sizes of the tensor whose coordinates axis() is, for what is made from now on.
+  /// Sets the sizes of the tensor that axis() indexes, for the formulas that are made from now on.
   void within(std::vector<Expr> sizes) { extents = std::move(sizes); }
 
   size_t addSource(Source source);
   const Source &source(size_t number) const { return sources[number]; }
   size_t countSources() const { return sources.size(); }
 
-  /// Why a formula cannot be made: too large, or an index outside its tensor; empty if all could.
+  /// Returns why a formula could not be made (it is too large, or an index is out of bounds); empty
+  /// if there was no error.
   const std::string &problem() const { return failure; }
   void clearProblem() { failure.clear(); }
 
-  /// Whether a formula reads floats of a constant: then it is data, and no mask or index.
+  /// Returns whether a formula reads floats of a constant. Such a formula is data, not a mask or an
+  /// index.
   bool readsTable(Expr value) const;
 
-  /// As messages show it.
+  /// Prints a formula for messages.
   std::string print(Expr value) const;
 
 private:
@@ -183,7 +187,7 @@ private:
   Expr sum(std::vector<Term> terms);
   Expr rebuild(Expr value, std::vector<Expr> operands);
   void fail(std::string message);
-  /// An answer that is no where finding it failed; then no formula failed.
+  /// Evaluates a query. If it fails, returns false and discards the error.
   bool ask(const std::function<bool()> &question);
   bool findNonNegative(Expr value);
   std::optional<std::pair<Expr, Expr>> split(Expr value, Expr divisor);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Formulas with other parts: substitution and replacement.
+/// Substitution and replacement of the parts of formulas.
 #include "frontend/Onnx/Expression.h"
 
 #include "base/Utf8.h"
@@ -12,7 +12,7 @@
 
 namespace heddle::onnx {
 
-/// The largest integer up to which a double holds all of them.
+/// All integers up to this magnitude are representable as doubles.
 static constexpr double mostExact = 0x1p53;
 
 double Expressions::numberOf(Formula formula, double x, double y) {
@@ -132,7 +132,7 @@ Expr Expressions::replace(Expr value, const std::function<Expr(Expr)> &replaceme
     }
     Expr result = replacement(each);
     if (result != nullptr) {
-      // Replaced as a whole.
+      // The whole part is replaced.
     } else if (each->formula == Formula::Sum) {
       result = integer(0);
       for (const Term &term : each->terms) {
@@ -143,7 +143,7 @@ Expr Expressions::replace(Expr value, const std::function<Expr(Expr)> &replaceme
         result = add(result, product);
       }
     } else if (each->formula == Formula::Select) {
-      // Only what is chosen: the other part may read where there is nothing.
+      // Only the selected side is rewritten: the other one may read out of bounds.
       const Expr condition = visit(each->operands[0]);
       result = condition->isConstant()
                    ? visit(each->operands[condition->integer != 0 ? 1 : 2])

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sizes that are constants: those that inputs declare, and those of the exporter's example that
-/// became constants of the graph although its inputs leave them open. The latter show where the
-/// graph contradicts itself.
+/// Static sizes: those that inputs declare, and those that the exporter replaced with constants of
+/// its example although the inputs declare them as dynamic. The latter are found where sizes of the
+/// graph contradict each other.
 ///
-/// A fixed batch makes no difference to a program: rows of different sequences never meet. A fixed
-/// length is the most rows of a sequence: those that it lacks are padding, which a mask must hide.
+/// A fixed batch has no effect on a program, because rows of different sequences do not interact. A
+/// fixed length is the maximum number of rows of a sequence: shorter sequences are padded in the
+/// graph, and a mask must hide the padding.
 #include "frontend/Onnx/Evaluation.h"
 
 #include "base/Utf8.h"
@@ -18,7 +19,7 @@ namespace heddle::onnx {
 
 namespace {
 
-/// A number times sizes, by their numbers.
+/// A product of sizes, by number, and a coefficient.
 struct Monomial {
   int64_t coefficient = 1;
   std::vector<int64_t> sizes;
@@ -47,7 +48,7 @@ static std::optional<Monomial> monomialOf(Expr value) {
   return result;
 }
 
-/// The one size that must be a constant for two numbers of elements to be equal, and which.
+/// Returns the only size, and its value, for which two element counts become equal.
 static std::optional<FixedSize> sizeThatFits(Expr left, Expr right) {
   const std::optional<Monomial> a = monomialOf(left), b = monomialOf(right);
   if (!a || !b) {
@@ -81,7 +82,7 @@ std::string Evaluation::sizeName(int64_t number) const {
 
 Status Evaluation::unequal(Expr left, Expr right, const std::string &message) {
   const std::optional<FixedSize> size = sizeThatFits(left, right);
-  // A sequence of one row would be like any axis of size 1.
+  // A size of 1 would make a sequence indistinguishable from any other axis of size 1.
   if (!size || totalSize || (size->number != 0 && size->value < 2)) {
     return failure(StatusCode::InvalidArgument, message);
   }
@@ -117,7 +118,7 @@ bool Evaluation::areOwn(const std::vector<Expr> &coordinates, size_t batchAxis, 
 }
 
 std::optional<int64_t> Evaluation::mostRows() {
-  // A sequence is one image.
+  // Each sequence is one image.
   if (hasImages) {
     return 1;
   }

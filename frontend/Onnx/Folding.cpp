@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What follows from constants alone is computed while a graph is read: a result becomes a constant
-/// of its own, and a graph without inputs comes to its outputs.
+/// Constant folding while a graph is read: a result that depends only on constants becomes a new
+/// constant, and a graph without inputs is evaluated completely.
 #include "frontend/Onnx/Folding.h"
 
 #include "base/Utf8.h"
@@ -15,9 +15,9 @@ namespace heddle {
 
 namespace onnx {
 
-/// The largest tensor that is computed while a graph is read.
+/// The maximum number of elements of a folded tensor.
 static constexpr int64_t mostFolded = int64_t{1} << 22;
-/// A formula of more parts becomes a table.
+/// Formulas with more parts than this are folded to tables.
 static constexpr size_t mostParts = 128;
 
 std::optional<std::vector<int64_t>> Evaluation::closedShape(const Symbolic &value) {
@@ -101,7 +101,7 @@ Symbolic Evaluation::constant(const Elements &elements) {
   return constant(std::string(source.name), *source.constant);
 }
 
-/// Whether a formula is the elements of a tensor at their places, or at places a constant further.
+/// Returns whether a formula reads a tensor at its own coordinates, with constant offsets.
 static bool isView(Expr body) {
   return body->formula == Formula::Read &&
          std::all_of(body->operands.begin(), body->operands.end(), [](Expr each) {
@@ -119,7 +119,7 @@ Status Evaluation::fold(Symbolic &value) {
     return {};
   }
   const Result<Elements> elements = elementsOf(value);
-  // What cannot be computed is refused where it is read.
+  // A value that cannot be computed is rejected where it is read.
   if (elements.ok() && elements->count() > 0) {
     const std::string maker = value.maker;
     value = constant(*elements);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs without inputs: what follows from constants alone is evaluated while a graph is read, and
-/// nothing is run.
+/// Evaluates graphs without inputs. Everything that depends only on constants is folded while the
+/// graph is read; no program is run.
 #ifndef HEDDLE_FRONTEND_ONNX_FOLDING_H
 #define HEDDLE_FRONTEND_ONNX_FOLDING_H
 
@@ -14,17 +14,18 @@
 
 namespace heddle {
 
-/// An output of such a graph. Truth values are 0 and 1.
+/// An output of a folded graph. Booleans are 0 and 1.
 struct FoldedTensor {
   std::string name;
   std::vector<int64_t> shape;
   bool isReal = false;
-  /// One of them has the elements.
+  /// Only one of the two vectors is used.
   std::vector<double> reals = {};
   std::vector<int64_t> integers = {};
 };
 
-/// The outputs of a graph without inputs. Unsupported names what does not follow from constants.
+/// Returns the outputs of a graph without inputs. The Unsupported error names the value that does
+/// not depend only on constants.
 Result<std::vector<FoldedTensor>> foldOnnxGraph(mlir::MLIRContext &context,
                                                 const std::string &path);
 

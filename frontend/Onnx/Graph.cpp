@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Inlines functions and branches, and orders nodes.
+/// Inlines functions and branches, and sorts the nodes topologically.
 #include "frontend/Onnx/Graph.h"
 
 #include "base/Utf8.h"
@@ -27,12 +27,13 @@ std::string GraphNode::describe() const {
 
 namespace {
 
-/// Names of one graph or function, by those of the whole; others are the outer ones.
+/// Maps the names of a graph or function to unique names; other names are looked up in the
+/// enclosing scope.
 struct Names {
   const Names *outer = nullptr;
-  /// Nothing: an operand of the function that its caller leaves out.
+  /// nullopt for an operand of the function that the caller omits.
   std::map<std::string_view, std::optional<std::string>> known;
-  /// What begins the names that are made here.
+  /// The prefix of the names that are defined here.
   std::string prefix;
 
   std::optional<std::string> find(std::string_view name) const {
@@ -66,7 +67,7 @@ private:
   const OnnxFunction *findFunction(const OnnxNode &node) const;
   const OnnxTensor *constantOf(const std::string &name) const;
   std::string actual(std::string name) const;
-  /// Says that two results are one value. A result without a name is none that could be read.
+  /// Makes `name` an alias of `value`. A result without a name cannot be read.
   void alias(const std::string &name, std::optional<std::string> value) {
     if (!name.empty() && value) {
       aliases[name] = *std::move(value);
@@ -80,14 +81,14 @@ private:
   const OnnxModel &model;
   std::string_view where;
   Graph graph;
-  /// The nodes that were looked at, with those that call functions.
+  /// The number of visited nodes, function calls included.
   size_t visited = 0;
   std::set<std::string, std::less<>> defined;
-  /// What nodes called Constant make.
+  /// The tensors of Constant nodes.
   std::map<std::string, const OnnxTensor *, std::less<>> constantNodes;
-  /// The functions that are being inlined, the innermost last.
+  /// The functions being inlined, innermost last.
   std::vector<const OnnxFunction *> active;
-  /// One value under another name: results of inlined functions and branches.
+  /// Aliases: results of inlined functions and branches.
   std::map<std::string, std::string> aliases;
 };
 
@@ -132,7 +133,8 @@ const OnnxTensor *Flattener::constantOf(const std::string &name) const {
   return node == constantNodes.end() ? nullptr : node->second;
 }
 
-/// The attributes of a node inside a function, with those of the function's caller.
+/// Returns the attributes of a node of a function, with references resolved to the attributes of
+/// the caller.
 static std::vector<OnnxAttribute> withGiven(const OnnxNode &node,
                                             const std::vector<OnnxAttribute> &given) {
   std::vector<OnnxAttribute> result;
@@ -206,7 +208,7 @@ Status Flattener::inlineBranch(const GraphNode &node, const OnnxOpsets &opsets, 
 
 Status Flattener::addNode(const OnnxNode &node, const OnnxOpsets &opsets, Names &names,
                           const std::vector<OnnxAttribute> &given, size_t depth) {
-  // Calls count as well: functions may hold nothing but calls of others.
+  // Calls count as well: a function may contain nothing but calls.
   if (visited++ == onnxNodeLimit) {
     return wrong(fmt::format("more than {} nodes with those of functions", onnxNodeLimit));
   }
@@ -254,7 +256,7 @@ Status Flattener::addNodes(const std::vector<OnnxNode> &nodes, const OnnxOpsets 
     return wrong(fmt::format("functions and branches are nested more than {} deep, at {}",
                              inliningLimit, quote(names.prefix)));
   }
-  // Names that are made here come before any that are made outside.
+  // Names that are defined here shadow those of enclosing scopes.
   for (const OnnxNode &node : nodes) {
     for (const std::string_view output : node.outputs) {
       if (!output.empty() && !names.prefix.empty()) {
@@ -268,7 +270,7 @@ Status Flattener::addNodes(const std::vector<OnnxNode> &nodes, const OnnxOpsets 
   return {};
 }
 
-/// The value that a name stands for. Names that stand for each other in a circle end anywhere.
+/// Resolves aliases. Cyclic aliases resolve to any of their names.
 std::string Flattener::actual(std::string name) const {
   for (size_t steps = 0; steps <= aliases.size(); ++steps) {
     const auto found = aliases.find(name);
@@ -280,7 +282,7 @@ std::string Flattener::actual(std::string name) const {
   return name;
 }
 
-/// Orders the nodes that outputs need, each after those it reads.
+/// Sorts the nodes that the outputs depend on so that operands precede their users.
 Status Flattener::order() {
   std::map<std::string, size_t, std::less<>> makers;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -298,7 +300,7 @@ Status Flattener::order() {
   enum class Mark { New, Open, Done };
   std::vector<Mark> marks(graph.nodes.size(), Mark::New);
   std::vector<size_t> ordered;
-  // Without recursion: a graph may be a chain of any length.
+  // Iterative, because a graph may be an arbitrarily long chain.
   std::vector<std::pair<size_t, size_t>> stack;
   const auto enter = [&](const std::string &name, std::string_view reader) -> Status {
     if (!makers.contains(name) && defined.contains(name)) {
@@ -310,7 +312,7 @@ Status Flattener::order() {
                                reader, quote(name)));
     }
     if (marks[found->second] == Mark::Open) {
-      // The first of the cycle's nodes in the file says most.
+      // Report the node of the cycle that comes first in the file.
       const auto begin = std::ranges::find(stack, found->second, &std::pair<size_t, size_t>::first);
       const auto least = std::min_element(begin, stack.end());
       return wrong(
@@ -351,7 +353,7 @@ Result<Graph> Flattener::flatten() {
   Names names;
   HEDDLE_TRY(addConstants(model.graph, names));
   for (const OnnxPort &input : model.graph.inputs) {
-    // Old files list their initializers as inputs, which are defaults then.
+    // Old files list initializers as inputs, for which they are default values.
     if (graph.constants.contains(input.name)) {
       continue;
     }
@@ -364,7 +366,7 @@ Result<Graph> Flattener::flatten() {
   }
   HEDDLE_TRY(addNodes(model.graph.nodes, model.opsets, names, {}, 0));
   HEDDLE_TRY(order());
-  // An output of a function or branch has its own name again.
+  // Outputs that alias the result of a function or branch keep their own names.
   for (const OnnxPort &output : graph.outputs) {
     const std::string name(output.name);
     if (aliases.contains(name)) {

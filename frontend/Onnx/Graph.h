@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A file's graph as one list of nodes, each after those it reads: functions are inlined, branches
-/// on constants chosen, nodes that no output needs left out. Every name is made by one node.
+/// The graph of a file as one list of nodes in topological order. Functions are inlined, branches
+/// on constant conditions are resolved, and nodes that no output uses are removed. Every name is
+/// defined by exactly one node.
 #ifndef HEDDLE_FRONTEND_ONNX_GRAPH_H
 #define HEDDLE_FRONTEND_ONNX_GRAPH_H
 
@@ -15,39 +16,41 @@
 
 namespace heddle::onnx {
 
-/// How deep functions may call functions and branches may hold branches.
+/// The maximum nesting depth of function calls and branches.
 inline constexpr size_t inliningLimit = 16;
 
 struct GraphNode {
-  /// Its name, or if it has none that of its first result; inside functions after their nodes'.
+  /// The node's name, or that of its first result if it has none; nodes of functions are prefixed
+  /// with the names of the calling nodes.
   std::string name;
   std::string_view type;
   std::string_view domain;
-  /// The version of the domain's operators.
+  /// The version of the domain's operator set.
   int64_t opset = 0;
-  /// Names of values; nothing: left out.
+  /// The names of the operands; nullopt for an omitted operand.
   std::vector<std::optional<std::string>> inputs;
-  /// Names of results; empty: nothing may read it.
+  /// The names of the results; an empty name means that the result is unused.
   std::vector<std::string> outputs;
-  /// With the values that a function's caller gave.
+  /// Attributes, with references resolved to the values that the function's caller passes.
   std::vector<OnnxAttribute> attributes;
 
   const OnnxAttribute *find(std::string_view attribute) const;
-  /// "node "/encoder/MatMul" (MatMul)"
+  /// For example: node "/encoder/MatMul" (MatMul).
   std::string describe() const;
-  /// "MatMul", or "com.microsoft.Attention" of a domain other than the default one.
+  /// The operator type, qualified by the domain unless that is the default one: "MatMul",
+  /// "com.microsoft.Attention".
   std::string operation() const;
 };
 
 struct Graph {
   std::vector<GraphNode> nodes;
   std::map<std::string, const OnnxTensor *, std::less<>> constants;
-  /// Those that are no constants, in the order of the file.
+  /// The inputs that are not constants, in file order.
   std::vector<OnnxPort> inputs;
   std::vector<OnnxPort> outputs;
 };
 
-/// Flattens and checks a model, which must outlive the result. `where` begins every message.
+/// Flattens and checks a model, which must outlive the result. Every message begins with `where`.
 Result<Graph> flatten(const OnnxModel &model, std::string_view where);
 
 } // namespace heddle::onnx

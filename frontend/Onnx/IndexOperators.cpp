@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operators that make constants, shapes and indices, or read by indices.
+/// Operators that make constants, shapes and indices, or that read by index.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace heddle::onnx {
 
-/// A vector of integers as a formula of its one coordinate.
+/// Returns a vector of integers as a formula of its coordinate.
 static Symbolic vectorFormula(Evaluation &evaluation, const std::vector<Expr> &elements) {
   Expressions &expressions = evaluation.expressions;
   Symbolic result{
@@ -92,7 +92,8 @@ static Status constantOfShape(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// A sequence of numbers that are all constants, of any type and direction.
+/// Emits a range of constants of any type and sign of the step. Returns false if an operand is not
+/// a constant.
 static Result<bool> constantRange(Evaluation &evaluation, Call &call) {
   double ends[3] = {};
   bool isReal = false;
@@ -154,13 +155,13 @@ static Status range(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// An index that counts from the end if it is negative.
+/// Normalizes an index: a negative one counts from the end.
 static Expr fromStart(Evaluation &evaluation, Expr index, Expr size) {
   Expressions &expressions = evaluation.expressions;
   if (index->isConstant()) {
     return index->integer < 0 ? expressions.add(index, size) : index;
   }
-  // Positions and those of inputs are not negative.
+  // Positions and ids from inputs are non-negative.
   return !size->isConstant() || !isClosed(expressions, index) || expressions.isNonNegative(index)
              ? index
              : expressions.add(index,
@@ -168,7 +169,7 @@ static Expr fromStart(Evaluation &evaluation, Expr index, Expr size) {
                                                   size, evaluation.integer(0)));
 }
 
-/// Several elements of an axis, side by side.
+/// Gathers several elements of an axis and concatenates them.
 static Status gatherParts(Evaluation &evaluation, Call &call, Rows rows, size_t axis) {
   HEDDLE_ASSIGN(const auto indices, evaluation.constantsOf(*call.inputs[1], "indices"));
   const int64_t size = widthOf(rows.axes[axis]);
@@ -191,7 +192,7 @@ static Status gatherParts(Evaluation &evaluation, Call &call, Rows rows, size_t 
   return {};
 }
 
-/// Part of the width, or the first row of each sequence.
+/// Gathers part of the width, or the first row of each sequence.
 static Status gatherOfRows(Evaluation &evaluation, Call &call, Rows rows, size_t axis) {
   if (evaluation.isWhole() && call.inputs[1]->symbolic->shape.size() == 1) {
     return gatherParts(evaluation, call, std::move(rows), axis);
@@ -265,7 +266,7 @@ static Status gatherNd(Evaluation &evaluation, Call &call) {
     return evaluation.failure(StatusCode::Unsupported, "reads activations by indices");
   }
   const Symbolic &data = *call.inputs[0]->symbolic, &indices = *call.inputs[1]->symbolic;
-  // The axes that both begin with.
+  // The leading axes that both operands share.
   const auto shared = static_cast<size_t>(std::max<int64_t>(batches, 0));
   const bool isShared =
       batches >= 0 && shared < indices.shape.size() && shared < data.shape.size() &&
@@ -340,7 +341,7 @@ static Status cumSum(Evaluation &evaluation, Call &call) {
   }
   Expressions &expressions = evaluation.expressions;
   expressions.within(input.symbolic->shape);
-  // Backwards the sum is over the elements from the last one on.
+  // A reverse sum starts at the last element.
   const Expr end = expressions.subtract(input.symbolic->shape[axis], evaluation.integer(1));
   const Expr place =
       reverse != 0 ? expressions.subtract(end, expressions.axis(axis)) : expressions.axis(axis);
@@ -357,7 +358,7 @@ static Status cumSum(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// The upper or lower triangle of matrices: zeros elsewhere.
+/// Keeps the upper or lower triangle of matrices and sets the other elements to zero.
 static Status trilu(Evaluation &evaluation, Call &call) {
   const Value &input = *call.inputs[0];
   HEDDLE_ASSIGN(const int64_t upper, call.integerOr("upper", 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operators that move no number: reshapes, transposes, joins.
+/// Operators that rearrange elements: reshapes, transposes, concatenations.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace heddle::onnx {
 
-/// A formula of coordinates in another shape of as many elements.
+/// Returns the formula of a tensor reshaped to a shape with the same number of elements.
 static Expr reshapedFormula(Evaluation &evaluation, const Symbolic &value,
                             const std::vector<Expr> &shape) {
   Expressions &expressions = evaluation.expressions;
@@ -37,7 +37,7 @@ static Expr reshapedFormula(Evaluation &evaluation, const Symbolic &value,
     }
     return expressions.substitute(value.body, coordinates);
   }
-  // By the number of the element, row by row.
+  // Through the row-major index of the element.
   Expr number = evaluation.integer(0);
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (!shape[axis]->isConstant(1)) {
@@ -63,7 +63,7 @@ static Expr countOf(Evaluation &evaluation, const std::vector<Expr> &shape) {
   return count;
 }
 
-/// Gives a value another shape.
+/// Reshapes a value.
 static Status giveReshaped(Evaluation &evaluation, Call &call, const std::vector<Expr> &shape) {
   const Value &input = *call.inputs[0];
   const Expr before = countOf(evaluation, evaluation.shapeOf(input));
@@ -132,7 +132,7 @@ static Status identity(Evaluation &, Call &call) {
   return {};
 }
 
-/// Leaves nothing out but in training.
+/// Dropout is the identity except in training.
 static Status dropout(Evaluation &evaluation, Call &call) {
   if (call.has(2) && evaluation.numberOf(*call.inputs[2]) != 0) {
     return evaluation.failure(StatusCode::Unsupported,
@@ -179,8 +179,8 @@ static Status transpose(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// Axes that an attribute of older versions, or an operand of newer ones, names; nothing if none
-/// are named.
+/// Returns the axes that the attribute (older versions) or the operand (newer ones) names, or
+/// nullopt if there is neither.
 static Result<std::optional<std::vector<int64_t>>> namedAxes(Evaluation &evaluation, Call &call,
                                                              size_t rank) {
   std::optional<std::vector<int64_t>> axes;
@@ -311,7 +311,7 @@ Status concatRows(Evaluation &evaluation, Call &call, size_t axis) {
     }
     const Atoms own = part.axes.back();
     if (!inputs.empty()) {
-      // The other axes have the atoms of those before.
+      // The other axes share the atoms of the preceding operands.
       part.axes.pop_back();
       Rows others = result;
       others.axes.pop_back();
@@ -343,7 +343,7 @@ Status concatRows(Evaluation &evaluation, Call &call, size_t axis) {
   return {};
 }
 
-/// Rows of earlier runs and those of this one after them.
+/// Appends the rows of this run to those of earlier runs.
 static Status concatPast(Evaluation &evaluation, Call &call, size_t axis) {
   if (call.inputs.size() == 1) {
     call.results.push_back(*call.inputs[0]);
@@ -360,7 +360,7 @@ static Status concatPast(Evaluation &evaluation, Call &call, size_t axis) {
   return {};
 }
 
-/// Formulas one after another along an axis of this size in all.
+/// Concatenates formulas along an axis of this total size.
 static Symbolic joinedFormula(Evaluation &evaluation, const Call &call,
                               const std::vector<Expr> &first, size_t axis, Expr total) {
   Expressions &expressions = evaluation.expressions;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs of two lengths: a decoder, whose rows look at those of a source. Each length has an entry
-/// of its own, and a node computes in the entry of its operands. Where queries of targets meet keys
-/// of the source, the source's entry leaves these in a cache and the other reads them. Keys of
-/// targets are kept as well: their rows see none after them, so that a token at a time gives what
-/// the graph gives for all.
+/// Graphs with two lengths: decoders with cross-attention to the rows of a source. Each length has
+/// an entry, and a node is emitted to the entry of its operands. Where queries of targets are
+/// multiplied by keys of the source, the entry of the source stores the keys in a cache that the
+/// other entry reads. Keys of targets are cached as well: targets are causal, so that decoding
+/// token by token gives the results of the whole graph.
 #include "frontend/Onnx/Evaluation.h"
 
 #include "base/Utf8.h"
@@ -37,7 +37,7 @@ std::vector<std::string> lengthsOf(const Graph &graph) {
   return names;
 }
 
-/// The number of the size of the rows among a value's axes.
+/// Returns the number of the symbolic size of a value's rows.
 static std::optional<int64_t> lengthOf(const Rows &rows) {
   for (const Atoms &axis : rows.axes) {
     for (const Atom &atom : axis) {
@@ -103,7 +103,7 @@ const Segments &Evaluation::memory() {
   return remembered;
 }
 
-/// Rows of one length look at those of the other, never the other way round.
+/// Records that rows of one length attend to those of the other. Only one direction is supported.
 Status Evaluation::noteCrossing(int64_t queries, int64_t keys) {
   if (found.targets && *found.targets != queries) {
     return failure(StatusCode::Unsupported,
@@ -125,7 +125,7 @@ bool Evaluation::isKept(const Rows &keys) const {
   return length && (areTargets || !isOfRun({Atom::Kind::Row, *length, 0}));
 }
 
-/// Each node that reads such keys names a cache.
+/// Returns a cache name that is unique for each node that reads such keys.
 std::string Evaluation::cacheName() {
   const std::string base = node->name.empty() ? node->describe() : node->name;
   std::string name = base;

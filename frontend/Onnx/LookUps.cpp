@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows of tables: where mathematics on floats begins. A formula that reads a table at an index of
-/// the row is a look-up: by ids that the caller gives, or by the row's position.
+/// Rows of tables, where floating-point arithmetic begins. A formula that reads a table at an index
+/// of the row is a look-up, by ids that the caller provides or by the row's position.
 #include "frontend/Onnx/Evaluation.h"
 
 #include "base/Utf8.h"
@@ -14,9 +14,9 @@ namespace heddle::onnx {
 
 namespace {
 
-/// Positions as RoBERTa has them: the number of tokens so far that are no padding, times whether
-/// this one is none, plus a number. Where tokens of padding only end sequences, a row that is none
-/// has its column and one more.
+/// Positions as in RoBERTa: the number of tokens up to this one that are not padding, times whether
+/// this one is not padding, plus an offset. Where padding only ends sequences, the position of
+/// every other row is its column plus one plus the offset.
 struct CountedPosition {
   std::string input;
   int64_t pad = 0;
@@ -25,7 +25,7 @@ struct CountedPosition {
 
 } // namespace
 
-/// The input and number where `truth` says that an element of it is not that number.
+/// Returns the element of an input and the number that `truth` compares for inequality.
 static std::optional<std::pair<Expr, int64_t>> notEqual(Expr truth) {
   if (truth->formula != Formula::Cast || truth->operands[0]->formula != Formula::Not) {
     return std::nullopt;
@@ -76,13 +76,13 @@ static std::optional<CountedPosition> countedPosition(Evaluation &evaluation, Ex
   }
   result.input = source.name;
   result.pad = counted->second;
-  // The row itself is counted.
+  // The count includes the row itself.
   ++result.offset;
   return result;
 }
 
-/// The ids by which rows of the table are taken. Where they count from, rows before are cut from
-/// the table.
+/// Returns the ids that index the table. If positions start at an offset, the preceding rows of the
+/// table are dropped.
 Result<mlir::Value> Evaluation::idsOf(Expr index, size_t batchAxis, size_t rowAxis,
                                       Parameter &table) {
   if (index->formula == Formula::Read) {
@@ -124,7 +124,7 @@ Result<mlir::Value> Evaluation::idsOf(Expr index, size_t batchAxis, size_t rowAx
   return columns.value();
 }
 
-/// Whether a formula is a row of a table of the file, whose axes before are of size 1.
+/// Returns whether a formula is a row of a table of the file whose leading axes have size 1.
 bool Evaluation::isTableRow(const Symbolic &value) {
   const Expr body = value.body;
   if (body->formula != Formula::Read || body->operands.size() < 2 ||
@@ -136,7 +136,7 @@ bool Evaluation::isTableRow(const Symbolic &value) {
                                                    [](Expr size) { return size->isConstant(1); });
 }
 
-/// The numbers of parts among those of their image, by which rows of the table are taken.
+/// Returns the indices of parts within their image, which index the table.
 Result<mlir::Value> Evaluation::placeOf(Expr index, size_t rowAxis, const Rows &of,
                                         const Parameter &table) {
   const Expr offset = expressions.subtract(index, expressions.axis(rowAxis));
@@ -202,7 +202,7 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
     table = root().reshape(fmt::format("{}.table", table.symbol()), table,
                            {count, table.shape().back()});
   }
-  // Without a batch any row of it would do: the look-up is by position then.
+  // Without a batch axis, all sequences share the row, so the look-up is by position.
   expressions.within(value.shape);
   HEDDLE_ASSIGN(const mlir::Value index,
                 result.space == 0
@@ -228,7 +228,7 @@ Result<Rows> Evaluation::rowsOf(const Value &value) {
     enterRowsOf(known->second);
     return known->second;
   }
-  // Named after the node that says what is looked up, not the first that computes with it.
+  // The location is the node of the look-up, not the first node that uses it.
   const mlir::Location present = location;
   if (!value.symbolic->maker.empty()) {
     location = NameLoc::get(StringAttr::get(context, value.symbolic->maker));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Masks for padding. A graph over rectangles hides the keys of padding; a program over ragged rows
-/// has no such rows. That they may be left out needs a proof: the bias of every attention, as a
-/// formula of the scores' coordinates, must be zero where the key's row is none of padding and hide
-/// the key where it is, whatever the query. What else a mask could depend on is in the formula.
+/// Padding masks. A graph over rectangular batches hides the keys of padding; a program over ragged
+/// rows has no such rows. Omitting them requires a proof that the bias of every attention, as a
+/// formula of the coordinates of the scores, is zero where the key's row is not padding and hides
+/// the key where it is, for every query. The formula contains everything else that the mask could
+/// depend on.
 ///
-/// A mask may hide the keys after the query as well, by itself or with those of padding. Rows that
-/// are left out do not change which of two others is the later one, so that it is the causal mask
-/// of the program.
+/// A mask may also hide the keys after the query, alone or together with padding. Omitting rows
+/// does not change the order of the other rows, so this is the causal mask of the program.
 #include "frontend/Onnx/Evaluation.h"
 
 #include "base/Utf8.h"
@@ -22,46 +22,45 @@ namespace heddle::onnx {
 
 namespace {
 
-/// A bias, whose coordinates are those of scores.
+/// A bias as a formula of the coordinates of the scores, and the properties proved of it.
 struct MaskProof {
   Evaluation &evaluation;
   Expr bias;
   Expressions &expressions = evaluation.expressions;
-  /// That of the keys that are not after their query, and that of those which are; null if it
-  /// compares no positions.
+  /// The bias of keys up to the query, and that of keys after it; null if the bias does not compare
+  /// positions.
   Expr shown = nullptr, after = nullptr;
-  /// The one element of an input that it depends on; null if there is none.
+  /// The only element of an input that the bias depends on, or null.
   Expr read = nullptr;
-  /// Whether that is the number of a sequence's columns that are no padding.
+  /// Whether the element is the number of columns of a sequence that are not padding.
   bool isCount = false;
-  /// The coordinate of the keys, where it is.
+  /// The coordinate of the keys if `isCount`.
   Expr key = nullptr;
   std::string problem = {};
 
-  /// The positions of a row and a key.
+  /// Determines `shown` and `after` from comparisons of the positions of row and key.
   void findOrder(Expr row, Expr key);
   void findRead(size_t batchAxis, size_t keyAxis);
   bool isCausal() const { return after != nullptr; }
-  /// Whether the bias is that of the causal mask and depends on nothing else.
+  /// Returns whether the bias is exactly the causal mask.
   bool isCausalAlone() const { return isCausal() && isShown(shown) && isHidden(after); }
   std::optional<Padding> padding();
 
 private:
-  /// Whether a part is one number of the scores' own sequence.
+  /// Returns whether a part is an element [batch] for the scores' own sequence.
   bool isCountOf(Expr part, size_t batchAxis) const {
     return part->operands.size() == 1 &&
            (part->operands[0] == expressions.axis(batchAxis) ||
             (evaluation.batch()->isConstant(1) && part->operands[0]->isConstant(0)));
   }
-  /// Whether a comparison says that the key is before the count, or that it is not.
+  /// Returns the value of a comparison for keys within the count, or nullopt for any other part.
   std::optional<bool> isTrueInside(Expr part) const;
 
   using Replacement = std::function<Expr(Expr)>;
 
   static bool isShown(Expr bias) { return bias->isConstant() && bias->value() == 0; }
   static bool isHidden(Expr bias) { return bias->isConstant() && bias->value() <= hides; }
-  /// Whether a key is seen where the input is `present`, and hidden where it is `absent` or after
-  /// the query.
+  /// Returns whether a key is visible with `present`, and hidden with `absent` or after the query.
   bool hidesBy(const Replacement &present, const Replacement &absent) {
     return isShown(expressions.replace(shown, present)) &&
            isHidden(expressions.replace(shown, absent)) &&
@@ -70,13 +69,13 @@ private:
   }
 };
 
-/// Whether a comparison is true of keys that are after their query, or of the others; nothing if it
-/// is another.
+/// Returns the value of a comparison for keys after their query, or nullopt if it does not compare
+/// the two.
 std::optional<bool> isTrueAfter(Expressions &expressions, Expr part, Expr row, Expr key) {
   if (part->formula != Formula::Less || part->operands[0]->element != Element::Integer) {
     return std::nullopt;
   }
-  // left < right is right - left - 1 >= 0, and a key is after its query where key - row - 1 >= 0.
+  // left < right iff right - left - 1 >= 0, and a key is after its query iff key - row - 1 >= 0.
   const Expr margin = expressions.subtract(
       expressions.subtract(part->operands[1], part->operands[0]), expressions.integer(1));
   return margin == expressions.subtract(row, key) ? std::optional(false)
@@ -127,7 +126,7 @@ std::optional<bool> MaskProof::isTrueInside(Expr part) const {
   if (part->formula != Formula::Less || part->operands[0]->element != Element::Integer) {
     return std::nullopt;
   }
-  // left < right is right - left - 1 >= 0, and a key is inside where count - key - 1 >= 0.
+  // left < right iff right - left - 1 >= 0, and a key is inside iff count - key - 1 >= 0.
   const Expr margin = expressions.subtract(
       expressions.subtract(part->operands[1], part->operands[0]), expressions.integer(1));
   return margin == expressions.subtract(expressions.subtract(read, key), expressions.integer(1))
@@ -136,7 +135,7 @@ std::optional<bool> MaskProof::isTrueInside(Expr part) const {
                                                      : std::nullopt;
 }
 
-/// The proof: which value of the input hides a key, and that no other does.
+/// Proves which value of the input hides a key, and that no other value does.
 std::optional<Padding> MaskProof::padding() {
   const std::string &name = expressions.source(static_cast<size_t>(read->integer)).name;
   if (isCount) {
@@ -149,7 +148,7 @@ std::optional<Padding> MaskProof::padding() {
     return hidesBy(where(true), where(false)) ? std::optional(Padding{name, 0, true, {}})
                                               : std::nullopt;
   }
-  // Compared with one number: then all other numbers are alike.
+  // If the element is compared with a single number, all other numbers are equivalent.
   std::optional<int64_t> compared;
   bool isCompared = true;
   Expressions::walk(bias, [&](Expr part) {
@@ -170,7 +169,7 @@ std::optional<Padding> MaskProof::padding() {
     if (hidesBy(where(false), where(true))) {
       return Padding{name, *compared, false, {}};
     }
-    // A visible key is one that is 1.
+    // A key is visible where the element is 1.
     if (*compared == 1 && hidesBy(where(true), where(false))) {
       return Padding{name, 0, true, {}};
     }
@@ -193,14 +192,14 @@ std::optional<Padding> MaskProof::padding() {
 
 } // namespace
 
-/// Why a mask is refused, and what would be understood.
+/// Returns the message for a mask that is not supported.
 static std::string refusal(const std::string &what) {
   return fmt::format("the mask {}, expected one that hides the keys of padding, those after their "
                      "query, or both, and nothing else",
                      what);
 }
 
-/// Scores whose keys after the query are hidden.
+/// Hides the keys after the query.
 static Rows causal(Evaluation &evaluation, Rows scores, const Atom &keys) {
   MLIRContext *const context = evaluation.getContext();
   const mlir::Value mask = evaluation.make<transformer::MaskOp>(
@@ -211,7 +210,7 @@ static Rows causal(Evaluation &evaluation, Rows scores, const Atom &keys) {
   return scores;
 }
 
-/// Notes what hides rows of a length, which must be the same for all attentions.
+/// Records the padding mask of a length, which must be the same for all attentions.
 Status Evaluation::notePadding(Padding padding, int64_t length) {
   padding.node = node->describe();
   std::optional<Padding> &known = usesOf(length).padding;
@@ -260,7 +259,7 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
   MaskProof proof{*this, bias};
   const Atom keys = scores.axes[*keyAxis].front();
   if (other && !isOfRun(keys)) {
-    // Rows of another length have no order with these.
+    // Rows of different lengths have no common order.
     proof.shown = bias;
   } else {
     proof.findOrder(isOfRun(keys) ? expressions.axis(*rowAxis)
@@ -285,7 +284,7 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
     }
     HEDDLE_TRY(notePadding(*padding, keys.size));
     if (proof.isCount) {
-      // Padding is behind the columns that are counted.
+      // All padding is at the end, after the counted columns.
       noteNeighbours();
     }
   } else if (!proof.isCausalAlone()) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Norms, and the reductions that they are made of. They are written as the mathematics that they
-/// stand for: a graph that says LayerNormalization and one that spells it out become one program,
-/// in which `fuse-norm` finds the norms.
+/// Norms and reductions, expanded to primitive operations. LayerNormalization and a spelled-out
+/// norm give the same program, in which `fuse-norm` recognizes the norms.
 #include "frontend/Onnx/Operators.h"
 
 #include <algorithm>
@@ -49,7 +48,7 @@ Result<Rows> reduced(Evaluation &evaluation, Rows rows, const std::vector<bool> 
       rows.axes[axis].clear();
     }
   }
-  // Atoms of size 1 that are left have no place among the columns.
+  // Remaining atoms of size 1 are not columns.
   rows.physical = {rows.spread.empty() ? flatten(rows.axes) : Atoms()};
   rows.physical.front().erase(
       std::remove_if(rows.physical.front().begin(), rows.physical.front().end(),
@@ -83,7 +82,8 @@ Result<std::vector<bool>> reducedAxes(Evaluation &evaluation, Call &call, size_t
 
 namespace {
 
-/// What a norm makes: the rows, and the mean and the inverse deviation that it divided them by.
+/// The normalized rows, the mean that was subtracted, and the inverse deviation that they were
+/// multiplied by.
 struct Normalized {
   Rows rows;
   std::optional<Rows> mean;
@@ -92,8 +92,8 @@ struct Normalized {
 
 } // namespace
 
-/// Rows, less their mean if `isCentred`, divided by the root of their mean square plus epsilon;
-/// over the axes from `first` on.
+/// Divides rows, minus their mean if `isCentred`, by the square root of their mean square plus
+/// epsilon, over the axes from `first` on.
 static Result<Normalized> normalized(Evaluation &evaluation, Rows rows, size_t first,
                                      double epsilon, bool isCentred) {
   std::vector<bool> areColumns(rows.axes.size(), false);
@@ -120,8 +120,7 @@ static Result<Normalized> normalized(Evaluation &evaluation, Rows rows, size_t f
   return result;
 }
 
-/// The same of the last axis times a scale, plus a bias if there is one; both are left out where
-/// null.
+/// Multiplies the last axis by a scale and adds a bias; either may be null.
 static Result<Rows> withScale(Evaluation &evaluation, Rows rows, const Value *scale,
                               const Value *bias) {
   Value result{std::nullopt, std::move(rows)};
@@ -134,7 +133,7 @@ static Result<Rows> withScale(Evaluation &evaluation, Rows rows, const Value *sc
   return *std::move(result.rows);
 }
 
-/// Both, over the last axis.
+/// Normalizes over the last axis, then applies scale and bias.
 static Result<Rows> normalized(Evaluation &evaluation, Rows rows, double epsilon, bool isCentred,
                                const Value *scale, const Value *bias) {
   if (rows.axes.empty()) {
@@ -149,7 +148,7 @@ static const Value *inputOf(const Call &call, size_t index) {
   return call.has(index) ? call.inputs[index] : nullptr;
 }
 
-/// LayerNormalization, and RMSNormalization, which is not centred.
+/// LayerNormalization or, if not centred, RMSNormalization.
 template <bool isCentred> static Status normalization(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
   const size_t rank = rows.axes.size();
@@ -167,14 +166,14 @@ template <bool isCentred> static Status normalization(Evaluation &evaluation, Ca
   return {};
 }
 
-/// The norm of a sum of two, plus a bias of one of them. The last result is that sum.
+/// Emits the norm of the sum of two inputs and a bias. The last result is that sum.
 static Status skipNormalization(Evaluation &evaluation, Call &call, bool isCentred,
                                 const Value *scale, const Value *shift, const Value *bias) {
   HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
   Value input = *call.inputs[0];
   if (bias != nullptr) {
     HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(input));
-    // The product before this may have the bias if this is all that reads it.
+    // The bias is merged into the preceding product if that has no other use.
     const bool isOwn = rows.maker == call.node.inputs[0] && evaluation.readers(rows.maker) == 1;
     if (isOwn) {
       HEDDLE_ASSIGN(input.rows, withBias(evaluation, std::move(rows), *bias));
@@ -186,7 +185,7 @@ static Status skipNormalization(Evaluation &evaluation, Call &call, bool isCentr
   HEDDLE_ASSIGN(Rows result,
                 normalized(evaluation, sum, epsilon.value_or(1e-12), isCentred, scale, shift));
   call.give(std::move(result));
-  // The mean and the inverse of the deviation are for training.
+  // The mean and the inverse deviation are only used in training.
   call.results.resize(3);
   call.give(std::move(sum));
   return {};
@@ -201,7 +200,7 @@ static Status skipSimplifiedLayerNormalization(Evaluation &evaluation, Call &cal
   return skipNormalization(evaluation, call, false, call.inputs[2], nullptr, inputOf(call, 3));
 }
 
-/// Rows of a table by ids.
+/// Looks up rows of a table by ids.
 static Value looked(Evaluation &evaluation, const Symbolic &table, const Symbolic &ids) {
   Expressions &expressions = evaluation.expressions;
   Symbolic result{Element::Real, ids.shape, nullptr, evaluation.present().name};
@@ -212,7 +211,8 @@ static Value looked(Evaluation &evaluation, const Symbolic &table, const Symboli
   return Value{std::move(result), std::nullopt};
 }
 
-/// The lengths of rows by their mask: what the optimizer of onnxruntime makes of one.
+/// Returns the number of visible keys of each sequence, as the ONNX Runtime optimizer computes it
+/// from a mask.
 static Symbolic lengthsOf(Evaluation &evaluation, const Symbolic &mask) {
   Expressions &expressions = evaluation.expressions;
   expressions.within({});
@@ -223,7 +223,7 @@ static Symbolic lengthsOf(Evaluation &evaluation, const Symbolic &mask) {
   return {Element::Integer, {mask.shape[0]}, expressions.runningSum(last, body)};
 }
 
-/// com.microsoft: words, positions and token types, their sum normalized.
+/// com.microsoft: the norm of the sum of word, position and token type embeddings.
 static Status embedLayerNormalization(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
   for (const size_t index : {0, 1, 2, 3, 4, 7, 8}) {
@@ -264,11 +264,11 @@ std::vector<OperatorInfo> normOperators() {
   return {
       {"", "LayerNormalization", 17, 2, 3, normalization<true>},
       {"", "RMSNormalization", 23, 2, 2, normalization<false>},
-      // onnxruntime's own, which it keeps in the domain of the standard.
+      // ONNX Runtime's operator, in the default domain.
       {"", "SimplifiedLayerNormalization", 1, 2, 2, normalization<false>},
       {microsoft, "SkipLayerNormalization", 1, 3, 5, skipLayerNormalization},
       {microsoft, "SkipSimplifiedLayerNormalization", 1, 3, 4, skipSimplifiedLayerNormalization},
-      // Token types and their table.
+      // Token types and their table may be omitted.
       {microsoft, "EmbedLayerNormalization", 1, 7, 9, embedLayerNormalization, 1 << 1 | 1 << 4},
   };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Values as the numbers that operators ask for: sizes, axes, one number.
+/// Converts operands to the numbers that operators require: sizes, axes, scalars.
 #include "frontend/Onnx/Evaluation.h"
 
 #include <algorithm>

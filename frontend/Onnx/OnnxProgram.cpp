@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// From a file to a program: first the graph is evaluated to see what it does with rows, then once
-/// for each entry.
+/// Translates a file to a program. The graph is evaluated once to analyse how it uses rows, then
+/// once for each entry.
 #include "frontend/Onnx/OnnxProgram.h"
 
 #include "base/Utf8.h"
@@ -21,10 +21,11 @@ namespace heddle {
 
 using namespace onnx;
 
-// What a program that continues texts has.
+// The entry of a program that continues texts.
 static constexpr std::string_view decodeEntry = "decode";
 
-/// An input that only hides rows is checked to be 0 or 1 where a batch is read; ids are not.
+/// Checks that masks are not also read as ids: masks are validated to be 0 or 1 when a batch is
+/// read.
 static Status checkMasks(const Uses &uses) {
   for (const auto &[size, ofLength] : uses.lengths) {
     const std::optional<Padding> &padding = ofLength.padding;
@@ -40,7 +41,7 @@ static Status checkMasks(const Uses &uses) {
   return {};
 }
 
-/// Rows of padding may be left out only where none of them reaches another row.
+/// Checks that no attention reads rows of padding, which are omitted.
 static Status checkPadding(const LengthUses &uses) {
   if (uses.ending && (!uses.padding || uses.padding->input == uses.ending->input)) {
     return HEDDLE_ERROR(
@@ -59,7 +60,8 @@ static Status checkPadding(const LengthUses &uses) {
                   uses.padding->value));
 }
 
-/// What a run that continues earlier ones needs: ids, and logits of each row.
+/// Checks the requirements of a decoder with pasts: causal rows, one input of ids, and logits of
+/// each row.
 static Status checkDecoder(const Uses &uses) {
   const LengthUses rows = uses.of(0);
   if (!rows.unordered.empty()) {
@@ -82,8 +84,8 @@ static Status checkDecoder(const Uses &uses) {
                                                      quote(logitsOutput)));
 }
 
-/// How texts end and are drawn, which no graph says: the configuration beside the file does, if
-/// there is one.
+/// Reads the generation settings (stop tokens, sampling), which a graph does not contain, from the
+/// configuration beside the file, if there is one.
 using SettingsReader = decltype(readContinuation);
 static Result<std::optional<Generation>> readSettings(const std::string &path, int64_t vocabulary,
                                                       SettingsReader *read) {
@@ -104,8 +106,8 @@ static Result<std::optional<Generation>> readSettings(const std::string &path, i
   return std::optional(std::move(found));
 }
 
-/// Those of a model that translates. A search needs to know the tokens that begin and end targets:
-/// without a configuration there is none.
+/// Adds the generation settings of an encoder-decoder model. A beam search needs the tokens that
+/// begin and end targets, so there is none without a configuration.
 static Status addSettings(ModelBuilder &builder, const std::string &path, int64_t vocabulary) {
   HEDDLE_ASSIGN(const auto settings, readSettings(path, vocabulary, readGeneration));
   if (settings) {
@@ -116,7 +118,7 @@ static Status addSettings(ModelBuilder &builder, const std::string &path, int64_
 
 namespace {
 
-/// The tensors of a program, and what owns the bytes of those that the file does not have.
+/// The tensors of a program, and the buffers of those that are not stored in the file.
 struct WrittenTensors {
   std::vector<SafetensorsTensor> tensors;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> owners;
@@ -131,7 +133,7 @@ static Result<WrittenTensors> writeEntry(const Graph &graph, mlir::MLIRContext &
   return WrittenTensors{evaluation.tensors(), evaluation.owners()};
 }
 
-/// A graph with pasts: one entry that continues what earlier runs of it began.
+/// Emits the entry of a graph with pasts, which continues earlier runs.
 static Result<WrittenTensors> writeDecoder(const Graph &graph, mlir::MLIRContext &context,
                                            ModelBuilder &builder, const Uses &uses,
                                            const Generation &settings) {
@@ -141,14 +143,15 @@ static Result<WrittenTensors> writeDecoder(const Graph &graph, mlir::MLIRContext
 
 namespace {
 
-/// What a first evaluation found, and the sizes that it took for constants.
+/// The result of the first evaluation, and the sizes that are treated as constants.
 struct Survey {
   Uses uses;
   std::vector<FixedSize> fixed;
-  /// The most rows of a sequence; nothing: any number.
+  /// The maximum number of rows of a sequence; nullopt if it is unlimited.
   std::optional<int64_t> mostRows;
   std::vector<std::string> notes;
-  /// Why each input is one row with all its elements; empty: inputs are rows of sequences.
+  /// The reason why each input is one row with all of its elements; empty if inputs are rows of
+  /// sequences.
   std::string whole;
 };
 
@@ -161,7 +164,8 @@ static EntryPlan wholePlan() {
   return plan;
 }
 
-/// Where a graph without open sizes has no rows of sequences, each input may be one row.
+/// Evaluates a graph of static shapes with each input as one row. `reason` is the error for rows of
+/// sequences.
 static Result<Survey> surveyWhole(const Graph &graph, mlir::MLIRContext &context,
                                   const Status &reason) {
   ModelBuilder builder(context, "onnx");
@@ -188,8 +192,8 @@ static EntryPlan firstPlan(GraphKind kind) {
   return kind == GraphKind::TwoLengths ? encoderDecoderPlan(nullptr) : plan;
 }
 
-/// Evaluates a graph to see what it does with rows; with `isStatic` anew for each size of which the
-/// exporter made a constant.
+/// Evaluates a graph to analyse how it uses rows. With `isStatic`, repeats the evaluation for each
+/// size that the exporter replaced with a constant.
 static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, GraphKind kind,
                              bool isStatic) {
   Survey found;
@@ -231,7 +235,7 @@ static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, Gra
   }
 }
 
-/// Says in each entry how many rows a sequence may have.
+/// Sets the maximum number of rows of a sequence on each entry.
 static void limitRows(mlir::ModuleOp module, int64_t most) {
   mlir::Builder builder(module.getContext());
   for (auto entry : module.getOps<mlir::func::FuncOp>()) {
@@ -243,8 +247,8 @@ static void limitRows(mlir::ModuleOp module, int64_t most) {
   }
 }
 
-/// Writes the entries of a graph without pasts: one of rows that are first columns and one of any
-/// columns, or those of a source and of targets.
+/// Emits the entries of a graph without pasts: "run" and, if padding may be anywhere,
+/// "run_columns"; or the entries of source and targets.
 static Result<WrittenTensors> writeEntries(const Graph &graph, mlir::MLIRContext &context,
                                            ModelBuilder &builder, GraphKind kind,
                                            const Survey &survey) {
@@ -302,8 +306,8 @@ static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
   }
   Result<mlir::OwningOpRef<mlir::ModuleOp>> module = builder.build();
   HEDDLE_TRY_WITH(module.status(), file->path());
-  // Where there is a past a run continues earlier ones, and of two lengths the limit is that of
-  // one.
+  // With pasts, a run continues earlier ones; with two lengths, the limit applies to only one of
+  // them.
   const bool canLimit = kind == GraphKind::Sequences;
   std::optional<int64_t> mostRows = surveyed->mostRows;
   if (canLimit && uses.longest) {
@@ -312,7 +316,7 @@ static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
   if (mostRows) {
     limitRows(**module, *mostRows);
   }
-  // The program's tensors are those of the file, and those that were computed.
+  // The tensors of the program are those of the file and the computed ones.
   const auto owner =
       std::make_shared<std::pair<std::shared_ptr<const OnnxFile>, WrittenTensors>>(file, **written);
   HEDDLE_ASSIGN(Checkpoint checkpoint,

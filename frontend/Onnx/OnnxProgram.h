@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// An ONNX file as a program and the tensors that it reads.
+/// Reads an ONNX file as a program with its parameters.
 #ifndef HEDDLE_FRONTEND_ONNX_ONNXPROGRAM_H
 #define HEDDLE_FRONTEND_ONNX_ONNXPROGRAM_H
 
@@ -19,19 +19,20 @@ struct OnnxProgram {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   Checkpoint checkpoint;
   std::vector<std::string> notes;
-  /// Whether `isStatic` made a difference.
+  /// Whether `isStatic` changed the result.
   bool hasFixedSizes = false;
 };
 
-/// Reads a graph over a batch of sequences that differ in length. Its entry is "run", whose inputs
-/// and outputs are those of the file; rows of padding are left out. If something hides rows,
-/// "run_columns" is the same for batches with padding anywhere: there the column that each row had
-/// is an input.
+/// Reads a graph over a batch of sequences of different lengths. The entry "run" has the inputs and
+/// outputs of the file, without rows of padding. If the graph masks padding, a second entry,
+/// "run_columns", supports padding anywhere in a sequence: it takes the original column of each row
+/// as an additional input.
 ///
-/// Where the graph has a constant of the exporter's example in place of a size that its inputs
-/// leave open, it contradicts itself. `isStatic`: then the program is for that size alone.
+/// A graph is inconsistent where the exporter has replaced a size that the inputs declare as
+/// dynamic with the constant of its example. With `isStatic`, the program is compiled for that size
+/// only.
 ///
-/// Unsupported names every operator that is not read, or what one asks for.
+/// The Unsupported error names every operator that is not supported, or the unsupported use of one.
 Result<OnnxProgram> readOnnxProgram(mlir::MLIRContext &context, const std::string &path,
                                     bool isStatic = false);
 

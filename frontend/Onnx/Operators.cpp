@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The table of operators, and what nodes say beside their operands.
+/// The table of operators, and access to the attributes of nodes.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -87,7 +87,7 @@ static std::string_view nameOf(OnnxAttributeKind kind) {
   return "of another kind";
 }
 
-/// The attribute of that name and kind; null if there is none.
+/// Returns the attribute with this name, or null; fails if it has another kind.
 static Result<const OnnxAttribute *> findAttribute(const Call &call, std::string_view name,
                                                    OnnxAttributeKind kind) {
   const GraphNode &node = call.node;
@@ -106,29 +106,29 @@ const OnnxAttribute *Call::attribute(std::string_view name) const {
 }
 
 namespace {
-/// An attribute that no operator asks for, where it says what is done anyway.
+/// An attribute that no operator queries because only the implemented behaviour is allowed.
 struct Neutral {
   std::string_view domain;
   std::string_view type;
   std::string_view attribute;
-  /// Nothing: whatever the value.
+  /// The required value; nullopt accepts any value.
   std::optional<int64_t> value;
 };
 } // namespace
 
 static constexpr Neutral neutrals[] = {
-    {"", "Attention", "qk_matmul_output_mode", std::nullopt}, // of a result that is not computed
+    {"", "Attention", "qk_matmul_output_mode", std::nullopt}, // for a result that is not supported
     {"", "Attention", "softmax_precision", 1},
-    {"", "Cast", "saturate", std::nullopt}, // of floats of 8 bits, which are no targets
+    {"", "Cast", "saturate", std::nullopt}, // for float8 targets, which are not supported
     {"", "Cast", "round_mode", std::nullopt},
     {"", "CastLike", "saturate", std::nullopt},
     {"", "CastLike", "round_mode", std::nullopt},
-    {"", "Dropout", "ratio", std::nullopt}, // of training
+    {"", "Dropout", "ratio", std::nullopt}, // training only
     {"", "Dropout", "seed", std::nullopt},
     {"", "LayerNormalization", "stash_type", 1},
     {"", "RMSNormalization", "stash_type", 1},
     {"", "SimplifiedLayerNormalization", "stash_type", 1},
-    {"", "Split", "num_outputs", std::nullopt}, // the node has as many
+    {"", "Split", "num_outputs", std::nullopt}, // given by the number of results
     {"com.microsoft", "Attention", "past_present_share_buffer", 0},
     {"com.microsoft", "Attention", "rotary_embedding_dim", 0},
     {"com.microsoft", "EmbedLayerNormalization", "mask_index_type", 0},

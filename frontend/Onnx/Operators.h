@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The groups of operators, each in a file of its own, and the parts that composed ones are made
-/// of: an operator that stands for several is written as these, for passes to find again.
+/// The tables of operators, one per file, and the helpers that composite operators are built from.
+/// A composite operator is expanded to primitive ones, which passes fuse again.
 #ifndef HEDDLE_FRONTEND_ONNX_OPERATORS_H
 #define HEDDLE_FRONTEND_ONNX_OPERATORS_H
 
@@ -28,74 +28,75 @@ std::vector<OperatorInfo> convolutionOperators();
 
 // --- ScalarOperators.cpp -------------------------------------------------------------------------
 
-/// Whether a formula is rows of a table; a bias of pairs of rows is none.
+/// Returns whether a formula reads rows of a table. A bias over pairs of rows does not count.
 bool isTable(Evaluation &evaluation, const Symbolic &value);
-/// The shape of both, where axes of size 1 are repeated.
+/// Returns the broadcast shape of the two, where axes of size 1 are repeated.
 Result<std::vector<Expr>> broadcastShapes(Evaluation &evaluation, std::vector<Expr> left,
                                           std::vector<Expr> right);
-/// An operator of each element: of formulas a formula.
+/// Applies an elementwise operator. The result is a formula if both operands are.
 Result<Value> combined(Evaluation &evaluation, Formula formula, const Value &left,
                        const Value &right);
-/// The same of rows.
+/// Applies an elementwise operator to rows.
 Result<Rows> combinedRows(Evaluation &evaluation, Formula formula, const Value &left,
                           const Value &right);
-/// The result of a product that nothing else reads, plus a bias.
+/// Adds a bias to the result of a product that has no other use.
 Result<Rows> withBias(Evaluation &evaluation, Rows rows, const Value &bias);
-/// Scores plus a mask: a formula that is 0 where a key is visible.
+/// Adds a mask to scores: a formula that is 0 where a key is visible.
 Result<Rows> withMask(Evaluation &evaluation, Rows scores, const Symbolic &mask);
 
 // --- AttentionOperators.cpp ----------------------------------------------------------------------
 
-/// [batch, rows, heads * size] to [batch, heads, rows, size].
+/// Reshapes and transposes [batch, rows, heads * size] to [batch, heads, rows, size].
 Result<Rows> splitHeads(Evaluation &evaluation, Rows rows, int64_t heads);
-/// The same back.
+/// The inverse of splitHeads().
 Result<Rows> joinHeads(Evaluation &evaluation, Rows rows);
-/// The operator of opset 23 over tensors of constant sizes.
+/// Evaluates Attention of opset 23 over tensors of constant sizes.
 Status wholeAttention(Evaluation &evaluation, Call &call);
 
 // --- LayoutOperators.cpp -------------------------------------------------------------------------
 
-/// Rows side by side, or in each of them equal parts such as heads.
+/// Concatenates rows along the width, or equal parts of them, such as heads.
 Status concatRows(Evaluation &evaluation, Call &call, size_t axis);
 
 // --- WholeTensors.cpp ----------------------------------------------------------------------------
 
-/// Brings both into one form, in which what one lacks is repeated.
+/// Brings both operands to the same layout and repeats the axes that one of them lacks.
 Status alignWhole(Evaluation &evaluation, Rows &left, Rows &right);
-/// A product of matrices, or of batches of them.
+/// Emits a product of matrices or of batches of matrices.
 Result<Rows> wholeProduct(Evaluation &evaluation, Rows left, Rows right);
-/// Tensors joined along any axis.
+/// Concatenates tensors along any axis.
 Result<Rows> wholeConcat(Evaluation &evaluation, const Call &call, size_t axis);
-/// One of two where a constant condition holds, elsewhere the other.
+/// Selects between two values by a constant condition.
 Result<Rows> wholeChoice(Evaluation &evaluation, const Symbolic &condition, const Value &then,
                          const Value &otherwise);
 
 // --- Casts.cpp -----------------------------------------------------------------------------------
 
-/// A formula as integers of a type.
+/// Casts a formula to an integer type.
 Result<Expr> castToInteger(Evaluation &evaluation, Expr value, ElementType type);
 
 // --- ProductOperators.cpp ------------------------------------------------------------------------
 
-/// Rows times a matrix [inputs, outputs] of the file, or [outputs, inputs] if `isTurned`.
+/// Multiplies rows by a matrix of the file: [inputs, outputs], or [outputs, inputs] if `isTurned`.
 Result<Rows> linear(Evaluation &evaluation, Rows rows, const Symbolic &weight, bool isTurned);
-/// Rows times a matrix [outputs, inputs].
+/// Multiplies rows by a matrix [outputs, inputs].
 Result<Rows> linear(Evaluation &evaluation, Rows rows, const Parameter &matrix);
-/// Queries times keys, or weights times values.
+/// Multiplies queries by keys, or weights by values.
 Result<Rows> product(Evaluation &evaluation, Rows left, Rows right);
-/// exp(x - max) / sum along an axis of parts of the width.
+/// Computes exp(x - max) / sum along an axis within the width.
 Result<Rows> rowSoftmax(Evaluation &evaluation, Rows rows, size_t axis);
-/// Weights of scores, over the keys of each row.
+/// Computes attention weights from scores: a softmax over the keys of each row.
 Result<Rows> softmaxOfKeys(Evaluation &evaluation, Rows scores);
 
 // --- NormOperators.cpp ---------------------------------------------------------------------------
 
-/// One number of each row along these axes, which keep their places with size 1.
+/// Reduces each row along these axes, which are kept with size 1.
 Result<Rows> reduced(Evaluation &evaluation, Rows rows, const std::vector<bool> &isReduced,
                      transformer::Reduction method);
-/// The same value with the parts of these axes as the columns of its rows.
+/// Returns the same value with these axes as the columns of its rows.
 Result<Rows> withColumns(Evaluation &evaluation, Rows rows, const std::vector<bool> &areColumns);
-/// The axes that an operand or attribute "axes" names, counted from the start; none: all.
+/// Returns the axes that the operand or attribute "axes" selects, normalized to count from the
+/// start. Without "axes", all axes are selected.
 Result<std::vector<bool>> reducedAxes(Evaluation &evaluation, Call &call, size_t rank);
 
 } // namespace heddle::onnx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Pad: what is before and after a tensor along its axes.
+/// Pad: extends a tensor along its axes.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -14,14 +14,14 @@ namespace heddle::onnx {
 
 namespace {
 
-/// How many elements are added along an axis; negative: left out.
+/// The number of elements added along an axis; negative numbers remove elements.
 struct Margins {
   int64_t before = 0, after = 0;
 };
 
 } // namespace
 
-/// What a node says of each axis.
+/// Returns the margins of each axis.
 static Result<std::vector<Margins>> marginsOf(Evaluation &evaluation, const Call &call,
                                               size_t rank) {
   HEDDLE_ASSIGN(const auto pads, evaluation.constantsOf(*call.inputs[1], "pads"));
@@ -49,7 +49,7 @@ static Result<std::vector<Margins>> marginsOf(Evaluation &evaluation, const Call
   return margins;
 }
 
-/// The coordinate of an element beside the tensor, or of one that it repeats.
+/// Maps a coordinate outside the tensor to that of the element that it repeats.
 static Expr insideOf(Expressions &expressions, Expr at, Expr size, std::string_view mode) {
   const Expr zero = expressions.integer(0),
              last = expressions.subtract(size, expressions.integer(1));
@@ -59,7 +59,7 @@ static Expr insideOf(Expressions &expressions, Expr at, Expr size, std::string_v
   if (mode == "edge") {
     return expressions.least(expressions.largest(at, zero), last);
   }
-  // Reflected at the first and the last element.
+  // Reflects at the first and the last element.
   const Expr mirrored = expressions.select(expressions.less(at, zero),
                                            expressions.multiply(at, expressions.integer(-1)), at);
   return expressions.select(
@@ -96,7 +96,7 @@ static Symbolic paddedFormula(Evaluation &evaluation, const Symbolic &input,
   return result;
 }
 
-/// Numbers beside activations, axis by axis.
+/// Pads activations with a number, one axis at a time.
 static Result<Rows> paddedRows(Evaluation &evaluation, const Call &call, Value value,
                                const std::vector<Margins> &margins, double number) {
   for (size_t axis = 0; axis < margins.size(); ++axis) {

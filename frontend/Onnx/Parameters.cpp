@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tensors of a file that formulas read, as parameters of the program: whole, turned, a row of a
-/// table, part of a vector.
+/// Converts tensors of a file that formulas read to parameters of the program: whole, transposed, a
+/// row of a table, or part of a vector.
 #include "frontend/Onnx/Evaluation.h"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ std::optional<Parameter> Evaluation::vectorParameter(const Symbolic &value) {
   const Expr first =
       expressions.subtract(body->operands.back(), expressions.axis(value.shape.size() - 1));
   if (source.shape.size() == 1 && source.shape[0] != value.shape.back() && first->isConstant()) {
-    // Part of a vector, as one has biases of queries, keys and values.
+    // Part of a vector, such as a combined bias of queries, keys and values.
     return root().rows(
         fmt::format("{}.from {} to {}", source.name, first->integer, first->integer + width),
         parameter(number), first->integer, width);
@@ -92,7 +92,7 @@ std::optional<Parameter> Evaluation::vectorParameter(const Symbolic &value) {
   if (!first->isConstant(0) || source.shape.back() != value.shape.back()) {
     return std::nullopt;
   }
-  // The other coordinates are constants: one row of a table.
+  // All other coordinates are constants: one row of a table.
   int64_t row = 0;
   for (size_t axis = 0; axis + 1 < body->operands.size(); ++axis) {
     const bool isOne = source.shape[axis]->isConstant(1);

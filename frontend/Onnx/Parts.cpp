@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Inputs of one size, images and sounds, and the parts of them that are rows of their own: each
+/// Inputs of static size (images and audio) and the parts of them that are rows of their own. Each
 /// sequence of the program is one row, the image, and its parts are choices of it.
 #include "frontend/Onnx/Evaluation.h"
 
@@ -121,8 +121,8 @@ std::optional<int64_t> Evaluation::rowsOfSize(Expr size) {
   return found == spaces.end() ? std::nullopt : std::optional(found->first);
 }
 
-/// What the first image of a batch has beside its parts, such as a token for its class, as a part
-/// of every image.
+/// Returns a constant that is concatenated with the parts, such as a class token, as a part of
+/// every image. The graph provides it for the first image of the batch.
 Result<mlir::Value> Evaluation::constantPart(const Symbolic &value, int64_t width) {
   const std::optional<Parameter> vector = vectorParameter(value);
   if (!vector || vector->shape()[0] != width) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products and attention's parts.
+/// Matrix products, softmax and the other parts of attention.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace heddle::onnx {
 
-/// Refuses a product of axes of different sizes.
+/// Checks that the contracted axes have the same size.
 static Status checkSizes(Evaluation &evaluation, Expr left, Expr right) {
   return left == right
              ? Status()
@@ -36,7 +36,7 @@ Result<Rows> linear(Evaluation &evaluation, Rows rows, const Symbolic &weight, b
         StatusCode::Unsupported,
         "multiplies rows with a matrix that is computed, expected one of the file");
   }
-  // The program's products read [outputs, inputs].
+  // Products of the program take weights [outputs, inputs].
   const bool isStoredTurned = isTurned != stored->transposed;
   const Parameter matrix =
       isStoredTurned
@@ -65,7 +65,7 @@ Result<Rows> linear(Evaluation &evaluation, Rows rows, const Parameter &matrix) 
   return rows;
 }
 
-/// The axes but the last two: the heads among them.
+/// Returns the inner atoms of all axes but the last two, that is the heads.
 static Atoms headsOf(const Rows &rows) {
   Atoms heads;
   for (size_t axis = 0; axis + 2 < rows.axes.size(); ++axis) {
@@ -82,11 +82,11 @@ static bool hasAtom(const Rows &rows, size_t fromEnd, Atom::Kind kind) {
   return isAxisOf(rows.axes[rows.axes.size() - fromEnd], kind);
 }
 
-/// Queries times keys: [.., rows, d] and [.., d, rows].
+/// Multiplies queries [.., rows, d] by keys [.., d, rows].
 static Result<Rows> scores(Evaluation &evaluation, Rows query, Rows key) {
   const Atoms size = query.axes.back(), heads = headsOf(query);
   HEDDLE_ASSIGN(query, evaluation.arranged(std::move(query), {heads, size}));
-  // The keys' atoms are those of the queries by now, but for the places of their axes.
+  // The keys have the same atoms as the queries, with axes in another order.
   HEDDLE_ASSIGN(key, evaluation.arranged(std::move(key), {heads, size}));
   const Atom seen = key.axes.back().front();
   const mlir::Value segments[] = {evaluation.segmentsOf(query), evaluation.segmentsOf(seen)};
@@ -102,7 +102,7 @@ static Result<Rows> scores(Evaluation &evaluation, Rows query, Rows key) {
   return result;
 }
 
-/// Weights times values: [.., rows, keys] and [.., rows, d].
+/// Multiplies weights [.., rows, keys] by values [.., rows, d].
 static Result<Rows> mixed(Evaluation &evaluation, Rows weights, Rows value) {
   HEDDLE_ASSIGN(weights, evaluation.written(std::move(weights)));
   const Atoms heads = weights.physical.front(), size = value.axes.back();
@@ -126,10 +126,10 @@ static Result<Rows> mixed(Evaluation &evaluation, Rows weights, Rows value) {
   return result;
 }
 
-/// Makes the atoms of the right side's batch and heads those of the left, and where both share it
-/// those of a head.
+/// Replaces the atoms of the right operand's batch and heads with those of the left one; with
+/// `sharesSize`, those of the head size, too.
 static Status alignHeads(Evaluation &evaluation, Rows &left, Rows &right, bool sharesSize) {
-  // Only what both have: the axes before the last two, and with scores the size of a head.
+  // Only the common axes: all but the last two and, for scores, the head size.
   Rows a = left, b = right;
   const auto keep = [](Rows &rows, bool last) {
     Atoms size = last ? rows.axes[rows.axes.size() - 1] : rows.axes[rows.axes.size() - 2];
@@ -158,8 +158,8 @@ static Status alignHeads(Evaluation &evaluation, Rows &left, Rows &right, bool s
 
 static Result<Rows> productOf(Evaluation &evaluation, Rows left, Rows right);
 
-/// Whether the scores that the present node gives become weights along the rows of its left
-/// operand: then these are the keys.
+/// Returns whether the scores of the current node are normalized along the rows of its left
+/// operand, which are the keys then.
 static bool areKeysLeft(const Evaluation &evaluation, size_t rank) {
   static constexpr size_t mostNodes = 64;
   const std::vector<GraphNode> &nodes = evaluation.getGraph().nodes;
@@ -207,7 +207,7 @@ Result<Rows> product(Evaluation &evaluation, Rows left, Rows right) {
   HEDDLE_TRY(checkSizes(evaluation, leftShape.back(), rightShape[rightShape.size() - 2]));
   if (evaluation.present().type == "MatMul" && hasAtom(left, 2, Atom::Kind::Row) &&
       hasAtom(right, 1, Atom::Kind::Row) && areKeysLeft(evaluation, leftShape.size())) {
-    // Keys times queries: the same scores, turned.
+    // Keys times queries: the transposed scores.
     turn(left);
     turn(right);
     HEDDLE_ASSIGN(Rows result, productOf(evaluation, std::move(right), std::move(left)));
@@ -219,7 +219,7 @@ Result<Rows> product(Evaluation &evaluation, Rows left, Rows right) {
 
 static Result<Rows> productOf(Evaluation &evaluation, Rows left, Rows right) {
   evaluation.enterRowsOf(left);
-  // A factor of all keys so far is one of their scores: caches are read as they are.
+  // Caches are read as they are, so a constant factor of all cached keys is applied to the scores.
   const std::optional<double> factor =
       hasAtom(right, 1, Atom::Kind::Row) && evaluation.isKept(right)
           ? evaluation.linearFactor(right)
@@ -252,8 +252,7 @@ static Result<Rows> productOf(Evaluation &evaluation, Rows left, Rows right) {
   return result;
 }
 
-/// A product over an axis of one element: each element of the one times each of the other, as
-/// angles of rotary positions are made.
+/// Evaluates a product over an axis of size 1, an outer product, as used for rotary angles.
 static std::optional<Symbolic> outerProduct(Evaluation &evaluation, const Symbolic &left,
                                             const Symbolic &right) {
   const size_t rank = left.shape.size();
@@ -301,7 +300,7 @@ static Status matMul(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// A value with its two axes exchanged.
+/// Transposes a value with two axes.
 static Value turned(Evaluation &evaluation, Value value) {
   if (value.rows) {
     turn(*value.rows);
@@ -323,7 +322,7 @@ static Result<Value> times(Evaluation &evaluation, Value value, double factor) {
                               std::nullopt});
 }
 
-/// A bias vector of a product that nothing else reads is part of it.
+/// Merges a bias vector into a product that has no other use.
 static Result<Rows> withProductBias(Evaluation &evaluation, Rows rows, const Value &bias) {
   const auto vector = bias.symbolic ? evaluation.vectorParameter(*bias.symbolic) : std::nullopt;
   auto plain = rows.value.getDefiningOp<transformer::LinearOp>();
@@ -420,7 +419,7 @@ static Status softmax(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// x - max(x) - log(sum(exp(x - max(x)))).
+/// Computes x - max(x) - log(sum(exp(x - max(x)))).
 static Status logSoftmax(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
   const size_t rank = rows.axes.size();

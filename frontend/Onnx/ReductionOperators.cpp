@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Reductions: of rows, of constants, and of formulas whose elements are all the same.
+/// Reductions of rows, of constants, and of formulas with uniform elements.
 #include "frontend/Onnx/Operators.h"
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace heddle::onnx {
 
 namespace {
 
-/// What an operator makes of the elements along the axes.
+/// The reduction function.
 enum class Method { Max, Min, Mean, Sum, Product, SumOfSquares, Norm };
 
-/// The axes of a node, and whether they stay with size 1.
+/// The reduced axes of a node, and whether they are kept with size 1.
 struct Reduced {
   std::vector<bool> isReduced;
   bool keeps = true;
@@ -29,7 +29,7 @@ struct Reduced {
 
 } // namespace
 
-/// The largest or least element of a formula that does not depend on the axes.
+/// Reduces a formula that does not depend on the axes to its maximum or minimum.
 static Status reduceFormula(Evaluation &evaluation, Call &call, const Symbolic &input,
                             const Reduced &axes) {
   const auto &[isReduced, keeps] = axes;
@@ -57,7 +57,7 @@ static Status reduceFormula(Evaluation &evaluation, Call &call, const Symbolic &
   return {};
 }
 
-/// The next of a reduction, of reals or of integers.
+/// Accumulates the next element, of reals or of integers.
 template <typename Number> static Number joined(Method method, Number sum, Number next) {
   switch (method) {
   case Method::Max:
@@ -74,7 +74,7 @@ template <typename Number> static Number joined(Method method, Number sum, Numbe
   }
 }
 
-/// The same of constants.
+/// Reduces a constant.
 static Status reduceConstant(Evaluation &evaluation, Call &call, const Symbolic &input,
                              Method method, const Reduced &axes) {
   HEDDLE_ASSIGN(const Elements elements, evaluation.elementsOf(input));
@@ -111,7 +111,7 @@ static Status reduceConstant(Evaluation &evaluation, Call &call, const Symbolic 
       const double next = elements.reals[number];
       result.reals[place] = isFirst ? next : joined(method, result.reals[place], next);
     } else {
-      // Sums and products wrap around as those of the operator do.
+      // Sums and products of integers wrap on overflow, as those of the operator do.
       const auto next = static_cast<uint64_t>(elements.integers[number]);
       const int64_t before = result.integers[place];
       const bool compares = method == Method::Max || method == Method::Min;
@@ -187,7 +187,7 @@ template <Method method> static Status reduce(Evaluation &evaluation, Call &call
                                      : reduceRows(evaluation, call, method, axes);
 }
 
-/// The first version takes axes from an attribute, the second from an operand.
+/// The first version takes the axes from an attribute, the second one from an operand.
 template <Method method>
 static void addVersions(std::vector<OperatorInfo> &table, std::string_view type, int64_t second) {
   table.push_back({"", type, 1, 1, 1, reduce<method>});

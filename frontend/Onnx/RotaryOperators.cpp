@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// RotaryEmbedding, written as x cos + turned(x) sin, where turned(x) is (-second, first) of each
-/// pair that turns: `fuse-rotary` finds it as it finds that of a graph that spells it out.
+/// RotaryEmbedding, expanded to x cos + turned(x) sin, where turned(x) is (-second, first) of each
+/// rotated pair. `fuse-rotary` recognizes it just as it recognizes a rotary embedding that a graph
+/// spells out.
 #include "frontend/Onnx/Operators.h"
 
 #include <fmt/format.h>
@@ -10,12 +11,12 @@ namespace heddle::onnx {
 
 namespace {
 
-/// What a node says of the pairs that turn.
+/// Which pairs a node rotates.
 struct Turning {
   int64_t heads = 0;
-  /// The columns of a head that turn.
+  /// The number of columns of a head that are rotated.
   int64_t width = 0;
-  /// Whether a pair is two neighbours, instead of one element of each half.
+  /// Whether a pair consists of adjacent elements, instead of one element of each half.
   bool isInterleaved = false;
 };
 
@@ -25,7 +26,7 @@ static Status refuse(const Evaluation &evaluation, const std::string &what) {
   return evaluation.failure(StatusCode::Unsupported, what);
 }
 
-/// Tensors side by side along the last axis.
+/// Concatenates tensors along the last axis.
 static Result<Value> sideBySideValues(Evaluation &evaluation, const Call &call,
                                       const std::vector<Value> &parts) {
   Call joined{call.node, {}};
@@ -41,8 +42,8 @@ static Result<Value> sideBySideValues(Evaluation &evaluation, const Call &call,
   return std::move(joined.results.front());
 }
 
-/// The cosine or sine [batch, rows, half] of each row, seen as [batch, rows, 1, width]: each number
-/// for both elements of its pair.
+/// Returns the cosines or sines [batch, rows, half] as [batch, rows, 1, width]: each number applies
+/// to both elements of its pair.
 static Result<Value> factorsOf(Evaluation &evaluation, const Call &call, const Value &table,
                                const Turning &turning) {
   Expressions &expressions = evaluation.expressions;
@@ -84,7 +85,7 @@ static Result<Value> factorsOf(Evaluation &evaluation, const Call &call, const V
   return Value{std::move(result), std::nullopt};
 }
 
-/// The elements of each pair in each other's places, the second ones negated.
+/// Swaps the elements of each pair and negates the second ones.
 static Result<Value> turnedPairs(Evaluation &evaluation, const Call &call, const Rows &rows,
                                  const Turning &turning) {
   Expressions &expressions = evaluation.expressions;
@@ -151,7 +152,7 @@ static Status rotaryEmbedding(Evaluation &evaluation, Call &call) {
     return refuse(evaluation, fmt::format("turns {} axes, expected [batch, heads, rows, size]",
                                           rows.axes.size()));
   }
-  // [batch, rows, heads, size]: cosines are those of a row.
+  // [batch, rows, heads, size]: cosines apply to whole rows.
   std::swap(rows.axes[1], rows.axes[2]);
   const int64_t size = widthOf(rows.axes.back());
   turning.width = turning.width == 0 ? size : turning.width;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What reshapes, transposes and slices make of the axes of rows, and the views that bring a value
-/// into the form that an operation of the program reads.
+/// Reshapes, transposes and slices of the axes of rows, and conversion of a value to the layout
+/// that an operation reads.
 #include "frontend/Onnx/Evaluation.h"
 
 #include "base/Utf8.h"
@@ -58,14 +58,14 @@ int64_t widthOf(const Atoms &atoms) {
   return width;
 }
 
-/// Calls `change` for every list of atoms that a value has.
+/// Calls `change` for every list of atoms of a value.
 template <typename Change> static void changeAtoms(Rows &rows, Change &&change) {
   change(rows.spread);
   std::for_each(rows.axes.begin(), rows.axes.end(), change);
   std::for_each(rows.physical.begin(), rows.physical.end(), change);
 }
 
-/// Replaces an atom by two wherever it is.
+/// Replaces all occurrences of an atom by two.
 static void splitAtom(Rows &rows, const Atom &whole, const Atom &first, const Atom &second) {
   changeAtoms(rows, [&](Atoms &group) {
     const auto found = std::find(group.begin(), group.end(), whole);
@@ -76,18 +76,18 @@ static void splitAtom(Rows &rows, const Atom &whole, const Atom &first, const At
   });
 }
 
-/// [t, a, b] to [t, b, a].
+/// Transposes [t, a, b] to [t, b, a].
 static constexpr int64_t exchange[] = {0, 2, 1};
 
-/// The most parts of a row that transformer.choices makes rows of.
+/// The maximum number of parts that transformer.choices turns into rows.
 static constexpr int64_t mostChoices = 255;
 
-/// The sizes that a dimension is the product of, and a number; nothing if it is no product.
+/// A dimension as a product of symbolic sizes and a number.
 struct Product {
   int64_t number = 1;
   std::vector<int64_t> sizes;
 
-  /// Takes a size out; false if it is not there.
+  /// Removes a size; returns false if it is not a factor.
   bool remove(int64_t size) {
     const auto found = std::find(sizes.begin(), sizes.end(), size);
     if (found == sizes.end()) {
@@ -118,7 +118,7 @@ static std::optional<Product> productOf(Expr size) {
   return product;
 }
 
-/// The elements in their order, seen as one axis, can be divided in any way.
+/// Brings the elements to row-major order and divides them as a single axis.
 static Result<Rows> reshapedWhole(Evaluation &evaluation, Rows rows,
                                   const std::vector<Expr> &shape) {
   HEDDLE_ASSIGN(rows, evaluation.inOrder(std::move(rows)));
@@ -128,7 +128,7 @@ static Result<Rows> reshapedWhole(Evaluation &evaluation, Rows rows,
   return evaluation.reshaped(std::move(rows), shape);
 }
 
-/// Reshaping regroups the atoms, in their order; a part of the width may be divided.
+/// Regroups the atoms in their order and divides parts of the width where necessary.
 Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
   Atoms left = onnx::flatten(rows.axes);
   std::reverse(left.begin(), left.end());
@@ -146,7 +146,7 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
     Atoms &axis = axes.emplace_back();
     if (wanted->number == 1 && wanted->sizes.empty() && !left.empty() &&
         left.back().kind == Atom::Kind::Batch && batch()->isConstant(1)) {
-      // A batch of one is an axis of its own, which is like no other of size 1.
+      // A batch of one is an axis of its own, unlike other axes of size 1.
       axis.push_back(left.back());
       left.pop_back();
     }
@@ -171,7 +171,7 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
       } else if (next.size % wanted->number == 0) {
         const Atom first = newAtom(wanted->number), second = newAtom(next.size / wanted->number);
         splitAtom(rows, next, first, second);
-        // Axes that are done keep their atoms: only this one is divided.
+        // The axes so far keep their atoms: only the current atom is divided.
         axis.push_back(first);
         left.push_back(second);
         wanted->number = 1;
@@ -182,7 +182,7 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
     }
   }
   std::for_each(axes.begin(), axes.end(), [&](Atoms &axis) { mergePlaces(axis); });
-  // Parts of size 1 belong to any axis.
+  // Atoms of size 1 can belong to any axis.
   while (!left.empty() && left.back().kind == Atom::Kind::Inner && left.back().size == 1 &&
          !axes.empty()) {
     axes.back().push_back(left.back());
@@ -239,7 +239,7 @@ Result<Rows> Evaluation::spread(Rows rows, const Atoms &atoms) {
   return rows;
 }
 
-/// What spread() undoes.
+/// The inverse of spread().
 Rows Evaluation::joined(Rows rows) {
   if (!rows.spread.empty()) {
     const Atoms order = rows.order();
@@ -267,7 +267,7 @@ Result<Rows> Evaluation::arranged(Rows rows, const std::vector<Atoms> &physical)
     return refuse();
   }
   const auto setGroups = [&](std::vector<Atoms> groups) {
-    // Through rows [t, w], the one form that all others come from.
+    // Convert through [t, w], the common form of all layouts.
     const int64_t width = widthOf(from);
     if (rows.physical.size() == 2) {
       rows.value =
@@ -284,7 +284,7 @@ Result<Rows> Evaluation::arranged(Rows rows, const std::vector<Atoms> &physical)
                               {atoms.begin() + static_cast<int64_t>(count), atoms.end()}};
   };
   if (from != to) {
-    // Two neighbouring parts change places.
+    // Swap two adjacent parts.
     const auto start = std::find(to.begin(), to.end(), from.front());
     const size_t second = static_cast<size_t>(to.end() - start);
     Atoms swapped(from.begin() + static_cast<int64_t>(second), from.end());
@@ -311,8 +311,8 @@ Result<Rows> Evaluation::arranged(Rows rows, const std::vector<Atoms> &physical)
   return rows;
 }
 
-/// From the first place on: what belongs there is brought to the front of what is left, by one
-/// exchange of two neighbouring groups in each of the parts that are in their places already.
+/// Permutes the parts from first to last: moves the next part to the front of the remaining ones by
+/// swapping two adjacent groups within each of the parts that are already in place.
 Result<Rows> Evaluation::permuted(Rows rows, const Atoms &to) {
   Atoms order = rows.order();
   if (rows.pooled || rows.space != 0 ||
@@ -357,7 +357,7 @@ Result<Rows> Evaluation::sliced(Rows rows, size_t axis, int64_t first, int64_t c
     return rows;
   }
   if (count == 0) {
-    // No operation has such a result: only a Concat reads it, and leaves it out.
+    // No operation has an empty result. Only Concat can read it, and drops it.
     rows.axes[axis] = {newAtom(0)};
     return rows;
   }
@@ -370,7 +370,7 @@ Result<Rows> Evaluation::sliced(Rows rows, size_t axis, int64_t first, int64_t c
   Atoms order = rest;
   order.insert(order.end(), whole.begin(), whole.end());
   if (!rest.empty() && order == rows.order() && widthOf(rest) <= mostChoices && !rows.pooled) {
-    // Columns of each part, such as a head.
+    // Columns of each part, such as each head.
     HEDDLE_ASSIGN(rows, spread(std::move(rows), rest));
     rows.value = make<transformer::ColumnsOp>(tensorType({ShapedType::kDynamic, count}), rows.value,
                                               static_cast<uint64_t>(first));
@@ -384,7 +384,7 @@ Result<Rows> Evaluation::sliced(Rows rows, size_t axis, int64_t first, int64_t c
   const int64_t step = widthOf(rest);
   rows.value = make<transformer::ColumnsOp>(tensorType({ShapedType::kDynamic, count * step}),
                                             rows.value, static_cast<uint64_t>(first * step));
-  // One element is no axis any more.
+  // A single element is not an axis any more.
   rows.axes[axis].clear();
   if (count > 1) {
     const Atom part = newAtom(count);
@@ -456,7 +456,7 @@ Status Evaluation::align(Rows &left, Rows &right) {
         const Atom whole = larger.axes[axis][i];
         splitAtom(larger, whole, newAtom(least), newAtom(whole.size / least));
       }
-      // From here on the right's atom is the left's.
+      // The left atom replaces the right one.
       const Atom mine = left.axes[axis][i], theirs = right.axes[axis][i];
       changeAtoms(right,
                   [&](Atoms &group) { std::replace(group.begin(), group.end(), theirs, mine); });
@@ -469,7 +469,7 @@ Status Evaluation::align(Rows &left, Rows &right) {
   return {};
 }
 
-/// Refuses activations without elements, such as a slice of columns beyond the last one.
+/// Rejects activations without elements, such as a slice of columns beyond the last one.
 Status Evaluation::checkNotEmpty(const Call &call) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (call.has(i) && call.inputs[i]->rows && call.inputs[i]->rows->isEmpty()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Functions of each element, which graphs write operator by operator: x / sqrt 2, Erf, plus 1,
-/// times x, times 1 / 2. They are collected as one formula and written as primitive mathematics
-/// when something else reads the value; what they are, `fuse-activation` finds by algebra.
+/// Elementwise functions, which graphs compute operator by operator: x / sqrt 2, Erf, plus 1, times
+/// x, times 1 / 2. They are collected into one formula, which is emitted as primitive operations
+/// when the value is used; `fuse-activation` recognizes activations algebraically.
 #include "frontend/Onnx/Evaluation.h"
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace heddle::onnx {
 
 namespace {
 
-/// c of each part of a formula that is c * x.
+/// The factor c of each part that has the form c * x.
 using Factors = std::map<Expr, double>;
 
-/// c if the part is c * x; its operands are known.
+/// Returns c if the part is c * x; the factors of its operands are known.
 std::optional<double> factorOf(const Factors &factors, Expr part) {
   const auto of = [&](size_t operand) -> std::optional<double> {
     const auto found = factors.find(part->operands[operand]);
@@ -47,7 +47,7 @@ std::optional<double> factorOf(const Factors &factors, Expr part) {
   }
 }
 
-/// Goes through the parts once, each after its operands: these are made before it.
+/// Visits the parts in order of creation, so that operands precede their users.
 Factors factorsOf(Expr formula) {
   std::vector<Expr> parts;
   Expressions::walk(formula, [&](Expr part) { parts.push_back(part); });
@@ -90,7 +90,7 @@ std::optional<Activation> activationOf(Formula formula) {
   }
 }
 
-/// Writes a formula of one value, each of its parts once.
+/// Emits a formula of one value; common parts are emitted once.
 class FunctionWriter {
 public:
   FunctionWriter(Evaluation &evaluation, mlir::Value operand, const Factors &factors)
@@ -101,7 +101,7 @@ public:
     if (known != done.end()) {
       return known->second;
     }
-    // A refusal names the node that gave the function, not the one that reads it.
+    // Errors name the node that produced the function, not the one that reads it.
     const GraphNode *const reader = evaluation.enterFunction(function);
     Result<mlir::Value> value = make(function);
     evaluation.leaveFunction(reader);
@@ -116,7 +116,7 @@ private:
     return evaluation.failure(StatusCode::Unsupported, what);
   }
 
-  /// Constants are f32 in the program.
+  /// Checks that a constant is finite in f32, the type of constants in the program.
   Status checkNumber(double number) const {
     return std::isfinite(static_cast<float>(number))
                ? Status()
@@ -235,9 +235,9 @@ Result<mlir::Value> FunctionWriter::exponential(mlir::Value value, double base) 
   return activated(Activation::Exp, value);
 }
 
-/// Products, roots and inverses of them where these are enough, as Tensor::power(). The logarithm
-/// of a negative number is none: of larger whole powers it is that of the magnitude, and an odd one
-/// has the number's sign by one more product.
+/// Emits a power with products, roots and reciprocals where possible, like Tensor::power(). The
+/// logarithm of a negative number is undefined: larger integer powers use that of the magnitude,
+/// and odd ones restore the sign with one more product.
 Result<mlir::Value> FunctionWriter::power(mlir::Value value, double exponent) {
   const double magnitude = std::abs(exponent);
   const bool isWhole = magnitude == std::floor(magnitude);
@@ -259,7 +259,7 @@ Result<mlir::Value> FunctionWriter::power(mlir::Value value, double exponent) {
     result = activated(Activation::Exp, logarithm);
     result = isOdd ? evaluation.make<transformer::MultiplyOp>(result, value) : result;
   } else {
-    // From the highest bit of the exponent on: squares, and once more the number for a one.
+    // Square-and-multiply, from the highest bit of the exponent on.
     auto bits = static_cast<int64_t>(magnitude);
     int64_t bit = 1;
     while (bit * 2 <= bits) {
@@ -278,8 +278,8 @@ Result<mlir::Value> FunctionWriter::power(mlir::Value value, double exponent) {
 
 } // namespace
 
-/// A function of a value. Of parts that lie side by side, some of which are the same, each is
-/// computed once.
+/// Applies a function to a value. If the value is a concatenation, each distinct part is computed
+/// once.
 static Result<mlir::Value> applied(Evaluation &evaluation, mlir::Value value, Expr function) {
   const Factors factors = factorsOf(function);
   auto parts = value.getDefiningOp<transformer::ConcatOp>();
@@ -312,8 +312,8 @@ std::optional<double> Evaluation::linearFactor(const Rows &rows) const {
   return found == factors.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Whether a function leaves very negative scores very negative: a factor that is not small, or a
-/// bound that hides as well.
+/// Returns whether a function keeps large negative scores hidden: it is linear with a factor that
+/// is not small, or has a lower bound that also hides.
 static bool keepsHidden(std::optional<double> factor, Expr function) {
   constexpr double leastFactor = 0.02;
   const auto isBound = [](Expr each) { return each->isConstant() && each->value() <= hides; };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operators of each element: arithmetic, comparisons, functions, Cast.
+/// Elementwise operators: arithmetic, comparisons, functions, Cast.
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -37,7 +37,7 @@ Result<std::vector<Expr>> broadcastShapes(Evaluation &evaluation, std::vector<Ex
   return left;
 }
 
-/// The formula of an operator on two formulas.
+/// Applies an operator to two formulas.
 static Expr combine(Expressions &expressions, Formula formula, Expr left, Expr right) {
   switch (formula) {
   case Formula::Add:
@@ -84,7 +84,7 @@ static Result<Value> combineFormulas(Evaluation &evaluation, Formula formula, co
   return Value{std::move(result), std::nullopt};
 }
 
-/// A number times, plus or otherwise combined with each element of rows: part of their function.
+/// Combines each element of rows with a number, as part of the rows' function.
 static Rows withNumber(Evaluation &evaluation, Formula formula, Rows rows, double number,
                        bool isLeft) {
   Expressions &expressions = evaluation.expressions;
@@ -94,8 +94,8 @@ static Rows withNumber(Evaluation &evaluation, Formula formula, Rows rows, doubl
   return rows;
 }
 
-/// A bias of a product that nothing else reads is part of it: ONNX has no product of three axes
-/// that takes one. False if the rows are no such product.
+/// Merges a bias into a product that has no other use: ONNX has no product of rank 3 with a bias.
+/// Returns false if the rows are not such a product.
 static bool joinBias(Evaluation &evaluation, Rows &rows, const Parameter &vector) {
   auto linear = rows.value.getDefiningOp<transformer::LinearOp>();
   if (!linear || linear.getBiasAttr() || rows.physical != std::vector<Atoms>{rows.axes.back()}) {
@@ -108,7 +108,8 @@ static bool joinBias(Evaluation &evaluation, Rows &rows, const Parameter &vector
   return true;
 }
 
-/// Rows with the last axis of the graph as that of the value, which a weight lies along.
+/// Arranges rows so that the last axis of the graph, which a weight applies to, is the last axis of
+/// the value.
 static Result<Rows> withLastAxis(Evaluation &evaluation, Rows rows) {
   const Atoms width = rows.axes.back();
   Atoms others;
@@ -121,8 +122,7 @@ static Result<Rows> withLastAxis(Evaluation &evaluation, Rows rows) {
                                                              : std::vector<Atoms>{others, width});
 }
 
-/// An operator of rows and a weight, whose operands are in that order, or the other one if `isLeft`
-/// says that the weight is the left one.
+/// Combines rows with a weight; `isLeft` means that the weight is the left operand.
 static Result<mlir::Value> combineWeight(Evaluation &evaluation, Formula formula, mlir::Value rows,
                                          mlir::Value weight, bool isLeft) {
   const auto combined = [&](transformer::Combination function) {
@@ -160,7 +160,7 @@ static Result<mlir::Value> combineWeight(Evaluation &evaluation, Formula formula
   }
 }
 
-/// Rows and a weight [width].
+/// Combines rows with a weight [width].
 static Result<Rows> withVector(Evaluation &evaluation, Formula formula, Rows rows,
                                const Parameter &vector, bool isLeft, bool fromNode) {
   HEDDLE_ASSIGN(rows, evaluation.written(std::move(rows)));
@@ -182,7 +182,7 @@ static Result<Rows> withVector(Evaluation &evaluation, Formula formula, Rows row
   return rows;
 }
 
-/// Rows and one number for each of them, such as their mean.
+/// Combines rows with one number per row, such as their mean.
 static Result<Rows> withColumn(Evaluation &evaluation, Formula formula, Rows rows, Rows column,
                                bool isLeft) {
   std::vector<bool> areColumns(rows.axes.size(), false);
@@ -194,7 +194,7 @@ static Result<Rows> withColumn(Evaluation &evaluation, Formula formula, Rows row
   for (size_t axis = 0; axis < rows.axes.size(); ++axis) {
     rows.axes[axis] = rows.axes[axis].empty() ? column.axes[axis] : rows.axes[axis];
   }
-  // A sum has no operand of one number for each row; a difference has.
+  // The program can subtract one number per row but not add it.
   if (formula == Formula::Add || (formula == Formula::Subtract && isLeft)) {
     mlir::Value &negated = formula == Formula::Add ? column.value : rows.value;
     negated = evaluation.make<transformer::ScaleOp>(negated, evaluation.f32(-1));
@@ -213,7 +213,7 @@ static bool hasInner(const Atoms &atoms) {
                      [](const Atom &atom) { return atom.kind == Atom::Kind::Inner; });
 }
 
-/// Whether rows are one number for each part of the others, whose last axes they lack.
+/// Returns whether `column` has one number for each part of `rows`, whose last axes it lacks.
 static bool isColumnOf(const Rows &column, const Rows &rows) {
   bool isRepeated = false;
   for (size_t axis = 0; axis < rows.axes.size(); ++axis) {
@@ -229,7 +229,8 @@ static bool isColumnOf(const Rows &column, const Rows &rows) {
   return isRepeated && !column.hasKeys() && !rows.hasKeys();
 }
 
-/// Brings both into one form; what the right lacks, it has for each head or other part of the left.
+/// Brings both operands to the same layout and repeats the right one over the parts that it lacks,
+/// such as heads.
 static Status meet(Evaluation &evaluation, Rows &left, Rows &right) {
   HEDDLE_ASSIGN(left, evaluation.written(std::move(left)));
   Atoms lacking;
@@ -267,7 +268,7 @@ static Status meet(Evaluation &evaluation, Rows &left, Rows &right) {
   return {};
 }
 
-/// Rows of one form; what is repeated is on the right.
+/// Combines rows of the same layout; a repeated operand is on the right.
 static Result<Rows> combineEqual(Evaluation &evaluation, Formula formula, Rows left, Rows right) {
   bool isLeft = false;
   if (formula == Formula::Subtract) {
@@ -285,7 +286,7 @@ static Result<Rows> combineEqual(Evaluation &evaluation, Formula formula, Rows l
   return left;
 }
 
-/// What is hidden of a combination of scores or weights.
+/// Returns which keys are hidden in a combination of scores or weights.
 static Result<Hiding> combinedHiding(Evaluation &evaluation, Formula formula, const Hiding &left,
                                      const Hiding &right) {
   const Hiding both{left.padding || right.padding, left.later || right.later,
@@ -293,7 +294,7 @@ static Result<Hiding> combinedHiding(Evaluation &evaluation, Formula formula, co
   if (!both.isAny()) {
     return both;
   }
-  // A very negative score plus any other is one; a weight of 0 times any is 0.
+  // A large negative score stays one when another is added; a weight of 0 stays 0 when multiplied.
   const bool areScores = !both.areWeights && formula == Formula::Add;
   const bool areWeights = (formula == Formula::Multiply && (left.areWeights || !left.isAny()) &&
                            (right.areWeights || !right.isAny())) ||
@@ -353,7 +354,7 @@ Result<Rows> withMask(Evaluation &evaluation, Rows scores, const Symbolic &mask)
   return evaluation.biased(std::move(scores), evaluation.broadcast(mask, shape.size()));
 }
 
-/// Refuses a constant that rows are repeated for.
+/// Rejects a constant that would require rows to be broadcast.
 static Status checkNotLarger(Evaluation &evaluation, const Rows &rows, const Symbolic &constant) {
   const std::vector<Expr> shape = evaluation.shapeOf(rows);
   HEDDLE_ASSIGN(const auto both, broadcastShapes(evaluation, shape, constant.shape));
@@ -363,14 +364,14 @@ static Status checkNotLarger(Evaluation &evaluation, const Rows &rows, const Sym
                                   "a constant has more axes than the rows, or larger ones");
 }
 
-/// Whether a constant is a vector of the file along the last axis of rows, which are as large.
+/// Returns whether a constant is a vector of the file that spans the last axis of rows.
 static bool isLastVector(Evaluation &evaluation, const Rows &rows, const Symbolic &constant) {
   return !rows.axes.empty() && checkNotLarger(evaluation, rows, constant).ok() &&
          evaluation.shapeOf(rows).back() == constant.shape.back() &&
          evaluation.vectorParameter(constant).has_value();
 }
 
-/// One row with all elements of a tensor, and a constant over its shape.
+/// Combines a row that holds all elements of a tensor with a constant of its shape.
 static Result<Rows> combineWhole(Evaluation &evaluation, Formula formula, Rows rows,
                                  const Value &other, bool isLeft) {
   const std::vector<Expr> shape = evaluation.shapeOf(rows);
@@ -387,7 +388,7 @@ static Result<Rows> combineWhole(Evaluation &evaluation, Formula formula, Rows r
   return rows;
 }
 
-/// One operand is rows, of this name in the graph, the other a formula.
+/// Combines rows, named `name` in the graph, with a formula.
 static Result<Rows> combineMixed(Evaluation &evaluation, Formula formula, Rows rows,
                                  const Value &other, bool isLeft, const std::string &name) {
   const std::optional<double> number = evaluation.uniformNumberOf(other);
@@ -417,8 +418,8 @@ static Result<Rows> combineMixed(Evaluation &evaluation, Formula formula, Rows r
                 : combineRows(evaluation, formula, std::move(rows), std::move(looked));
 }
 
-/// Data by a formula becomes rows first, so that the others know what they combine with. The names
-/// are those of the operands in the graph.
+/// Combines two values. Formulas that are data become rows first, so that the other operand's
+/// layout is known. The names are those of the operands in the graph.
 static Result<Value> combineValues(Evaluation &evaluation, Formula formula, const Value &left,
                                    const Value &right, const std::string &leftName = {},
                                    const std::string &rightName = {}) {
@@ -471,7 +472,7 @@ template <Formula formula> static Status binary(Evaluation &evaluation, Call &ca
   return {};
 }
 
-/// Any number of operands, combined from the left.
+/// Combines any number of operands from left to right.
 template <Formula formula> static Status variadic(Evaluation &evaluation, Call &call) {
   Value result = *call.inputs[0];
   for (size_t i = 1; i < call.inputs.size(); ++i) {
@@ -483,7 +484,7 @@ template <Formula formula> static Status variadic(Evaluation &evaluation, Call &
   return {};
 }
 
-/// A comparison of rows with a number, as a function of each element that only a Where can read.
+/// Compares rows with a number. The result is an elementwise function that only Where can read.
 static Result<Rows> compared(Evaluation &evaluation, const Value &left, const Value &right,
                              bool negates) {
   const Value &number = left.rows ? right : left;
@@ -499,8 +500,7 @@ static Result<Rows> compared(Evaluation &evaluation, const Value &left, const Va
   return rows;
 }
 
-/// A comparison written by less(), whose operands may change places and whose result may be
-/// negated.
+/// Emits a comparison with less(), with optional exchange of the operands and negation.
 template <bool swaps, bool negates> static Status ordered(Evaluation &evaluation, Call &call) {
   const Value &left = *call.inputs[swaps ? 1 : 0], &right = *call.inputs[swaps ? 0 : 1];
   if (!left.symbolic || !right.symbolic) {
@@ -544,7 +544,7 @@ static Status reciprocal(Evaluation &evaluation, Call &call) {
   return {};
 }
 
-/// Two operands of one version on.
+/// An operator with two operands.
 static OperatorInfo binaryInfo(std::string_view type, int64_t since, Operator evaluate) {
   return {"", type, since, 2, 2, evaluate};
 }

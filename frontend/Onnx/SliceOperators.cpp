@@ -13,7 +13,7 @@ using namespace mlir;
 namespace heddle::onnx {
 
 namespace {
-/// A slice along one axis: the coordinates from `begin` on, `count` of them, each `step`th.
+/// A slice along one axis: `count` coordinates from `begin` on, with a step of `step`.
 struct Cut {
   size_t axis;
   Expr begin;
@@ -22,7 +22,7 @@ struct Cut {
 };
 } // namespace
 
-/// Each `step`th element of an axis, side by side.
+/// Returns every `step`th element of an axis.
 static Result<Rows> everyNth(Evaluation &evaluation, const Rows &rows, const Cut &cut) {
   static constexpr int64_t most = 256;
   if (!cut.begin->isConstant() || !cut.count->isConstant() || cut.count->integer < 1 ||
@@ -46,7 +46,7 @@ static Result<Rows> everyNth(Evaluation &evaluation, const Rows &rows, const Cut
   return wholeConcat(evaluation, joined, cut.axis);
 }
 
-/// Gives part of a value.
+/// Returns part of a value.
 static Result<Value> cutOf(Evaluation &evaluation, const Value &value, const Cut &cut) {
   Expressions &expressions = evaluation.expressions;
   if (value.rows) {
@@ -92,7 +92,7 @@ static Result<Value> cutOf(Evaluation &evaluation, const Value &value, const Cut
   return Value{std::move(result), std::nullopt};
 }
 
-/// A bound of a slice as a coordinate of 0 to `size`.
+/// Clamps a bound of a slice to [0, size].
 static Result<Expr> boundOf(Evaluation &evaluation, Expr bound, Expr size) {
   Expressions &expressions = evaluation.expressions;
   const int64_t far = std::numeric_limits<int32_t>::max();
@@ -112,12 +112,13 @@ static Result<Expr> boundOf(Evaluation &evaluation, Expr bound, Expr size) {
                               fmt::format("ends at {} of {}, which may be fewer",
                                           expressions.print(bound), expressions.print(size)));
   }
-  // A table of so many rows: longer sequences do not fit the graph.
+  // A table with this number of rows limits the length of sequences.
   evaluation.noteLongest(size->integer);
   return bound;
 }
 
-/// What a slice says: operands of newer versions, attributes of older ones.
+/// Reads the starts, ends, axes and steps, which are operands in newer versions and attributes in
+/// older ones.
 static Result<std::vector<std::vector<Expr>>> sliceLists(Evaluation &evaluation, Call &call) {
   std::vector<std::vector<Expr>> lists(4);
   static constexpr std::string_view names[] = {"starts", "ends", "axes", "steps"};
@@ -187,7 +188,7 @@ static Status split(Evaluation &evaluation, Call &call) {
   }
   const int64_t size = shape[axis]->integer;
   if (!parts) {
-    // Equal parts; the last may be smaller.
+    // Equal parts; the last one may be smaller.
     const int64_t each = (size + count - 1) / count;
     parts.emplace();
     for (int64_t i = 0; i < count; ++i) {

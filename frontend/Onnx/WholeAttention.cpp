@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The operator Attention over tensors of constant sizes: products, constant masks and a softmax of
-/// parts of a row. Nothing is proved of a mask, which may say anything.
+/// Attention over tensors of static shapes: products, constant masks and a softmax over parts of a
+/// row. A mask may have any form, because nothing has to be proved about it.
 #include "frontend/Onnx/Operators.h"
 
 #include <algorithm>
@@ -17,13 +17,13 @@ namespace {
 
 constexpr double hidden = -std::numeric_limits<double>::infinity();
 
-/// What a node says of scores.
+/// How a node computes scores.
 struct ScoreRules {
   double scale = 1, cap = 0;
   bool isCausal = false;
-  /// How far a query sees before and after itself; negative: any distance.
+  /// The number of keys before and after itself that a query attends to; negative for no limit.
   int64_t before = -1, after = -1;
-  /// Which of the scores the last result has.
+  /// The stage of the scores that the last result returns.
   int64_t shown = 0;
 };
 
@@ -32,7 +32,7 @@ struct ScoreRules {
 static Value valueOf(Rows rows) { return {std::nullopt, std::move(rows)}; }
 static Value valueOf(Symbolic formula) { return {std::move(formula), std::nullopt}; }
 
-/// Past keys or values and those of the node after them.
+/// Prepends the past keys or values.
 static Result<Rows> afterPast(Evaluation &evaluation, const Call &call, size_t input, Rows fresh) {
   if (!call.has(input)) {
     return fresh;
@@ -42,7 +42,7 @@ static Result<Rows> afterPast(Evaluation &evaluation, const Call &call, size_t i
   return wholeConcat(evaluation, joined, 2);
 }
 
-/// Heads of keys that several heads of queries share, once for each of these.
+/// Repeats each head of keys for the heads of queries that share it.
 static Result<Rows> forHeads(Evaluation &evaluation, Rows rows, int64_t heads) {
   const int64_t own = widthOf(rows.axes[1]);
   if (heads % own != 0) {
@@ -60,7 +60,7 @@ static Result<Rows> forHeads(Evaluation &evaluation, Rows rows, int64_t heads) {
   return rows;
 }
 
-/// Which keys are visible by the rules of the node, [batch or 1, 1, queries, keys].
+/// Returns which keys the attributes make visible, [batch or 1, 1, queries, keys].
 static Result<Symbolic> visibleKeys(Evaluation &evaluation, const Call &call,
                                     const ScoreRules &rules, int64_t queries, int64_t keys,
                                     int64_t past) {
@@ -101,7 +101,7 @@ static Result<Symbolic> visibleKeys(Evaluation &evaluation, const Call &call,
   return visible;
 }
 
-/// The mask of a node as numbers to add, for all keys: those beyond it are hidden.
+/// Returns the mask operand as a bias; keys beyond the end of the mask are hidden.
 static Symbolic maskOf(Evaluation &evaluation, const Symbolic &mask, int64_t keys) {
   Expressions &expressions = evaluation.expressions;
   Symbolic bias = mask;
@@ -125,7 +125,7 @@ static Symbolic maskOf(Evaluation &evaluation, const Symbolic &mask, int64_t key
   return bias;
 }
 
-/// Whether a bias hides all keys of a query.
+/// Returns whether a bias hides all keys of some query.
 static Result<bool> hidesAll(Evaluation &evaluation, const Symbolic &bias) {
   HEDDLE_ASSIGN(const Elements elements, evaluation.elementsOf(bias));
   const auto keys = static_cast<size_t>(elements.shape.empty() ? 1 : elements.shape.back());
@@ -141,7 +141,7 @@ static Result<bool> hidesAll(Evaluation &evaluation, const Symbolic &bias) {
   return false;
 }
 
-/// Adds what hides keys; tells whether some query may see none.
+/// Adds the biases that hide keys. Returns whether some query may have no visible key.
 static Result<bool> addBiases(Evaluation &evaluation, const Call &call, Value &scores,
                               const Symbolic &visible, int64_t keys) {
   Expressions &expressions = evaluation.expressions;
@@ -178,7 +178,7 @@ static Result<ScoreRules> rulesOf(const Call &call, int64_t size) {
   return rules;
 }
 
-/// The scores of queries and keys in each of their states, and at last the weights.
+/// Returns the scores at each stage of their computation, and finally the weights.
 static Result<std::vector<Value>> statesOf(Evaluation &evaluation, const Call &call,
                                            const ScoreRules &rules, Rows query, Rows key,
                                            int64_t past) {
@@ -201,7 +201,7 @@ static Result<std::vector<Value>> statesOf(Evaluation &evaluation, const Call &c
   states.push_back(biased);
   HEDDLE_ASSIGN(Rows weights, rowSoftmax(evaluation, *biased.rows, 3));
   if (isBlind) {
-    // The weights of a query that sees no key are 0.
+    // A query without visible keys has weights of 0.
     weights.value =
         evaluation.make<transformer::ActivateOp>(transformer::Activation::NanToZero, weights.value);
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs whose inputs have no open size, and whose axes are not those of sequences: each input is
-/// one row of the program with all its elements, and all axes are parts of rows. Any mathematics of
-/// such tensors can be written, with nothing to prove of masks; parts change places where a ragged
-/// program would have no work (docs/decisions/0063).
+/// Graphs of static shapes whose axes are not those of sequences: each input is one row of the
+/// program with all of its elements, and all axes are parts of rows. Such tensors support any
+/// arithmetic, without proofs about masks, but transposing parts moves data, which is free in a
+/// ragged program (docs/decisions/0063).
 #include "frontend/Onnx/Operators.h"
 
 #include "base/Utf8.h"
@@ -25,7 +25,7 @@ bool hasConstantSizes(const Graph &graph) {
          });
 }
 
-/// The axes of a tensor, an atom each; an axis of size 1 has none.
+/// Returns the axes of a tensor with one atom each; axes of size 1 have none.
 static std::vector<Atoms> axesOf(Evaluation &evaluation, std::span<const int64_t> shape) {
   std::vector<Atoms> axes;
   for (const int64_t size : shape) {
@@ -100,7 +100,7 @@ Result<Rows> Evaluation::inOrder(Rows rows) {
   return rows;
 }
 
-/// The same value with an atom for each that `like` has and it has not, in axes where it has none.
+/// Adds the axes that `like` has and the value lacks.
 static Result<Rows> enlarged(Evaluation &evaluation, Rows rows, const std::vector<Atoms> &like) {
   Atoms lacking;
   for (size_t axis = 0; axis < like.size(); ++axis) {
@@ -140,21 +140,21 @@ Status alignWhole(Evaluation &evaluation, Rows &left, Rows &right) {
   return {};
 }
 
-/// Rows [t, first * second] of a spread value seen as matrices.
+/// Views rows [t, first * second] of a spread value as matrices.
 static mlir::Value matrices(Evaluation &evaluation, mlir::Value value, int64_t first,
                             int64_t second) {
   return evaluation.make<transformer::SplitHeadsOp>(
       evaluation.tensorType({ShapedType::kDynamic, first, second}), value);
 }
 
-/// Both batches of a product get each other's axes. What is left of the axes is no part of it.
+/// Aligns the batch axes of both operands of a product, and swaps the right one's last two axes.
 static Status alignBatches(Evaluation &evaluation, Rows &left, Rows &right) {
   const size_t count = left.axes.size() - 2;
   HEDDLE_ASSIGN(left, evaluation.inOrder(std::move(left)));
   HEDDLE_ASSIGN(right, evaluation.inOrder(std::move(right)));
   Rows a = left, b = right;
   std::swap(b.axes[count], b.axes[count + 1]);
-  // The summed axis is the last of both.
+  // The contracted axis is the last one of both.
   a.axes.erase(a.axes.begin() + static_cast<int64_t>(count));
   b.axes.erase(b.axes.begin() + static_cast<int64_t>(count));
   HEDDLE_TRY(evaluation.align(a, b));
@@ -205,7 +205,7 @@ Result<Rows> wholeProduct(Evaluation &evaluation, Rows left, Rows right) {
     return rows;
   };
   HEDDLE_ASSIGN(left, inMatrices(std::move(left), made, depth));
-  // In alignBatches() the right's last axes changed places.
+  // alignBatches() has swapped the last two axes of the right operand.
   HEDDLE_ASSIGN(right, inMatrices(std::move(right), depth, columns));
   const int64_t height = widthOf(made), width = widthOf(columns);
   const mlir::Value product = evaluation.make<transformer::ContractOp>(
@@ -262,13 +262,13 @@ Result<Rows> wholeConcat(Evaluation &evaluation, const Call &call, size_t axis) 
   return result;
 }
 
-/// What a choice has of one side: the elements there, and elsewhere what the larger of both is not.
+/// Returns the elements of one side where a select takes it, and minus infinity elsewhere.
 static Result<Rows> chosenSide(Evaluation &evaluation, const Symbolic &condition, bool isThen,
                                Rows side) {
   Expressions &expressions = evaluation.expressions;
   const double infinity = std::numeric_limits<double>::infinity();
   if (side.value.getDefiningOp<transformer::RowSoftmaxOp>()) {
-    // Weights of rows that see no key are not numbers: such rows are what a choice replaces.
+    // The softmax of a row without visible keys is NaN, and such rows are replaced by the select.
     side.value =
         evaluation.make<transformer::ActivateOp>(transformer::Activation::NanToZero, side.value);
   }
@@ -285,7 +285,7 @@ static Result<Rows> chosenSide(Evaluation &evaluation, const Symbolic &condition
   return side;
 }
 
-/// The same of a constant side, as a constant.
+/// Like chosenSide(), for a constant side.
 static Symbolic chosenConstant(Evaluation &evaluation, const Symbolic &condition, bool isThen,
                                const Symbolic &side, const std::vector<Expr> &shape) {
   Expressions &expressions = evaluation.expressions;
@@ -320,7 +320,7 @@ Result<Rows> wholeChoice(Evaluation &evaluation, const Symbolic &condition, cons
       return evaluation.rowsOf(side);
     }
   }
-  // The smaller of a number and infinity is the number, the larger of it and minus infinity, too.
+  // min(x, inf) = x and max(x, -inf) = x.
   const bool isRows = then.rows.has_value();
   const Value &first = isRows ? then : otherwise, &second = isRows ? otherwise : then;
   HEDDLE_ASSIGN(Rows left, evaluation.rowsOf(first));
