@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Files that are wrong, each in its own way: tests/oracles/onnx/bad/bad.tsv says how, and what the
-/// message must name. None may take long or much memory.
+/// Malformed ONNX files. tests/oracles/onnx/bad/bad.tsv describes the defect of each file and what
+/// the message must name. No file may take excessive time or memory.
 #include "frontend/Import/Import.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -20,10 +20,10 @@ const std::string folder = HEDDLE_TEST_DATA "/oracles/onnx/bad/";
 struct BadFile {
   std::string name;
   std::string wrong;
-  /// What the message names; empty: nothing in particular.
+  /// A word that the message must contain; empty if it need not name anything in particular.
   std::string word;
 
-  /// Whether the file may be read after all.
+  /// Returns whether reading the file may succeed.
   bool mayBeRead() const { return wrong.find("import") != std::string::npos; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Small graphs of two lengths: decoders whose rows look at those of a source.
+/// Small encoder-decoder graphs, whose decoder rows attend to those of a source.
 #include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,8 @@ Read read(const std::string &graph, const std::string &config = "", int64_t vers
   return readModel(model(graph, version), {.config = config});
 }
 
-/// One head: `queries` look at `keys`, whose scores become "PREFIXmasked" by nodes.
+/// Attention with one head, from `queries` to `keys`. The nodes `masking` compute "PREFIXmasked"
+/// from "PREFIXscores".
 std::string attention(const std::string &prefix, const std::string &queries,
                       const std::string &keys, const std::string &masking) {
   return step("Transpose", {keys}, prefix + "turned", integers("perm", {0, 2, 1})) +
@@ -29,16 +30,16 @@ const std::string unmasked = step("Identity", {"self_scores"}, "self_masked");
 const std::string padded = step("Where", {"present", "cross_scores", "low"}, "cross_masked");
 const std::string all = step("Identity", {"cross_scores"}, "cross_masked");
 
-/// What differs between graphs.
+/// The parts in which the graphs differ.
 struct Spelling {
   std::string self = causal;
   std::string cross = padded;
-  /// What the targets and the source are computed from.
+  /// The nodes that compute the targets and the source.
   std::string targets = step("Gather", {"table", "ids"}, "words") + step("Relu", {"words"}, "x");
   std::string memory = step("Tanh", {"states"}, "memory");
-  /// Whether the mask shows a row of the source.
+  /// The nodes that compute whether a row of the source is visible.
   std::string truth = step("Cast", {"mask"}, "truth", integer("to", 9));
-  /// More inputs, and nodes after all others.
+  /// Additional inputs, nodes after all others, and outputs.
   std::string inputs = "";
   std::string more = step("Add", {"cross_mixed", "self_mixed"}, "logits");
   std::string outputs = output(port("logits", {}));
@@ -82,7 +83,7 @@ TEST(OnnxEncoderDecoder, HasAnEntryForEachLength) {
         "transformer.name = \"logits\""}) {
     EXPECT_NE(rest.find(part), std::string::npos) << part << "\n" << found.text;
   }
-  // Which columns are padding is said to whoever fills the batch: no kernel reads it.
+  // The mask is metadata for the code that fills the batch; no kernel reads it.
   EXPECT_EQ(rest.find("\"mask\""), std::string::npos) << found.text;
   EXPECT_EQ(rest.find("activate tanh"), std::string::npos) << found.text;
 }
@@ -107,13 +108,13 @@ TEST(OnnxEncoderDecoder, KeysThatTwoAttentionsReadAreKeptOnce) {
        at = encode.find("transformer.append ", at + 1)) {
     ++appended;
   }
-  // Keys that are turned and values that are not have one order of columns here.
+  // Here the transposed keys and the values have the same column order, so they share a cache.
   EXPECT_EQ(appended, 1U) << found.text;
 }
 
 TEST(OnnxEncoderDecoder, KeysThatAreHandedBackAreInCaches) {
   const std::string heads = numbers("sizes", {4}, {0, 0, 2, 4});
-  // Two heads of the source, and the same as an output.
+  // Two heads of the source, and the same keys as an output.
   const std::string more =
       heads + step("Reshape", {"memory", "sizes"}, "parts") +
       step("Transpose", {"parts"}, "key", integers("perm", {0, 2, 1, 3})) +
@@ -130,7 +131,7 @@ TEST(OnnxEncoderDecoder, KeysThatAreHandedBackAreInCaches) {
       readDecoder({.more = more, .outputs = output(port("logits", {})) + output(port("key", {}))});
   EXPECT_EQ(found.message, "");
   EXPECT_FALSE(found.has("\"key\"")) << found.text;
-  // Others of this form are results of no row.
+  // Other outputs of this form are not rows.
   const Read other =
       readDecoder({.more = more + step("Relu", {"key"}, "changed"),
                    .outputs = output(port("logits", {})) + output(port("changed", {}))});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The rules by which formulas of coordinates become simpler, and where they stop.
+/// Simplification rules of formulas, and their limits.
 #include "frontend/Onnx/Expression.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST_F(ExpressionTest, SelectionsReadOnlyWhatIsChosen) {
   table.shape = {2};
   table.bytes = std::as_bytes(std::span(values));
   const size_t source = e.addSource({"table", Element::Integer, &table, {n(2)}});
-  // table[i - 2] where i is at least 2, else i.
+  // table[i - 2] for i >= 2, otherwise i.
   const Expr body =
       e.select(e.less(e.axis(0), n(2)), e.axis(0), e.read(source, {e.subtract(e.axis(0), n(2))}));
   const Expr one = n(1), three = n(3), nine = n(9);
@@ -78,7 +78,7 @@ TEST_F(ExpressionTest, TruthValuesOfMasks) {
 }
 
 TEST_F(ExpressionTest, WorkIsBounded) {
-  // Twice as large with each step.
+  // The size doubles with each step.
   Expr value = e.divide(s, n(3));
   for (int i = 0; i < 40 && e.problem().empty(); ++i) {
     value = e.divide(value, e.add(value, n(1)));
@@ -94,7 +94,7 @@ TEST_F(ExpressionTest, WorkIsBounded) {
 }
 
 TEST_F(ExpressionTest, QuestionsHaveNoEffect) {
-  // Differences that are too large to compute are neither less nor equal, but no error.
+  // Differences that are too large to compute are neither less nor equal, but not an error either.
   const Expr large = e.multiply(s, n(INT64_MAX)), small = e.multiply(s, n(-2));
   EXPECT_FALSE(e.isNonNegative(small));
   EXPECT_FALSE(e.isLess(small, large));
@@ -103,10 +103,10 @@ TEST_F(ExpressionTest, QuestionsHaveNoEffect) {
   EXPECT_EQ(e.least(small, large)->formula, Formula::Least);
   EXPECT_EQ(e.largest(small, large)->formula, Formula::Largest);
   EXPECT_EQ(e.problem(), "");
-  // A sum that is a value is one.
+  // A sum that is computed as a value is an error.
   e.subtract(large, small);
   EXPECT_EQ(e.problem(), "its integers overflow");
-  // What failed before stays so.
+  // An earlier error is kept.
   EXPECT_TRUE(e.isNonNegative(s));
   EXPECT_EQ(e.problem(), "its integers overflow");
 }
@@ -119,7 +119,7 @@ TEST_F(ExpressionTest, CastsOfFloatsAreNoTruthValues) {
     EXPECT_EQ(equal->formula, Formula::Equal) << value;
     EXPECT_EQ(equal->operands.front(), whole) << value;
   }
-  // Those of truth values are 0 or 1.
+  // Casts of Booleans are 0 or 1.
   const size_t mask = e.addSource({"mask", Element::Boolean, nullptr, {batch, rows}});
   const Expr truth = e.read(mask, {b, s}), bit = e.cast(truth, Element::Integer);
   EXPECT_EQ(e.equal(bit, n(1)), truth);
@@ -131,7 +131,7 @@ TEST_F(ExpressionTest, PowersOfIntegersAreExactOrFail) {
   EXPECT_EQ(e.apply(Formula::Power, {n(10), n(15)}), n(1'000'000'000'000'000));
   EXPECT_EQ(e.apply(Formula::Absolute, {n(-(int64_t{1} << 60) - 1)}), n((int64_t{1} << 60) + 1));
   EXPECT_EQ(e.problem(), "");
-  // Larger than any integer, larger than exact ones, and no number at all.
+  // Larger than any integer, larger than the exactly representable ones, and undefined.
   for (const auto &[base, exponent] : {std::pair(10, 30), std::pair(3, 39), std::pair(0, -1)}) {
     e.clearProblem();
     e.apply(Formula::Power, {n(base), n(exponent)});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Prints what graphs without inputs compute: a line for each output, or one for why there is none.
+/// Prints the outputs of graphs without inputs, one per line, or the reason why a graph cannot be
+/// evaluated.
 ///
 ///     fold-onnx FILE ...
 #include "frontend/Onnx/Folding.h"

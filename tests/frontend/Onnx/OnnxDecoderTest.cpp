@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Small graphs of decoders: causal masks in several spellings, rotary positions, heads of keys
-/// that several heads of queries share.
+/// Small decoder graphs: causal masks in several forms, rotary positions, grouped-query attention.
 #include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <fmt/format.h>
@@ -16,7 +15,8 @@ Read read(const std::string &graph, const std::string &config = "", int64_t vers
   return readModel(model(graph, version), {.config = config});
 }
 
-/// Numbers by name; the size of a sequence as "s" and "s1", the positions of rows as "positions".
+/// Constants by name, the length of a sequence as "s" and "s1", and the positions of rows as
+/// "positions".
 std::string preamble() {
   std::string text = input(port("ids", {"batch", "rows"}, 7)) +
                      input(port("mask", {"batch", "rows"}, 7)) +
@@ -32,7 +32,7 @@ std::string preamble() {
          step("Unsqueeze", {"positions", "v1"}, "rows");
 }
 
-/// Attention of one head whose scores "scores" become "masked" by nodes.
+/// Attention with one head; the nodes `masking` compute "masked" from "scores".
 Read attention(const std::string &masking) {
   return read(preamble() + step("Transpose", {"x"}, "keys", integers("perm", {0, 2, 1})) +
               step("MatMul", {"x", "keys"}, "scores") + masking +
@@ -40,7 +40,7 @@ Read attention(const std::string &masking) {
               step("MatMul", {"weights", "x"}, "y") + output(port("y", {})));
 }
 
-/// The mask input as truth values [batch, 1, keys].
+/// The mask input as Booleans [batch, 1, keys].
 std::string present() {
   return step("Cast", {"mask"}, "truth", integer("to", 9)) +
          step("Unsqueeze", {"truth", "v1"}, "present");
@@ -77,7 +77,7 @@ TEST(OnnxDecoder, CausalMasksAreFoundInEverySpelling) {
     EXPECT_EQ(found.message, "");
     EXPECT_TRUE(found.has("transformer.mask causal")) << found.text;
     EXPECT_TRUE(found.has("transformer.select")) << found.text;
-    // Nothing hides rows of padding.
+    // Padding is not masked.
     EXPECT_FALSE(found.has("run_columns")) << found.text;
   }
 }
@@ -107,7 +107,7 @@ TEST(OnnxDecoder, OtherMasksOfPositionsAreRefused) {
         what);
   };
   const std::string select = step("Where", {"order", "scores", "low"}, "masked");
-  // The key after the query as well; only keys before it; only itself.
+  // Masks that also show the key after the query, only keys before it, or only the query itself.
   const std::string next = step("Add", {"rows", "i1"}, "limit") +
                            step("LessOrEqual", {"positions", "limit"}, "order") + select;
   const std::string before = step("Less", {"positions", "rows"}, "order") + select;
@@ -117,7 +117,7 @@ TEST(OnnxDecoder, OtherMasksOfPositionsAreRefused) {
               std::string::npos)
         << attention(spelling).message;
   }
-  // A prefix that all see: what is read shows keys after their query.
+  // A prefix that all rows attend to: the input shows keys after their query.
   const std::string prefix = present() + upTo + step("Or", {"order", "present"}, "seen") +
                              step("Where", {"seen", "scores", "low"}, "masked");
   EXPECT_NE(attention(prefix).message.find(refusal("cannot be proved to depend on \"mask\" alone")),
@@ -125,13 +125,13 @@ TEST(OnnxDecoder, OtherMasksOfPositionsAreRefused) {
       << attention(prefix).message;
 }
 
-/// Rows of two heads of 4 columns, [batch, 2, rows, 4], as "heads".
+/// Splits rows into two heads of 4 columns, [batch, 2, rows, 4], as "heads".
 std::string heads() {
   return numbers("split", {4}, {0, 0, 2, 4}) + step("Reshape", {"x", "split"}, "parts") +
          step("Transpose", {"parts"}, "heads", integers("perm", {0, 2, 1, 3}));
 }
 
-/// The other way, from "turned" to rows "y".
+/// The inverse, from "turned" to rows "y".
 std::string joined() {
   return numbers("join", {3}, {0, 0, 8}) +
          step("Transpose", {"turned"}, "back", integers("perm", {0, 2, 1, 3})) +
@@ -142,7 +142,7 @@ TEST(OnnxDecoder, RotaryPositionsArePartsOfHeads) {
   const std::string frequencies = floats("frequencies", {2}, {1, 0.5F});
   const std::string multiplied =
       step("Cast", {"rows"}, "p", integer("to", 1)) + step("Mul", {"p", "frequencies"}, "half");
-  // Older exports multiply matrices.
+  // Older exporters emit a matrix product.
   const std::string product = step("Cast", {"rows"}, "p", integer("to", 1)) +
                               step("Unsqueeze", {"frequencies", "v0"}, "line") +
                               step("MatMul", {"p", "line"}, "half");
@@ -157,7 +157,7 @@ TEST(OnnxDecoder, RotaryPositionsArePartsOfHeads) {
         step("Add", {"a", "b"}, "turned");
     const Read found = read(preamble() + frequencies + heads() + angles + turn + joined());
     EXPECT_EQ(found.message, "");
-    // A cosine of each angle, written once for both halves.
+    // The cosine of each angle, emitted once for both halves.
     for (const char *const part :
          {"transformer.angles %arg2 {frequencies = array<f32: 1.000000e+00, 5.000000e-01>}",
           "transformer.activate cos ", "transformer.choices %arg2, 2", "transformer.split_rows",
@@ -205,12 +205,12 @@ TEST(OnnxDecoder, KeysMayStandBeforeQueries) {
     EXPECT_TRUE(found.has("contract \"thd,khd->thk\"")) << found.text;
     EXPECT_TRUE(found.has("func.func @run_columns")) << found.text;
   }
-  // Weights along the other axis: now the mask is one of queries.
+  // With the weights along the other axis, the mask hides queries instead of keys.
   EXPECT_NE(turned(2).message.find("elsewhere than at the key's own row"), std::string::npos)
       << turned(2).message;
 }
 
-/// A graph of one node of opset 23, with pasts.
+/// A graph with one node of opset 23 and past inputs.
 Read attentionWithPasts(const std::string &attributes, const char *rows = "rows") {
   std::string text = input(port("ids", {"batch", rows}, 7));
   for (const char *const name : {"past_key", "past_value"}) {
@@ -250,8 +250,8 @@ TEST(OnnxDecoder, TrianglesOfActivationsAreRefused) {
             std::string::npos);
 }
 
-/// A graph with one head whose keys and values are x, joined with pasts by `join`: "keys" and
-/// "values" [batch, 1, all, 8]. The mask and the positions are those of all rows so far.
+/// A graph with one head whose keys and values are x, concatenated with pasts by `join` to "keys"
+/// and "values" [batch, 1, all, 8]. The mask and the positions cover all rows so far.
 Read withPasts(const std::string &join, const std::string &more = "", const char *logits = "logits",
                const char *seen = "both", const std::string &config = "",
                bool isMaskFirst = false) {
@@ -267,7 +267,7 @@ Read withPasts(const std::string &join, const std::string &more = "", const char
     text += numbers(fmt::format("i{}", value).c_str(), {}, {value}) +
             numbers(fmt::format("v{}", value).c_str(), {1}, {value});
   }
-  // Positions of rows from those of the past on.
+  // Positions of rows, starting after the past.
   text += step("Shape", {"ids"}, "s1", integer("start", 1)) + step("Squeeze", {"s1"}, "s") +
           step("Shape", {"past_key"}, "p1", integer("start", 2) + integer("end", 3)) +
           step("Squeeze", {"p1"}, "p") + step("Add", {"p", "s"}, "all") +
@@ -293,7 +293,7 @@ const std::string joinKeys = step("Concat", {"past_key", "fresh"}, "keys", integ
 const std::string joinValues = step("Concat", {"past_value"}, "alone", integer("axis", 2)) +
                                step("Concat", {"alone", "fresh"}, "values", integer("axis", 2));
 
-/// Attention of a decoder whose keys of all rows have a factor, which is one of their scores then.
+/// Attention of a decoder with a constant factor on all keys, which is applied to the scores.
 TEST(OnnxDecoder, AttentionKeepsAFactorOfItsKeys) {
   const std::string real = bytes(5, bytes(1, "scale") + number(20, 1) + varint(2 << 3 | 5) +
                                         std::string("\0\0\0\x3f", 4));
@@ -336,7 +336,7 @@ TEST(OnnxDecoder, PositionsBesideAPastAreNoted) {
                             "positions of a request, from 0 on");
 }
 
-/// A mask of floats with four axes is no past: nothing joins it.
+/// A mask of floats with four axes is not a past, because no node concatenates it.
 TEST(OnnxDecoder, WhatNothingJoinsIsNoPast) {
   const Read found = read(input(port("x", {"batch", "rows", "8"})) +
                           input(port("bias", {"batch", "1", "1", "rows"})) +
@@ -357,7 +357,7 @@ TEST(OnnxDecoder, PastsAreCaches) {
   }
   EXPECT_FALSE(found.has("\"mask\"")) << found.text;
   EXPECT_FALSE(found.has("@run")) << found.text;
-  // How texts end is in the configuration beside the graph.
+  // The stop tokens are in the configuration beside the graph.
   EXPECT_TRUE(found.has("end = array<i32>")) << found.text;
   const auto ended = [](const std::string &config) {
     return withPasts(joinKeys + joinValues, "", "logits", "both", config);

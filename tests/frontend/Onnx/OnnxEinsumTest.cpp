@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Einstein summations, which name axes by letters, and casts to the type of another value.
+/// Einstein summations, and casts to the type of another value.
 #include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ using namespace onnxbytes;
 
 Read read(const std::string &graph) { return readModel(model(graph, 18)); }
 
-/// Rows of a table, which the nodes make "y" of.
+/// Rows of a table as "x"; the nodes compute "y".
 std::string ofRows(const std::string &nodes) {
   return input(port("ids", {"batch", "rows"}, 7)) +
          initializer(tensor("table", {11, 4}) + raw(176)) +
@@ -38,13 +38,14 @@ TEST(OnnxEinsum, SummationsAreProducts) {
       einsum("btm,hmd->bhtd", {"x", "q"}, "a") + einsum("bsm, mhd -> bhsd", {"x", "k"}, "c") +
       einsum("bhtd,bhsd->bhts", {"a", "c"}, "s") +
       graphNode(node("Softmax", {"s"}, {"p"}) + integer("axis", -1)) +
-      // The values come first, and the map back is in the same summation.
+      // The values come first, and the output projection is part of the same summation.
       einsum("bhsd,bhts,hdm->btm", {"c", "p", "o"}, "y")));
   EXPECT_EQ(attention.message, "");
   expectInOrder(attention.text,
                 {"linear", "linear", "split_heads", "split_heads", "contract \"thd,khd->thk\"",
                  "softmax", "contract \"thk,khd->thd\"", "merge_heads", "linear"});
-  // Without a sum it is a product of each element; letters of an ellipsis, and an implied result.
+  // Without a summed subscript it is an elementwise product; with an ellipsis and an implied
+  // result.
   expectInOrder(read(ofWeights(einsum("...m,m->...m", {"x", "v"}, "y"))).text, {"multiply"});
   expectInOrder(read(ofWeights(einsum("...m,hmd->...hd", {"x", "q"}, "a") +
                                einsum("...hd,hdm", {"a", "o"}, "y")))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs with sizes that are constants: declared ones, those of an exporter's example, and images
-/// of one size.
+/// Graphs with static sizes: declared ones, those of an exporter's example, and images.
 #include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +24,7 @@ std::string longs(const char *name, const std::vector<int64_t> &values) {
 
 // --- sizes of an exporter's example --------------------------------------------------------------
 
-/// Rows of a table "x", which the nodes make "y" of; "mask" says which are padding.
+/// Rows of a table as "x", from which the nodes compute "y", and a padding mask "mask".
 std::string ofRows(const std::string &nodes,
                    const std::vector<std::string> &shape = {"batch", "rows"}) {
   return input(port("ids", shape, 7)) + input(port("mask", shape, 7)) +
@@ -35,13 +34,13 @@ std::string ofRows(const std::string &nodes,
          output(port("y", {}));
 }
 
-/// An attention that hides padding.
+/// Attention that masks padding.
 std::string attention(const char *from) {
   return graphNode(node("Attention", {from, "qkv", "", "mask"}, {"y"}, "a", "com.microsoft") +
                    integer("num_heads", 2));
 }
 
-/// "x" as [the batch, 7, 4]: "r".
+/// Reshapes "x" to [batch, 7, 4] as "r".
 const std::string sevenRows =
     graphNode(node("Shape", {"ids"}, {"sizes"})) + longs("zero", {0}) + longs("rest", {7, 4}) +
     graphNode(node("Gather", {"sizes", "zero"}, {"first"})) +
@@ -60,7 +59,8 @@ TEST(OnnxFixedSizes, ConstantsThatContradictOpenSizesNeedAWord) {
   EXPECT_EQ(fixed.notes[0], "\"rows\" is 7 in the graph, as in the exporter's example");
   expectInOrder(fixed.text, {"@run(", "transformer.most_rows = 7", "gather", "softmax",
                              "@run_columns(", "transformer.most_rows = 7", "softmax"});
-  // Nothing says what is padding: a shorter sequence would be another than those of the graph.
+  // Without a padding mask, shorter sequences would not have the meaning that they have in the
+  // graph.
   EXPECT_EQ(read(ofRows(sevenRows + graphNode(node("Relu", {"r"}, {"y"}))), true).message,
             "all sequences have 7 rows, and no mask hides padding, expected one: shorter sequences "
             "would be other ones than those of the graph");
@@ -72,7 +72,7 @@ TEST(OnnxFixedSizes, OnlyOneSizeMayBeAConstant) {
                   attention("r"));
   };
   const std::string where = "node \"the_node\" (Reshape): reshapes 4 * batch * size 1 elements to ";
-  // Two sizes, no multiple, and a single row.
+  // Two sizes, a count that is not a multiple, and a single row.
   EXPECT_EQ(read(reshaped({3, 7, 4}), true).message, where + "84, expected as many");
   EXPECT_EQ(read(reshaped({-1, 1, 1}), true).message.find(where), std::string::npos);
   const std::string odd =
@@ -115,7 +115,7 @@ TEST(OnnxFixedSizes, DeclaredSizesAreChecked) {
 
 // --- images and sounds ---------------------------------------------------------------------------
 
-/// An image [batch, channels, 6, 4] or a sound, convolved by a weight into "c"; others follow.
+/// An image [batch, channels, 6, 4] or audio, convolved by a weight to "c"; further nodes follow.
 std::string ofImages(const std::vector<std::string> &shape, const std::vector<int64_t> &weight,
                      const std::string &attributes, const std::string &more) {
   int64_t count = 4;
@@ -129,7 +129,7 @@ std::string ofImages(const std::vector<std::string> &shape, const std::vector<in
          output(port("y", {}));
 }
 
-/// The places of [batch, 5, places] as rows.
+/// The positions of [batch, 5, positions] as rows.
 const std::string asRows = longs("shape", {0, 5, -1}) +
                            graphNode(node("Reshape", {"c", "shape"}, {"f"})) +
                            graphNode(node("Transpose", {"f"}, {"t"}) + integers("perm", {0, 2, 1}));
@@ -177,7 +177,7 @@ TEST(OnnxFixedSizes, FramesOfSoundsAreRows) {
   EXPECT_EQ(found.message, "");
   expectInOrder(found.text, {"@run(", "tensor<?x21xf32>", "choices %", ", 7", "slide patches",
                              "height = 3", "linear", "relu"});
-  // Seven frames and a stride of two leave four: the last has no neighbour to be left out.
+  // With a stride of two, seven frames make four outputs; padding completes the last group of two.
   const Read strided = read(
       ofImages({"batch", "3", "7"}, {5, 3, 3}, centred + integers("strides", {2}), asRows + relu));
   EXPECT_EQ(strided.message, "");

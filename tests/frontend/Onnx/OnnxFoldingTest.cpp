@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs without inputs come to numbers while they are read.
+/// Graphs without inputs are evaluated while they are read.
 #include "frontend/Onnx/Folding.h"
 #include "frontend/Onnx/OnnxProgram.h"
 #include "tests/base/TemporaryFolder.h"

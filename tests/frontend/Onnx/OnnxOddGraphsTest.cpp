@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs that differ in one operator from what exporters write: they become the program that they
-/// say, or are refused with the node. None may become another program.
+/// Graphs that differ from those of exporters in one operator. Each is translated correctly or
+/// rejected with the name of the node; none may be translated to a different program.
 #include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace onnxbytes;
 
-/// FunctionProto of the domain "local".
+/// A FunctionProto of the domain "local".
 std::string function(std::string_view name, const std::vector<std::string> &inputs,
                      const std::vector<std::string> &outputs,
                      const std::vector<std::string> &nodes) {
@@ -29,7 +29,7 @@ std::string function(std::string_view name, const std::vector<std::string> &inpu
   return bytes(25, text);
 }
 
-/// Rows "x" of 4 columns, a mask, a table of 11 rows, and numbers by name.
+/// Rows "x" with 4 columns, a mask, and constants by name.
 Read read(const std::string &nodes, const std::string &functions = "", int64_t version = 17) {
   std::string graph = input(port("x", {"batch", "rows", "4"})) +
                       input(port("mask", {"batch", "rows"}, 7)) + floats("none", {}, {0}) +
@@ -42,7 +42,7 @@ Read read(const std::string &nodes, const std::string &functions = "", int64_t v
   return readModel(model(graph, version) + opset(1, "com.microsoft") + functions);
 }
 
-/// How often a text has a part.
+/// Returns the number of occurrences of `part` in a text.
 size_t countOf(const std::string &text, std::string_view part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
@@ -66,7 +66,7 @@ TEST(OnnxOddGraphs, ResultsThatNothingReadsAreNoOperands) {
   EXPECT_EQ(summed.message, "");
   EXPECT_FALSE(summed.has("combine maximum")) << summed.text;
   EXPECT_TRUE(summed.has("clamp")) << summed.text;
-  // A function that hands on an operand which its caller leaves out.
+  // A function that returns an operand which its caller omits.
   const std::string same = function("Same", {"a"}, {"a"}, {});
   EXPECT_EQ(read(step("Same", {""}, "y", "", "local"), same).message,
             "output \"y\" is not made, expected a value");
@@ -75,7 +75,7 @@ TEST(OnnxOddGraphs, ResultsThatNothingReadsAreNoOperands) {
 }
 
 TEST(OnnxOddGraphs, CallsOfFunctionsWithoutNodesAreCounted) {
-  // 12 to the 8th calls.
+  // 12^8 calls.
   std::string functions;
   for (int depth = 0; depth < 8; ++depth) {
     const std::string call = node("F" + std::to_string(depth + 1), {}, {}, "the_node", "local");
@@ -104,7 +104,7 @@ TEST(OnnxOddGraphs, EmbeddingsWithoutTokenTypes) {
                                     {"mask", "", "words", "places", "", "ones", "ones"}, {"y", ""},
                                     "", "com.microsoft"));
   EXPECT_EQ(found.message, "");
-  // The words and the positions.
+  // Only words and positions are looked up.
   EXPECT_EQ(countOf(found.text, "transformer.gather"), 2U) << found.text;
   EXPECT_EQ(read(tables + stepWithOutputs("EmbedLayerNormalization",
                                           {"mask", "", "", "places", "", "ones", "ones"}, {"y", ""},
@@ -162,7 +162,7 @@ TEST(OnnxOddGraphs, ManyFunctionsInARowTakeNoTime) {
 }
 
 TEST(OnnxOddGraphs, FactorsFollowFromTheFormula) {
-  // (x / 2) * -1 * 1 / 4: one factor.
+  // (x / 2) * -1 * 1 / 4 is one factor.
   const Read factor = read(floats("quarter", {}, {0.25}) + step("Div", {"x", "two"}, "a") +
                            step("Neg", {"a"}, "b") + step("Mul", {"quarter", "b"}, "y"));
   EXPECT_EQ(countOf(factor.text, "transformer.scale"), 1U) << factor.text;
@@ -190,7 +190,7 @@ TEST(OnnxOddGraphs, ConstantsDoNotEnlargeRows) {
   EXPECT_EQ(read(filled({2, 1, 1, 1}) + step("Mul", {"x", "same"}, "y")).message, refusal);
   EXPECT_EQ(read(mean + filled({4}) + step("Mul", {"m", "same"}, "y")).message, refusal);
   EXPECT_EQ(read(filled({1, 4}) + step("Mul", {"x", "same"}, "y")).message, "");
-  // The same in every column is one number.
+  // A constant that is the same in all columns counts as one number.
   const Read twice = read(floats("twos", {4}, {2, 2, 2, 2}) + step("Mul", {"x", "twos"}, "y"));
   EXPECT_EQ(twice.message, "");
 }
@@ -208,8 +208,8 @@ TEST(OnnxOddGraphs, EqualIndicesAreNotOne) {
   EXPECT_TRUE(one.has("columns")) << one.text;
 }
 
-/// Scores of the rows with themselves, before nodes that make "weights" of "scores" and "order",
-/// which is true where a key is not after its query.
+/// Attention of the rows to themselves. The nodes compute "weights" from "scores" and "order",
+/// which is true for keys up to the query.
 std::string attentionOf(const std::string &nodes) {
   return step("Transpose", {"x"}, "keys", integers("perm", {0, 2, 1})) +
          step("MatMul", {"x", "keys"}, "scores") +
@@ -235,13 +235,13 @@ TEST(OnnxOddGraphs, OnlyWhatHidesAScoreStandsForAMask) {
               std::string("node \"the_node\" (Where): chooses between scores and ") + text +
                   ", expected a number of at most -10000 that hides them from a softmax");
   }
-  // Linear attention, and a mask of weights.
+  // Linear attention, and a mask applied to weights.
   EXPECT_NE(read(attentionOf(step("Where", {"order", "scores", "none"}, "weights"))).message, "");
   EXPECT_NE(read(attentionOf(step("Softmax", {"scores"}, "w", integer("axis", -1)) +
                              step("Where", {"order", "w", "none"}, "weights")))
                 .message,
             "");
-  // What hides scores must not have more axes than they.
+  // A number that hides scores must not have more axes than they have.
   EXPECT_NE(read(floats("lows", {2, 1, 1, 1}, {-1e9F, -1e9F}) +
                  attentionOf(step("Where", {"order", "scores", "lows"}, "m") +
                              step("Softmax", {"m"}, "weights", integer("axis", -1))))
@@ -264,8 +264,8 @@ TEST(OnnxOddGraphs, NumbersThatAreNoneBecomeZero) {
   EXPECT_EQ(read(quotient + step("Where", {"nan", "none", "x"}, "y")).message, refusal);
 }
 
-/// Attention with an element of the table [16, 1] "biases" added, by nodes that make "index" of
-/// "distance", the key less the query.
+/// Attention with a bias from the table [16, 1] "biases". The nodes compute "index" from
+/// "distance", the position of the key minus that of the query.
 Read withBiasBy(const std::string &nodes, int64_t count = 16) {
   return read(initializer(tensor("biases", {count, 1}) + raw(static_cast<size_t>(count) * 4)) +
               attentionOf(step("Sub", {"positions", "queries"}, "distance") + nodes +
@@ -277,12 +277,12 @@ Read withBiasBy(const std::string &nodes, int64_t count = 16) {
 }
 
 TEST(OnnxOddGraphs, NegativeIndicesCountFromTheEnd) {
-  // Distances -15 to 15: rows 1 to 15 before the query, 0 to 15 after it.
+  // Distances -15 to 15: indices -15 to -1 before the query, 0 to 15 after it.
   const Read found = withBiasBy(step("Identity", {"distance"}, "index"));
   EXPECT_EQ(found.message, "");
   EXPECT_TRUE(found.has("distances to 15")) << found.text;
   EXPECT_TRUE(found.has("biases.bucket 15")) << found.text;
-  // A row is as far from its neighbour as no row of the table.
+  // The index at distance 1 is outside the table.
   EXPECT_EQ(
       withBiasBy(step("Mul", {"distance", "i9"}, "index"), 4).message,
       "node \"the_node\" (Add): adds a bias from \"biases\" by what is no distance, or a bucket "
@@ -294,12 +294,12 @@ TEST(OnnxOddGraphs, WholePowersOfNegativeNumbersAreNumbers) {
   const auto raised = [](float power) {
     return read(floats("power", {}, {power}) + step("Pow", {"x", "power"}, "y")).text;
   };
-  // 20 is 16 and 4: four squares, and a product.
+  // 20 is 16 + 4: four squarings and one product.
   EXPECT_EQ(countOf(raised(20), "transformer.multiply"), 5U);
   EXPECT_EQ(countOf(raised(20), "activate log"), 0U);
   EXPECT_EQ(countOf(raised(1024), "transformer.multiply"), 10U);
   EXPECT_EQ(countOf(raised(-1024), "activate reciprocal"), 1U);
-  // Larger ones by the magnitude, with the sign of odd ones.
+  // Larger powers use the logarithm of the magnitude; odd ones restore the sign.
   for (const auto &[power, products] :
        {std::pair(4096.0F, 0U), std::pair(1025.0F, 1U), std::pair(-1025.0F, 1U)}) {
     const std::string text = raised(power);
@@ -309,11 +309,11 @@ TEST(OnnxOddGraphs, WholePowersOfNegativeNumbersAreNumbers) {
     EXPECT_EQ(countOf(text, "transformer.multiply"), products) << text;
     EXPECT_EQ(countOf(text, "activate reciprocal"), power < 0 ? 1U : 0U) << text;
   }
-  // Other powers of negative numbers are none.
+  // Non-integer powers of negative numbers are undefined.
   EXPECT_EQ(countOf(raised(1.5F), "activate abs"), 0U);
 }
 
-/// What `Cast` makes of nodes' "from", as rows of a table to look up where it is accepted.
+/// Casts the nodes' "from" and, if the cast is accepted, uses it to look up rows of a table.
 Read castTo(int64_t type, const std::string &nodes) {
   return read(initializer(tensor("entries", {11, 4}) + raw(176)) + nodes +
               step("Cast", {"from"}, "index", integer("to", type)) +
@@ -322,7 +322,8 @@ Read castTo(int64_t type, const std::string &nodes) {
 
 TEST(OnnxOddGraphs, CastsOfConstantsHaveTheWidthOfTheirType) {
   constexpr int64_t i8 = 3, u8 = 2, i32 = 6, u32 = 12;
-  // A slice up to the largest integer of 64 bits, which is -1 in 32: all but the last column.
+  // A slice that ends at the largest 64-bit integer, which is -1 in 32 bits: all but the last
+  // column.
   const auto columns = [](int64_t type, int64_t end) {
     return read(numbers("end", {1}, {end}) + step("Cast", {"end"}, "e", integer("to", type)) +
                 step("Slice", {"x", "v0", "e", "v2"}, "s") + step("Relu", {"s"}, "y"));
@@ -358,7 +359,7 @@ TEST(OnnxOddGraphs, CastsThatMayNotFitAreRefused) {
   EXPECT_EQ(castTo(i32, numbers("factor", {}, {1 << 20}) + step("Mul", {"mask", "factor"}, "from"))
                 .message,
             "node \"the_node\" (Cast): casts integers to i32, expected such as are known to fit");
-  // Truth values fit any type, and so does a choice between small numbers.
+  // Booleans fit any type, and so does a select between small numbers.
   const std::string truth = step("Cast", {"mask"}, "truth", integer("to", 9));
   EXPECT_EQ(castTo(u8, truth + step("Identity", {"truth"}, "from")).message.find("Cast"),
             std::string::npos);
@@ -386,7 +387,7 @@ TEST(OnnxOddGraphs, AttributesThatNothingReadsAreRefused) {
       "1");
 }
 
-/// Scores "masked", whose keys are hidden where the mask is 0, before nodes.
+/// Masks the scores as "masked", with keys hidden where the mask is 0, before the given nodes.
 std::string padded(const std::string &nodes) {
   return floats("low", {}, {-1e9F}) + step("Unsqueeze", {"mask", "v1"}, "mask3") +
          step("Cast", {"mask3"}, "bits", integer("to", 1)) + step("Sub", {"one", "bits"}, "hides") +
@@ -398,7 +399,7 @@ const std::string softmaxOfMasked = step("Softmax", {"masked"}, "p", integer("ax
 
 TEST(OnnxOddGraphs, AMaskIsOfItsOwnReaderOnly) {
   EXPECT_EQ(read(padded(step("Softmax", {"masked"}, "weights", integer("axis", -1)))).message, "");
-  // The scores once with the mask, and once without.
+  // The scores are used once with the mask and once without.
   const Read twice = read(padded(softmaxOfMasked + step("MatMul", {"p", "x"}, "z") +
                                  step("Softmax", {"scores"}, "weights", integer("axis", -1))) +
                           step("Add", {"y", "z"}, "sum") + output(port("sum", {})));
@@ -412,7 +413,7 @@ TEST(OnnxOddGraphs, HiddenKeysStayHidden) {
                                 "not 0 for hidden keys, whose weights are 0";
   EXPECT_EQ(become(softmaxOfMasked + step("Exp", {"p"}, "weights")), ofWeights);
   EXPECT_EQ(become(softmaxOfMasked + step("Add", {"p", "one"}, "weights")), ofWeights);
-  // 0 stays 0.
+  // Functions that map 0 to 0.
   for (const char *const type : {"Sqrt", "Tanh", "Neg", "Relu"}) {
     EXPECT_EQ(become(softmaxOfMasked + step(type, {"p"}, "weights")), "") << type;
   }
@@ -429,7 +430,7 @@ TEST(OnnxOddGraphs, HiddenKeysStayHidden) {
             "scores");
   EXPECT_EQ(become(softmaxOfMasked + step("Add", {"p", "bias"}, "weights")),
             "node \"the_node\" (Add): masks weights, expected the scores before a softmax");
-  // Scores may have a factor, or a bound that hides as well.
+  // Scores may be scaled, or have a lower bound that also hides keys.
   const std::string weights = step("Softmax", {"f"}, "weights", integer("axis", -1));
   EXPECT_EQ(become(step("Mul", {"masked", "two"}, "f") + weights), "");
   EXPECT_EQ(become(step("Max", {"masked", "low"}, "f") + weights), "");
@@ -495,14 +496,14 @@ TEST(OnnxOddGraphs, ARefusedFunctionIsItsNodes) {
 }
 
 TEST(OnnxOddGraphs, RowsWithoutABatchAreAlone) {
-  // "x" has a batch.
+  // Only "x" has a batch.
   EXPECT_EQ(
       read(input(port("p", {"rows", "4"})) + step("Add", {"x", "p"}, "y")).message,
       "input \"p\" has no batch, but \"x\" has, expected ids [batch, sequence] or rows of floats "
       "[batch, sequence, width]");
 }
 
-/// A node of attention whose mask is an input [batch].
+/// An attention node whose mask is an input [batch].
 Read readCounted(const std::string &more = "", const std::string &sizes = "batch") {
   return readModel(
       model(input(port("lengths", {sizes}, 6)) + input(port("x", {"batch", "rows", "4"})) +
@@ -518,7 +519,7 @@ Read readCounted(const std::string &more = "", const std::string &sizes = "batch
 TEST(OnnxOddGraphs, NumbersOfTokensAreMasks) {
   const Read found = readCounted();
   EXPECT_EQ(found.message, "");
-  // Padding is behind the tokens: there is no entry for holes.
+  // Padding follows the tokens, so there is no entry for padding elsewhere.
   EXPECT_TRUE(found.has("\"lengths\"")) << found.text;
   EXPECT_FALSE(found.has("@run_columns"));
   EXPECT_FALSE(found.has("transformer.select"));

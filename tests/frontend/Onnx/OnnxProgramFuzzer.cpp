@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Any bytes as an ONNX file, through functions, operators and masks: a message that begins with
-/// the file, or a program that verifies.
+/// Arbitrary bytes as an ONNX file: a message that begins with the name of the file, or a program
+/// that verifies.
 #include "frontend/Onnx/OnnxProgram.h"
 #include "tests/Fuzzing/FreshContext.h"
 #include "tests/Fuzzing/ProtobufMutation.h"
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!program.ok()) {
     const std::string_view message = program.status().message();
     require(message.starts_with(path + ": "));
-    // The importer refuses by itself: an operation that does not verify is its mistake.
+    // The importer must reject files itself: an operation that fails verification is a bug.
     require(message.find("'transformer.") == std::string_view::npos);
     return 0;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Small graphs: what programs they become, and why others are refused.
+/// Small graphs, the programs that they are translated to, and graphs that are rejected.
 #include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace onnxbytes;
 
-/// A graph of ids and a mask with a table of 11 rows and a matrix, both 4 wide; others come after.
+/// A graph with ids, a mask, a table of 11 rows and a matrix, both 4 columns wide; more may follow.
 std::string graphOf(const std::string &nodes, const std::string &more = "") {
   return input(port("ids", {"batch", "rows"}, 7)) + input(port("mask", {"batch", "rows"}, 7)) +
          initializer(tensor("table", {11, 4}) + raw(176)) +
@@ -34,7 +34,7 @@ TEST(OnnxProgram, NamesStayAndLocationsAreNodes) {
                                  "transpose(@w)", "loc(\"/layer/MatMul\")", "loc(\"embed\")"}) {
     EXPECT_NE(found.text.find(part), std::string::npos) << part << "\n" << found.text;
   }
-  // Nothing hides rows: any batch is one of full rows.
+  // Without a padding mask, a batch cannot have padding.
   EXPECT_EQ(found.text.find("run_columns"), std::string::npos);
 }
 
@@ -45,12 +45,12 @@ TEST(OnnxProgram, AllOperatorsThatAreNotReadAreNamed) {
                 .message,
             "2 unsupported operators: \"Frobnicate\" (2 nodes, first \"first\", opset 17), "
             "\"com.example.Relu\" (1 node, first \"third\", opset 1)");
-  // A version before the operator, or before its form.
+  // Versions before the operator was introduced, or before its current form.
   EXPECT_EQ(
       read(graphOf(lookUp + graphNode(node("LayerNormalization", {"x", "w"}, {"y"}))), 13).message,
       "unsupported operator: \"LayerNormalization\" (1 node, first \"the_node\", opset "
       "13)");
-  // What no output needs is not looked at.
+  // Nodes that no output depends on are ignored.
   EXPECT_EQ(read(graphOf(lookUp + graphNode(node("Frobnicate", {"x"}, {"a"}, "first")) +
                          graphNode(node("Relu", {"x"}, {"y"}))))
                 .message,
@@ -88,7 +88,7 @@ std::string number(const char *name, float value) {
                      bytes(9, std::string_view(reinterpret_cast<const char *>(&value), 4)));
 }
 
-/// Whether a program has all of these parts, in this order.
+/// Expects all parts to occur in this order.
 void expectInOrder(const std::string &text, std::initializer_list<const char *> parts) {
   size_t at = 0;
   for (const char *const part : parts) {
@@ -164,7 +164,7 @@ TEST(OnnxProgram, NormsArePrimitiveMathematics) {
   const Read rms = become(graphNode(node("RMSNormalization", {"x", "v"}, {"y"})), 23);
   EXPECT_EQ(rms.text.find("subtract"), std::string::npos);
   expectInOrder(rms.text, {"multiply", "reduce mean", "shift", "rsqrt", "multiply", "multiply"});
-  // One number of each row on either side, and weights that are subtracted or divide.
+  // One number per row as either operand, and weights that are subtracted or divide.
   expectInOrder(become(mean("x", "m") + graphNode(node("Sub", {"m", "x"}, {"y"})), 13).text,
                 {"combine subtract"});
   expectInOrder(become(mean("x", "m") + graphNode(node("Div", {"m", "x"}, {"y"})), 13).text,

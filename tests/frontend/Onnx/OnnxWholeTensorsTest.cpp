@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs of constant sizes whose axes are not those of sequences: each input is one row.
+/// Graphs of static shapes whose axes are not those of sequences: each input is one row.
 #include "tests/frontend/Onnx/SmallGraphs.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(OnnxWholeTensors, AxesChangePlaces) {
       "no rows of sequences: output \"y\" has other axes than rows, expected [batch, sequence, "
       "width] or [batch, width]; each input is one row with all its elements, and attention "
       "is not over ragged rows");
-  // The last axis comes to the front, then in each of its parts the middle one.
+  // Moves the last axis to the front, then the middle axis within each of its parts.
   expectInOrder(found.text, {"tensor<?x24xf32>", "transformer.most_rows = 1", "split_heads",
                              "tensor<?x6x4xf32>", "transpose", "choices %", ", 4", "split_rows",
                              "tensor<?x2x3xf32>", "transpose", "join_rows"});

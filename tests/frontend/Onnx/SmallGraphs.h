@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Parts of small graphs, and the programs that they become.
+/// Helpers to build small graphs and to read them as programs.
 #ifndef HEDDLE_TESTS_FRONTEND_ONNX_SMALLGRAPHS_H
 #define HEDDLE_TESTS_FRONTEND_ONNX_SMALLGRAPHS_H
 
@@ -23,7 +23,7 @@ namespace heddle::onnxbytes {
 
 inline constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
 
-/// What became of a graph: its program, or a message without the file's name.
+/// The result of reading a graph: its program, or an error message without the name of the file.
 struct Read {
   std::string text;
   std::string message;
@@ -31,15 +31,15 @@ struct Read {
   bool has(std::string_view part) const { return text.find(part) != std::string::npos; }
 };
 
-/// How a file is read.
+/// Options for reading a file.
 struct Reading {
-  /// config.json beside it; empty: none.
+  /// The content of the config.json beside the file; empty if there is none.
   std::string config = "";
   bool isStatic = false;
   bool showsLocations = false;
 };
 
-/// Reads a ModelProto.
+/// Reads a serialized ModelProto.
 inline Read readModel(const std::string &model, const Reading &how = {}) {
   const TemporaryFolder folder;
   const std::string file = folder.write("m.onnx", model);
@@ -51,7 +51,7 @@ inline Read readModel(const std::string &model, const Reading &how = {}) {
   Read result;
   if (!program.ok()) {
     result.message = program.status().message();
-    // What is wrong with config.json is said of that file.
+    // Errors in config.json name that file.
     const bool isOfGraph = result.message.starts_with(file + ": ");
     EXPECT_TRUE(isOfGraph || !how.config.empty()) << result.message;
     result.message.erase(0, isOfGraph ? file.size() + 2 : 0);
@@ -68,7 +68,7 @@ inline Read readModel(const std::string &model, const Reading &how = {}) {
   return result;
 }
 
-/// Whether a program has all of these parts, in this order.
+/// Expects all parts to occur in this order.
 inline void expectInOrder(const std::string &text, std::initializer_list<const char *> parts) {
   size_t at = 0;
   for (const char *const part : parts) {
