@@ -16,7 +16,7 @@ namespace heddle {
 using transformer::Activation;
 using transformer::Visibility;
 
-/// Builds and prints; an error fails the test.
+/// Builds and prints the model; an error fails the test.
 static std::string text(ModelBuilder &builder, bool locations = false) {
   auto module = builder.build();
   EXPECT_TRUE(module.ok()) << module.status().message();
@@ -91,7 +91,7 @@ TEST_F(BuilderTest, NamesEveryOperationAfterTheCheckpoint) {
   }
 }
 
-// Ainslie et al., section 2.2: two heads of keys for four of queries.
+// Grouped-query attention (Ainslie et al., section 2.2) with two key heads for four query heads.
 TEST_F(BuilderTest, WritesHeadsThatAreShared) {
   Entry entry = model.entry("encode");
   const Segments rows = entry.segments();
@@ -218,7 +218,7 @@ TEST_F(BuilderTest, WritesCachesAndMemories) {
   const Tensor source = entry.cache("source", 24).rows(memory);
   entry.output("seen", seen);
   entry.output("product", source * seen);
-  // Inputs may follow: arguments keep their order.
+  // Inputs may be declared later: arguments keep their order.
   entry.optionalInput("more");
   EXPECT_EQ(text(model), R"(module attributes {transformer.model_type = "test"} {
   transformer.parameter @words.weight : tensor<50x24xf32> from "words.weight"
@@ -384,14 +384,14 @@ TEST_F(BuilderTest, MultipliesColumnsByWeightsAndGates) {
   }
 }
 
-/// Without a context of the caller's: nothing of MLIR is needed.
+/// Without a context, so that the caller needs nothing of MLIR.
 TEST(BuilderTextTest, GivesItsProgramAndItsTensors) {
   ModelBuilder model("test");
   Entry entry = model.entry("encode");
   const Scope scope = model.scope("layer");
   const Tensor x = scope.gather("words", entry.input("ids"), 50, 24);
   entry.output("y", scope.linear("map", x, 8, Bias::No).activate(Activation::Relu));
-  // Derived parameters are no tensors of the checkpoint, and a second use is no second tensor.
+  // Derived parameters are not tensors of the checkpoint, and a second use does not add a tensor.
   scope.rows("part", scope.parameter("map.weight", {8, 24}), 0, 2);
   const std::vector<Parameter> tensors = model.parameters();
   ASSERT_EQ(tensors.size(), 2U);

@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-/// A model with one entry, of which a case spoils something.
+/// A model with one entry, of which each test case breaks one part.
 struct Draft {
   explicit Draft(mlir::MLIRContext &context)
       : model(context, "test"), scope(model.scope("layer")), entry(model.entry("encode")),
@@ -44,14 +44,14 @@ TEST_P(MisuseTest, IsTheFirstErrorOfBuild) {
   Draft draft(context);
   GetParam().spoil(draft);
   draft.entry.output("y", draft.x);
-  // Later errors do not hide the first.
+  // Later errors do not hide the first one.
   draft.entry.output("z", Tensor());
   const auto module = draft.model.build();
   ASSERT_FALSE(module.ok());
   EXPECT_EQ(module.status().message(), GetParam().message);
 }
 
-/// A recurrence of a draft's scope that carries what it began with.
+/// A recurrence in the draft's scope that carries its initial value.
 static void recur(Draft &d, std::vector<Tensor> inputs, const Segments &rows) {
   d.scope.recurrence(std::move(inputs), {4}, rows,
                      [](auto, auto before) { return Recurrence{{before[0]}, {}}; });
@@ -288,7 +288,7 @@ static const MisuseCase misuseCases[] = {
 INSTANTIATE_TEST_SUITE_P(All, MisuseTest, testing::ValuesIn(misuseCases),
                          [](const auto &info) { return info.param.name; });
 
-/// What the dialect's verifiers find is named after the checkpoint too.
+/// Errors of the dialect's verifiers also name the place in the checkpoint.
 TEST(MisuseOfOperations, IsFoundByTheVerifiers) {
   struct {
     std::function<void(Draft &)> spoil;

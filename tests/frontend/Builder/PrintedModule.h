@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-/// The program; with locations behind each operation if asked for.
+/// Prints the program, optionally with the location of each operation.
 inline std::string printed(mlir::ModuleOp module, bool locations = false) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -28,7 +28,7 @@ inline std::string printed(mlir::ModuleOp module, bool locations = false) {
   return text.ends_with('\n') ? text : text + "\n";
 }
 
-/// Whether a part is there; a failure shows the whole.
+/// Succeeds if `part` occurs in the text; the failure shows the whole text.
 inline testing::AssertionResult contains(std::string_view text, std::string_view part) {
   if (text.find(part) != std::string_view::npos) {
     return testing::AssertionSuccess();

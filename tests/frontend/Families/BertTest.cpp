@@ -18,7 +18,7 @@ static size_t count(const std::string &text, const std::string &part) {
 }
 
 TEST(BertTest, EmbeddingsAndTheFirstLayer) {
-  // As BERT's figure 2 and equation 1 have it.
+  // As in figure 2 and equation 1 of the BERT paper.
   EXPECT_TRUE(contains(
       program("bert-tiny"),
       R"(    %0 = transformer.gather @embeddings.word_embeddings.weight[%arg0] : tensor<?x72xf32>
@@ -117,7 +117,7 @@ TEST(BertTest, ModulesFollowThePoolingInTheirOrder) {
 
 TEST(BertTest, ModernBertHasWindowsBetweenGlobalLayers) {
   const std::string text = program("modernbert-tiny");
-  // Four layers in two entries; layers 1 and 2 see three rows on each side.
+  // Four layers in two entries; layers 1 and 2 attend to three rows on each side.
   EXPECT_EQ(count(text, "transformer.softmax"), 8u);
   EXPECT_EQ(count(text, "transformer.mask from i - 3 to i + 4"), 4u);
   EXPECT_EQ(text.find("layers.0.attn_norm"), std::string::npos);
@@ -125,7 +125,7 @@ TEST(BertTest, ModernBertHasWindowsBetweenGlobalLayers) {
   EXPECT_TRUE(contains(text, "transformer.model_type = \"modernbert\""));
 }
 
-// Transformers takes the base of the global layers.
+// For null, Transformers uses the base of the global layers.
 TEST(BertTest, ModernBertTakesOneBaseForNull) {
   const auto withLocal = [](const nlohmann::json &base) {
     return program("modernbert-tiny", false, std::nullopt,
@@ -157,7 +157,8 @@ TEST(BertTest, RobertaCountsPositionsFromAfterThePadding) {
 
 TEST(BertTest, AlbertSharesLayers) {
   const std::string text = program("albert-tiny");
-  // Five layers of two each in two groups, in two entries, from four layers' parameters.
+  // Five layers of two layers each, in two groups and two entries, with the parameters of four
+  // layers.
   EXPECT_EQ(count(text, "transformer.softmax"), 20u);
   EXPECT_EQ(count(text, "transformer.parameter @encoder.albert_layer_groups"), 64u);
   EXPECT_TRUE(contains(text, "@encoder.embedding_hidden_mapping_in.weight"));

@@ -17,13 +17,13 @@
 
 namespace heddle {
 
-/// One change of a good configuration.
+/// One change to a valid configuration.
 struct ConfigurationCase {
   const char *name;
   const char *folder;
   /// A JSON object that is merged in; null removes a key.
   const char *change;
-  /// Begins of the message; with changes that are accepted, a part of the program.
+  /// The beginning of the message or, for accepted changes, a part of the program.
   const char *expected;
 };
 
@@ -333,7 +333,7 @@ static const ConfigurationCase refused[] = {
 INSTANTIATE_TEST_SUITE_P(All, RefusedConfiguration, testing::ValuesIn(refused),
                          [](const auto &info) { return info.param.name; });
 
-/// Messages whose wording is that of Config; here only the key matters.
+/// Messages worded by Config; these cases only check that they name the key.
 TEST(RefusedValues, NameTheirKey) {
   const std::pair<const char *, const char *> cases[] = {
       {"model_type", R"({"model_type": null})"},
@@ -415,7 +415,7 @@ static const ConfigurationCase acceptedValues[] = {
     {"", "distilbert-tiny", R"({"activation": "relu"})", "transformer.activate relu"},
     {"", "roberta-tiny", R"({"pad_token_id": 0})", "{offset = 1 : i64}"},
     {"", "mpnet-tiny", R"({"pad_token_id": 0})", "{offset = 2 : i64}"},
-    // Of every kind with scores.
+    // All kinds of attention with scores.
     {"", "recurrent/gru-additive", R"({"attention": {"normaliser": "smooth"}})",
      "transformer.divide_by_sum"},
     {"", "recurrent/lstm-general", R"({"attention": {"normaliser": "smooth"}})",
@@ -440,7 +440,7 @@ TEST(AcceptedValues, ReachTheProgram) {
   }
 }
 
-/// The page's list is all that a configuration may say.
+/// The documentation lists all activations that a configuration may name.
 TEST(Activations, AreAllInTheDocumentation) {
   std::ifstream page(HEDDLE_TEST_DATA "/../docs/model-format.md");
   std::string row;

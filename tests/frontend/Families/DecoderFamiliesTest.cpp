@@ -16,7 +16,7 @@ static nlohmann::json storedConfig(const std::string &name) {
   return nlohmann::json::parse(file, nullptr, false);
 }
 
-/// The program of a folder under tests/oracles with another configuration.
+/// Returns the program of a folder under tests/oracles with another configuration.
 static Result<std::string> programWith(const std::string &name, const nlohmann::json &values) {
   const std::string folder = HEDDLE_TEST_DATA "/oracles/" + name;
   HEDDLE_ASSIGN(const Config config, Config::fromJson(values, "config.json"));
@@ -32,21 +32,21 @@ static Result<std::string> programWith(const std::string &name, const nlohmann::
   return text;
 }
 
-/// The same with a JSON object merged into its own; null removes a key.
+/// Like programWith(), with a JSON object merged into the stored configuration; null removes a key.
 static Result<std::string> changed(const std::string &name, const std::string &change) {
   nlohmann::json values = storedConfig(name);
   values.merge_patch(nlohmann::json::parse(change, nullptr, false));
   return programWith(name, values);
 }
 
-/// The same with a JSON object in whose place a null stays one.
+/// Like changed(), but a null value is kept.
 static Result<std::string> updated(const std::string &name, const std::string &change) {
   nlohmann::json values = storedConfig(name);
   values.update(nlohmann::json::parse(change, nullptr, false));
   return programWith(name, values);
 }
 
-/// How often a text is part of another.
+/// Returns the number of occurrences of a part in a text.
 static size_t count(const std::string &text, const std::string &part) {
   size_t found = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
@@ -72,7 +72,7 @@ TEST(LlamaTest, HeadsAreTurnedAndShareKeys) {
 }
 
 TEST(LlamaTest, FrequenciesOfLlama3AreScaled) {
-  // Those between are interpolated; the last, 5000^(-8/9), is divided by 8.
+  // Frequencies in between are interpolated; the last one, 5000^(-8/9), is divided by 8.
   const std::string text = program("llama3-tiny");
   EXPECT_TRUE(contains(text, "frequencies = array<f32: 0.947417914, 0.103159115, 0.0188328773, "));
   EXPECT_TRUE(contains(text, ", 6.44075335E-5>} : tensor<?x9xf32>"));
@@ -82,7 +82,7 @@ TEST(QwenTest, ProjectionsHaveBiases) {
   const std::string text = program("qwen2-tiny");
   EXPECT_TRUE(contains(text, "@model.layers.0.self_attn.k_proj.bias"));
   EXPECT_FALSE(contains(text, "o_proj.bias"));
-  // Tied.
+  // The embeddings are tied.
   EXPECT_FALSE(contains(text, "@lm_head.weight"));
 }
 
@@ -119,7 +119,7 @@ TEST(Phi3Test, TensorsAreCut) {
                              "tensor<?x128xf32>"));
   EXPECT_TRUE(contains(text, "@model.layers.0.mlp.gate_up_proj.up : tensor<88x64xf32> = "
                              "rows(@model.layers.0.mlp.gate_up_proj.weight, 88)"));
-  // Twelve of sixteen columns turn.
+  // Twelve of sixteen columns are rotated.
   EXPECT_TRUE(contains(text, "from 12 : tensor<?x16xf32> -> tensor<?x4xf32>"));
   EXPECT_TRUE(contains(text, "transformer.mask from i - 12 to i + 1"));
 }
@@ -134,7 +134,7 @@ TEST(GptNeoXTest, EachHeadHasItsProjectionsTogether) {
 
 TEST(GemmaTest, ScoresAndLogitsAreCapped) {
   const std::string text = program("gemma2-tiny");
-  // Of four layers, and of the logits.
+  // One for each of four layers, and one for the logits.
   EXPECT_EQ(count(text, "activate tanh"), 5U);
   EXPECT_TRUE(contains(text, ", 6.000000e+00 : tensor<?x4x?xf32>"));
   EXPECT_TRUE(contains(text, ", 9.000000e+00 : tensor<?x107xf32>"));
@@ -155,7 +155,7 @@ TEST(GemmaTest, LocalLayersHaveABaseOfTheirOwn) {
 
 // --- Options ---------------------------------------------------------------------------------
 
-/// One change of a configuration, and what comes of it: the message, or a part of the program.
+/// One change to a configuration, and the expected message or part of the program.
 struct DecoderOption {
   const char *name;
   const char *folder;
@@ -259,16 +259,16 @@ TEST(DecoderOptions, ReachTheProgram) {
   }
 }
 
-/// Null switches a cap off; without the key it is what the model was published with.
+/// Null disables a cap; an absent key selects the value that the model was published with.
 TEST(DecoderOptions, AbsentIsNotNull) {
-  // The merge removes keys that are null.
+  // The merge removes keys with the value null.
   const Result<std::string> absent = changed("gemma2-tiny", R"({"attn_logit_softcapping": null})");
   ASSERT_TRUE(absent.ok());
   EXPECT_TRUE(contains(*absent, ", 5.000000e+01 : tensor<?x4x?xf32>"));
   EXPECT_FALSE(contains(program("gemma3-tiny"), "activate tanh"));
 }
 
-/// Null means as many key heads as heads, of families that have a number without the key as well.
+/// Null means as many key heads as query heads, also for families with a default for an absent key.
 TEST(DecoderOptions, NullIsAsManyKeyHeadsAsHeads) {
   for (const char *name : {"mistral-tiny", "mixtral-tiny", "qwen2-tiny", "qwen3-tiny"}) {
     const int64_t heads = storedConfig(name)["num_attention_heads"].get<int64_t>();
@@ -285,7 +285,7 @@ TEST(DecoderOptions, NullIsAsManyKeyHeadsAsHeads) {
   EXPECT_TRUE(contains(*absent, "transformer.choices %arg1, 8"));
 }
 
-/// Layers of a kind that has windows need one; Qwen's have none where that is null.
+/// Layers of a kind with windows require one; Qwen's layers have no window where it is null.
 TEST(DecoderOptions, LocalLayersNeedAWindow) {
   for (const char *name : {"gemma2-tiny", "gemma3-tiny"}) {
     const Result<std::string> local =

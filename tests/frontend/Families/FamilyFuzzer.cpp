@@ -18,7 +18,7 @@ using fuzzing::require;
 
 HEDDLE_FUZZ_MUTATION(fuzzing::mutateJsonDocuments)
 
-/// The weights of the tiny model of a family.
+/// Returns the weights of the tiny model of a family.
 static const Checkpoint &weightsOf(const std::string &modelType) {
   static std::map<std::string, Checkpoint> opened;
   static const std::map<std::string, std::string> folders = {
@@ -59,7 +59,7 @@ static const Checkpoint &weightsOf(const std::string &modelType) {
   return opened.emplace(name, *std::move(checkpoint)).first->second;
 }
 
-/// A model of many layers takes its time, and shows nothing that a few layers do not show.
+/// Models with many layers are slow and cover nothing that models with a few layers do not.
 static bool isLarge(const Config &config) {
   constexpr int64_t most = 1 << 20;
   for (const std::string &key : config.keys()) {

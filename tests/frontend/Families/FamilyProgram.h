@@ -20,7 +20,7 @@
 
 namespace heddle {
 
-/// The program of a folder under tests/oracles, of whose config.json some keys are others.
+/// Returns the program of a folder under tests/oracles, optionally with changes to its config.json.
 inline std::string program(const std::string &name, bool locations = false,
                            std::optional<SentenceTransformers> sentence = std::nullopt,
                            const std::function<void(nlohmann::json &)> &change = nullptr) {

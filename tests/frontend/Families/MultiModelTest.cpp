@@ -10,7 +10,7 @@ namespace heddle {
 
 static const std::string folder = HEDDLE_TEST_DATA "/oracles/multimodel/multimodel-text-dense";
 
-/// The program with a change of the configuration, or the message.
+/// Returns the program with a change to the configuration, or the message.
 static Result<std::string> programWith(const std::string &change) {
   std::ifstream stream(folder + "/config.json");
   nlohmann::json values = nlohmann::json::parse(stream, nullptr, false);
@@ -32,10 +32,10 @@ TEST(MultiModelTest, AStepIsANormOfAConvolutionOfARectifier) {
   EXPECT_TRUE(has("@encoder.0.block.steps.0.parts.0.pointwise.weight : tensor<?x40xf32> -> "
                   "tensor<?x40xf32>"));
   EXPECT_TRUE(has("window<height = 5, dilationDown = 4>"));
-  // Causal, with the rows before a run.
+  // Causal, including the rows before a run.
   EXPECT_TRUE(has("window<height = 5, dilationDown = 4, causal = true>"));
   EXPECT_TRUE(has("!transformer.state<640>"));
-  // Half of the mixer's groups see what was attended to, half the target.
+  // Half of the mixer's groups read the attended values, the other half the target.
   EXPECT_TRUE(has("window<height = 3, causal = true> {groups = 2 : i64} : tensor<?x40xf32> -> "
                   "tensor<?x120xf32>"));
 }
@@ -57,7 +57,8 @@ TEST(MultiModelTest, OtherFormsAreWritten) {
             "");
 }
 
-/// An image of 17 pixels a row, three halvings to three pixels; the fourth leaves one column.
+/// An image with 17 pixels per row, which three strides of 2 reduce to 3; a fourth leaves one
+/// column.
 static const char *const image =
     R"({"input": {"modality": "image", "height": 20, "width": 17, "channels": 2, "stem": [4, 6],
                   "blocks": [8], "vocab_size": null}, "max_target_length": 9})";
@@ -71,7 +72,7 @@ TEST(MultiModelTest, AnImageIsRowsOfPixels) {
   EXPECT_TRUE(has("window<height = 3, width = 3, strideDown = 2, strideRight = 2, across = 17> : "
                   "tensor<?x2xf32> -> tensor<?x18xf32>"));
   EXPECT_TRUE(has("transformer.activate rsqrt"));
-  // A block of the encoder sees these pixels as a line.
+  // A block of the encoder processes these pixels as one line.
   EXPECT_TRUE(has("window<height = 3> : tensor<?x40xf32> -> tensor<?x40xf32>"));
   EXPECT_EQ(programWith(R"({"input": {"modality": "image", "height": 9, "width": 3, "channels": 1,
                              "stem": [4, 6], "blocks": [8, 8, 8], "vocab_size": null},
@@ -122,7 +123,7 @@ TEST(MultiModelTest, AClassOfASpectrumStridesInTimeAlone) {
   EXPECT_TRUE(has("window<height = 5, across = 7, causal = true>")) << text;
   EXPECT_TRUE(has("slide max")) << text;
   EXPECT_TRUE(has("window<height = 5, strideDown = 4, across = 7, causal = true>")) << text;
-  // A wave is a spectrum of one bin: its rows are a line.
+  // A waveform is a spectrum with one bin: its rows form a line.
   EXPECT_EQ(programWith(R"({"input": {"modality": "audio", "bins": 1, "blocks": [6],
                              "vocab_size": null},
                             "output": {"modality": "class", "classes": 5, "vocab_size": null},

@@ -20,7 +20,7 @@ static Result<Rotary> read(const std::string &text, const RotarySpelling &spelli
   return readRotary(config, 16, textLength, spelling);
 }
 
-/// A kind of scaling: its parameters without base and type, and what they give.
+/// A kind of scaling: its parameters without base and type, and the expected result.
 struct Scaling {
   const char *type;
   const char *parameters;
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(All, RotaryScaling, testing::ValuesIn(scalings));
 TEST(RotaryTest, PartOfAHeadMayTurn) {
   const Result<Rotary> part = read(R"({"rope_theta": 100, "partial_rotary_factor": 0.26})");
   ASSERT_TRUE(part.ok()) << part.status().message();
-  // 4.16 columns are 4.
+  // 4.16 columns are rounded down to 4.
   ASSERT_EQ(part->frequencies.size(), 2U);
   EXPECT_FLOAT_EQ(part->frequencies[1], 0.1F);
 }
@@ -147,7 +147,7 @@ TEST(RotaryTest, FamiliesHaveNamesOfTheirOwn) {
   EXPECT_TRUE(read(R"({"rotary_pct": 0})", old)->frequencies.empty());
 }
 
-/// Layers with a window and those without.
+/// Layers with and without a window.
 TEST(RotaryTest, LayersMayHaveBasesOfTheirOwn) {
   const std::string text = R"({"rope_theta": 100, "rope_local_base_freq": 16,
       "rope_scaling": {"rope_type": "linear", "factor": 2.0}})";
@@ -164,7 +164,7 @@ TEST(RotaryTest, LayersMayHaveBasesOfTheirOwn) {
   EXPECT_FLOAT_EQ(read(nested, {.layers = "sliding_attention"})->frequencies[4], 0.125F);
 }
 
-/// Texts of any length have the same frequencies where both lists are one.
+/// If both lists are equal, the frequencies do not depend on the length of the text.
 TEST(RotaryTest, EqualListsLimitNothing) {
   const Result<Rotary> rotary = read(R"({"max_position_embeddings": 64, "rope_scaling": {
       "type": "su", "short_factor": [1,1,1,1,1,1,1,2], "long_factor": [1,1,1,1,1,1,1,2]}})",
@@ -173,7 +173,7 @@ TEST(RotaryTest, EqualListsLimitNothing) {
   EXPECT_EQ(rotary->mostRows, 0);
 }
 
-/// The notes say how long texts may be, and what to do about it.
+/// The notes state the maximum length of texts and how to change it.
 TEST(RotaryTest, NotesSayWhichLength) {
   const std::string dynamic = R"({"max_position_embeddings": 64, "rope_scaling": {
       "type": "dynamic", "factor": 2}})";
@@ -194,7 +194,7 @@ TEST(RotaryTest, NotesSayWhichLength) {
             "frequencies of \"long_factor\"");
 }
 
-/// Two columns turn by one position at a time whatever the base is: it is infinite here.
+/// Two columns have frequency 1 for any base, here an infinite one.
 TEST(RotaryTest, TwoColumnsNeedNoBase) {
   const Result<Rotary> rotary = read(R"({"max_position_embeddings": 64, "rope_scaling": {
       "type": "dynamic", "factor": 2}, "partial_rotary_factor": 0.125})",
@@ -203,7 +203,7 @@ TEST(RotaryTest, TwoColumnsNeedNoBase) {
   EXPECT_EQ(rotary->frequencies, std::vector<float>{1.0F});
 }
 
-/// Models of Phi-3 have a length outside of the parameters even where config.json has none.
+/// For Phi-3, an original length outside of the scaling parameters has a default.
 TEST(RotaryTest, AnOriginalLengthOutsideCounts) {
   const auto readPhi = [](const std::string &outside, const std::string &inside) {
     return read(fmt::format(R"({{"max_position_embeddings": 32768{}, "rope_scaling": {{
@@ -217,7 +217,7 @@ TEST(RotaryTest, AnOriginalLengthOutsideCounts) {
     const Result<Rotary> absent = readPhi("", inside);
     ASSERT_TRUE(absent.ok()) << absent.status().message();
     EXPECT_EQ(absent->mostRows, 4096);
-    // The root of 1 + log 8 / log 4096.
+    // The square root of 1 + log 8 / log 4096.
     EXPECT_NEAR(absent->factor, 1.118033988749895, 1e-12);
     EXPECT_EQ(readPhi(key + "1024", inside)->mostRows, 1024);
   }

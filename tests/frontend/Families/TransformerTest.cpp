@@ -57,7 +57,7 @@ TEST(TransformerTest, TheDecoderKeepsKeysAndValues) {
 )"));
 }
 
-/// Decoder layers in blocks of 1 and 4 for self-attention, of 3 and 2 for cross-attention.
+/// Decoder layers in blocks of 1 and 4 for self-attention, and of 3 and 2 for cross-attention.
 TEST(TransformerTest, LayersThatShareAttentionOwnWhatTheyUse) {
   const std::string text = program("san");
   const auto names = [&](const std::string &name) { return text.find(name) != std::string::npos; };
@@ -119,7 +119,8 @@ TEST(TransformerTest, NormsBeforeSubLayersAndAfterStacks) {
   EXPECT_TRUE(contains(text, ", @output.weight : tensor<?x48xf32> -> tensor<?x61xf32>"));
 }
 
-// Equations 3 and 4 of "Weighted Transformer network": no W^O of all heads, no feed-forward layer.
+// Equations 3 and 4 of "Weighted Transformer network": there is no common W^O and no common
+// feed-forward layer.
 TEST(TransformerTest, BranchesAreSummed) {
   const std::string text = program("weighted");
   EXPECT_TRUE(

@@ -14,13 +14,13 @@
 
 namespace heddle {
 
-/// One key put into the configuration of a tiny model.
+/// One key added to the configuration of a tiny model.
 struct KeyCase {
   const char *name;
   const char *folder;
   /// "key": value
   const char *entry;
-  /// What is said, "{}" being the folder; empty if nothing is.
+  /// The expected message, where "{}" is the folder; empty if there is none.
   const char *message;
 };
 
@@ -28,7 +28,7 @@ static Result<ImportedModel> importWith(mlir::MLIRContext &context, const ModelF
   return importModel(context, folder.path());
 }
 
-/// Puts an entry before all others: a key that is there already must not be named.
+/// Inserts an entry before all others; the key must not be in the configuration yet.
 static void insert(ModelFolder &folder, const char *entry) {
   folder.editConfig("{", fmt::format("{{\n  {},", entry));
 }
@@ -109,15 +109,15 @@ static const KeyCase knownKeys[] = {
 INSTANTIATE_TEST_SUITE_P(All, KnownKeys, testing::ValuesIn(knownKeys),
                          [](const auto &info) { return info.param.name; });
 
-/// A model of a class of Transformers.
+/// A model of a particular class of Transformers.
 struct ArchitectureCase {
   const char *name;
   const char *folder;
   const char *from;
   const char *to;
-  /// Empty if the model compiles.
+  /// The expected error; empty if the model compiles.
   const char *error;
-  /// Empty if there is none.
+  /// The expected warning; empty if there is none.
   const char *warning;
 };
 

@@ -18,7 +18,7 @@ static Status importStatus(const std::string &path) {
   return importModel(context, path).status();
 }
 
-/// The hash of a folder that can be imported.
+/// Returns the source hash of a folder that can be imported.
 static std::string hashOf(const std::string &path) {
   mlir::MLIRContext context;
   const Result<ImportedModel> model = importModel(context, path);
@@ -55,7 +55,7 @@ TEST(FolderTest, EncoderDecodersAreImported) {
         importModel(context, fmt::format("{}/oracles/{}", HEDDLE_TEST_DATA, name));
     ASSERT_TRUE(model.ok()) << model.status().message();
     EXPECT_EQ(model->positions, positions);
-    // That there is no tokenizer; there is no "embed" either.
+    // Only the note about the missing tokenizer: these models have no "embed".
     EXPECT_EQ(model->notes.size(), 1u);
   }
 }
@@ -70,7 +70,7 @@ TEST(FolderTest, CTranslate2FoldersAreTransformers) {
     EXPECT_TRUE(contains(printed(*model->module), "rules = \"ctranslate2\""));
     EXPECT_NE(model->checkpoint->ctranslate2(), nullptr);
     ASSERT_TRUE(model->tokenizer);
-    // Sources end with a token that targets are not given.
+    // Only sources end with an added token, so targets have a tokenizer of their own.
     EXPECT_TRUE(model->tokenizer->target);
   }
 }
@@ -135,7 +135,7 @@ TEST(FolderTest, HalfPrecisionWeightsAreAccepted) {
   EXPECT_TRUE(importStatus(folder.path()).ok()) << importStatus(folder.path()).message();
 }
 
-/// A sentence-transformers folder around a tiny model.
+/// Makes a tiny model's folder one of sentence-transformers.
 static void writeSentenceModules(const ModelFolder &folder, int width, const char *limits) {
   folder.files().write("modules.json", R"([
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
@@ -161,7 +161,7 @@ TEST(FolderTest, SentenceEncodersSayHowTheyPool) {
   EXPECT_TRUE(model->notes.empty());
 }
 
-/// A tiny model with a Dense module of this configuration, which may lack its weights.
+/// Imports a tiny model with a Dense module of this configuration; its weights may be missing.
 static Status denseStatus(const char *config, const char *weights) {
   ModelFolder folder;
   writeSentenceModules(folder, 72, "{}");
@@ -261,7 +261,7 @@ TEST(FolderTest, TheHashIsThatOfTheContents) {
   EXPECT_NE(hashOf(five.path()), hashOf(six.path()));
 }
 
-/// A folder with one thing wrong; `{}` in the message is the folder.
+/// A folder with one defect; `{}` in the message is the folder.
 struct FolderCase {
   const char *name;
   const char *message;
@@ -284,14 +284,14 @@ tensors(std::function<void(ModelFolder &, std::vector<SafetensorsTensor> &)> edi
   };
 }
 
-/// Drops a tensor.
+/// Removes a tensor.
 static std::function<void(ModelFolder &)> without(std::string name) {
   return tensors([name](ModelFolder &, std::vector<SafetensorsTensor> &list) {
     std::erase_if(list, [&](const SafetensorsTensor &tensor) { return tensor.name == name; });
   });
 }
 
-/// Replaces a tensor by zeros, or adds one.
+/// Replaces a tensor with zeros, or adds one.
 static std::function<void(ModelFolder &)> with(std::string name, ElementType dtype,
                                                std::vector<int64_t> shape) {
   return tensors([=](ModelFolder &folder, std::vector<SafetensorsTensor> &list) {

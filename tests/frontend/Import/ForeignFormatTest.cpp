@@ -24,7 +24,7 @@ constexpr const char *pointer =
     "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n"
     "size 90868376\n";
 
-/// A file by itself, given to the compiler.
+/// A single file that is given to the compiler.
 struct FileCase {
   const char *name;
   const char *file;
@@ -80,7 +80,7 @@ TEST(ForeignFolder, PointersAreNotRead) {
                           "file: run 'git lfs pull' in {}",
                           folder / name, folder.path()));
   }
-  // A file that is never read may be one.
+  // A pointer in place of a file that is never read is not an error.
   ModelFolder folder;
   folder.files().write("pytorch_model.bin", pointer);
   EXPECT_EQ(refusal(folder.path()), "");
@@ -111,7 +111,7 @@ TEST(ForeignFolder, WeightsOfOtherProgramsAreNamed) {
     EXPECT_TRUE(refusal(folder.path()).starts_with(folder / name + ": " + message))
         << refusal(folder.path());
   }
-  // A folder of llama.cpp has no configuration.
+  // llama.cpp folders have no configuration.
   const TemporaryFolder bare;
   bare.write("q4.gguf", "GGUF");
   EXPECT_TRUE(refusal(bare.path()).starts_with(bare / "q4.gguf" + ": is a GGUF file"));

@@ -39,7 +39,7 @@ public:
     folder.write("config.json", text.replace(at, from.size(), to));
   }
 
-  /// Changes the list of tensors; the bytes of those that are added come from `room`.
+  /// Changes the list of tensors; added tensors take their bytes from `room`.
   void editTensors(const std::function<void(std::vector<SafetensorsTensor> &)> &edit,
                    const std::string &file = "model.safetensors") {
     Result<Checkpoint> checkpoint = Checkpoint::open(source);
@@ -50,7 +50,7 @@ public:
     ASSERT_TRUE(written.ok()) << written.message();
   }
 
-  /// A tensor of zeros.
+  /// Returns a tensor of zeros.
   SafetensorsTensor zeros(std::string name, ElementType dtype, std::vector<int64_t> shape) {
     const size_t bytes = *byteSize(dtype, shape);
     return {std::move(name), dtype, std::move(shape), std::span(room).first(bytes)};
@@ -62,7 +62,7 @@ private:
   std::vector<std::byte> room = std::vector<std::byte>(1 << 16);
 };
 
-/// The tensor of that name.
+/// Returns the tensor with this name.
 inline SafetensorsTensor &named(std::vector<SafetensorsTensor> &tensors, std::string_view name) {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
                                   [&](const SafetensorsTensor &t) { return t.name == name; });

@@ -34,7 +34,7 @@ module attributes {transformer.model_type = "mine"} {
   }
 })";
 
-/// The program with its weights in a temporary folder.
+/// A program and its weights in a temporary folder.
 class ProgramTest : public testing::Test {
 protected:
   ProgramTest() {
@@ -158,7 +158,7 @@ TEST_F(ProgramTest, TensorsThatNobodyNamesAreNoted) {
                                   "w.g, w.h and 3 more");
 }
 
-/// The weights as a model's folder calls them.
+/// Weights with the file names of a model folder.
 TEST_F(ProgramTest, WeightsAndTokenizersOfTheModelsFolder) {
   std::filesystem::rename(folder / "m.safetensors", folder / "model.safetensors");
   folder.write("tokenizer.json", "{}");
@@ -499,7 +499,7 @@ TEST_F(ProgramTest, EmptyAndAbsentFilesAreRefused) {
   EXPECT_EQ(message(), path + ": no such file or folder");
 }
 
-/// Kilobytes of a file that are in the memory of this process, in all places where it is mapped.
+/// Returns how many kilobytes of a file are resident in this process, over all its mappings.
 static int64_t residentKilobytes(const std::string &path) {
   std::ifstream maps("/proc/self/smaps");
   int64_t sum = 0;
@@ -514,7 +514,7 @@ static int64_t residentKilobytes(const std::string &path) {
   return sum;
 }
 
-// All codes are looked at, one tensor at a time.
+// The codes of all tensors are read, one tensor at a time.
 TEST(CodesTest, TheirPagesAreReleased) {
   std::mt19937 random(3);
   constexpr int64_t size = 1024;
@@ -539,7 +539,7 @@ TEST(CodesTest, TheirPagesAreReleased) {
   mlir::MLIRContext context;
   const Result<ImportedModel> model = importModel(context, program, weights);
   ASSERT_TRUE(model.ok()) << model.status().message();
-  // Both have a megabyte.
+  // Each of the two tensors has a megabyte.
   EXPECT_LT(residentKilobytes("model.safetensors"), 512);
 }
 

@@ -25,7 +25,7 @@ protected:
     context.loadDialect<func::FuncDialect, transformer::TransformerDialect>();
   }
 
-  /// The program as text, with locations.
+  /// Prints the program with locations.
   static std::string text(ModuleOp module) {
     std::string result;
     llvm::raw_string_ostream stream(result);
@@ -39,7 +39,7 @@ protected:
     return module;
   }
 
-  /// The error for a program's calls.
+  /// Returns the error about the calls of a program.
   std::string errorOf(const std::string &program) {
     std::string error;
     ScopedDiagnosticHandler handler(&context,
@@ -54,8 +54,7 @@ protected:
   MLIRContext context;
 };
 
-/// An entry that scales its argument number `of` once for each of `names`, followed by more
-/// operations.
+/// An entry that scales argument number `of` once for each of `names`, followed by more operations.
 std::string entry(const std::string &name, const std::vector<std::string> &names, int of = 0,
                   const std::string &rest = "") {
   std::string text = fmt::format(
@@ -74,7 +73,7 @@ const std::vector<std::string> five = {"a", "b", "c", "d", "e"};
 TEST_F(SharedFunctionsTest, WhatEntriesBeginWithIsWrittenOnce) {
   std::vector<std::string> six = five;
   six.push_back("f");
-  // The arguments may stand in another order.
+  // The arguments may be in another order.
   auto module = parse("module {\n" + entry("one", five) + entry("two", six, 1) + "}\n");
   const std::string before = text(*module);
   shareBeginnings(*module);
@@ -119,7 +118,7 @@ TEST_F(SharedFunctionsTest, WhatDiffersIsNotShared) {
     shareBeginnings(*module);
     EXPECT_EQ(text(*module), before);
   }
-  // Arguments that are one in one entry and two in the other.
+  // An argument of one entry corresponds to two of the other.
   const std::string head = "(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32> {\n";
   const auto sums = [&](const std::string &name, const std::string &right) {
     std::string body;
@@ -153,7 +152,7 @@ TEST_F(SharedFunctionsTest, CallsOfCallsAndOfEntries) {
                       caller("private @middle", "@last") + caller("@last", "", 0) + "}\n");
   ASSERT_TRUE(succeeded(inlineCalls(*module)));
   ASSERT_TRUE(succeeded(verify(*module)));
-  // Called private functions are gone; entries stay.
+  // Private functions are removed after inlining; entries are kept.
   EXPECT_EQ(functions(*module), 2u);
   EXPECT_FALSE(module->lookupSymbol("middle"));
   EXPECT_EQ(text(*module).find("call"), std::string::npos);
