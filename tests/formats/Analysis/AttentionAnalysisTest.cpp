@@ -61,7 +61,7 @@ TEST(AttentionAnalysis, IsReadAsItWasWritten) {
     EXPECT_EQ(read->kinds[i].policy, analysis.kinds[i].policy);
   }
   EXPECT_EQ(writeAnalysis(*read), text);
-  // What the numbers are is said above them.
+  // The file describes its numbers before it lists them.
   const size_t measure =
       text.find("\"measure\": \"similarity of layers, 1 for equal attention, 0 for "
                 "nothing in common: 1 - Jensen-Shannon divergence in bits\"");

@@ -19,7 +19,7 @@ static size_t countOf(const std::string &text, const std::string &part) {
   return count;
 }
 
-/// Whether all elements are closed in order and all attributes are quoted.
+/// Returns whether all elements are closed in order and all attributes are quoted.
 static bool isWellFormed(const std::string &xml) {
   std::vector<std::string> open;
   for (size_t at = xml.find('<'); at != std::string::npos; at = xml.find('<', at)) {
@@ -72,10 +72,10 @@ TEST(HeatMap, HasAPanelForEachKindAndANumberForEachPair) {
   EXPECT_EQ(countOf(svg, "<title>"), 36U + 36 + 9);
   EXPECT_EQ(countOf(svg, "<title>layer.0 and layer.1: 0.9167</title>"), 2U);
   EXPECT_EQ(countOf(svg, ">0.92</text>"), 4U);
-  // One block of several layers has a frame.
+  // A block of several layers has a frame.
   EXPECT_EQ(countOf(svg, "class=\"block\""), 1U);
   EXPECT_NE(svg.find("policy 1,5"), std::string::npos);
-  // The picture loads nothing.
+  // The only URL is that of the namespace: the picture loads nothing.
   EXPECT_EQ(countOf(svg, "http"), 1U);
   EXPECT_EQ(countOf(svg, "prefers-color-scheme: dark"), 1U);
 }
@@ -120,7 +120,7 @@ TEST(Alignments, HaveASquareForEachPairAndTheWordsOnTheirAxes) {
     EXPECT_EQ(countOf(svg, word), 1U) << word;
   }
   EXPECT_EQ(countOf(svg, "rotate(-90)"), 3U);
-  // The ground, and a square for each weight but the first, which is 0.
+  // The background, and a square for each weight but the first, which is 0.
   EXPECT_EQ(countOf(svg, "<rect"), 9U);
   EXPECT_EQ(countOf(svg, "<title>la, cat: 0.111</title>"), 1U);
   EXPECT_EQ(countOf(svg, "<title>&lt;end&gt;, \xc3\xa9t\xc3\xa9: 0.556</title>"), 1U);
@@ -157,7 +157,7 @@ TEST(Alignments, DrawWhatIsNoNumberAsNothing) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
-/// The luminance of a colour in hexadecimal.
+/// Returns the relative luminance of a hexadecimal colour.
 static double luminanceOf(const std::string &hex) {
   double sum = 0;
   const double weights[] = {0.2126, 0.7152, 0.0722};
@@ -182,7 +182,7 @@ TEST(HeatMap, NumbersCanBeReadOnEveryColour) {
     const double text = luminanceOf(svg.substr(ink, 7));
     const double contrast = (std::max(ground, text) + 0.05) / (std::min(ground, text) + 0.05);
     EXPECT_GE(contrast, 4.5) << percent;
-    // Colours get darker.
+    // Colours get darker with the percentage.
     EXPECT_LT(ground, last) << percent;
     last = ground;
   }

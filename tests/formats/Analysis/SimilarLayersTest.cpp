@@ -11,7 +11,7 @@ using namespace heddle;
 
 using Policy = std::vector<int64_t>;
 
-/// A symmetric matrix, from the divergences right of its diagonal.
+/// Builds a symmetric matrix from the divergences right of its diagonal.
 static SimilarityMatrix similar(const std::vector<std::vector<double>> &rows) {
   const size_t layers = rows.size() + 1;
   SimilarityMatrix matrix(layers, std::vector<double>(layers, 1.0));
@@ -40,7 +40,7 @@ TEST(SharingPolicy, SimilaritiesThatWerePublished) {
   EXPECT_NEAR(similarityOfBlock(selfAttention, 1, 5), 0.9517, 5e-5);
   EXPECT_NEAR(similarityOfBlock(crossAttention, 0, 4), 0.8035, 5e-5);
   EXPECT_NEAR(similarityOfBlock(crossAttention, 4, 2), 0.9342, 5e-5);
-  // A single layer has no pair that differs.
+  // A single layer has no pair to compare.
   EXPECT_EQ(similarityOfBlock(crossAttention, 3, 1), 1);
 }
 
@@ -74,11 +74,11 @@ TEST(SharingPolicy, PoliciesThatFollow) {
 TEST(SharingPolicy, CornerCases) {
   EXPECT_EQ(sharingPolicy({}, 0.5), Policy{});
   EXPECT_EQ(sharingPolicy({{1}}, 0.5), Policy{1});
-  // The similarity has to be above the threshold, not at it.
+  // The similarity must exceed the threshold.
   const SimilarityMatrix half = similar({{0.5}});
   EXPECT_EQ(sharingPolicy(half, 0.5), (Policy{1, 1}));
   EXPECT_EQ(sharingPolicy(half, 0.4999), Policy{2});
-  // Equal layers share under every threshold but 1.
+  // Equal layers share under every threshold below 1.
   const SimilarityMatrix equal(4, std::vector<double>(4, 1.0));
   EXPECT_EQ(sharingPolicy(equal, 0.9999), Policy{4});
   EXPECT_EQ(sharingPolicy(equal, 1), (Policy{1, 1, 1, 1}));

@@ -130,7 +130,7 @@ TEST(AppendSections, IsDeterministic) {
   EXPECT_EQ(readBytes(temporaryPath("one.so")), readBytes(temporaryPath("two.so")));
 }
 
-/// A writer without weights.
+/// A callback that writes no weights.
 static Status noWeights(const WeightsSink &) { return {}; }
 static Result<std::string> noManifest(uint64_t) { return std::string(); }
 

@@ -48,7 +48,7 @@ TEST(CTranslate2OptionsTest, Scaling) {
     SmallTransformer small;
     small.file.addF32("encoder/scale_embeddings", {}, {factor});
     small.file.addF32("decoder/scale_embeddings", {}, {factor});
-    // Contradicts it, but does not count.
+    // A contradictory option, which is ignored.
     small.option("encoder/embeddings_0/multiply_by_sqrt_depth", factor == 1 ? 1 : 0);
     const auto model = small.read();
     return model.ok() ? show(model->config, {"scale_embeddings"})

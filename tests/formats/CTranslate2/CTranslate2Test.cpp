@@ -26,7 +26,7 @@ std::vector<float> valuesOf(const Checkpoint &model, const std::string &name) {
   return values;
 }
 
-/// A folder opened as the importer does it.
+/// Opens a folder as the importer does.
 Result<std::pair<CTranslate2Model, Checkpoint>> openFolder(const std::string &folder) {
   HEDDLE_ASSIGN(Checkpoint stored, Checkpoint::open(folder));
   HEDDLE_ASSIGN(CTranslate2Model model, readCTranslate2Model(folder, *stored.ctranslate2()));

@@ -33,7 +33,7 @@ TEST(CTranslate2VocabularyTest, Text) {
   EXPECT_EQ(tokens("\n\na"), (Tokens{"", "", "a", "<unk>"}));
   EXPECT_EQ(tokens("a\r\n<unk>\r\n"), (Tokens{"a", "<unk>"}));
   EXPECT_EQ(tokens("a\r\n<unk>\n"), (Tokens{"a\r", "<unk>"}));
-  // The first one is found.
+  // Of equal tokens, the first one is found.
   EXPECT_EQ(tokens("a\nb\na\n"), (Tokens{"a", "b", "a", "<unk>"}));
   const auto read = readCTranslate2Vocabularies(folder.path(), "b");
   ASSERT_TRUE(read.ok());

@@ -69,7 +69,7 @@ struct SmallTransformer {
     linear(layer + "ffn/linear_0", inner, width);
     linear(layer + "ffn/linear_1", width, inner);
     norm(layer + "ffn/layer_norm");
-    // Before revision 5, both stacks share one.
+    // Before revision 5, both stacks share the option.
     if (file.revision >= 5) {
       option(stack + "/num_heads", 2);
     } else if (file.revision >= 3 && stack == "encoder") {
@@ -97,7 +97,7 @@ struct SmallTransformer {
   std::string message() const { return std::string(read().status().message()); }
 };
 
-/// "key=value" of every key that a test names, for one comparison.
+/// Returns "key=value" for every named key, to compare them at once.
 inline std::string show(const Config &config, std::initializer_list<std::string_view> keys) {
   std::string result;
   for (const std::string_view key : keys) {

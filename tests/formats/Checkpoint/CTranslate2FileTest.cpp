@@ -22,7 +22,7 @@ Result<CTranslate2Contents> parse(std::string_view file) {
 
 std::string messageOf(std::string_view file) { return std::string(parse(file).status().message()); }
 
-/// Weights of each storage, an option and an alias.
+/// Returns weights of each storage type, an option and an alias.
 ModelBin everything(uint32_t version) {
   ModelBin model;
   model.version = version;
@@ -72,7 +72,7 @@ TEST_P(VersionTest, Contents) {
   EXPECT_TRUE(contents->variables[0].scales.empty());
   EXPECT_EQ(contents->variables[1].scales.data(), contents->variables[2].bytes.data());
   EXPECT_TRUE(contents->variables[1].isReal());
-  // Written before the format had scales.
+  // Files written before the format had scales.
   EXPECT_EQ(contents->variables[3].scales.size(), sizeof(float));
   EXPECT_FALSE(contents->variables[4].isReal());
 }
@@ -137,7 +137,7 @@ TEST(CTranslate2FileTest, Strings) {
             "m.bin: specification: is \"\\xc3(\\x00\", which is not UTF-8");
 }
 
-/// One variable with these bytes after its name "a".
+/// Returns a file with one variable, whose name "a" is followed by these bytes.
 std::string oneVariable(uint32_t version, const std::string &rest) {
   return rawBytes(version) + rawString("S") + rawBytes(1u) + rawBytes(1u) + rawString("a") + rest;
 }
@@ -161,7 +161,7 @@ TEST(CTranslate2FileTest, Variables) {
   const std::string three = "\x01" + rawBytes(3u);
   EXPECT_EQ(messageOf(oneVariable(6, three + std::string(1, 0) + rawBytes(8u) + "12345678")),
             where + "8 bytes given, expected 12 for F32 [3]");
-  // Up to version 3, the number of items is a field of its own.
+  // Up to version 3, the number of items is a separate field.
   EXPECT_EQ(messageOf(oneVariable(3, three + "\x04" + rawBytes(0x40000003u) + "123456789012")),
             where + "4294967308 bytes given, expected 12 for F32 [3]");
   EXPECT_EQ(messageOf(oneVariable(2, three + "\x02" + rawBytes(2u) + "1234")),

@@ -12,7 +12,7 @@
 using namespace heddle;
 using fuzzing::require;
 
-/// A folder with two files of tensors, among them one that is in both.
+/// A folder with two files of tensors, which have one tensor in common.
 static const fuzzing::ScratchFolder &folderWithShards() {
   static const fuzzing::ScratchFolder folder;
   static const bool isWritten = [] {

@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-/// Writes a file with one f32 tensor of that value per name.
+/// Writes a file with one f32 tensor per name, whose elements are `value` and `value` + 0.5.
 void writeShard(const std::string &path, const std::vector<std::string> &names, float value) {
   const std::vector<float> values = {value, value + 0.5F};
   std::vector<SafetensorsTensor> tensors;
@@ -169,7 +169,7 @@ TEST(CheckpointTest, NothingThere) {
   EXPECT_EQ(messageOf(folder / "gone"), folder / "gone: cannot open: No such file or directory");
 }
 
-/// An index beside one shard, "one.safetensors", with the tensor "b".
+/// An index for a folder with one shard, "one.safetensors", which has the tensor "b".
 TEST(CheckpointTest, BadIndex) {
   const TemporaryFolder folder;
   writeShard(folder / "one.safetensors", {"b"}, 1);
@@ -225,7 +225,7 @@ TEST(CheckpointTest, BadReads) {
             path + ": tensor \"a\": has type F32, expected I32 or I64");
 }
 
-/// The values of a tensor, as many as its shape says.
+/// Returns the values of a tensor.
 std::vector<float> valuesOf(const Checkpoint &model, const std::string &name) {
   const StoredTensor *const tensor = model.find(name);
   if (tensor == nullptr) {
@@ -237,7 +237,7 @@ std::vector<float> valuesOf(const Checkpoint &model, const std::string &name) {
   return values;
 }
 
-/// Three rows of two, quantized by row and as a whole, and a bias.
+/// Three rows of two elements, quantized per row and as a whole, and a bias.
 ModelBin quantized() {
   ModelBin model;
   model.add<int8_t>("rows/weight", {3, 2}, ElementType::I8, {1, 2, 3, 4, 5, 6});
@@ -268,12 +268,12 @@ TEST(CheckpointTest, CTranslate2) {
   std::vector<float> one(1);
   EXPECT_EQ(model.readF32("option", one).message(),
             path + ": tensor \"option\": has type I8, expected F32, F16 or BF16");
-  // The file by its own name.
+  // The file can be opened by its own name.
   EXPECT_EQ(messageOf(path), "");
   EXPECT_EQ(
       messageOf(folder.write("short.bin", "x")),
       folder / "short.bin: version: the file ends at byte 1, expected 4 more bytes from byte 0 on");
-  // Safetensors first.
+  // Safetensors take precedence.
   writeShard(folder / "model.safetensors", {"a"}, 1);
   EXPECT_EQ(Checkpoint::open(folder.path())->ctranslate2(), nullptr);
   EXPECT_EQ(Checkpoint::open(folder.path())->filePaths(),
@@ -342,7 +342,7 @@ TEST(CheckpointTest, BadViews) {
             where + "tensor \"a\": is 1 rows from row 0 of \"option\", which has shape []");
 }
 
-/// Pages of mapped files this process has in memory.
+/// Returns the number of resident pages of files that this process maps.
 size_t residentFilePages() {
   size_t size = 0;
   size_t resident = 0;

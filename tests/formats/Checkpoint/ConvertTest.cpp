@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-/// The bits of the f32 with the value of a small format of `exponentBits` and `fractionBits`.
+/// Returns the bits of the f32 with the value of a float with these exponent and fraction bits.
 uint32_t naiveBits(uint32_t bits, int exponentBits, int fractionBits) {
   const uint32_t fraction = bits & ((1U << fractionBits) - 1);
   const int exponent = static_cast<int>(bits >> fractionBits) & ((1 << exponentBits) - 1);
@@ -27,7 +27,7 @@ uint32_t naiveBits(uint32_t bits, int exponentBits, int fractionBits) {
   return sign | std::bit_cast<uint32_t>(value);
 }
 
-/// Every 16-bit pattern, converted from an odd address, compared bit by bit.
+/// Converts every 16-bit pattern from an odd address and compares the results bit by bit.
 void checkEveryValue(ElementType dtype, int exponentBits, int fractionBits) {
   constexpr size_t count = 65536;
   std::vector<std::byte> source(2 * count + 1);
@@ -49,7 +49,7 @@ TEST(ConvertTest, EveryHalf) { checkEveryValue(ElementType::F16, 5, 10); }
 TEST(ConvertTest, EveryBfloat) { checkEveryValue(ElementType::BF16, 8, 7); }
 
 TEST(ConvertTest, OddLengths) {
-  // The remainder of the vector loop is converted too, and nothing past the end is touched.
+  // The tail of the vector loop is converted, and nothing past the end is written.
   const std::vector<uint16_t> source(70, 0x3C00);
   for (size_t count = 0; count <= source.size(); ++count) {
     std::vector<float> result(count + 1, -1.0F);
@@ -96,7 +96,7 @@ TEST(ConvertTest, Scaled) {
   ASSERT_TRUE(convertScaledToF32(ElementType::I16, source, scales.first(4), result).ok());
   EXPECT_EQ(result,
             (std::vector<float>{-32768 / 3.0F, 32767 / 3.0F, 1 / 3.0F, 0, -1 / 3.0F, 1000 / 3.0F}));
-  // Neither needs an alignment.
+  // Neither the codes nor the scales need alignment.
   std::vector<std::byte> shifted(sizeof(float) + 1);
   std::memcpy(shifted.data() + 1, three.data(), sizeof(float));
   ASSERT_TRUE(

@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-/// The bytes of a value.
+/// Returns the bytes of a value.
 template <typename T> std::string rawBytes(const T &value) {
   return std::string(reinterpret_cast<const char *>(&value), sizeof(T));
 }
@@ -22,7 +22,7 @@ template <typename T> std::string rawBytes(const std::vector<T> &values) {
   return std::string(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T));
 }
 
-/// A text with its length, closing NUL included.
+/// Returns a string preceded by its length, which includes the terminating NUL.
 inline std::string rawString(std::string_view text) {
   return rawBytes(static_cast<uint16_t>(text.size() + 1)) + std::string(text) + '\0';
 }
@@ -52,7 +52,7 @@ struct ModelBin {
     return add(std::move(name), std::move(shape), ElementType::F32, values);
   }
 
-  /// The number of an item type, or up to version 3 its size.
+  /// Returns the number of an item type or, up to version 3, its size in bytes.
   static char typeOf(uint32_t version, ElementType dtype) {
     if (version < 4) {
       return static_cast<char>(infoOf(dtype).bytes());

@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-/// A file of the format with this header and `dataSize` bytes counting up.
+/// Returns a safetensors file with this header and `dataSize` bytes of data that count up.
 std::string makeFile(std::string_view header, size_t dataSize = 0) {
   std::string file(8, '\0');
   const uint64_t length = header.size();
@@ -31,7 +31,7 @@ std::string messageOf(std::string_view file) {
   return std::string(result.status().message());
 }
 
-/// One damaged header over `dataSize` bytes of data; `message` follows "m.safetensors: ".
+/// A malformed header with `dataSize` bytes of data; `message` follows "m.safetensors: ".
 struct BadHeader {
   const char *name;
   std::string header;
@@ -46,13 +46,13 @@ TEST_P(BadHeaderTest, Message) {
   EXPECT_EQ(messageOf(makeFile(bad.header, bad.dataSize)), "m.safetensors: " + bad.message);
 }
 
-/// The entry "a" with the given type, shape and offsets.
+/// Returns a header with the entry "a" of this type, shape and offsets.
 std::string entry(std::string_view dtype, std::string_view shape, std::string_view offsets) {
   return fmt::format(R"({{"a":{{"dtype":{},"shape":{},"data_offsets":{}}}}})", dtype, shape,
                      offsets);
 }
 
-/// Two tensors of bytes, "a" and "b", at the given offsets.
+/// Returns a header with two U8 tensors, "a" and "b", at these offsets.
 std::string twoEntries(int aBegin, int aEnd, int bBegin, int bEnd) {
   return fmt::format(R"({{"a":{{"dtype":"U8","shape":[{}],"data_offsets":[{},{}]}},)"
                      R"("b":{{"dtype":"U8","shape":[{}],"data_offsets":[{},{}]}}}})",
@@ -160,7 +160,7 @@ TEST(SafetensorsTest, HeaderPastTheEnd) {
 }
 
 TEST(SafetensorsTest, HeaderOverLong) {
-  // A file of another format: eight letters read as a number.
+  // A file of another format, whose first eight bytes are read as the length.
   EXPECT_EQ(messageOf("PK\x03\x04XXXXand more"),
             "m.safetensors: 16 bytes long, the first 8 say that the header has "
             "6365935208335887184, expected at most 100000000: not a safetensors file");
@@ -212,7 +212,7 @@ TEST(SafetensorsTest, MissingFile) {
   EXPECT_EQ(file.status().code(), StatusCode::NotFound);
 }
 
-/// A tensor over a buffer of the test.
+/// Returns a tensor that refers to a buffer of the test.
 template <typename T>
 SafetensorsTensor makeTensor(std::string name, ElementType dtype, std::vector<int64_t> shape,
                              const std::vector<T> &values) {
@@ -240,7 +240,7 @@ TEST(SafetensorsWriterTest, RoundTrip) {
   const SafetensorsFile file = *std::move(opened);
   EXPECT_EQ(file.metadata(), metadata);
   ASSERT_EQ(file.tensors().size(), std::size(tensors));
-  // Wider items first.
+  // Tensors with wider items come first.
   const size_t order[] = {2, 1, 3, 0};
   for (size_t i = 0; i < std::size(order); ++i) {
     const SafetensorsTensor &read = file.tensors()[i];

@@ -9,7 +9,7 @@
 using namespace heddle;
 using fuzzing::require;
 
-/// Every accessor on every key.
+/// Calls every accessor for every key.
 static void walk(const Config &config) {
   for (const std::string &key : config.keys()) {
     (void)config.integer(key, 1, 1 << 20);

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-/// A configuration with one value of each type.
+/// Returns a configuration with one value of each type.
 Config makeConfig() {
   return *Config::parse(R"({"size":384,"negative":-3,"huge":18446744073709551615,"eps":1e-12,
                             "whole":3.0,"act":"gelu","on":true,"nothing":null,

@@ -116,7 +116,8 @@ TEST(GenerationTest, NotesWhatIsNotTakenOver) {
                                       "true, and samples have no beams"}));
 }
 
-/// As Transformers: "do_sample" decides whether the numbers count, and its top-k is 50.
+/// As in Transformers: the sampling parameters apply only with "do_sample", and top-k defaults to
+/// 50.
 TEST(GenerationTest, SamplingIsReadWhereItIsDone) {
   const Config none = *Config::parse("{}", "config.json");
   const auto of = [&](std::string_view text) {
@@ -146,7 +147,7 @@ TEST(GenerationTest, SamplingIsReadWhereItIsDone) {
     EXPECT_EQ(read.topP, 1);
     EXPECT_EQ(read.minP, 0);
   }
-  // A model that answers sources is read in the same way.
+  // Encoder-decoder models are read in the same way.
   EXPECT_EQ(read(R"({"bos_token_id": 1, "do_sample": true, "top_k": 7})")->topK, 7);
   EXPECT_EQ(messageOf(of(R"({"do_sample": 1})")),
             "own: \"do_sample\" is 1, expected true or false");

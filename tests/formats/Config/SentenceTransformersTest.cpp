@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-/// A module list of (type, path); "idx" counts up.
+/// Returns a module list of (type, path) pairs; "idx" counts up.
 std::string moduleList(const std::vector<std::pair<std::string, std::string>> &modules) {
   std::string text = "[";
   for (size_t i = 0; i < modules.size(); ++i) {
@@ -123,7 +123,7 @@ TEST(SentenceTransformersTest, BadModules) {
             path + ": the modules are [Transformer, Pooling, Pooling" + expected);
 }
 
-/// A folder whose third module is a Dense with this configuration.
+/// Returns the message for a folder whose third module is a Dense with this configuration.
 std::string denseMessage(const TemporaryFolder &folder, const std::string &config,
                          const std::string &place = "2_Dense") {
   folder.write("modules.json",

@@ -12,14 +12,14 @@
 
 namespace heddle {
 
-/// Blocks of random bytes, whose scales in f16 are at most 2^-`shift` and of either sign.
+/// Returns blocks of random bytes with f16 scales of either sign and magnitude < 2^(1 - `shift`).
 inline std::string randomGgufBlocks(const GgufType &type, size_t blocks, std::mt19937 &random,
                                     unsigned shift = 4) {
   std::string bytes(blocks * type.bytes, '\0');
   for (char &byte : bytes) {
     byte = static_cast<char>(random());
   }
-  // Where the halves are: Q6_K has one at the end, types with minimums have two in front.
+  // The offset of the scales: at the end of Q6_K. Types with minimums have two halves at the start.
   const size_t first = type.number == 14 ? 208 : 0;
   for (size_t block = 0; block < blocks; ++block) {
     for (size_t i = 0; i < (type.hasMinimums ? 2 : 1); ++i) {

@@ -16,36 +16,36 @@
 
 namespace heddle {
 
-/// A text with its length.
+/// Returns a string preceded by its length.
 inline std::string ggufText(std::string_view text) {
   return rawBytes(uint64_t(text.size())) + std::string(text);
 }
 
-/// A file in the making.
+/// The fields of a file to be written.
 struct GgufBytes {
   struct Key {
     std::string name;
-    /// The type and the value.
+    /// The type followed by the value.
     std::string bytes;
   };
   struct Tensor {
     std::string name;
-    /// As stored: the length of a row first.
+    /// In storage order: the length of a row comes first.
     std::vector<uint64_t> sizes;
     uint32_t type = 0;
     std::string bytes;
-    /// Where it says that it begins; nothing for where it does.
+    /// The stated offset; nullopt for the actual one.
     std::optional<uint64_t> offset = std::nullopt;
   };
 
   std::string magic = "GGUF";
   uint32_t version = 3;
-  /// Nothing for the true numbers.
+  /// The stated counts; nullopt for the actual ones.
   std::optional<uint64_t> tensorCount;
   std::optional<uint64_t> keyCount;
   std::vector<Key> keys;
   std::vector<Tensor> tensors;
-  /// What the writer aligns to; a key of its own says what readers should.
+  /// The alignment of the written data; the key "general.alignment" is independent of it.
   uint64_t alignment = 32;
 
   template <typename T> GgufBytes &add(std::string name, GgufKind kind, const T &value) {
@@ -74,13 +74,13 @@ struct GgufBytes {
     return rawBytes(static_cast<uint32_t>(kind)) + rawBytes(count);
   }
 
-  /// Removes the key of that name, to leave it out or to add another one.
+  /// Removes the key with this name, for example to add another value.
   GgufBytes &without(std::string_view name) {
     std::erase_if(keys, [&](const Key &key) { return key.name == name; });
     return *this;
   }
 
-  /// The whole file.
+  /// Returns the whole file.
   std::string file() const {
     std::string bytes = magic + rawBytes(version) + rawBytes(tensorCount.value_or(tensors.size())) +
                         rawBytes(keyCount.value_or(keys.size()));

@@ -158,7 +158,7 @@ GgufBytes::Tensor tensor(std::vector<uint64_t> sizes, uint32_t type, size_t byte
   return {std::move(name), std::move(sizes), type, std::string(bytes, '\1')};
 }
 
-/// A file with one tensor.
+/// Replaces all tensors of a file with one.
 std::function<void(GgufBytes &)> only(GgufBytes::Tensor one) {
   return [one](GgufBytes &file) { file.tensors = {one}; };
 }
@@ -267,7 +267,7 @@ class GgufDamage : public testing::TestWithParam<DamageCase> {};
 TEST_P(GgufDamage, GivesItsMessage) {
   GgufBytes file;
   file.tensors = {tensor({2}, 0, 8, "w")};
-  // Without padding, so that the numbers of bytes in messages are those of the fields.
+  // No padding, so that the byte counts in messages are those of the fields.
   file.alignment = 1;
   GetParam().spoil(file);
   if (!file.tensors.empty() && file.tensors[0].name != "w") {
@@ -281,10 +281,10 @@ TEST_P(GgufDamage, GivesItsMessage) {
 INSTANTIATE_TEST_SUITE_P(All, GgufDamage, testing::ValuesIn(damages),
                          [](const auto &info) { return info.param.name; });
 
-/// Every file that ends too early is refused, and says where.
+/// Every truncated file is rejected.
 TEST(GgufFile, CutAnywhere) {
   const std::string whole = everything().file();
-  // The last tensor's padding may be missing.
+  // The padding of the last tensor may be missing.
   const size_t end = whole.size() - 28;
   EXPECT_EQ(messageOf(whole.substr(0, end)), "");
   for (size_t size = 0; size < end; ++size) {

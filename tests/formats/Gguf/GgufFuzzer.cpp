@@ -17,7 +17,8 @@ using fuzzing::require;
 
 HEDDLE_FUZZ_MUTATION(fuzzing::mutateGguf)
 
-/// Every span lies inside the file, and is as many blocks as the shape has.
+/// Checks that the bytes of a tensor lie inside the file and are as many blocks as the shape
+/// requires.
 static void checkTensor(const GgufTensor &tensor, std::span<const std::byte> file) {
   require(tensor.type != nullptr && tensor.type->isRead());
   require(tensor.bytes.data() >= file.data());
@@ -38,7 +39,7 @@ static void checkTensor(const GgufTensor &tensor, std::span<const std::byte> fil
   }
 }
 
-/// What codes, scales and minimums of a tensor stand for is what it is converted to, bit for bit.
+/// Checks that codes, scales and minimums give the converted values, bit for bit.
 static void checkCodes(const Checkpoint &checkpoint, const std::string &name) {
   const StoredTensor &tensor = *checkpoint.find(name);
   if (!tensor.codes) {
@@ -56,7 +57,7 @@ static void checkCodes(const Checkpoint &checkpoint, const std::string &name) {
   }
 }
 
-/// The file as a model, through a file of its own.
+/// Writes the file to disk and reads it as a model.
 static void checkModel(std::span<const std::byte> file) {
   static const fuzzing::ScratchFolder folder;
   folder.write("m.gguf", {reinterpret_cast<const char *>(file.data()), file.size()});
@@ -71,7 +72,7 @@ static void checkModel(std::span<const std::byte> file) {
     require(model.status().message().starts_with(path + ": "));
     return;
   }
-  // Names of the file may be those of the family, which views refuse.
+  // Tensors may already have the names of the family, which withViews() rejects.
   (void)std::move(*checkpoint).withViews(model->tensors);
   (void)model->tokenizer.packAlone();
 }

@@ -23,7 +23,7 @@ struct OpenedModel {
       : checkpoint(Checkpoint::open(folder.write("m.gguf", bytes.file()))),
         model(checkpoint.ok() ? readGgufModel(*checkpoint->gguf()) : checkpoint.status()) {}
 
-  /// The message without the folder.
+  /// Returns the message without the folder.
   std::string message() const {
     std::string text(model.status().message());
     const size_t at = text.find(folder.path() + "/");
@@ -39,7 +39,7 @@ TEST(GgufModel, IsDescribedAsAFolder) {
   EXPECT_EQ(*config.integer("hidden_size", 1, 1000), 64);
   EXPECT_EQ(*config.integer("vocab_size", 1, 1000), 12);
   EXPECT_EQ(*config.integer("max_position_embeddings", 1, 1000), 16);
-  // As it was written, not the nearest f32.
+  // As written in decimal, not the nearest f32.
   EXPECT_EQ(*config.number("layer_norm_eps", 0, 1), 1e-12);
   EXPECT_EQ(opened.model->sentence.pooling, Pooling::Mean);
   ASSERT_EQ(opened.model->sentence.modules.size(), 1u);
@@ -72,7 +72,7 @@ std::vector<uint8_t> packed(const TokenizerFile &file) {
   return bytes.ok() ? *bytes : std::vector<uint8_t>();
 }
 
-/// The pieces of the golden tokenizer.
+/// Returns the pieces of the golden tokenizer.
 std::vector<std::string> goldenPieces() {
   const Result<nlohmann::json> json =
       readJsonFile(HEDDLE_TEST_DATA "/oracles/tokenizers/wordpiece/tokenizer.json");

@@ -15,7 +15,7 @@
 namespace heddle {
 namespace {
 
-/// The bytes of a block.
+/// Accessors for the bytes of a block.
 struct Block {
   const uint8_t *at;
   unsigned byte(size_t i) const { return at[i]; }
@@ -30,7 +30,7 @@ struct Block {
 float f32(unsigned code) { return static_cast<float>(code); }
 float f32(int code) { return static_cast<float>(code); }
 
-/// The scale (0) or minimum (1) of a group of Q4_K and Q5_K.
+/// Returns the code of the scale (0) or minimum (1) of a group of Q4_K and Q5_K.
 unsigned groupCode(const Block &block, size_t group, size_t which) {
   const size_t base = 4;
   if (group < 4) {
@@ -63,7 +63,7 @@ float sixBits(const Block &block, size_t i) {
   return scale * f32(int(low[run] | high << 4) - 32);
 }
 
-/// Element i of a block.
+/// Returns element i of a block.
 float valueOf(uint32_t type, const Block &block, size_t i) {
   switch (type) {
   case 2:
@@ -114,7 +114,7 @@ TEST_P(GgufBlockTest, ValuesAreThoseOfTheDefinition) {
     const float expected = valueOf(type.number, block, i % type.elements);
     ASSERT_EQ(std::bit_cast<uint32_t>(values[i]), std::bit_cast<uint32_t>(expected))
         << type.name << " element " << i << ": " << values[i] << ", expected " << expected;
-    // What codes and scales say is the same.
+    // Codes and scales give the same values.
     const size_t group = i / codes->group;
     float said = static_cast<float>(codes->codes[i] - codes->zero) * codes->scales[group];
     said = codes->minimums.empty() ? said : said + codes->minimums[group];

@@ -18,7 +18,8 @@
 
 namespace heddle {
 
-/// One layer, two heads. Matrices and the table of words have `type`, all else is F32.
+/// One layer with two heads. Matrices and the word embeddings have `type`; all other tensors are
+/// F32.
 struct SmallBert {
   struct Tensor {
     std::string ggufName;
@@ -29,7 +30,7 @@ struct SmallBert {
   };
 
   int64_t width;
-  /// As in vocab.txt.
+  /// In the spelling of vocab.txt.
   std::vector<std::string> pieces = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",  "[MASK]", "the",
                                      "cat",   "sat",   "##s",   "##ting", ".",      "a"};
   static constexpr int64_t positions = 16;
@@ -77,7 +78,7 @@ struct SmallBert {
     if (!type.plain) {
       return randomGgufBlocks(type, count / type.elements, random, 7);
     }
-    // Below 1/4, of either sign: a float, or the upper bits of one, or a half.
+    // Magnitudes below 1/4 of either sign, as f32, bf16 or f16.
     std::uniform_real_distribution<float> distribution(-0.25F, 0.25F);
     std::string bytes;
     for (size_t i = 0; i < count; ++i) {
@@ -93,7 +94,7 @@ struct SmallBert {
     return bytes;
   }
 
-  /// The token as llama.cpp stores it.
+  /// Returns the token as llama.cpp stores it.
   static std::string markedPiece(const std::string &piece) {
     if (piece.starts_with("[") && piece.ends_with("]") && piece.size() > 2) {
       return piece;
@@ -122,7 +123,7 @@ struct SmallBert {
     file.add("tokenizer.ggml.mask_token_id", GgufKind::U32, id("[MASK]"));
   }
 
-  /// A file in the making, as llama.cpp's converter writes one.
+  /// Returns the fields of a file as written by llama.cpp's converter.
   GgufBytes bytes() const {
     GgufBytes file;
     file.addText("general.architecture", "bert");
@@ -142,7 +143,7 @@ struct SmallBert {
     return file;
   }
 
-  /// config.json, vocab.txt, the modules of a sentence encoder, and the values in f32.
+  /// Writes config.json, vocab.txt, the modules of a sentence encoder, and the values in f32.
   void writeFolder(const TemporaryFolder &folder) const {
     folder.write("config.json",
                  fmt::format(R"({{"model_type": "bert", "vocab_size": {}, "hidden_size": {},
@@ -169,7 +170,7 @@ struct SmallBert {
     ASSERT_TRUE(written.ok()) << written.message();
   }
 
-  /// What makes a folder a sentence encoder: the mean, normalized.
+  /// Writes the modules of a sentence encoder: mean pooling and normalization.
   static void writeModules(const TemporaryFolder &folder) {
     folder.write("modules.json",
                  R"([{"type": "sentence_transformers.models.Transformer", "path": ""},

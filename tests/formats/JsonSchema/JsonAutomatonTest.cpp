@@ -124,8 +124,8 @@ TEST_P(Texts, FollowOrDoNot) {
 INSTANTIATE_TEST_SUITE_P(All, Texts, testing::ValuesIn(cases),
                          [](const auto &info) { return info.param.name; });
 
-/// Whatever comes in an array, its texts are in the same state between items: what is known of one
-/// is known of all.
+/// Arrays with different items have the same state between items, so that what is computed for one
+/// state is reused for all.
 TEST(JsonAutomaton, StatesDoNotCountWhatNeedNotBeCounted) {
   JsonAutomaton automaton(grammarOf(R"({"type": "array", "items": {"type": "string"}})"));
   const JsonAutomaton::State one = after(automaton, R"(["a")");
@@ -147,7 +147,7 @@ TEST(JsonAutomaton, StatesMoveToAnotherAutomaton) {
   }
 }
 
-/// Texts that several alternatives share, at every depth, do not multiply.
+/// A common prefix of several alternatives, at any depth, does not multiply the states.
 TEST(JsonAutomaton, AlternativesThatLookAlikeAreFollowedTogether) {
   JsonAutomaton automaton(grammarOf(
       R"({"$ref": "#/$defs/s", "$defs": {"s": {"anyOf": [

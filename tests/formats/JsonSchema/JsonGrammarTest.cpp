@@ -19,7 +19,7 @@ struct BadSchema {
 
 void PrintTo(const BadSchema &schema, std::ostream *out) { *out << schema.name; }
 
-/// So many alternatives of one value.
+/// Returns a schema with this number of alternatives.
 std::string alternatives(size_t count) {
   std::string list;
   for (size_t i = 0; i < count; ++i) {
@@ -119,7 +119,7 @@ const std::vector<BadSchema> badSchemas = {
      "schema: #/items/$ref: \"$ref\" is \"#/$defs/a\", which is not there"},
     {"IdWithin", R"({"items": {"$id": "b"}})", unsupported,
      "schema: #/items/$id: an \"$id\" within a schema is not supported"},
-    // What no text satisfies.
+    // Schemas that no text satisfies.
     {"False", "false", invalid, "schema: #: no text satisfies the schema: the schema is false"},
     {"NoType", R"({"type": []})", invalid,
      "schema: #: no text satisfies the schema: \"type\" is empty"},
@@ -172,8 +172,9 @@ TEST_P(BadSchemas, AreRefused) {
 INSTANTIATE_TEST_SUITE_P(All, BadSchemas, testing::ValuesIn(badSchemas),
                          [](const auto &info) { return info.param.name; });
 
-/// A server reads a schema while answers run, so time must not grow with the square of its length:
-/// the limit of a test's time would show it. References lead forwards and backwards.
+/// A server compiles schemas while it serves other requests, so the time must not grow
+/// quadratically with the length; the time limit of the test would show that. References lead
+/// forwards and backwards.
 TEST(JsonGrammar, FollowsLongChainsOfReferences) {
   constexpr int links = 9000;
   for (const int step : {-1, 1}) {
@@ -199,7 +200,7 @@ TEST(JsonGrammar, FollowsLongChainsOfReferences) {
   }
 }
 
-/// What is not used is not read, and what nothing satisfies may be left out.
+/// Unused definitions are not read, and optional parts that cannot be satisfied are accepted.
 TEST(JsonGrammar, TakesWhatCanBeSatisfied) {
   for (const char *schema :
        {"true", "{}", R"({"$defs": {"a": {"pattern": "x"}}})",

@@ -11,7 +11,7 @@ using fuzzing::require;
 
 HEDDLE_FUZZ_MUTATION(fuzzing::mutateJsonDocuments)
 
-/// Some byte that may follow; -1 if none may.
+/// Returns some byte that may follow, or -1 if there is none.
 static int followingByte(JsonAutomaton &automaton, JsonAutomaton::State state, uint8_t from) {
   for (int i = 0; i < 256; ++i) {
     const auto byte = static_cast<uint8_t>(from + i);

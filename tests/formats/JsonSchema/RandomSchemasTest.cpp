@@ -9,7 +9,7 @@
 
 using namespace heddle;
 
-/// The automaton of a schema; null if no text satisfies it.
+/// Returns the automaton of a schema, or null if no text satisfies it.
 static std::unique_ptr<JsonAutomaton> automatonOf(const SampleJson &schema) {
   Result<JsonGrammar> grammar = JsonGrammar::read(schema.dump());
   if (!grammar.ok()) {
@@ -31,7 +31,7 @@ static std::vector<uint8_t> bytesThatFollow(JsonAutomaton &automaton, JsonAutoma
   return bytes;
 }
 
-/// A text of random bytes that may follow each other; after a while of those that end most.
+/// Returns a text of random valid bytes; after a while, bytes that end a value are preferred.
 static std::string walk(JsonAutomaton &automaton, std::mt19937_64 &random) {
   constexpr std::string_view ends = "}]\"0ntf-:,";
   JsonAutomaton::State state = automaton.start();
@@ -39,7 +39,7 @@ static std::string walk(JsonAutomaton &automaton, std::mt19937_64 &random) {
   while (text.size() < 600) {
     const std::vector<uint8_t> bytes = bytesThatFollow(automaton, state);
     const bool isWhole = automaton.isWhole(state);
-    // What has begun can always be ended.
+    // Every prefix can be completed.
     EXPECT_TRUE(isWhole || !bytes.empty()) << text;
     if (bytes.empty() || (isWhole && (text.size() > 60 || random() % 3 == 0))) {
       return isWhole ? text : "";
@@ -74,7 +74,7 @@ TEST(RandomSchemas, EveryWalkEndsInAnAnswer) {
       ASSERT_TRUE(text.empty() || isAnswer(text, schema)) << text << "\n" << schema;
     }
   }
-  // Most of what is random says something, and most walks end before they get too long.
+  // Most random schemas can be satisfied, and most walks end before they get too long.
   EXPECT_GT(satisfied, 2000);
   EXPECT_GT(ended, all * 9 / 10) << all;
 }

@@ -168,7 +168,7 @@ Json randomSchema(std::mt19937_64 &random) { return SchemaMaker(random).make(); 
 
 // --- the judge ---------------------------------------------------------------------------------
 
-/// What a reference within `root` refers to.
+/// Returns the schema that a reference within `root` refers to.
 static const Json &referred(const Json &schema, const Json &root) {
   return root.at(Json::json_pointer(schema.at("$ref").get<std::string>().substr(1)));
 }
@@ -226,7 +226,7 @@ static bool isWithin(const Json &value, const Json &schema) {
          (!schema.contains("exclusiveMaximum") || value < schema["exclusiveMaximum"]);
 }
 
-/// What is asked of one value, from reference to reference.
+/// The schemas that are being applied to one value, along a chain of references.
 using Asked = std::vector<const Json *>;
 
 static bool follows(const Json &value, const Json &schema, const Json &root, Asked asked);
@@ -239,7 +239,7 @@ static bool follows(const Json &value, const Json &schema, const Json &root, Ask
   if (schema.is_boolean()) {
     return schema.get<bool>();
   }
-  // A schema that comes back to itself says nothing more of the value.
+  // A schema that refers back to itself does not constrain the value further.
   if (std::find(asked.begin(), asked.end(), &schema) != asked.end()) {
     return false;
   }
@@ -278,12 +278,12 @@ bool isAnswer(std::string_view text, const Json &schema) {
 // --- texts -------------------------------------------------------------------------------------
 
 namespace {
-/// Writes a text, or gives up.
+/// Writes a text that conforms to a schema, or gives up.
 class AnswerMaker {
 public:
   AnswerMaker(const Json &root, std::mt19937_64 &random) : root(root), random(random) {}
 
-  /// Appends a value of the schema. `fuel` ends what would never end.
+  /// Appends a value of the schema. `fuel` bounds the recursion.
   bool write(const Json &schema, std::string &out) {
     if (--fuel < 0 || schema == false) {
       return false;

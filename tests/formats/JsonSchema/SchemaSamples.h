@@ -16,16 +16,18 @@ namespace heddle {
 
 using SampleJson = nlohmann::json;
 
-/// A schema with every keyword that is supported, "$defs" that refer to each other among them. Some
-/// cannot be satisfied.
+/// Returns a random schema with supported keywords, including "$defs" that refer to each other. It
+/// may be unsatisfiable.
 SampleJson randomSchema(std::mt19937_64 &random);
 
-/// Whether a value follows a schema within `root`. Of "oneOf" one or more may fit.
+/// Returns whether a value conforms to a schema within `root`. One or more schemas of "oneOf" may
+/// match.
 bool follows(const SampleJson &value, const SampleJson &schema, const SampleJson &root);
-/// Whether a text is JSON, to a parser that refuses names that come twice, and follows the schema.
+/// Returns whether a text is JSON without duplicate names and conforms to the schema.
 bool isAnswer(std::string_view text, const SampleJson &schema);
 
-/// A text that follows a schema, with spaces and escapes here and there; nothing if none was found.
+/// Returns a text that conforms to a schema, with some spaces and escapes, or nullopt if none was
+/// found.
 std::optional<std::string> randomAnswer(const SampleJson &schema, std::mt19937_64 &random);
 
 } // namespace heddle

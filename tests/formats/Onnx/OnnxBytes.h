@@ -19,7 +19,7 @@ inline std::string varint(uint64_t number) {
   return bytes + static_cast<char>(number);
 }
 
-/// A field with a number, and one with bytes: text or a message.
+/// Encode a field with a number, and one with bytes (a string or a message).
 inline std::string number(uint64_t field, int64_t value) {
   return varint(field << 3) + varint(static_cast<uint64_t>(value));
 }
@@ -27,7 +27,7 @@ inline std::string bytes(uint64_t field, std::string_view value) {
   return varint(field << 3 | 2) + varint(value.size()) + std::string(value);
 }
 
-/// TensorProto, without its data.
+/// Encodes a TensorProto without its data.
 inline std::string tensor(std::string_view name, const std::vector<int64_t> &shape,
                           int64_t type = 1) {
   std::string text = bytes(8, name) + number(2, type);
@@ -41,7 +41,7 @@ inline std::string external(std::string_view key, std::string_view value) {
   return bytes(13, bytes(1, key) + bytes(2, value));
 }
 
-/// NodeProto.
+/// Encodes a NodeProto.
 inline std::string node(std::string_view type, const std::vector<std::string> &inputs,
                         const std::vector<std::string> &outputs, std::string_view name = "the_node",
                         std::string_view domain = "") {
@@ -55,7 +55,7 @@ inline std::string node(std::string_view type, const std::vector<std::string> &i
   return text;
 }
 
-/// AttributeProto: integers, one integer, a graph.
+/// Encode an AttributeProto with integers, one integer, or a graph.
 inline std::string integers(std::string_view name, const std::vector<int64_t> &values) {
   std::string text = bytes(1, name) + number(20, 7);
   for (const int64_t value : values) {
@@ -73,7 +73,7 @@ inline std::string graphAttribute(std::string_view name, std::string_view graph)
   return bytes(5, bytes(1, name) + number(20, 5) + bytes(6, graph));
 }
 
-/// ValueInfoProto; a size that is no number is a name.
+/// Encodes a ValueInfoProto; a size that is not a number is a symbolic name.
 inline std::string port(std::string_view name, const std::vector<std::string> &shape,
                         int64_t type = 1) {
   std::string sizes;
@@ -88,18 +88,18 @@ inline std::string opset(int64_t version, std::string_view domain = "") {
   return bytes(8, bytes(1, domain) + number(2, version));
 }
 
-/// ModelProto with a graph's fields.
+/// Encodes a ModelProto with these fields of a graph.
 inline std::string model(std::string_view graph, int64_t version = 17) {
   return number(1, 8) + opset(version) + bytes(7, graph);
 }
 
-/// A graph's fields.
+/// Encode fields of a graph.
 inline std::string graphNode(std::string_view node) { return bytes(1, node); }
 inline std::string initializer(std::string_view tensor) { return bytes(5, tensor); }
 inline std::string input(std::string_view port) { return bytes(11, port); }
 inline std::string output(std::string_view port) { return bytes(12, port); }
 
-/// An initializer with values.
+/// Encodes an initializer with values.
 template <typename Number>
 std::string constant(std::string_view name, const std::vector<int64_t> &shape, int64_t type,
                      const std::vector<Number> &values) {
@@ -116,14 +116,14 @@ inline std::string numbers(std::string_view name, const std::vector<int64_t> &sh
   return constant(name, shape, 7, values);
 }
 
-/// A node of a graph, "the_node", with attributes after its results.
+/// Encodes a node of a graph named "the_node", with attributes after its results.
 inline std::string stepWithOutputs(std::string_view type, const std::vector<std::string> &inputs,
                                    const std::vector<std::string> &outputs,
                                    const std::string &attributes = "",
                                    std::string_view domain = "") {
   return graphNode(node(type, inputs, outputs, "the_node", domain) + attributes);
 }
-/// The same of one result.
+/// Like stepWithOutputs(), with one result.
 inline std::string step(std::string_view type, const std::vector<std::string> &inputs,
                         const std::string &output, const std::string &attributes = "",
                         std::string_view domain = "") {

@@ -24,7 +24,7 @@ std::string messageOf(const std::string &file) {
   return std::string(parse(file).status().message());
 }
 
-/// A model with one tensor.
+/// Returns a model with one tensor.
 std::string withTensor(const std::string &tensor) { return model(initializer(tensor)); }
 
 TEST(OnnxFile, ReadsNodesPortsAndOpsets) {
@@ -128,7 +128,7 @@ TEST(OnnxFile, RefusesNestingAndDamage) {
   const std::string good = withTensor(tensor("w", {4}) + raw(16));
   ASSERT_TRUE(parse(good).ok());
   for (size_t size = 0; size < good.size(); ++size) {
-    // Every cut is an error: nothing reads on beyond the end.
+    // Every truncation is an error: nothing is read past the end.
     EXPECT_FALSE(parse(good.substr(0, size)).ok()) << size;
   }
   EXPECT_TRUE(

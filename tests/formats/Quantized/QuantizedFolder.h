@@ -20,14 +20,14 @@
 
 namespace heddle {
 
-/// A matrix [n, k] of codes: unsigned and with zeros of 4 bits, signed of 8.
+/// A matrix [n, k] of codes: 4-bit codes are unsigned with zero points, 8-bit codes are signed.
 struct CodedMatrix {
   int bits = 4;
   int64_t n = 0, k = 0;
-  /// Elements that share a scale.
+  /// The number of elements that share a scale.
   int64_t group = 0;
   std::vector<int> codes;
-  /// [n, groups]: numbers of f16, so that they are exact in every type of scales but bf16.
+  /// [n, groups]: values of f16, so that they are exact in every type of scales but bf16.
   std::vector<float> scales;
   std::vector<int> zeros;
 
@@ -45,8 +45,8 @@ struct CodedMatrix {
   }
 };
 
-/// Random codes and scales. Codes of zero are `zero`, or random. Scales are powers of two where
-/// `isExact`, so that nothing is lost when the values are quantised again.
+/// Returns random codes and scales. Zero points are `zero`, or random if it is negative. With
+/// `isExact`, scales are powers of two, so that quantising the values again is lossless.
 inline CodedMatrix randomCodes(int bits, int64_t n, int64_t k, int64_t group, std::mt19937 &random,
                                int zero = -1, bool isExact = false) {
   CodedMatrix matrix{bits, n, k, group == 0 ? k : group, {}, {}, {}};
@@ -63,7 +63,7 @@ inline CodedMatrix randomCodes(int bits, int64_t n, int64_t k, int64_t group, st
   return matrix;
 }
 
-/// A tensor to be written.
+/// The type, shape and bytes of a tensor to be written.
 struct WrittenTensor {
   ElementType type;
   std::vector<int64_t> shape;
@@ -77,10 +77,10 @@ WrittenTensor writtenTensor(ElementType type, std::vector<int64_t> shape,
           std::string(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T))};
 }
 
-/// A folder before it is written.
+/// The contents of a folder to be written.
 struct QuantizedFolder {
   std::map<std::string, WrittenTensor> tensors;
-  /// The value of "quantization_config", and what else config.json has: "key": value, ...
+  /// The value of "quantization_config", and the other entries of config.json: "key": value, ...
   std::string quantization;
   std::string config = "\"model_type\": \"bert\"";
 
@@ -136,7 +136,8 @@ inline std::string compressedConfig(int bits, const std::string &strategy, int64
          R"(, "dynamic": false, "observer": "minmax", "actorder": null}}}})";
 }
 
-/// Words of codes along k, each less by 2^(bits - 1) than its field: 4 bits as they are here.
+/// Packs codes along k into words. A field is the code plus 2^(bits - 1); 4-bit codes are stored in
+/// that form here.
 inline void addPacked(QuantizedFolder &folder, const std::string &layer, const CodedMatrix &matrix,
                       bool hasZeros) {
   const int64_t inWord = 32 / matrix.bits, words = (matrix.k + inWord - 1) / inWord;
@@ -164,7 +165,7 @@ inline void addPacked(QuantizedFolder &folder, const std::string &layer, const C
   }
 }
 
-/// Codes of 8 bits as bytes.
+/// Adds 8-bit codes as bytes.
 inline void addBytes(QuantizedFolder &folder, const std::string &layer, const CodedMatrix &matrix) {
   folder.tensors[layer + ".weight"] =
       writtenTensor(ElementType::I8, {matrix.n, matrix.k},
@@ -175,7 +176,7 @@ inline void addBytes(QuantizedFolder &folder, const std::string &layer, const Co
 
 // --- GPTQ and AWQ ----------------------------------------------------------------------------
 
-/// [rows, columns] of the transpose of what lies row by row.
+/// Returns the transpose [columns, rows] of a row-major matrix [rows, columns].
 template <typename T>
 std::vector<T> transposedValues(const std::vector<T> &values, int64_t rows, int64_t columns) {
   std::vector<T> result(values.size());
@@ -228,7 +229,7 @@ inline std::string awqConfig(int64_t group) {
 }
 
 inline void addAwq(QuantizedFolder &folder, const std::string &layer, const CodedMatrix &matrix) {
-  // Field i of a word has column order[i] of eight.
+  // Field i of a word holds column order[i] of eight.
   constexpr int order[] = {0, 2, 4, 6, 1, 3, 5, 7};
   const int64_t groups = matrix.groups();
   const auto pack = [&](const std::vector<int> &lines, int64_t count) {

@@ -14,10 +14,10 @@
 using namespace heddle;
 using fuzzing::require;
 
-/// The most bytes of a tensor that are made.
+/// The maximum size of a tensor in bytes.
 static constexpr uint64_t mostBytes = uint64_t{1} << 16;
 
-/// What the input says of one tensor; nothing if it cannot be made.
+/// Returns the tensor that the input describes, or nullopt if it cannot be made.
 static std::optional<SafetensorsTensor> tensorOf(const nlohmann::json &item,
                                                  std::deque<std::vector<std::byte>> &values) {
   if (!item.is_object() || !item.contains("name") || !item["name"].is_string() ||

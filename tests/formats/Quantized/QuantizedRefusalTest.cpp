@@ -13,8 +13,8 @@
 namespace heddle {
 namespace {
 
-/// One way to spoil a folder. `expected` is the message behind the name of the file, which is
-/// config.json where it begins with a colon and a quote.
+/// One way to damage a folder. `expected` is the message after the name of the file, which is
+/// config.json if the message begins with a colon and a quote.
 struct Refusal {
   const char *name;
   std::function<void(QuantizedFolder &)> spoil;
@@ -80,7 +80,8 @@ void expectRefused(QuantizedFolder folder, const Refusal &refusal) {
 
 // --- compressed-tensors ----------------------------------------------------------------------
 
-/// Makes a folder one of a matrix of bytes [n, k], in groups, whose activations are quantised.
+/// Replaces a folder's contents with a matrix [n, k] of bytes, in groups, with quantised
+/// activations.
 std::function<void(QuantizedFolder &)> withGroups(int64_t n, int64_t k, int64_t group) {
   return [n, k, group](QuantizedFolder &folder) {
     std::mt19937 random(2);
@@ -90,7 +91,7 @@ std::function<void(QuantizedFolder &)> withGroups(int64_t n, int64_t k, int64_t 
   };
 }
 
-/// 8 rows of 32 in groups of 16, with codes of zero.
+/// 8 rows of 32 codes in groups of 16, with zero points.
 QuantizedFolder packedFolder() {
   std::mt19937 random(1);
   QuantizedFolder folder;
@@ -99,7 +100,7 @@ QuantizedFolder packedFolder() {
   return folder;
 }
 
-/// 8 rows of 32 as bytes.
+/// 8 rows of 32 codes as bytes.
 QuantizedFolder bytesFolder() {
   std::mt19937 random(1);
   QuantizedFolder folder;
@@ -351,7 +352,7 @@ TEST(QuantizedRefusalTest, Awq) {
 }
 
 TEST(QuantizedRefusalTest, Folders) {
-  // A configuration without the tensors that it speaks of, and a matrix that is there twice.
+  // A configuration without any quantised tensors, and a matrix that is stored twice.
   QuantizedFolder plain;
   plain.quantization = gptqConfig(4, 16);
   plain.addPlain("layer.weight", {2, 2}, {1, 2, 3, 4});

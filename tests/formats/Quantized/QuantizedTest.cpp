@@ -19,7 +19,7 @@ struct FormatCase {
 
 void PrintTo(const FormatCase &each, std::ostream *stream) { *stream << each.name; }
 
-/// The folder of a case with one layer, and the layer's codes.
+/// Returns the folder of a case with one layer, and the layer's codes.
 QuantizedFolder folderOf(const FormatCase &each, CodedMatrix &matrix) {
   std::mt19937 random(static_cast<unsigned>(each.n * each.k));
   const std::string_view name = each.name;
@@ -166,7 +166,7 @@ TEST(QuantizedTest, TheLeastCodeIsFound) {
                                           "8 bits in groups of 4");
 }
 
-// What a file asks for and is not done is said, and what changes nothing is not.
+// Requests of a file that are not supported give a warning; those without effect do not.
 TEST(QuantizedTest, WarnsOfWhatIsNotDone) {
   std::mt19937 random(6);
   const CodedMatrix matrix = randomCodes(8, 6, 20, 0, random);

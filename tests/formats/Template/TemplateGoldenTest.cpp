@@ -26,7 +26,7 @@ static std::vector<Json> linesOf(const std::string &path) {
 
 static const std::string oracles = HEDDLE_TEST_DATA "/oracles/chat-templates/";
 
-/// What transformers gives a template.
+/// Returns the variables that transformers passes to a template.
 static Json variablesOf(const Json &golden) {
   Json variables = golden["kwargs"];
   for (const char *name :
@@ -36,7 +36,7 @@ static Json variablesOf(const Json &golden) {
   return variables;
 }
 
-/// The failures that goldens name: the words of raise_exception, or the kind of the error.
+/// Checks a failure against the golden: the text of raise_exception, or the kind of the error.
 static void expectFailure(const Status &failure, const std::string &expected) {
   ASSERT_FALSE(failure.ok());
   const std::string message(failure.message());

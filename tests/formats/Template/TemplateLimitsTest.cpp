@@ -55,12 +55,13 @@ static const std::string longTexts =
     "{% set flags = '%' ~ '-' * 3999999 ~ 'd' %}{% set item = '{0[' ~ 'a' * 3999999 ~ ']}' %}" +
     loop + loop;
 
-/// An expression over long texts, again and again.
+/// Returns a template that evaluates an expression over long strings repeatedly.
 static std::string repeatedly(const std::string &expression) {
   return longTexts + "{% if " + expression + " %}{% endif %}{% endfor %}{% endfor %}";
 }
 
-/// More variables than a list of them would be searched in, each time for one that is not there.
+/// Returns a template with too many variables for linear search, which looks up an undefined one
+/// repeatedly.
 static std::string manyVariables() {
   std::string out;
   for (int i = 0; i < 60000; ++i) {

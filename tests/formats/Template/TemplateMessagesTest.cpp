@@ -17,7 +17,7 @@ struct Wrong {
   std::string message;
 };
 
-/// "a100,a101" and so on.
+/// Returns "a100,a101" and so on.
 static std::string namesTo(int count, const char *end) {
   std::string names;
   for (int i = 0; i < count; ++i) {
@@ -185,7 +185,7 @@ TEST(TemplateRender, variablesAreAnObjectOfNumbersThatFit) {
             "\"n\": number 18446744073709551615 is beyond 64 bits");
 }
 
-/// As repr() of Python writes them.
+/// In the format of Python's repr().
 TEST(TemplateRender, floatsOfAnySizeAreThoseOfPython) {
   const Result<Template> parsed = Template::parse("{{ n }}|{{ n | tojson }}");
   ASSERT_TRUE(parsed.ok());

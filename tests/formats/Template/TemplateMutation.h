@@ -8,7 +8,7 @@
 
 namespace heddle::fuzzing {
 
-/// Changes a word, an operator or a tag, or puts a whole block around a part.
+/// Changes a word, an operator or a tag, or encloses a part in a block.
 void mutateTemplate(std::string &text, Choice &choice);
 
 } // namespace heddle::fuzzing

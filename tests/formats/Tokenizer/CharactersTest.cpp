@@ -12,7 +12,7 @@ namespace heddle {
 namespace {
 
 TEST(CharactersTest, ClassesOfAllCodePoints) {
-  // Counts and an FNV-1a hash of the reference's classes, in the order of the code points.
+  // Counts and an FNV-1a hash of the reference's classes, in code point order.
   std::array<int, 5> counts{};
   uint64_t hash = 0xCBF29CE484222325U;
   for (int32_t codePoint = 0; codePoint < 0x110000; ++codePoint) {
@@ -34,7 +34,8 @@ TEST(CharactersTest, ClassesOfAllCodePoints) {
 }
 
 TEST(CharactersTest, LettersNumbersAndMarksOfAllCodePoints) {
-  // As above: \\p{L} and \\p{N} of its regular expressions, and what its StripAccents removes.
+  // The same for \\p{L} and \\p{N} of its regular expressions, and the marks that StripAccents
+  // removes.
   std::array<int, 3> counts{};
   uint64_t hash = 0xCBF29CE484222325U;
   for (int32_t codePoint = 0; codePoint < 0x110000; ++codePoint) {

@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-/// One rule: "A" becomes "x", and the trie has 512 units. The base of the root is 256.
+/// One rule: "A" becomes "x". The trie has 512 units, and the base of the root is 256.
 struct SmallMap {
   std::vector<uint32_t> units = std::vector<uint32_t>(512);
   std::string texts = std::string("x\0", 2);
@@ -16,7 +16,7 @@ struct SmallMap {
 
   SmallMap() {
     units[0] = 256U << 10;
-    // Its own base is 257, where the value is stored.
+    // Its base is 257, where the value is stored.
     units[256 ^ 'A'] = ((256U ^ 'A' ^ 257U) << 10) | 1U << 8 | 'A';
     units[257] = 0U | 1U << 31;
   }
@@ -77,7 +77,7 @@ TEST(CharsMapTest, DamagedMaps) {
   value.units[257] = 2U | 1U << 31;
   EXPECT_EQ(value.refusal(),
             "charsmap: a trie of 512 units points outside itself or its 2 bytes of text");
-  // A root that is also a value: the library reads its offset with that bit.
+  // A root that is also a value: SentencePiece includes that bit in its offset.
   SmallMap root;
   root.units[0] |= 1U << 31;
   EXPECT_EQ(root.refusal(),

@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-/// Owns the table.
+/// A packed tokenizer and the table that it refers to.
 struct ImportedTokenizer {
   /// Packs and loads a tokenizer; returns the failure of either.
   Status import(const nlohmann::json &json, std::optional<int64_t> maxLength = std::nullopt,

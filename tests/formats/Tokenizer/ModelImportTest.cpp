@@ -76,11 +76,11 @@ TEST(BpeImportTest, BadSettings) {
 
 TEST(BpeImportTest, Merges) {
   EXPECT_EQ(idsAfter(bpe(), "/model/dropout", "null", "abcab"), (Ids{5, 4}));
-  // The lower rank is merged first, whatever comes first in the text.
+  // The merge with the lower rank is applied first, regardless of the position.
   EXPECT_EQ(idsAfter(bpe(), "/model/merges", R"(["b c", "a b", "ab c"])", "abc"), (Ids{1, 6}));
-  // The last of two for one pair counts.
+  // If a pair has two merges, the last one counts.
   EXPECT_EQ(idsAfter(bpe(), "/model/merges", R"(["a b", "b c", "a b"])", "abc"), (Ids{1, 6}));
-  // A word that is a token, but that its characters do not merge to.
+  // A word that is a token, but that no sequence of merges produces.
   EXPECT_EQ(idsAfter(bpe(), "/model/merges", R"(["a b"])", "abc"), (Ids{4, 3}));
   EXPECT_EQ(idsAfter(bpe(), "/model/ignore_merges", "true", "bc"), (Ids{6}));
   EXPECT_EQ(idsAfter(bpe(), "/model/merges", "[]", "bc"), (Ids{2, 3}));
@@ -94,7 +94,7 @@ TEST(BpeImportTest, UnknownCharacters) {
   EXPECT_EQ(idsAfter(bpe(), "/model/fuse_unk", "false", "xya"), (Ids{0, 0, 1}));
   EXPECT_EQ(idsAfter(bpe(), "/model/fuse_unk", "true", "xya"), (Ids{0, 1}));
   EXPECT_EQ(idsAfter(bpe(), "/model/byte_fallback", "true", "éx"), (Ids{7, 8, 0}));
-  // Some of its bytes have no token.
+  // Some of the bytes have no token.
   EXPECT_EQ(idsAfter(bpe(), "/model/byte_fallback", "true", "è"), (Ids{0}));
 }
 
@@ -165,7 +165,7 @@ TEST(UnigramImportTest, TokensThatAreNotUtf8) {
             "tokenizer.json: \"model\": the token with id 1 is \"\\xff\", which is not UTF-8");
 }
 
-/// The value of a key, if it is one.
+/// Returns the value of a key, if the trie has it.
 std::optional<uint32_t> lookUp(const DoubleArray &trie, std::string_view key) {
   DoubleArray::Place place = trie.root();
   for (const char byte : key) {

@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-/// A tokenizer of which only the pre-tokenizer is there.
+/// A packed tokenizer that has only a pre-tokenizer.
 struct PackedPreTokenizer {
   explicit PackedPreTokenizer(const nlohmann::json &part) {
     const Result<Member<manifest::PreTokenizer>> packed =
@@ -66,7 +66,7 @@ TEST(PatternGoldenTest, WordsOfTheReference) {
 }
 
 TEST(PatternGoldenTest, TimeIsLinear) {
-  // An engine that backtracks would not end.
+  // A backtracking engine would not terminate.
   const PackedPreTokenizer nested(
       {{"type", "Split"}, {"pattern", {{"Regex", "(?:a+)+b|a"}}}, {"behavior", "Isolated"}});
   EXPECT_EQ(nested.split(std::string(2000, 'a')).size(), 2000u);

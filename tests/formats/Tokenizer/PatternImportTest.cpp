@@ -169,7 +169,7 @@ TEST(CharacterSetTest, Algebra) {
   EXPECT_EQ(CharacterSet::of({'c', 'a', 'b', 'a'}), CharacterSet('a', 'c'));
   EXPECT_EQ(set.expression(), "[\\x{62}-\\x{66}]");
   EXPECT_FALSE(CharacterSet::category("Lx"));
-  // Sizes of categories as the reference's regular expressions have them.
+  // The sizes of categories in the reference's regular expressions.
   const std::pair<const char *, int64_t> sizes[] = {
       {"L", 141028}, {"Lu", 1858}, {"Ll", 2258}, {"Lt", 31},  {"Lm", 404},   {"M", 2501},
       {"Mc", 468},   {"N", 1911},  {"Nd", 760},  {"Nl", 236}, {"P", 855},    {"Po", 640},

@@ -11,7 +11,7 @@ using fuzzing::require;
 
 static constexpr std::string_view modelEnd = "\n\n\n";
 
-/// The model by its fields; the text as bytes.
+/// Mutates the fields of the model, or the bytes of the text.
 static void mutateSentencePiece(std::string &input, fuzzing::Choice &choice) {
   const size_t at = std::min(input.rfind(modelEnd), input.size());
   if (at < input.size() && choice.oneIn(6)) {

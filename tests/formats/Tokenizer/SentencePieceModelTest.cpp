@@ -67,7 +67,7 @@ TEST(SentencePieceModelTest, CutOff) {
 }
 
 TEST(SentencePieceModelTest, DamagedRules) {
-  // A field 3, the normalizer, with a field 2, the rules.
+  // Field 3 is the normalizer, whose field 2 holds the rules.
   const auto model = [](std::string_view rules) {
     const auto field = [](char tag, std::string_view bytes) {
       return std::string({tag, static_cast<char>(bytes.size())}) + std::string(bytes);
@@ -83,7 +83,7 @@ TEST(SentencePieceModelTest, DamagedRules) {
 }
 
 TEST(SentencePieceModelTest, AnyByteMayBeDamaged) {
-  // Whatever is changed, the model is refused or works.
+  // A damaged model is rejected or works.
   const std::string whole = readModel("sentencepiece-bpe");
   uint64_t random = 1;
   for (int i = 0; i < 60; ++i) {

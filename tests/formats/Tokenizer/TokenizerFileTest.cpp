@@ -24,7 +24,7 @@ using Ids = std::vector<int32_t>;
 
 const std::string oracles = HEDDLE_TEST_DATA "/oracles/tokenizers/";
 
-/// A folder that goes with the test.
+/// A temporary folder that is removed after the test.
 struct TokenizerFileTest : testing::Test {
   TokenizerFileTest() {
     const testing::TestInfo *const info = testing::UnitTest::GetInstance()->current_test_info();
@@ -51,7 +51,7 @@ struct TokenizerFileTest : testing::Test {
   fs::path folder;
 };
 
-/// A tokenizer and the table it lies in.
+/// A packed tokenizer and the table that it refers to.
 struct Packed {
   explicit Packed(const TokenizerFile &file, const LengthLimits &limits = {}) {
     Result<std::vector<uint8_t>> bytes = file.packAlone(limits);
@@ -70,7 +70,7 @@ struct Packed {
   std::optional<Tokenizer> tokenizer;
 };
 
-/// The bytes that two tokenizers add to one table, one after the other.
+/// Returns the number of bytes that each of two tokenizers adds to one table.
 std::pair<size_t, size_t> sizesOf(const TokenizerFile &first, const TokenizerFile &second) {
   flatbuffers::FlatBufferBuilder builder;
   EXPECT_TRUE(first.pack(builder).ok());
@@ -90,13 +90,13 @@ TEST_F(TokenizerFileTest, TwoTokenizersStoreTheirVocabularyOnce) {
   const auto [first, second] = sizesOf(ended, plain);
   EXPECT_GT(first, 100'000U);
   EXPECT_LT(second, 500U);
-  // Another vocabulary is written.
+  // A different vocabulary is written in full.
   words.front() = "another";
   const auto [one, other] = sizesOf(ended, TokenizerFile::fromWords(words, {}, "target"));
   EXPECT_GT(other, one / 2);
 }
 
-/// Both parts of a shared table still read as they did.
+/// Tokenizers that share a vocabulary in one table work as they do alone.
 TEST_F(TokenizerFileTest, TokenizersOfOneVocabularyAreWhole) {
   const std::vector<std::string> words = {"<unk>", "</s>", "a", "b", "c"};
   flatbuffers::FlatBufferBuilder builder;
@@ -242,7 +242,7 @@ TEST_F(TokenizerFileTest, XlmRoberta) {
   EXPECT_EQ(tokenizer->idOf("<mask>"), model->size() + 1);
 }
 
-/// The pieces of the golden tokenizer as a vocab.txt.
+/// Returns the pieces of the golden tokenizer as a vocab.txt.
 static std::string goldenPieces(const char *lineEnd) {
   const Result<nlohmann::json> json = readJsonFile(oracles + "wordpiece/tokenizer.json");
   EXPECT_TRUE(json.ok());
@@ -257,7 +257,7 @@ static std::string goldenPieces(const char *lineEnd) {
   return text;
 }
 
-/// A tokenizer.json with languages, saved with another template than its class has.
+/// A tokenizer.json with languages, without the template of its class.
 constexpr const char *languageTokenizer = R"({
   "added_tokens": [
     {"id": 0, "content": "</s>", "single_word": false, "lstrip": false, "rstrip": false,
@@ -345,7 +345,7 @@ TEST_F(TokenizerFileTest, BadLanguages) {
                            ": is a list of 0, expected an object of ids by token");
 }
 
-/// The pieces of the golden model under other ids, and languages after them.
+/// The pieces of the golden model with different ids, followed by languages.
 TEST_F(TokenizerFileTest, M2M100HasItsLanguagesAfterItsVocabulary) {
   copy("sentencepiece-bpe/source.spm", "sentencepiece.bpe.model");
   const auto model = MappedFile::open((folder / "sentencepiece.bpe.model").string());
@@ -429,7 +429,7 @@ TEST_F(TokenizerFileTest, BadWordPieces) {
   EXPECT_EQ(refusal(), pieces + ": has no piece \"[SEP]\", which is its \"sep_token\"");
   write("vocab.txt", "[PAD]\n\xff\n");
   EXPECT_EQ(refusal(), pieces + ": line 2, byte 1 is 0xff, expected UTF-8");
-  // Neither padding nor a mask.
+  // Neither padding nor mask tokens are required.
   write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n");
   EXPECT_EQ(refusal(), "");
   write("tokenizer_config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");

@@ -12,7 +12,7 @@
 using namespace heddle;
 using fuzzing::require;
 
-/// The tokenizer by its JSON; the text as bytes.
+/// Mutates the JSON of the tokenizer, or the bytes of the text.
 static void mutateTokenizer(std::string &input, fuzzing::Choice &choice) {
   const size_t end = std::min(input.find('\0'), input.size());
   if (end < input.size() && choice.oneIn(6)) {

@@ -19,7 +19,7 @@
 namespace heddle {
 namespace {
 
-/// The lines of a .jsonl file.
+/// Reads the lines of a .jsonl file.
 std::vector<nlohmann::json> readLines(const std::string &path) {
   std::ifstream file(path);
   EXPECT_TRUE(file.is_open()) << path;
@@ -38,7 +38,7 @@ void importFile(const std::string &path, std::optional<int64_t> maxLength,
   ASSERT_TRUE(status.ok()) << status.message();
 }
 
-/// The text of ids, streamed. No piece cuts a character.
+/// Returns the text of ids, streamed. No piece splits a character.
 std::string streamed(const Tokenizer &tokenizer, const std::vector<int32_t> &ids) {
   TextStream stream(tokenizer);
   std::string text;
@@ -51,7 +51,8 @@ std::string streamed(const Tokenizer &tokenizer, const std::vector<int32_t> &ids
   return text;
 }
 
-/// Cuts of texts, and ids that no text has: bytes of no character, special tokens anywhere.
+/// Compares streams with decoding for parts of the ids, half of them shuffled: this gives
+/// incomplete characters and special tokens anywhere.
 void checkStreams(const Tokenizer &tokenizer, const std::vector<int32_t> &ids,
                   std::mt19937 &generator) {
   for (int round = 0; round < 8 && !ids.empty(); ++round) {
@@ -72,7 +73,7 @@ std::string withoutSpaces(std::string text) {
   return text;
 }
 
-/// Where tokens follow each other in a text, their bytes are the text, but for spaces at its ends.
+/// Checks that the concatenated bytes of the tokens are the text, except for spaces at its ends.
 void checkBytes(const Tokenizer &tokenizer, const std::vector<int32_t> &ids,
                 const std::string &decoded) {
   const auto bytes = tokenizer.tokenBytes(
@@ -81,7 +82,7 @@ void checkBytes(const Tokenizer &tokenizer, const std::vector<int32_t> &ids,
   std::string text;
   for (const int32_t id : ids) {
     const std::optional<std::string> &own = (*bytes)[static_cast<size_t>(id)];
-    // The unknown token is written as something that is no text of a token.
+    // The unknown token decodes to text that no token has.
     if (!own && !tokenizer.decode({&id, 1})->empty()) {
       return;
     }
@@ -92,7 +93,8 @@ void checkBytes(const Tokenizer &tokenizer, const std::vector<int32_t> &ids,
   }
 }
 
-/// Every id, every decoded text, streamed too, and the way back from the tokens.
+/// Checks the ids and the decoded text of every line, also streamed, and the round trip from
+/// tokens.
 void checkLines(const Tokenizer &tokenizer, const std::string &path, size_t count = 55) {
   const std::vector<nlohmann::json> lines = readLines(path);
   EXPECT_EQ(lines.size(), count);
@@ -136,8 +138,8 @@ TEST_P(TokenizerFileTest, IdsAndTexts) {
 INSTANTIATE_TEST_SUITE_P(All, TokenizerFileTest,
                          testing::Values("wordpiece", "bpe-bytelevel", "unigram-metaspace"));
 
-/// Tokenizers of language models: patterns of GPT-4's kind, digits by one and by three, whole words
-/// before merges, byte tokens without a pre-tokenizer.
+/// Tokenizers of language models: patterns like GPT-4's, digits in groups of one or three, whole
+/// words before merges, byte tokens without a pre-tokenizer.
 class LanguageModelTest : public testing::TestWithParam<const char *> {};
 
 TEST_P(LanguageModelTest, IdsAndTexts) {
@@ -148,7 +150,7 @@ TEST_P(LanguageModelTest, IdsAndTexts) {
   int count = 0;
   for (const nlohmann::json &line : readLines(folder + "/tokenizer.jsonl")) {
     checkBytes(*imported.tokenizer, line["ids"], line["decoded"]);
-    // Any tokens at all, as an answer may have them.
+    // Arbitrary tokens, as a generated answer may have.
     std::mt19937 generator(13);
     std::vector<int32_t> ids = line["ids"];
     std::shuffle(ids.begin(), ids.end(), generator);
@@ -176,7 +178,7 @@ TEST_P(SentencePieceFileTest, IdsAndTexts) {
   for (const nlohmann::json &line : readLines(folder + "/golden.jsonl")) {
     checkBytes(*tokenizer, line["ids"], line["decoded"]);
   }
-  // As long as answers are. This would take minutes if the text of all ids were made for each.
+  // As long as an answer. This would take minutes if each step decoded all ids.
   std::vector<int32_t> ids;
   for (const nlohmann::json &line : readLines(folder + "/golden.jsonl")) {
     const auto more = line["ids"].get<std::vector<int32_t>>();
@@ -191,7 +193,7 @@ TEST_P(SentencePieceFileTest, IdsAndTexts) {
   std::mt19937 generator(12);
   std::shuffle(ids.begin(), ids.end(), generator);
   EXPECT_EQ(streamed(*tokenizer, ids), *tokenizer->decode(ids));
-  // Any ids, and often the first ones: control pieces, the unknown one, bytes.
+  // Arbitrary ids, half of the time only the first ones: control pieces, the unknown one, bytes.
   const int32_t highest = *std::max_element(ids.begin(), ids.end());
   for (int round = 0; round < 2000; ++round) {
     const auto most = static_cast<size_t>(round % 2 == 0 ? highest + 1 : 20);
@@ -205,7 +207,8 @@ TEST_P(SentencePieceFileTest, IdsAndTexts) {
 INSTANTIATE_TEST_SUITE_P(All, SentencePieceFileTest,
                          testing::Values("sentencepiece-unigram", "sentencepiece-bpe"));
 
-/// The folder of all-MiniLM-L6-v2: $HEDDLE_MINILM, or where the build fetches it to.
+/// Returns the folder of all-MiniLM-L6-v2: $HEDDLE_MINILM, or the folder that the build fetches it
+/// to.
 std::string miniLmFolder() {
   const char *const folder = std::getenv("HEDDLE_MINILM");
   return folder != nullptr ? folder : HEDDLE_BINARY_DIR "/minilm";
@@ -235,7 +238,7 @@ TEST(TokenizerGoldenTest, StreamsGiveTextsEarly) {
   ImportedTokenizer imported;
   ASSERT_NO_FATAL_FAILURE(
       importFile(HEDDLE_TEST_DATA "/oracles/qwen2-tiny/tokenizer.json", std::nullopt, imported));
-  // An ideograph is three tokens of a byte each, with this vocabulary.
+  // With this vocabulary, an ideograph consists of three tokens of one byte each.
   const Result<std::vector<int32_t>> ids = imported.tokenizer->encode("a\u6771b");
   ASSERT_EQ(ids->size(), 5u);
   TextStream stream(*imported.tokenizer);

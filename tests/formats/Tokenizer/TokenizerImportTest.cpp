@@ -39,7 +39,7 @@ Json smallTokenizer() {
                     "small");
 }
 
-/// A change of the file, by JSON pointer; "remove" as text takes the value away.
+/// A change to the file, by JSON pointer; the value "remove" removes the key.
 struct Change {
   const char *pointer;
   const char *value;
@@ -284,7 +284,7 @@ TEST(TokenizerImportTest, SettingsAreTakenOver) {
   ImportedTokenizer imported;
   ASSERT_TRUE(imported.import(json).ok());
   EXPECT_EQ(*imported.tokenizer->encode("É"), (Ids{1, 6, 2}));
-  // Null follows the case.
+  // Null means the value of "lowercase".
   json["normalizer"]["strip_accents"] = nullptr;
   json["normalizer"]["lowercase"] = false;
   ASSERT_TRUE(imported.import(json).ok());
@@ -337,7 +337,7 @@ TEST(TokenizerImportTest, SpecialTokenOfSeveralIds) {
 }
 
 TEST(TokenizerImportTest, EmptyTokens) {
-  // One in the vocabulary is never found; an added one is passed over.
+  // An empty token of the vocabulary is never found; an added one is skipped.
   Json json = smallTokenizer();
   json["model"]["vocab"][""] = 5;
   json["added_tokens"][1]["content"] = "";

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 using Ids = std::vector<int32_t>;
 
-/// Every character of a text is a token, so that ids show what a normalizer made.
+/// Returns a tokenizer with one token per character, so that ids show the output of a normalizer.
 Json characterTokenizer() {
   return *parseJson(R"({
     "model": {"type": "BPE", "unk_token": "?", "merges": [],
@@ -23,7 +23,7 @@ Json characterTokenizer() {
                     "small");
 }
 
-/// The text that a normalizer or pre-tokenizer makes of a text: its tokens, joined.
+/// Returns the output of a normalizer or pre-tokenizer: its tokens, joined.
 std::string tokensOf(const char *key, const char *part, const char *text) {
   Json json = characterTokenizer();
   json[key] = *parseJson(part, "part");

@@ -66,7 +66,7 @@ static void mutateVocabulary(std::string &input, fuzzing::Choice &choice) {
 
 HEDDLE_FUZZ_MUTATION(mutateVocabulary)
 
-/// Packs a tokenizer and sends a text through it and back.
+/// Packs a tokenizer, encodes a text with it and decodes the ids.
 static void use(const TokenizerFile &file, std::string_view text) {
   flatbuffers::FlatBufferBuilder builder;
   const auto root = file.pack(builder, {.modelLength = 64});
@@ -99,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       return 0;
     }
     require(found->source.has_value());
-    // What comes last is as good a text as any.
+    // The end of the input serves as the text.
     const std::string_view text = input.substr(input.size() - std::min<size_t>(size, 40));
     use(*found->source, text);
     if (found->target) {
