@@ -20,7 +20,7 @@ std::vector<float> randomRows(int64_t count, int64_t width) {
   return rows;
 }
 
-/// What a plain loop over rows in their order adds up to.
+/// Computes the moments with a plain loop over the rows in order.
 std::vector<float> expectedMoments(const std::vector<float> &rows, int64_t groups, int64_t k) {
   std::vector<float> moments;
   const int64_t width = groups * k, count = static_cast<int64_t>(rows.size()) / width;
@@ -60,8 +60,8 @@ TEST(MomentsTest, AreThoseOfAPlainLoopHoweverRowsCome) {
   }
 }
 
-// Rows that chose two groups each, or have two rows for the two that they chose; a group that
-// nothing chose has none.
+// Each row chooses two groups: both use the same row, or each has a row of its own. A group that no
+// row chooses has zero moments.
 TEST(MomentsTest, OfGroupsAreThoseOfTheRowsThatChoseThem) {
   constexpr int64_t groups = 5, k = 7, count = 40, choices = 2, unseen = 3;
   for (const int64_t own : {1L, choices}) {

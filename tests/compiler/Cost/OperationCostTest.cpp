@@ -50,7 +50,7 @@ protected:
     module = parseSourceString<ModuleOp>(program, &context);
   }
 
-  /// The operation of that name.
+  /// Returns the operation with this name.
   Operation *find(llvm::StringRef name) {
     Operation *found = nullptr;
     module->walk([&](Operation *operation) {
@@ -72,7 +72,7 @@ TEST_F(OperationCostTest, RowsThatAreNoTokensAreSpreadOverTokens) {
     EXPECT_EQ(heddle::flopsPerRow(find(name)), products) << name;
   }
   EXPECT_EQ(heddle::flopsPerToken(find("tokens")), products);
-  EXPECT_EQ(heddle::flopsPerToken(find("blocks")), 29); // 288 for 10 tokens
+  EXPECT_EQ(heddle::flopsPerToken(find("blocks")), 29); // 288 per 10 tokens
   EXPECT_EQ(heddle::flopsPerToken(find("pairs")), 6);
   EXPECT_EQ(heddle::flopsPerToken(find("sum")), 12);
   EXPECT_EQ(heddle::flopsPerToken(find("sentences")), 0);
@@ -80,7 +80,7 @@ TEST_F(OperationCostTest, RowsThatAreNoTokensAreSpreadOverTokens) {
 
 TEST_F(OperationCostTest, KeysThatAreNoTokensAreSpreadOverTokens) {
   ASSERT_TRUE(module);
-  EXPECT_EQ(heddle::flopsPerTokenAndKey(find("scores")), 3); // 24 for 10 tokens
+  EXPECT_EQ(heddle::flopsPerTokenAndKey(find("scores")), 3); // 24 per 10 tokens
   EXPECT_EQ(heddle::flopsPerTokenAndKey(find("values")), 3);
   EXPECT_EQ(heddle::flopsPerTokenAndKey(find("sum")), 0);
 }

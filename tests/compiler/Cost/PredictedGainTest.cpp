@@ -21,7 +21,7 @@ using heddle::EntryTotals;
 using heddle::KeyPlace;
 using heddle::PredictedGain;
 
-/// A step of a decoder with self and cross attention, and a state.
+/// Returns the costs of a decoder step with self-attention, cross-attention and a state.
 EntryCosts decoder() {
   EntryCosts entry;
   entry.name = "decode";
@@ -109,7 +109,7 @@ TEST(PredictedGainTest, dividesBeforeByAfter) {
 TEST(PredictedGainTest, countsWholeSequencesOfOtherEntries) {
   const EntryTotals totals(encoder());
   EXPECT_EQ(totals.flops({16, 0, 0}), 16u * (1000 + 16 * 10));
-  // What it only appends to, it does not read.
+  // A cache that is only appended to is not read.
   EXPECT_EQ(totals.cacheBytesPerToken, 12u);
   EXPECT_EQ(totals.bytes({16, 0, 0}), 4000u + 16 * 16);
 }
@@ -204,7 +204,7 @@ TEST(PredictedGainTest, nothingLeftHasNoNumber) {
   EXPECT_EQ(gain.entries[0].sizes[0].arithmetic, std::nullopt);
   EXPECT_NE(jsonOf(gain).find(R"("arithmetic":null,"memory":null)"), std::string::npos);
   EXPECT_NE(jsonOf(gain).find("nothing is left to do"), std::string::npos);
-  // What has a number is said.
+  // If only some numbers exist, the text gives those.
   nothing.dispatches.resize(1);
   nothing.dispatches[0].reads.weightBytes = 3404;
   EXPECT_NE(jsonOf(heddle::predictGain({encoder()}, {nothing}))
@@ -223,7 +223,7 @@ TEST(PredictedGainTest, nothingLeftHasNoNumber) {
   EXPECT_EQ(heddle::predictGain({nothing}, {nothing}).entries[0].sizes[0].arithmetic, 1.0);
 }
 
-/// The costs of a program that only the lowering passes have processed.
+/// Returns the costs of a program after only the lowering passes.
 EntryCosts costsOf(const std::string &entry) {
   mlir::MLIRContext context;
   heddle::registerDialects(context);
@@ -254,13 +254,15 @@ TEST(PredictedGainTest, readsParametersByTheDispatchAndTablesByTheRow) {
       %3 = transformer.linear %0, @w : tensor<?x8xf32> -> tensor<?x8xf32> loc("dead")
       return %2 : tensor<?x8xf32>
     })");
-  // Both products read it; of the panel of 48 columns that stores a row of eight what counts.
+  // Both products read the parameter. It is stored as a panel of 48 columns, but only rows of eight
+  // columns count as read.
   const EntryTotals totals(costs);
   EXPECT_EQ(totals.weightBytesRead, 2u * 4 * 8 * 8);
   EXPECT_EQ(totals.weightBytes, 4u * 8 * 48 + 4 * 5 * 8);
   EXPECT_EQ(totals.lookupBytesPerToken, 4u * 8);
   EXPECT_FALSE(costs.readsCaches);
-  // Written and read: an id and a row, then a row and a row, twice. What nothing needs is not run.
+  // An id is read and a row written, then twice a row is read and a row written. Unused operations
+  // are not run.
   EXPECT_EQ(costs.activationBytesPerToken, (4u + 32) + 2 * (32 + 32));
   EXPECT_EQ(totals.flopsPerToken, 2u * 2 * 8 * 8);
 }
@@ -292,7 +294,7 @@ TEST(PredictedGainTest, tellsHistoryFromSource) {
       return %y, %p2, %written : tensor<?x8xf32>, tensor<?x2x?xf32>, !transformer.cache<8>
     })");
   EXPECT_TRUE(costs.readsCaches);
-  // Scores over the source are an output that few runs ask for.
+  // The scores over the source are an optional output, which few runs request.
   std::vector<std::pair<KeyPlace, bool>> products;
   for (const heddle::DispatchCosts &dispatch : costs.dispatches) {
     if (dispatch.flopsPerTokenKey > 0) {
@@ -305,8 +307,8 @@ TEST(PredictedGainTest, tellsHistoryFromSource) {
                                                               {KeyPlace::ReadCache, false}}));
   EXPECT_EQ(EntryTotals(costs).cacheBytesPerToken, 32u);
   EXPECT_EQ(EntryTotals(costs).cacheBytesPerSourceToken, 32u);
-  // By both products; not by the softmax between them, which only counts the keys, nor by what
-  // appends to it.
+  // Both products read it; the softmax in between only uses the number of keys, and appending does
+  // not read.
   EXPECT_EQ(EntryTotals(costs).cacheBytesReadPerHistory, 64u);
   EXPECT_EQ(EntryTotals(costs).cacheBytesReadPerSource, 0u);
 }

@@ -28,7 +28,7 @@ std::string bytesOf(const std::string &path) {
   return bytes.str();
 }
 
-/// A small program with two chained maps, and its tensors.
+/// A small program with two chained linear layers, and its tensors.
 class CompileTest : public testing::Test {
 protected:
   CompileTest() {
@@ -52,7 +52,7 @@ protected:
     request.targets = {"x86-64-v3"};
   }
 
-  /// A request that fails, says why, and gives nothing.
+  /// Expects a request to fail with this message and without a result.
   static void expectError(const CompileRequest &wrong, const std::string &message) {
     const CompileResult result = compile(wrong);
     EXPECT_EQ(result.status.message(), message);
@@ -151,7 +151,7 @@ TEST_F(CompileTest, StartsWhereATextEnds) {
   request.stopAfter = Phase::SharedObject;
   const CompileResult rest = compile(request);
   ASSERT_TRUE(rest.status.ok()) << rest.status.message();
-  // All but the summary of passes that ran.
+  // The files differ only in the summary of the passes that ran.
   EXPECT_NEAR(static_cast<double>(rest.binary.size()), static_cast<double>(whole.binary.size()),
               1000);
 }
@@ -167,7 +167,7 @@ TEST_F(CompileTest, NoTemporaryFolder) {
   before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), /*overwrite=*/1);
 }
 
-/// Contexts, targets and the linker: everything that threads could share by mistake.
+/// Covers contexts, targets and the linker, which threads could share by mistake.
 TEST_F(CompileTest, SeveralThreads) {
   std::vector<CompileRequest> requests(4, request);
   requests[1].targets = {"x86-64-v3", "x86-64-v4"};
@@ -254,7 +254,7 @@ TEST_F(CompileTest, TellsWhatGoesOnAndPrintsNothing) {
   EXPECT_TRUE(result.texts.empty());
 }
 
-/// The binary comes last: there is none if a text or the report cannot be taken.
+/// The binary is written last: if a callback fails, there is none.
 TEST_F(CompileTest, AFailureOfTheCallerEndsIt) {
   request.output = folder / "model.so";
   request.texts = {Phase::Fused};
@@ -267,7 +267,7 @@ TEST_F(CompileTest, AFailureOfTheCallerEndsIt) {
   EXPECT_FALSE(std::filesystem::exists(request.output));
 }
 
-/// As a checkpoint in bf16: 0.25 is exact there.
+/// The bias in bf16, which represents 0.25 exactly.
 TEST_F(CompileTest, TensorsOfOtherTypes) {
   const CompileResult inF32 = compile(request);
   const std::vector<uint16_t> halves(16, 0x3E80);

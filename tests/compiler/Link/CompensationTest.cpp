@@ -48,7 +48,8 @@ std::vector<float> randomNumbers(size_t count, uint32_t seed) {
   return numbers;
 }
 
-/// Moments [k, k] of random rows, of which neighbouring elements are much alike and some large.
+/// Returns the moments [k, k] of random rows whose adjacent elements are correlated; some are
+/// large.
 std::vector<float> momentsOf(int64_t k, int64_t rows, uint32_t seed) {
   const std::vector<float> numbers = randomNumbers(static_cast<size_t>(rows * (k + 1)), seed);
   Matrix sums(static_cast<size_t>(k * k));
@@ -65,7 +66,8 @@ std::vector<float> momentsOf(int64_t k, int64_t rows, uint32_t seed) {
   return {sums.begin(), sums.end()};
 }
 
-/// What is factored: elements in falling order of the diagonal, and a part of its mean added.
+/// Returns the matrix to be factored: the elements in descending order of the diagonal, with a
+/// fraction of its mean added to the diagonal.
 Matrix dampedMoments(std::span<const float> moments, int64_t k, std::vector<int64_t> &order) {
   order.resize(static_cast<size_t>(k));
   std::iota(order.begin(), order.end(), 0);
@@ -84,7 +86,7 @@ Matrix dampedMoments(std::span<const float> moments, int64_t k, std::vector<int6
   return damped;
 }
 
-/// By Gauss and Jordan.
+/// Inverts a matrix by Gauss-Jordan elimination.
 Matrix inverseOf(Matrix left, int64_t k) {
   Matrix right(left.size());
   for (int64_t i = 0; i < k; ++i) {
@@ -107,7 +109,7 @@ Matrix inverseOf(Matrix left, int64_t k) {
   return right;
 }
 
-/// The upper triangular U with U^T U = `matrix`.
+/// Returns the upper triangular U with U^T U = `matrix` (Cholesky).
 Matrix upperFactor(const Matrix &matrix, int64_t k) {
   Matrix upper(matrix.size());
   for (int64_t i = 0; i < k; ++i) {
@@ -122,7 +124,7 @@ Matrix upperFactor(const Matrix &matrix, int64_t k) {
   return upper;
 }
 
-/// Chooses the codes of rows first to last of a matrix as the paper does.
+/// Chooses the codes of rows `first` to `last` of a matrix as the paper does.
 void chooseAsInPaper(std::span<const float> matrix, std::span<const float> moments, int64_t first,
                      int64_t last, QuantizedValues &codes) {
   const int64_t k = codes.columnCount();
@@ -142,7 +144,7 @@ void chooseAsInPaper(std::span<const float> matrix, std::span<const float> momen
   }
 }
 
-/// The squared error of a row's products: D M D^T, of what is factored.
+/// Returns the squared error of a row's products, D M D^T, with the damped moments M.
 double errorOf(std::span<const float> matrix, std::span<const float> moments, int64_t row,
                const QuantizedValues &codes) {
   const int64_t k = codes.columnCount();
@@ -215,7 +217,7 @@ TEST(CompensationTest, RowsThatAreNeverMultipliedAreRoundedToTheNearest) {
   EXPECT_EQ(gain->remaining(), 1);
 }
 
-// Columns that no row has anything in go last and take nothing from the others.
+// Columns in which all activations are zero come last and do not affect the others.
 TEST(CompensationTest, ColumnsOfZeros) {
   constexpr int64_t k = 24;
   const std::vector<float> matrix = randomNumbers(4 * k, 4);
@@ -229,7 +231,7 @@ TEST(CompensationTest, ColumnsOfZeros) {
   EXPECT_TRUE(std::ranges::equal(chosen.all().codes, expected.all().codes));
 }
 
-// What is wrong with a checkpoint shows in its row, and in no other.
+// An invalid element of the checkpoint affects only its row.
 TEST(CompensationTest, RowsWithAnInfiniteElementStayAsTheyAre) {
   constexpr int64_t k = 32;
   std::vector<float> matrix = randomNumbers(3 * k, 6);
@@ -288,7 +290,7 @@ TEST(CompensationTest, IsAnExpressionOfParameters) {
   EXPECT_EQ(*values, expected.widen());
   EXPECT_EQ(reads, 2);
 
-  // What was chosen before is read back, and nothing else is.
+  // Codes that were chosen before are read back, and nothing else is read.
   Result<CompensatedValues> kept = CompensatedValues::create();
   ASSERT_TRUE(kept.ok()) << kept.status().message();
   ASSERT_TRUE(kept->add("other", QuantizedValues(matrix, quantizedType(8, 0), k)).ok());
@@ -300,7 +302,7 @@ TEST(CompensationTest, IsAnExpressionOfParameters) {
   EXPECT_EQ(reads, 2);
 }
 
-/// A limit of this process, put back at the end.
+/// Sets a resource limit of this process and restores it at the end of the scope.
 class ScopedLimit {
 public:
   ScopedLimit(__rlimit_resource resource, rlim_t most) : resource(resource) {
@@ -325,7 +327,7 @@ TEST(CompensationTest, SaysWhyCodesCannotBeKept) {
   }
   Result<CompensatedValues> kept = CompensatedValues::create();
   ASSERT_TRUE(kept.ok());
-  // Otherwise the limit would end the process.
+  // Without this, exceeding the limit would terminate the process.
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   {
     const ScopedLimit bytes(RLIMIT_FSIZE, 16);

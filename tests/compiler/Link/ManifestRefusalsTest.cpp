@@ -13,7 +13,7 @@ TEST_F(ManifestTest, RefusesAnArenaThatIsNotPlanned) {
             "graph 'encode' has no arena: its memory is not planned");
 }
 
-/// Spaces that no buffer has: a text may say them in sizes.
+/// Sizes may refer to spaces that no buffer has.
 TEST_F(ManifestTest, WritesTheSpacesOfSizes) {
   std::string text = program.str();
   const std::string arena = "arena = #dataflow.size<tokens = 576>";

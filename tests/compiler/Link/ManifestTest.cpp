@@ -163,7 +163,7 @@ TEST_F(ManifestTest, SaysWhichRowsNeedOthers) {
   const manifest::Manifest *written = build(program, someInputs());
   ASSERT_NE(written, nullptr) << error;
   const auto *dispatches = written->entries()->Get(0)->dispatches();
-  // Attention to the rows of a sequence, a product, and a mean of them.
+  // Attention over the rows of a sequence, a product, and a mean over the rows.
   EXPECT_FALSE(dispatches->Get(1)->row_by_row());
   EXPECT_TRUE(dispatches->Get(2)->row_by_row());
   EXPECT_FALSE(dispatches->Get(3)->row_by_row());
@@ -183,12 +183,12 @@ TEST_F(ManifestTest, CountsProducts) {
   const auto *dispatches = written->entries()->Get(0)->dispatches();
   EXPECT_EQ(dispatches->Get(0)->flops_per_row(), 0u);
   EXPECT_EQ(dispatches->Get(1)->flops_per_row(), 0u);
-  // Three heads, 16 products for the score and 16 for the value.
+  // Three heads with 16 multiply-adds each for scores and for values.
   EXPECT_EQ(dispatches->Get(1)->flops_per_row_key(), 192u);
   EXPECT_EQ(dispatches->Get(2)->flops_per_row(), 9600u);
 }
 
-// Targets that store a matrix in different ways: each has its parameter and its columns of work.
+// Targets that pack a matrix differently have their own parameter and work columns.
 TEST_F(ManifestTest, NamesWhatEachTargetReads) {
   std::string text = program.str();
   const std::string packed = "transformer.parameter @w.packed : tensor<3x48x48xf32> = pack(@w, 48)";
@@ -203,7 +203,7 @@ TEST_F(ManifestTest, NamesWhatEachTargetReads) {
   inputs.weightsSize = 61120;
   const manifest::Manifest *written = build(text, inputs);
   ASSERT_NE(written, nullptr) << error;
-  // What the first target reads comes first, then what the other one reads instead.
+  // The parameters of the first target come first, then those that the other one reads instead.
   std::vector<std::string> names;
   for (const manifest::Parameter *parameter : *written->parameters()) {
     names.push_back(parameter->name()->str());
@@ -224,7 +224,7 @@ TEST_F(ManifestTest, NamesWhatEachTargetReads) {
   EXPECT_EQ(contract->grid()->group_elements(), 100u);
 }
 
-/// The second target is a device with one image.
+/// The second target is a device and has one image.
 static ManifestInputs inputsWithImage() {
   ManifestInputs inputs = someInputs();
   inputs.targets = {{"x86-64-v3", 48, 6}, {"sm_80", 48, 1, {manifest::LaunchUnit::Caller, 64, 16}}};
@@ -256,7 +256,7 @@ TEST_F(ManifestTest, DescribesImages) {
     EXPECT_EQ(kernel->launches()->Get(0)->unit(), manifest::LaunchUnit::None);
     EXPECT_EQ(kernel->launches()->Get(0)->threads(), 0u);
     EXPECT_EQ(kernel->launches()->Get(1)->unit(), manifest::LaunchUnit::Caller);
-    // Norms that are kernels of their own are launched as all others.
+    // Norms that are separate kernels are launched like all others.
     const std::string name = kernel->name()->str();
     const bool isTogether = name.starts_with("contract") && !name.ends_with(".finish");
     EXPECT_EQ(kernel->launches()->Get(1)->threads(), isTogether ? 128u : 64u) << name;
@@ -285,7 +285,7 @@ TEST_F(ManifestTest, RefusesEncodingsOfOtherTargets) {
             "'dataflow.parameter' op has 3 encodings, expected one for each of 2 targets");
 }
 
-// The contraction above in two groups: 50 columns of each fill two panels.
+// The contraction above with two groups: 50 columns each, which take two panels.
 TEST_F(ManifestTest, CountsPanelsAndProductsOfGroups) {
   std::string text = program.str();
   const std::pair<llvm::StringRef, llvm::StringRef> changes[] = {
@@ -439,7 +439,7 @@ TEST_F(ManifestTest, WorkAlongSequencesIsNotDividedWithinThem) {
     // Two panels of 48 columns, and one of 4.
     EXPECT_EQ(grid->columns()->Get(0)->count(), 3u);
   }
-  // The state is there once, as what is written.
+  // The state occurs once, as a result.
   const auto *operands = entry->dispatches()->Get(2)->operands();
   ASSERT_EQ(operands->size(), 2u);
   EXPECT_EQ(operands->Get(0)->buffer(), state->buffer());
@@ -483,7 +483,7 @@ module {
   EXPECT_EQ(both->operands()->Get(1)->buffer(), entry->states()->Get(0)->buffer());
   EXPECT_TRUE(entry->states()->Get(0)->written());
   EXPECT_EQ(bufferOf(2)->offset()->size(), 0u);
-  // A panel of 48 columns of the means and of the state is a column of work.
+  // Each panel of 48 columns of the means and of the state is one column of work.
   EXPECT_EQ(both->grid()->columns()->Get(0)->count(), 3u);
   EXPECT_EQ(both->grid()->columns()->Get(0)->elements(), 48u);
 }

@@ -17,7 +17,8 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-// A slice of a large matrix at a time, so that the memory of compiling does not grow with it.
+// Large matrices are processed in slices, so that the memory of compilation does not grow with
+// them.
 TEST(ParametersTest, LargeMatricesAreReadInParts) {
   MLIRContext context;
   context.loadDialect<transformer::TransformerDialect>();
@@ -49,7 +50,7 @@ TEST(ParametersTest, LargeMatricesAreReadInParts) {
   EXPECT_EQ(written, int64_t(105) * 48 * 2000 * 2);
   EXPECT_EQ(all, int64_t(5000) * 2000 * 4);
   EXPECT_LE(most, int64_t(1) << 24);
-  // Rows have the hash of their values, however many there are.
+  // The hash of a range of rows depends only on their values and number.
   const ParameterHasher hasher = parameterHasher(source);
   auto matrix = module->lookupSymbol<transformer::ParameterOp>("a");
   EXPECT_EQ(hasher(matrix, 0, 4999), hasher(matrix, 1, 4999));

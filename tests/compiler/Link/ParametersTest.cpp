@@ -27,12 +27,12 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-/// What a source is to fill, if it is f32.
+/// Returns the buffer that a source fills, as f32.
 std::span<float> floatsOf(std::span<std::byte> bytes) {
   return {reinterpret_cast<float *>(bytes.data()), bytes.size() / sizeof(float)};
 }
 
-/// The values of @p in a program of parameters; stored ones count up from 0.
+/// Returns the values of @p in a program of parameters; stored values count up from 0.
 std::vector<float> valuesOf(const std::string &program) {
   MLIRContext context;
   context.loadDialect<transformer::TransformerDialect>();
@@ -52,7 +52,7 @@ std::vector<float> valuesOf(const std::string &program) {
   auto parameter = module->lookupSymbol<transformer::ParameterOp>("p");
   const Result<std::vector<float>> values = evaluateParameter(*module, parameter, count);
   EXPECT_TRUE(values.ok());
-  // Row by row, from parts of the source and from a source that has none.
+  // Evaluates each row, from a source that supports partial reads and from one that does not.
   const int64_t rows = parameter.getTensorType().getDimSize(0);
   for (const bool hasParts : {false, true}) {
     if (hasParts) {
@@ -88,7 +88,7 @@ TEST(ParametersTest, BytesAreThoseOfTheElementTypes) {
   };
   EXPECT_EQ(bytesOf(builder.getF32Type()), 36);
   EXPECT_EQ(bytesOf(builder.getBF16Type()), 18);
-  EXPECT_EQ(bytesOf(builder.getI1Type()), 9); // a byte each
+  EXPECT_EQ(bytesOf(builder.getI1Type()), 9); // one byte each
 }
 
 TEST(ParametersTest, SinusoidsByTurnsAreThoseOfThePaper) {
@@ -117,7 +117,7 @@ TEST(ParametersTest, SinusoidsInHalvesFromAnotherPosition) {
   }
 }
 
-// A table of one head whose entries are the numbers of the buckets.
+// A table for one head whose entries are the numbers of the buckets.
 TEST(ParametersTest, BucketsInBothDirections) {
   const std::vector<float> expected = {3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
                                        2, 2, 2, 2, 2, 1, 0, 5, 6, 6, 6, 6, 6, 7,
@@ -146,7 +146,7 @@ TEST(ParametersTest, BucketsOfTheUsualSize) {
                                          {-11, 8},   {-8, 8},   {-7, 7},   {0, 0},    {7, 23},
                                          {8, 24},    {16, 26},  {64, 30},  {128, 31}};
   for (const auto &[distance, bucket] : buckets) {
-    // Heads are the rows of the result.
+    // The rows of the result are the heads.
     EXPECT_EQ(table[distance + 128], float(2 * bucket)) << distance;
     EXPECT_EQ(table[257 + distance + 128], float(2 * bucket + 1)) << distance;
   }
@@ -166,7 +166,7 @@ TEST(ParametersTest, ColumnsFromTheFirst) {
             expected);
 }
 
-// Each group of rows fills panels of its own: the columns of a panel are 48, those beyond are zero.
+// Each group of rows starts new panels of 48 columns; the unused columns are zero.
 TEST(ParametersTest, PanelsOfGroups) {
   constexpr int64_t n = 50, k = 3, width = 48;
   const std::vector<float> packed =
@@ -188,7 +188,7 @@ TEST(ParametersTest, PanelsOfGroups) {
 TEST(ParametersTest, OnesFromARow) {
   const std::vector<float> expected = {0, 0, 1, 1, 1, 1};
   EXPECT_EQ(valuesOf("transformer.parameter @p : tensor<3x2xf32> = ones_from(1)"), expected);
-  // Beyond the last row, and in a vector.
+  // A start beyond the last row, in a vector.
   EXPECT_EQ(valuesOf("transformer.parameter @p : tensor<2xf32> = ones_from(9)"),
             (std::vector<float>{0, 0}));
 }
@@ -230,7 +230,7 @@ TEST(ParametersTest, ScalesByParametersAndAConstant) {
   EXPECT_EQ(valuesOf(table + "transformer.parameter @p : tensor<2x2xf32> = "
                              "scale(@a, @three, @three, 2.5e-1)"),
             (std::vector<float>{0, 2.25, 4.5, 6.75}));
-  // A third of three is not rounded on the way.
+  // A third of three is not rounded in between.
   EXPECT_EQ(valuesOf(table + "transformer.parameter @p : tensor<1xf32> = "
                              "scale(@three, @three, 0.33333333333333331)"),
             (std::vector<float>{3}));
@@ -244,21 +244,21 @@ TEST(ParametersTest, SumsInDouble) {
             (std::vector<float>{0, 2, 4}));
 }
 
-// What is between the stored values and the result is not rounded, and may leave the range of f32.
+// Intermediate values are not rounded and may exceed the range of f32.
 TEST(ParametersTest, ExpressionsOfExpressionsAreRoundedOnce) {
   const std::string large = "transformer.parameter @a : tensor<3xf32> from \"a\"\n"
                             "transformer.parameter @large : tensor<3xf32> = scale(@a, 1.0e30)\n"
                             "transformer.parameter @more : tensor<3xf32> = scale(@large, 1.0e30)\n";
   EXPECT_EQ(valuesOf(large + "transformer.parameter @p : tensor<3xf32> = scale(@more, 1.0e-60)"),
             (std::vector<float>{0, 1, 2}));
-  // In f32 what is added would be lost.
+  // In f32, the small terms would be lost.
   const std::string close = "transformer.parameter @a : tensor<2x2xf32> from \"a\"\n"
                             "transformer.parameter @s : tensor<2x2xf32> = scale(@a, 1.0e8)\n"
                             "transformer.parameter @t : tensor<2x2xf32> = sum(@s, @a)\n"
                             "transformer.parameter @u : tensor<2x2xf32> = scale(@a, -1.0e8)\n";
   EXPECT_EQ(valuesOf(close + "transformer.parameter @p : tensor<2x2xf32> = sum(@t, @u)"),
             (std::vector<float>{0, 1, 2, 3}));
-  // Moved between, side by side, and beside stored values.
+  // Transposed in between, concatenated, and concatenated with stored values.
   EXPECT_EQ(valuesOf(close + "transformer.parameter @v : tensor<2x2xf32> = transpose(@t)\n"
                              "transformer.parameter @w : tensor<2x2xf32> = transpose(@u)\n"
                              "transformer.parameter @x : tensor<4x2xf32> = concat(@a, @v)\n"
@@ -271,7 +271,7 @@ TEST(ParametersTest, ExpressionsOfExpressionsAreRoundedOnce) {
             (std::vector<float>{0, 2, 0, 1, 4, 6, 2, 3}));
 }
 
-// As many expressions in one another as a long program may have.
+// Expressions as deeply nested as in a long program.
 TEST(ParametersTest, ExpressionsMayBeDeep) {
   std::string program = "transformer.parameter @p0 : tensor<2xf32> from \"a\"\n";
   constexpr int depth = 100000;
@@ -291,8 +291,8 @@ TEST(ParametersTest, ColumnsSideBySide) {
             (std::vector<float>{0, 0, 1, 2, 0, 1, 3, 4, 5, 1}));
 }
 
-/// The bytes that a binary has of @p, whose source @a has these; as numbers of T, as many as the
-/// source has unless `count` says otherwise.
+/// Returns the stored bytes of @p, evaluated from the values of its source @a, as numbers of T;
+/// `count` of them, or as many as the source has if it is 0.
 template <typename T, typename From>
 std::vector<T> storedOf(const std::string &program, const std::vector<From> &source,
                         size_t count = 0) {
@@ -340,7 +340,7 @@ std::vector<uint16_t> allHalves() {
   return bits;
 }
 
-// Bit for bit, those of signalling NaN included.
+// Bit for bit, including signalling NaNs.
 TEST(ParametersTest, NarrowValuesThatOnlyMoveStayAsTheyAre) {
   const std::vector<uint16_t> all = allHalves();
   EXPECT_EQ(storedOf<uint16_t>("transformer.parameter @p : tensor<65536xbf16> from \"p\"", all),
@@ -349,7 +349,7 @@ TEST(ParametersTest, NarrowValuesThatOnlyMoveStayAsTheyAre) {
                                "transformer.parameter @p : tensor<65536xbf16> = convert(@a)",
                                all),
             all);
-  // By way of f32.
+  // Through f32.
   EXPECT_EQ(storedOf<uint16_t>("transformer.parameter @a : tensor<65536xbf16> from \"a\"\n"
                                "transformer.parameter @wide : tensor<65536xf32> = convert(@a)\n"
                                "transformer.parameter @p : tensor<65536xbf16> = convert(@wide)",
@@ -368,7 +368,7 @@ TEST(ParametersTest, NarrowValuesThatOnlyMoveStayAsTheyAre) {
   EXPECT_EQ(panels, turned);
 }
 
-// Two elements of a column lie together, with zeros beyond an odd k and the last column.
+// Pairs of elements of a column are adjacent, with zeros for an odd k and beyond the last column.
 TEST(ParametersTest, PanelsForBf16HavePairs) {
   const std::vector<uint16_t> rows = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   EXPECT_EQ(storedOf<uint16_t>("transformer.parameter @a : tensor<3x3xbf16> from \"a\"\n"
@@ -399,7 +399,7 @@ TEST(ParametersTest, HalvesAreWidenedExactlyAndRoundedOnce) {
       continue;
     }
     EXPECT_EQ(wide[i], expected) << i;
-    // Ties to even, by the addition that rounds the lower half away.
+    // Rounds to nearest even, by adding just below half a unit, or half for odd numbers.
     uint32_t bits = std::bit_cast<uint32_t>(expected);
     bits += 0x7FFF + ((bits >> 16) & 1);
     EXPECT_EQ(narrow[i], bits >> 16) << i;
@@ -407,7 +407,7 @@ TEST(ParametersTest, HalvesAreWidenedExactlyAndRoundedOnce) {
 }
 
 TEST(ParametersTest, FloatsAreRoundedToHalvesOnce) {
-  // Every exponent, and ties between neighbours.
+  // All exponents, and ties between adjacent values.
   std::vector<float> values;
   std::mt19937 random(5);
   for (int i = 0; i < 65536; ++i) {
@@ -430,13 +430,13 @@ TEST(ParametersTest, FloatsAreRoundedToHalvesOnce) {
   }
 }
 
-// From f32 by its bits, from f64 by arithmetic: the same numbers.
+// f32 is rounded by its bits, f64 by arithmetic: the results are equal.
 TEST(ParametersTest, FloatsAreRoundedToUpperHalvesOnce) {
   std::vector<float> values;
   std::mt19937 random(6);
   for (int i = 0; i < 65536; ++i) {
     auto bits = static_cast<uint32_t>(random());
-    // Every third a tie, every fifth below the normal numbers or beyond the largest.
+    // Every third value is a tie; every fifth is subnormal or out of range.
     bits = i % 3 == 0 ? (bits & 0xFFFF0000U) | 0x8000U : bits;
     bits = i % 5 == 0 ? bits & (i % 2 == 0 ? 0x807FFFFFU : 0xFF7FFFFFU) : bits;
     bits = i % 11 == 0 ? bits | 0x7F7F0000U : bits;
@@ -456,7 +456,7 @@ TEST(ParametersTest, FloatsAreRoundedToUpperHalvesOnce) {
   }
 }
 
-// storedOf() holds slices against the whole.
+// storedOf() compares slices with the whole.
 TEST(ParametersTest, SlicesOfCodesAndPanelsAreThoseOfTheWhole) {
   std::vector<float> values(size_t(40) * 64);
   std::mt19937 random(7);
@@ -482,7 +482,7 @@ TEST(ParametersTest, SlicesOfCodesAndPanelsAreThoseOfTheWhole) {
                       values, size_t(6) * 576);
   storedOf<float>(codes + "transformer.parameter @p : tensor<8x64x6xf32> = pack(@joined, 6, 2)",
                   values, size_t(8) * 64 * 6);
-  // Rows of codes are longer than some of the rows that are made of them.
+  // Rows of codes are longer than some of the rows that are derived from them.
   const std::string wide = "transformer.parameter @wide : tensor<40x64xf32> = convert(@codes)\n";
   const std::vector<float> all = storedOf<float>(
       codes + wide + "transformer.parameter @p : tensor<40x64xf32> = scale(@wide, 1.0)", values);
@@ -494,14 +494,14 @@ TEST(ParametersTest, SlicesOfCodesAndPanelsAreThoseOfTheWhole) {
         values, size_t(17) * 8);
     EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin() + 8 * first)) << first;
   }
-  // What does not keep the order of rows is evaluated whole, and cut.
+  // An operation that does not keep the order of rows is evaluated as a whole, then sliced.
   storedOf<float>(codes + R"mlir(
     transformer.parameter @turned : tensor<64x40xf32> = transpose(@joined)
     transformer.parameter @p : tensor<7x40xf32> = rows(@turned, 11))mlir",
                   values, size_t(7) * 40);
 }
 
-// Contents for the passes that compare parameters.
+// Hashes of contents, for passes that compare parameters.
 TEST(ParametersTest, HashesRowsOfEvaluatedParameters) {
   MLIRContext context;
   context.loadDialect<transformer::TransformerDialect>();
@@ -537,7 +537,7 @@ TEST(ParametersTest, HashesRowsOfEvaluatedParameters) {
   EXPECT_FALSE(hash("lost", 0, 3).has_value());
 }
 
-// Values for the passes that judge them.
+// Values, for passes that inspect them.
 TEST(ParametersTest, ReadsEvaluatedParameters) {
   MLIRContext context;
   context.loadDialect<transformer::TransformerDialect>();
@@ -560,7 +560,7 @@ TEST(ParametersTest, ReadsEvaluatedParameters) {
   EXPECT_FALSE(read("lost").has_value());
 }
 
-// What the passes would make of a tensor that cannot be read is not judged, and so not made.
+// Passes do not fold a tensor that cannot be read, because they cannot inspect the result.
 TEST(ParametersTest, NothingIsFusedOfWhatCannotBeRead) {
   const auto reportOf = [](const ParameterReader &reader) {
     MLIRContext context;

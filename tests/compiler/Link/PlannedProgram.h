@@ -88,7 +88,7 @@ protected:
                         transformer::TransformerDialect>();
   }
 
-  /// The manifest of a program; null after an error, whose text `error` then is.
+  /// Builds the manifest of a program. Returns null after an error, whose message is in `error`.
   const manifest::Manifest *build(llvm::StringRef text, const ManifestInputs &inputs) {
     mlir::ScopedDiagnosticHandler handler(
         &context, [&](mlir::Diagnostic &diagnostic) { error += diagnostic.str(); });
@@ -101,7 +101,7 @@ protected:
     return manifest::GetManifest(builder.GetBufferPointer());
   }
 
-  /// The error of the program above with one text replaced by another.
+  /// Returns the error for the program above with `from` replaced by `to`.
   std::string errorOf(llvm::StringRef from, llvm::StringRef to) {
     std::string text = program.str();
     size_t position = text.find(from.str());
@@ -111,7 +111,7 @@ protected:
     return error;
   }
 
-  /// What a kernel of the module has for each row, and for each row and key.
+  /// Returns the operations of a kernel per row, and per row and key.
   dataflow::Flops flopsOf(llvm::StringRef kernel) {
     return kernelFlops(mlir::SymbolTable(*module).lookup<dataflow::KernelOp>(kernel)).ofRow;
   }

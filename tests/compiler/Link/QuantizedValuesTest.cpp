@@ -23,21 +23,21 @@ MLIRContext &loadedContext() {
   return context;
 }
 
-/// Codes of so many bits with scales in f32, or another type.
+/// Returns a type with codes of this width and scales in f32 or another type.
 transformer::QuantizedType quantizedType(unsigned bits, int64_t group, Type scales = {}) {
   MLIRContext *context = &loadedContext();
   return transformer::QuantizedType::get(context, IntegerType::get(context, bits), group,
                                          scales ? scales : Float32Type::get(context));
 }
 
-/// The same with minimums.
+/// Like quantizedType(), with minimums.
 transformer::QuantizedType typeWithMinimums(unsigned bits, int64_t group, Type scales) {
   MLIRContext *context = &loadedContext();
   return transformer::QuantizedType::get(context, IntegerType::get(context, bits), group, scales,
                                          /*minimums=*/true, /*full=*/false);
 }
 
-/// Values as codes and scales.
+/// Quantizes values to 8-bit codes and scales.
 QuantizedValues quantize(const std::vector<float> &values, int64_t columns, int64_t group) {
   return {values, quantizedType(8, group), columns};
 }
@@ -49,7 +49,7 @@ float floatAt(const std::vector<std::byte> &bytes, size_t offset) {
 }
 
 TEST(QuantizedValuesTest, RowsAreScalesThenCodes) {
-  // Two groups of four, the second of one element; halves go to the even code.
+  // Groups of four elements, the last with one; halfway cases round to the even code.
   const std::vector<std::byte> rows =
       quantize({127, -2.5F, 3.5F, -127, 1, 0, 0, 0, 0, -6}, 5, 4).rows();
   ASSERT_EQ(rows.size(), 2U * (8 + 8));
@@ -59,13 +59,13 @@ TEST(QuantizedValuesTest, RowsAreScalesThenCodes) {
   for (size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(static_cast<int8_t>(rows[8 + i]), expected[i]) << i;
   }
-  // A group of zeros has no scale.
+  // The scale of a group of zeros is 0.
   EXPECT_EQ(floatAt(rows, 16), 0);
   EXPECT_EQ(static_cast<int8_t>(rows[16 + 8 + 4]), -127);
 }
 
-// Four codes of a column lie together, their sums after the scales, zeros beyond the last element
-// and the last column.
+// Four codes of a column are adjacent. The sums follow the scales; the padding of elements and
+// columns is zero.
 TEST(QuantizedValuesTest, PanelsForIntegersHaveSums) {
   const std::vector<std::byte> panels = quantize({127, -2, 3, 4, 5, 0, 127, 0, 0, -1}, 5, 0)
                                             .packed(/*panelColumns=*/4, /*groups=*/1,
@@ -83,7 +83,7 @@ TEST(QuantizedValuesTest, PanelsForIntegersHaveSums) {
   }
 }
 
-// Each group has a head of its own, and the last may be shorter.
+// Each group has its own header, and the last group may be shorter.
 TEST(QuantizedValuesTest, GroupsOfPanelsForIntegersFollowEachOther) {
   const std::vector<std::byte> panels = quantize({127, 0, 0, 1, 254, 2}, 6, 4)
                                             .packed(/*panelColumns=*/1, /*groups=*/1,
@@ -98,10 +98,10 @@ TEST(QuantizedValuesTest, GroupsOfPanelsForIntegersFollowEachOther) {
   EXPECT_EQ(static_cast<int8_t>(panels[22]), 0);
 }
 
-// The scale in bf16, the code of zero, then the codes, two in a byte, each in whole words.
+// The bf16 scale, the zero point, then the codes, two per byte; each part is padded to words.
 TEST(QuantizedValuesTest, RowsOf4BitsHaveZeros) {
   const Type bf16 = BFloat16Type::get(&loadedContext());
-  // Scale 1 and zero 5; scale 2 and zero 0.
+  // Scale 1 and zero point 5, then scale 2 and zero point 0.
   const std::vector<float> values = {-5, 10, 0, 1, 2, 3, 4, 5, 30, 2};
   const QuantizedValues quantized(values, quantizedType(4, 8, bf16), 10);
   EXPECT_EQ(quantized.widen(), values);
@@ -114,7 +114,8 @@ TEST(QuantizedValuesTest, RowsOf4BitsHaveZeros) {
   }
 }
 
-// Four columns of 17 elements, groups of 16: a head of scales and zeros, then rows of bytes.
+// Four columns of 17 elements in groups of 16: a header of scales and zero points, then rows of
+// bytes.
 TEST(QuantizedValuesTest, PanelsOf4BitsShareBytes) {
   constexpr int64_t columns = 17, rows = 3, panelColumns = 4;
   std::vector<int8_t> codes, zeros;
@@ -132,7 +133,7 @@ TEST(QuantizedValuesTest, PanelsOf4BitsShareBytes) {
   };
   for (const int64_t together : {1, 4}) {
     const std::vector<std::byte> panels = quantized.packed(panelColumns, 1, together);
-    // Scales and zeros of 4 columns, and of 8 or 2 elements in the second group, halves.
+    // Headers of 4 columns, and 8 or 2 elements in the second group, half a byte each.
     constexpr size_t head = 32, wholeGroup = head + 16 * panelColumns / 2;
     ASSERT_EQ(panels.size(), wholeGroup + head + (together == 1 ? 2 : 8) * panelColumns / 2);
     for (int64_t row = 0; row < panelColumns; ++row) {
@@ -153,12 +154,12 @@ TEST(QuantizedValuesTest, PanelsOf4BitsShareBytes) {
   }
 }
 
-/// Two rows of five elements in groups of four, with minimums of both signs.
+/// Two rows of five elements in groups of four, with minimums of either sign.
 CodeRows rowsWithMinimums() {
   return {{0, 1, 14, 15, 7, 3, 2, 1, 0, 15}, {0.5F, 2, -1, 0}, {}, {-3, 0.25F, 10, 5}};
 }
 
-// Scales, minimums, then codes, of 8 bits one in a byte.
+// Scales, minimums, then 8-bit codes.
 TEST(QuantizedValuesTest, RowsHaveMinimums) {
   Type f32 = Float32Type::get(&loadedContext());
   const QuantizedValues quantized(rowsWithMinimums(), typeWithMinimums(8, 4, f32), 5);
@@ -179,8 +180,8 @@ TEST(QuantizedValuesTest, RowsHaveMinimums) {
   }
 }
 
-// What rows are cut from and joined to keeps minimums; three columns of a panel have them behind
-// their scales, filled up to 16 bytes before codes of 4 bits.
+// Slices and concatenations keep minimums. In a panel of three columns, they follow the scales,
+// padded to 16 bytes before the 4-bit codes.
 TEST(QuantizedValuesTest, PanelsHaveMinimums) {
   Type f16 = Float16Type::get(&loadedContext());
   CodeRows four = rowsWithMinimums();
@@ -195,7 +196,7 @@ TEST(QuantizedValuesTest, PanelsHaveMinimums) {
   const auto halfAt = [&](size_t byte) {
     return static_cast<int>(panels[byte]) | static_cast<int>(panels[byte + 1]) << 8;
   };
-  // -1, 0.5 and -1, then 10, -3 and 10.
+  // The f16 values -1, 0.5 and -1, then 10, -3 and 10.
   const std::vector<int> head = {0xBC00, 0x3800, 0xBC00, 0x4900, 0xC200, 0x4900, 0, 0};
   for (size_t i = 0; i < head.size(); ++i) {
     EXPECT_EQ(halfAt(2 * i), head[i]) << i;
@@ -208,8 +209,8 @@ TEST(QuantizedValuesTest, PanelsHaveMinimums) {
   }
 }
 
-// Scales of 4 bits are rounded up, so that no element is beyond the last code; groups that are no
-// numbers, or whose scale is beyond f16, are no numbers as a whole.
+// Scales of 4-bit codes are rounded up, so that no element exceeds the last code. Groups with a NaN
+// or infinity, or with a scale beyond f16, become NaN as a whole.
 TEST(QuantizedValuesTest, ScalesOf4BitsReachAllElements) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
@@ -267,7 +268,7 @@ TEST(QuantizedValuesTest, ValuesAreWithinHalfAStep) {
 }
 
 TEST(QuantizedValuesTest, ExtremesStayInRange) {
-  // The scale of the least numbers is rounded to zero or loses digits: codes stay within 127.
+  // The scale of the smallest numbers underflows or loses digits; codes stay within 127.
   const float least = std::numeric_limits<float>::denorm_min();
   EXPECT_EQ(quantize({least, -least}, 2, 0).widen(), (std::vector<float>{0, 0}));
   const std::vector<float> small = quantize({190 * least, -190 * least}, 2, 0).widen();
@@ -285,7 +286,8 @@ TEST(QuantizedValuesTest, ExtremesStayInRange) {
 }
 
 TEST(QuantizedValuesTest, PanelsHaveScalesBeforeEveryGroup) {
-  // 6 x 5 in panels of 4 columns and groups of 3 steps: the rows of the matrix are columns.
+  // 6 x 5 in panels of 4 columns and groups of 3 steps; the rows of the matrix are columns of
+  // panels.
   std::vector<float> values(6 * 5);
   std::iota(values.begin(), values.end(), 1.0F);
   const QuantizedValues quantized = quantize(values, 5, 3);
@@ -302,7 +304,7 @@ TEST(QuantizedValuesTest, PanelsHaveScalesBeforeEveryGroup) {
       EXPECT_EQ(static_cast<float>(code) * scale, expected) << row << " " << k;
     }
   }
-  // Two groups of rows have panels of their own: three rows each, in panels of four.
+  // Two groups of rows have separate panels: three rows each, in panels of four columns.
   const std::vector<std::byte> grouped = quantized.packed(4, 2);
   ASSERT_EQ(grouped.size(), 2 * panel);
   EXPECT_EQ(floatAt(grouped, panel), floatAt(packed, 3 * sizeof(float)));

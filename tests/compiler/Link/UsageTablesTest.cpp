@@ -69,7 +69,7 @@ protected:
                         transformer::TransformerDialect>();
   }
 
-  /// The manifest of a program; null after an error, whose text `error` then is.
+  /// Builds the manifest of a program. Returns null after an error, whose message is in `error`.
   const manifest::Manifest *build(llvm::StringRef text, const ManifestInputs &inputs) {
     error.clear();
     builder.Clear();
@@ -82,7 +82,7 @@ protected:
     return manifest::GetManifest(builder.GetBufferPointer());
   }
 
-  /// The error of the program above with one text replaced by another.
+  /// Returns the error for the program above with `from` replaced by `to`.
   std::string errorOf(llvm::StringRef from, llvm::StringRef to) {
     std::string text = program.str();
     size_t position = text.find(from.str());
@@ -113,7 +113,7 @@ TEST_F(DecoderManifestTest, DescribesCaches) {
   EXPECT_EQ(buffer->index(), 0u);
   ASSERT_EQ(buffer->shape()->size(), 1u);
   EXPECT_EQ(buffer->shape()->Get(0)->constant(), 64u);
-  // Caches are numbered apart from inputs and outputs.
+  // Caches are numbered separately from inputs and outputs.
   ASSERT_EQ(entry->inputs()->size(), 1u);
   EXPECT_EQ(entry->buffers()->Get(entry->inputs()->Get(0)->buffer())->index(), 0u);
   ASSERT_EQ(entry->outputs()->size(), 2u);
@@ -135,7 +135,7 @@ TEST_F(DecoderManifestTest, AppendHasItsCacheOnce) {
   const manifest::Dispatch *scores = entry->dispatches()->Get(2);
   EXPECT_EQ(scores->operands()->Get(2)->buffer(), cache);
   EXPECT_EQ(scores->flops_per_row_key(), 2u * 64);
-  // A row reads the keys that the run has appended, and changes none.
+  // Scoring a row reads the keys that the run has appended, and modifies none.
   EXPECT_FALSE(append->row_by_row());
   EXPECT_TRUE(scores->row_by_row());
 }

@@ -22,7 +22,7 @@ RoundingError rounded(std::vector<std::string> tensors, double relative, int64_t
   return error;
 }
 
-/// Two layers: attention of one matrix made of two tensors, and a wide one behind it.
+/// Two layers, each with an attention matrix made of two tensors and a wide matrix.
 std::vector<RoundingError> twoLayers(double attention, double wide) {
   std::vector<RoundingError> errors;
   for (const std::string layer : {"layer.0.", "layer.1."}) {
@@ -47,14 +47,14 @@ TEST(WorthKeeping, TakesTheMostErrorAByteFirst) {
   EXPECT_DOUBLE_EQ(worth[0].share, 0.5);
   EXPECT_EQ(worth[0].bytes, 200);
   EXPECT_EQ(worth[1].bytes, 2000);
-  // Ten times the bytes, for more than ten times the squared error.
+  // Ten times the bytes, and more than ten times the squared error.
   EXPECT_EQ(optionsOf(worthKeeping(twoLayers(0.1, 0.33), "int4", {})),
             (std::vector<std::string>{"ffn=int8", "attention=int8"}));
 }
 
 TEST(WorthKeeping, NamesLayersWhereTheyDiffer) {
   std::vector<RoundingError> errors = twoLayers(0.001, 0.001);
-  // As much squared error a byte in both matrices of the second layer.
+  // The same squared error per byte for both matrices of the second layer.
   errors[2].relative = 0.1;
   errors[3].relative = 0.32;
   EXPECT_EQ(optionsOf(worthKeeping(errors, "int4", {})).front(), "layer.1=int8");
@@ -78,8 +78,8 @@ TEST(WorthKeeping, NamesTheNextFinerPrecision) {
   EXPECT_TRUE(worthKeeping(twoLayers(0, 0), "int4", none).empty());
 }
 
-// An option that one of the tensors has already would be a contradiction; and what has more bits
-// than the rest gains nothing.
+// An option for a tensor that already has one would be contradictory; a tensor with more bits than
+// the others gains nothing.
 TEST(WorthKeeping, LeavesOutWhatIsKept) {
   EXPECT_EQ(optionsOf(worthKeeping(twoLayers(0.1, 0.1), "int4", {"ffn"})),
             (std::vector<std::string>{"attention=int8"}));
@@ -90,7 +90,7 @@ TEST(WorthKeeping, LeavesOutWhatIsKept) {
   EXPECT_EQ(optionsOf(worthKeeping(errors, "int4", {})).front(), "attention=int8");
 }
 
-// A part of a matrix is no layer of its own: all of it would be kept.
+// Part of a matrix is not an option of its own, because the whole matrix would be kept.
 TEST(WorthKeeping, NamesNoPartOfAMatrix) {
   for (const WorthKeeping &each : worthKeeping(twoLayers(0.1, 0.01), "int4", {})) {
     EXPECT_EQ(each.option.find("key"), std::string::npos);

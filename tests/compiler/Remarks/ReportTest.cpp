@@ -41,7 +41,7 @@ TEST_F(ReportTest, namesTheCommonPrefixOfFusedLocations) {
   EXPECT_EQ(
       checkpointName(fused({named("layer.0.self.query"), inFile(2), named("layer.0.self.key")})),
       "layer.0.self");
-  // A prefix ends at a dot: layer.1 and layer.10 share "layer".
+  // A common prefix ends at a dot: that of layer.1 and layer.10 is "layer".
   EXPECT_EQ(checkpointName(fused({named("layer.1"), named("layer.10")})), "layer");
   EXPECT_EQ(checkpointName(fused({named("embeddings"), named("encoder")})), "embeddings");
 }

@@ -19,7 +19,7 @@ class ProgramGraphTest : public testing::Test {
 protected:
   ProgramGraphTest() { heddle::registerDialects(context); }
 
-  /// The only entry of a program with the parameters @a and @b, 8 x 8, and these operations.
+  /// Returns the only entry of a program with the parameters @a and @b [8, 8] and these operations.
   EntryGraph read(const std::string &operations) {
     const std::string text = R"(
       module {
@@ -36,7 +36,7 @@ protected:
     return entries.empty() ? EntryGraph() : entries.front();
   }
 
-  /// Two layers; the second as given.
+  /// Returns a graph with two layers, of which the second is given.
   EntryGraph twoLayers(const std::string &second) {
     return read(R"(
       %0 = transformer.linear %x, @a : tensor<?x8xf32> -> tensor<?x8xf32> loc("layers.0.up")
@@ -64,7 +64,7 @@ TEST_F(ProgramGraphTest, readsOperationsUnderTheirNames) {
     %3 = transformer.activate relu %2 : tensor<?x8xf32> loc("after.relu")
   )");
   EXPECT_EQ(entry.name, "encode");
-  // The segments are no node: nearly everything reads them.
+  // The segments are not a node, because nearly every operation reads them.
   ASSERT_EQ(entry.nodes.size(), 5u);
   EXPECT_EQ(entry.nodes[0].op, "argument");
   EXPECT_EQ(entry.nodes[0].name, "rows");
@@ -98,7 +98,7 @@ TEST_F(ProgramGraphTest, recognisesEqualLayers) {
 
 TEST_F(ProgramGraphTest, layersThatDifferAreNotEqual) {
   const char *others[] = {
-      // Another operation, name, order of operands, source of a residual, number of operations.
+      // The operation, name, operand order, residual source, or number of operations differs.
       R"(%2 = transformer.linear %1, @b : tensor<?x8xf32> -> tensor<?x8xf32> loc("layers.1.up")
          %3 = transformer.multiply %2, %1 : tensor<?x8xf32> loc("layers.1.sum"))",
       R"(%2 = transformer.linear %1, @b : tensor<?x8xf32> -> tensor<?x8xf32> loc("layers.1.down")

@@ -27,7 +27,7 @@ using namespace heddle;
 using namespace mlir;
 using fuzzing::require;
 
-/// Attributes are never given back by a context: a new one now and then keeps memory bounded.
+/// A context never frees attributes, so it is replaced regularly to bound the memory.
 static MLIRContext &freshContext() {
   constexpr size_t runs = 500;
   static std::unique_ptr<MLIRContext> context;
@@ -41,7 +41,7 @@ static MLIRContext &freshContext() {
   return *context;
 }
 
-/// The names of our operations, and words of their attributes.
+/// Returns the names of all operations, and words of their attributes.
 static const std::vector<std::string> &words() {
   static const std::vector<std::string> list = [] {
     std::vector<std::string> names = {"tensor<?x8xf32>",
@@ -63,10 +63,10 @@ static const std::vector<std::string> &words() {
   return list;
 }
 
-/// What libFuzzer takes for coverage beside its own.
+/// Extra coverage counters of libFuzzer.
 __attribute__((section("__libfuzzer_extra_counters"))) static uint8_t seen[8192];
 
-/// Notes a text by what it says, whatever the numbers and names in it are.
+/// Counts a text as coverage, regardless of the numbers and names in it.
 static void note(StringRef kind, StringRef text) {
   uint32_t hash = 2166136261U;
   const auto add = [&](char c) { hash = (hash ^ static_cast<uint8_t>(c)) * 16777619U; };
@@ -84,8 +84,8 @@ static void note(StringRef kind, StringRef text) {
   seen[hash % sizeof seen] = 1;
 }
 
-/// A value before `operation` in its block, or an argument of it, of that type; null if there is
-/// none.
+/// Returns an earlier value of this type in the block of `operation`, or an argument of the block;
+/// null if there is none.
 static Value earlierValue(Operation *operation, Type type, fuzzing::Choice &choice) {
   SmallVector<Value> values;
   const auto add = [&](Value value) {
@@ -103,7 +103,7 @@ static Value earlierValue(Operation *operation, Type type, fuzzing::Choice &choi
   return values.empty() ? Value() : choice.of(values);
 }
 
-/// Another number, or what an operation of the same name has.
+/// Returns another number, or the attribute of another operation with the same name.
 static Attribute otherAttribute(NamedAttribute present, ArrayRef<Operation *> operations,
                                 fuzzing::Choice &choice) {
   static constexpr double numbers[] = {0.0,   -0.0,  1.0,  -1.0,     1e38,
@@ -126,8 +126,8 @@ static Attribute otherAttribute(NamedAttribute present, ArrayRef<Operation *> op
   return present.getValue();
 }
 
-/// Changes one operation: an operand, an attribute, how often it is there. What becomes of it is
-/// mostly well formed, so that it is the verifiers and passes that have to understand it.
+/// Changes one operation: an operand, an attribute, or the number of copies. The result is mostly
+/// well-formed, so that it reaches the verifiers and passes.
 static void changeOperation(Operation *operation, ArrayRef<Operation *> operations,
                             fuzzing::Choice &choice) {
   const ArrayRef<NamedAttribute> attributes = operation->getAttrs();
@@ -156,7 +156,7 @@ static void changeOperation(Operation *operation, ArrayRef<Operation *> operatio
   }
 }
 
-/// Whether the text is a program and could be changed as one.
+/// Mutates the text as a program; returns false if it is not one or cannot be changed.
 static bool mutateOperations(std::string &text, fuzzing::Choice &choice) {
   if (!checkProgramText(text, "program.mlir").ok()) {
     return false;
@@ -192,7 +192,7 @@ HEDDLE_FUZZ_MUTATION(mutateProgram)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   MLIRContext &context = freshContext();
-  // An error has a text, and no warning is one.
+  // Errors have a message; warnings do not count.
   bool hasError = false;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     note("error", diagnostic.str());
@@ -212,7 +212,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(hasError);
     return 0;
   }
-  // heddle-opt runs passes on what the importer refuses for other reasons.
+  // heddle-opt also runs passes on programs that the importer rejects for other reasons.
   if (failed(verifyNesting(*module)) || failed(verifyNames(*module)) ||
       (hasFunctionEntries(*module) && failed(verifyEntries(*module)))) {
     require(hasError);

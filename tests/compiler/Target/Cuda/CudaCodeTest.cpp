@@ -18,7 +18,7 @@
 namespace heddle {
 namespace {
 
-/// Two kernels, one with a norm that is a kernel of its own, and both with functions of maths.
+/// Two kernels, one of which has a norm in a separate kernel; both call math functions.
 constexpr llvm::StringLiteral kProgram = R"(
 dataflow.kernel @gelu : (!dataflow.buffer<[tokens, 40], f32>) -> !dataflow.buffer<[tokens, 40], f32>
     computes #dataflow.rows<width = 40> {
@@ -39,7 +39,7 @@ class CudaCodeTest : public testing::Test {
 protected:
   CudaCodeTest() { registerDialects(context); }
 
-  /// A program in the llvm dialect, of the text or as the passes leave it.
+  /// Lowers a program from text to the llvm dialect.
   mlir::OwningOpRef<mlir::ModuleOp> lowered(llvm::StringRef text,
                                             std::vector<std::string> targets) {
     PipelineOptions options;
@@ -65,7 +65,7 @@ protected:
   mlir::MLIRContext context;
 };
 
-/// The names of what a PTX defines, after `keyword`.
+/// Returns the names that follow `keyword` in PTX.
 std::vector<std::string> definitions(const std::string &ptx, const std::string &keyword) {
   std::vector<std::string> names;
   for (size_t at = ptx.find(keyword); at != std::string::npos; at = ptx.find(keyword, at + 1)) {
@@ -90,7 +90,7 @@ TEST_F(CudaCodeTest, PtxNamesItsTarget) {
 TEST_F(CudaCodeTest, EveryKernelHasAnEntry) {
   const std::vector<std::string> names = definitions(ptxOf(kProgram, "sm_80"), ".visible .entry ");
   EXPECT_EQ(names, (std::vector<std::string>{"gelu", "norm$$of$2d48", "norm$$of$2d48$$finish"}));
-  // The manifest has the same.
+  // The manifest uses the same names.
   const TargetDescription &target = *findTarget("sm_80");
   EXPECT_EQ(target.backend->symbolOf("norm.of-48", target), names[1]);
   EXPECT_EQ(target.backend->symbolOf(finishKernelName("norm.of-48"), target), names[2]);
@@ -100,7 +100,7 @@ TEST_F(CudaCodeTest, ImagesEndInZero) {
   auto module = lowered(kProgram, {"x86-64-v3", "sm_80", "sm_90a"});
   const Result<CompiledKernels> code = compileKernels(*module, /*cache=*/nullptr, {});
   ASSERT_TRUE(code.ok()) << code.status().message();
-  // Three functions and a tile of each number of rows of the processor.
+  // Three functions, and a tile for each number of rows on the CPU target.
   EXPECT_GE(code->objects.size(), 4U);
   ASSERT_EQ(code->images.size(), 2U);
   EXPECT_EQ(code->images[0].first, 1U);

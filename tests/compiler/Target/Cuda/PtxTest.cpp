@@ -40,7 +40,7 @@ TEST(JoinPtx, RefusesTwoTargets) {
 
 class PtxasTest : public testing::Test {
 protected:
-  /// A program that is called as ptxas is.
+  /// Writes an executable that is called in place of ptxas.
   std::string ptxas(const std::string &commands) {
     std::string path = folder.write("ptxas", "#!/bin/sh\n" + commands);
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
