@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The instructions of AMX by their numbers of registers, which LLVM takes as they are: its own
-/// assignment of registers would set them up in each function.
+/// Emits AMX instructions with explicit register numbers, which LLVM does not change. LLVM's own
+/// register assignment would configure the registers in each function.
 #include "compiler/Target/Emitters/Amx.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

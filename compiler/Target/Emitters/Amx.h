@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The tile registers of AMX: eight of 16 rows of 64 bytes, and instructions that multiply two of
-/// them and add to a third. An instruction takes 32 steps of a sum in bf16, 64 in codes of 8 bits.
+/// The tile registers of AMX: eight registers of 16 rows of 64 bytes, and instructions that
+/// multiply two of them and accumulate into a third. An instruction covers 32 steps of k in bf16,
+/// or 64 with 8-bit codes.
 #ifndef HEDDLE_COMPILER_TARGET_EMITTERS_AMX_H
 #define HEDDLE_COMPILER_TARGET_EMITTERS_AMX_H
 
@@ -11,31 +12,31 @@
 
 namespace heddle {
 
-/// Rows of a register, and bytes of one of them.
+/// Rows of a register, and bytes per row.
 inline constexpr int64_t kAmxRows = 16;
 inline constexpr int64_t kAmxRowBytes = 64;
-/// Steps of a sum of products of bf16 that an instruction takes.
+/// Steps of k that an instruction on bf16 covers.
 inline constexpr int64_t kAmxBf16Steps = kAmxRowBytes / 2;
 
-/// How registers are set up, as the processor reads it.
+/// The configuration of the registers (ldtilecfg), in the processor's format.
 struct AmxRegisters {
   std::array<uint8_t, kAmxRowBytes> bytes = {/*palette=*/1};
 
   void set(int64_t number, int64_t rows, int64_t rowBytes);
 };
 
-/// Sets the registers up, and gives them back: around all tiles of a call of a kernel, as both take
-/// as long as a small tile.
+/// Configures the registers, and releases them. Kernels do this once per call, around all tiles,
+/// because both together take as long as a small tile.
 void enterAmx(VectorCode &code, mlir::func::FuncOp kernel, const AmxRegisters &registers);
 void leaveAmx(VectorCode &code);
 
-/// Makes a register zero.
+/// Sets a register to zero.
 void clearAmx(VectorCode &code, int64_t number);
-/// Loads and stores a register, whose rows lie `stride` bytes apart.
+/// Loads and stores a register whose rows are `stride` bytes apart in memory.
 void loadAmx(VectorCode &code, int64_t to, mlir::Value from, mlir::Value stride);
 void storeAmx(VectorCode &code, int64_t from, mlir::Value to, mlir::Value stride);
-/// Adds the products of registers `rows` and `columns` to `sums`: of bf16, or of codes without sign
-/// and codes with one.
+/// Adds the product of registers `rows` and `columns` to `sums`: of bf16, or of unsigned by signed
+/// codes.
 void multiplyAmxBf16(VectorCode &code, int64_t sums, int64_t rows, int64_t columns);
 void multiplyAmxCodes(VectorCode &code, int64_t sums, int64_t rows, int64_t columns);
 

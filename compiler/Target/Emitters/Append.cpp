@@ -170,7 +170,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Append
                  code.remainder(position, HEDDLE_BLOCK)};
   };
   bool areKeys = type.getLayout() == CacheLayout::Keys;
-  // A vector of one lane is stored anywhere.
+  // With one lane per vector, copyRow() stores each element at its place.
   auto appendOne = places.hasScales() ? quantizeRow : areKeys && !code.team ? scatterRow : copyRow;
   auto appendRow = [&](Value row) {
     Place to = place(row, code.loadIndex(positions, row));

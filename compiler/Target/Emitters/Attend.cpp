@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Computes P V for given weights: the second half of attention. A tile of queries shares each row
-/// of values, and its sums stay in registers over all keys.
+/// Computes P V for given weights: the second half of attention. The queries of a tile share each
+/// row of values, and their sums stay in registers over all keys.
 #include "compiler/Target/Emitters/AttentionTile.h"
 
 using namespace mlir;
 
 namespace heddle {
 
-// Computes the sums of one tile of queries, starting at `query`. Rows past the last one repeat it
+// Computes the sums of the tile of queries that starts at `query`. Rows past the last one repeat it
 // and store the same result. Weights are [tokens][heads][longest].
 static void emitTile(AttentionTile &a, Value weights, Value longest, int64_t heads, Value query,
                      Value last) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// softmax(score(scale * Q K^T)) V, or with sums over pairs in place of products, one sequence and
-/// head of keys at a time, with scores that never leave the first-level cache.
+/// Computes softmax(score(scale * Q K^T)) V, or with sums over pairs instead of products, one
+/// sequence and head of keys at a time. Scores stay in the first-level cache.
 ///
-/// The keys of a sequence are transposed once into scratch. A tile of queries walks the keys in
-/// blocks of kKeyBlock in the order of their positions, with an online softmax: running maximum,
-/// running sum, running product with V (Milakov & Gimelshein 2018). The blocks are fixed, so a
-/// row's bits depend on nothing but its own sequence. Over a cache (heddle/Abi.h) the keys lie
-/// transposed already, in blocks of positions; all else is the same.
+/// The keys of a sequence are transposed once into scratch. A tile of queries iterates over the
+/// keys in blocks of kKeyBlock, in the order of their positions, with an online softmax: running
+/// maximum, running sum, running product with V (Milakov & Gimelshein 2018). Block boundaries are
+/// fixed, so the bits of a row depend only on its own sequence. Caches (heddle/Abi.h) hold
+/// transposed keys already, in blocks of positions; everything else is the same.
 #include "compiler/Target/Emitters/AttentionPairs.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -19,30 +19,30 @@ using namespace mlir;
 
 namespace heddle {
 
-// Keys a tile of queries takes at once: 8 rows of scores are 8 KiB.
+// Keys that a tile of queries processes at once: 8 rows of scores take 8 KiB.
 static constexpr int64_t kKeyBlock = 256;
-// Vectors of numbers of the rows in scratch.
+// Vectors of per-row numbers in scratch.
 static constexpr int64_t kNumbers = 2;
 
 namespace {
-/// A tile with an online softmax: its running state in scratch.
+/// A tile with the running state of an online softmax, in scratch.
 struct Attention : AttentionTile {
   float scale = 1;
   Value accumulators = {}; // [rows][valueVectors * lanes]
-  // Numbers of the rows, [kMostLanes] each: the running maximum and sum.
+  // One number per row, [kMostLanes] each: the running maximum and sum.
   Value maxima = {}, sums = {};
 
-  /// Where a vector of a row's running product lies.
+  /// Returns the address of a vector of a row's running product.
   Value accumulator(int64_t row, int64_t vector) {
     return code.at(accumulators, (row * valueVectors() + vector) * code.lanes);
   }
 };
 } // namespace
 
-// The online softmax of one block: brings running maxima and sums up to date and turns scores into
-// weights relative to the maxima. What concerns single numbers of a row is done for all rows of the
-// tile at once, a row a lane. Returns the factors that bring older products to the new maxima. A
-// mask hides the keys from `shown` on from all rows, if it is given; adds their weights to
+// Applies the online softmax to one block: updates the running maxima and sums, and turns scores
+// into weights relative to the maxima. Per-row numbers are computed for all rows of the tile at
+// once, one row per lane. Returns the factors that rescale older products to the new maxima. If
+// `shown` is given, a mask hides the keys from `shown` on from all rows; their weights are added to
 // `hidden`.
 static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value from, Value count,
                          Value shown, Value &hidden) {
@@ -50,7 +50,7 @@ static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value from, 
   Value before = code.loadVector(a.maxima);
   Value maxima = code.maximaOfLanes(blockMaxima);
   if (a.isRounded()) {
-    // Weights are times powers of two, so that they are rounded alike whatever keys came before.
+    // Scaling by a power of two is exact, so weights round alike whatever keys came before.
     maxima = LLVM::FCeilOp::create(code.builder, code.location, maxima);
   }
   maxima = code.maximum(maxima, before);
@@ -75,7 +75,8 @@ static Value emitSoftmax(Attention &a, ArrayRef<Value> blockMaxima, Value from, 
   return correction;
 }
 
-// accumulators[r][:] = accumulators[r][:] * corrections[r] + sum over j of weight[r][j] V[j][:].
+// Computes accumulators[r][:] = accumulators[r][:] * corrections[r] + sum over j of weight[r][j]
+// V[j][:].
 static void emitValues(Attention &a, Value corrections, Value firstKey, Value from, Value count,
                        const KeyLimits &limits) {
   VectorCode &code = a.code;
@@ -101,7 +102,7 @@ static void emitValues(Attention &a, Value corrections, Value firstKey, Value fr
   }
 }
 
-// The same on AMX, for the keys from <= j < count.
+// Does the same on AMX, for the keys from <= j < count.
 static void emitAmxValues(Attention &a, Value corrections, Value firstKey, Value from,
                           Value count) {
   VectorCode &code = a.code;
@@ -126,7 +127,7 @@ static void resetTile(Attention &a) {
   }
 }
 
-// result[row][head] = accumulators / sum, for `count` queries from number `query` on.
+// Stores result[row][head] = accumulators / sum, for `count` queries from number `query` on.
 static void storeTile(Attention &a, Value query, Value count) {
   VectorCode &code = a.code;
   code.loop(code.integer(0), count, 1, [&](Value r) {
@@ -142,7 +143,7 @@ static void storeTile(Attention &a, Value query, Value count) {
   });
 }
 
-// One tile of queries from number `query` on, `last` being past the last query wanted.
+// Computes the tile of queries from number `query` on; `last` is past the last query to compute.
 static void emitTile(Attention &a, Value query, Value last) {
   VectorCode &code = a.code;
   TileRows tile = enterTile(a, query, last);
@@ -158,7 +159,7 @@ static void emitTile(Attention &a, Value query, Value last) {
     Value shown = a.hidden ? mostVisible(a, tile, firstKey, count) : Value(), hidden;
     Value corrections = emitSoftmax(a, maxima, from, count, shown, hidden);
     if (shown) {
-      // Hidden keys whose weights are all zero need no values.
+      // If all weights of hidden keys are zero, their values are not needed.
       Value isSeen = isNotZero(code, code.sumOfLanes(hidden));
       count = code.select(isSeen, count, code.smaller(shown, count));
       limits.ends = visibleOf(a, tile, firstKey, count);
@@ -172,7 +173,7 @@ static void emitTile(Attention &a, Value query, Value last) {
   storeTile(a, query, tile.count);
 }
 
-// The most rows of a tile of any target.
+// Returns the largest number of rows of a tile on any target.
 static int64_t mostRowsOf(dataflow::AttentionAttr computes) {
   return computes.getArithmetic() == dataflow::Arithmetic::Bf16 ? kAmxRows : kMostRows;
 }
@@ -190,7 +191,7 @@ static Attention prepare(VectorCode &code, const KernelBody &body,
   Value next = code.at(a.scores, a.rows * kKeyBlock);
   a.products = a.scores;
   if (a.isOnAmx && a.bias) {
-    // Biases are there before the products.
+    // The scores hold biases before the products are computed.
     a.products = next;
     next = code.at(next, a.rows * kKeyBlock);
   }
@@ -216,7 +217,7 @@ template <> KernelScratch scratchOf(dataflow::AttentionAttr computes) {
   ScratchElements keys = isRounded ? roundedFactors(computes)
                                    : transposedKeys(computes.getVisibility(), computes.getHidden(),
                                                     computes.getKeySize());
-  // Where biases are, products of AMX are beside them.
+  // With biases, AMX stores products beside them.
   const uint64_t scores = isRounded && computes.getBiasDistance() > 0 ? 2 : 1;
   ScratchElements locations = locationElements(
       computes.getHeadsOfLocations(), computes.getTapsOfLocations(), computes.getLocationFilters());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products of attention on AMX: a tile has 16 queries, a register 16 keys as pairs of their
-/// elements, or 16 columns of values as pairs of keys. All registers are full, and set up once for
-/// a call.
+/// Products of attention on AMX. A tile has 16 queries. A register holds 16 keys as pairs of
+/// elements, or 16 columns of values as pairs of keys. All registers are full and are configured
+/// once per call.
 #include "compiler/Target/Emitters/Amx.h"
 #include "compiler/Target/Emitters/AttentionPairs.h"
 
@@ -10,8 +10,8 @@ using namespace mlir;
 
 namespace heddle {
 
-// Registers of scores: sums and keys of each of the vectors of keys that are computed together, and
-// queries. Of values: sums of columns, weights, and values.
+// Registers for scores: sums and keys, one of each for every vector of keys that is computed
+// together, and queries. Registers for values: sums of columns, weights, and values.
 static constexpr int64_t kKeyVectors = kAmxBf16Steps / kRowWords;
 static constexpr int64_t kSums = 0, kKeys = 2, kQueries = 4;
 static constexpr int64_t kMostColumns = 4, kWeights = 4, kValues = 5, kValueRegisters = 2;

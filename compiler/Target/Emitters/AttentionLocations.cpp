@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Locations beside a row and a key: numbers of keys, such as the weights of the step
-/// before, near the key.
+/// Locations: scores also depend on numbers of the keys near a key, such as the attention weights
+/// of the previous step.
 ///
-/// A tile has them in scratch with zeros around, so that the neighbour of a vector of keys is a
-/// vector at another place, and no key is an exception. Filters are summed there once for each row;
-/// every column then adds a few lines of keys, each times a number.
+/// A tile stores the numbers in scratch with zeros around them, so a vector of neighbours is a load
+/// at another offset, and keys at the edges need no special case. Filters are summed there once for
+/// each row. Every column then adds a few lines of keys, each multiplied by a weight.
 #include "compiler/Target/Emitters/AttentionTile.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -14,12 +14,13 @@ using namespace mlir;
 
 namespace heddle {
 
-// Lines that a column adds one after another; more are a loop.
+// The largest number of lines that a column adds in straight-line code; for more it uses a loop.
 static constexpr int64_t kMostLines = 16;
 // Filters whose sums are computed side by side.
 static constexpr int64_t kFiltersTogether = 4;
 
-// Elements before key 0 in a line of numbers, and as many zeros after the last vector of keys.
+// Returns the elements before key 0 in a line of numbers; as many zeros follow the last vector of
+// keys.
 static int64_t marginOf(int64_t taps) {
   return static_cast<int64_t>(llvm::alignTo(taps / 2, kMostLanes));
 }
@@ -56,13 +57,13 @@ Value loadLocations(AttentionTile &a, const KernelBody &body, int64_t first,
   return code.at(scratch, code.multiply(pitch, a.rows));
 }
 
-// Elements from one head of numbers in scratch to the next.
+// Returns the elements from one head of numbers in scratch to the next.
 static Value linePitch(AttentionTile &a, const LocationInput &locations) {
   return a.code.add(a.lineKeys, 2 * marginOf(locations.taps));
 }
 
-// Calls `visit(looked, line, number)` for the inputs, whose line of numbers of head 0 begins `line`
-// elements after those of the row; `number` are the near ones before it.
+// Calls `visit(input, line, number)` for each input. Its numbers for head 0 begin `line` elements
+// after the row's; `number` counts the taps of the inputs before it. Returns the end of all lines.
 static Value overLocations(AttentionTile &a,
                            llvm::function_ref<void(const LocationInput &, Value, int64_t)> visit) {
   VectorCode &code = a.code;
@@ -76,7 +77,7 @@ static Value overLocations(AttentionTile &a,
   return line;
 }
 
-// The numbers of one head with zeros around.
+// Copies the numbers of one head and surrounds them with zeros.
 static void copyNumbers(AttentionTile &a, Value from, Value to, int64_t margin) {
   VectorCode &code = a.code;
   Value zero = code.splat(0), keys = code.at(to, margin), whole = a.roundUp(a.keyCount);
@@ -91,8 +92,8 @@ static void copyNumbers(AttentionTile &a, Value from, Value to, int64_t margin) 
   clear(code.at(keys, whole));
 }
 
-// Sums of the numbers near a vector of keys, each times one of the weights of `count` filters from
-// the first on, whose numbers are `weights`.
+// Returns sums of the numbers near a vector of keys, each multiplied by the weights of `count`
+// filters; `weights` is the address of the first filter's weights, and a filter has `near` of them.
 static SmallVector<Value> filterSums(AttentionTile &a, Value numbers, Value key, Value weights,
                                      int64_t near, int64_t count) {
   VectorCode &code = a.code;
@@ -121,7 +122,7 @@ static SmallVector<Value> filterSums(AttentionTile &a, Value numbers, Value key,
   return sums;
 }
 
-// lines[f][j] = the sums of all filters f, for all keys.
+// Computes lines[f][j], the sums of all filters f, for all keys.
 static void filterNumbers(AttentionTile &a, Value numbers, Value lines) {
   VectorCode &code = a.code;
   int64_t near = 0;
@@ -169,8 +170,8 @@ void writeLocations(AttentionTile &a, const TileRows &tile, Value query) {
 }
 
 namespace {
-/// Lines of a row in scratch that lie `pitch` elements apart, the first `line` after the row's
-/// begin.
+/// Lines of a row in scratch that are `pitch` elements apart; the first is `line` elements after
+/// the beginning of the row.
 struct LineGroup {
   Value line, pitch;
   int64_t count;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Factors of attention in pairs of bf16, where a target has instructions for these. 16 keys lie
-/// side by side for each pair of their elements, [keys / 16][pairs][16], and pairs of keys for 16
-/// columns of their values, [keys / 32][columns / 16][16][16]: what a register of AMX reads is side
-/// by side, so that no number of keys makes its rows share sets of a cache, and what a vector reads
-/// as well.
+/// Factors of attention as pairs of bf16, for targets that have instructions for them. For each
+/// pair of elements, 16 keys are contiguous, [keys / 16][pairs][16]; for each pair of keys, 16
+/// columns of values are, [keys / 32][columns / 16][16][16]. An AMX register or a vector reads
+/// contiguous memory, so its rows do not share cache sets, whatever the number of keys.
 ///
-/// Behind the last element of a head and the last value are zeros, up to 32 of each.
+/// The last element of a head and the last value are followed by zeros, up to a multiple of 32.
 #include "compiler/Target/Emitters/AttentionPairs.h"
 
 #include "compiler/Target/Emitters/ContractBf16.h"
@@ -38,7 +37,7 @@ static Value as(VectorCode &code, Type type, Value value) {
   return LLVM::BitcastOp::create(code.builder, code.location, type, value);
 }
 
-// Two vectors of f32 as bf16, one behind the other.
+// Returns two vectors of f32, concatenated and rounded to bf16.
 static Value narrowed(VectorCode &code, Value first, Value second) {
   auto halves = VectorType::get({2 * code.lanes}, code.builder.getBF16Type());
   return LLVM::CallIntrinsicOp::create(
@@ -47,7 +46,7 @@ static Value narrowed(VectorCode &code, Value first, Value second) {
       .getResults();
 }
 
-// The elements of a row from `column` on as pairs of neighbours, zero from `size` on.
+// Returns the elements of a row from `column` on as pairs of neighbours, with zeros from `size` on.
 static Value pairsOfRow(VectorCode &code, Value row, int64_t column, int64_t size) {
   SmallVector<Value> numbers;
   for (int64_t first : {column, column + code.lanes}) {
@@ -57,7 +56,7 @@ static Value pairsOfRow(VectorCode &code, Value row, int64_t column, int64_t siz
   return as(code, code.vector, narrowed(code, numbers[0], numbers[1]));
 }
 
-// Pairs of the elements of two rows.
+// Interleaves the elements of two rows as pairs.
 static Value pairsOfRows(VectorCode &code, Value first, Value second) {
   auto halves = VectorType::get({2 * code.lanes}, code.builder.getI16Type());
   SmallVector<int32_t> order;

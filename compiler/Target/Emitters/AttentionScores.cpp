@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products of queries and keys, masked, and their exponentials.
+/// Products of queries and keys, their masks, and their exponentials.
 ///
-/// Keys lie transposed, [head size][keys], in a cache or in scratch, so that a vector of scores is
-/// a sum of products over the head size, lane by lane, in one order for every tile.
+/// Keys are transposed, [head size][keys], in a cache or in scratch. A vector of scores is
+/// therefore a sum of products over the head size, lane by lane, in one order for every tile.
 #include "compiler/Target/Emitters/AttentionPairs.h"
 
 #include "heddle/Abi.h"
@@ -19,11 +19,12 @@ using namespace mlir;
 
 namespace heddle {
 
-// The score of a hidden key. Its weight is zero, as the maximum of a row is never below
+// The score of a hidden key. Its weight is zero, because the maximum of a row is at least
 // kLowestScore.
 static constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
-// The transposed keys from number `position` of the sequence on, a multiple of the lanes.
+// Returns the address of the transposed keys from number `position` of the sequence on, a multiple
+// of the lanes.
 static Value keysFrom(AttentionTile &a, Value position) {
   VectorCode &code = a.code;
   if (!a.isCached) {
@@ -35,7 +36,7 @@ static Value keysFrom(AttentionTile &a, Value position) {
                                code.multiply(a.keyHead(), a.keySize));
 }
 
-// The scales of their codes, a key a lane; null of numbers.
+// Returns the scales of cached codes, one key per lane; null if keys have none.
 static Value keyScales(AttentionTile &a, Value position) {
   VectorCode &code = a.code;
   if (!a.keyPlaces.hasScales()) {
@@ -46,7 +47,7 @@ static Value keyScales(AttentionTile &a, Value position) {
                                              code.multiply(a.keyHead(), a.keySize)));
 }
 
-// A vector of keys, `line` elements after where one begins.
+// Loads a vector of keys, `line` elements after `start`.
 static Value loadKeys(const AttentionTile &a, Value start, Value line) {
   return a.code.loadStored(a.code.storedAt(start, line, a.keyElement), a.keyElement);
 }
@@ -83,8 +84,8 @@ void transposeKeys(AttentionTile &a) {
   });
 }
 
-// Products of one register tile: rows of queries times vectors of keys, each of which begins where
-// `keys` says.
+// Computes the products of one register tile: rows of queries times vectors of keys, whose
+// addresses are `keys`.
 static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries, ArrayRef<Value> keys,
                                     ArrayRef<Value> scales) {
   VectorCode &code = a.code;
@@ -110,7 +111,7 @@ static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries, A
                      }
                      return next;
                    });
-  // The codes of a key have one scale.
+  // All codes of a key share one scale.
   for (auto [number, sum] : llvm::enumerate(sums)) {
     Value scale = scales[number % keys.size()];
     sum = scale ? code.multiplyFloat(sum, scale) : sum;
@@ -119,8 +120,8 @@ static SmallVector<Value> scoreTile(AttentionTile &a, ArrayRef<Value> queries, A
 }
 
 namespace {
-/// Rows of a register tile: a query, the weights of pairs of its head, and the lines of what it
-/// looks at, if it does, at the first of the keys.
+/// Rows of a register tile: the queries, the pair weights of their heads, and, with locations, the
+/// addresses of their lines at the first key.
 struct PairRows {
   SmallVector<Value> queries, weights, lines;
 
@@ -133,8 +134,8 @@ struct PairRows {
 };
 } // namespace
 
-// The same with the maths f of a pair of elements: sums over d of weights[d] f(q[d], k[d]), to
-// whose k is added what the row looks at.
+// Computes the same with a function f of pairs: sums over d of weights[d] f(q[d], k[d]), where
+// locations are added to k first.
 static SmallVector<Value> pairSums(AttentionTile &a, const PairRows &rows, ArrayRef<Value> keys,
                                    ArrayRef<Value> scales) {
   VectorCode &code = a.code;
@@ -167,8 +168,9 @@ static SmallVector<Value> pairSums(AttentionTile &a, const PairRows &rows, Array
                    });
 }
 
-// Those of a register tile, as many rows at a time as have kMostPairs: f has constants that it
-// wants in registers too, and loading keys again is nothing beside it. `key` is the first of them.
+// Computes the sums of a register tile, at most kMostPairs pairs of vectors at a time: f needs
+// registers for its constants too, and reloading keys is cheap compared to it. `key` is the first
+// key.
 static SmallVector<Value> pairTile(AttentionTile &a, PairRows rows, ArrayRef<Value> keys,
                                    ArrayRef<Value> scales, Value key) {
   SmallVector<Value> sums;
@@ -182,11 +184,11 @@ static SmallVector<Value> pairTile(AttentionTile &a, PairRows rows, ArrayRef<Val
   return sums;
 }
 
-// What a score is multiplied with where it is stored: powers of two take the place of those of e.
+// Returns the factor of stored scores: softmax uses powers of two instead of powers of e.
 static double scoreUnit(const AttentionTile &a) { return a.isRaw ? 1 : M_LOG2E; }
 
-// scores[r][j] = bias[head][j - position of row r], times log2(e) unless the maths of scores takes
-// it, for the keys firstKey + j, from <= j < count.
+// Stores scores[r][j] = bias[head][j - position of row r] for the keys firstKey + j, from <= j <
+// count. The bias is multiplied by log2(e) unless the function of scores takes it as an argument.
 static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Value from,
                      Value count) {
   VectorCode &code = a.code;
@@ -208,16 +210,16 @@ static void emitBias(AttentionTile &a, const TileRows &tile, Value firstKey, Val
   }
 }
 
-// The number of hidden keys, times log2(e).
+// Returns the number that replaces or changes the scores of hidden keys, times log2(e).
 static float hiddenNumber(const AttentionTile &a) {
   return static_cast<float>(a.hidden.getNumber().getValueAsDouble() * scoreUnit(a));
 }
 
-// Whether the bias is added to scores, rather than taken by their maths.
+// Returns whether the bias is added to scores instead of passed to their function.
 static bool addsBias(const AttentionTile &a) { return a.bias && !a.scoreTakesBias; }
 
-// log2(e) * score(product), of a vector of scaled products whose bias, if that takes it, lies at
-// `place`.
+// Returns log2(e) * score(product) for a vector of scaled products. If the function takes a bias,
+// it is at `place`.
 static Value mappedScores(AttentionTile &a, Value product, Value place) {
   VectorCode &code = a.code;
   SmallVector<Value, 2> arguments = {product};
@@ -228,9 +230,9 @@ static Value mappedScores(AttentionTile &a, Value product, Value place) {
   return code.multiplyFloat(score, code.splat(static_cast<float>(scoreUnit(a))));
 }
 
-// The scores of a vector of keys from `first` on, of which the row sees those below `visible` and a
-// mask of a finite number hides the others: `scores`, which have log2(e), plus the bias, which lies
-// at `place` already, if there is one.
+// Returns the scores of a vector of keys from `first` on, of which the row sees those below
+// `visible`; a mask of a finite number hides the others. `scores` include log2(e); the bias, if
+// there is one, is at `place` already.
 static Value hiddenScores(AttentionTile &a, Value scores, Value place, Value first, Value visible) {
   VectorCode &code = a.code;
   float number = hiddenNumber(a);
@@ -247,8 +249,8 @@ static Value hiddenScores(AttentionTile &a, Value scores, Value place, Value fir
   }
 }
 
-// The scores of a vector of keys without masks: products times a factor, mapped, plus the bias
-// where no mask comes between.
+// Returns the scores of a vector of keys without masks: products times a factor, mapped, plus the
+// bias unless a mask has to be applied before it.
 static Value unmaskedScores(AttentionTile &a, Value product, Value factor, Value place) {
   VectorCode &code = a.code;
   bool isBiased = addsBias(a) && !a.hidden;
@@ -260,7 +262,7 @@ static Value unmaskedScores(AttentionTile &a, Value product, Value factor, Value
   return isBiased ? code.addFloat(scores, code.loadVector(place)) : scores;
 }
 
-// Writes the number of hidden keys as the scores from `first` on, and brings the maxima up to date.
+// Stores the number of hidden keys as the scores from `first` on, and updates the maxima.
 static SmallVector<Value> writeScores(AttentionTile &a, Value first, Value count,
                                       ArrayRef<Value> maxima) {
   VectorCode &code = a.code;
@@ -277,7 +279,7 @@ static SmallVector<Value> writeScores(AttentionTile &a, Value first, Value count
                    });
 }
 
-// Elements from one rounded query of a tile to the next.
+// Returns the elements from one rounded query of a tile to the next.
 static int64_t queryPitch(const AttentionTile &a) {
   return static_cast<int64_t>(llvm::alignTo(a.keySize, a.code.lanes));
 }
@@ -320,7 +322,7 @@ static PairRows pairRows(AttentionTile &a, const TileRows &tile) {
                                          : queryOf(a, tile, r));
     rows.weights.push_back(a.pairs ? code.at(a.pairWeights, head) : Value());
     if (!a.locations.empty()) {
-      // A row that repeats the last one has its lines.
+      // A row that repeats the last one uses its lines.
       Value number = code.smaller(code.integer(r), code.subtract(tile.count, code.integer(1)));
       rows.lines.push_back(code.at(a.locationScratch, code.multiply(number, a.locationPitch)));
     }
@@ -328,7 +330,8 @@ static PairRows pairRows(AttentionTile &a, const TileRows &tile) {
   return rows;
 }
 
-// Products of the rows of a tile with `vectors` of keys from number firstKey + j on.
+// Computes the products of the rows of a tile with `vectors` vectors of keys from number firstKey +
+// j on.
 static SmallVector<Value> productsOf(AttentionTile &a, const PairRows &rows, Value firstKey,
                                      Value j, int64_t vectors) {
   VectorCode &code = a.code;
@@ -357,7 +360,7 @@ static SmallVector<Value> productsOf(AttentionTile &a, const PairRows &rows, Val
 SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scale, Value firstKey,
                               Value from, Value count, const KeyLimits &limits) {
   VectorCode &code = a.code;
-  // Where there is maths between, the unit is its factor.
+  // With a function of scores, scoreUnit() is applied to its result.
   Value factor = code.splat(a.score ? scale : static_cast<float>(scale * scoreUnit(a)));
   PairRows rows = pairRows(a, tile);
   SmallVector<Value> scores, visible;
@@ -365,7 +368,7 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
     visible.push_back(a.hidden ? code.subtract(tile.visible[r], firstKey) : Value());
     scores.push_back(a.scoresOf(r));
   }
-  // What is written over scores needs none where it hides keys from all rows.
+  // A mask that overwrites scores needs no products for keys hidden from all rows.
   bool isWritten = a.hidden && a.hidden.getKind() == transformer::HiddenKind::Score;
   Value end = isWritten ? mostVisible(a, tile, firstKey, count) : a.roundUp(count);
   if (a.bias) {
@@ -392,8 +395,8 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
     }
     return next;
   };
-  // As many vectors at once as the registers hold, then half as many, and so on: the sums of one
-  // vector alone would wait for each other.
+  // Computes as many vectors at once as the registers hold, then half as many, and so on: the sums
+  // of a single vector would be limited by latency.
   SmallVector<Value> maxima(a.rows, code.splat(kLowestScore));
   Value begin = from;
   int64_t most = llvm::bit_floor(static_cast<uint64_t>(a.vectorsOfTile()));
@@ -410,8 +413,8 @@ SmallVector<Value> emitScores(AttentionTile &a, const TileRows &tile, float scal
   return isWritten ? writeScores(a, end, count, maxima) : maxima;
 }
 
-// 2^x. Where a mask of a finite number hides keys, most of their weights are far below what f32
-// has, which processors are slow to find out: those are zero without asking.
+// Returns 2^x. With a mask of a finite number, most weights of hidden keys underflow f32, which is
+// slow on processors, so these are set to zero directly.
 static Value weightOf(AttentionTile &a, Value x) {
   VectorCode &code = a.code;
   auto exp2 = [&](Value y) {
@@ -420,7 +423,7 @@ static Value weightOf(AttentionTile &a, Value x) {
   if (!a.hidden) {
     return exp2(x);
   }
-  // Half of the smallest denormal number, which rounds to zero.
+  // Half of the smallest subnormal number rounds to zero.
   Value isZero = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OLT, x,
                                        code.splat(-150.0f));
   Value zero = code.splat(0);
@@ -438,8 +441,8 @@ static void storeWeights(AttentionTile &a, Value weights, Value row, Value place
   code.storeVector(a.isRounded() ? code.nearestBf16(weights) : weights, place);
 }
 
-// exponentiate() for the keys [from, to), whose weights are added to the sums. `total`, if there is
-// one, is a sum of all of them.
+// Does the work of exponentiate() for the keys [from, to) and adds their weights to the sums.
+// `total`, unless null, is set to the sum of these weights over all rows.
 static SmallVector<Value> exponentiateRange(AttentionTile &a, int64_t first, ArrayRef<Value> maxima,
                                             Value from, Value to, SmallVector<Value> sums,
                                             Value *total) {

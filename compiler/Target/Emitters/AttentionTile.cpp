@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The walk of a kernel of attention over sequences, heads and tiles of queries.
+/// Iterates an attention kernel over sequences, heads and tiles of queries.
 #include "compiler/Target/Emitters/AttentionTile.h"
 
 #include "heddle/Abi.h"
@@ -11,10 +11,10 @@ using namespace mlir;
 
 namespace heddle {
 
-// Queries of a small tile over a cache: the beams of a sentence.
+// Queries of a small tile over a cache: the beams of one sentence.
 static constexpr int64_t kFewRows = 4;
 
-// A cache, or rows whose address and stride it returns.
+// Loads a cache, or rows; returns the address and stride of rows.
 static std::pair<Value, int64_t> loadRows(AttentionTile &a, const KernelBody &body, int64_t number,
                                           CacheFields &cache, CacheBlock &places, Type &element) {
   Value address = body.operand(a.code, number);
@@ -29,7 +29,7 @@ static std::pair<Value, int64_t> loadRows(AttentionTile &a, const KernelBody &bo
   return {address, body.kernel.getOperandBuffer(number).getRowElements()};
 }
 
-// With scores for hidden keys a row sees all of them.
+// Returns the keys that rows see; with scores for hidden keys they see all.
 static transformer::Visibility visibleKeys(transformer::VisibilityAttr visibility,
                                            transformer::HiddenAttr hidden) {
   return hidden ? transformer::Visibility::all() : visibility.getValue();
@@ -59,24 +59,24 @@ ScratchElements transposedKeys(transformer::VisibilityAttr visibility,
 ScratchElements roundedFactors(dataflow::AttentionAttr computes) {
   constexpr int64_t mostTogether = 2 * kMostLanes;
   const auto keySize = static_cast<int64_t>(llvm::alignTo(computes.getKeySize(), kAmxBf16Steps));
-  // Of a key as it is or, on AMX, as pairs, and of its value.
+  // 32-bit elements of a key, plain or, on AMX, as pairs, and of its value.
   const int64_t key = std::max(computes.getKeySize(), keySize / 2);
   const auto value = static_cast<int64_t>(llvm::alignTo(computes.getValueSize(), kMostLanes));
   ScratchElements elements =
       transposedKeys(computes.getVisibility(), computes.getHidden(), key + value);
-  // Keys begin and end at multiples of what is computed together.
+  // Keys begin and end at multiples of the keys that are computed together.
   elements.fixed += (key + value) * 2 * mostTogether + kMostRows * keySize;
   return elements;
 }
 
-// The first key that a row sees.
+// Returns the first key that a row sees.
 static Value firstKeyOf(AttentionTile &a, Value row) {
   VectorCode &code = a.code;
   Value begin = code.positionBound(*a.visibility.from, a.positionOf(row));
   return code.larger(begin, code.integer(0));
 }
 
-// The same at the beginning of a group of `size` keys.
+// Returns the beginning of the group of `size` keys that contains it.
 static Value firstGroupOf(AttentionTile &a, Value row, int64_t size) {
   VectorCode &code = a.code;
   if (!a.visibility.from) {
@@ -94,7 +94,7 @@ void loadRowSpaces(AttentionTile &a, const KernelBody &body, int64_t number) {
   a.keyRows = body.arguments.rows(a.code, dataflow::spaceOfInput(type, number));
 }
 
-// The segment of a cache whose keys a row sees.
+// Returns the segment of a cache whose keys a row sees.
 static Value segmentOf(AttentionTile &a, const CacheFields &cache, Value row) {
   VectorCode &code = a.code;
   if (a.tokenOffsets) {
@@ -151,14 +151,14 @@ void loadAttention(AttentionTile &a, const KernelBody &body, dataflow::Attention
 }
 
 namespace {
-/// The cached positions of a sequence: how many, the lists of their blocks, and the first that a
-/// row reads, at the beginning of a block.
+/// The cached positions of a sequence: their number, the lists of their blocks, and the first
+/// position that a row reads, rounded down to the beginning of a block.
 struct CachedSequence {
   Value count, keyBlocks, valueBlocks, first;
 };
 } // namespace
 
-// Keys and values of caches have the same positions; a half of attention reads one of both.
+// Keys and values of caches have the same positions; each half of attention reads only one of them.
 static const CacheFields &cacheOf(const AttentionTile &a) {
   return a.keyCache.memory ? a.keyCache : a.valueCache;
 }
@@ -172,7 +172,7 @@ static CachedSequence cachedSequence(AttentionTile &a, Value sequence, Value row
           blocksOf(a.valueCache), firstGroupOf(a, row, HEDDLE_BLOCK)};
 }
 
-// Takes up the cached keys of a segment that are read from `row` on.
+// Sets the current keys to the cached keys of a segment that rows from `row` on read.
 static void takeKeys(AttentionTile &a, Value segment, Value row) {
   CachedSequence cached = cachedSequence(a, segment, row);
   a.firstCached = cached.first;
@@ -182,13 +182,13 @@ static void takeKeys(AttentionTile &a, Value segment, Value row) {
   a.pitch = a.code.integer(HEDDLE_BLOCK);
 }
 
-// Whether keys are transposed for pieces of a sequence.
+// Returns whether keys are transposed for pieces of a sequence.
 static bool hasPieces(const AttentionTile &a) {
   return !a.isCached && a.key && a.visibility.span(kPieceRows);
 }
 
-// The queries from `row` on whose keys are transposed at once, of those before `last`: returns
-// where they end.
+// Enters the piece of a sequence that begins at `row`: the queries before `last` whose keys are
+// transposed at once. Returns its end.
 static Value enterPiece(AttentionTile &a, Value row, Value last) {
   VectorCode &code = a.code;
   last = code.smaller(last, code.add(row, kPieceRows));
@@ -200,14 +200,15 @@ static Value enterPiece(AttentionTile &a, Value row, Value last) {
     a.pitch = a.roundUp(keys);
     return last;
   }
-  // An odd number of cache lines, so that the lines of a head spread over a cache.
+  // An odd number of cache lines per line of keys spreads the lines of a head over the cache's
+  // sets.
   Value pairs = code.divide(code.add(keys, kMostLanes - 1), 2 * kMostLanes);
   a.pitch = code.add(code.multiply(pairs, 2 * kMostLanes), kMostLanes);
   return last;
 }
 
-// Where those of the rows from `row` on end, before `rowEnd`, that see the keys of a segment: of
-// rows in the order of time, of which neighbours may.
+// Returns the end of the consecutive rows from `row` on, before `rowEnd`, that see the keys of a
+// segment. Rows are in the order of time, so neighbours may be rows of one segment.
 static Value endOfSegment(AttentionTile &a, const CacheFields &cache, Value segment, Value row,
                           Value rowEnd) {
   VectorCode &code = a.code;
@@ -245,8 +246,8 @@ Value enterSequence(AttentionTile &a, Value row, Value rowEnd) {
   return end;
 }
 
-// The tiles of the queries [row, last) of one sequence and the heads at hand. Over a cache, where a
-// step has one query of a hypothesis or a few of a sentence, a tile is no larger than they need.
+// Emits the tiles of the queries [row, last) of one sequence and the current heads. Over a cache, a
+// step has one query per hypothesis or a few per sentence, and small tiles are enough.
 static void emitTiles(AttentionTile &a, Value row, Value last,
                       llvm::function_ref<void(Value, Value)> tile) {
   VectorCode &code = a.code;
@@ -276,12 +277,12 @@ static void emitTiles(AttentionTile &a, Value row, Value last,
       });
 }
 
-// Elements of a cache line.
+// Returns the number of elements of a cache line.
 static int64_t elementsOfLine(Type element) {
   return 8 * kLineBytes / element.getIntOrFloatBitWidth();
 }
 
-// Asks for the cached keys of a sequence that `head` reads.
+// Prefetches the cached keys of a sequence that `head` reads.
 static void askForKeys(AttentionTile &a, const CachedSequence &sequence, Value head) {
   VectorCode &code = a.code;
   int64_t size = a.keySize * HEDDLE_BLOCK, line = elementsOfLine(a.keyElement);
@@ -301,7 +302,7 @@ static void askForKeys(AttentionTile &a, const CachedSequence &sequence, Value h
   });
 }
 
-// Asks for the cached values of a sequence that `head` reads.
+// Prefetches the cached values of a sequence that `head` reads.
 static void askForValues(AttentionTile &a, const CachedSequence &sequence, Value head) {
   VectorCode &code = a.code;
   int64_t line = elementsOfLine(a.valueElement);
@@ -317,9 +318,9 @@ static void askForValues(AttentionTile &a, const CachedSequence &sequence, Value
   });
 }
 
-// Asks for the cached keys and values of a sequence that `head` reads, the first one of the
-// sequence or the one after another. A step reads each of them once, a few lines in a place: too
-// few for the processor to see by itself which come next.
+// Prefetches the cached keys and values of a sequence that `head` reads; `isFirst` says whether it
+// is the sequence's first head. A step reads each of them once, a few contiguous lines at a time:
+// too few for the hardware prefetcher to detect a pattern.
 static void askForHead(AttentionTile &a, const CachedSequence &sequence, Value head, bool isFirst) {
   VectorCode &code = a.code;
   if (sequence.keyBlocks) {
@@ -334,13 +335,13 @@ static void askForHead(AttentionTile &a, const CachedSequence &sequence, Value h
     askForValues(a, sequence, head);
     return;
   }
-  // The lines that small heads share came with the first of them.
+  // The first of the small heads that share cache lines has prefetched them.
   Value place = code.remainder(code.divide(head, a.valueShare), headsOfLine);
   code.when(code.equal(place, code.integer(0)), [&] { askForValues(a, sequence, head); });
 }
 
-// While a head is computed, the next one of the sequence comes, or the first one of the sequence
-// that begins with `nextRow`.
+// While a head is computed, prefetches the next head of the sequence, or the first head of the
+// sequence that begins with `nextRow`.
 static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value nextHead,
                        Value nextRow) {
   VectorCode &code = a.code;
@@ -360,8 +361,8 @@ static void askForNext(AttentionTile &a, const KernelArguments &arguments, Value
       });
 }
 
-// Calls `take` for the heads at hand, before which are those from `firstHead` on, if they have
-// other keys, or other values, than the heads before: `share` heads have those of number `number`.
+// Calls `take` for the current heads if they use other keys, or other values, than the heads before
+// them in this call, which begins with `firstHead`. `share` heads use those of number `number`.
 static void takeShared(AttentionTile &a, Value firstHead, int64_t share, Value number,
                        llvm::function_ref<void()> take) {
   VectorCode &code = a.code;
@@ -369,13 +370,13 @@ static void takeShared(AttentionTile &a, Value firstHead, int64_t share, Value n
     take();
     return;
   }
-  // Heads that have the other of their own come one by one: the first of them brings it.
+  // Heads share only keys or only values: the first head of each group loads them.
   Value isFirst = code.equal(code.multiply(number, share), a.head);
   Value isEntered = code.equal(a.head, firstHead);
   code.when(isFirst, take, [&] { code.when(isEntered, take); });
 }
 
-// Takes up the keys of the heads at hand and, where they are rounded, the values.
+// Loads the keys of the current heads and, if they are rounded, the values.
 static void enterHeads(AttentionTile &a, Value firstHead) {
   if (a.isCached || !a.key) {
     return;
@@ -391,7 +392,8 @@ void overTiles(AttentionTile &a, const KernelArguments &arguments,
   VectorCode &code = a.code;
   Value firstHead = arguments.columnBegin;
   Value lastHead = arguments.columnEnd;
-  // Rows [rowBegin, rowEnd) sequence by sequence; a division of the rows may cut one.
+  // Rows [rowBegin, rowEnd), sequence by sequence; the division of rows among threads may split
+  // one.
   code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     Value last = code.smaller(enterSequence(a, row, arguments.rowEnd), arguments.rowEnd);
     if (hasPieces(a)) {
@@ -412,7 +414,7 @@ void overTiles(AttentionTile &a, const KernelArguments &arguments,
       code.loop(firstHead, lastHead, 1, [&](Value head) { tilesOf(head, code.add(head, 1)); });
       return last;
     }
-    // A division of the heads may cut those that share keys.
+    // The division of heads among threads may split heads that share keys.
     code.walk(firstHead, lastHead, [&](Value head) {
       Value next = code.multiply(code.add(code.divide(head, a.headsTogether), 1), a.headsTogether);
       next = code.smaller(next, lastHead);
@@ -444,7 +446,7 @@ TileRows enterTile(AttentionTile &a, Value query, Value last) {
     if (a.headsTogether == 1) {
       place.row = code.smaller(code.add(query, r), lastQuery);
     } else if (r > 0) {
-      // The next head, or the first one of the next row.
+      // The next query is the next head, or the first head of the next row.
       Value next = code.add(place.head, 1);
       Value isInRow = code.less(next, headsEnd);
       Value isQuery = code.less(code.add(query, r), last);

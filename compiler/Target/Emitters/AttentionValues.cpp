@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Weighted sums of values, in the order of the keys.
+/// Weighted sums of values, computed in the order of the keys.
 #include "compiler/Target/Emitters/AttentionPairs.h"
 
 #include "heddle/Abi.h"
@@ -12,16 +12,16 @@ using namespace mlir;
 namespace heddle {
 
 namespace {
-/// A row of V of the head at hand, and the scale of its codes; null of numbers.
+/// A row of V of the current head, and the scale of its codes; null if it is not quantised.
 struct ValueLine {
   Value address, scale = {};
 };
 } // namespace
 
-// Elements from one rounded row of values to the next.
+// Returns the elements from one rounded row of values to the next.
 static int64_t roundedStride(const AttentionTile &a) { return a.valueVectors() * a.code.lanes; }
 
-// The values of the head at hand from key `position` on, where they are rows.
+// Returns the values of the current head from key `position` on, if values are rows.
 static Value valuesFrom(AttentionTile &a, Value position, int64_t stride) {
   VectorCode &code = a.code;
   if (a.isRounded()) {
@@ -126,7 +126,7 @@ SmallVector<Value> addValues(AttentionTile &a, ValueGroup group, ArrayRef<Value>
       for (int64_t v = 0; v < group.count; ++v) {
         Value &sum = next[r * group.count + v];
         Value with = code.fma(weight, loaded[v], sum);
-        // No product with zero: V may be infinite.
+        // Selects instead of multiplying by zero: V may be infinite.
         sum = isHiddenFromSome ? code.select(hasPart(j, r, scalar), with, sum) : with;
       }
     }
@@ -138,7 +138,7 @@ SmallVector<Value> addValues(AttentionTile &a, ValueGroup group, ArrayRef<Value>
           return key(j, line, carried, isHiddenFromSome);
         });
   };
-  // The keys that all rows have, from `shared` on; before and after them, those of some.
+  // All rows see the keys from `shared` on; only some rows see the keys before and after them.
   Value shared = code.integer(0);
   if (!limits.begins.empty()) {
     Value from = code.smaller(limits.begins.front(), count);

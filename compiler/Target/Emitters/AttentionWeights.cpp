@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// softmax(score(scale * Q K^T)): the first half of attention, with weights that are stored, or the
-/// scores alone.
+/// Computes softmax(score(scale * Q K^T)), the first half of attention, and stores the weights, or
+/// only the scores.
 ///
 /// A tile of queries has the scores of all its keys in scratch before the first exponential: the
-/// maximum is then known, and no product has to be corrected. Only keys that the sequence has are
-/// written: what lies beside them is the next head's, perhaps another thread's.
+/// maximum is then known, and no product has to be rescaled. Only keys of the sequence are stored:
+/// the memory after them belongs to the next head, which may be another thread's.
 #include "compiler/Target/Emitters/AttentionTile.h"
 
 using namespace mlir;
@@ -13,14 +13,14 @@ using namespace mlir;
 namespace heddle {
 
 namespace {
-/// A tile whose weights are the result.
+/// A tile that stores its weights as the result.
 struct AttentionWeights : AttentionTile {
   float scale = 1;
-  Value factors = {}; // [kMostLanes] in scratch: one over the sum of each row
+  Value factors = {}; // [kMostLanes] in scratch: the inverse of each row's sum
 };
 } // namespace
 
-// Turns the scores of the tile into exponentials, and their sums into factors.
+// Turns the scores of the tile into exponentials, and stores the inverses of their sums as factors.
 static void emitExponentials(AttentionWeights &a, ArrayRef<Value> maxima, Value from, Value count) {
   VectorCode &code = a.code;
   for (int64_t first = 0; first < a.rows; first += kRowsTogether) {
@@ -35,9 +35,9 @@ static void emitExponentials(AttentionWeights &a, ArrayRef<Value> maxima, Value 
   }
 }
 
-// result[row][head][:] = exponentials[r][:] * factors[r], or the scores themselves, for each query
-// r of the tile, whose first has number `query`, then zeros for the keys that no row of the tile
-// sees.
+// Stores result[row][head][:] = exponentials[r][:] * factors[r], or the scores themselves, for each
+// query r of the tile, whose first has number `query`; stores zeros for keys that no row of the
+// tile sees.
 static void storeTile(AttentionWeights &a, const TileRows &tile, Value query) {
   VectorCode &code = a.code;
   Value seen = code.subtract(tile.seen, tile.first);
@@ -70,7 +70,7 @@ static void storeTile(AttentionWeights &a, const TileRows &tile, Value query) {
 static void emitTile(AttentionWeights &a, Value query, Value last) {
   VectorCode &code = a.code;
   TileRows tile = enterTile(a, query, last);
-  // Scores in scratch are those from the first key of the tile on.
+  // Scratch holds scores from the first key of the tile on.
   Value from = code.integer(0), count = code.subtract(tile.seen, tile.first);
   KeyLimits limits = limitsOf(a, tile, tile.first, count);
   writeLocations(a, tile, query);
@@ -82,7 +82,7 @@ static void emitTile(AttentionWeights &a, Value query, Value last) {
 }
 
 template <> KernelScratch scratchOf(dataflow::AttentionWeightsAttr computes) {
-  // Scores, locations and transposed keys, whole vectors of each.
+  // Scores, locations and transposed keys, each in whole vectors.
   ScratchElements keys =
       transposedKeys(computes.getVisibility(), computes.getHidden(), computes.getKeySize());
   std::optional<int64_t> scores =

@@ -91,7 +91,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::TopKAt
 
 // --- order -----------------------------------------------------------------------------------
 
-// A counter for each group.
+// Scratch has a counter for each group.
 template <> KernelScratch scratchOf(dataflow::OrderAttr computes) {
   return {.fixed = static_cast<uint64_t>(computes.getGroups()) * sizeof(int64_t)};
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Matrix products with packed weights: rows [m, k] times panels [n / c][k][c], c the target's
-/// panelColumns. With groups, every panel belongs to one of them, and reads and writes its columns;
-/// where rows have chosen groups, those of one are computed together, in place.
+/// Matrix products with packed weights: rows [m, k] times panels [n / c][k][c], where c is the
+/// target's panelColumns. With groups, every panel belongs to one group, and reads and writes that
+/// group's columns. If rows choose their groups, the rows of one group are computed together, in
+/// place.
 ///
-/// The inner loop is a register tile (ContractTile.cpp); what decides speed beside it is where
-/// weights come from (ContractBlocks.cpp).
+/// The inner loop is a register tile (ContractTile.cpp). The other factor in speed is how weights
+/// come from memory (ContractBlocks.cpp).
 #include "compiler/Target/Emitters/ContractAmx.h"
 #include "compiler/Target/Emitters/ContractBlocks.h"
 #include "compiler/Target/Emitters/Windows.h"
@@ -21,17 +22,18 @@ using namespace mlir;
 
 namespace heddle {
 
-// Weights that a last-level cache may be assumed to keep from one step of a loop to the next.
+// Bytes of weights that a last-level cache can be expected to keep from one step of a loop to the
+// next.
 static constexpr int64_t kLastLevelBytes = int64_t(16) << 20;
 
-// Half of the second-level cache holds a block of rows while the weights stream past it.
+// Half of the second-level cache holds a block of rows while the weights stream through it.
 static int64_t tilesInCache(VectorCode &code, const Product &product) {
   int64_t tiles = code.target.cacheBytes / 2 / (product.k * 4) / code.target.tileRows;
   return std::max<int64_t>(tiles, 2);
 }
 
-// A panel in f32 has at most so many columns, those of the table of targets; wider ones, which
-// somebody has asked for, are not unpacked.
+// The largest number of columns of an unpacked panel, enough for all default targets. Wider panels,
+// which a user can ask for, are not unpacked.
 static constexpr int64_t kUnpackedColumns = 48;
 
 uint64_t unpackedPanelBytes(dataflow::KernelOp kernel) {
@@ -50,7 +52,7 @@ uint64_t unpackedPanelBytes(dataflow::KernelOp kernel) {
   return bytes;
 }
 
-// The room for a panel behind the scratch of the family.
+// Returns the scratch for an unpacked panel, after the scratch of the family.
 static Value unpackedPanel(VectorCode &code, const KernelBody &body, uint64_t ofFamily) {
   if (unpackedPanelBytes(body.kernel) == 0 || code.target.panelColumns > kUnpackedColumns) {
     return {};
@@ -59,16 +61,17 @@ static Value unpackedPanel(VectorCode &code, const KernelBody &body, uint64_t of
   return code.bytesAt(body.arguments.scratch(code), code.integer(offset));
 }
 
-// The rows of the first operand.
+// Returns the rows of the first operand.
 static ProductRows operandRows(VectorCode &code, const KernelBody &body) {
   const int64_t elements = body.kernel.getOperandBuffer(0).getRowElements();
   return {body.operand(code, 0), code.integer(elements), code.integer(0)};
 }
 
-// Tells a product that every step of a loop does where its weights come from: after the first step
-// from the last-level cache, if that is large enough. A tile alone on its panel is faster there by
-// a tenth if it asks for nothing. Panels taken backwards at every second step begin with what the
-// second level still has; steps are told apart as if all had as many rows.
+// For a product in a loop of steps, records where its weights come from: after the first step they
+// come from the last-level cache, if it is large enough. A tile alone on its panel is faster by a
+// tenth there if it prefetches nothing. Every second step takes the panels backwards, so it begins
+// with those that are still in the second level; step numbers are computed as if all steps had as
+// many rows.
 static void findWeights(VectorCode &code, const KernelBody &body, Product &product) {
   int64_t panels = product.groups * llvm::divideCeilSigned(product.n, code.target.panelColumns);
   const PanelLayout layout = layoutOf(code, body, product);
@@ -84,12 +87,12 @@ static void findWeights(VectorCode &code, const KernelBody &body, Product &produ
                                  code.equal(code.remainder(step, 2), one));
 }
 
-// What a product keeps of a block of rows, of which the second-level cache of every target holds
-// twice as much; and the most rows that a tile of any target has.
+// The scratch for a block of rows, at most half of the second-level cache of every target; and the
+// largest number of rows of a tile on any target.
 static constexpr int64_t kKeptBytes = 512 * 1024;
 static constexpr int64_t kMostTileRows = 16;
 
-// Room for blocks of rows of so many bytes, at least two tiles; and the tiles that it has room for.
+// Returns scratch for blocks of rows of `rowBytes`, at least two tiles; and the tiles that fit.
 static KernelScratch scratchOfBlock(int64_t rowBytes) {
   return {.fixed = static_cast<uint64_t>(std::max(kKeptBytes, 2 * kMostTileRows * rowBytes))};
 }
@@ -105,7 +108,7 @@ template <> KernelScratch scratchOf(dataflow::ContractAttr computes) {
   return scratchOfBlock(PreparedRows::mostBytes(computes));
 }
 
-// A product of rows that are prepared block by block.
+// Emits a product of rows that are prepared block by block.
 static void emitPrepared(VectorCode &code, const KernelBody &body, const Destination &to,
                          const PreparedRows &prepared, Value sums) {
   const ProductRows from = operandRows(code, body);
@@ -158,7 +161,8 @@ template <> KernelScratch scratchOf(dataflow::ContractSlideAttr computes) {
   return scratchOfBlock(computes.getInner() * int64_t(sizeof(float)));
 }
 
-// The convolution over a line that a slide is, which goes over several rows at once.
+// Returns the convolution over a line that a slide is equivalent to, which computes several rows at
+// once.
 static std::optional<dataflow::ConvolveAttr> overLine(dataflow::SlideAttr slide) {
   heddle::transformer::WindowAttr window = slide.getWindow();
   if (slide.getKind() != dataflow::SlideKind::Depthwise || !window.isOfConvolve()) {
@@ -205,7 +209,8 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr 
 
 template <> KernelScratch scratchOf(dataflow::ContractChosenAttr) { return {}; }
 
-// The first place after `begin`, before `end`, whose row has chosen another group; `end` if none.
+// Returns the first place in (begin, end) whose row has chosen another group; `end` if there is
+// none.
 static Value endOfGroup(VectorCode &code, Value begin, Value end, Value group,
                         llvm::function_ref<Value(Value place)> groupAt) {
   auto op = scf::WhileOp::create(code.builder, code.location, TypeRange{code.i64},
@@ -213,7 +218,7 @@ static Value endOfGroup(VectorCode &code, Value begin, Value end, Value group,
   OpBuilder::InsertionGuard guard(code.builder);
   Block *before = code.builder.createBlock(&op.getBefore(), {}, {code.i64}, {code.location});
   Value place = before->getArgument(0);
-  // There is a place to read, whatever the first condition says.
+  // The place is clamped because it is read even if the first condition is false.
   Value goesOn = code.both(code.less(place, end),
                            code.equal(groupAt(code.smaller(place, code.subtract(end, 1))), group));
   scf::ConditionOp::create(code.builder, code.location, goesOn, before->getArguments());
@@ -229,7 +234,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractChosenAttr
   Product product{computes.getN(), computes.getK(), computes.getGroups()};
   product.unpacked = unpackedPanel(code, body, scratchOf(computes).fixed);
   Destination to{KernelResult::load(code, arguments), epilogue, product};
-  // An address is as wide as two elements.
+  // An address takes as many bytes as two elements.
   product.list = code.frame(body.function, 2 * code.target.tileRows);
   product.order = body.operand(code, 3);
   product.rowCount = body.rows(code).count(code);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tiles of 16 rows on AMX. An instruction multiplies 16 rows of 64 bytes with 16 columns of as
-/// many bytes: 32 steps of k in bf16, 64 in codes of 8 bits. What is left of k has registers of its
-/// own, which are as much shorter: behind the last row of a panel lies other memory.
+/// Tiles of 16 rows on AMX. An instruction multiplies 16 rows of 64 bytes with 16 columns of 64
+/// bytes: 32 steps of k in bf16, or 64 with 8-bit codes. The remainder of k uses separate registers
+/// with shorter rows, because other memory follows the last row of a panel.
 ///
-/// Sums of codes are those of every target. Of bf16 an instruction first adds up the products of
-/// even steps and those of odd ones, then both, and then that to the sum so far, and takes numbers
-/// below the normal range for zero.
+/// Sums of codes are the same on every target. For bf16, an instruction adds up the products of
+/// even steps and those of odd steps separately, adds both, and then adds the result to the sum. It
+/// flushes subnormal numbers to zero.
 #include "compiler/Target/Emitters/ContractAmx.h"
 
 #include "compiler/Target/Emitters/ContractIntegers.h"
@@ -18,7 +18,7 @@ using namespace mlir;
 
 namespace heddle {
 
-// The registers: sums of as many vectors of columns as a tile has, rows and weights, and rows and
+// The registers: sums, one for each vector of columns of a tile; rows and weights; and rows and
 // weights of the last steps.
 static constexpr int64_t kSums = 0;
 static constexpr int64_t kMostVectors = 3;
@@ -26,7 +26,7 @@ static constexpr int64_t kRows = 3, kWeights = 4, kLastRows = 5, kLastWeights = 
 // Rows whose sums of codes are scaled side by side.
 static constexpr int64_t kRowsTogether = 4;
 
-// Steps of k in a row of a register.
+// Returns the steps of k in a row of a register.
 static int64_t stepsOf(const PanelLayout &layout) {
   return kAmxRowBytes / 4 * dataflow::elementsTogether(layout.arithmetic);
 }
@@ -65,13 +65,13 @@ void enterAmx(VectorCode &code, func::FuncOp kernel, const PanelLayout &layout, 
 // --- tiles -----------------------------------------------------------------------------------
 
 namespace {
-/// A tile while its code is written.
+/// A tile whose code is being emitted.
 struct AmxTile {
   const TileColumns &tile;
   VectorCode &code = tile.code;
   const PanelLayout &layout = tile.layout;
-  /// Bytes between the rows of a tile, between those of a panel that hold steps which are
-  /// multiplied together, and between sums.
+  /// Bytes between the rows of a tile, between rows of a panel whose steps are multiplied by one
+  /// instruction, and between rows of sums.
   Value rowStride = code.multiply(tile.entry.getArgument(Stride), sizeof(float));
   Value panelStride = code.integer(layout.rowBytes * dataflow::elementsTogether(layout.arithmetic));
   Value sumStride = code.integer(code.target.panelColumns * int64_t(sizeof(float)));
@@ -90,8 +90,8 @@ void AmxTile::clear() {
   }
 }
 
-// Adds the steps from `k` on that registers `rows` and `weights` have room for. In the panel, whose
-// first is at `codes`, they are those from number `inPanel` on.
+// Adds the steps from `k` on, as many as registers `rows` and `weights` hold. Their weights are
+// steps from number `inPanel` on of the panel part that begins at `codes`.
 void AmxTile::multiply(Value codes, Value inPanel, Value k, int64_t rows, int64_t weights) {
   const bool isBf16 = layout.arithmetic == dataflow::Arithmetic::Bf16;
   const int64_t elementBytes = isBf16 ? sizeof(uint16_t) : sizeof(uint8_t);
@@ -108,8 +108,7 @@ void AmxTile::multiply(Value codes, Value inPanel, Value k, int64_t rows, int64_
   }
 }
 
-// Asks memory for what a round of a tile of vectors asks for, for each round of the steps from `k`
-// on.
+// Prefetches, for the steps from `k` on, the lines that rounds of a vector tile would prefetch.
 void AmxTile::ask(Value k) {
   if (tile.first != 0 || tile.linesAsked == 0) {
     return;
@@ -123,7 +122,7 @@ void AmxTile::ask(Value k) {
   }
 }
 
-// Adds the steps [begin, end) of k, the first of which has its weights at `codes`.
+// Adds the steps [begin, end) of k; `codes` is the address of the first step's weights.
 void AmxTile::multiplySteps(Value codes, Value begin, Value end) {
   const int64_t steps = stepsOf(layout);
   Value count = code.subtract(end, begin);
@@ -144,8 +143,8 @@ void AmxTile::store(Value memory) {
 
 // --- codes -----------------------------------------------------------------------------------
 
-// Makes the sums of codes at `integers` numbers, with scale number `number` of each row and the
-// factors of columns at `head`, and adds them to the sums of the tile unless they are the first.
+// Converts the sums of codes at `integers` to f32, using scale number `number` of each row and the
+// factors of columns at `head`, and adds them to the sums of the tile, or stores them if `isFirst`.
 static void addScaled(const AmxTile &amx, Value integers, Value head, Value number, bool isFirst) {
   VectorCode &code = amx.code;
   const TileColumns &tile = amx.tile;

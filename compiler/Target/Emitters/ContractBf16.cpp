@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rounding rows to bf16, and the inner loop over them. vdpbf16ps adds, for each lane, first the
+/// Rounds rows to bf16, and emits the inner loop over them. For each lane, vdpbf16ps first adds the
 /// product of the second elements of a pair and then that of the first, and rounds each time as FMA
-/// does: products of bf16 are exact in f32. It takes numbers below the normal range for zero, which
-/// code without it does not.
+/// does: products of bf16 are exact in f32. It flushes subnormal numbers to zero; code without it
+/// does not.
 #include "compiler/Target/Emitters/ContractBf16.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,9 +15,9 @@ using heddle::transformer::bf16Together;
 
 namespace heddle {
 
-// Whole vectors are written behind the last column.
+// Whole vectors are written, so rows are padded to this many columns.
 static constexpr int64_t kMostLanes = 16;
-// Where a number of bf16 lies in the f32 number of the same value.
+// A bf16 is the upper half of the f32 of the same value.
 static constexpr int32_t kUpperHalf = static_cast<int32_t>(0xFFFF0000);
 static constexpr int32_t kHalfBits = 16;
 
@@ -39,7 +39,7 @@ struct Pairs {
   Value load(Value address) const {
     return LLVM::LoadOp::create(code.builder, code.location, words, address, sizeof(int32_t));
   }
-  /// One pair, in all lanes.
+  /// Loads one pair into all lanes.
   Value broadcast(Value address) const {
     Value pair =
         LLVM::LoadOp::create(code.builder, code.location, code.i32, address, sizeof(int32_t));
@@ -48,7 +48,7 @@ struct Pairs {
   Value as(Type type, Value value) const {
     return LLVM::BitcastOp::create(code.builder, code.location, type, value);
   }
-  /// The elements of pairs in f32.
+  /// Return the first and second elements of pairs in f32.
   Value first(Value pairs) const {
     return as(code.vector,
               arith::ShLIOp::create(code.builder, code.location, pairs, splat(kHalfBits)));
@@ -107,8 +107,8 @@ Value addBf16Products(VectorCode &code, Value sum, Value pair, Value words) {
 
 // --- tiles -----------------------------------------------------------------------------------
 
-// A pair of steps of k from `k` on: a vector of weights for each of the columns times a pair of
-// every row. `weights` are those of the pair.
+// Adds the products of the pair of steps of k that begins at `k`: a vector of weights for each of
+// the columns times a pair of every row. `weights` are the weights of these steps.
 static SmallVector<Value> addPairs(const TileColumns &tile, ArrayRef<Value> weights, Value k,
                                    ValueRange sums) {
   VectorCode &code = tile.code;
@@ -146,7 +146,7 @@ void emitBf16Tile(const TileColumns &tile) {
   VectorCode &code = tile.code;
   Pairs pairs(code);
   Value weights = tile.entry.getArgument(Weights);
-  // Behind an odd k zeros are multiplied.
+  // An odd k is padded with zeros.
   Value k = code.multiply(code.divideUp(tile.entry.getArgument(K), bf16Together), bf16Together);
   SmallVector<Value> sums(tile.rows.size() * tile.vectors, code.splat(0));
   tile.store(tile.steps(code.integer(0), k, sums, [&](Value inPanel, Value k, ValueRange sums) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Tiles leave their sums in a small block of the frame, which stays in the first-level cache, and
-/// the epilogue runs over that block on its way to the only store of the result.
+/// Tiles store their sums to a small block of the stack frame, which stays in the first-level
+/// cache. The epilogue reads that block and stores the result, once.
 ///
-/// Weights are read once for a block of rows, and each tile asks for its share of the panel that
-/// comes next, so that a pass over few rows runs at the speed of the products and not at the
-/// latency of memory (docs/performance.md).
+/// Weights are read once for a block of rows, and each tile prefetches its share of the next panel,
+/// so the time of a pass over few rows is that of its products and not memory latency
+/// (docs/performance.md).
 #include "compiler/Target/Emitters/ContractBlocks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,14 +15,15 @@ using namespace mlir;
 
 namespace heddle {
 
-// The least k of tiles that ask for the rows of their epilogue: measured, from there on products
-// whose rows no cache has are up to an eighth faster, and others as fast as without. A tile of 64
-// steps is over before they come, and the requests are in the way of its own loads.
+// The smallest k for which tiles prefetch the rows of their epilogue. Measured: from there on,
+// products whose rows are in no cache are up to an eighth faster, and others are as fast as
+// without. A tile of 64 steps ends before the rows arrive, and the requests delay its own loads.
 static constexpr int64_t kLongTile = 256;
-// Weights of a strip: the first-level cache has them beside what tiles read of their rows.
+// Bytes of weights of a strip, which fits in the first-level cache beside the part of the rows that
+// tiles read.
 static constexpr int64_t kStripBytes = 24 * 1024;
-// The most tiles that pass over a panel strip by strip. More of them compute for so long that the
-// second level gives them their weights in time, and what they have summed leaves the first.
+// The largest number of tiles that process a panel strip by strip. More tiles compute long enough
+// for weights to arrive from the second level in time, and their sums do not stay in the first.
 static constexpr int64_t kMostStripTiles = 6;
 
 Value Product::rowAt(VectorCode &code, Value place) const {
@@ -39,8 +40,8 @@ PanelLayout layoutOf(const VectorCode &code, const KernelBody &body, const Produ
 }
 
 namespace {
-/// A panel: the first columns of input and result that it reads and writes, and its number among
-/// those of its group.
+/// A panel: the first columns of input and result that it reads and writes, and its number within
+/// its group.
 struct Panel {
   Value weights;
   Value inputColumn;
@@ -68,9 +69,9 @@ static Panel panelAt(VectorCode &code, const KernelBody &body, const Product &pr
       number};
 }
 
-// Takes `rows` rows of sums of one panel, from number `first` of the tile on, through the epilogue;
-// `width` columns of it count. All vectors are loaded before any is stored, so that their chains of
-// maths can run side by side.
+// Applies the epilogue to `rows` rows of sums of one panel, from number `first` of the tile on, and
+// stores `width` columns of them. All vectors are loaded before any is stored, so that their chains
+// of operations overlap.
 static void storeRows(VectorCode &code, const Destination &to, Value sums, Value row, Value first,
                       int64_t rows, Value column, int64_t width) {
   SmallVector<std::tuple<Value, Value, int64_t>> results;
@@ -93,7 +94,7 @@ static void storeRows(VectorCode &code, const Destination &to, Value sums, Value
   }
 }
 
-// Asks for what the epilogue of `count` rows will read and write, so that it comes while the tile
+// Prefetches the memory that the epilogue of `count` rows will read and write, while the tile
 // computes.
 static void prefetchRows(VectorCode &code, const Destination &to, Value row, Value count,
                          Value column, int64_t width) {
@@ -104,10 +105,10 @@ static void prefetchRows(VectorCode &code, const Destination &to, Value row, Val
   });
 }
 
-// Takes `count` rows of sums of one panel through the epilogue.
+// Applies the epilogue to `count` rows of sums of one panel.
 static void storePanel(VectorCode &code, const Destination &to, Value sums, Value row, Value count,
                        Value column, int64_t width) {
-  // As many rows together as there are registers for: six vectors of sixteen lanes.
+  // As many rows at once as registers allow: six vectors of sixteen lanes.
   int64_t together = std::max<int64_t>(1, 6 * code.lanes / code.target.panelColumns);
   Value whole = code.multiply(code.divide(count, together), together);
   code.loop(code.integer(0), whole, together,
@@ -119,8 +120,8 @@ static void storePanel(VectorCode &code, const Destination &to, Value sums, Valu
 }
 
 namespace {
-/// A range cut into parts of about the same size, of which the first may have one more. A step of a
-/// small model has a dozen products of one row, so divisions are done once for all parts.
+/// A range split into parts of nearly equal size; the first parts may have one more element. A step
+/// of a small model has a dozen products of one row, so divisions are done once for all parts.
 struct EvenParts {
   Value count, size, larger;
 
@@ -128,20 +129,20 @@ struct EvenParts {
     Value size = code.divide(total, count);
     return {count, size, code.subtract(total, code.multiply(size, count))};
   }
-  /// Where a part begins.
+  /// Returns where a part begins.
   Value begin(VectorCode &code, Value part) const {
     return code.add(code.multiply(part, size), code.smaller(part, larger));
   }
 };
 
-/// The tiles of a block of rows, and what of the next panel each of them asks for.
+/// The tiles of a block of rows, and the part of the next panel that each of them prefetches.
 struct Tiles {
   Value firstRow;
   EvenParts rows;
-  Value stride; // bytes for every step of k
-  Value share;  // bytes for a tile
+  Value stride; // bytes per step of k
+  Value share;  // bytes per tile
 
-  /// The first row of a tile, and how many it has.
+  /// Returns the first row of a tile, and its number of rows.
   std::pair<Value, Value> at(VectorCode &code, Value tile) const {
     Value begin = rows.begin(code, tile), end = rows.begin(code, code.add(tile, 1));
     return {code.add(firstRow, begin), code.subtract(end, begin)};
@@ -155,9 +156,9 @@ Tiles Tiles::of(VectorCode &code, const KernelBody &body, const Product &product
                 Value last) {
   const PanelLayout layout = layoutOf(code, body, product);
   Value rows = code.subtract(last, first), tiles = code.divideUp(rows, layout.tileRows);
-  // The tiles ask for the next panel between them, each for as few new lines at a time as will do:
-  // a request to far memory holds a buffer that the tile's own loads need. A tile always asks for
-  // linesAsked() lines; where fewer are new, the others are on their way or in the cache
+  // The tiles share the prefetching of the next panel, each with as few new lines per round as
+  // suffice: a request to memory occupies a fill buffer that the tile's own loads need. A tile
+  // always requests linesAsked() lines; if fewer are new, the others are in flight or cached
   // already.
   const PanelLayout read = product.unpacked ? layout.unpacked(code) : layout;
   Value everyTile = code.divideUp(code.integer(layout.linesRead()), tiles);
@@ -167,8 +168,8 @@ Tiles Tiles::of(VectorCode &code, const KernelBody &body, const Product &product
           code.multiply(lines, product.k / unroll * kLineBytes)};
 }
 
-// Steps of k of a strip; 0 where panels have none. Quantised weights are unpacked panel by panel,
-// and rows in an order of their own are listed.
+// Returns the steps of k of a strip; 0 if panels are not split. Quantised weights are unpacked by
+// panels, and rows in an order of their own need a list.
 static int64_t stripSteps(const VectorCode &code, const PanelLayout &layout,
                           const Product &product) {
   const int64_t steps = kStripBytes / layout.rowBytes;
@@ -183,7 +184,7 @@ Value frameOfSums(VectorCode &code, const KernelBody &body, const Product &produ
                     (hasStrips ? kMostStripTiles : 1) * layout.tileRows * code.target.panelColumns);
 }
 
-// Lists where the rows are that those from a place of the order on read.
+// Stores the addresses of the operand rows for `count` places of the order, from `place` on.
 static void listRows(VectorCode &code, const Product &product, const ProductRows &rows, Value place,
                      Value count) {
   code.loop(code.integer(0), count, 1, [&](Value number) {
@@ -194,14 +195,14 @@ static void listRows(VectorCode &code, const Product &product, const ProductRows
   });
 }
 
-// Where elements of a row lie, and of those that follow it, from a column on.
+// Returns the address of a row's elements from a column on; the following rows come after it.
 static Value rowsFrom(VectorCode &code, const ProductRows &rows, Value row, Value column) {
   Value inMemory = code.multiply(code.subtract(row, rows.first), rows.elements);
   return code.at(rows.memory, code.add(inMemory, column));
 }
 
-// Computes the sums of a tile; one that is alone asks for what itself will read, unless a cache has
-// the panel.
+// Computes the sums of a tile. A tile that is alone prefetches its own panel, unless a cache has
+// it.
 static void callTiles(VectorCode &code, const KernelBody &body, const Product &product,
                       const PanelLayout &layout, Value isAlone, Value count, int64_t width,
                       ValueRange arguments) {
@@ -219,7 +220,8 @@ static void callTiles(VectorCode &code, const KernelBody &body, const Product &p
   code.when(isAlone, alone, [&] { call(TileAsks::Share); });
 }
 
-// Gives the columns of a panel that count: all, or those of the last one of a group.
+// Calls `compute` with the number of valid columns of a panel: all, or fewer for the last panel of
+// a group.
 static void ofWidth(VectorCode &code, const Product &product, const Panel &panel,
                     llvm::function_ref<void(int64_t width)> compute) {
   int64_t tail = product.n % code.target.panelColumns;
@@ -231,15 +233,15 @@ static void ofWidth(VectorCode &code, const Product &product, const Panel &panel
   code.when(whole, [&] { compute(code.target.panelColumns); }, [&] { compute(tail); });
 }
 
-// All tiles of one panel, one after the other.
+// Computes all tiles of one panel, one after another.
 static void emitTiles(VectorCode &code, const KernelBody &body, const ProductRows &rows,
                       const Destination &to, Value sums, const Tiles &tiles, const Panel &panel) {
   const Product &product = to.product;
   const PanelLayout layout = layoutOf(code, body, product);
   int64_t k = product.k, panelBytes = layout.panelBytes(k);
   Value next = code.bytesAt(panel.weights, code.integer(panelBytes));
-  // A tile alone passes over its panel at the speed of memory: it asks for what itself will read,
-  // and multiplies codes with scales on their way. Several tiles would do so again and again.
+  // A single tile reads its panel at the speed of memory: it prefetches its own panel, and applies
+  // scales to codes as it loads them. Several tiles would repeat that work.
   Value isAlone = code.less(tiles.rows.count, code.integer(2));
   if (product.unpacked) {
     code.when(
@@ -247,7 +249,8 @@ static void emitTiles(VectorCode &code, const KernelBody &body, const ProductRow
   }
   code.loop(code.integer(0), tiles.rows.count, 1, [&](Value tile) {
     auto [row, rowCount] = tiles.at(code, tile);
-    // Tiles that come when all of it was asked for ask for one place again, which costs nothing.
+    // If all of the panel has been requested, later tiles request the same line again, which costs
+    // nothing.
     Value asked = code.multiply(tile, tiles.share);
     Value asks = code.less(asked, code.integer(panelBytes));
     Value ahead = code.select(asks, code.bytesAt(next, asked), panel.weights);
@@ -281,8 +284,9 @@ static void emitTiles(VectorCode &code, const KernelBody &body, const ProductRow
   });
 }
 
-// A few tiles of one panel, strip by strip: each strip is read once from the second-level cache or
-// from farther away, and waits in the first for all tiles. They ask for the strip after the next.
+// Computes a few tiles of one panel, strip by strip: each strip is read once from the second-level
+// cache or from memory, and stays in the first level for all tiles. They prefetch the strip after
+// the next.
 static void emitStrips(VectorCode &code, const KernelBody &body, const ProductRows &rows,
                        const Destination &to, Value sums, const Tiles &tiles, const Panel &panel,
                        int64_t width) {
@@ -323,7 +327,7 @@ static void emitStrips(VectorCode &code, const KernelBody &body, const ProductRo
   });
 }
 
-// All tiles of one panel: the rows are divided evenly, so that no tile is a small remainder.
+// Computes all tiles of one panel. Rows are divided evenly, so no tile is a small remainder.
 static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRows &rows,
                       const Destination &to, Value sums, const Tiles &tiles, Value index) {
   Panel panel = panelAt(code, body, to.product, index);
@@ -344,7 +348,7 @@ void emitBlocks(VectorCode &code, const KernelBody &body, const Destination &to,
                 Value begin, Value end, int64_t most,
                 llvm::function_ref<ProductRows(Value first, Value last)> rowsOf) {
   const KernelArguments &arguments = body.arguments;
-  // Blocks are whole tiles of about the same number.
+  // Blocks have nearly equal numbers of whole tiles.
   int64_t tile = layoutOf(code, body, to.product).tileRows;
   Value rows = code.subtract(end, begin);
   Value tiles = code.divideUp(rows, tile), blocks = code.divideUp(tiles, most);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The panels of a product, for blocks of its rows: which tiles compute them, what these ask memory
-/// for, and the epilogue on the way to the result.
+/// Computes the panels of a product for blocks of its rows: chooses the tiles and what they
+/// prefetch, and applies the epilogue before the result is stored.
 #ifndef HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTBLOCKS_H
 #define HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTBLOCKS_H
 
@@ -11,46 +11,48 @@
 
 namespace heddle {
 
-/// The numbers of a product, and which rows it is of.
+/// The sizes of a product, and the rows that it computes.
 struct Product {
   int64_t n, k, groups;
-  /// The rows in the order in which the product goes over them; null: one after the other.
+  /// The order in which the product iterates over its rows; null: ascending.
   mlir::Value order = {};
-  /// How many rows of the result read the same row.
+  /// The number of rows of the result that read the same row.
   int64_t parts = 1;
-  /// The rows of the result, for an order, and room for the addresses of a tile's rows.
+  /// With an order: the number of rows of the result, and memory for the addresses of a tile's
+  /// rows.
   mlir::Value rowCount = {}, list = {};
-  /// Room for a panel in f32; null where weights are not unpacked.
+  /// Memory for a panel in f32; null if weights are not unpacked.
   mlir::Value unpacked = {};
-  /// What is multiplied and, unless that is f32, how rows lie for it.
+  /// The type of the factors and, unless it is f32, the layout of rows.
   dataflow::Arithmetic arithmetic = dataflow::Arithmetic::F32;
   const PreparedRows *prepared = nullptr;
-  /// The group of all rows, and its bias; null where panels say what group they are of, and where
-  /// there is none.
+  /// The group of all rows; null if it follows from the panel. And the group's bias; null if there
+  /// is none.
   mlir::Value group = {}, bias = {};
-  /// Whether a step before read the same weights, so that a cache has them, and whether panels are
-  /// taken from the last to the first; null where there are no steps.
+  /// Whether a previous step read the same weights, so a cache has them, and whether panels are
+  /// processed from the last to the first; null without steps.
   mlir::Value readsAgain = {}, isBackward = {};
 
-  /// The row at a place of the order.
+  /// Returns the row at a place of the order.
   mlir::Value rowAt(VectorCode &code, mlir::Value place) const;
 };
 
-/// The result of a product, and the epilogue on the way to it.
+/// The result of a product, and the epilogue that is applied before it is stored.
 struct Destination {
   KernelResult result;
   const Epilogue &epilogue;
   const Product &product;
 };
 
-/// How the weights of a product lie.
+/// Returns the layout of a product's weights.
 PanelLayout layoutOf(const VectorCode &code, const KernelBody &body, const Product &product);
 
-/// Room in the frame for the sums of the tiles of a panel that are computed side by side.
+/// Returns memory in the stack frame for the sums of the tiles of a panel that are computed side by
+/// side.
 mlir::Value frameOfSums(VectorCode &code, const KernelBody &body, const Product &product);
 
-/// All panels of the call for the rows [begin, end), block by block: at most `most` tiles in each.
-/// `rowsOf` gives what the rows [first, last) of a block are multiplied from; `sums` is
+/// Computes all panels of the call for the rows [begin, end), in blocks of at most `most` tiles.
+/// `rowsOf` returns the operand rows of the rows [first, last) of a block; `sums` is the result of
 /// frameOfSums().
 void emitBlocks(VectorCode &code, const KernelBody &body, const Destination &to, mlir::Value sums,
                 mlir::Value begin, mlir::Value end, int64_t most,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Quantising rows, and the inner loop over their codes. One instruction of VNNI multiplies four
-/// codes of a row with four of each column of a vector. Without it vpmaddubsw does, whose sums of
-/// two products have 16 bits: codes of rows are made signed, so that magnitudes of at most 128 are
-/// multiplied with weights that take over their sign, and 2 * 128 * 127 fits. Both want one side
-/// without sign: codes of weights of 4 bits are that, and 2 * 15 * 127 fits anyway. Files may have
-/// weights of -128, for which that is too narrow: their codes are widened without VNNI. Machines
-/// with neither multiply numbers of 32 bits, of the same codes as those of VNNI.
+/// Quantises rows, and emits the inner loop over their codes. One VNNI instruction multiplies four
+/// codes of a row with four of each column of a vector. Without VNNI, vpmaddubsw is used, which
+/// sums two products in 16 bits: codes of rows are made signed, their magnitudes of at most 128 are
+/// multiplied with weights that take over their signs, and 2 * 128 * 127 fits. Both instructions
+/// need one unsigned factor: 4-bit codes of weights are unsigned, and 2 * 15 * 127 fits anyway.
+/// Files may contain weights of -128, whose products do not fit: without VNNI, their codes are
+/// widened. Machines with neither instruction multiply 32-bit integers, with the same codes as for
+/// VNNI.
 #include "compiler/Target/Emitters/ContractIntegers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,20 +23,20 @@ using heddle::transformer::codesTogether;
 
 namespace heddle {
 
-// The largest code of a row, what is taken from it where products are added in pairs, which want
-// codes with signs, and the largest code with sign.
+// The largest code of a row; the offset that makes codes signed where products are added in pairs;
+// and the largest signed code.
 static constexpr int64_t kLargestCode = 255;
 static constexpr int64_t kSignedOffset = 128;
 static constexpr int64_t kLargestSigned = 127;
-// Behind codes there is room for the last vector of them.
+// Codes are padded so that their last vector can be stored whole.
 static constexpr int64_t kCodePadding = 16;
-// A scale and the code of zero, or the sum of codes.
+// A scale, and the code of zero or the sum of codes.
 static constexpr int64_t kFactorBytes = kScaleBytes + int64_t(sizeof(int32_t));
 
 // --- integers in vectors ---------------------------------------------------------------------
 
 namespace {
-/// Lanes of 32 bits, and four codes in each.
+/// Vectors with lanes of 32 bits, of four codes each.
 struct Words {
   explicit Words(VectorCode &code)
       : code(code), words(VectorType::get({code.lanes}, code.i32)),
@@ -48,7 +49,7 @@ struct Words {
   Value load(Value address) const {
     return LLVM::LoadOp::create(code.builder, code.location, words, address, sizeof(int32_t));
   }
-  /// One word, in all lanes.
+  /// Loads one word into all lanes.
   Value broadcast(Value address) const {
     Value word =
         LLVM::LoadOp::create(code.builder, code.location, code.i32, address, sizeof(int32_t));
@@ -71,9 +72,10 @@ struct Words {
                                          code.builder.getStringAttr(intrinsic), arguments)
         .getResults();
   }
-  /// The nearest whole numbers, ties to even, of numbers between -2^22 and 2^22; of NaN anything.
+  /// Rounds numbers between -2^22 and 2^22 to integers, ties to even. The result for NaN is
+  /// arbitrary.
   Value nearest(Value numbers) const;
-  /// The lower 8 bits of each lane.
+  /// Returns the lower 8 bits of each lane.
   Value narrowed(Value value) const {
     auto narrow = VectorType::get({code.lanes}, code.builder.getI8Type());
     return arith::TruncIOp::create(code.builder, code.location, narrow, value);
@@ -83,17 +85,17 @@ struct Words {
   VectorType words, bytes;
 };
 
-/// Four codes of a row in every lane, as products take them.
+/// Four codes of a row, in every lane, as operands of products.
 struct RowCodes {
   Value codes;
-  /// Where products are added in pairs: their magnitudes.
+  /// The magnitudes of the codes, if products are added in pairs.
   Value magnitudes = {};
 };
 } // namespace
 
 Value Words::nearest(Value numbers) const {
   if (code.target.integerProducts == IntegerProducts::Single) {
-    // 1.5 * 2^23: the sum has the whole number in its low bits, rounded as sums are.
+    // Adding 1.5 * 2^23 leaves the integer in the low bits, rounded as sums are.
     constexpr float magic = 12582912.0f;
     Value shifted = code.addFloat(numbers, code.splat(magic));
     Value bits = LLVM::BitcastOp::create(code.builder, code.location, words, shifted);
@@ -120,7 +122,7 @@ static RowCodes loadCodes(const Words &words, Value address, bool isSigned) {
                                      /*is_int_min_poison=*/false)};
 }
 
-// Code number `number` of the four of each lane, in 32 bits.
+// Returns code number `number` of the four of each lane, widened to 32 bits.
 static Value codeOfFour(const Words &words, Value codes, int64_t number, bool hasSign) {
   VectorCode &code = words.code;
   SmallVector<int64_t> lanes;
@@ -133,7 +135,7 @@ static Value codeOfFour(const Words &words, Value codes, int64_t number, bool ha
              : arith::ExtUIOp::create(code.builder, code.location, words.words, narrow).getResult();
 }
 
-// addFours() without any instruction for it.
+// Does the same as addFours() without any instruction for it.
 static Value addSingle(const Words &words, Value sums, Value withoutSign, Value withSign) {
   for (int64_t number = 0; number < codesTogether; ++number) {
     Value product = words.multiply(codeOfFour(words, withoutSign, number, /*hasSign=*/false),
@@ -143,8 +145,8 @@ static Value addSingle(const Words &words, Value sums, Value withoutSign, Value 
   return sums;
 }
 
-// `sums` and, lane by lane, the products of four codes without sign with four that have one: sums
-// of two products fit into 16 bits.
+// Adds to `sums`, lane by lane, the products of four unsigned codes with four signed ones. Sums of
+// two products must fit in 16 bits.
 static Value addFours(const Words &words, Value sums, Value withoutSign, Value withSign) {
   VectorCode &code = words.code;
   const bool isWide = code.lanes == 16;
@@ -165,8 +167,9 @@ static Value addFours(const Words &words, Value sums, Value withoutSign, Value w
   return words.add(sums, fours);
 }
 
-// The same of codes that all have signs, of which weights may be -128, whose magnitude has none:
-// every other code is widened to 16 bits, and then those between. Exact, at half of the rate.
+// Does the same for signed codes with weights that may be -128, whose magnitude is not a signed
+// 8-bit number: widens the even codes to 16 bits, and then the odd ones. Exact, at half of the
+// rate.
 static Value addWidened(const Words &words, Value sums, Value codes, Value weights) {
   VectorCode &code = words.code;
   constexpr int16_t bits = 8;
@@ -189,7 +192,7 @@ static Value addWidened(const Words &words, Value sums, Value codes, Value weigh
   return words.add(sums, words.call(multiply, words.words, {upper(row), upper(column)}));
 }
 
-// `sums` and, lane by lane, the products of four codes of a row with four weights of 8 bits.
+// Adds to `sums`, lane by lane, the products of four codes of a row with four 8-bit weights.
 static Value addProducts(const Words &words, Value sums, const RowCodes &row, Value weights,
                          bool isFull) {
   VectorCode &code = words.code;
@@ -215,7 +218,7 @@ static Value addProducts(const Words &words, Value sums, const RowCodes &row, Va
 
 // --- rows ------------------------------------------------------------------------------------
 
-// Bytes of the codes of `k` elements. Those of fewer than a vector are written as a vector.
+// Returns the bytes of the codes of `k` elements, with room for a whole vector at the end.
 static int64_t codeBytes(int64_t k) {
   return static_cast<int64_t>(llvm::alignTo(k, kCodePadding)) + kCodePadding;
 }
@@ -223,7 +226,7 @@ static Value codeBytes(VectorCode &code, Value k) {
   return code.multiply(code.add(code.divideUp(k, kCodePadding), 1), kCodePadding);
 }
 
-// The codes of `k` elements, and scale and zero of every `shared` of them.
+// Returns the bytes of the codes of `k` elements, and of the two factors of every `shared` of them.
 static int64_t bytesOf(int64_t k, int64_t shared) {
   return codeBytes(k) + llvm::divideCeilSigned(k, shared) * kFactorBytes;
 }
@@ -241,15 +244,15 @@ QuantizedRows::QuantizedRows(dataflow::BufferType weights, dataflow::ContractAtt
 int64_t QuantizedRows::mostBytes(int64_t k) { return bytesOf(k, codesTogether); }
 
 namespace {
-/// The least and the largest of some numbers and 0 and, in `finite`, zero or, where one of them is
-/// infinite or no number, NaN: of every lane.
+/// Per lane: the smallest and the largest of some numbers and 0. `finite` is zero, or NaN if one of
+/// the numbers is infinite or NaN.
 struct Extent {
   Value least, largest, finite;
 };
 } // namespace
 
 static Extent extentOf(VectorCode &code, Value from, int64_t width) {
-  // So many chains of maxima run side by side.
+  // The number of chains of minima and maxima that run side by side.
   constexpr int64_t chains = 4;
   auto take = [&](Value least, Value largest, Value finite, Value x) {
     return SmallVector<Value>{code.minimum(x, least), code.maximum(x, largest),
@@ -279,8 +282,8 @@ static Extent extentOf(VectorCode &code, Value from, int64_t width) {
 }
 
 namespace {
-/// A scale, zero where numbers are so small that its inverse may be infinite, and its inverse, or
-/// zero.
+/// A scale and its inverse. Both are zero if the scale is so small that its inverse may be
+/// infinite.
 struct ScaleAndInverse {
   Value scale, inverse;
 
@@ -294,8 +297,8 @@ struct ScaleAndInverse {
 };
 } // namespace
 
-// Quantises `width` elements that share a scale to codes with sign: their codes, and at `factors`
-// scale and sum of codes.
+// Quantises `width` elements that share a scale to signed codes at `to`; stores the scale and the
+// sum of codes at `factors`.
 static void quantizeSigned(VectorCode &code, Value from, Value to, Value factors, int64_t width) {
   Words words(code);
   Extent extent = extentOf(code, from, width);
@@ -325,13 +328,14 @@ static void quantizeSigned(VectorCode &code, Value from, Value to, Value factors
   if (whole < width) {
     sum = quantizeVector(code.integer(whole), width - whole, sum);
   }
-  // So few codes have a sum that f32 holds, whatever the order.
+  // f32 represents the sum of so few codes exactly, in any order.
   Value exact = arith::SIToFPOp::create(code.builder, code.location, code.vector, sum);
   code.storeScalar(code.addFloat(scale, code.sumOfLanes(extent.finite)), factors);
   code.storeScalar(code.sumOfLanes(exact), code.bytesAt(factors, code.integer(kScaleBytes)));
 }
 
-// Quantises `width` elements that share a scale: their codes, and at `factors` scale and zero.
+// Quantises `width` elements that share a scale to codes at `to`; stores the scale and the code of
+// zero at `factors`.
 static void quantize(VectorCode &code, Value from, Value to, Value factors, int64_t width) {
   Words words(code);
   Extent extent = extentOf(code, from, width);
@@ -380,9 +384,10 @@ void QuantizedRows::emitGroup(VectorCode &code, Value from, Value to) const {
 
 // --- tiles -----------------------------------------------------------------------------------
 
-// Eight steps of k from `k` on with codes of 4 bits: the lower halves of a vector of bytes are four
-// of them, the upper halves the next four. Bytes are loaded for each half: tiles of all rows have
-// no registers for both, and loads that are not volatile would become one.
+// Computes eight steps of k from `k` on with 4-bit codes: the lower halves of a vector of bytes are
+// four of the steps, the upper halves the next four. Bytes are loaded once for each half, because
+// full tiles do not have registers for both; the loads are volatile so that LLVM does not merge
+// them.
 static SmallVector<Value> stepOfHalves(const TileColumns &tile, Value codes, Value inPanel, Value k,
                                        ValueRange sums) {
   VectorCode &code = tile.code;
@@ -416,8 +421,8 @@ static SmallVector<Value> stepOfHalves(const TileColumns &tile, Value codes, Val
   return next;
 }
 
-// Four steps of k from `k` on: a vector of weights for each of the columns times four codes of
-// every row.
+// Computes four steps of k from `k` on: a vector of weights for each of the columns times four
+// codes of every row.
 static SmallVector<Value> step(const TileColumns &tile, Value codes, Value inPanel, Value k,
                                ValueRange sums) {
   VectorCode &code = tile.code;
@@ -440,7 +445,8 @@ static SmallVector<Value> step(const TileColumns &tile, Value codes, Value inPan
   return next;
 }
 
-// The sums of the steps [begin, end) of k, the first of which has its weights at `codes`.
+// Returns the sums of the steps [begin, end) of k; `codes` is the address of the first step's
+// weights.
 static SmallVector<Value> steps(const TileColumns &tile, Value codes, Value begin, Value end) {
   SmallVector<Value> sums(tile.rows.size() * tile.vectors, Words(tile.code).splat(0));
   return tile.steps(begin, end, sums, [&](Value inPanel, Value k, ValueRange sums) {
@@ -450,8 +456,8 @@ static SmallVector<Value> steps(const TileColumns &tile, Value codes, Value begi
 }
 
 namespace {
-/// What makes sums of products the numbers that they stand for: the scales of columns and, in i32,
-/// their sums of codes, or in f32 codes of zero with the other sign.
+/// The factors that convert sums of products to f32: the scales of columns, and a second number of
+/// each column: their sums of codes in i32, or their negated codes of zero in f32.
 struct ColumnFactors {
   SmallVector<Value> scales, others;
 };
@@ -508,12 +514,12 @@ SmallVector<Value> scaledSums(const TileColumns &tile, ValueRange sums, Value he
   return after;
 }
 
-// The sums of all of k, of some rows of a tile.
+// Returns the sums over all of k for some rows of a tile.
 static SmallVector<Value> multiplyRows(const TileColumns &tile) {
   VectorCode &code = tile.code;
   const PanelLayout &layout = tile.layout;
   Value weights = tile.entry.getArgument(Weights);
-  // Codes beyond the last of k are multiplied with zeros.
+  // Codes past the end of k are multiplied with zeros.
   const int64_t together = layout.together();
   Value k = code.multiply(code.divideUp(tile.entry.getArgument(K), together), together);
   if (layout.group == PanelLayout::allSteps) {
@@ -531,9 +537,9 @@ static SmallVector<Value> multiplyRows(const TileColumns &tile) {
                    ofGroup);
 }
 
-// Rows of which the sums of one group and those of all groups have room in registers, beside
-// weights and a row's codes. Where there are 16 registers they are in memory rather than that
-// weights are read again for every row.
+// Returns the number of rows whose sums, of one group and of all groups, fit in registers beside
+// the weights and a row's codes. With only 16 registers, all rows are computed at once with sums in
+// memory, which is better than reading the weights again for every row.
 static size_t rowsAtOnce(const TileColumns &tile) {
   constexpr int64_t registers = 32, others = 2;
   const bool hasThem = tile.code.lanes == 16 && tile.layout.group > 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Copies rows that would be in each other's way, and chooses how rows are prepared by what their
-/// product multiplies.
+/// Copies rows that conflict in the cache, and chooses how rows are prepared by the arithmetic of
+/// their product.
 #include "compiler/Target/Emitters/ContractRows.h"
 
 #include "compiler/Target/Emitters/ContractBf16.h"
@@ -13,12 +13,12 @@ namespace heddle {
 
 // --- rows in f32 -----------------------------------------------------------------------------
 
-// A tile of so many rows is as fast whatever sets of the first-level cache they share.
+// Tiles of at most this many rows are as fast when rows share sets of the first-level cache.
 static constexpr int64_t kFewRows = 4;
 
 SpreadRows SpreadRows::of(VectorCode &code, const KernelBody &body,
                           dataflow::ContractAttr computes) {
-  // The frame has room for rows of so many elements; copies are worth while for so many panels.
+  // The frame has memory for rows of this many elements; copies pay off from this many panels on.
   constexpr int64_t mostElements = 4096, fewestPanels = 8;
   const int64_t elements = body.kernel.getOperandBuffer(0).getRowElements();
   const int64_t width = computes.getGroups() * computes.getK();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The rows that a product multiplies: where they lie, which of them are copied, and, where it does
-/// not multiply f32, how what tiles read of them is prepared in scratch, block by block, each row
-/// for itself.
+/// The rows that a product multiplies: where they are, and which of them are copied. If the product
+/// does not multiply f32, its rows are prepared in scratch, block by block, each independently.
 #ifndef HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTROWS_H
 #define HEDDLE_COMPILER_TARGET_EMITTERS_CONTRACTROWS_H
 
@@ -14,44 +13,44 @@
 
 namespace heddle {
 
-/// The rows of a block that are multiplied, in memory: the first is row `first` of the work.
+/// The operand rows of a block, in memory; the first is row `first` of the work.
 struct ProductRows {
   mlir::Value memory;
-  mlir::Value elements; // from a row to the next
+  mlir::Value elements; // from one row to the next
   mlir::Value first;
 };
 
-/// Copies, in the frame, of rows in f32 that share sets of the first-level cache, for a tile that
-/// is alone on its panel.
+/// Copies, in the stack frame, of f32 rows that share sets of the first-level cache, for a tile
+/// that is alone on its panel.
 class SpreadRows {
 public:
   static SpreadRows of(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
 
-  /// The rows of a block: copies where they are one tile of more than a few rows.
+  /// Returns the rows of a block: copies if they are one tile of more than a few rows.
   ProductRows rowsOf(VectorCode &code, const ProductRows &rows, mlir::Value first,
                      mlir::Value last) const;
 
 private:
   int64_t width = 0;
-  /// Null where rows need no copies.
+  /// Null if rows need no copies.
   mlir::Value copies = {};
 
   int64_t stride() const;
 };
 
-/// How rows lie in scratch: the columns of each group of the product after each other, in whole
-/// cache lines.
+/// The layout of rows in scratch: the columns of each group of the product, one group after
+/// another, in whole cache lines.
 class PreparedRows {
 public:
   virtual ~PreparedRows() = default;
 
-  /// Those of a product with these weights; null where it multiplies f32.
+  /// Returns the layout for a product with these weights; null if it multiplies f32.
   static std::unique_ptr<PreparedRows> of(const VectorCode &code, dataflow::BufferType weights,
                                           dataflow::ContractAttr computes);
-  /// The most bytes of a row, for any weights and target.
+  /// Returns the largest number of bytes of a row, for any weights and target.
   static int64_t mostBytes(dataflow::ContractAttr computes);
 
-  /// Bytes from a row to the next, and elements of f32 in the place of those of a group.
+  /// Return the bytes from one row to the next, and the size of a group in elements of f32.
   int64_t rowBytes() const { return spreadBytes(groups * bytesOfGroup); }
   int64_t groupElements() const { return bytesOfGroup / int64_t(sizeof(float)); }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The inner loop of matrix products: a register tile of rows x vectors with the whole of k in one
-/// loop, so that every element's sum runs in the order of k whatever the number of rows: same row,
-/// same bits. Weights in another type than f32 are widened on their way into registers, once for
-/// all rows of the tile; quantised ones are multiplied with their scales there, so that sums are
-/// those of f32 arithmetic on the weights that codes and scales stand for.
+/// loop. The sum of every element is computed in the order of k, so the bits of a row do not depend
+/// on the number of rows. Weights in other types than f32 are widened as they are loaded, once for
+/// all rows of the tile. Quantised weights are multiplied with their scales then, so sums are those
+/// of f32 arithmetic on the weights that codes and scales represent.
 #include "compiler/Target/Emitters/ContractTile.h"
 
 #include "compiler/Target/Emitters/ContractAmx.h"
@@ -47,25 +47,26 @@ int64_t PanelLayout::panelBytes(int64_t k) const {
 
 int64_t PanelLayout::together() const {
   const int64_t side = dataflow::elementsTogether(arithmetic);
-  // f32 is made of one step at a time, whether it shares its bytes or not.
+  // With f32, weights are converted one step at a time, whether steps share bytes or not.
   return quantized && arithmetic != dataflow::Arithmetic::F32 ? quantized.getRowsTogether(side)
                                                               : side;
 }
 
 int64_t PanelLayout::unroll() const {
   const int64_t steps = arithmetic == dataflow::Arithmetic::F32 ? 4 : 8;
-  // Codes of 4 bits have many short groups, and half of the bytes: a round is a group of 32.
+  // 4-bit codes have many short groups, and half of the bytes: an iteration covers a group of 32.
   const int64_t longer = arithmetic == dataflow::Arithmetic::F32 ? 2 : 4;
   return hasHalves() ? longer * steps : steps;
 }
 
 int64_t PanelLayout::linesRead() const { return unroll() * rowBytes / kLineBytes; }
 
-// Measured with f32 on rows that lie apart (docs/performance.md). Up to two rows a tile computes
-// less than the processor's own prefetching hides. Up to six that alone is the fastest, and
-// requests are in its way. From seven on a step takes as long as memory needs for its lines, and a
-// line that nobody asked for stalls it. Of integers one row of codes of 8 bits waits for memory
-// like that; more rows are better off with one line, and codes of 4 bits with none.
+// Measured with f32 on rows at spread distances (docs/performance.md). Up to two rows, a tile
+// computes for less time than the hardware prefetcher hides. Up to six rows, hardware prefetching
+// alone is fastest, and software prefetches slow it down. From seven rows on, a step takes as long
+// as memory needs for its lines, and a line that was not prefetched stalls it. With integers, one
+// row of 8-bit codes is limited by memory in the same way; more rows are faster with one line, and
+// 4-bit codes with none.
 int64_t PanelLayout::linesAskedAlone(int64_t rows) const {
   if (arithmetic == dataflow::Arithmetic::Integers) {
     return hasHalves() ? 0 : rows == 1 ? linesAsked() : 1;
@@ -99,10 +100,10 @@ std::string PanelLayout::suffix() const {
   return group > 0 ? text + "of" + std::to_string(group) : text;
 }
 
-// A vector of codes of zero, two in a byte; `column` is a multiple of the lanes.
+// Loads a vector of codes of zero, two per byte; `column` is a multiple of the lanes.
 static Value loadZeros(VectorCode &code, Value zeros, int64_t column) {
   constexpr int64_t inWord = 8, bits = 4;
-  // With fewer lanes than a word has codes, the column is somewhere in a word.
+  // With fewer lanes than codes in a word, the column may begin inside a word.
   const int64_t before = column % inWord;
   const int64_t words = llvm::divideCeilSigned(before + code.lanes, inWord);
   auto narrow = VectorType::get({words}, code.i32);
@@ -146,8 +147,8 @@ GroupHead GroupHead::load(VectorCode &code, const PanelLayout &layout, Value hea
   return loaded;
 }
 
-// Codes of 4 bits of step `inGroup` of a group, in i32: steps 2 i and 2 i + 1 are the halves of a
-// row of bytes.
+// Loads the 4-bit codes of step `inGroup` of a group, in i32: steps 2 i and 2 i + 1 are the halves
+// of a row of bytes.
 static Value loadHalves(VectorCode &code, const PanelLayout &layout, Value codes, Value inGroup,
                         Value column) {
   Value row = code.multiply(code.divide(inGroup, 2), layout.columns);
@@ -165,7 +166,8 @@ static Value loadHalves(VectorCode &code, const PanelLayout &layout, Value codes
   return arith::AndIOp::create(code.builder, code.location, wide, mask);
 }
 
-// Weights of step `inGroup` of a group in f32, for vector `v` of the columns from `first` on.
+// Loads the weights of step `inGroup` of a group in f32, for vector `v` of the columns from `first`
+// on.
 static Value loadWeights(VectorCode &code, const PanelLayout &layout, const GroupHead &head,
                          Value codes, Value inGroup, int64_t first, size_t v) {
   Value column = code.integer(first + static_cast<int64_t>(v) * code.lanes);
@@ -192,7 +194,7 @@ void unpackPanel(VectorCode &code, const PanelLayout &layout, int64_t k, Value f
   const int64_t columns = code.target.panelColumns;
   const int64_t steps = layout.group == PanelLayout::allSteps ? k : layout.group;
   code.loop(code.integer(0), code.integer(k), steps, [&](Value begin) {
-    // Steps that all share scales are one group, the first.
+    // If all steps share scales, they are one group.
     Value number = code.divide(begin, steps);
     Value group = code.bytesAt(from, code.multiply(number, layout.groupBytes()));
     Value codes = code.bytesAt(group, code.integer(layout.headBytes));
@@ -210,13 +212,14 @@ void unpackPanel(VectorCode &code, const PanelLayout &layout, int64_t k, Value f
   });
 }
 
-// --- what all tiles share ----------------------------------------------------------------------
+// --- shared by all tiles -----------------------------------------------------------------------
 
-// How far ahead a tile asks for all lines of f32 that it reads, instead of kBytesAhead, and asks
-// again: a processor may drop requests that come faster than memory answers (docs/performance.md).
+// The distances at which a tile that prefetches all lines of f32 that it reads does so, instead of
+// kBytesAhead. It requests each line twice, because a processor may drop requests that come faster
+// than memory answers (docs/performance.md).
 static constexpr int64_t kBytesAheadOfAll[] = {4096, 1536};
 
-// Asks memory for the lines of a round from step `i` on.
+// Prefetches the lines of an iteration that begins with step `i`.
 static void askForLines(const TileColumns &tile, Value i) {
   VectorCode &code = tile.code;
   Value stride = tile.entry.getArgument(TileArgument::Step);
@@ -277,8 +280,8 @@ void TileColumns::store(ValueRange sums) const {
 
 // --- tiles that multiply f32 -------------------------------------------------------------------
 
-// One step of k: a vector of weights per column group, times its scale if there are scales, times
-// one element of every row.
+// Computes one step of k: a vector of weights per column group, times its scale if there are
+// scales, times one element of every row.
 static SmallVector<Value> step(const TileColumns &tile, const GroupHead &head, Value weights,
                                Value inGroup, Value k, ValueRange sums) {
   VectorCode &code = tile.code;
@@ -296,7 +299,8 @@ static SmallVector<Value> step(const TileColumns &tile, const GroupHead &head, V
   return next;
 }
 
-// The whole of k: of quantised weights group by group, the scales of each in registers.
+// Computes the whole of k: for quantised weights group by group, with the scales of each in
+// registers.
 static SmallVector<Value> allSteps(const TileColumns &tile, ValueRange sums) {
   VectorCode &code = tile.code;
   const PanelLayout &layout = tile.layout;
@@ -345,13 +349,14 @@ static void emitTile(const TileColumns &tile) {
   }
 }
 
-// Entry `number` of a list of addresses, which changes from tile to tile.
+// Loads entry `number` of a list of addresses, which changes from tile to tile.
 static Value listed(VectorCode &code, Value list, Value number) {
   Value place = code.bytesAt(list, code.multiply(number, sizeof(void *)));
   return LLVM::LoadOp::create(code.builder, code.location, code.pointer, place, sizeof(void *));
 }
 
-// Tiles of integers have long code: those that are not full have one form of it.
+// Tiles of integers have long code, so tiles that are not full have only one variant that
+// prefetches.
 static int64_t linesAsked(const PanelLayout &layout, int64_t rows, TileAsks asks) {
   const bool isFull = rows == layout.tileRows;
   switch (asks) {
@@ -366,13 +371,13 @@ static int64_t linesAsked(const PanelLayout &layout, int64_t rows, TileAsks asks
   }
 }
 
-// How the name of a tile function says what it asks for.
+// Returns the part of a tile function's name that says what it prefetches.
 static StringRef askingName(const PanelLayout &layout, int64_t lines) {
   return lines == 0 ? "unasked_" : lines == layout.linesAsked() ? "" : "asking_";
 }
 
-// The tile function for a number of rows and of columns, those of a panel or the whole vectors that
-// hold those of a last one, written once in a module. No kernel's name has a slash.
+// Returns the tile function for a number of rows and of columns, those of a panel or of the last
+// one in whole vectors. It is emitted once per module. Kernel names contain no slash.
 static func::FuncOp tileFunction(VectorCode &code, const PanelLayout &layout, func::FuncOp kernel,
                                  int64_t rowCount, int64_t width, TileKind kind) {
   assert((!kind.adds || layout.arithmetic == dataflow::Arithmetic::F32) &&

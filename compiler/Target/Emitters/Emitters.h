@@ -23,11 +23,11 @@ struct KernelBody {
   mlir::Value operand(VectorCode &code, unsigned index) const {
     return arguments.operand(code, kernel.getCallOperand(index));
   }
-  /// Returns the rows that it computes.
+  /// Returns the rows that the kernel computes.
   RowFields rows(VectorCode &code) const { return arguments.rows(code, kernel.getRows()); }
 };
 
-/// The element-wise operands of a kernel and its region of scalar maths, applied to vectors.
+/// The element-wise operands of a kernel and its region of scalar operations, applied to vectors.
 class Epilogue {
 public:
   /// Loads the operands' base pointers at the insertion point.
@@ -53,8 +53,8 @@ private:
   llvm::SmallVector<Operand> operands;
 };
 
-/// Clones scalar maths on f32 values with other values for the block's arguments: scalars, or
-/// vectors of one type. Returns the value that it yields.
+/// Clones a block of scalar operations on f32 with `arguments` in place of its arguments: scalars,
+/// or vectors of one type. Returns the value that it yields.
 mlir::Value cloneScalarMaths(VectorCode &code, mlir::Block &block, mlir::ValueRange arguments,
                              mlir::Type type);
 
@@ -71,13 +71,14 @@ void emitRows(VectorCode &code, const KernelBody &body, int64_t width,
 mlir::Value sumOverRow(VectorCode &code, mlir::Value row, int64_t width,
                        llvm::function_ref<mlir::Value(mlir::Value vector, int64_t valid)> term);
 
-/// The largest of `term(vector)` over the same elements: NaN if one is, or as if there were none.
+/// Selects the largest of `term(vector)` over the same elements: NaN if one is NaN, or ignoring
+/// NaN.
 enum class Largest : uint8_t { OrNan, OfNumbers };
 mlir::Value largestOverRow(VectorCode &code, mlir::Value row, int64_t width, Largest largest,
                            llvm::function_ref<mlir::Value(mlir::Value vector)> term);
 
-/// Number `row` of a list of integers that another kernel wrote, at most `limit` - 1 whatever is
-/// there.
+/// Returns number `row` of a list of integers that another kernel wrote, clamped to at most `limit`
+/// - 1 whatever the list contains.
 mlir::Value chosenNumber(VectorCode &code, mlir::Value numbers, mlir::Value row, int64_t limit);
 
 /// Returns the bytes of scratch that a product needs to unpack weights, in addition to its
@@ -94,7 +95,8 @@ template <typename Family> void emit(VectorCode &code, const KernelBody &body, F
 /// Writes the computation of a kernel with the emitter of its family.
 void emitFamily(VectorCode &code, const KernelBody &body);
 
-/// Writes the norm of a kernel's rows, in place, where it runs when all columns are done.
+/// Emits the norm of a kernel's rows, in place, for kernels that run it after all columns are
+/// complete.
 void emitRowNorms(VectorCode &code, const KernelBody &body);
 
 /// Returns the scratch that the code of a family needs on any target; specialised next to emit().

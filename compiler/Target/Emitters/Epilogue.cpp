@@ -74,8 +74,8 @@ Value cloneScalarMaths(VectorCode &code, Block &block, ValueRange arguments, Typ
   return mapping.lookup(block.getTerminator()->getOperand(0));
 }
 
-// The last vector of a row from `column` on, of which `valid` lanes count, as `term` has it. A
-// member of a team whose column is past the end has `neutral`.
+// Returns `term` of the last vector of a row, from `column` on, of which `valid` lanes are used. A
+// team member whose column is past the end returns `neutral`.
 static Value lastTerm(VectorCode &code, Value row, int64_t column, int64_t width, Value neutral,
                       llvm::function_ref<Value(Value vector, int64_t valid)> term) {
   Value own = code.ownColumn(code.integer(column));
@@ -83,7 +83,7 @@ static Value lastTerm(VectorCode &code, Value row, int64_t column, int64_t width
     const int64_t valid = std::min(code.lanes, width - column);
     return term(code.loadVector(code.at(row, own), valid), valid);
   }
-  // Others may be writing the columns of theirs: none of them is read instead.
+  // Other members may be writing their columns, so the load must be conditional.
   auto side = [&](llvm::function_ref<Value()> value) {
     return [value](OpBuilder &builder, Location location) {
       scf::YieldOp::create(builder, location, value());

@@ -211,7 +211,7 @@ static Value term(Nest &nest) {
   return result;
 }
 
-// Where the caller's indices of an axis begin, and how far they are apart.
+// Returns the caller's first index of an axis, and the distance between its indices.
 static std::pair<Value, int64_t> ownIndices(Nest &nest, char axis) {
   VectorCode &code = nest.code;
   return code.team && axis == nest.shared ? std::pair(code.team->own, code.team->members)
@@ -260,7 +260,7 @@ static std::string reducedAxes(Nest &nest) {
   return reduced;
 }
 
-// The sum of all of a team.
+// Returns the sum over all members of a team.
 static Value sumOfTeam(VectorCode &code, Value sum) {
   return code.combineTeam(sum, [&](Value a, Value b) { return code.addFloat(a, b); });
 }
@@ -292,7 +292,7 @@ static void emitDividedBySum(Nest &nest, StringRef axis) {
            [&] { code.storeScalar(code.divideFloat(term(nest), sum), resultAddress(nest)); });
 }
 
-// Stores the only element of a row, which one member of a team does.
+// Stores the only element of a row; in a team, one member does.
 static void storeOnce(Nest &nest, Value value) {
   VectorCode &code = nest.code;
   auto store = [&] { code.storeScalar(value, resultAddress(nest)); };

@@ -79,7 +79,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Reduce
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
   emitRows(code, body, /*width=*/1, [&](Value row) {
     Value from = code.at(input, code.multiply(row, stride));
-    // Not where it is stored: only one member of a team does that.
+    // Reduces here and not where the result is stored, because only one member of a team stores it.
     Value reduced = code.broadcast(reduceRow(code, computes.getKind(), from, computes.getWidth()));
     return [reduced](Value, int64_t) { return reduced; };
   });
@@ -291,7 +291,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Gather
     Value next = code.smaller(code.add(row, 1), code.subtract(body.arguments.rowEnd, 1));
     for (int64_t i = 0; i < lookups; ++i) {
       rows.push_back(tables[i].at(code, code.loadIndex(ids[i], row)));
-      // The next row is another team's.
+      // With teams, the next row belongs to another team.
       const bool isFetched = computes.isEncoded(i) && !code.team;
       nextRows.push_back(isFetched ? tables[i].at(code, code.loadIndex(ids[i], next)) : TableRow());
     }
@@ -414,8 +414,8 @@ namespace {
 /// The rows of the input that are pooled into a row.
 struct PooledRows {
   Value sequenceOf, positions; // of the result's rows
-  Value offsets;               // of the input's
-  int64_t count;               // how many; 0: all rows of the sequence
+  Value offsets;               // of the input's rows
+  int64_t count;               // number of rows; 0: all rows of the sequence
   bool areChoices;             // whether the rows of row r begin at r * count
 
   static PooledRows load(VectorCode &code, const KernelBody &body) {

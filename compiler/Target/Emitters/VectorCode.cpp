@@ -194,7 +194,7 @@ Value VectorCode::nearestBf16(Value numbers) {
       arith::AndIOp::create(builder, location, bits, integerLike(*this, bits.getType(), upperHalf));
   return arith::BitcastOp::create(builder, location, numbers.getType(), bits);
 }
-/// Numbers of f32 as bits of bf16.
+/// Rounds f32 numbers to bf16 and returns their bits.
 static Value narrowed(VectorCode &code, Value numbers) {
   Value words = code.roundedToBf16(numbers);
   Value half = integerLike(code, words.getType(), kHalfBits);

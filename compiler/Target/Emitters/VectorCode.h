@@ -23,19 +23,19 @@ inline constexpr int64_t kLineBytes = 64;
 /// The size of a scale of quantised weights.
 inline constexpr int64_t kScaleBytes = sizeof(float);
 
-/// Callers that compute a row together, on targets whose vectors have one lane: member number
-/// `own` has every column that is `own` more than a multiple of `members`. What a member has
-/// stored it may load again, and nobody else may.
+/// Threads that compute a row together, on targets whose vectors have one lane: member `own` has
+/// the columns own, own + members, own + 2 * members, ... A member may load elements that it has
+/// stored itself, but not those of other members.
 struct RowTeam {
   using Combine = llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>;
 
   mlir::Value own;
   int64_t members;
-  /// The number of the team, and how many there are; they take rows in turns.
+  /// The index of the team and the number of teams, which take rows in turns.
   mlir::Value team;
   int64_t teams;
-  /// Combines a number of each member, the same for all of them, in an order that follows from
-  /// `members`. All members must ask, and the operation must be commutative.
+  /// Combines one number of each member and returns the same result to all, in an order that
+  /// depends only on `members`. All members must call it, and the operation must be commutative.
   std::function<mlir::Value(mlir::Value number, Combine combine)> combine;
 };
 
@@ -54,7 +54,7 @@ public:
   /// The f32 lanes of a vector.
   const int64_t lanes;
   mlir::Type f32, i32, i64, pointer, vector;
-  /// Who computes a row with overRows() and overRow(); none: the caller by itself.
+  /// The team that computes rows with overRows() and overRow(); none if the caller is alone.
   std::optional<RowTeam> team;
 
   // --- integers -------------------------------------------------------------------------------
@@ -125,10 +125,10 @@ public:
   /// halves are undefined. NaN stays NaN. Uses integer arithmetic, because the hardware instruction
   /// flushes subnormal numbers: all targets round alike. For one number or a vector.
   mlir::Value roundedToBf16(mlir::Value numbers);
-  /// The same as numbers of f32, whose lower halves are zero.
+  /// Does the same, but returns f32 numbers, whose lower halves are zero.
   mlir::Value nearestBf16(mlir::Value numbers);
-  /// A vector with zero in the lanes whose number plus `first` is not below `limit`: there it reads
-  /// no memory.
+  /// Loads a vector with zero in the lanes whose index plus `first` is not below `limit`; their
+  /// memory is not read.
   mlir::Value loadBelow(mlir::Value address, mlir::Value first, mlir::Value limit);
   void storeVector(mlir::Value value, mlir::Value address, int64_t valid);
   void storeVector(mlir::Value value, mlir::Value address) { storeVector(value, address, lanes); }
@@ -188,18 +188,18 @@ public:
   int64_t validLanes(int64_t index, int64_t width) const {
     return std::max<int64_t>(0, std::min(lanes, width - index * lanes));
   }
-  /// Calls `body(row)` for the rows of [from, to), or those that are the caller's team's.
+  /// Calls `body(row)` for the rows of [from, to); with a team, for those of the caller's team.
   void overRows(mlir::Value from, mlir::Value to, Body body);
   /// Calls `body(column, valid)` for a row of `width` elements, vector by vector: a loop over whole
   /// groups of `unroll` vectors, then the rest. A member of a team gets its own columns, and must
   /// not combine anything in `body`: the others may be done.
   void overRow(int64_t width, int64_t unroll,
                llvm::function_ref<void(mlir::Value column, int64_t valid)> body);
-  /// Columns from a vector of the caller to its next one, and the caller's first at or after a
-  /// multiple of that.
+  /// Return the distance from one vector of the caller to its next one, and the caller's first
+  /// column at or after a multiple of that distance.
   int64_t columnStep() const { return team ? team->members : lanes; }
   mlir::Value ownColumn(mlir::Value column) { return team ? add(column, team->own) : column; }
-  /// What all members of the team have, combined; the number itself where there is no team.
+  /// Combines one number of each member of the team; without a team, returns the number itself.
   mlir::Value combineTeam(mlir::Value number, RowTeam::Combine combine) {
     return team ? team->combine(number, combine) : number;
   }
