@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which attentions blocks compute, the tiles of a call, and a tile (docs/decisions/0058).
+/// Selects the attention kernels that blocks compute, and emits the tiles of a call
+/// (docs/decisions/0058).
 ///
 ///   for each sequence and run of heads that share keys: for each tile of its queries:
-///     take up the queries; load the keys of the first span
+///     load the queries; load the keys of the first span
 ///     for each span: store its keys; load its values; barrier;
 ///       scores; store its values; load the next keys; barrier;
 ///       softmax; add values
 ///
-/// Two barriers a span are enough: keys are written after the barrier that follows their last use,
-/// and so are values. What is loaded is on its way while the products before are computed.
+/// Two barriers per span are enough: keys are stored after the barrier that follows their last use,
+/// and so are values. Loads are in flight while the preceding products are computed.
 #include "compiler/Target/Cuda/BlockAttention.h"
 
 #include "compiler/Parameters/FloatProducts.h"
@@ -22,13 +23,13 @@ using namespace mlir;
 
 namespace heddle {
 
-// --- which, and how ------------------------------------------------------------------------------
+// --- selection and shapes ------------------------------------------------------------------------
 
-/// Numbers of the largest heads.
+/// The size of the largest heads.
 static constexpr int64_t kMostNumbers = 256;
 
-/// The same on tensor cores, where queries and sums of values are in registers: three products for
-/// each want more of them.
+/// Returns the largest head size on tensor cores, where queries and sums of values are in
+/// registers; three products per number need more of them.
 static int64_t mostNumbersOf(Units units) {
   switch (units) {
   case Units::Fma:
@@ -43,7 +44,7 @@ static int64_t mostNumbersOf(Units units) {
   llvm_unreachable("every kind of units is handled");
 }
 
-/// What keeps blocks from computing an attention; empty if nothing does.
+/// Returns why blocks cannot compute an attention kernel; empty if they can.
 static std::string problemOf(dataflow::KernelOp kernel, dataflow::AttentionAttr computes) {
   if (computes.getPairs()) {
     return "scores are sums over pairs of elements, expected products of rows";
@@ -71,14 +72,15 @@ static SpanShape shapeOf(dataflow::KernelOp kernel, dataflow::AttentionAttr comp
   const Units units = computes.getArithmetic() == dataflow::Arithmetic::Bf16
                           ? Units::Bf16
                           : unitsFor(floatProductsOf(kernel));
-  // Spans are as long as ptxas keeps all in registers, of which it takes fewer where blocks are
-  // small.
+  // Spans have the largest size for which ptxas keeps everything in registers; it uses fewer
+  // registers if blocks are small.
   if (size <= mostNumbersOf(units)) {
     const int64_t most = units == Units::Bf16 ? 32 : 64;
     const int64_t keys = size <= 32 ? most : size <= 64 ? 32 : 16;
     return {units, /*warps=*/4, /*laneRows=*/2, keys, keySize, valueSize};
   }
-  // Rows of a lane share what it reads of keys and values: as many as registers hold sums for.
+  // Rows of a lane share its loads of keys and values: it has as many as there are registers for
+  // sums.
   if (size <= 64) {
     const int64_t keys = size <= 32 ? 32 : 16;
     return {Units::Fma, /*warps=*/2, /*laneRows=*/4, keys, keySize, valueSize};
@@ -96,8 +98,8 @@ std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel) {
   const SpanShape shape = shapeOf(kernel, computes);
   const int64_t together = headsTogether(computes);
   const int64_t most = std::max<int64_t>(shape.rows() / together, 1);
-  // Of few rows more blocks have some: steps of several sequences, which see keys of their own, or
-  // a text or two.
+  // Few rows are spread over more blocks: they are steps of several sequences, which see different
+  // keys, or one or two texts.
   const int64_t few = kernel.getOperandCache(1) ? 2 : 16;
   return BlockWork{shape.threads(),
                    shape.bytes(),
@@ -146,7 +148,7 @@ public:
   void emitTile(Value query, Value last);
 
 private:
-  /// What goes from span to span.
+  /// The values that are carried from span to span.
   struct State {
     SmallVector<Value> keys;
     SoftmaxState softmax;
@@ -175,8 +177,8 @@ private:
   const float scale;
   const SpanThread thread;
   const std::unique_ptr<SpanProducts> products;
-  /// The tile: its rows as the lane has them, the queries of the warp before it, how many there
-  /// are, and the keys that any of them sees.
+  /// The tile: the lane's rows, the number of queries before the warp's, the number of queries, and
+  /// the range of keys that any of them sees.
   SmallVector<LaneRow> rows;
   Value before, count, from, to;
 };
@@ -210,10 +212,10 @@ SmallVector<Value> AttentionCode::pack(const State &state) {
   return all;
 }
 
-// --- what it reads -------------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
-/// Whether four numbers from a multiple of four on lie at a multiple of 16 bytes, at an address and
-/// so many elements further on; null where it is known that they do not.
+/// Returns whether four numbers, from a multiple of four on, are aligned to 16 bytes in rows that
+/// begin at `address`, `stride` elements apart; null if they are known not to be.
 Value AttentionCode::areAligned(Value address, int64_t stride, int64_t size) const {
   if (stride % kFourNumbers != 0 || size % kFourNumbers != 0) {
     return {};
@@ -246,7 +248,7 @@ SpanRows AttentionCode::rowsOf(bool areKeys) const {
   return all;
 }
 
-/// A query of the tile, and the keys that it sees.
+/// Returns a query of the tile, and the keys that it sees.
 LaneRow AttentionCode::rowOf(Value query) {
   const QueryPlace place = placeOf(a, query);
   LaneRow row{place.row, place.head, a.positionOf(place.row)};
@@ -265,8 +267,8 @@ LaneRow AttentionCode::rowOf(Value query) {
   return row;
 }
 
-/// Takes up the tile from number `query` on, of queries before `last`. Those past the last repeat
-/// it.
+/// Enters the tile from number `query` on, of queries before `last`. Rows past the last query
+/// repeat it.
 void AttentionCode::enterRows(Value query, Value last) {
   Value lastQuery = code.subtract(last, 1);
   count = code.smaller(code.subtract(last, query), code.integer(shape.rows()));
@@ -279,7 +281,7 @@ void AttentionCode::enterRows(Value query, Value last) {
                             code.multiply(rows.back().head, a.keySize));
     queries.push_back(code.at(a.query, number));
   }
-  // What rows see does not fall from one to the next.
+  // Bounds of visible keys do not decrease from row to row.
   auto wide = [&](Value number) -> Value {
     return arith::ExtSIOp::create(code.builder, code.location, code.i64, number);
   };
@@ -295,7 +297,7 @@ void AttentionCode::enterRows(Value query, Value last) {
 AttentionCode::State AttentionCode::begin(Value firstSpan, const SpanRows &keys) {
   State state;
   auto four = VectorType::get({kFourNumbers}, code.f32);
-  // A sequence may have no keys, and then no memory of any.
+  // A sequence may have no keys, and then its memory must not be read.
   state.keys = block.choose(
       code.less(from, to), [&] { return loadSpan(block, shape, keys, firstSpan, from, to); },
       [&] {
@@ -310,7 +312,8 @@ AttentionCode::State AttentionCode::begin(Value firstSpan, const SpanRows &keys)
   return state;
 }
 
-/// Softmax and values of the span from key `first` on, whose products of keys these are.
+/// Computes the softmax and the sums of values for the span from key `first` on, given its products
+/// of queries and keys.
 AttentionCode::State AttentionCode::attend(Value first, const State &state,
                                            ArrayRef<Value> products) {
   State after = state;
@@ -328,7 +331,7 @@ AttentionCode::State AttentionCode::attend(Value first, const State &state,
 
 AttentionCode::State AttentionCode::next(Value first, const State &state, const SpanRows &keys,
                                          const SpanRows &values) {
-  // A warp without rows brings its part of keys and values, and is done.
+  // A warp without rows only loads its part of keys and values.
   Value hasRows = code.less(before, count);
   storeSpan(block, shape, keys, state.keys, shape.keysBegin());
   const SmallVector<Value> loaded = loadSpan(block, shape, values, first, from, to);
@@ -343,7 +346,7 @@ AttentionCode::State AttentionCode::next(Value first, const State &state, const 
       });
   storeSpan(block, shape, values, loaded, shape.valuesBegin());
   State after = state;
-  // Behind the last span its last key is loaded again, for nothing.
+  // After the last span, this reloads its last key, which is not used.
   after.keys = loadSpan(block, shape, keys, code.add(first, shape.keys), from, to);
   block.barrier();
   State own = state;
@@ -355,8 +358,8 @@ AttentionCode::State AttentionCode::next(Value first, const State &state, const 
   return after;
 }
 
-/// result[row][head] = sums of values / sum of weights. Where rows end, a sum may be the zero of
-/// either sign, as spans go that the row does not see: it becomes that which has none.
+/// Stores result[row][head] = sums of values / sum of weights. The sign of a zero sum may depend on
+/// spans that the row does not see, so negative zeros are replaced by positive ones.
 void AttentionCode::store(const State &state) {
   for (auto [i, row] : llvm::enumerate(rows)) {
     Value sum = sumOfRow(block, state.softmax.sums[i]);
@@ -405,7 +408,8 @@ static AttentionTile prepare(VectorCode &code, const KernelBody &body,
   return a;
 }
 
-/// The tiles of a call: sequence by sequence, and for each the heads that share keys.
+/// Emits the tiles of a call: sequence by sequence, and for each sequence the heads that share
+/// keys.
 static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
                       AttentionCode &attention) {
   VectorCode &code = a.code;
@@ -413,7 +417,7 @@ static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
   code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     Value last = code.smaller(enterSequence(a, row, arguments.rowEnd), arguments.rowEnd);
     code.walk(arguments.columnBegin, arguments.columnEnd, [&](Value head) {
-      // A division of the heads may cut those that share keys.
+      // The division of heads among blocks may split heads that share keys.
       Value next = code.multiply(code.add(code.divide(head, together), 1), together);
       next = code.smaller(next, arguments.columnEnd);
       a.head = head;

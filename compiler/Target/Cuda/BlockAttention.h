@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention as blocks of a GPU compute it.
+/// Attention kernels computed by blocks of a GPU.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_BLOCKATTENTION_H
 #define HEDDLE_COMPILER_TARGET_CUDA_BLOCKATTENTION_H
 
@@ -12,18 +12,18 @@
 
 namespace heddle {
 
-/// How blocks compute a kernel; nothing where each thread is a caller of its own.
+/// Returns how blocks compute a kernel; nullopt if each thread is a separate caller.
 std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel);
 
-/// What blocks, or threads, do of a kernel that is an attention, for reports: "blocks of 128
-/// threads, products of bf16" or why none do. Nothing of other kernels.
+/// How blocks or threads compute an attention kernel, for reports: "blocks of 128 threads, products
+/// of bf16", or why blocks do not. Nullopt for other kernels.
 struct AttentionChoice {
   bool isByBlocks;
   std::string text;
 };
 std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel);
 
-/// Writes such a kernel.
+/// Emits such a kernel.
 void emitBlockAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes);
 
 } // namespace heddle

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The vocabulary of blocks as operations of nvvm. Shared memory is one array of a size that the
-/// launch says, which is called `shared` here and after its kernel in PTX (DeviceUnits.cpp).
+/// Implements the operations of blocks with the nvvm dialect. Shared memory is one array whose size
+/// is given at launch. It is called `shared` here, and after its kernel in PTX (DeviceUnits.cpp).
 #include "compiler/Target/Cuda/BlockCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,7 +20,7 @@ static constexpr llvm::StringLiteral kShared = "shared";
 static constexpr llvm::StringLiteral kNote = "dataflow.block_work";
 static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 
-// --- what an entry has to know -----------------------------------------------------------------
+// --- attributes for entries --------------------------------------------------------------------
 
 void BlockWork::note(func::FuncOp function) const {
   Builder builder(function.getContext());
@@ -43,7 +43,7 @@ std::optional<BlockWork> BlockWork::of(func::FuncOp function) {
 
 // --- code --------------------------------------------------------------------------------------
 
-/// The array of shared memory, once in a module.
+/// Returns the array of shared memory, which exists once per module.
 static LLVM::GlobalOp sharedArray(func::FuncOp function) {
   auto module = function->getParentOfType<ModuleOp>();
   if (auto existing = module.lookupSymbol<LLVM::GlobalOp>(kShared)) {
@@ -71,7 +71,7 @@ Value BlockCode::sharedAt(Value offset) {
 
 void BlockCode::barrier() { NVVM::Barrier0Op::create(code.builder, code.location); }
 
-/// An address known to be one of the GPU's memory.
+/// Casts an address to the address space of global memory.
 static Value farAddress(VectorCode &code, Value address) {
   auto global = LLVM::LLVMPointerType::get(code.builder.getContext(), kGlobalSpace);
   return LLVM::AddrSpaceCastOp::create(code.builder, code.location, global, address);
@@ -86,8 +86,8 @@ Value BlockCode::loadFar(Value address, Type type) {
 
 void BlockCode::copy(Value to, Value from, int64_t bytes, Value valid) {
   assert((bytes == 4 || bytes == 16) && "what a copy can have here");
-  // Weights pass by the first level, as no other thread of the block reads them there; elements of
-  // rows come one at a time, of lines that the next copies want too.
+  // Copies of weights bypass the first-level cache, because no other thread of the block reads them
+  // there. Elements of rows are copied singly, from lines that the next copies read too.
   const auto cache =
       bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
   NVVM::CpAsyncOp::create(code.builder, code.location, to, farAddress(code, from),
@@ -105,7 +105,7 @@ Value BlockCode::keptHere(Value number) {
   Value narrow = arith::TruncIOp::create(builder, code.location, code.i32, number);
   auto noTail =
       LLVM::TailCallKindAttr::get(builder.getContext(), LLVM::tailcallkind::TailCallKind::None);
-  // No instruction, but one that LLVM does not look into: it gives what it takes.
+  // An empty asm that returns its operand hides the value from LLVM.
   return LLVM::InlineAsmOp::create(builder, code.location, TypeRange{code.i32}, ValueRange{narrow},
                                    builder.getStringAttr(""), builder.getStringAttr("=r,0"),
                                    /*has_side_effects=*/builder.getUnitAttr(),
@@ -116,7 +116,7 @@ Value BlockCode::keptHere(Value number) {
 
 SmallVector<Value> BlockCode::choose(Value condition, llvm::function_ref<SmallVector<Value>()> then,
                                      llvm::function_ref<SmallVector<Value>()> otherwise) {
-  // The operation's builder is that of the code, at the end of the region that it fills.
+  // The builder passed to a region is `code.builder`, at the end of that region.
   auto side = [](llvm::function_ref<SmallVector<Value>()> body) {
     return [body](OpBuilder &builder, Location location) {
       scf::YieldOp::create(builder, location, body());
@@ -126,7 +126,7 @@ SmallVector<Value> BlockCode::choose(Value condition, llvm::function_ref<SmallVe
   return SmallVector<Value>(op.getResults());
 }
 
-/// A vector at an address that is a multiple of its bytes, element by element.
+/// Loads a vector from an address aligned to its size, and returns its elements.
 static SmallVector<Value> loadTogether(VectorCode &code, Value address, VectorType type,
                                        llvm::function_ref<Value(Value)> widen) {
   const unsigned bytes = type.getElementTypeBitWidth() / 8;
@@ -166,7 +166,7 @@ void BlockCode::storeWords(ValueRange words, Value address) { storeTogether(code
 
 // --- products by warps ---------------------------------------------------------------------------
 
-/// The fields of a structure of equal ones.
+/// Returns the fields of a structure whose fields all have one type.
 static SmallVector<Value> fieldsOf(VectorCode &code, Value structure) {
   const auto type = cast<LLVM::LLVMStructType>(structure.getType());
   SmallVector<Value> fields;
@@ -197,7 +197,7 @@ SmallVector<Value> BlockCode::loadTransposed(Value address) {
   return loadMatrices(code, address, NVVM::MMALayout::col);
 }
 
-/// Adds a product of matrices with so many steps of k of a type.
+/// Adds a matrix product with `steps` steps of k of a type.
 static SmallVector<Value> multiplyMatrices(VectorCode &code, ValueRange rows, ValueRange columns,
                                            ValueRange sums, int64_t steps, NVVM::MMATypes type) {
   using Types = std::array<NVVM::MMATypes, 2>;
@@ -234,13 +234,13 @@ Value BlockCode::roundedToTf32(Value number) {
 
 // --- exchange between lanes ----------------------------------------------------------------------
 
-/// All lanes take part if there is no mask.
+/// Without a mask, all lanes take part.
 static Value shuffle(VectorCode &code, Value number, Value lane, NVVM::ShflKind kind,
                      Value mask = {}) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(code.builder, code.location, code.i32, value);
   };
-  // The warp is one segment.
+  // The whole warp is one segment.
   return NVVM::ShflOp::create(code.builder, code.location, number.getType(),
                               mask ? mask : constant(-1), number, lane, constant(kWarpLanes - 1),
                               kind, UnitAttr());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which products blocks compute, and the tiles of a call. What a tile is computed with follows
-/// from what the product promises of its sums: FMA units where f32 is f32 (docs/decisions/0049),
-/// tensor cores where rows are rounded to bf16 (docs/decisions/0054), or a note on the kernel lets
-/// them have numbers of tf32 (docs/decisions/0056).
+/// Selects the products that blocks compute, and emits the tiles of a call. The units depend on the
+/// arithmetic of the product: FMA units for f32 (docs/decisions/0049), tensor cores if rows are
+/// rounded to bf16 (docs/decisions/0054) or if an attribute of the kernel permits tf32
+/// (docs/decisions/0056).
 #include "compiler/Target/Cuda/BlockProduct.h"
 
 #include "compiler/Parameters/FloatProducts.h"
@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace heddle {
 
-/// What multiplies for a kernel; nothing where each thread is a caller of its own.
+/// Returns the units that compute a kernel; nullopt if each thread is a separate caller.
 static std::optional<Units> unitsOf(dataflow::KernelOp kernel, const TargetDescription &target) {
   auto computes = dyn_cast<dataflow::ContractAttr>(kernel.getComputes());
   if (!computes || computes.getGroups() != 1 || target.panelColumns != sharedPanelColumns) {
@@ -42,7 +42,7 @@ std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDes
   return *units == Units::Fma ? fmaWork(kernel.getOperandBuffer(1).getElementType()) : tensorWork();
 }
 
-/// All tiles of a call.
+/// Emits all tiles of a call.
 static void emitTiles(BlockCode &block, const KernelArguments &arguments, const BlockPiece &tile,
                       Product product, bool isFew) {
   VectorCode &code = block.code;
@@ -68,7 +68,7 @@ void emitBlockProduct(VectorCode &code, const KernelBody &body, dataflow::Contra
   const Epilogue epilogue(code, body);
   const KernelResult result = KernelResult::load(code, body.arguments);
   const dataflow::BufferType rowsType = body.kernel.getOperandBuffer(0);
-  // A buffer begins at a multiple of HEDDLE_ALIGNMENT, columns of a wider one anywhere.
+  // A buffer begins at a multiple of HEDDLE_ALIGNMENT; columns of a wider buffer begin anywhere.
   constexpr int64_t together = kSharedAlignment / sizeof(float);
   const bool hasAlignedRows =
       rowsType.getRowStride() == 0 && rowsType.getRowElements() % together == 0;

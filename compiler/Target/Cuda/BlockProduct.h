@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Matrix products as blocks of a GPU compute them.
+/// Matrix products computed by blocks of a GPU.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_BLOCKPRODUCT_H
 #define HEDDLE_COMPILER_TARGET_CUDA_BLOCKPRODUCT_H
 
@@ -11,14 +11,14 @@
 
 namespace heddle {
 
-/// How blocks compute a kernel for a target; nothing where each thread is a caller of its own: of
-/// other families, of products of integers or by groups, and with panels of a width that somebody
-/// has asked for.
+/// Returns how blocks compute a kernel for a target; nullopt if each thread is a separate caller:
+/// for other families, for products of integers or by groups, and for panels whose width a user has
+/// chosen.
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target);
 
-/// Writes such a kernel. The sum of an element goes over k from the first step to the last in every
-/// tile, one FMA or one instruction of tensor cores after the other, so that bits depend neither on
-/// the number of rows nor on where a tile ends. Those of f32 are the bits of a caller.
+/// Emits such a kernel. The sum of an element is computed over k from the first step to the last in
+/// every tile, by one chain of FMAs or tensor-core instructions, so its bits depend neither on the
+/// number of rows nor on tile boundaries. In f32 they are those of a product by a single thread.
 void emitBlockProduct(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
 
 } // namespace heddle

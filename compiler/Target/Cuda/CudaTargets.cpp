@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The table of GPUs. sm_80 runs on everything since Ampere, sm_90a on Hopper alone.
+/// The table of GPU targets. sm_80 runs on Ampere and all later GPUs, sm_90a only on Hopper.
 #include "compiler/Target/Cuda/CudaTargets.h"
 
 #include "compiler/Passes.h"
@@ -22,8 +22,8 @@ static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType:
                                                   ElementType::I8};
 static constexpr ElementType kCacheElements[] = {ElementType::F32};
 
-/// Callers share nothing, so blocks need only be large enough for a multiprocessor to be full with
-/// as many of them as it takes, and small enough that a kernel with all registers fits.
+/// Callers share nothing, so blocks need only be large enough to fill a multiprocessor with the
+/// blocks that it can hold, and small enough for kernels that use all registers.
 static constexpr uint32_t kBlockThreads = 64;
 
 namespace {
@@ -31,7 +31,7 @@ namespace {
 class CudaBackend final : public TargetBackend {
 public:
   std::string describe(const TargetDescription &target) const override {
-    // Names that end in a letter are for one capability, others for all from theirs on.
+    // Names that end in a letter are for one compute capability, others for it and all later ones.
     const llvm::StringRef digits = target.name.drop_front(llvm::StringRef("sm_").size());
     const llvm::StringRef number = digits.take_while(llvm::isDigit);
     return ("GPUs of NVIDIA of compute capability " + number.drop_back() + "." +
@@ -61,7 +61,7 @@ public:
   void setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &target,
                      bool isShared) const override;
   KernelScratch scratchOf(dataflow::KernelOp kernel) const override {
-    // Blocks have shared memory.
+    // Blocks use shared memory instead of scratch.
     return blockAttention(kernel) ? KernelScratch() : kernelScratch(kernel);
   }
   Result<std::unique_ptr<TargetCode>> translate(mlir::ModuleOp module,
@@ -72,7 +72,7 @@ public:
 
 } // namespace
 
-/// How blocks compute a kernel; nothing where each thread is a caller of its own.
+/// Returns how blocks compute a kernel; nullopt if each thread is a separate caller.
 static std::optional<BlockWork> blockWork(dataflow::KernelOp kernel,
                                           const TargetDescription &target) {
   if (const std::optional<BlockWork> attention = blockAttention(kernel)) {
@@ -97,7 +97,7 @@ manifest::LaunchShape CudaBackend::launchShapeOf(dataflow::KernelOp kernel,
   return work ? togetherShape(work->threads, work->shared) : launchShape();
 }
 
-/// Says of an attention how a target computes it, or why no blocks do.
+/// Reports how a target computes an attention kernel, or why blocks do not compute it.
 static void reportAttention(dataflow::KernelOp kernel, const TargetDescription &target) {
   const std::optional<AttentionChoice> choice = attentionChoice(kernel);
   if (!choice) {
@@ -129,15 +129,15 @@ void CudaBackend::setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDes
   mlir::Builder builder(function.getContext());
   llvm::SmallVector<mlir::Attribute> attributes = {builder.getStringAttr("nounwind"),
                                                    builder.getStringAttr("no-builtins")};
-  // A block's function would save registers for a call of each piece, and nothing that it reads is
-  // written by its entry.
+  // As a separate function, a block's kernel would save registers at every call. Inlining is safe,
+  // because the entry writes nothing that the kernel reads.
   if (BlockWork::forget(function) || isShared) {
-    // Calls are expensive, and a tile of one row is short.
+    // Calls are expensive compared to a tile of one row.
     attributes.push_back(builder.getStringAttr("alwaysinline"));
     function.setLinkage(mlir::LLVM::Linkage::Internal);
   } else if (!function->hasAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName())) {
-    // A kernel reads its context as what never changes; an entry writes a copy of it. In one
-    // function LLVM would take what is read for what was there before.
+    // A kernel loads its context as invariant, but the entry writes a copy of it. If both were one
+    // function, LLVM could forward values from before the copy.
     attributes.push_back(builder.getStringAttr("noinline"));
   }
   function.setPassthroughAttr(builder.getArrayAttr(attributes));
@@ -148,7 +148,7 @@ std::string entryName(llvm::StringRef kernel) {
     return "k$";
   }
   std::string name;
-  // A name begins with a letter.
+  // A name must begin with a letter.
   if (!llvm::isAlpha(kernel.front())) {
     name = "k$" + llvm::toHex(kernel.take_front(), /*LowerCase=*/true);
     kernel = kernel.drop_front();
@@ -166,8 +166,8 @@ std::string entryName(llvm::StringRef kernel) {
 std::vector<TargetDescription> cudaTargets() {
   static const CudaBackend backend;
   static constexpr llvm::StringLiteral triple = "nvptx64-nvidia-cuda";
-  // A third of a panel at once: 16 accumulators and as many weights of 255 registers. Callers have
-  // a share of the second-level cache that is hardly worth blocking for.
+  // Tiles cover a third of a panel: 16 accumulators and as many weights, of 255 registers. The
+  // share of the second-level cache per caller is too small for blocking to pay off.
   const auto row = [&](llvm::StringRef name) -> TargetDescription {
     return {name,
             triple,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The targets that are GPUs of NVIDIA, and what their back end is made of. A thread is a caller of
-/// a kernel, so vectors have one lane: docs/decisions/0038.
+/// The targets that are NVIDIA GPUs, and the parts of their back end. Each thread calls a kernel
+/// separately by default, so vectors have one lane: docs/decisions/0038.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_CUDATARGETS_H
 #define HEDDLE_COMPILER_TARGET_CUDA_CUDATARGETS_H
 
@@ -9,18 +9,18 @@
 
 namespace heddle {
 
-/// The least capable first.
+/// Returns the targets, the least capable first.
 std::vector<TargetDescription> cudaTargets();
 
-/// The name of the entry of a kernel. PTX has letters, digits, `_` and `$` in names: `$$` stands
-/// for a point, `$hh` for another byte that it does not have, so that no two kernels share one.
+/// Returns the name of a kernel's entry. PTX names have letters, digits, `_` and `$`: `$$` stands
+/// for a point and `$hh` for another byte that PTX does not allow, so that entry names are unique.
 std::string entryName(llvm::StringRef kernel);
 
-/// Adds an entry that calls it for every kernel in a module.
+/// Adds an entry for every kernel in a module, which calls it.
 void addCudaEntries(mlir::ModuleOp module, const TargetDescription &target);
 
-/// As TargetBackend::translate() says. Where programs end in images: the tests' emulated device has
-/// another definition in a program of its own.
+/// Implements TargetBackend::translate(). It is a separate function because the tests' emulated
+/// device defines it differently, in its own program.
 Result<std::unique_ptr<TargetCode>> translateToDevice(mlir::ModuleOp module,
                                                       const TargetDescription &target);
 

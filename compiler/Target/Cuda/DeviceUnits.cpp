@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A unit carries its tiles, which are inlined, so that images are units one after the other.
+/// Each unit contains the tile functions that it uses, which are inlined, so that images are
+/// concatenations of units.
 #include "compiler/Target/Cuda/DeviceUnits.h"
 
 #include "compiler/Target/Cuda/CudaTargets.h"
@@ -17,7 +18,7 @@ static bool isEntry(const llvm::Function &function) {
   return function.getCallingConv() == llvm::CallingConv::PTX_Kernel;
 }
 
-/// A function and those that it calls, directly or not.
+/// Returns a function and all functions that it calls, directly or indirectly.
 static llvm::DenseSet<const llvm::Function *> reachable(const llvm::Function &entry) {
   llvm::DenseSet<const llvm::Function *> found = {&entry};
   llvm::SmallVector<const llvm::Function *> open = {&entry};
@@ -39,7 +40,7 @@ Result<std::vector<CodeUnit>> deviceUnits(mlir::ModuleOp module, const TargetDes
   HEDDLE_ASSIGN(std::unique_ptr<llvm::Module> code, toLlvm(module, target, machine, context));
   for (llvm::Function &function : *code) {
     if (!function.isDeclaration() && !isEntry(function)) {
-      // What is not launched has no name that an entry could have.
+      // The suffix prevents clashes between kernels and the names of entries.
       function.setName(entryName(function.getName()) + "$body");
     }
   }
@@ -72,7 +73,7 @@ Status finishUnit(llvm::Module &module, const CodeUnit &unit,
     if (variable.hasLocalLinkage()) {
       variable.setName(unit.name + "$data" + llvm::Twine(count++));
     } else if (variable.isDeclaration() && !isOfDevice) {
-      // What a block is given at its launch: the only array that is nobody's own.
+      // The shared memory of the launch is the only array that is declared but not defined.
       variable.setName(unit.name + "$shared");
     }
   }

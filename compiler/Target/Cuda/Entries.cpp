@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The entry of a kernel: every thread of a grid is a caller of the kernel's function
-/// (HeddleDeviceLaunch in heddle/Abi.h), or the threads of a block call it together.
+/// Emits the entry of a kernel: either every thread of a grid calls the kernel's function
+/// separately (HeddleDeviceLaunch in heddle/Abi.h), or the threads of a block call it together.
 ///
 /// Before:  func.func @norm_384.sm_80(%context: !llvm.ptr, %rowBegin: i64, ...)
-/// After, beside it:
+/// After, the module also contains:
 ///   llvm.func @norm_384(%launch: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = [64]} {
-///     for each piece of the caller's: func.call @norm_384.sm_80(%copy, ...)
+///     for each piece of the caller: func.call @norm_384.sm_80(%copy, ...)
 ///   }
 ///
 /// Tested by tests/compiler/Target/Cuda/add-entries.mlir.
@@ -31,14 +31,14 @@ static Value field(VectorCode &code, Value base, size_t byteOffset) {
   return code.bytesAt(base, code.integer(static_cast<int64_t>(byteOffset)));
 }
 
-/// A special register as i64.
+/// Reads a special register, as i64.
 template <typename Register> static Value read(VectorCode &code) {
   Value value = Register::create(code.builder, code.location, code.i32);
   return arith::ExtUIOp::create(code.builder, code.location, code.i64, value);
 }
 
 namespace {
-/// The number of the caller that a thread is, and how many there are.
+/// The index of a thread among the callers, and the number of callers.
 struct Callers {
   Value own, count;
 
@@ -51,7 +51,7 @@ struct Callers {
 };
 } // namespace
 
-/// A copy of the launch's context whose scratch memory is the caller's own.
+/// Creates a copy of the launch's context that has the caller's own scratch memory.
 static Value ownContext(VectorCode &code, Value launch, Value caller) {
   constexpr int64_t words = sizeof(HeddleKernelContext) / sizeof(void *);
   static_assert(sizeof(HeddleKernelContext) % sizeof(void *) == 0);
@@ -66,8 +66,8 @@ static Value ownContext(VectorCode &code, Value launch, Value caller) {
           code.loadInteger(field(code, launch, offsetof(HeddleDeviceLaunch, scratch_stride)));
       word = code.bytesAt(word, code.multiply(caller, stride));
     }
-    // Volatile: kernels read their context as what never changes, from which LLVM might conclude
-    // that nobody reads what is written here.
+    // Volatile, because kernels load their context as invariant memory, and LLVM might otherwise
+    // conclude that this store is dead.
     LLVM::StoreOp::create(code.builder, code.location, word, field(code, copy, byte),
                           /*alignment=*/0, /*isVolatile=*/true);
   }
@@ -88,8 +88,8 @@ struct Work {
   }
   Value rows(VectorCode &code) const { return code.subtract(rowEnd, rowBegin); }
 
-  /// Calls a kernel for every `count`-th piece from number `own` on, of so many rows and columns;
-  /// rows vary fastest.
+  /// Calls a kernel for every `count`-th piece from number `own` on, each of `pieceRows` rows and
+  /// `pieceColumns` columns; rows vary fastest.
   void callPieces(VectorCode &code, func::FuncOp kernel, Value context, Value own, Value count,
                   Value pieceRows, Value pieceColumns) const;
 };
@@ -112,7 +112,7 @@ void Work::callPieces(VectorCode &code, func::FuncOp kernel, Value context, Valu
   });
 }
 
-/// Calls a kernel for the pieces of a caller that is one thread.
+/// Calls a kernel for the pieces of a caller that is a single thread.
 static void callAlone(VectorCode &code, func::FuncOp kernel, Value launch) {
   const Callers callers = Callers::load(code);
   Value context = ownContext(code, launch, callers.own);
@@ -121,8 +121,8 @@ static void callAlone(VectorCode &code, func::FuncOp kernel, Value launch) {
       .callPieces(code, kernel, context, callers.own, callers.count, step, code.integer(1));
 }
 
-/// Calls a kernel for the pieces of a block, from all its threads. It has no scratch memory, so
-/// that the context of the launch will do.
+/// Calls a kernel for the pieces of a block, from all of its threads. Such kernels have no scratch
+/// memory, so they use the context of the launch itself.
 static void callTogether(VectorCode &code, func::FuncOp kernel, Value launch,
                          const BlockWork &block) {
   const Work work = Work::load(code, launch);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products of a span on FMA units. Queries, keys and values are in shared memory as numbers of
-/// f32, of which a lane reads four side by side at once. A sum of a score goes over the numbers of
-/// a head from the first to the last, one of values over the keys of a span in an order that is
-/// always the same: for each t those that lane t of a row has. They come from that lane's
-/// registers.
+/// Products of a span on FMA units. Queries, keys and values are in shared memory as f32, and a
+/// lane reads four adjacent numbers at once. The sum of a score goes over the numbers of a head
+/// from first to last. A sum of values goes over the keys of a span in a fixed order: for each t,
+/// the keys that lane t of the row has, whose weights come from that lane's registers.
 #include "compiler/Target/Cuda/AttentionSpan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,7 +32,7 @@ private:
   SmallVector<Value> loadFour(Value at) {
     return block.load(block.sharedAt(at), kFourNumbers, code.f32);
   }
-  /// Byte 0 of the lane's row number 0 among the queries.
+  /// Returns byte 0 of the lane's first row of queries.
   Value queriesAt() {
     Value first = code.add(code.multiply(thread.warp, shape.warpRows()), thread.g);
     return code.multiply(first, shape.keyPitch());
@@ -47,7 +46,7 @@ private:
 
 } // namespace
 
-/// Each lane brings a quarter of its rows.
+/// Each lane stores a quarter of its rows.
 void FmaSpan::takeQueries(ArrayRef<Value> queries) {
   const int64_t runs = shape.keyNumbers() / (kFourNumbers * kLanesOfRow);
   for (auto [i, query] : llvm::enumerate(queries)) {
@@ -71,7 +70,7 @@ void FmaSpan::takeQueries(ArrayRef<Value> queries) {
 SmallVector<Value> FmaSpan::scores() {
   const int64_t keys = shape.laneKeys();
   Value queries = queriesAt();
-  // Of each eight keys the lane has 2 t and the one after it.
+  // Of each eight keys, the lane has 2 t and 2 t + 1.
   Value ofLane = code.add(code.multiply(thread.t, 2 * shape.keyPitch()), shape.keysBegin());
   SmallVector<Value> initial(static_cast<size_t>(shape.laneRows * keys), code.number(0));
   auto sums =

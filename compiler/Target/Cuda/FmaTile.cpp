@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A product as tiles of the result: a block brings slabs of both operands, some steps of k of all
-/// its rows and columns, into shared memory by copies that run ahead of it, and every thread keeps
-/// the sums of its part of the tile in registers. FMA units alone: f32 is f32
+/// Computes a product as tiles of the result. A block copies slabs of both operands, some steps of
+/// k of all its rows and columns, to shared memory, asynchronously and ahead of their use. Every
+/// thread keeps the sums of its part of the tile in registers. It uses FMA units only: f32 is f32
 /// (docs/decisions/0049).
 ///
-///   stage 0   [slab][rows + 4] elements of rows, transposed on the way, [slab][columns] weights
+///   stage 0   [slab][rows + 4] elements of rows, transposed by the copy, [slab][columns] weights
 ///   stage 1   ...
-///   for each slab: wait for its copies; barrier; begin to copy a later slab into the stage that
+///   for each slab: wait for its copies; barrier; start to copy a later slab into the stage that
 ///   was read last; multiply
 ///
-/// One barrier a slab is enough: it says that the slab is there, and that nobody reads the stage
-/// any more which is filled next.
+/// One barrier per slab is enough: after it, the slab is complete, and no thread reads the stage
+/// that is filled next.
 #include "compiler/Target/Cuda/ProductTile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,44 +20,44 @@ using namespace mlir;
 
 namespace heddle {
 
-/// Threads of a block, 8 side by side along columns and 16 along rows: a warp reads 32 columns and
-/// 4 runs of rows at a time, each bank of shared memory once.
+/// Threads of a block, 8 along columns and 16 along rows: a warp reads 32 columns and 4 runs of
+/// rows at a time, and each bank of shared memory once.
 static constexpr int64_t kColumnLanes = 8, kRowLanes = kProductThreads / kColumnLanes;
-/// Rows of a slab lie so much further apart than there are rows, for writes of neighbouring steps
-/// to be in different banks, and reads of 4 rows at multiples of 16 bytes.
+/// Padding of the rows of a slab, so that stores of neighbouring steps use different banks, and
+/// reads of 4 rows are aligned to 16 bytes.
 static constexpr int64_t kPadding = 4;
 static constexpr int64_t kFloatBytes = sizeof(float);
-/// Steps of k that are written out in the inner loop.
+/// The unroll factor of the inner loop over k.
 static constexpr int64_t kUnroll = 4;
 
 namespace {
 /// The shape of a tile.
 struct Tile {
   int64_t rows, panels;
-  /// Steps of k of a slab, and how many slabs there is room for.
+  /// Steps of k per slab, and the number of slabs in shared memory.
   int64_t slab, stages;
-  /// Rows, and columns, side by side that a thread reads at once.
+  /// Adjacent rows, and adjacent columns, that a thread reads at once.
   int64_t rowRun, columnRun;
 
   int64_t columns() const { return panels * sharedPanelColumns; }
   int64_t threadRows() const { return rows / kRowLanes; }
   int64_t threadColumns() const { return columns() / kColumnLanes; }
-  /// Rows that all threads have a run of, and how many such parts there are.
+  /// Rows of a part, of which each thread has one run, and the number of parts.
   int64_t partRows() const { return kRowLanes * rowRun; }
   int64_t rowParts() const { return threadRows() / rowRun; }
   int64_t columnParts() const { return threadColumns() / columnRun; }
-  /// Bytes of the rows of a slab, which come first in a stage, and of all of it.
+  /// Bytes of the rows of a slab, which come first in a stage, and of the whole stage.
   int64_t slabRowBytes() const { return slab * (rows + kPadding) * kFloatBytes; }
   int64_t stageBytes(int64_t elementBytes) const {
     return slabRowBytes() + slab * columns() * elementBytes;
   }
-  /// The stages, and afterwards the sums of a part.
+  /// Bytes for the stages, whose memory is reused for the sums of a part.
   int64_t bytes(int64_t elementBytes) const {
     return std::max(stages * stageBytes(elementBytes), partRows() * columns() * kFloatBytes);
   }
 };
 
-/// A tile while its code is written.
+/// A tile whose code is being emitted.
 class TileCode {
 public:
   TileCode(BlockCode &block, const Tile &tile, const Product &product)
@@ -87,13 +87,14 @@ private:
 };
 } // namespace
 
-/// Tiles for many rows: 96 sums a thread, each element of a slab read from shared memory by 8 or 12
-/// FMA. Three stages of 14,592 bytes are less than the 48 KB that every GPU gives without being
-/// asked.
+/// The tile for many rows: 96 sums per thread; 8 or 12 FMAs use each element that is read from
+/// shared memory. Three stages of 14,592 bytes are less than the 48 KB that every GPU provides by
+/// default.
 static constexpr Tile kMany = {128, 2, 16, 3, 4, 4};
-/// And for few, whose time is that of the weights: longer slabs, of which four are on their way.
+/// The tile for few rows, whose time is that of reading weights: longer slabs, four of them in
+/// flight.
 static constexpr Tile kFew = {16, 1, 32, 5, 1, 2};
-/// Below half a tile of rows there are too few tiles of the first kind for the multiprocessors.
+/// Below half a tile of rows, the larger tile gives too few tiles to fill the multiprocessors.
 static constexpr int64_t kFewRows = kMany.rows / 2;
 
 BlockWork fmaWork(Type element) {
@@ -107,8 +108,8 @@ BlockWork fmaWork(Type element) {
 
 // --- copies ------------------------------------------------------------------------------------
 
-/// The elements of all rows at the steps of a slab, transposed. Beyond the last row it is copied
-/// again: nobody reads what comes of it.
+/// Copies the elements of all rows at the steps of a slab, transposed. Rows past the end repeat the
+/// last one; their results are not used.
 void TileCode::copyRows(Value stage, Value first) {
   Value step = code.remainder(block.thread, tile.slab), valid;
   Value k = stepAt(block, product.k(), tile.slab, first, step, valid, kFloatBytes);
@@ -126,7 +127,7 @@ void TileCode::copyRows(Value stage, Value first) {
   }
 }
 
-/// Asks for a slab.
+/// Starts to copy a slab.
 void TileCode::copySlab(Value stage, Value number) {
   Value first = code.multiply(number, tile.slab);
   copyRows(stage, first);
@@ -135,7 +136,7 @@ void TileCode::copySlab(Value stage, Value number) {
 
 // --- sums --------------------------------------------------------------------------------------
 
-/// The thread's sums after the steps of a slab: those of row r and column c of it are number
+/// Returns the thread's sums after the steps of a slab; the sum of its row r and column c is number
 /// r * threadColumns + c.
 SmallVector<Value> TileCode::multiply(Value stage, ValueRange sums) {
   Value ownRows = code.multiply(rowLane, tile.rowRun * kFloatBytes);
@@ -170,7 +171,7 @@ SmallVector<Value> TileCode::multiply(Value stage, ValueRange sums) {
       });
 }
 
-/// The sums over all of k.
+/// Returns the sums over all of k.
 SmallVector<Value> TileCode::sums() {
   const int64_t ahead = tile.stages - 1;
   for (int64_t slab = 0; slab < ahead; ++slab) {
@@ -179,7 +180,7 @@ SmallVector<Value> TileCode::sums() {
     }
     block.commit();
   }
-  // The place of the slab that is read, and of the one that is copied; then the sums.
+  // Carries the offsets of the stages to read and to fill, then the sums.
   SmallVector<Value> initial = {code.integer(0), code.integer(ahead * stageBytes())};
   initial.append(tile.threadRows() * tile.threadColumns(), code.number(0));
   auto after = [&](Value stage) {
@@ -192,7 +193,7 @@ SmallVector<Value> TileCode::sums() {
         block.barrier();
         Value next = code.add(slab, ahead);
         code.when(code.less(next, code.integer(slabs())), [&] { copySlab(written, next); });
-        // Empty groups too, for the number of those that may be running to be the same.
+        // Commits empty groups too, so that the number of groups in flight is constant.
         block.commit();
         SmallVector<Value> results = {after(read), after(written)};
         llvm::append_range(results, multiply(read, carried.drop_front(2)));
@@ -203,7 +204,7 @@ SmallVector<Value> TileCode::sums() {
 
 // --- the result --------------------------------------------------------------------------------
 
-/// Brings the sums of a part of the rows to shared memory, and from there to the result.
+/// Stores the sums of a part of the rows to shared memory, and from there to the result.
 void TileCode::storePart(ValueRange sums, int64_t part) {
   block.barrier();
   for (int64_t r = 0; r < tile.rowRun; ++r) {
@@ -224,7 +225,7 @@ void TileCode::storePart(ValueRange sums, int64_t part) {
 }
 
 void TileCode::emit() {
-  // The sums of the tile before may still be read.
+  // Other threads may still read the sums of the previous tile.
   block.barrier();
   SmallVector<Value> all = sums();
   for (int64_t part = 0; part < tile.rowParts(); ++part) {

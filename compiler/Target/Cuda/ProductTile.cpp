@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Copies of weights, and the way of sums through the epilogue: what no tile has of its own.
+/// Copies weights, and applies the epilogue to sums: the code that all tiles share.
 #include "compiler/Target/Cuda/ProductTile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -42,7 +42,7 @@ void copyWeights(BlockCode &block, const Product &product, const WeightSlab &sla
   const int64_t ofPanel = slab.stepBytes / kSharedAlignment;
   const int64_t ofStep = ofPanel * slab.panels, all = ofStep * slab.slabSteps;
   Value lastPanel = code.subtract(product.endPanel, 1);
-  // Which copies are a thread's is worked out again for every slab.
+  // The indices of a thread's copies are recomputed for every slab, to save registers.
   Value thread =
       arith::ExtUIOp::create(code.builder, code.location, code.i64, block.keptHere(block.thread));
   for (int64_t begin = 0; begin < all; begin += kProductThreads) {
@@ -67,7 +67,7 @@ void copyWeights(BlockCode &block, const Product &product, const WeightSlab &sla
   }
 }
 
-/// Takes one of the sums through the epilogue.
+/// Applies the epilogue to one sum and stores it.
 static void finish(BlockCode &block, const Product &product, const SumsInMemory &sums,
                    Value place) {
   VectorCode &code = block.code;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the tiles of all products of blocks have in common: the numbers of a product, how the
-/// panels of its weights come to shared memory, and how sums leave it through the epilogue. What
-/// computes the sums differs: FMA units (FmaTile.cpp), tensor cores (TensorTile.cpp).
+/// The parts that all block tiles of products share: the parameters of a product, the copies of
+/// weight panels to shared memory, and the epilogue on sums in shared memory. The sums are computed
+/// by FMA units (FmaTile.cpp) or tensor cores (TensorTile.cpp).
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_PRODUCTTILE_H
 #define HEDDLE_COMPILER_TARGET_CUDA_PRODUCTTILE_H
 
@@ -12,10 +12,10 @@
 
 namespace heddle {
 
-/// Threads of a block of every product.
+/// Threads of a block, for every product.
 inline constexpr int64_t kProductThreads = 128;
 
-/// The numbers of a product, what it reads, and the part of the result that is computed.
+/// The parameters of a product, its operands, and the part of the result to compute.
 struct Product {
   const dataflow::ContractAttr computes;
   const Units units;
@@ -23,7 +23,7 @@ struct Product {
   const mlir::Type element;
   mlir::Value rows, weights;
   int64_t rowElements;
-  /// Whether rows may be read four elements at a time from multiples of four on.
+  /// Whether rows are aligned, so that four elements can be read at once from multiples of four on.
   bool hasAlignedRows;
   const KernelResult &result;
   const Epilogue &epilogue;
@@ -32,16 +32,17 @@ struct Product {
   int64_t k() const { return computes.getK(); }
   int64_t elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
 
-  /// The last row, counted from the first, of a tile of so many rows; computed where it is used.
+  /// Returns the last row, relative to the first, of a tile of `tileRows`; recomputed at each use.
   mlir::Value lastRow(BlockCode &block, int64_t tileRows) const;
-  /// Row `row` of a tile whose last one is `last`, both i32: never beyond it. As i64.
+  /// Returns row `row` of a tile, clamped to `last`, as i64; both operands are i32.
   static mlir::Value nearRow(BlockCode &block, mlir::Value row, mlir::Value last);
 };
 
-/// Steps of the panels of a tile's weights as they lie in shared memory: those of all panels of a
-/// step side by side, steps `pitch` bytes apart. A step is one of k, or several that lie together.
+/// Steps of a tile's weight panels in shared memory: for each step, those of all panels side by
+/// side; steps are `pitch` bytes apart. A step is one step of k, or several that are stored
+/// together.
 struct WeightSlab {
-  /// All steps that a panel has, those of a slab, and the panels.
+  /// All steps of a panel, the steps of a slab, and the panels.
   int64_t steps, slabSteps, panels;
   /// Bytes of a step of one panel.
   int64_t stepBytes;
@@ -50,40 +51,41 @@ struct WeightSlab {
   int64_t bytes() const { return slabSteps * pitch; }
 };
 
-/// Step `first` + `step`, at most the last one; with the bytes of a copy that are there if a slab
-/// may have steps beyond it.
+/// Returns step `first` + `step`, clamped to the last one. If a slab may have steps past the end,
+/// sets `valid` to the number of bytes of a copy that exist.
 mlir::Value stepAt(BlockCode &block, int64_t steps, int64_t slabSteps, mlir::Value first,
                    mlir::Value step, mlir::Value &valid, int64_t bytes);
 
-/// Begins to copy a slab of weights from step `first` on to byte `to` of shared memory. Beyond the
-/// last panel it is copied again; beyond the last step all is zero.
+/// Starts to copy a slab of weights from step `first` on to byte `to` of shared memory. The last
+/// panel is copied again in place of panels past the end; steps past the end are zero.
 void copyWeights(BlockCode &block, const Product &product, const WeightSlab &slab, mlir::Value to,
                  mlir::Value first);
 
-/// Sums of some rows of a tile in shared memory, from its beginning on.
+/// Sums of some rows of a tile, at the beginning of shared memory.
 struct SumsInMemory {
-  /// The first row, counted from that of the tile, and how many there are.
+  /// The first row, relative to the tile's, and the number of rows.
   int64_t first, rows;
   int64_t columns;
-  /// Bytes from a row to the next.
+  /// Bytes from one row to the next.
   int64_t pitch;
 };
 
-/// Takes them through the epilogue to the result. Neighbouring threads have neighbouring columns:
-/// what epilogues read and write is side by side, and their code is there once.
+/// Applies the epilogue to sums and stores the result. Neighbouring threads take neighbouring
+/// columns, so that accesses of epilogues are contiguous, and their code is emitted only once.
 void finishSums(BlockCode &block, const Product &product, const SumsInMemory &sums);
 
-/// The place of a stage after another one of `stages`, each of `bytes`, which begin at `begin`.
+/// Returns the offset of the stage after another one of `stages`, each of `bytes`; the first is at
+/// `begin`.
 mlir::Value stageAfter(BlockCode &block, mlir::Value stage, int64_t begin, int64_t bytes,
                        int64_t stages);
 
 // --- kinds of tiles ------------------------------------------------------------------------------
 
-/// How blocks do a product on FMA units, weights being of a type, and on tensor cores.
+/// Return how blocks compute a product: on FMA units, with weights of a type, or on tensor cores.
 BlockWork fmaWork(mlir::Type element);
 BlockWork tensorWork();
 
-/// Code for the tile whose part is said; `isFew`: the smaller one.
+/// Emit the tile of the product's current part; `isFew` selects the smaller tile.
 void emitFmaTile(BlockCode &block, const Product &product, bool isFew);
 void emitTensorTile(BlockCode &block, const Product &product, bool isFew);
 

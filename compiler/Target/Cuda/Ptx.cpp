@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// ptxas reads and writes files, so PTX passes through a folder of its own that is removed whatever
-/// happens.
+/// ptxas reads and writes files, so PTX passes through a temporary folder, which is always removed.
 #include "compiler/Target/Cuda/Ptx.h"
 
 #include "base/Utf8.h"
@@ -15,7 +14,7 @@
 
 namespace heddle {
 
-/// The version of PTX, the target and the width of addresses; then the rest.
+/// Splits PTX into its head (version, target and address size) and the rest.
 static Result<std::pair<llvm::StringRef, llvm::StringRef>> splitHead(llvm::StringRef text) {
   constexpr llvm::StringLiteral last = ".address_size";
   const size_t at = text.find(last);
@@ -50,12 +49,12 @@ static std::string contentOf(llvm::StringRef path) {
   return buffer ? (*buffer)->getBuffer().str() : std::string();
 }
 
-/// Runs a program to its end and returns what it has written to both streams; fails with that
-/// unless it ends with 0.
+/// Runs a program to completion and returns its output of both streams; fails with that output
+/// unless the exit code is 0.
 static Result<std::string> run(const std::string &program, llvm::ArrayRef<llvm::StringRef> options,
                                llvm::StringRef folder) {
   const std::string output = (folder + "/output").str();
-  // What an earlier run wrote would stay behind this one's.
+  // Otherwise the output of an earlier run would remain after a shorter one.
   static_cast<void>(llvm::sys::fs::remove(output));
   llvm::SmallVector<llvm::StringRef> arguments = {program};
   llvm::append_range(arguments, options);
@@ -76,7 +75,7 @@ static Result<std::string> run(const std::string &program, llvm::ArrayRef<llvm::
   return contentOf(output);
 }
 
-/// "ptxas 12.9.86", from "Cuda compilation tools, release 12.9, V12.9.86".
+/// Returns for example "ptxas 12.9.86", from "Cuda compilation tools, release 12.9, V12.9.86".
 static Result<std::string> nameOfPtxas(const std::string &path, llvm::StringRef folder) {
   HEDDLE_ASSIGN(const std::string text, run(path, {"--version"}, folder));
   const llvm::StringRef release = llvm::StringRef(text).split(", release ").second;

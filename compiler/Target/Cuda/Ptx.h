@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// PTX as text: several as one, and one as a cubin.
+/// Joins PTX texts, and assembles PTX to a cubin.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_PTX_H
 #define HEDDLE_COMPILER_TARGET_CUDA_PTX_H
 
@@ -8,12 +8,12 @@
 
 namespace heddle {
 
-/// One PTX of several for the same target, as LLVM writes them: what it begins with, once, then the
-/// functions of all, in order.
+/// Joins several PTX texts of LLVM for the same target: the common head once, then the functions of
+/// all texts, in order.
 Result<Code> joinPtx(llvm::ArrayRef<Code> texts);
 
-/// Assembles PTX by the program ptxas at `path`, for a processor. Errors: InvalidArgument if it
-/// cannot be run or is no ptxas; Internal with what it says if it refuses the PTX; InputOutput when
+/// Assembles PTX for a processor with the program ptxas at `path`. Errors: InvalidArgument if it
+/// cannot be run or is not ptxas; Internal, with its output, if it rejects the PTX; InputOutput if
 /// the temporary folder cannot be used.
 Result<DeviceImage> assemblePtx(const Code &text, llvm::StringRef processor,
                                 const std::string &path);

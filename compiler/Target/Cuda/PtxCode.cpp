@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Kernels as PTX, by LLVM within the process: no program of CUDA is needed to compile a model.
+/// Compiles kernels to PTX with LLVM, in the process: compiling a model needs no CUDA program.
 #include "compiler/Target/Cuda/CudaTargets.h"
 #include "compiler/Target/Cuda/DeviceUnits.h"
 #include "compiler/Target/Cuda/Ptx.h"
@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-/// Makes LLVM's back end known.
+/// Registers LLVM's NVPTX back end.
 static void initializeCodeGenerator() {
   LLVMInitializeNVPTXTargetInfo();
   LLVMInitializeNVPTXTarget();

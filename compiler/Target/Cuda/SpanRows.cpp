@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The way of keys, values and queries to shared memory. A thread has four numbers side by side of
-/// each of several rows: it loads them while something else is computed, then rounds and stores
-/// them. Of rows, neighbouring threads have neighbouring numbers. A cache has the numbers of a key
-/// sixteen positions apart and those of its neighbours beside them: there neighbouring threads have
-/// neighbouring keys.
+/// Copies keys, values and queries to shared memory. A thread handles four adjacent numbers of each
+/// of several rows: it loads them while other work is computed, then rounds and stores them. For
+/// rows, neighbouring threads take neighbouring numbers. A cache stores the numbers of a key
+/// sixteen positions apart, and those of neighbouring keys beside them, so there neighbouring
+/// threads take neighbouring keys.
 #include "compiler/Target/Cuda/AttentionSpan.h"
 
 #include "heddle/Abi.h"
@@ -37,26 +37,26 @@ SpanThread SpanThread::load(BlockCode &block) {
 }
 
 namespace {
-/// Four numbers of a row of a span: the row, and the first number.
+/// The place of four adjacent numbers of a span: the row, and the first number.
 struct Four {
   Value row, number;
 };
 } // namespace
 
-/// Whether neighbouring threads have neighbouring rows.
+/// Returns whether neighbouring threads take neighbouring rows.
 static bool hasRowsTogether(const SpanRows &rows) {
   return rows.places != nullptr && rows.places->elementStride != 1;
 }
 
-/// How many fours of a span a thread has.
+/// Returns the number of fours of a span per thread.
 static int64_t foursOfThread(const SpanShape &shape, const SpanRows &rows) {
   const int64_t all = shape.keys * rows.numbers / kFourNumbers;
   assert(all % shape.threads() == 0 && "sizes are padded so that all threads have as many");
   return all / shape.threads();
 }
 
-/// The thread's four number `i`. Where it is follows anew from the thread each time, so that no
-/// register keeps it.
+/// Returns the place of the thread's four number `i`. It is recomputed from the thread index at
+/// each use, so that it occupies no register.
 static Four fourOf(BlockCode &block, const SpanShape &shape, const SpanRows &rows, int64_t i) {
   VectorCode &code = block.code;
   const int64_t ofRow = rows.numbers / kFourNumbers;
@@ -70,7 +70,7 @@ static Four fourOf(BlockCode &block, const SpanShape &shape, const SpanRows &row
   return {code.divide(place, ofRow), code.multiply(code.remainder(place, ofRow), kFourNumbers)};
 }
 
-/// The address of a number of the row at a position.
+/// Returns the address of a number of the row at a position.
 static Value addressOf(VectorCode &code, const SpanRows &rows, Value position, Value number) {
   if (!rows.cache) {
     return code.at(rows.base, code.add(code.multiply(position, rows.stride), number));
@@ -80,7 +80,7 @@ static Value addressOf(VectorCode &code, const SpanRows &rows, Value position, V
                                 code.add(rows.column, number));
 }
 
-/// Four numbers from `number` on of the row at a position: those beyond the last are zero.
+/// Loads four numbers from `number` on of the row at a position; those past the last one are zero.
 static Value loadFour(BlockCode &block, const SpanRows &rows, Value position, Value number,
                       bool together) {
   VectorCode &code = block.code;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products of queries and keys as scores, and the online softmax (Milakov & Gimelshein 2018) of
-/// what a lane has of its rows. What a row does not see has the weight zero, whatever stands in its
-/// place: a span without a key that the row sees multiplies its sums by one and adds zeros.
+/// Converts products of queries and keys to scores, and applies the online softmax (Milakov &
+/// Gimelshein 2018) to a lane's part of its rows. A key that a row does not see has the weight
+/// zero, whatever its score was: a span without a key that the row sees multiplies the row's sums
+/// by one and adds zeros.
 #include "compiler/Target/Cuda/AttentionSpan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,19 +17,19 @@ using namespace mlir;
 namespace heddle {
 
 namespace {
-/// The scores of one row while they are written.
+/// The scores of one row while their code is emitted.
 class ScoreCode {
 public:
   ScoreCode(BlockCode &block, AttentionTile &a, const SpanShape &shape, const LaneRow &row,
             Value first, Value t);
 
-  /// Scores of products times a factor.
+  /// Returns the scores of products that are multiplied by `scale`.
   Value map(Value products, float scale);
 
 private:
   Value splat(float number);
   Value broadcast(Value number);
-  /// Which keys are before a position, an i32.
+  /// Returns which keys are before a position, an i32.
   Value areBefore(Value position);
   Value biases(float factor);
   Value hide(Value scores, Value bias);
@@ -42,7 +43,7 @@ private:
 };
 } // namespace
 
-/// Powers of two take the place of those of e.
+/// Scores include this factor, because softmax uses powers of two instead of powers of e.
 static constexpr auto kUnit = static_cast<float>(M_LOG2E);
 
 ScoreCode::ScoreCode(BlockCode &block, AttentionTile &a, const SpanShape &shape, const LaneRow &row,
@@ -75,7 +76,7 @@ Value ScoreCode::broadcast(Value number) {
 
 Value ScoreCode::areBefore(Value position) { return code.less(positions, broadcast(position)); }
 
-/// The biases of the row by the distance of each key, times a factor.
+/// Returns the biases of the row by the distance of each key, times a factor.
 Value ScoreCode::biases(float factor) {
   const int64_t distance = a.biasDistance, width = 2 * distance + 1;
   Value table = code.at(a.bias, code.multiply(row.head, width));
@@ -91,7 +92,7 @@ Value ScoreCode::biases(float factor) {
   return factor == 1 ? bias : code.multiplyFloat(bias, splat(factor));
 }
 
-/// Scores, to which a bias is added if there is one, where a mask of a finite number hides keys.
+/// Applies a mask of a finite number to scores, and adds the bias if there is one.
 Value ScoreCode::hide(Value scores, Value bias) {
   Value number = splat(static_cast<float>(a.hidden.getNumber().getValueAsDouble() * kUnit));
   Value isShown = areBefore(row.shown);
@@ -108,7 +109,7 @@ Value ScoreCode::hide(Value scores, Value bias) {
 }
 
 Value ScoreCode::map(Value products, float scale) {
-  // Where there is maths between, the unit is its factor.
+  // With a function of scores, the factor is applied to its result.
   Value scores = code.multiplyFloat(products, splat(a.score ? scale : scale * kUnit));
   Value bias = a.bias ? biases(a.scoreTakesBias ? 1 : kUnit) : Value();
   if (a.score) {

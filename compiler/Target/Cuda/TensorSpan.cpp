@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products of a span on tensor cores, of bf16 or tf32. A warp has the queries of its 16 rows in
-/// registers, as words that the instruction takes. Scores come out of it as a lane's sums, which
-/// are, rounded, just what the lane gives for the product with values: in bf16 two keys side by
-/// side are a word, in tf32 the first of each two keys takes the place of steps 0 to 3 and the
-/// second that of steps 4 to 7. Sums do not care which key is which step, as long as it is the same
-/// for values.
+/// Products of a span on tensor cores, in bf16 or tf32. A warp keeps the queries of its 16 rows in
+/// registers, as operands of the instruction. Scores have the layout of the instruction's sums,
+/// which, after rounding, is also the layout of the first operand of the product with values: in
+/// bf16, two adjacent keys form a word; in tf32, the first of each two keys takes the place of
+/// steps 0 to 3 and the second that of steps 4 to 7. A sum does not depend on which key is which
+/// step, as long as values use the same order.
 #include "compiler/Target/Cuda/AttentionSpan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,7 +15,7 @@ using namespace mlir;
 namespace heddle {
 
 static constexpr int64_t kWordBytes = sizeof(uint32_t);
-/// Rows of the first matrix that a lane has, and its sums in both.
+/// Rows of the first matrix per lane, and sums per lane for both rows.
 static constexpr int64_t kLaneRows = 2, kSumsOfLane = 4;
 
 namespace {
@@ -36,19 +36,21 @@ private:
   bool isBf16() const { return shape.units == Units::Bf16; }
   /// Words of a row of keys.
   int64_t keyWords() const { return shape.keyNumbers() / numbersOfWord(shape.units); }
-  /// Matrices of eight values, and as many of them side by side as a lane reads one number each of
-  /// at once: with tf32 the column of lane group g in matrix j of a run is run + width * g + j.
+  /// Matrices of eight values, and the number of them in a run, from which a lane reads one
+  /// adjacent number each. In tf32, lane group g has column run + width * g + j of matrix j of a
+  /// run.
   int64_t matrices() const { return shape.valueNumbers() / kMatrixColumns; }
   int64_t runWidth() const {
     return isBf16() ? 1 : matrices() % 4 == 0 ? 4 : matrices() % 2 == 0 ? 2 : 1;
   }
   Value queryWord(Value query, int64_t word);
-  /// Byte 0 of the lane's row when a warp loads matrices of 16 rows, and its half of their words.
+  /// Returns the lane's address when a warp loads matrices of 16 rows: its row, and its half of the
+  /// words.
   Value matrixAt(int64_t pitch, int64_t begin);
   Words weightsOf(ArrayRef<SmallVector<Value>> weights, int64_t step);
   void addBf16Values(const Words &weights, int64_t step, MutableArrayRef<Value> sums);
   void addTf32Values(const Words &weights, int64_t step, MutableArrayRef<Value> sums);
-  /// Adds to the sums of one of the matrices of eight values. Sums lie row by row.
+  /// Adds to the sums of one of the matrices of eight values. Sums are stored row by row.
   void addTo(MutableArrayRef<Value> sums, int64_t matrix, const Words &rows, const Words &columns);
 
   BlockCode &block;
@@ -56,8 +58,8 @@ private:
   const SpanShape &shape;
   const SpanThread &thread;
   TensorProducts products;
-  /// For each eight words of a row: words t and t + 4 of the lane's rows, as the instruction has
-  /// them.
+  /// For each eight words of a row: words t and t + 4 of the lane's rows, in the instruction's
+  /// order.
   SmallVector<SmallVector<Value>> queryWords;
 };
 
@@ -65,7 +67,7 @@ private:
 
 // --- scores --------------------------------------------------------------------------------------
 
-/// Word `word` + t of a query; zero beyond its numbers.
+/// Returns word `word` + t of a query; zero past its last number.
 Value TensorSpan::queryWord(Value query, int64_t word) {
   const int64_t together = numbersOfWord(shape.units);
   Value first = code.multiply(code.add(thread.t, word), together);
@@ -135,7 +137,7 @@ SpanProducts::Column TensorSpan::columnOf(int64_t i) const {
   return {matrix / width * width * kMatrixColumns + width * second + matrix % width, 2 * width};
 }
 
-/// The weights of a step, 16 keys with bf16 and 8 with tf32, as the first matrix of a product.
+/// Returns the weights of a step, 16 keys in bf16 and 8 in tf32, as the first matrix of a product.
 Words TensorSpan::weightsOf(ArrayRef<SmallVector<Value>> weights, int64_t step) {
   SmallVector<Value> words;
   const auto first = static_cast<size_t>(step) * (isBf16() ? 4 : 2);

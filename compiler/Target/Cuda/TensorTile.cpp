@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A product of bf16 or tf32 as tiles whose sums tensor cores add up (docs/decisions/0054, 0055).
-/// All that is in shared memory are words of 32 bits, two steps of k in bf16 or one in tf32, of
-/// which an instruction takes eight. Panels of weights come there by copies that run ahead. Rows
-/// are f32 in memory: a thread loads its elements of the next slab while this one is multiplied,
-/// rounds them, and writes them where ldmatrix reads them.
+/// Computes a product of bf16 or tf32 as tiles whose sums are computed by tensor cores
+/// (docs/decisions/0054, 0056). Shared memory contains 32-bit words, each of two steps of k in bf16
+/// or one in tf32; an instruction takes eight of them. Panels of weights are copied there
+/// asynchronously, ahead of their use. Rows are f32 in memory: a thread loads its elements of the
+/// next slab while the current one is multiplied, rounds them, and stores them in the layout for
+/// ldmatrix.
 ///
-///   rows 0, rows 1    [rows][slab] words, the 16-byte parts of a row in an order of its own
+///   rows 0, rows 1    [rows][slab] words, the 16-byte parts of a row permuted
 ///   stage 0           [slab][columns] words of weights, as in their panels
 ///   stage 1           ...
-///   for each slab: round and write its rows; begin to load the next ones; wait for its weights;
-///   barrier; begin to copy a later slab into the stage that was read last; multiply
+///   for each slab: round and store its rows; start to load the next ones; wait for its weights;
+///   barrier; start to copy a later slab into the stage that was read last; multiply
 ///
-/// One barrier a slab is enough: rows are written to the memory that was read a slab before the
-/// last barrier, copies begin after it.
+/// One barrier per slab is enough: rows are stored to memory that was last read one slab before the
+/// previous barrier, and copies start after the barrier.
 ///
-/// A word of a panel is what a lane gives the instruction, so that words are read as they lie, and
-/// those of tf32 rounded then. Which columns a lane multiplies is free: it takes up to four side by
-/// side, and its sums are then of twice as many.
+/// A word of a panel is an operand of a lane, so words are read as they are stored; words of tf32
+/// are rounded after they are read. Any assignment of columns to lanes is correct: a lane takes up
+/// to four adjacent columns, and its sums belong to twice as many.
 ///
-/// With tf32x3 rows keep all their bits in shared memory, and numbers are split when they have been
-/// read from there (TensorWords.cpp).
+/// With tf32x3, rows in shared memory keep all their bits, and numbers are split after they have
+/// been read (TensorWords.cpp).
 #include "compiler/Target/Cuda/ProductTile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,17 +32,17 @@ using namespace mlir;
 namespace heddle {
 
 static constexpr int64_t kFloatBytes = sizeof(float), kWordBytes = sizeof(uint32_t);
-/// Elements that a thread loads at once, and words of what ldmatrix reads at once.
+/// Elements that a thread loads at once, and words per row of a matrix of ldmatrix.
 static constexpr int64_t kTogether = 4, kPartWords = kSharedAlignment / kWordBytes;
 /// Bytes of all banks of shared memory, one word each.
 static constexpr int64_t kBankBytes = 128;
-/// Between steps of weights, for the four of them that a warp reads at once to be in banks of their
-/// own, and between rows of sums.
+/// Padding between steps of weights, so that the four steps that a warp reads at once use different
+/// banks, and between rows of sums.
 static constexpr int64_t kStepPadding = 32, kSumPadding = 16;
 
 namespace {
-/// Columns side by side that a warp multiplies at once: the lane's `g` has columns
-/// first + width * g on.
+/// Adjacent columns that a warp multiplies at once: lane group `g` has `width` columns from first +
+/// width * g on.
 struct Run {
   int64_t first, width;
 };
@@ -49,14 +50,14 @@ struct Run {
 /// The shape of a tile.
 struct Tile {
   int64_t rows, panels;
-  /// Words of a row or a column of a slab, and how many slabs of weights there is room for.
+  /// Words of a row or a column per slab, and the number of slabs of weights in shared memory.
   int64_t slab, stages;
-  /// Warps that divide its rows among them, 16 in turn, and its columns.
+  /// Warps that share the tile's rows, 16 rows in turn, and its columns.
   int64_t warpRows, warpColumns;
 
   int64_t columns() const { return panels * sharedPanelColumns; }
   int64_t columnsOfWarp() const { return columns() / warpColumns; }
-  /// Parts of the rows that are multiplied, and leave, together.
+  /// Rows of a part, which are multiplied and stored together, and the number of parts.
   int64_t partRows() const { return warpRows * kMatrixRows; }
   int64_t parts() const { return rows / partRows(); }
   /// 16-byte parts of a row of a slab.
@@ -67,7 +68,7 @@ struct Tile {
   int64_t stageBytes() const { return slab * stepPitch(); }
   int64_t stagesBegin() const { return 2 * rowsBytes(); }
   int64_t sumPitch() const { return columns() * kFloatBytes + kSumPadding; }
-  /// Rows and stages, and afterwards the sums of a part.
+  /// Bytes for rows and stages, whose memory is reused for the sums of a part.
   int64_t bytes() const {
     return std::max(stagesBegin() + stages * stageBytes(), partRows() * sumPitch());
   }
@@ -84,27 +85,27 @@ struct Tile {
   }
 };
 
-/// What goes from slab to slab.
+/// The values that are carried from slab to slab.
 struct State {
-  /// Where weights are read and written next, and rows.
+  /// The stages to read and to fill next, and the place of rows.
   Value read, written, rows;
-  /// The elements of rows that are on their way, in f32.
+  /// The row elements in flight, in f32.
   SmallVector<Value> loaded;
   SmallVector<Value> sums;
 };
 
-/// A tile while its code is written.
+/// A tile whose code is being emitted.
 class TileCode {
 public:
   TileCode(BlockCode &block, const Tile &tile, const Product &product);
   void emit();
 
 private:
-  /// Steps of k of a word, and of a slab.
+  /// Steps of k per word, and per slab.
   int64_t stepsOfWord() const { return numbersOfWord(product.units); }
   int64_t slabSteps() const { return tile.slab * stepsOfWord(); }
   int64_t slabs() const { return llvm::divideCeilSigned(product.k(), slabSteps()); }
-  /// A thread loads so many times, each time of a row so much further on.
+  /// Rows between one load of a thread and its next one, and the number of loads.
   int64_t rowsOfLoad() const { return kProductThreads / (slabSteps() / kTogether); }
   int64_t loads() const { return tile.rows / rowsOfLoad(); }
   Value inOwnOrder(Value row, Value part);
@@ -128,20 +129,20 @@ private:
   TensorProducts products;
   const WeightSlab weights;
   const SmallVector<Run> runs;
-  /// The four elements of a row that the thread loads, and the first row.
+  /// The first of the four elements of a row that the thread loads, and its first row.
   Value ownFour, ownRow;
-  /// Its warp's place in the tile, and its own in the warp: see BlockCode.
+  /// The warp, its place in the tile, and the thread's place in the warp: see BlockCode.
   Value warp, warpRow, warpColumn, lane, g, t;
 };
 } // namespace
 
-/// Tiles for many rows: four warps with 64 x 48 sums each, so that a word of either operand is read
-/// from shared memory by two of them. Rows and four stages of weights take 43,008 bytes.
+/// The tile for many rows: four warps with 64 x 48 sums each, so that two warps read each word of
+/// either operand from shared memory. Rows and four stages of weights take 43,008 bytes.
 static constexpr Tile kMany = {128, 2, 16, 4, 2, 2};
-/// And for few, whose time is that of the weights: longer slabs, of which four are on their way.
-/// Three warps have 16 columns each; the fourth brings its part of the operands.
+/// The tile for few rows, whose time is that of reading weights: longer slabs, four of them in
+/// flight. Three warps have 16 columns each; the fourth only loads its part of the operands.
 static constexpr Tile kFew = {16, 1, 32, 5, 1, 3};
-/// As for FMA units: below half a tile of rows there are too few tiles of the first kind.
+/// As for FMA units: below half a tile of rows, the larger tile gives too few tiles.
 static constexpr int64_t kFewRows = kMany.rows / 2;
 
 BlockWork tensorWork() {
@@ -164,28 +165,28 @@ TileCode::TileCode(BlockCode &block, const Tile &tile, const Product &product)
       t(code.remainder(lane, kLanesOfRow)) {
   assert(tile.stepPitch() % kBankBytes % (2 * kStepPadding) == kStepPadding &&
          "four steps are in banks of their own");
-  // A warp too many repeats the work of the last one.
+  // A surplus warp repeats the work of the last one.
   warpColumn = code.smaller(code.divide(warp, tile.warpRows), code.integer(tile.warpColumns - 1));
 }
 
 // --- rows ----------------------------------------------------------------------------------------
 
-/// Where part `part` of a row is among the parts of that row. Of eight rows one after the other,
-/// which ldmatrix reads at once, the same part is in other banks each: rows that lie in banks of
-/// their own keep their order, the next ones have another.
+/// Returns the place of part `part` of a row among the row's parts. ldmatrix reads the same part of
+/// eight consecutive rows at once, which must be in different banks: rows that together cover all
+/// banks keep their order, and the next such group has another.
 Value TileCode::inOwnOrder(Value row, Value part) {
   const int64_t together = kBankBytes / tile.rowBytes();
   Value order = code.remainder(code.divide(row, together), tile.rowParts());
   return arith::XOrIOp::create(code.builder, code.location, part, order);
 }
 
-/// Four elements of a row from step `k` on, at most up to the last one. Those beyond it are
-/// anything.
+/// Loads four elements of a row from step `k` on, clamped to the last one. Elements past the end
+/// are arbitrary.
 Value TileCode::loadFour(Value from, Value k) {
   auto four = VectorType::get({kTogether}, code.f32);
   const int64_t last = product.k() - 1;
   if (product.hasAlignedRows) {
-    // A row has whole fours, of which the last may be partly beyond k.
+    // A row has whole fours; the last one may be partly past k.
     Value near = code.smaller(k, code.integer(last / kTogether * kTogether));
     return block.loadFar(code.at(from, near), four);
   }
@@ -197,8 +198,8 @@ Value TileCode::loadFour(Value from, Value k) {
   return vector::FromElementsOp::create(code.builder, code.location, four, elements);
 }
 
-/// Begins to load the thread's elements of a slab. Beyond the last row it is loaded again: nobody
-/// reads what comes of it.
+/// Starts to load the thread's elements of a slab. Rows past the end repeat the last one; their
+/// results are not used.
 SmallVector<Value> TileCode::loadRows(Value number) {
   Value k = code.add(code.multiply(number, slabSteps()), ownFour);
   Value first = code.at(product.rows, code.multiply(product.firstRow, product.rowElements));
@@ -213,7 +214,7 @@ SmallVector<Value> TileCode::loadRows(Value number) {
   return loaded;
 }
 
-/// Elements with zero for those beyond the last step of k.
+/// Sets elements past the last step of k to zero.
 Value TileCode::zeroBehind(Value four, Value k) {
   if (product.k() % slabSteps() == 0) {
     return four;
@@ -227,7 +228,7 @@ Value TileCode::zeroBehind(Value four, Value k) {
   return vector::FromElementsOp::create(code.builder, code.location, four.getType(), elements);
 }
 
-/// The words of four elements in shared memory.
+/// Returns the words of four elements for shared memory.
 SmallVector<Value> TileCode::wordsOf(Value four) {
   SmallVector<Value> elements;
   for (int64_t i = 0; i < kTogether; ++i) {
@@ -236,7 +237,7 @@ SmallVector<Value> TileCode::wordsOf(Value four) {
   return products.wordsOf(elements);
 }
 
-/// Writes what was loaded to shared memory.
+/// Stores loaded elements to shared memory.
 void TileCode::storeRows(ValueRange loaded, Value number, Value to) {
   const int64_t partSteps = kPartWords * stepsOfWord();
   Value k = code.add(code.multiply(number, slabSteps()), ownFour);
@@ -246,21 +247,21 @@ void TileCode::storeRows(ValueRange loaded, Value number, Value to) {
                          code.add(code.multiply(part, kSharedAlignment), inPart));
   Value begin = code.add(to, place);
   for (auto [i, four] : llvm::enumerate(loaded)) {
-    // Rows so far apart have the same order of parts.
+    // Rows at this distance have the same order of parts.
     const int64_t before = static_cast<int64_t>(i) * rowsOfLoad() * tile.rowBytes();
     block.storeWords(wordsOf(zeroBehind(four, k)), block.sharedAt(code.add(begin, before)));
   }
 }
 
-/// Asks for the weights of a slab.
+/// Starts to copy the weights of a slab.
 void TileCode::copySlab(Value stage, Value number) {
   copyWeights(block, product, weights, stage, code.multiply(number, weights.slabSteps));
 }
 
 // --- sums ----------------------------------------------------------------------------------------
 
-/// The columns of a run times the words of an instruction of all rows of the warp, a matrix of them
-/// for each part. `weights` is where the lane's first word is.
+/// Multiplies the columns of a run by one instruction's words of all rows of the warp, one matrix
+/// of them for each part. `weights` is the address of the lane's first word.
 void TileCode::multiplyRun(const Run &run, ArrayRef<Words> rows, Value weights,
                            MutableArrayRef<Value> sums) {
   constexpr int64_t sumsOfLane = kMatrixRows * kMatrixColumns / kWarpLanes;
@@ -282,8 +283,8 @@ void TileCode::multiplyRun(const Run &run, ArrayRef<Words> rows, Value weights,
   }
 }
 
-/// Adds a slab to the warp's sums: those of part p and matrix m of its columns are number
-/// (p * matrices + m) * 4 on.
+/// Adds a slab to the warp's sums: those of part p and matrix m of its columns begin at number (p *
+/// matrices + m) * 4.
 void TileCode::multiply(const State &state, MutableArrayRef<Value> sums) {
   Value laneRow = code.remainder(lane, kMatrixRows), half = code.divide(lane, kMatrixRows);
   Value row = code.add(code.multiply(warpRow, kMatrixRows), laneRow);
@@ -305,18 +306,18 @@ void TileCode::multiply(const State &state, MutableArrayRef<Value> sums) {
   }
 }
 
-/// A slab, and what is begun for later ones.
+/// Computes a slab, and starts the loads and copies of later ones.
 State TileCode::next(Value slab, const State &state) {
   const int64_t ahead = tile.stages - 1;
   storeRows(state.loaded, slab, state.rows);
   State result;
-  // Behind the last slab it is loaded again, for nothing.
+  // After the last slab, this reloads it; the result is not used.
   result.loaded = loadRows(code.smaller(code.add(slab, 1), code.integer(slabs() - 1)));
   block.await(ahead - 1);
   block.barrier();
   Value later = code.add(slab, ahead);
   code.when(code.less(later, code.integer(slabs())), [&] { copySlab(state.written, later); });
-  // Empty groups too, for the number of those that may be running to be the same.
+  // Commits empty groups too, so that the number of groups in flight is constant.
   block.commit();
   auto after = [&](Value stage) {
     return stageAfter(block, stage, tile.stagesBegin(), tile.stageBytes(), tile.stages);
@@ -329,7 +330,7 @@ State TileCode::next(Value slab, const State &state) {
   return result;
 }
 
-/// The sums over all of k.
+/// Returns the sums over all of k.
 SmallVector<Value> TileCode::sums() {
   const int64_t ahead = tile.stages - 1;
   for (int64_t slab = 0; slab < ahead; ++slab) {
@@ -361,8 +362,8 @@ SmallVector<Value> TileCode::sums() {
 
 // --- the result ----------------------------------------------------------------------------------
 
-/// Brings the sums of a part of the rows to shared memory. The lane's sums of a run are of columns
-/// side by side: column 2 t of each of its matrices, then 2 t + 1.
+/// Stores the sums of a part of the rows to shared memory. The lane's sums of a run belong to
+/// adjacent columns: column 2 t of each of its matrices, then 2 t + 1.
 void TileCode::storeSums(ValueRange sums) {
   for (const int64_t half : {0, 1}) {
     Value row = code.add(code.multiply(warpRow, kMatrixRows), code.add(g, half * kMatrixRows / 2));
@@ -387,7 +388,7 @@ void TileCode::storeSums(ValueRange sums) {
 }
 
 void TileCode::emit() {
-  // The sums of the tile before may still be read.
+  // Other threads may still read the sums of the previous tile.
   block.barrier();
   const SmallVector<Value> all = sums();
   const size_t ofPart = all.size() / static_cast<size_t>(tile.parts());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Numbers as tensor cores take them. With tf32x3 each becomes a rounded one and the rounded rest,
-/// and three products are added: the small ones first, that of both rests not at all.
+/// Converts numbers to operands of tensor cores. With tf32x3 each number is split into its rounded
+/// value and the rounded rest, and three products are added, the small ones first; the product of
+/// both rests is omitted.
 #include "compiler/Target/Cuda/TensorWords.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -53,14 +54,14 @@ SmallVector<Value> TensorProducts::wordsOf(ValueRange numbers) {
   return words;
 }
 
-/// Numbers of f32, given by their bits, as sums of two of tf32 but for 2^-22 of each. The rest of a
-/// number that is not finite is none.
+/// Splits f32 numbers, given as bits, into sums of two tf32 numbers, with an error of 2^-22
+/// relative to each. The rest of a number that is not finite is NaN.
 Words TensorProducts::split(ValueRange words) {
   VectorCode &code = block.code;
   Words parts;
   for (Value word : words) {
     Value high = block.roundedToTf32(numberOf(code, word));
-    // Without loss: both have the same first bits.
+    // The difference is exact: both numbers have the same leading bits.
     Value rest = arith::SubFOp::create(code.builder, code.location, numberOf(code, word),
                                        numberOf(code, high));
     parts.high.push_back(high);

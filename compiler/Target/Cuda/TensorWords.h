@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What tensor cores multiply: words of 32 bits, which are two numbers of bf16 or one of tf32, and
-/// with tf32x3 two words for each number of f32.
+/// Operands of tensor cores: 32-bit words, each of two bf16 numbers or one of tf32; with tf32x3,
+/// two words for each f32 number.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_TENSORWORDS_H
 #define HEDDLE_COMPILER_TARGET_CUDA_TENSORWORDS_H
 
@@ -10,34 +10,34 @@
 
 namespace heddle {
 
-/// What multiplies: FMA units numbers of f32; tensor cores numbers of bf16, numbers rounded to
-/// tf32, or numbers of f32 as sums of two of tf32.
+/// The units that multiply: FMA units on f32, or tensor cores on bf16, on numbers rounded to tf32,
+/// or on f32 numbers split into sums of two tf32 numbers.
 enum class Units : uint8_t { Fma, Bf16, Tf32, Tf32x3 };
 
-/// The units for what products may be.
+/// Returns the units for the products that a kernel permits.
 Units unitsFor(FloatProducts products);
 
-/// Numbers that lie in a word.
+/// Returns the number of numbers in a word.
 int64_t numbersOfWord(Units units);
 
-/// Words of a matrix as instructions take them, and of what rounding has left of its numbers where
-/// that counts.
+/// Words of a matrix as operands of instructions and, with tf32x3, the words of the rounding
+/// errors.
 struct Words {
   llvm::SmallVector<mlir::Value> high, low;
 };
 
-/// Writes products of tensor cores.
+/// Emits products of tensor cores.
 class TensorProducts {
 public:
   TensorProducts(BlockCode &block, Units units) : block(block), units(units) {}
 
-  /// The words of numbers on their way to where they are multiplied from, or to shared memory.
-  /// Those for FMA units are the numbers' bits.
+  /// Converts numbers to words for shared memory or for products. For FMA units these are the bits
+  /// of the numbers.
   llvm::SmallVector<mlir::Value> wordsOf(mlir::ValueRange numbers);
-  /// What instructions take of words. `areRounded`: wordsOf() has made them; others have the bits
-  /// of numbers of f32, or are pairs of bf16.
+  /// Converts words to operands of instructions. `areRounded` says that wordsOf() made them;
+  /// otherwise they are bits of f32 numbers, or pairs of bf16.
   Words rounded(mlir::ValueRange words, bool areRounded);
-  /// A product, added to sums: see BlockCode.
+  /// Adds a product to sums: see BlockCode.
   llvm::SmallVector<mlir::Value> add(const Words &rows, const Words &columns,
                                      mlir::ValueRange sums);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The emitters of families write the code; what is here makes them share rows among lanes. Teams
-/// take rows in turns and exchange nothing but by shuffles, so they need no shared memory.
+/// The families' emitters write the code; this file distributes rows and columns among lanes. Teams
+/// take rows in turns and exchange data only by shuffles, so they need no shared memory.
 #include "compiler/Target/Cuda/WarpRows.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,17 +15,17 @@ using namespace mlir;
 
 namespace heddle {
 
-/// Rows of a team in a piece, and up to which number of rows in a launch it has only one.
+/// Rows of a team per piece, and the largest number of rows of a launch for which it is one row.
 static constexpr int64_t kRowsOfTeam = 4, kFewRows = 512;
 
-/// The columns that a nest shares among the lanes of a team: those of its last axis.
+/// Returns the columns that a nest shares among the lanes of a team: those of its last axis.
 static int64_t columnsOf(dataflow::KernelOp kernel, dataflow::NestAttr nest) {
   const int64_t last = kernel.getResultBuffer().getShape().back();
   return nest.getResultAxes().size() < 2 || last < 1 ? kWarpLanes : last;
 }
 
-/// The columns of a row as a family goes over them; nothing where it does not, or where it does
-/// more with a row than teams may.
+/// Returns the number of columns of a row that a family iterates over; nullopt if teams cannot
+/// compute the kernel.
 static std::optional<int64_t> columnsOf(dataflow::KernelOp kernel) {
   using Columns = std::optional<int64_t>;
   return llvm::TypeSwitch<Attribute, Columns>(kernel.getComputes())
@@ -36,7 +36,7 @@ static std::optional<int64_t> columnsOf(dataflow::KernelOp kernel) {
       })
       .Case([&](dataflow::CollectAttr computes) {
         // Rows as long as the longest sequence have no constant width. A norm of several inputs
-        // would read columns by other lanes than those that have written them.
+        // would read columns with other lanes than those that wrote them.
         const bool isOne = computes.getWidths().size() == 1 || !kernel.getNorm();
         const bool isConstant = kernel.getResultBuffer().getShape().size() < 3;
         return isOne && isConstant ? Columns(*llvm::max_element(computes.getWidths())) : Columns();
@@ -50,14 +50,14 @@ static std::optional<int64_t> columnsOf(dataflow::KernelOp kernel) {
       .Default([](Attribute) { return Columns(); });
 }
 
-/// Lanes of a team for rows of so many columns.
+/// Returns the lanes of a team for rows of this many columns.
 static int64_t membersFor(int64_t columns) {
   return std::min<int64_t>(kWarpLanes, static_cast<int64_t>(llvm::PowerOf2Ceil(columns)));
 }
 
 static BlockWork workOf(int64_t columns) {
   const int64_t teams = kRowThreads / membersFor(columns);
-  // A launch with shared memory is one whose threads work together.
+  // Shared memory marks a launch whose threads cooperate.
   return {kRowThreads, kSharedAlignment, {kRowsOfTeam * teams, 1}, {teams, 1}, kFewRows};
 }
 
@@ -66,7 +66,7 @@ std::optional<BlockWork> warpRows(dataflow::KernelOp kernel) {
   return columns ? std::optional(workOf(*columns)) : std::nullopt;
 }
 
-/// The lanes of the thread's team as bits of a word.
+/// Returns a mask of the lanes of the thread's team.
 static Value teamMask(const BlockCode &block, int64_t members) {
   VectorCode &code = block.code;
   Value lane = code.remainder(block.thread, kWarpLanes);
@@ -76,7 +76,7 @@ static Value teamMask(const BlockCode &block, int64_t members) {
   return arith::TruncIOp::create(code.builder, code.location, code.i32, shifted);
 }
 
-/// Makes teams of the threads of a block in the function that is written.
+/// Divides the threads of a block into teams in the current function.
 static void enterTeams(VectorCode &code, const KernelBody &body, int64_t columns) {
   const BlockWork work = workOf(columns);
   work.note(body.function);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows as warps of a GPU compute them: a warp, or a part of it where rows are narrow, is a team
-/// (VectorCode.h) whose neighbouring lanes have neighbouring columns. The order of a sum follows
-/// from the width of its row: each lane adds its own columns, then lanes are added two by two.
+/// Rows computed by warps of a GPU: a warp, or a part of it if rows are narrow, is a team
+/// (VectorCode.h) whose neighbouring lanes have neighbouring columns. The order of a sum depends
+/// only on the width of its row: each lane adds its own columns, then lanes are added pairwise.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_WARPROWS_H
 #define HEDDLE_COMPILER_TARGET_CUDA_WARPROWS_H
 
@@ -13,13 +13,13 @@
 
 namespace heddle {
 
-/// Threads of a block of every such kernel.
+/// Threads of a block, for every such kernel.
 inline constexpr int64_t kRowThreads = 128;
 
-/// How blocks compute a kernel whose family goes over rows as teams may; nothing for others.
+/// Returns how blocks compute a kernel if teams can compute its family; nullopt otherwise.
 std::optional<BlockWork> warpRows(dataflow::KernelOp kernel);
 
-/// Write a kernel of that kind, and the norm of any kernel's finished rows.
+/// Emit a kernel of that kind, and the norm of any kernel's finished rows.
 void emitWarpRows(VectorCode &code, const KernelBody &body);
 void emitWarpNorms(VectorCode &code, const KernelBody &body);
 
