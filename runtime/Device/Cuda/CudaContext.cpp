@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Opens GPUs.
+/// Opens GPUs, calls the driver, and allocates pinned memory.
 #include "runtime/Device/Cuda/CudaContext.h"
 
 #include <fmt/format.h>
 
 namespace heddle {
 
-/// Pinned memory is given out in pieces of this anyway.
+/// The granularity of pinned allocations.
 static constexpr uint64_t pinnedUnit = uint64_t(64) << 10;
 
 std::string GpuFacts::text() const { return fmt::format("GPU {} ({})", number, name); }
 
-/// A call that needs no context.
+/// Calls a function that needs no context.
 template <typename... Parameters, typename... Arguments>
 static Status ask(const Driver &driver, const DriverFunction<Parameters...> &function,
                   Arguments... arguments) {
@@ -74,7 +74,7 @@ CudaContext::Current::Current(CudaContext &context) : context(context) {
   const int code = push.address(context.handle);
   isPushed = code == cudaCode::success;
   if (!isPushed) {
-    // What follows would be done with some other context.
+    // Later calls would use some other context.
     context.keep(context.functions.failure(code, push.name));
   }
 }
@@ -109,7 +109,7 @@ Status CudaContext::failed(int code, const char *function, std::string_view of) 
     return status.annotate(gpu.text());
   }
   keep(status);
-  // Of calls that fail at the same time, one is the first.
+  // If several calls fail at the same time, all report the first failure.
   return failure();
 }
 

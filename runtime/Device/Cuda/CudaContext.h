@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One GPU, opened: its context, which the whole process shares, and whether that still works. All
-/// calls of the driver go through here, so that each failure is noticed and named.
+/// An open GPU: its context, which the whole process shares, and whether it still works. All driver
+/// calls go through this class, so each failure is noticed and named.
 #ifndef HEDDLE_RUNTIME_DEVICE_CUDA_CUDACONTEXT_H
 #define HEDDLE_RUNTIME_DEVICE_CUDA_CUDACONTEXT_H
 
@@ -16,7 +16,7 @@
 
 namespace heddle {
 
-/// What the driver says of a GPU before anything is done with it.
+/// The properties of a GPU that the driver reports without a context.
 struct GpuFacts {
   int number = 0;
   /// The driver's handle.
@@ -25,20 +25,21 @@ struct GpuFacts {
   /// The compute capability, 10 * major + minor.
   int capability = 0;
   int multiprocessors = 0;
-  /// Bytes that a block may have of shared memory.
+  /// Bytes of shared memory that a block may use.
   int sharedOfBlock = 0;
   uint64_t memory = 0;
 
-  /// "GPU 0 (NVIDIA H200)".
+  /// Returns for example "GPU 0 (NVIDIA H200)".
   std::string text() const;
 };
 
-/// The number of GPUs, and what they are.
+/// Return the number of GPUs, and the properties of one.
 Result<int> countGpus(const Driver &driver);
 Result<GpuFacts> factsOf(const Driver &driver, int number);
 
-/// The primary context of a GPU. Any number of threads may use one at a time. A failure after which
-/// the context is of no use is kept: every later call fails with it, without reaching the driver.
+/// The primary context of a GPU. Any number of threads may use it concurrently. The first failure
+/// that makes the context unusable is kept: every later call fails with it, without calling the
+/// driver.
 class CudaContext {
 public:
   static Result<std::shared_ptr<CudaContext>> open(const Driver &driver, GpuFacts facts);
@@ -49,8 +50,8 @@ public:
   const Driver &driver() const { return functions; }
   const GpuFacts &facts() const { return gpu; }
 
-  /// Makes the context the calling thread's while it lives. Whoever else works with CUDA in this
-  /// thread finds everything as it was.
+  /// Makes the context current in the calling thread for its lifetime, and then restores the
+  /// previous one, so other users of CUDA in the thread are not affected.
   class Current {
   public:
     explicit Current(CudaContext &context);
@@ -63,10 +64,10 @@ public:
     bool isPushed = false;
   };
 
-  /// What has made the context useless.
+  /// Returns the failure that made the context unusable.
   Status failure() const;
 
-  /// Calls a function, where the context is the thread's. `of` says what for.
+  /// Calls a function; the context must be current. Messages contain `of`, the purpose of the call.
   template <typename... Parameters, typename... Arguments>
   Status callFor(std::string_view of, const DriverFunction<Parameters...> &function,
                  Arguments... arguments) {
@@ -80,8 +81,7 @@ public:
   Status call(const DriverFunction<Parameters...> &function, Arguments... arguments) {
     return callFor(std::string_view(), function, arguments...);
   }
-  /// Gives something back. That must be tried in a useless context too, and nobody can do anything
-  /// if it fails.
+  /// Releases something. This is attempted in an unusable context too, and failures are ignored.
   template <typename... Parameters, typename... Arguments>
   void giveBack(const DriverFunction<Parameters...> &function, Arguments... arguments) {
     const Current current(*this);
@@ -101,7 +101,8 @@ private:
   Status first;
 };
 
-/// Memory of the host that the GPU reads and writes by itself. The context must outlive it.
+/// Page-locked memory of the host, which the GPU reads and writes directly. The context must
+/// outlive it.
 class PinnedMemory {
 public:
   PinnedMemory() = default;
@@ -111,7 +112,7 @@ public:
   PinnedMemory &operator=(PinnedMemory &&) = delete;
   ~PinnedMemory() { clear(); }
 
-  /// At least so many bytes; growing loses the contents.
+  /// Grows to at least `needed` bytes; growing loses the contents.
   Status grow(CudaContext &context, uint64_t needed);
   std::byte *data() const { return start; }
   uint64_t size() const { return bytes; }

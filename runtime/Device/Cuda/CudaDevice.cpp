@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What a GPU can run, and its memory.
+/// Selects the targets that a GPU can run, and allocates its memory.
 #include "runtime/Device/Cuda/CudaDevice.h"
 
 #include <algorithm>
@@ -9,10 +9,11 @@
 
 namespace heddle {
 
-/// The least compute capability that there is a target for, 10 * major + minor.
+/// The lowest compute capability of any target, 10 * major + minor.
 static constexpr int leastCapability = 80;
 
-/// What has "a" in its name runs on that very capability only.
+/// Returns the targets that a GPU can run, best first. A target with "a" in its name runs only on
+/// its exact capability.
 static std::vector<std::string> targetsOf(const GpuFacts &gpu) {
   std::vector<std::string> targets;
   if (gpu.capability == 90) {
@@ -77,13 +78,14 @@ Result<DeviceMemory> CudaDevice::allocate(uint64_t bytes, MemoryUse use, std::st
   DeviceMemory memory(*this, reinterpret_cast<std::byte *>(address), bytes);
   if (use == MemoryUse::Cache) {
     HEDDLE_TRY(context->callFor(wanted, driver.cuMemsetD8_v2, address, uint8_t(0), bytes));
-    // It belongs to the default stream, for which those of sessions do not wait.
+    // The memset runs on the default stream, for which the streams of sessions do not wait.
     HEDDLE_TRY(context->callFor(wanted, driver.cuStreamSynchronize, static_cast<void *>(nullptr)));
   }
   return memory;
 }
 
-/// Closed when nobody has it any more: whatever has gone wrong with a context ends with it.
+/// Opens a GPU, or returns the open device. It is closed with its last user, so a broken context
+/// does not outlive its users.
 static Result<std::shared_ptr<Device>> openOnce(const Driver &driver, const GpuFacts &gpu) {
   static std::mutex mutex;
   static std::vector<std::weak_ptr<Device>> opened;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A GPU of NVIDIA as a device: memory of its own, one lane, which is a stream of the driver, and
+/// An NVIDIA GPU as a device: it has its own memory, one lane, which is a stream of the driver, and
 /// kernels that are entries of images in the model's file.
 #ifndef HEDDLE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 #define HEDDLE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
@@ -14,14 +14,14 @@
 
 namespace heddle {
 
-/// The GPU of a number; all who have it share one context. NotFound, with what was looked for, when
-/// there is none, Unsupported when it is too old.
+/// Opens a GPU by number; all users share one context. Errors: NotFound, with the names that were
+/// searched, if there is none; Unsupported if it is too old.
 Result<std::shared_ptr<Device>> openCudaDevice(int number);
 
-/// All GPUs, without opening them.
+/// Describes all GPUs, without opening them.
 Result<std::vector<DeviceInfo>> describeGpus();
 
-/// How a kernel finds an operand of its dispatches.
+/// How a kernel receives an operand of its dispatches.
 enum class OperandKind : uint8_t { Elements, Result, Cache };
 
 /// A kernel of a loaded model.
@@ -29,21 +29,21 @@ struct CudaKernel final : DeviceKernel {
   std::string name;
   /// The driver's handle.
   void *function = nullptr;
-  /// The threads of a block, and its bytes of shared memory.
+  /// Threads per block, and bytes of shared memory per block.
   unsigned threads = 0;
   unsigned shared = 0;
-  /// Whether the threads of a block are one caller: they have memory in common only to work
-  /// together. Otherwise each of them is a caller.
+  /// Whether the threads of a block are one caller: only kernels whose threads cooperate use shared
+  /// memory. Otherwise each thread is a caller.
   bool isTogether() const { return shared != 0; }
-  /// The blocks that all multiprocessors hold together at one time.
+  /// The number of blocks that run on all multiprocessors at the same time.
   unsigned mostBlocks = 0;
-  /// What each of its dispatches has.
+  /// The operands of each of its dispatches.
   std::vector<OperandKind> operands;
   uint32_t spaces = 0;
 };
 
-/// The bytes of scratch memory that a stream gives to callers together which need so many each, and
-/// how many callers it has room for.
+/// Returns the bytes of scratch memory that a stream allocates for all callers of a kernel, each of
+/// which needs `ofCaller` bytes. The result determines how many callers run at a time.
 uint64_t scratchOfCallers(uint64_t ofCaller, const GpuFacts &gpu);
 
 Result<std::unique_ptr<DeviceProgram>> loadCudaProgram(std::shared_ptr<CudaContext> context,
@@ -51,7 +51,7 @@ Result<std::unique_ptr<DeviceProgram>> loadCudaProgram(std::shared_ptr<CudaConte
 Result<std::unique_ptr<DeviceStream>> createCudaStream(std::shared_ptr<CudaContext> context,
                                                        Device &device);
 
-/// Addresses of the GPU are numbers to the driver.
+/// The driver represents GPU addresses as integers.
 inline uint64_t addressOf(const void *memory) { return reinterpret_cast<uint64_t>(memory); }
 
 } // namespace heddle

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A model on a GPU: the first of its images that the driver takes, and its weights, brought to the
-/// GPU once for all sessions.
+/// A model on a GPU: the first of its images that the driver accepts, and its weights, uploaded
+/// once for all sessions.
 #include "runtime/Device/Cuda/CudaDevice.h"
 
 #include "base/Utf8.h"
@@ -17,10 +17,10 @@
 
 namespace heddle {
 
-/// More than a driver's compiler says before it gives up.
+/// Larger than the log of a driver's compiler when it fails.
 static constexpr size_t logBytes = 4096;
 
-/// What a launch may ask for of shared memory without the kernel's being told so before.
+/// The shared memory that a launch may use without setting an attribute of the kernel.
 static constexpr unsigned usualShared = 48 * 1024;
 
 namespace {
@@ -48,7 +48,8 @@ private:
 };
 } // namespace
 
-/// What the dispatches of an entry give a kernel; `known` has what those seen before do.
+/// Sets the kinds of a kernel's operands from a dispatch; if `known`, checks that they agree with
+/// those of earlier dispatches.
 static Status describeOperands(const manifest::Entry &entry, const manifest::Dispatch &dispatch,
                                CudaKernel &kernel, bool &known) {
   std::vector<OperandKind> kinds;
@@ -88,7 +89,7 @@ static Status describeOperands(const manifest::Manifest &model, std::vector<Cuda
   return {};
 }
 
-/// Whether another image may do after a driver has refused one so.
+/// Returns whether another image may be tried after this failure of the driver.
 static bool isRefused(const Status &status) {
   return status.code() == StatusCode::DataLoss || status.code() == StatusCode::Unsupported;
 }
@@ -97,7 +98,7 @@ Status CudaProgram::loadImage(const std::byte *image) {
   const Driver &driver = context->driver();
   std::array<char, logBytes> log{};
   std::array<int, 2> options = {cudaJit::errorLog, cudaJit::errorLogBytes};
-  // The manual wants numbers in the places of addresses.
+  // The manual requires integers cast to pointers.
   std::array<void *, 2> values = {log.data(), reinterpret_cast<void *>(log.size())};
   const Status status =
       context->call(driver.cuModuleLoadDataEx, &module, static_cast<const void *>(image),
@@ -114,7 +115,7 @@ Status CudaProgram::loadImage(const std::byte *image) {
                                __FILE_NAME__, __LINE__);
 }
 
-/// Takes the first image of the target that the driver takes.
+/// Loads the first image of the target that the driver accepts.
 Status CudaProgram::loadImages(const ProgramFile &file) {
   const auto *const images = file.model.images();
   std::string refused;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// One lane: a stream of the driver, which does what it is told in order, while the host goes on.
-/// Launches are recorded and told the driver some at a time, as the records that kernels read are
-/// brought to the GPU by a copy. The first failure stays: nothing is told after it.
+/// One lane: a stream of the driver, which works in order and asynchronously to the host. Launches
+/// are collected and passed to the driver in groups, because the records that kernels read are
+/// uploaded by one copy. The first failure is kept: after it, no calls are made.
 #include "runtime/Device/Cuda/CudaDevice.h"
 #include "runtime/Device/Cuda/LaunchGraphs.h"
 #include "runtime/Device/Cuda/LaunchRecord.h"
@@ -18,23 +18,24 @@
 
 namespace heddle {
 
-/// Each row of a chunk is work for as many threads as a product has columns: with fewer rows many
-/// multiprocessors wait, and nothing is won by fitting into a cache.
+/// Each row of a chunk is work for as many threads as a product has columns. With fewer rows, many
+/// multiprocessors are idle; unlike on processors, smaller chunks do not improve caching.
 static constexpr int64_t tokensOfChunk = 8192;
-/// Launches told at a time: all of a step of most decoders, which is one graph then. To write their
-/// records takes the host less than to launch a few of them, so that the GPU begins soon enough.
+/// The largest number of launches per group: all of a step of most decoders, which is then one
+/// graph. Writing their records takes the host less time than launching a few of them, so the GPU
+/// starts soon enough.
 static constexpr size_t launchesAtOnce = 128;
-/// Fewer launches than these are no graph.
+/// The smallest number of launches of a graph.
 static constexpr size_t fewestOfGraph = 4;
-/// Room for the records of so many launches of a dozen operands.
+/// Memory for the records of such a group, with a dozen operands per launch.
 static constexpr uint64_t usualRecordBytes = uint64_t(256) << 10;
-/// Callers that a multiprocessor has at most, and what their scratch memory should not exceed.
+/// The largest number of callers per multiprocessor, and a limit for their scratch memory.
 static constexpr uint64_t callersOfMultiprocessor = 512;
 static constexpr uint64_t usualScratch = uint64_t(256) << 20;
 
 uint64_t scratchOfCallers(uint64_t ofCaller, const GpuFacts &gpu) {
   const uint64_t most = static_cast<uint64_t>(gpu.multiprocessors) * callersOfMultiprocessor;
-  // One block must fit, whatever its size.
+  // There must be memory for at least one block of any size.
   const uint64_t callers =
       std::clamp<uint64_t>(usualScratch / std::max<uint64_t>(ofCaller, 1), mostBlockThreads,
                            std::max<uint64_t>(most, mostBlockThreads));
@@ -75,7 +76,7 @@ protected:
   Status runErased(int count, ErasedTask task, void *argument) override;
 
 private:
-  /// A launch whose time is wanted, with the numbers of the events before and after it.
+  /// A launch that is timed, with the indices of the events before and after it.
   struct Timed {
     LaunchTime *time;
     size_t begin;
@@ -104,26 +105,26 @@ private:
   Status failed;
   const std::chrono::steady_clock::time_point epoch = std::chrono::steady_clock::now();
 
-  // What is being sent: from pinned memory to `sendTo`.
+  // A pending upload: from pinned memory to `sendTo`.
   PinnedRing staging;
   std::byte *staged = nullptr;
   uint64_t sendTo = 0;
   uint64_t sendBytes = 0;
-  // What was fetched.
+  // The results that were fetched.
   PinnedMemory fetched;
-  // Launches not told, where their times go, their records, and where those go.
+  // Collected launches, where their times go, their records, and where those go.
   std::vector<GraphLaunch> recorded;
   std::vector<LaunchTime *> recordedTimes;
   std::vector<std::byte> records;
   PinnedRing recordRing;
   DeviceMemory recordMemory;
   LaunchGraphs graphs;
-  // Launches since the last wait, for messages: the first and the last of them.
+  // Launches since the last wait, for messages: their number, the first and the last.
   size_t launches = 0;
   const CudaKernel *firstLaunched = nullptr;
   const CudaKernel *lastLaunched = nullptr;
-  // The events of this run's times, of which the first is at `timesFrom`; those after it are used
-  // again by the next run.
+  // The events of this run's timings, the first of which is at `timesFrom`. The next run uses the
+  // events again.
   std::vector<void *> events;
   size_t eventsUsed = 0;
   double timesFrom = 0;
@@ -132,7 +133,7 @@ private:
 } // namespace
 
 CudaStream::~CudaStream() {
-  // Nothing may be given back that the GPU still uses.
+  // Waits, so that nothing is released while the GPU still uses it.
   if (stream != nullptr) {
     context->giveBack(driver.cuStreamSynchronize, stream);
   }
@@ -160,7 +161,7 @@ Result<std::unique_ptr<DeviceStream>> createCudaStream(std::shared_ptr<CudaConte
   return std::unique_ptr<DeviceStream>(std::move(stream));
 }
 
-/// Whether all is well; keeps the first failure.
+/// Keeps the first failure. Returns whether there was none.
 bool CudaStream::keep(const Status &status) {
   if (!status.ok() && failed.ok()) {
     failed = status;
@@ -248,16 +249,16 @@ void CudaStream::copy(std::span<const CopiedRows> list) {
 
 // --- Launches ----------------------------------------------------------------------------------
 
-/// The rows that a grid is made for: a step with fewer rows than one before it is the same sequence
-/// of launches as long as these do not change. Blocks take every n-th piece of what there is, so
-/// that some without any end at once.
+/// Returns the number of rows that a grid is sized for: steps with different row counts have the
+/// same sequence of launches if this number is equal. Blocks take every n-th piece of work, so
+/// surplus blocks end at once.
 static int64_t bucketOf(int64_t rows) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
 }
 
-/// No more blocks than run at the same time, nor than have work or scratch memory. A block that
-/// works together has no scratch memory, and takes many pieces at once: those without any end at
-/// once, and all others have multiprocessors of their own.
+/// Returns the number of blocks of a launch: at most those that run at the same time, have work,
+/// and have scratch memory. A block whose threads cooperate is one caller, without scratch memory.
+/// There may be more such blocks than pieces of work; surplus ones end at once.
 unsigned CudaStream::blocksOf(const CudaKernel &kernel, const Launch &launch,
                               int64_t columns) const {
   const int64_t step = std::max<int64_t>(launch.rowTile, 1);
@@ -296,14 +297,14 @@ void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
   writeRecord(launch, *kernel, records.data() + offset, addressOf(recordMemory.data()) + offset);
 }
 
-/// Room for the record of one more launch.
+/// Makes room for the record of one more launch.
 bool CudaStream::makeRoom(uint64_t bytes) {
   const CudaContext::Current current(*context);
   if (!tellLaunches()) {
     return false;
   }
   if (bytes > recordMemory.size()) {
-    // Kernels may still read what is there, and graphs always would.
+    // Kernels may still read the old memory, and graphs refer to it.
     if (!keep(wait())) {
       return false;
     }
@@ -313,7 +314,7 @@ bool CudaStream::makeRoom(uint64_t bytes) {
   return true;
 }
 
-/// Brings the records to the GPU. The stream does that when it is done with those before.
+/// Uploads the records. The copy is in stream order, after kernels that read the previous ones.
 Status CudaStream::tellRecords(uint64_t bytes) {
   HEDDLE_ASSIGN(std::byte *const pinned, recordRing.take(*context, bytes));
   std::copy_n(records.data(), bytes, pinned);
@@ -323,11 +324,11 @@ Status CudaStream::tellRecords(uint64_t bytes) {
   return recordRing.used(*context, stream);
 }
 
-/// Tells the driver the launches that are recorded, where the context is the thread's. Whether all
-/// is well.
+/// Passes the collected launches to the driver; the context must be current. Returns whether no
+/// call has failed.
 bool CudaStream::tellLaunches() {
   if (failure().ok() && !recorded.empty() && keep(tellRecords(records.size()))) {
-    // Events between launches are what times need.
+    // Times require events between launches, which graphs do not have.
     const bool isTimed = std::any_of(recordedTimes.begin(), recordedTimes.end(),
                                      [](const LaunchTime *time) { return time != nullptr; });
     countLaunches();
@@ -339,7 +340,7 @@ bool CudaStream::tellLaunches() {
   return keep(context->failure());
 }
 
-/// Counts what is recorded, for messages of the next wait.
+/// Counts the collected launches, for messages of the next wait.
 void CudaStream::countLaunches() {
   firstLaunched = launches == 0 ? recorded.front().kernel : firstLaunched;
   for (const GraphLaunch &launch : recorded) {
@@ -348,7 +349,7 @@ void CudaStream::countLaunches() {
   }
 }
 
-/// Tells what is recorded, launch by launch.
+/// Issues the collected launches one by one.
 Status CudaStream::tellAll() {
   for (size_t i = 0; i < recorded.size(); ++i) {
     HEDDLE_TRY(tell(recorded[i], recordedTimes[i]));
@@ -356,7 +357,7 @@ Status CudaStream::tellAll() {
   return {};
 }
 
-/// Tells it by one call if it has been told before.
+/// Issues the collected launches as a graph if the sequence has been issued before.
 Status CudaStream::tellSequence() {
   HEDDLE_ASSIGN(void *const graph,
                 graphs.graphOf(recorded, *context, stream, [&] { return tellAll(); }));
@@ -394,7 +395,7 @@ Status CudaStream::tellKernel(const CudaKernel &kernel, unsigned blocks, uint64_
 
 // --- Waiting and times -------------------------------------------------------------------------
 
-/// Records the next event, and answers its number.
+/// Records the next event, and sets `number` to its index.
 Status CudaStream::recordEvent(size_t &number) {
   if (eventsUsed == 0) {
     timesFrom = now();
@@ -408,7 +409,7 @@ Status CudaStream::recordEvent(size_t &number) {
   return context->call(driver.cuEventRecord, events[number], stream);
 }
 
-/// Waits for all that the stream was told. What kernels did wrong comes out here.
+/// Waits for all work of the stream. Errors of kernels are reported here.
 Status CudaStream::wait() {
   const Status status =
       launches == 0
@@ -420,7 +421,7 @@ Status CudaStream::wait() {
   return status;
 }
 
-/// After wait().
+/// Reads the times of a run; called after wait().
 Status CudaStream::readTimes() {
   for (const Timed &each : timed) {
     const auto at = [&](size_t number, double &seconds) -> Status {

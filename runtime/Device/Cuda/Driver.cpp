@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Finds the driver, and says what its failures mean.
+/// Loads the driver, and classifies its error codes.
 #include "runtime/Device/Cuda/Driver.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 namespace heddle {
 
 static constexpr const char *driverLibrary = "libcuda.so.1";
-/// The first that knows compute capability 9.0a, and PTX 8.0.
+/// The first version that supports compute capability 9.0a and PTX 8.0.
 static constexpr int oldestVersion = 12000;
 
 bool isSticky(int code) {
@@ -23,8 +23,8 @@ bool isSticky(int code) {
   case cudaCode::unknown:
     return true;
   default:
-    // Stack errors, illegal instructions, misaligned addresses, wrong spaces of addresses, wrong
-    // program counters, and what has no number of its own.
+    // Stack errors, illegal instructions, misaligned addresses, invalid address spaces, invalid
+    // program counters, and failures without a code of their own.
     return code >= cudaCode::hardwareStackError && code <= cudaCode::launchFailed;
   }
 }
@@ -51,7 +51,7 @@ static StatusCode statusCodeOf(int code) {
 Status Driver::failure(int code, const std::string &what) const {
   const char *name = nullptr;
   const char *text = nullptr;
-  // Codes that a newer driver has added have no name in an older one.
+  // An older driver has no names for codes that a newer one has added.
   const bool isKnown =
       cuGetErrorName.address(code, &name) == cudaCode::success && name != nullptr &&
       cuGetErrorString.address(code, &text) == cudaCode::success && text != nullptr;
@@ -62,7 +62,7 @@ Status Driver::failure(int code, const std::string &what) const {
           __FILE_NAME__, __LINE__};
 }
 
-/// Looks a function up; adds the names of those that are not there to `missing`.
+/// Looks up a function; adds its name to `missing` if it is not found.
 template <typename... Parameters>
 static void find(void *library, DriverFunction<Parameters...> &function, std::string &missing) {
   void *const address = ::dlsym(library, function.name);
@@ -101,7 +101,7 @@ Result<Driver> Driver::load(const char *library) {
                                     library, driver.version / 1000, driver.version % 1000 / 10,
                                     oldestVersion / 1000, oldestVersion % 1000 / 10));
   }
-  // Without a GPU the driver says so here.
+  // If there is no GPU, this call reports it.
   if (const int code = driver.cuInit.address(0)) {
     return driver.failure(code, driver.cuInit.name);
   }

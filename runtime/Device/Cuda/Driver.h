@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// NVIDIA's driver as a library that is found when somebody wants a GPU: nothing of CUDA is needed
-/// to build Heddle, to link it or to run it on a CPU. Declarations are our own.
+/// NVIDIA's driver, a library that is loaded when a GPU is first used: nothing of CUDA is needed to
+/// build or link Heddle, or to run it on a CPU. The declarations are Heddle's own.
 #ifndef HEDDLE_RUNTIME_DEVICE_CUDA_DRIVER_H
 #define HEDDLE_RUNTIME_DEVICE_CUDA_DRIVER_H
 
@@ -13,9 +13,9 @@
 
 namespace heddle {
 
-// --- Of the manual: the values and the one structure that the runtime uses.
+// --- From the manual: the values and the one structure that the runtime uses.
 
-/// CUresult, those that mean something to the runtime.
+/// CUresult: the codes that the runtime handles.
 namespace cudaCode {
 inline constexpr int success = 0;
 inline constexpr int outOfMemory = 2;
@@ -50,13 +50,13 @@ inline constexpr int errorLog = 5;
 inline constexpr int errorLogBytes = 6;
 } // namespace cudaJit
 
-/// CUfunction_attribute: the most bytes of shared memory that a launch may ask for.
+/// CUfunction_attribute: the maximum size of dynamic shared memory of a launch.
 inline constexpr int cudaDynamicShared = 8;
-/// CU_STREAM_NON_BLOCKING: no waiting for whatever else the process does on the default stream.
+/// CU_STREAM_NON_BLOCKING: the stream does not synchronise with the default stream.
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 /// CU_EVENT_DISABLE_TIMING.
 inline constexpr unsigned cudaEventWithoutTime = 2;
-/// CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: what other threads do is not forbidden meanwhile.
+/// CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: calls of other threads are not restricted during capture.
 inline constexpr int cudaCaptureOfThread = 1;
 /// CU_MEMORYTYPE_HOST and _DEVICE.
 inline constexpr int cudaMemoryHost = 1;
@@ -82,7 +82,7 @@ static_assert(sizeof(CudaCopy2D) == 128);
 
 // --- Of the runtime
 
-/// A function of the library, and what it is called in messages.
+/// A function of the library, and its name for messages.
 template <typename... Parameters> struct DriverFunction {
   const char *name;
   int (*address)(Parameters...);
@@ -93,21 +93,21 @@ struct Driver {
 #define HEDDLE_CUDA(name, ...) DriverFunction<__VA_ARGS__> name = {#name, nullptr};
 #include "runtime/Device/Cuda/DriverFunctions.def"
 
-  /// The version of CUDA that it is for: 1000 * major + 10 * minor.
+  /// The CUDA version that the driver supports: 1000 * major + 10 * minor.
   int version = 0;
 
-  /// The driver of this machine, which is looked for once. NotFound, with what was looked for,
-  /// where there is none; Unsupported where it is too old.
+  /// Returns the driver of this machine, which is loaded once. Errors: NotFound, with the names
+  /// that were searched, if there is none; Unsupported if it is too old.
   static Result<const Driver *> ofMachine();
 
-  /// The functions of a library of that name, which stays loaded.
+  /// Loads the functions of a library of that name, which stays loaded.
   static Result<Driver> load(const char *library);
 
-  /// The failure of a call: `what` is the function, and what it was called for if that helps.
+  /// Returns the error for a failed call: `what` is the function and, if helpful, its purpose.
   Status failure(int code, const std::string &what) const;
 };
 
-/// Whether after this failure nothing works any more that has to do with the same context.
+/// Returns whether, after this failure, all later calls with the same context fail.
 bool isSticky(int code);
 
 } // namespace heddle

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs are made by recording a stream. While it is recorded only launches may be told, and only
-/// by this thread: others of the process are not held up.
+/// Graphs are made by capturing a stream. During capture, this thread may only issue launches;
+/// other threads of the process are not restricted.
 #include "runtime/Device/Cuda/LaunchGraphs.h"
 
 #include <algorithm>
 
 namespace heddle {
 
-/// Sequences remembered: a step has one for each bucket of rows, and some for its results.
+/// The largest number of sequences: a step has one for each bucket of rows, and some for its
+/// results.
 static constexpr size_t mostSequences = 64;
 
 void LaunchGraphs::forget(Known &known) {
@@ -54,7 +55,7 @@ Status LaunchGraphs::begin(CudaContext &context, void *stream) {
 Status LaunchGraphs::end(CudaContext &context, void *stream, const Status &told, void *&graph) {
   const Driver &driver = context.driver();
   void *recorded = nullptr;
-  // Whatever has failed, the stream must not stay one that is recorded.
+  // Ends the capture even if a launch has failed.
   const Status ended =
       told.ok() ? context.call(driver.cuStreamEndCapture, stream, &recorded) : told;
   if (!told.ok()) {

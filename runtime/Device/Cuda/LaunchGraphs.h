@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Sequences of launches that come again, step by step of a decoder: the driver is told such a
-/// sequence once, as a graph, and each later time with one call. All that differs from one time to
-/// the next is in the records that kernels read.
+/// Sequences of launches that are repeated, as by the steps of a decoder: such a sequence is
+/// captured once as a CUDA graph, and later takes a single call. Everything that differs between
+/// repetitions is in the records that kernels read.
 #ifndef HEDDLE_RUNTIME_DEVICE_CUDA_LAUNCHGRAPHS_H
 #define HEDDLE_RUNTIME_DEVICE_CUDA_LAUNCHGRAPHS_H
 
@@ -16,21 +16,21 @@ namespace heddle {
 
 struct CudaKernel;
 
-/// A launch as the driver is told: what must be the same for a graph to be.
+/// The parameters of a launch that must be equal for a graph to be used again.
 struct GraphLaunch {
   const CudaKernel *kernel;
-  /// Runs after it; null: none.
+  /// The kernel that runs after it; null if there is none.
   const CudaKernel *finish;
   unsigned blocks;
   unsigned finishBlocks;
-  /// Where its record begins.
+  /// The offset of its record.
   uint64_t offset;
 
   bool operator==(const GraphLaunch &) const = default;
 };
 
-/// The graphs of a stream. The context must outlive it and be the thread's; whoever gives it back
-/// must have waited for the stream.
+/// The graphs of a stream. The context must outlive it and be current during calls. Before it is
+/// destroyed, the owner must have waited for the stream.
 class LaunchGraphs {
 public:
   LaunchGraphs() = default;
@@ -38,9 +38,9 @@ public:
   LaunchGraphs &operator=(const LaunchGraphs &) = delete;
   ~LaunchGraphs() { clear(); }
 
-  /// The graph of a sequence, or null if it is the first time that it comes: then it is remembered,
-  /// and told as any other. The second time `tell()`, which tells the stream its launches, is
-  /// recorded.
+  /// Returns the graph of a sequence. The first time, remembers the sequence and returns null: the
+  /// caller then launches it itself. The second time, captures the launches that `tell()` issues to
+  /// the stream, as a graph.
   template <typename Tell>
   Result<void *> graphOf(std::span<const GraphLaunch> sequence, CudaContext &context, void *stream,
                          Tell tell) {
@@ -55,7 +55,7 @@ public:
     return known.graph;
   }
 
-  /// Forgets all: what they read has moved. Graphs that run go on.
+  /// Forgets all sequences, because the memory of their records has moved. Running graphs complete.
   void clear();
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Every field that kernels read is of eight bytes, so all parts of a record follow one another.
+/// Lays out records. All fields that kernels read have eight bytes, so no part of a record needs
+/// padding.
 #include "runtime/Device/Cuda/LaunchRecord.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace heddle {
 
 static constexpr uint64_t addressBytes = sizeof(uint64_t);
 
-/// What an operand's description takes beside its address.
+/// Returns the bytes of an operand's description, in addition to its address.
 static uint64_t descriptionBytes(OperandKind kind) {
   switch (kind) {
   case OperandKind::Elements:
@@ -40,7 +41,7 @@ struct Part {
   uint64_t device;
 };
 
-/// Takes the parts of a record, one after the other.
+/// Allocates the parts of a record, one after another.
 class Parts {
 public:
   explicit Parts(Part all) : next(all) {}
@@ -50,7 +51,7 @@ public:
     next = {next.host + bytes, next.device + bytes};
     return taken;
   }
-  /// A part with these contents; answers its address.
+  /// Adds a part with these contents; returns its device address.
   uint64_t put(const void *contents, uint64_t bytes) {
     const Part part = take(bytes);
     std::memcpy(part.host, contents, bytes);
@@ -62,7 +63,7 @@ private:
 };
 } // namespace
 
-/// Sets number `index` of a list of addresses.
+/// Sets entry `index` of a list of addresses.
 static void setAddress(const Part &list, size_t index, uint64_t address) {
   std::memcpy(list.host + index * addressBytes, &address, addressBytes);
 }
@@ -95,7 +96,7 @@ void writeRecord(const Launch &launch, const CudaKernel &kernel, std::byte *host
                                static_cast<int64_t>(launch.scratch)};
   std::memcpy(launches.host, &fields, sizeof fields);
   if (hasFinish) {
-    // It takes whole rows: there are no columns to share.
+    // The finish kernel processes whole rows, so there are no columns to divide.
     fields.column_begin = 0;
     fields.column_end = 1;
     std::memcpy(launches.host + finishOffset, &fields, sizeof fields);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A launch as the entries of images read it: a HeddleDeviceLaunch and all that it points to, in
-/// one piece of the device's memory.
+/// The record of a launch that the entries of images read: a HeddleDeviceLaunch and all data that
+/// it points to, in one piece of device memory.
 #ifndef HEDDLE_RUNTIME_DEVICE_CUDA_LAUNCHRECORD_H
 #define HEDDLE_RUNTIME_DEVICE_CUDA_LAUNCHRECORD_H
 
@@ -9,13 +9,13 @@
 
 namespace heddle {
 
-/// The bytes that the record of a launch takes, a multiple of eight.
+/// Returns the bytes of a launch's record, a multiple of eight.
 uint64_t recordBytes(const CudaKernel &kernel, bool hasFinish);
 
-/// Where the parameter of the finish kernel begins in a record; that of the kernel is the first.
+/// The offset of the finish kernel's parameter in a record; the kernel's own parameter comes first.
 inline constexpr uint64_t finishOffset = sizeof(HeddleDeviceLaunch);
 
-/// Writes at `host` the record that is to be at the address `device`.
+/// Writes to `host` a record that will be copied to the address `device`.
 void writeRecord(const Launch &launch, const CudaKernel &kernel, std::byte *host, uint64_t device);
 
 } // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Each piece has an event that says when its last copy is done.
+/// Each piece has an event that marks the end of its last copy.
 #include "runtime/Device/Cuda/PinnedRing.h"
 
 namespace heddle {

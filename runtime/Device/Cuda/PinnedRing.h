@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Two pieces of pinned memory in turn: the host writes one while the GPU still copies from the
+/// Two pieces of pinned memory in turn: the host writes to one while the GPU still copies from the
 /// other.
 #ifndef HEDDLE_RUNTIME_DEVICE_CUDA_PINNEDRING_H
 #define HEDDLE_RUNTIME_DEVICE_CUDA_PINNEDRING_H
@@ -12,7 +12,8 @@
 
 namespace heddle {
 
-/// Where the context is the thread's. Whoever gives it back must have waited for the stream.
+/// The context must be current during calls. Before it is destroyed, its owner must have waited for
+/// the stream.
 class PinnedRing {
 public:
   PinnedRing() = default;
@@ -20,16 +21,16 @@ public:
   PinnedRing &operator=(const PinnedRing &) = delete;
   ~PinnedRing();
 
-  /// The piece whose turn it is, of at least so many bytes, once nothing is copied from it any
-  /// more.
+  /// Returns the next piece, of at least `bytes`, once no copy reads from it any more.
   Result<std::byte *> take(CudaContext &context, uint64_t bytes);
-  /// The stream has been told to copy from the piece taken last; the next take() is of the other.
+  /// Records that the stream has been told to copy from the piece taken last; the next take()
+  /// returns the other one.
   Status used(CudaContext &context, void *stream);
 
 private:
   struct Piece {
     PinnedMemory memory;
-    /// Recorded after the last copy from it; null: there was none.
+    /// An event recorded after the last copy from the piece; null if there was none.
     void *copied = nullptr;
   };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The file is mapped, and a GPU copies by itself from pinned memory only: while it copies from one
-/// of two such pieces, the host reads the file into the other.
+/// The file is mapped, but asynchronous copies need pinned memory: while the GPU copies from one of
+/// two pinned pieces, the host reads the file into the other.
 #include "runtime/Device/Cuda/Weights.h"
 
 #include "formats/Binary/Layout.h"
@@ -14,11 +14,11 @@
 
 namespace heddle {
 
-/// Enough that starting a copy costs nothing beside it.
+/// Large enough that the cost of starting a copy is negligible.
 static constexpr uint64_t pieceBytes = uint64_t(32) << 20;
 
 namespace {
-/// The stream of an upload, for as long as that takes.
+/// The stream of an upload, for its duration.
 class UploadStream {
 public:
   explicit UploadStream(CudaContext &context) : context(context) {}
@@ -26,7 +26,7 @@ public:
   UploadStream &operator=(const UploadStream &) = delete;
   ~UploadStream() {
     if (handle != nullptr) {
-      // What it copies from must stay until it is done.
+      // The pinned memory must not be released before the copies are complete.
       context.giveBack(context.driver().cuStreamSynchronize, handle);
       context.giveBack(context.driver().cuStreamDestroy_v2, handle);
     }
@@ -40,7 +40,7 @@ public:
 };
 } // namespace
 
-/// Which parameters the buffers of any entry are on a target.
+/// Returns, for each parameter, whether any entry's buffers read it on the file's target.
 static std::vector<bool> parametersRead(const ProgramFile &file) {
   std::vector<bool> read(file.model.parameters()->size(), false);
   for (const manifest::Entry *const entry : *file.model.entries()) {
@@ -53,7 +53,7 @@ static std::vector<bool> parametersRead(const ProgramFile &file) {
   return read;
 }
 
-/// Copies bytes of the host to an address of the GPU, piece by piece.
+/// Copies host memory to a GPU address, piece by piece.
 static Status copy(std::span<const std::byte> bytes, uint64_t to, UploadStream &stream,
                    PinnedRing &ring) {
   for (uint64_t begin = 0; begin < bytes.size(); begin += pieceBytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The weights of a model on a GPU: those that its target reads, as it stores them.
+/// The weights of a model on a GPU: those that its target reads, in their stored format.
 #ifndef HEDDLE_RUNTIME_DEVICE_CUDA_WEIGHTS_H
 #define HEDDLE_RUNTIME_DEVICE_CUDA_WEIGHTS_H
 
@@ -14,10 +14,10 @@ namespace heddle {
 
 class CudaWeights {
 public:
-  /// Where the context is the thread's.
+  /// Uploads the weights; the context must be current.
   Status upload(const ProgramFile &file, CudaContext &context, Device &device);
 
-  /// By its number in the manifest; null for one that the target does not read.
+  /// Returns the address of a parameter of the manifest; null if the target does not read it.
   const std::byte *parameter(uint32_t number) const { return places[number]; }
 
 private:
