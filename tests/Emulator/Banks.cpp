@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Lanes that want 4 bytes are served together, of those that want 8 or 16 half or a quarter of a
-/// warp at a time.
+/// Models the hardware: 4-byte accesses of all lanes are served together, 8-byte accesses for half
+/// a warp at a time, 16-byte accesses for a quarter.
 #include "tests/Emulator/Banks.h"
 
 #include "tests/Emulator/Blocks.h"
@@ -14,7 +14,7 @@ namespace heddle::emulator {
 namespace {
 constexpr size_t banks = 32, wordBytes = 4;
 
-/// The passes in which lanes that are served together get what they want.
+/// Returns the number of passes for lanes that are served together.
 uint64_t passesFor(const std::vector<uint64_t> &addresses, size_t bytes) {
   std::array<std::set<uint64_t>, banks> wanted;
   for (const uint64_t address : addresses) {

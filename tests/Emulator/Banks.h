@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The banks of shared memory: 32 words side by side are in banks of their own, and a warp gets one
-/// word of each at a time. What lanes want beyond that takes further passes, which are counted.
+/// Counts the use of shared memory's banks: 32 adjacent words are in different banks, and a warp
+/// gets one word of each bank per pass. Lanes that access different words of a bank need further
+/// passes, which are counted.
 #ifndef HEDDLE_TESTS_EMULATOR_BANKS_H
 #define HEDDLE_TESTS_EMULATOR_BANKS_H
 
@@ -16,19 +17,19 @@
 
 namespace heddle::emulator {
 
-/// Threads run one after the other, so that the accesses of a warp are put together again: the n-th
-/// one of each lane from the same place in the code since the last barrier. Where lanes have taken
-/// different ways through a loop that is a guess.
+/// Threads run one after another, so the accesses of a warp are reassembled: the n-th access of
+/// each lane at the same place in the code since the last barrier. If lanes have taken different
+/// paths through a loop, this is a guess.
 class BankCounter {
 public:
-  /// A thread's part of an access of so many bytes, from a place in the code.
+  /// Records a thread's part of an access of `bytes`, at a place in the code.
   void use(int thread, const void *site, uint64_t address, size_t bytes);
-  /// Eight rows of 16 bytes that a warp gets at once.
+  /// Records an access of a warp to eight rows of 16 bytes.
   void useRows(const std::array<uint64_t, 8> &rows);
-  /// Nothing that comes belongs to an access before.
+  /// Completes all open accesses: later parts belong to new ones.
   void settle();
 
-  /// As heddle_emulator_banks() says.
+  /// Implements heddle_emulator_banks().
   HeddleBankUses take();
 
 private:
@@ -44,9 +45,9 @@ private:
 
   bool isOn = false;
   HeddleBankUses uses = {};
-  /// By warp, place and number.
+  /// Open accesses, by warp, place and number.
   std::map<std::tuple<int, const void *, uint32_t>, Access> open;
-  /// How often a thread was at a place.
+  /// The number of times that a thread has been at a place.
   std::map<std::tuple<int, const void *>, uint32_t> visits;
 };
 

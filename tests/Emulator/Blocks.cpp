@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Fibers, barriers, warps and copies. Threads between two barriers run in random order; a copy
-/// lands when its group is awaited and not before, the copies that land together in random order.
-/// So nothing is right by chance, and what is wrong is found by the marks of shared memory,
-/// whatever the order.
+/// Fibers, barriers, warps and copies. Between two barriers, threads run in random order. A copy
+/// lands when its group is awaited and not earlier; copies that land together do so in random
+/// order. Incorrect kernels therefore do not succeed by chance, and the tracking of shared memory
+/// detects errors in any order.
 #include "tests/Emulator/Blocks.h"
 
 #include "tests/Emulator/Banks.h"
@@ -26,15 +26,15 @@
 
 namespace heddle::emulator {
 namespace {
-/// A kernel's frame and that of the functions here which it calls.
+/// The stack of a fiber, for a kernel and the functions of this library that it calls.
 constexpr size_t stackBytes = size_t(256) << 10;
 
-/// A copy that is under way.
+/// A copy in flight.
 struct Copy {
   uint64_t to;
   uint64_t from;
   uint32_t bytes;
-  /// How many of them are read; the rest are zero.
+  /// The number of bytes that are read; the rest are zero.
   uint32_t valid;
 };
 using Copies = std::vector<Copy>;
@@ -46,7 +46,7 @@ struct Thread {
   State state = State::Ready;
   Fiber fiber;
   sigjmp_buf beginning = {};
-  /// Copies of no group yet, and groups, the oldest first.
+  /// Copies that are not committed, and groups, the oldest first.
   Copies open;
   std::deque<Copies> groups;
 
@@ -56,20 +56,20 @@ struct Thread {
   }
 };
 
-/// Where lanes of a warp meet.
+/// The state of the instructions at which lanes of a warp wait for each other.
 struct Warp {
-  /// Where a lane waits, with which others, and what it has brought.
+  /// The instruction at which a lane waits, the mask of the lanes that take part, and its data.
   struct Lane {
     const char *instruction = nullptr;
     uint32_t mask = 0;
     void *own = nullptr;
   };
   Lane lanes[warpLanes];
-  /// The bits of those that wait.
+  /// The mask of waiting lanes.
   uint32_t waiting = 0;
 };
 
-/// A launch, and the block of it that runs.
+/// A launch, and its running block.
 struct Block {
   Entry *entry;
   const void *parameter;
@@ -84,7 +84,7 @@ struct Block {
 };
 Block *block = nullptr;
 
-/// The stacks of all fibers, one after the other; never given back.
+/// Returns memory for the stacks of all fibers; it is never released.
 char *stacksFor(int threads) {
   static char *stacks = nullptr;
   static int count = 0;
@@ -97,20 +97,21 @@ char *stacksFor(int threads) {
   return stacks;
 }
 
-/// Whether an address is of the frames of the thread that runs.
+/// Returns whether an address is on the running thread's stack.
 bool isOnStack(uint64_t address) { return block->running->fiber.hasOnStack(address); }
 
-/// Keeps what a thread did wrong, for leave().
+/// Records an error of the running thread, for leave().
 void note(int code, const std::string &what) {
   block->failure = {code, "block " + std::to_string(block->place.block) + ", thread " +
                               std::to_string(block->running->number) + ": " + what};
 }
 
-/// Leaves the kernel where its thread began. No object of a function of this file may be alive:
-/// none is destroyed.
+/// Leaves the kernel by a jump to where its thread began. Destructors do not run, so no function of
+/// this file may have objects with destructors at this point.
 [[noreturn]] void leave() { siglongjmp(block->running->beginning, 1); }
 
-/// What only threads of such a block have. Others are left as if they had used a wrong address.
+/// Fails unless the running thread belongs to a block with shared memory; the error is handled like
+/// an invalid address.
 void needBlock(const char *what) {
   if (block == nullptr) {
     complain(what, "in a launch without shared memory", LaunchFailed);
@@ -142,7 +143,7 @@ void createThreads(int count) {
   }
 }
 
-/// Runs every thread that can until it waits or has ended. Whether nothing went wrong.
+/// Runs every ready thread until it waits or ends. Returns whether there was no error.
 bool runReady(std::vector<size_t> &order) {
   std::shuffle(order.begin(), order.end(), block->random);
   for (const size_t number : order) {
@@ -165,13 +166,13 @@ bool runReady(std::vector<size_t> &order) {
   return true;
 }
 
-/// How many threads are in a state.
+/// Returns the number of threads in a state.
 int64_t threadsThat(Thread::State state) {
   return std::count_if(block->threads.begin(), block->threads.end(),
                        [=](const Thread &each) { return each.state == state; });
 }
 
-/// Says who waits for whom, where nobody can go on.
+/// Describes a deadlock: the threads that wait, and what they wait for.
 std::string describeDeadlock() {
   for (size_t number = 0; number < block->warps.size(); ++number) {
     const Warp &warp = block->warps[number];
@@ -188,7 +189,7 @@ std::string describeDeadlock() {
          std::to_string(int64_t(block->threads.size()) - waiting) + " never reach";
 }
 
-/// Runs a block to its end.
+/// Runs a block to completion.
 void runBlock(int number, int threads, size_t shared) {
   block->place.block = number;
   sharedMemory().begin(shared);
@@ -218,7 +219,7 @@ void runBlock(int number, int threads, size_t shared) {
   }
 }
 
-/// Lets all copies of a thread land but those of its last groups.
+/// Lands all copies of a thread except those of its last `running` groups.
 void land(Thread &thread, size_t running) {
   Copies landing;
   while (thread.groups.size() > running) {
@@ -234,7 +235,7 @@ void land(Thread &thread, size_t running) {
   }
 }
 
-/// Begins a copy. Whether it may be.
+/// Begins a copy. Returns whether it is valid.
 bool begin(const Copy &copy) {
   if (copy.to % copy.bytes != 0 || copy.from % copy.bytes != 0 || copy.valid > copy.bytes) {
     note(IllegalAddress, "copies " + std::to_string(copy.bytes) + " bytes, " +
@@ -255,7 +256,7 @@ bool begin(const Copy &copy) {
   return true;
 }
 
-/// What becomes of a copy that a thread comes upon.
+/// Describes an access to memory to which a copy is in flight.
 std::string describeCopy(uint64_t address, size_t bytes) {
   for (uint64_t each = address; each < address + bytes; ++each) {
     const int copier = sharedMemory().copierAt(each);
@@ -270,7 +271,7 @@ std::string describeCopy(uint64_t address, size_t bytes) {
   return "";
 }
 
-/// Judges a load from the memory of the GPU, or a store to it. Whether it may be.
+/// Checks a load from GPU memory, or a store to it. Returns whether it is valid.
 bool touchFar(uint64_t address, size_t bytes, bool isWrite) {
   if (const std::string what = describeOutside(address, bytes); !what.empty()) {
     note(IllegalAddress, (isWrite ? "writes " : "reads ") + what);
@@ -285,7 +286,7 @@ bool touchFar(uint64_t address, size_t bytes, bool isWrite) {
   return what.empty();
 }
 
-/// Judges a load or store. Whether it may be.
+/// Checks a load or store. Returns whether it is valid.
 bool touch(uint64_t address, size_t bytes, size_t alignment, bool isWrite) {
   const int thread = block->running->number;
   if (address % alignment != 0) {
@@ -305,7 +306,8 @@ bool touch(uint64_t address, size_t bytes, size_t alignment, bool isWrite) {
   return what.empty();
 }
 
-/// `site` is where the kernel calls: lanes of a warp that are there together write together.
+/// Begins a copy. `site` is the call site in the kernel: the lanes of a warp at one site form one
+/// access.
 void copy(const void *site, void *to, const void *from, uint32_t bytes, uint32_t valid) {
   needBlock("a copy to shared memory");
   bankCounter().use(block->running->number, site, reinterpret_cast<uint64_t>(to), bytes);
@@ -330,7 +332,7 @@ KernelFailure runBlocks(Entry *entry, const void *parameter, int blocks, int thr
   launch->parameter = parameter;
   launch->place = {0, threads, 0, blocks};
   launch->random.seed(seed);
-  // Lists of copies are dear to make.
+  // The threads are kept for the next launch, because their lists are expensive to create.
   static std::vector<Thread> kept;
   launch->threads = std::move(kept);
   block = launch.get();
@@ -349,7 +351,8 @@ void leaveThread(const char *why, int code) {
   }
 }
 
-/// What is wrong with a lane's waiting so beside another one that waits: they want each other.
+/// Returns the error if a lane waits together with another one and their instructions or masks
+/// differ.
 static std::string problemBeside(const Warp::Lane &own, const Warp::Lane &other) {
   if (std::strcmp(own.instruction, other.instruction) != 0) {
     return std::string("comes to ") + own.instruction + " while lanes of its warp wait at " +
@@ -360,7 +363,7 @@ static std::string problemBeside(const Warp::Lane &own, const Warp::Lane &other)
                                       " with other lanes than those that wait there for it";
 }
 
-/// Notes the thread's arrival. Whether it may wait there.
+/// Records the thread's arrival. Returns whether it is valid.
 static bool arrive(Warp &warp, const Warp::Lane &own) {
   const int lane = block->running->number % warpLanes;
   std::string problem = (own.mask >> lane & 1) == 0 ? std::string("comes to ") + own.instruction +
@@ -381,7 +384,7 @@ static bool arrive(Warp &warp, const Warp::Lane &own) {
   return true;
 }
 
-/// Runs the instruction of lanes that are all there. Whether nothing is wrong.
+/// Runs the instruction of lanes that have all arrived. Returns whether there was no error.
 static bool runTogether(Warp &warp, uint32_t mask, WarpInstruction *together) {
   void *lanes[warpLanes];
   for (int lane = 0; lane < warpLanes; ++lane) {
@@ -422,7 +425,7 @@ void meetLanes(const char *instruction, void *own, WarpInstruction *together, ui
 
 using namespace heddle::emulator;
 
-// --- What kernels call -------------------------------------------------------------------------
+// --- Functions that kernels call ---------------------------------------------------------------
 
 HEDDLE_EMULATED void heddle_emulated_touch(const void *address, uint64_t bytes, uint64_t alignment,
                                            int32_t isWrite) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Launches whose blocks have shared memory: the threads of a block are fibers, of which one runs
-/// until it waits for the others of its block or its warp. Blocks run one after the other.
+/// Runs launches whose blocks have shared memory. The threads of a block are fibers: each runs
+/// until it waits for others of its block or warp. Blocks run one after another.
 #ifndef HEDDLE_TESTS_EMULATOR_BLOCKS_H
 #define HEDDLE_TESTS_EMULATOR_BLOCKS_H
 
@@ -11,10 +11,10 @@
 
 namespace heddle::emulator {
 
-/// What is launched: an entry of a kernel with its only parameter.
+/// The entry of a kernel, with its only parameter.
 using Entry = void(const void *launch);
 
-/// What a kernel reads of the thread it runs in.
+/// The special registers of the running thread.
 struct ThreadPlace {
   int32_t thread = 0;
   int32_t threads = 0;
@@ -23,32 +23,32 @@ struct ThreadPlace {
 };
 ThreadPlace &threadPlace();
 
-/// What a kernel did wrong first, and the code of that; Success if nothing.
+/// The first error of a kernel and its code; Success if there was none.
 struct KernelFailure {
   int code = 0;
   std::string text;
 };
 
-/// Runs a launch of so many threads with so many bytes of shared memory. The order of threads and
-/// of copies follows from `seed`.
+/// Runs a launch of `blocks` blocks of `threads` threads with `shared` bytes of shared memory each.
+/// The order of threads and of copies depends on `seed`.
 KernelFailure runBlocks(Entry *entry, const void *parameter, int blocks, int threads, size_t shared,
                         uint64_t seed);
 
-/// Ends the launch of the thread that runs, if it is one of a block with shared memory: it does not
-/// return then.
+/// If the running thread belongs to a block with shared memory, ends its launch with an error; in
+/// this case it does not return.
 void leaveThread(const char *why, int code);
 
-// --- for instructions of warps, Warps.cpp --------------------------------------------------------
+// --- for warp instructions, Warps.cpp -----------------------------------------------------------
 
 /// Threads of a warp.
 inline constexpr int warpLanes = 32;
 
-/// The bits of all lanes.
+/// The mask of all lanes.
 inline constexpr uint32_t allLanes = 0xFFFFFFFF;
 
-/// Waits until every lane of `mask`, of the warp of the thread that runs, has come to the same
-/// instruction with the same mask, and brought what is its own. The last one calls `together` with
-/// all of that, by lane, null for other lanes: what is wrong, in words, or nothing.
+/// Waits until every lane of `mask` in the running thread's warp has arrived at the same
+/// instruction with the same mask, and passed its data in `own`. The last one calls `together` with
+/// all data, indexed by lane, null for other lanes; it returns an error, or an empty string.
 using WarpInstruction = std::string(void *const *lanes);
 void meetLanes(const char *instruction, void *own, WarpInstruction *together,
                uint32_t mask = allLanes);

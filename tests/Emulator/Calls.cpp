@@ -12,7 +12,7 @@
 
 namespace heddle::emulator {
 namespace {
-/// A failure on request.
+/// A requested failure.
 struct Request {
   std::string function;
   long n = 0;
@@ -26,7 +26,7 @@ bool isRecording = false;
 bool isInitialized = false;
 int sticky = Success;
 
-/// HEDDLE_EMULATOR_FAIL, once.
+/// Reads HEDDLE_EMULATOR_FAIL, once.
 void readRequest() {
   static bool done = false;
   const char *const text = done ? nullptr : std::getenv("HEDDLE_EMULATOR_FAIL");
@@ -57,7 +57,7 @@ void write(const std::string &line) {
   }
 }
 
-/// The code that a call is to fail with on request.
+/// Returns the code with which a call has to fail on request.
 int requested(const char *function) {
   readRequest();
   if (request.function != function || ++request.calls != request.n) {
@@ -88,7 +88,7 @@ bool &recordingThread() {
   return isRecording;
 }
 
-/// Whether a function may be called by a thread that records a stream.
+/// Returns whether a thread that captures a stream may call a function.
 static bool mayWhileRecording(const char *function) {
   static constexpr const char *allowed[] = {
       "cuLaunchKernel",     "cuStreamEndCapture", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What all functions of the emulated driver begin with: the journal, failures on request, and
-/// whether the process has done what must come before.
+/// The prologue of all functions of the emulated driver: it writes the journal, fails calls on
+/// request, and checks that required calls have been made before.
 #ifndef HEDDLE_TESTS_EMULATOR_CALLS_H
 #define HEDDLE_TESTS_EMULATOR_CALLS_H
 
@@ -13,7 +13,7 @@
 
 namespace heddle::emulator {
 
-/// CUresult: those that the emulated driver gives.
+/// CUresult: the codes that the emulated driver returns.
 enum Code : int {
   Success = 0,
   InvalidValue = 1,
@@ -36,30 +36,31 @@ enum Code : int {
   Unknown = 999
 };
 
-/// All functions take it: the emulated driver does one thing at a time.
+/// Every function of the driver locks it, so calls do not run concurrently.
 std::recursive_mutex &lock();
 
-/// What must have come before a call.
+/// The calls that must have been made before a function.
 enum class Needs { Nothing, Init, Context };
 
-/// Writes a call down. The code it is to fail with, if any: on request, because what it needs is
-/// missing, or because a kernel has gone wrong before.
+/// Writes a call to the journal. Returns the code with which it has to fail, or Success: a
+/// requested failure, a missing prerequisite, or an earlier error of a kernel.
 int enter(const char *function, const std::string &arguments, Needs needs);
 
-/// Reports a mistake of the caller, and answers `code`.
+/// Reports an incorrect call, and returns `code`.
 int complain(const char *function, const std::string &what, int code);
 
-/// A number of the environment.
+/// Returns a number from the environment.
 long setting(const char *name, long otherwise);
 
-/// Whether cuInit was called; whether this thread has a context.
+/// initialize() records that cuInit was called; hasContext() returns whether this thread has a
+/// context.
 void initialize();
 bool hasContext();
 
-/// Whether this thread records a stream: it may call little else until it ends that.
+/// Whether this thread is capturing a stream: until the capture ends, few other calls are allowed.
 bool &recordingThread();
 
-/// After a kernel went wrong every call with a context fails, until the context is given back.
+/// After an error of a kernel, every call with a context fails until the context is released.
 void poison(int code);
 int poisoned();
 void heal();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the emulated driver says of itself and its GPUs, contexts, and what is missing at the end.
+/// The properties of the emulated driver and its GPUs, contexts, and the check for leaks at exit.
 #include "tests/Emulator/Calls.h"
 #include "tests/Emulator/Emulator.h"
 #include "tests/Emulator/Memory.h"
@@ -15,11 +15,12 @@
 
 namespace heddle::emulator {
 namespace {
-/// How often the primary context of each GPU is held. A handle is the address of its number.
+/// The number of references to the primary context of each GPU. A handle is the address of its
+/// entry.
 constexpr int mostGpus = 8;
 int held[mostGpus];
-/// The contexts of a thread, the current one last. Never destroyed: models of static variables are,
-/// after what is of a thread.
+/// The contexts of a thread, the current one last. It is never destroyed, because models in static
+/// variables are destroyed after thread-local objects.
 class ContextStack {
 public:
   bool empty() const { return count == 0; }
@@ -29,7 +30,7 @@ public:
   void pop_back() { --count; }
 
 private:
-  // Tests let every call of cuCtxPopCurrent fail.
+  // Large, because tests let every call of cuCtxPopCurrent fail.
   static constexpr int mostContexts = 4096;
   void *contexts[mostContexts] = {};
   int count = 0;
@@ -48,7 +49,7 @@ std::string describeLeaks() {
          describeMemory();
 }
 
-/// CUdevice_attribute: what of them is asked for.
+/// Returns the value of a CUdevice_attribute that the runtime reads.
 int valueOf(int attribute) {
   const auto capability = int(setting("HEDDLE_EMULATOR_CAPABILITY", 90));
   switch (attribute) {
@@ -97,7 +98,7 @@ const CodeText *find(int code) {
   return found == std::end(codeTexts) ? nullptr : found;
 }
 
-/// When the process ends.
+/// Runs at process exit.
 __attribute__((destructor)) void checkLeaks() {
   const std::string leaks = describeLeaks();
   if (!leaks.empty()) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A GPU that is not there: a libcuda.so.1 for tests, which a process finds by LD_LIBRARY_PATH. Its
- * memory is the host's, which the host cannot touch; its kernels are functions of an ELF library.
- * It is as strict as the driver's manual: work of a stream is done when somebody waits for it and
- * not before, pinned memory is read and written then, arguments are checked, and what is not given
- * back at the end of the process is reported, with exit code 1.
+ * An emulated GPU: a libcuda.so.1 for tests, which a process finds through LD_LIBRARY_PATH. Its
+ * memory is host memory that the host cannot access; its kernels are functions of an ELF library.
+ * It is as strict as the driver's manual: work of a stream is done when the host waits for it and
+ * not earlier, pinned memory is read and written at that time, arguments are checked, and resources
+ * that are not released at the end of the process are reported, with exit code 1.
  *
- * Environment: HEDDLE_EMULATOR_JOURNAL names a file for a line a call; HEDDLE_EMULATOR_FAIL is
- * FUNCTION:N or FUNCTION:N:CODE, to fail the N-th call of a function; _GPUS, _CAPABILITY (90),
- * _VERSION (13000) and _MEMORY (bytes) are what the driver says; _SEED changes the order in which
- * threads of a block run and copies to shared memory land.
+ * Environment: HEDDLE_EMULATOR_JOURNAL names a file that gets a line per call; HEDDLE_EMULATOR_FAIL
+ * is FUNCTION:N or FUNCTION:N:CODE, and fails the N-th call of a function; _GPUS, _CAPABILITY (90),
+ * _VERSION (13000) and _MEMORY (bytes) are properties that the driver reports; _SEED changes the
+ * order in which threads of a block run and copies to shared memory land.
  *
- * For tests in the same process, which look these functions up:
+ * Tests in the same process look up these functions:
  */
 #ifndef HEDDLE_TESTS_EMULATOR_EMULATOR_H
 #define HEDDLE_TESTS_EMULATOR_EMULATOR_H
@@ -22,26 +22,25 @@
 extern "C" {
 #endif
 
-/* Makes the n-th call from now on of a function fail with a code; NULL: none fails any more.
- * Whether it has failed, and how often it was called since. */
+/* Makes the n-th call of a function from now on fail with a code; NULL cancels that.
+ * heddle_emulator_has_failed() returns whether the call has failed. */
 typedef void HeddleEmulatorFail(const char *function, long n, int code);
 HeddleEmulatorFail heddle_emulator_fail;
 typedef int HeddleEmulatorHasFailed(void);
 HeddleEmulatorHasFailed heddle_emulator_has_failed;
 
-/* Begins a journal in memory; takes what it has, as long as it fits. */
+/* Starts a journal in memory; copies as much of it as fits into `text`. */
 typedef void HeddleEmulatorRecord(void);
 HeddleEmulatorRecord heddle_emulator_record;
 typedef size_t HeddleEmulatorJournal(char *text, size_t size);
 HeddleEmulatorJournal heddle_emulator_journal;
 
-/* What is not given back, one line a kind; 0 if all is. */
+/* Lists the resources that were not released, one line per kind; 0 if there are none. */
 typedef size_t HeddleEmulatorLeaks(char *text, size_t size);
 HeddleEmulatorLeaks heddle_emulator_leaks;
 
-/* How often warps have used the banks of shared memory since the last call, the first of which
- * begins to count; and how often they had to if no two lanes of an access wanted different words of
- * one bank. */
+/* Returns the number of passes that accesses to shared memory have taken since the last call, and
+ * the number without bank conflicts. The first call starts to count. */
 typedef struct HeddleBankUses {
   unsigned long long passes;
   unsigned long long least;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Only writes are kept: threads run in another order in each launch, so that a read of what
-/// another thread is to write comes after it sooner or later.
+/// Only writes are recorded. Threads run in another order in each launch, so a read that races with
+/// a write of another thread comes after it in some launch.
 #include "tests/Emulator/FarWrites.h"
 
 namespace heddle::emulator {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the threads of a launch have written to the memory of the GPU: nobody else may read or
-/// write that before a barrier, nor another block at all.
+/// Records which threads of a launch have written to global memory: before a barrier no other
+/// thread may access what one has written, and other blocks may not access it at all.
 #ifndef HEDDLE_TESTS_EMULATOR_FARWRITES_H
 #define HEDDLE_TESTS_EMULATOR_FARWRITES_H
 
@@ -13,7 +13,7 @@
 
 namespace heddle::emulator {
 
-/// What is wrong with a use is told in words; nothing where all is well.
+/// Functions that check an access return a description of the error, or an empty string.
 class FarWrites {
 public:
   void passBarrier() { ++epoch; }
@@ -21,7 +21,7 @@ public:
   std::string write(int block, int thread, uint64_t address, size_t bytes);
 
 private:
-  /// The smallest part of which something is known: no element is smaller.
+  /// The granularity of tracking, in bytes: no element is smaller.
   static constexpr size_t cellBytes = 2;
   struct Writer {
     int block;
@@ -32,8 +32,8 @@ private:
   std::string problemOf(const char *what, int block, int thread, uint64_t address,
                         size_t bytes) const;
 
-  /// Whether something near an address may have been written: most reads are of what nobody
-  /// writes.
+  /// Returns the slot of an address in `written`, a quick filter: most reads are of memory that no
+  /// thread writes.
   static size_t slotOf(uint64_t address) { return address / 64 % slots; }
   static constexpr size_t slots = 1 << 14;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A switch keeps the registers that a function must leave as they are on the stack, and changes
-/// the stack; the rest is the caller's, as for any call.
+/// A switch saves callee-saved registers on the stack and changes the stack pointer; the caller
+/// saves the others, as for any call.
 #include "tests/Emulator/Fibers.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void Fiber::switchTo(Fiber &other) { ::swapcontext(&context, &other.context); }
 
 #else
 
-/// Keeps what the ABI of x86-64 says a function keeps, and goes on where `next` was left.
+/// Saves the callee-saved registers of the x86-64 ABI, and resumes `next`.
 extern "C" void heddle_emulator_switch(void **own, void *next);
 __asm__(".text\n"
         ".hidden heddle_emulator_switch\n"
@@ -57,8 +57,8 @@ namespace heddle::emulator {
 void Fiber::prepare(char *stack, size_t bytes, void (*function)()) {
   stackStart = reinterpret_cast<uint64_t>(stack);
   stackBytes = bytes;
-  // Six registers of no meaning, the function to go on with, and no caller of it: where a function
-  // begins the stack is 8 bytes below a multiple of 16.
+  // Six arbitrary register values, the function to call, and a null return address: at the
+  // beginning of a function, the stack pointer is 8 bytes below a multiple of 16.
   constexpr size_t registers = 6, words = registers + 2;
   auto *const end = reinterpret_cast<uint64_t *>((stackStart + bytes) & ~uint64_t(15));
   uint64_t *const first = end - words;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Flows of control with a stack each, of which one runs at a time until it says who is next.
+/// Fibers: control flows with a stack each. One runs at a time, until it switches to another.
 #ifndef HEDDLE_TESTS_EMULATOR_FIBERS_H
 #define HEDDLE_TESTS_EMULATOR_FIBERS_H
 
 #include <cstddef>
 #include <cstdint>
 
-// swapcontext() asks the kernel for the signal mask, twice for each instruction of a lane: ten
-// times the time of a switch. Sanitizers know of swapcontext() and of nothing else.
+// swapcontext() calls the kernel for the signal mask, twice for each warp instruction of a lane,
+// which takes ten times as long as a switch. But sanitizers only support swapcontext().
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define HEDDLE_FIBERS_BY_CONTEXTS 1
@@ -26,11 +26,11 @@ namespace heddle::emulator {
 
 class Fiber {
 public:
-  /// One that calls `function`, which must not return, when it is first switched to.
+  /// Prepares a fiber that calls `function`, which must not return, when it is first switched to.
   void prepare(char *stack, size_t bytes, void (*function)());
-  /// Leaves the one that runs, which is to go on as `this`, for another one.
+  /// Suspends the running fiber as `this`, and resumes another one.
   void switchTo(Fiber &other);
-  /// Whether an address is of its frames.
+  /// Returns whether an address is on its stack.
   bool hasOnStack(uint64_t address) const { return address - stackStart < stackBytes; }
 
 private:
@@ -39,7 +39,7 @@ private:
 #ifdef HEDDLE_FIBERS_BY_CONTEXTS
   ucontext_t context = {};
 #else
-  /// Where it goes on: what it must find in registers again, and an address of code.
+  /// The saved stack pointer: callee-saved registers, and the address at which to continue.
   void *top = nullptr;
 #endif
 };

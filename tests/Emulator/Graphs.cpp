@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Graphs: what a stream was told while it was recorded, to be done again as a whole.
+/// Graphs: captured launches, which can be launched again as a whole.
 #include "tests/Emulator/Calls.h"
 #include "tests/Emulator/Streams.h"
 
@@ -9,7 +9,7 @@
 
 namespace heddle::emulator {
 namespace {
-/// A graph as it was recorded, or one that can be launched.
+/// A captured graph, or an executable one.
 struct Graph {
   std::vector<Work> launches;
 };
@@ -33,7 +33,7 @@ int destroy(const char *function, Graphs &all, void *handle) {
   if (graph == nullptr) {
     return code != Success ? code : complain(function, "no graph", InvalidHandle);
   }
-  // What streams have been told stays.
+  // Launches that were added to streams are not affected.
   all.erase(graph);
   delete graph;
   return code;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Memory by the page, with a page after each allocation that nobody may touch.
+/// Memory in units of pages. An inaccessible page follows each allocation.
 #include "tests/Emulator/Memory.h"
 
 #include "tests/Emulator/Calls.h"
@@ -15,8 +15,8 @@
 namespace heddle::emulator {
 namespace {
 constexpr uint64_t page = 4096;
-/// Memory that was never written is full of these, but for large pieces, whose pages would all be
-/// there then.
+/// The value of bytes that were never written. Large allocations are not filled, so that their
+/// pages remain unmapped.
 constexpr int garbage = 0xff;
 constexpr uint64_t mostGarbage = uint64_t(64) << 20;
 
@@ -35,8 +35,7 @@ void protect(const Allocations::value_type &allocation, int how) {
   ::mprotect(reinterpret_cast<void *>(allocation.first), allocation.second.mapped, how);
 }
 
-/// Allocations that were used last: kernels go from one to another of a few. None is here that was
-/// given back.
+/// Recently used allocations: kernels alternate among a few. Released allocations are not in it.
 struct Recent {
   uint64_t start;
   uint64_t bytes;
@@ -50,7 +49,7 @@ bool isInRecent(uint64_t address, uint64_t bytes) {
   });
 }
 
-/// The allocation that an address is in.
+/// Returns the allocation that contains an address.
 Allocations::iterator find(uint64_t address) {
   auto after = device.upper_bound(address);
   return after == device.begin() ? device.end() : std::prev(after);
@@ -158,13 +157,13 @@ HEDDLE_EMULATED int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
 
 HEDDLE_EMULATED int cuMemFree_v2(uint64_t address) {
   const std::lock_guard guard(lock());
-  // What is given back is not kept by an error of before.
+  // Memory is released even if an earlier error makes the call fail.
   const int code = enter("cuMemFree_v2", "", Needs::Context);
   const auto found = device.find(address);
   if (found == device.end()) {
     return code != Success ? code : complain("cuMemFree_v2", "no allocation", InvalidValue);
   }
-  // As the driver does, whatever the manual leaves open.
+  // Synchronises, as the driver does, though the manual does not specify it.
   finishAllStreams();
   ::munmap(reinterpret_cast<void *>(address), found->second.mapped + page);
   used -= found->second.bytes;
@@ -205,7 +204,7 @@ HEDDLE_EMULATED int cuMemFreeHost(void *memory) {
   return code;
 }
 
-/// Work of the default stream: the host goes on, and streams that do not block do not wait for it.
+/// This is work of the default stream: the host does not wait for it, nor do non-blocking streams.
 HEDDLE_EMULATED int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
   const std::lock_guard guard(lock());
   if (const int code = enter("cuMemsetD8_v2", std::to_string(bytes), Needs::Context)) {
@@ -216,7 +215,7 @@ HEDDLE_EMULATED int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t 
   }
   return addToDefault([=] {
     void *const start = reinterpret_cast<void *>(address);
-    // Fresh pages are zeros, and cost nothing until they are used.
+    // Fresh pages are zero, and use no memory until they are written.
     if (value != 0 || address % page != 0 || ::madvise(start, bytes, MADV_DONTNEED) != 0) {
       std::memset(start, value, bytes);
     }

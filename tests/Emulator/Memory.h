@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The emulated memory. That of the GPU is closed to the host while no work is done: a kernel's
-/// address that is used by mistake ends the test where it happens.
+/// The emulated memory. The host cannot access GPU memory while no work is done, so a test that
+/// uses a GPU address by mistake faults where it does so.
 #ifndef HEDDLE_TESTS_EMULATOR_MEMORY_H
 #define HEDDLE_TESTS_EMULATOR_MEMORY_H
 
@@ -11,7 +11,7 @@
 
 namespace heddle::emulator {
 
-/// Opens the memory of the GPU to this process while it lives.
+/// Makes GPU memory accessible to this process for its lifetime.
 class OpenMemory {
 public:
   OpenMemory();
@@ -20,17 +20,18 @@ public:
   ~OpenMemory();
 };
 
-/// Why so many bytes at an address are not all in one allocation of the GPU; empty if they are.
+/// Returns why `bytes` bytes at an address are not within one GPU allocation; empty if they are.
 std::string describeOutside(uint64_t address, uint64_t bytes);
-/// The same of pinned memory of the host.
+/// Does the same for pinned memory of the host.
 std::string describeUnpinned(const void *address, uint64_t bytes);
 
-/// What is there has been written, by a copy or perhaps by a kernel. Whether anything was.
+/// noteWritten() and noteKernel() record that memory was written by a copy, or may have been
+/// written by a kernel; isWritten() returns whether an address may have been written.
 void noteWritten(uint64_t address);
 void noteKernel();
 bool isWritten(uint64_t address);
 
-/// "2 allocations of 8192 bytes"; empty if all memory was given back.
+/// Returns for example "2 allocations of 8192 bytes"; empty if all memory was released.
 std::string describeMemory();
 
 } // namespace heddle::emulator

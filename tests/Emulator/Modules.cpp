@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Modules and launches. Blocks with shared memory run as Blocks.h says. The threads of other
-/// launches run one after the other, those of every second launch from the last to the first:
-/// nothing may depend on their order.
+/// Modules and launches. Launches whose blocks have shared memory run as Blocks.h describes. The
+/// threads of other launches run one after another, in reverse order in every second launch,
+/// because nothing may depend on their order.
 #include "tests/Emulator/Modules.h"
 
 #include "tests/Emulator/Blocks.h"
@@ -38,7 +38,8 @@ struct Module {
 std::set<Module *> modules;
 
 constexpr char noMemory[] = "an address that is no memory of the GPU";
-/// Where a kernel that uses a wrong address goes on, unless it is one of Blocks.h.
+/// Where execution continues after a kernel has used an invalid address, except for blocks of
+/// Blocks.h.
 thread_local sigjmp_buf afterFault;
 thread_local bool isInKernel = false;
 
@@ -47,12 +48,12 @@ void leaveKernel(int signal, siginfo_t *, void *) {
     leaveThread(noMemory, IllegalAddress);
     ::siglongjmp(afterFault, 1);
   }
-  // Not of a kernel: the process ends as it would have.
+  // Not in a kernel: the process ends as without this handler.
   ::signal(signal, SIG_DFL);
   ::raise(signal);
 }
 
-/// Catches wrong addresses while it lives.
+/// Handles invalid addresses for its lifetime.
 class FaultHandler {
 public:
   FaultHandler() {
@@ -78,13 +79,13 @@ private:
   struct sigaction before[2];
 };
 
-/// A launch that the driver was told.
+/// A launch in a stream.
 struct Launch {
   unsigned blocks;
   unsigned threads;
   unsigned shared;
   uint64_t parameter;
-  /// The number of the launch.
+  /// The index of the launch.
   uint64_t number;
 };
 
@@ -115,14 +116,14 @@ int run(const Function &function, const Launch &launch) {
   return Success;
 }
 
-/// The bytes of an ELF image: up to the end of its section headers, which linkers put last.
+/// Returns the size of an ELF image: the end of its section headers, which linkers put last.
 size_t sizeOf(const Elf64_Ehdr &header) {
   return header.e_shoff + size_t(header.e_shnum) * header.e_shentsize;
 }
 
-/// Loads a library from memory; a reason if the dynamic loader refuses it.
+/// Loads a library from memory; sets `reason` if the dynamic loader rejects it.
 void *loadLibrary(const Elf64_Ehdr &header, std::string &reason) {
-  // Kernels call this library, wherever the process has found it.
+  // Kernels call functions of this library, so its symbols must be global.
   Dl_info own;
   ::dladdr(reinterpret_cast<void *>(&loadLibrary), &own);
   ::dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
@@ -138,7 +139,7 @@ void *loadLibrary(const Elf64_Ehdr &header, std::string &reason) {
   return library;
 }
 
-/// The options of cuModuleLoadDataEx that are known.
+/// The supported options of cuModuleLoadDataEx.
 struct Options {
   char *log = nullptr;
   size_t logBytes = 0;
@@ -168,7 +169,7 @@ Options readOptions(unsigned count, const int *options, void **values) {
   return read;
 }
 
-/// Whether a function is one of a module that is loaded.
+/// Returns the function of a handle if it belongs to a loaded module; otherwise null.
 Function *functionOf(void *handle) {
   for (const Module *const module : modules) {
     for (const auto &[name, function] : module->functions) {
@@ -301,7 +302,7 @@ HEDDLE_EMULATED int cuLaunchKernel(void *handle, unsigned gridX, unsigned gridY,
   }
   Launch launch = {gridX, blockX, shared, 0, 0};
   std::memcpy(&launch.parameter, parameters[0], sizeof launch.parameter);
-  // One of a graph runs several times, in another order each time.
+  // A launch in a graph runs several times, each time in another order.
   return addTo(stream, "cuLaunchKernel", [=] {
     static uint64_t launches = 0;
     Launch next = launch;
@@ -310,7 +311,7 @@ HEDDLE_EMULATED int cuLaunchKernel(void *handle, unsigned gridX, unsigned gridY,
   });
 }
 
-// --- What kernels call -------------------------------------------------------------------------
+// --- Functions that kernels call ---------------------------------------------------------------
 
 HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_tid_x(void) { return threadPlace().thread; }
 HEDDLE_EMULATED int32_t heddle_emulated_read_ptx_sreg_ntid_x(void) { return threadPlace().threads; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The emulated modules: ELF libraries whose functions are kernels.
+/// Emulated modules: ELF libraries whose functions are kernels.
 #ifndef HEDDLE_TESTS_EMULATOR_MODULES_H
 #define HEDDLE_TESTS_EMULATOR_MODULES_H
 
@@ -8,12 +8,12 @@
 
 namespace heddle::emulator {
 
-/// The multiprocessors of the emulated GPU, and what a block may have of shared memory. Few, so
-/// that kernels have more pieces of work than callers.
+/// The multiprocessors of the emulated GPU, and the shared memory that a block may use. There are
+/// few multiprocessors, so that kernels have more pieces of work than callers.
 inline constexpr int multiprocessors = 2;
 inline constexpr int sharedOfBlock = 227 * 1024;
 
-/// "1 modules"; empty if all was given back.
+/// Returns for example "1 modules"; empty if all were released.
 std::string describeModules();
 
 } // namespace heddle::emulator

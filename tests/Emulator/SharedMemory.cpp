@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Threads of a block are ordered by barriers alone, so the number of barriers passed is all the
-/// time there is: two uses of a byte by two threads between the same barriers are a race if one of
-/// them writes. A copy is a write that may happen at any time from its beginning to its landing.
+/// Only barriers order the threads of a block, so the number of barriers passed serves as the time:
+/// two accesses to a byte by two threads between the same barriers are a race if one of them
+/// writes. A copy is a write that may happen at any time between its start and its landing.
 #include "tests/Emulator/SharedMemory.h"
 
 #include "tests/Emulator/Calls.h"
@@ -11,11 +11,11 @@
 #include <cstring>
 
 namespace {
-/// As much as any GPU has.
+/// At least as much as any GPU has.
 constexpr size_t windowBytes = size_t(256) << 10;
 } // namespace
 
-/// The array that kernels know as shared memory.
+/// The array that kernels use as shared memory.
 extern "C" {
 __attribute__((visibility("default"))) alignas(
     1024) unsigned char heddle_emulated_shared[windowBytes];
@@ -40,7 +40,7 @@ void SharedMemory::begin(size_t bytes) {
   size = std::min(bytes, windowBytes);
   cells.assign((size + cellBytes - 1) / cellBytes, Cell());
   epoch = 1;
-  // No number of any type.
+  // This pattern is NaN in all float types.
   std::memset(heddle_emulated_shared, 0xff, size);
 }
 

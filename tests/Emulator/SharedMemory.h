@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The shared memory of the emulated GPU: one block at a time has it, and every use of it is judged
-/// by what others have done with the same bytes since the last barrier.
+/// The shared memory of the emulated GPU. One block at a time uses it. Every access is checked
+/// against the accesses of other threads to the same bytes since the last barrier.
 #ifndef HEDDLE_TESTS_EMULATOR_SHAREDMEMORY_H
 #define HEDDLE_TESTS_EMULATOR_SHAREDMEMORY_H
 
@@ -12,34 +12,34 @@
 
 namespace heddle::emulator {
 
-/// Threads are those of the block that has the memory. What is wrong with a use of it is told in
-/// words; nothing where all is well.
+/// Threads are those of the running block. Functions that check an access return a description of
+/// the error, or an empty string.
 class SharedMemory {
 public:
-  /// Gives a block so many bytes, of which none is written.
+  /// Provides `bytes` bytes for a block, all uninitialised.
   void begin(size_t bytes);
-  /// What threads did before is before all that they do now.
+  /// Orders all earlier accesses before all later ones.
   void passBarrier() { ++epoch; }
 
-  /// Whether an address is one of shared memory, perhaps of more than the block has.
+  /// Returns whether an address is in shared memory, perhaps beyond the block's part.
   static bool contains(uint64_t address);
-  /// `several`: lanes read together what one of them has asked for.
+  /// The thread number of a joint read of several lanes.
   static constexpr int several = -2;
   std::string read(int thread, uint64_t address, size_t bytes);
   std::string write(int thread, uint64_t address, size_t bytes);
-  /// A copy of a thread may write from now on, until it lands.
+  /// Begins a copy of a thread, which may write at any time until it lands.
   std::string beginCopy(int thread, uint64_t address, size_t bytes);
   void landCopy(int thread, uint64_t address, size_t bytes);
 
-  /// The thread whose copy is under way to an address; none: -1.
+  /// Returns the thread whose copy to an address is in flight; -1 if there is none.
   int copierAt(uint64_t address) const;
 
 private:
-  /// The smallest part of which something is known: no element is smaller.
+  /// The granularity of tracking, in bytes: no element is smaller.
   static constexpr size_t cellBytes = 2;
   static constexpr int nobody = -1;
   struct Cell {
-    /// The barriers before the last write and the last read, from 1 on; 0: none was.
+    /// The epochs of the last write and the last read, from 1 on; 0 if there was none.
     uint32_t written = 0;
     uint32_t seen = 0;
     int16_t writer = nobody;
@@ -56,7 +56,7 @@ private:
   uint32_t epoch = 1;
 };
 
-/// The memory of the block that runs.
+/// Returns the shared memory of the running block.
 SharedMemory &sharedMemory();
 
 } // namespace heddle::emulator

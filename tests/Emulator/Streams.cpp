@@ -20,7 +20,7 @@ struct Stream {
   bool isRecorded = false;
   std::vector<Work> recorded;
 };
-/// What an event knows of its last record.
+/// The state of an event's last record.
 struct Event {
   bool hasTime;
   Stream *stream = nullptr;
@@ -32,10 +32,10 @@ std::set<Stream *> streams;
 std::set<Event *> events;
 Stream defaultStream;
 
-/// What the host would read too early.
+/// Fills destination memory until its copy is done, to detect hosts that read too early.
 constexpr int notYet = 0xa5;
 
-/// Does the work of a stream until `isEnough`; a failure ends it for good.
+/// Does the work of a stream until `isEnough` returns true; after a failure no work is done.
 template <typename Condition> int finish(Stream &stream, Condition isEnough) {
   const OpenMemory open;
   while (!stream.work.empty() && !isEnough()) {
@@ -54,7 +54,7 @@ int finish(Stream &stream) {
   return finish(stream, [] { return false; });
 }
 
-/// The stream of a handle; null if there is none.
+/// Returns the stream of a handle; null if there is none.
 Stream *streamOf(void *handle) {
   if (handle == nullptr) {
     return &defaultStream;
@@ -324,7 +324,7 @@ uint64_t startOf(const Copy2D::Side &side) {
   return start + side.y * side.pitch + side.x;
 }
 
-/// What is wrong with a side of a copy.
+/// Returns the error in one side of a copy; empty if there is none.
 std::string problemOf(const Copy2D::Side &side, const Copy2D &copy) {
   if (side.memoryType != hostMemory && side.memoryType != deviceMemory) {
     return "a kind of memory that is not emulated";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The emulated streams: lists of work that is done when somebody waits for it.
+/// Emulated streams: queues of work that is done when the host waits for it.
 #ifndef HEDDLE_TESTS_EMULATOR_STREAMS_H
 #define HEDDLE_TESTS_EMULATOR_STREAMS_H
 
@@ -10,25 +10,25 @@
 
 namespace heddle::emulator {
 
-/// Answers a code.
+/// Returns a code of CUresult.
 using Work = std::function<int()>;
 
-/// Adds work to a stream, or to the default stream. The code of `function` if there is no such
-/// stream.
+/// Adds work to a stream, or to the default stream. Returns the error code of `function` if there
+/// is no such stream.
 int addTo(void *stream, const char *function, Work work);
 int addToDefault(Work work);
 
-/// Records what a stream is told instead of doing it, until the end. Only launches may be told, and
-/// the thread may call nothing else meanwhile.
+/// Captures the launches added to a stream instead of doing them, until the capture ends. The
+/// thread may make no other calls meanwhile.
 int beginRecording(void *stream);
 int endRecording(void *stream, std::vector<Work> &launches);
 
 /// Does all work of all streams.
 void finishAllStreams();
 
-/// "1 streams"; empty if all was given back.
+/// Returns for example "1 streams"; empty if all were released.
 std::string describeStreams();
-/// The same of graphs.
+/// Does the same for graphs.
 std::string describeGraphs();
 
 } // namespace heddle::emulator

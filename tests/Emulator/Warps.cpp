@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Instructions that a warp executes together, as the manual of PTX gives them: which lane has
-/// which elements of a matrix. In what order a tensor core adds up is its own; here it adds the 16
-/// or 8 products of an instruction to a sum without loss but for that of f64, and rounds once.
+/// Warp instructions, as the PTX manual defines them: which lane has which elements of a matrix.
+/// The order in which tensor cores add is not specified. Here the 16 or 8 products of an
+/// instruction are added to a sum in f64, and the result is rounded once.
 #include "tests/Emulator/Banks.h"
 #include "tests/Emulator/Blocks.h"
 #include "tests/Emulator/Calls.h"
@@ -16,10 +16,10 @@
 
 namespace heddle::emulator {
 namespace {
-/// Rows of a matrix of ldmatrix, each of as many elements of 16 bits.
+/// Rows of a matrix of ldmatrix, and 16-bit elements per row.
 constexpr int matrixSide = 8;
 constexpr size_t matrixRowBytes = matrixSide * sizeof(uint16_t);
-/// Lanes that have the elements of a row.
+/// Lanes that hold the elements of a row.
 constexpr int lanesOfRow = 4;
 
 // --- ldmatrix ------------------------------------------------------------------------------------
@@ -29,7 +29,8 @@ struct Loading {
   std::array<uint32_t, 4> words;
 };
 
-/// Loads one matrix: its rows are where lanes say from `matrix` * 8 on, and all lanes get a word.
+/// Loads one matrix: lanes from `matrix` * 8 on give the addresses of its rows, and all lanes get a
+/// word.
 template <bool isTransposed> std::string loadMatrix(void *const *lanes, int matrix) {
   std::array<uint64_t, matrixSide> rows;
   uint16_t elements[matrixSide][matrixSide];
@@ -59,7 +60,7 @@ template <bool isTransposed> std::string loadMatrix(void *const *lanes, int matr
   return "";
 }
 
-/// Loads the four of ldmatrix.x4.
+/// Loads the four matrices of ldmatrix.x4.
 template <bool isTransposed> std::string loadMatrices(void *const *lanes) {
   std::string what;
   for (int matrix = 0; matrix < 4 && what.empty(); ++matrix) {
@@ -82,13 +83,13 @@ struct Multiplying {
   std::array<float, 4> sums;
 };
 
-/// The elements of a word of bf16, the lower half first.
+/// Widens the elements of a word of bf16, the lower half first.
 void widen(uint32_t word, double *elements) {
   elements[0] = std::bit_cast<float>(word << 16);
   elements[1] = std::bit_cast<float>(word & 0xFFFF0000U);
 }
 
-/// Matrices of m16n8k16: [16][16], and [8][16] of the second, whose columns these are.
+/// The matrices of m16n8k16: [16][16], and the transposed second one, [8][16].
 struct Factors {
   double a[16][16];
   double b[8][16];
@@ -114,7 +115,7 @@ struct Factors {
   }
 };
 
-/// Matrices of m16n8k8 of tf32: [16][8], and [8][8] of the second, whose columns these are.
+/// The matrices of m16n8k8 in tf32: [16][8], and the transposed second one, [8][8].
 struct ShortFactors {
   double a[16][8];
   double b[8][8];
@@ -140,7 +141,7 @@ struct ShortFactors {
   }
 };
 
-/// What tf32 has no room for: the manual does not say what becomes of it.
+/// Bits that tf32 does not have: the manual does not define their effect.
 constexpr uint32_t beyondTf32 = 0x1FFF;
 bool isTf32(uint32_t word) {
   return (word & beyondTf32) == 0 || std::isnan(std::bit_cast<float>(word));
@@ -178,7 +179,8 @@ std::string multiplyTf32(void *const *lanes) {
 
 // --- shfl ----------------------------------------------------------------------------------------
 
-/// A number that a lane gives, and which lane's it wants: as the manual's `b` and `c`.
+/// The number that a lane passes, and the operands `b` and `c` of the manual, which select the
+/// source lane.
 struct Shuffling {
   float number;
   uint32_t lane;
@@ -186,7 +188,7 @@ struct Shuffling {
   float result;
 };
 
-/// The lane that lane number `own` names, or itself where that is beyond its segment.
+/// Returns the source lane that lane `own` selects, or `own` if that is outside its segment.
 template <bool isOther> uint32_t sourceOf(uint32_t own, const Shuffling &of) {
   const uint32_t segment = of.clamp >> 8 & 31, inSegment = ~segment & 31;
   const uint32_t last = (own & segment) | (of.clamp & inSegment);
@@ -217,13 +219,13 @@ float shuffle(const char *name, uint32_t mask, float number, uint32_t lane, uint
   return own.result;
 }
 
-/// The word of a number rounded to tf32, ties away from zero, as the bits of f32 that it is.
+/// Returns a number rounded to tf32, ties away from zero, as bits of f32.
 uint32_t roundedToTf32(float value) {
   return std::isnan(value) ? 0x7FFFFFFFU
                            : (std::bit_cast<uint32_t>(value) + (beyondTf32 + 1) / 2) & ~beyondTf32;
 }
 
-/// A number rounded to bf16, ties to even.
+/// Returns a number rounded to bf16, ties to even.
 uint32_t rounded(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   return std::isnan(value) ? 0x7FFFU : (bits + 0x7FFFU + (bits >> 16 & 1)) >> 16;
@@ -233,8 +235,7 @@ uint32_t rounded(float value) {
 
 using namespace heddle::emulator;
 
-// --- What kernels call: results of several elements are written to where the first argument says
-// --
+// --- called by kernels: results of several elements are stored to the address in argument 1 -----
 
 HEDDLE_EMULATED void heddle_emulated_ldmatrix_sync_aligned_m8n8_x4_b16_p3(uint32_t *words,
                                                                           const void *from) {
