@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention by blocks on the emulated GPU: every row is what the definition says, within the error
+/// Attention by blocks on the emulated GPU: every row agrees with the definition within the error
 /// of its products, and has the same bits in every batch, division and chunk.
 #include "tests/EmulatedCompiler/LaunchedAttention.h"
 
@@ -18,8 +18,8 @@ namespace {
 using transformer::PositionBound;
 using transformer::Visibility;
 
-/// The largest error of a result whose values are up to 1: scores are up to 8, and an error of one
-/// becomes a relative one of its weight.
+/// Returns the largest permitted error of a result with values up to 1: scores are up to 8, and an
+/// error of a score becomes a relative error of its weight.
 double toleranceOf(FloatProducts products) {
   switch (products) {
   case FloatProducts::Exact:
@@ -34,7 +34,7 @@ double toleranceOf(FloatProducts products) {
   return 0;
 }
 
-/// The largest error of a batch.
+/// Returns the largest error of a batch.
 double errorOf(const AttentionShape &shape, const CompiledAttention &attention,
                const std::vector<AttentionPart> &batch) {
   const KernelOutcome outcome = attention.run(batch);
@@ -47,7 +47,7 @@ double errorOf(const AttentionShape &shape, const CompiledAttention &attention,
            ++column, ++place) {
         const double error = std::abs(double(outcome.values[place]) -
                                       attention.expected(*part.sequence, part.first + row, column));
-        // What is no number compares with nothing.
+        // Comparisons with NaN are false, so NaN becomes the largest error.
         largest = error <= largest ? largest : error;
       }
     }
@@ -55,7 +55,7 @@ double errorOf(const AttentionShape &shape, const CompiledAttention &attention,
   return largest;
 }
 
-/// Sequences of some lengths, all of their rows.
+/// Sequences of given lengths, with all of their rows.
 struct Batch {
   std::vector<AttentionSequence> sequences;
 
@@ -88,7 +88,7 @@ std::string describe(const AttentionShape &shape) {
          " " + shape.score + " " + shape.hidden;
 }
 
-/// Sizes around those of tiles, and everything that an attention may have.
+/// Sizes near those of tiles, and every feature of attention.
 const AttentionShape kShapes[] = {
     {.heads = 2, .keySize = 32, .valueSize = 32},
     {.heads = 1, .keySize = 1, .valueSize = 3},
@@ -136,7 +136,7 @@ const AttentionShape kShapes[] = {
 constexpr FloatProducts kAllProducts[] = {FloatProducts::Exact, FloatProducts::Bf16,
                                           FloatProducts::Tf32, FloatProducts::Tf32x3};
 
-/// One tile and two, one span and two, and nothing.
+/// Covers one tile and two, one span and two, and an empty sequence.
 void expectDefinition(const AttentionShape &shape) {
   SCOPED_TRACE(describe(shape));
   EXPECT_LE(errorOf(shape, CompiledAttention(shape), Batch(shape, {5, 1, 70, 0, 33}).all()),
@@ -151,7 +151,7 @@ TEST(BlockAttention, AgreesWithItsDefinition) {
 TEST(BlockAttention, AgreesWithItsDefinitionOnTensorCores) {
   size_t number = 0;
   for (const AttentionShape &shape : kShapes) {
-    // Each of the three in turn, and all of them for the first.
+    // Each of the three precisions in turn, and all of them for the first shape.
     for (size_t i = 1; i < std::size(kAllProducts); ++i) {
       if (number == 0 || number % 3 == i - 1) {
         expectDefinition(with(kAllProducts[i], shape));
@@ -161,7 +161,7 @@ TEST(BlockAttention, AgreesWithItsDefinitionOnTensorCores) {
   }
 }
 
-/// Numbers of one of `choices`.
+/// Returns a random element of `choices`.
 template <typename Choice> Choice any(std::mt19937 &random, std::initializer_list<Choice> choices) {
   return choices.begin()[random() % choices.size()];
 }
@@ -200,7 +200,7 @@ TEST(BlockAttention, AgreesWithItsDefinitionForRandomShapes) {
 }
 
 TEST(BlockAttention, ErrorsAreThoseOfThePrecision) {
-  // They are no bounds of something more exact.
+  // Tests that the errors are not those of a higher precision.
   const AttentionShape shape = {.heads = 1, .keySize = 32, .valueSize = 32};
   double before = 0;
   for (const FloatProducts products :
@@ -215,7 +215,7 @@ TEST(BlockAttention, ErrorsAreThoseOfThePrecision) {
 
 // --- bits --------------------------------------------------------------------------------------
 
-/// Expects rows of a result to have the bits of others.
+/// Expects rows of one result to have the bits of rows of another.
 void expectSameBits(const AttentionShape &shape, const std::vector<float> &found, int64_t foundRow,
                     const std::vector<float> &other, int64_t otherRow, int64_t rows) {
   ASSERT_FALSE(found.empty());
@@ -243,7 +243,7 @@ TEST(BlockAttention, ASequenceHasTheSameBitsInAnyBatchAndDivision) {
       const std::vector<float> alone = attention.run({{&own, 0, own.length}}).values;
       const std::vector<float> together = attention.run(batch.all()).values;
       expectSameBits(shape, together, 50, alone, 0, 71);
-      // Only what a launch is of is written.
+      // A launch writes only its own rows.
       KernelLaunch part = attention.launchOf(batch.all());
       part.rowBegin = 63;
       part.rowEnd = 100;
@@ -323,8 +323,8 @@ TEST(BlockAttention, NothingDependsOnTheOrderOfThreads) {
 }
 
 TEST(BlockAttention, LanesWantDifferentBanks) {
-  // Queries, keys and values are read and stored without further passes. Only rows of 16 words lie
-  // so that two of them, which are stored at once, have four banks in common.
+  // Accesses to queries, keys and values have no bank conflicts, except that two rows of 16 words,
+  // which are stored at once, share four banks.
   constexpr double most = 0.15, mostOfShortRows = 0.5;
   for (const FloatProducts products : kAllProducts) {
     for (const int64_t size : {32, 64, 128}) {

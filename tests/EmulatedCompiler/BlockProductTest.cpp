@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Products of blocks on the emulated GPU: every element has the bits of its sum in the order of k,
-/// whatever the sizes, the division of the work and the order of threads.
+/// Products by blocks on the emulated GPU: every element has the bits of its sum in the order of k,
+/// for any sizes, division of the work and order of threads.
 #include "compiler/Parameters/FloatProducts.h"
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
 
@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-/// Expects all that a launch computes to be right, and nothing else to be written.
+/// Expects all results of a launch to be right, and all other memory to be unchanged.
 void expectRight(const ProductOperands &operands, const KernelLaunch &launch,
                  const KernelOutcome &result) {
   ASSERT_EQ(result.report, "");
@@ -43,7 +43,7 @@ ProductShape tf32x3(ProductShape shape) {
   return shape;
 }
 
-/// Sizes around those of tiles, slabs and panels, and others.
+/// Sizes near those of tiles, slabs and panels, and others.
 const ProductShape kShapes[] = {{1, 1, 1},
                                 {48, 16, 16},
                                 {49, 31, 17},
@@ -130,7 +130,7 @@ TEST(BlockProduct, NothingDependsOnTheOrderOfThreads) {
   expectAnyOrder(tf32({100, 40, 70}));
 }
 
-/// The largest error of a sum, in parts of the sum of its products' magnitudes.
+/// Returns the largest error of a sum, relative to the sum of its products' magnitudes.
 double largestError(const ProductShape &shape) {
   CompiledProduct product(shape);
   ProductOperands operands(shape, 11);
@@ -151,7 +151,7 @@ double largestError(const ProductShape &shape) {
 }
 
 TEST(BlockProduct, ErrorsAreThoseOfThePrecision) {
-  // Factors are rounded to 11 bits, or to 22, in which three times the last one is lost; then each
+  // Factors are rounded to 11 bits, or to 22 with three errors of the last bit; in addition, each
   // instruction rounds the sum.
   constexpr int64_t k = 256;
   const ProductShape shape = {96, k, 32};
@@ -159,7 +159,7 @@ TEST(BlockProduct, ErrorsAreThoseOfThePrecision) {
   const double tf32Error = largestError(tf32(shape)), threeError = largestError(tf32x3(shape));
   EXPECT_LE(tf32Error, 2 * std::ldexp(1, -11) + std::ldexp(1, -22) + ofSums);
   EXPECT_LE(threeError, 3 * std::ldexp(1, -22) + 3 * ofSums);
-  // They are no bounds of something more exact, and the second is near to f32.
+  // The errors are not those of a higher precision, and the second is near that of f32.
   EXPECT_GE(tf32Error, std::ldexp(1, -17));
   EXPECT_LE(threeError, 2 * largestError(shape));
   EXPECT_GE(tf32Error, 64 * threeError);
@@ -179,7 +179,7 @@ TEST(BlockProduct, NumbersThatAreNoneStayInTf32) {
       const float weight = operands.weights[size_t(column * shape.k + 20)];
       const float infinite = result.values[size_t(shape.n + column)];
       EXPECT_TRUE(std::isnan(result.values[size_t(column)])) << "column " << column;
-      // The rest of what is infinite is no number.
+      // The rounding error of an infinite number is NaN.
       EXPECT_TRUE(products == FloatProducts::Tf32x3
                       ? std::isnan(infinite)
                       : infinite == std::copysign(std::numeric_limits<float>::infinity(), weight))
@@ -206,7 +206,7 @@ TEST(BlockProduct, NumbersThatAreNoneStay) {
   }
 }
 
-/// How often banks are used beyond what the accesses of a product take.
+/// Returns the bank passes of a product beyond the minimum, relative to it.
 double extraPasses(const ProductShape &shape) {
   CompiledProduct product(shape);
   const KernelOutcome result = product.run(ProductOperands(shape, 3), product.launchOfAll());
@@ -216,8 +216,8 @@ double extraPasses(const ProductShape &shape) {
 }
 
 TEST(BlockProduct, LanesWantDifferentBanks) {
-  // Matrices and weights are read without further passes. Some of the sums are stored, once, with
-  // two lanes to a bank; and of few rows every third copy of weights goes to two steps.
+  // Matrices and weights are read without bank conflicts. Some sums are stored, once, with two
+  // lanes per bank; with few rows, every third copy of weights spans two steps.
   constexpr double most = 0.15;
   for (const ProductShape &shape :
        {ProductShape{96, 64, 128, 0, true, true}, ProductShape{48, 128, 16, 0, true, true},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// heddlec-emulated is heddlec with this instead of compiler/Target/Cuda/PtxCode.cpp: kernels of
-/// GPUs end as a library for the host, in which every operation of nvvm is a call of the emulated
-/// device of tests/Emulator. What comes before, entries among it, is what a GPU is given. Kernels
-/// whose blocks share memory announce every access of memory to it.
+/// heddlec-emulated is heddlec with this file instead of compiler/Target/Cuda/PtxCode.cpp: GPU
+/// kernels are compiled to a library for the host, in which every nvvm operation is a call of the
+/// emulated device of tests/Emulator. All earlier stages, including entries, are those for a real
+/// GPU. Kernels whose blocks share memory call the device before every memory access.
 #include "compiler/Link/Linker.h"
 #include "compiler/Target/Cuda/CudaTargets.h"
 #include "compiler/Target/Cuda/DeviceUnits.h"
@@ -20,12 +20,12 @@ namespace heddle {
 
 static constexpr llvm::StringLiteral kOperations = "llvm.nvvm.";
 static constexpr llvm::StringLiteral kEmulated = "heddle_emulated_";
-/// The array that is shared memory, and what is called before memory is read or written.
+/// The array of shared memory, and the function that is called before memory is read or written.
 static constexpr llvm::StringLiteral kShared = "heddle_emulated_shared";
 static constexpr llvm::StringLiteral kTouch = "heddle_emulated_touch";
 static constexpr unsigned kSharedSpace = 3;
 
-/// The least capable CPU with FMA, as kernels need it.
+/// Returns the least capable CPU target with FMA, which kernels need.
 static const TargetDescription &hostTarget() { return *findTarget("x86-64-v3"); }
 
 static void initializeCodeGenerator() {
@@ -35,8 +35,9 @@ static void initializeCodeGenerator() {
   LLVMInitializeX86AsmPrinter();
 }
 
-/// Calls `emulated` instead of an operation of the device. What gives several elements writes them
-/// to memory that its first argument says: in which registers they come is nobody's to rely on.
+/// Calls `emulated` instead of an operation of the device. If the result has several elements, the
+/// function stores them to the address in its first argument, because the ABI for such results is
+/// not portable.
 static void replaceCalls(llvm::Function &operation, llvm::StringRef emulated) {
   llvm::Module &module = *operation.getParent();
   llvm::Type *const result = operation.getReturnType();
@@ -64,7 +65,7 @@ static void replaceCalls(llvm::Function &operation, llvm::StringRef emulated) {
   }
 }
 
-/// Makes functions of a GPU functions of the host.
+/// Converts functions for a GPU to functions for the host.
 static void moveToHost(llvm::Module &module) {
   for (llvm::Function &function : llvm::make_early_inc_range(module)) {
     function.setCallingConv(llvm::CallingConv::C);
@@ -86,8 +87,8 @@ static void moveToHost(llvm::Module &module) {
   }
 }
 
-/// Keeps what a GPU loads from shared memory at once in one piece: how banks are used follows from
-/// it, and a CPU loads elements as well one by one.
+/// Keeps vector loads from shared memory whole, because the use of banks depends on their size, and
+/// the code generator of a CPU may split them.
 static void keepWhole(llvm::Module &module) {
   for (llvm::Function &function : module) {
     for (llvm::Instruction &instruction : llvm::instructions(function)) {
@@ -99,15 +100,15 @@ static void keepWhole(llvm::Module &module) {
   }
 }
 
-/// Whether memory is of the unit itself: a frame, or a table of constants.
+/// Returns whether memory belongs to the unit itself: a stack frame or a constant table.
 static bool isOwn(const llvm::Value *address) {
   const llvm::Value *const object = llvm::getUnderlyingObject(address);
   return llvm::isa<llvm::AllocaInst>(object) ||
          (llvm::isa<llvm::GlobalVariable>(object) && object->getName() != kShared);
 }
 
-/// Whether the threads of a unit's blocks work together: they share memory, or are another number
-/// than callers in a block.
+/// Returns whether the threads of a unit's blocks cooperate: they share memory, or a block has a
+/// different number of threads than blocks of separate callers.
 static bool isTogether(const llvm::Module &module) {
   if (module.getNamedGlobal(kShared)) {
     return true;
@@ -119,8 +120,8 @@ static bool isTogether(const llvm::Module &module) {
   });
 }
 
-/// Calls the device before every access of memory in a unit whose threads work together: it knows
-/// who has written what, and of which allocations there are.
+/// Calls the device before every memory access in a unit whose threads cooperate: the device checks
+/// for races and for accesses outside allocations.
 static void announceAccesses(llvm::Module &module) {
   if (!isTogether(module)) {
     return;

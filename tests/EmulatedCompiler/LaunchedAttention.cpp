@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operands of attention on the emulated GPU. What a kernel may not read is no number: rows of
-/// wider buffers beside its own, blocks of caches before a window, positions that are not there
-/// yet.
+/// Operands of attention on the emulated GPU. Memory that a kernel must not read contains NaN: the
+/// other columns of wider rows, blocks of caches before a window, and positions that are not
+/// appended yet.
 #include "tests/EmulatedCompiler/LaunchedAttention.h"
 
 #include "compiler/Parameters/FloatProducts.h"
@@ -39,7 +39,7 @@ AttentionSequence::AttentionSequence(const AttentionShape &shape, int64_t length
   }
 }
 
-// --- what it must give -------------------------------------------------------------------------
+// --- expected results --------------------------------------------------------------------------
 
 double CompiledAttention::biasOf(int64_t head, int64_t distance) const {
   const int64_t most = shape.biasDistance;
@@ -150,7 +150,7 @@ CompiledAttention::CompiledAttention(const AttentionShape &shape, const std::str
 // --- operands ----------------------------------------------------------------------------------
 
 namespace {
-/// The rows of a batch as kernels read them.
+/// The row spaces of a batch, as kernels read them.
 struct BatchRows {
   std::vector<int32_t> offsets = {0}, sequenceOf, positions, lengths;
   int64_t longest = 0;
@@ -170,7 +170,7 @@ struct BatchRows {
 };
 } // namespace
 
-/// The rows of a batch side by side, each within a wider one. The address of the first.
+/// Sends the rows of a batch, each within a wider row; returns the address of the first.
 static uint64_t sendRows(EmulatedGpu &gpu, const std::vector<AttentionPart> &batch,
                          const std::vector<float> AttentionSequence::*member, int64_t width,
                          int64_t before) {
@@ -186,8 +186,8 @@ static uint64_t sendRows(EmulatedGpu &gpu, const std::vector<AttentionPart> &bat
   return gpu.send(all) + size_t(before) * sizeof(float);
 }
 
-/// A cache with the positions of a batch up to its last rows. Blocks lie in another order than they
-/// follow each other; beside what is kept all is no number.
+/// Sends a cache with the positions of a batch up to its last rows. Blocks are stored in another
+/// order than that of their positions; all other memory is NaN.
 static uint64_t sendCache(EmulatedGpu &gpu, const std::vector<AttentionPart> &batch,
                           const BatchRows &rows,
                           const std::vector<float> AttentionSequence::*member, int64_t width,
@@ -201,7 +201,8 @@ static uint64_t sendCache(EmulatedGpu &gpu, const std::vector<AttentionPart> &ba
   for (int64_t block = 0; block < blocks; ++block) {
     list.push_back(static_cast<int32_t>((block * 7 + 3) % blocks));
   }
-  // Each block once, if 7 divides their number no more.
+  // If 7 divides the number of blocks, multiples of 7 are no permutation; reverses the order
+  // instead.
   if (blocks % 7 == 0) {
     for (int64_t block = 0; block < blocks; ++block) {
       list[size_t(block)] = static_cast<int32_t>(blocks - 1 - block);

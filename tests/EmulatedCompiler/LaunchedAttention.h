@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention on the emulated GPU: sequences with numbers of their own, batches of parts of them,
-/// and what each row must give.
+/// Attention on the emulated GPU: sequences with random numbers, batches of parts of them, and the
+/// expected result of each row.
 #ifndef HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDATTENTION_H
 #define HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDATTENTION_H
 
@@ -15,20 +15,20 @@
 
 namespace heddle {
 
-/// An attention.
+/// The parameters of an attention.
 struct AttentionShape {
   int64_t heads, keySize, valueSize;
   transformer::Visibility visibility = {};
   FloatProducts products = FloatProducts::Exact;
-  /// Keys and values are caches.
+  /// Whether keys and values are in caches.
   bool isCached = false;
   int64_t keyShare = 1, valueShare = 1;
   int64_t biasDistance = 0;
-  /// Queries, keys and values are columns of wider rows, so many further on in each.
+  /// Queries, keys and values are columns of wider rows, from this column on.
   int64_t before = 0;
-  /// What is done to a score: "", "tanh", or "bias", which takes that too.
+  /// The function of a score: "", "tanh", or "bias", which takes the bias too.
   std::string score = {};
-  /// What stands for keys after the row: "", "added", "score", "product".
+  /// The treatment of keys hidden from a row: "", "added", "score", "product".
   std::string hidden = {};
   float scale = 0.25F;
 
@@ -38,7 +38,7 @@ struct AttentionShape {
   int64_t resultWidth() const { return heads * valueSize; }
 };
 
-/// What queries, keys and values of a sequence are: the same in every batch.
+/// Queries, keys and values of a sequence, the same in every batch.
 struct AttentionSequence {
   std::vector<float> queries, keys, values;
   int64_t length;
@@ -46,27 +46,27 @@ struct AttentionSequence {
   AttentionSequence(const AttentionShape &shape, int64_t length, uint32_t seed);
 };
 
-/// The rows of a sequence that are in a batch: with caches those from `first` on, after which there
-/// is nothing yet; else all.
+/// The rows of a sequence that are in a batch: with caches those from `first` on, and the cache
+/// ends with the last of them; otherwise all rows.
 struct AttentionPart {
   const AttentionSequence *sequence;
   int64_t first, rows;
 };
 
-/// An attention as it must be, and its code.
+/// An attention kernel and its expected results.
 class CompiledAttention {
 public:
   explicit CompiledAttention(const AttentionShape &shape, const std::string &target = "sm_80");
 
   mlir::LLVM::LLVMFuncOp body() const { return kernel.body(); }
-  /// How a batch is launched.
+  /// Returns the launch of a batch.
   KernelLaunch launchOf(const std::vector<AttentionPart> &batch) const;
-  /// The result of a batch, a row after the other; `launch` may be of a part of its work.
+  /// Returns the result of a batch, row by row; `launch` may cover a part of the work.
   KernelOutcome run(const std::vector<AttentionPart> &batch, const KernelLaunch &launch) const;
   KernelOutcome run(const std::vector<AttentionPart> &batch) const {
     return run(batch, launchOf(batch));
   }
-  /// A number of the result for a row of a sequence.
+  /// Returns the expected number of the result for a row of a sequence.
   double expected(const AttentionSequence &sequence, int64_t row, int64_t column) const;
 
 private:

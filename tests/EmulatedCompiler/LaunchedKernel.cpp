@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The emulated driver, called by name as the runtime does.
+/// Calls the emulated driver by name, as the runtime does.
 #include "tests/EmulatedCompiler/LaunchedKernel.h"
 
 #include "compiler/CompileOptions.h"
@@ -106,7 +106,7 @@ std::string EmulatedGpu::run(void *function, uint64_t record, const KernelLaunch
   return wait();
 }
 
-/// Waits for a kernel; what was there to say of it.
+/// Waits for a kernel; returns its error report, or an empty string.
 std::string EmulatedGpu::wait() {
   const int code = call("cuStreamSynchronize", static_cast<void *>(nullptr));
   std::string journal(size_t(1) << 16, '\0');

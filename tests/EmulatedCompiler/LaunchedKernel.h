@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// A kernel, compiled for the emulated GPU and launched by the functions of its driver. Between
-/// both steps a test may change the code.
+/// A kernel that is compiled for the emulated GPU and launched through its driver. Tests may change
+/// the code between these steps.
 #ifndef HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDKERNEL_H
 #define HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDKERNEL_H
 
@@ -27,15 +27,15 @@ struct KernelLaunch {
   unsigned shared = 0;
 };
 
-/// A result, or what the emulated GPU says of the kernel; and how it has used banks.
+/// The result, or the emulated GPU's report of an error; and the use of banks.
 struct KernelOutcome {
   std::vector<float> values;
   std::string report;
   HeddleBankUses banks;
 };
 
-/// A context of the emulated driver, and what is allocated in it: exactly as much as is sent, so
-/// that a kernel that goes beyond is found.
+/// A context of the emulated driver, and its allocations. They have exactly the size of the data,
+/// so that accesses out of bounds are detected.
 class EmulatedGpu {
 public:
   EmulatedGpu();
@@ -43,16 +43,17 @@ public:
   EmulatedGpu &operator=(const EmulatedGpu &) = delete;
   ~EmulatedGpu();
 
-  /// The entry of an image.
+  /// Returns the entry of an image.
   void *load(llvm::ArrayRef<char> image, const std::string &entry);
   uint64_t send(const void *values, size_t bytes);
   template <typename Element> uint64_t send(const std::vector<Element> &values) {
     return send(values.data(), values.size() * sizeof(Element));
   }
-  /// The record of a launch: operands and row spaces are addresses.
+  /// Sends the record of a launch: operands and row spaces are addresses.
   uint64_t sendLaunch(const std::vector<uint64_t> &operands, const std::vector<uint64_t> &spaces,
                       const KernelLaunch &launch);
-  /// Launches an entry with a record and waits for it; what there is to say of it.
+  /// Launches an entry with a record and waits for it; returns the report of an error, or an empty
+  /// string.
   std::string run(void *function, uint64_t record, const KernelLaunch &launch);
   std::vector<float> fetch(uint64_t address, size_t count);
 
@@ -66,16 +67,17 @@ private:
 /// The code of one kernel for a GPU, in the llvm dialect.
 class CompiledKernel {
 public:
-  /// `program` defines the kernel of that name.
+  /// Compiles `program`, which defines the kernel `name`.
   CompiledKernel(const std::string &program, const std::string &name, const std::string &target);
 
-  /// The function that all threads of a block call.
+  /// Returns the function that all threads of a block call.
   mlir::LLVM::LLVMFuncOp body() const;
-  /// How the manifest has it launched, over so many rows and columns.
+  /// Returns the launch that the manifest describes, over `rows` rows and `columns` columns.
   KernelLaunch launchOf(int64_t rows, int64_t columns) const;
-  /// Launches what the code was when it was run first. `send` sends what it reads beside its
-  /// result, a HeddleResult of `rowElements`, and gives the record. The result has `count` numbers
-  /// and begins as NaN.
+  /// Launches the kernel; later calls run the code of the first call, even if it has changed since.
+  /// `send` sends the operands other than the result, and returns the address of the launch record;
+  /// it is passed the address of a HeddleResult with rows of `rowElements`. The result has `count`
+  /// numbers and initially contains NaN.
   using Send = std::function<uint64_t(EmulatedGpu &, uint64_t result)>;
   KernelOutcome run(const KernelLaunch &launch, size_t count, int64_t rowElements,
                     const Send &send) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Operands of a product, and the sums that it must give.
+/// Operands of a product, and its expected sums.
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
 
 #include "compiler/Parameters/FloatProducts.h"
@@ -16,7 +16,7 @@ namespace heddle {
 
 // --- operands ----------------------------------------------------------------------------------
 
-/// The upper half of a number, which is bf16.
+/// Clears the lower half of a number, which leaves a bf16 number.
 static float truncated(float value) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xFFFF0000U);
 }
@@ -41,19 +41,19 @@ ProductOperands::ProductOperands(const ProductShape &shape, uint32_t seed) : sha
   }
 }
 
-/// Rounded to bf16, ties to even.
+/// Rounds to bf16, ties to even.
 static float rounded(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   return truncated(std::bit_cast<float>(bits + 0x7FFFU + (bits >> 16 & 1)));
 }
 
-/// Rounded to tf32, ties away from zero.
+/// Rounds to tf32, ties away from zero.
 static float roundedToTf32(float value) {
   return std::bit_cast<float>((std::bit_cast<uint32_t>(value) + 0x1000U) & ~0x1FFFU);
 }
 
 namespace {
-/// A number of f32 as the sum of two of tf32.
+/// An f32 number as the sum of two tf32 numbers.
 struct Halves {
   float high, low;
 
@@ -62,7 +62,7 @@ struct Halves {
 };
 } // namespace
 
-/// A sum over k of `product(k)`, as tensor cores add so many steps without loss.
+/// Adds `product(k)` for several steps exactly and rounds once, like one tensor-core instruction.
 template <typename Function>
 static float addTogether(float sum, int64_t first, int64_t end, Function product) {
   double all = sum;
@@ -126,7 +126,7 @@ double ProductOperands::sumOfMagnitudes(int64_t row, int64_t column) const {
 }
 
 float ProductOperands::expected(int64_t row, int64_t column) const {
-  // The compiler of this file must not make an FMA of it.
+  // Volatile, so that the compiler of this file does not contract it to an FMA.
   volatile float biased = sumOf(row, column) + bias[size_t(column)];
   return biased + residual[size_t(row * shape.n + column)];
 }
@@ -134,7 +134,7 @@ float ProductOperands::expected(int64_t row, int64_t column) const {
 std::vector<std::byte> ProductOperands::panels() const {
   const size_t bytes = shape.isBf16 ? 2 : 4;
   constexpr int64_t columns = ProductShape::panelColumns;
-  // Elements of a column that lie together, where rows are rounded.
+  // Adjacent elements of a column, if rows are rounded.
   const int64_t together = shape.roundsRows ? 2 : 1;
   const int64_t steps = (shape.k + together - 1) / together;
   std::vector<std::byte> packed(size_t(shape.panels() * steps * columns * together) * bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Matrix products on the emulated GPU: operands, what they must give, and the code.
+/// Matrix products on the emulated GPU: operands, expected results, and code.
 #ifndef HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDPRODUCT_H
 #define HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDPRODUCT_H
 
@@ -13,15 +13,15 @@
 
 namespace heddle {
 
-/// What is multiplied: `rows` rows of k elements, `stride` apart, and n columns of weights. Then a
-/// bias and a residual are added.
+/// The parameters of a product: `rows` rows of k elements, `stride` apart, times n columns of
+/// weights, plus a bias and a residual.
 struct ProductShape {
   int64_t n, k, rows;
   int64_t stride = 0;
-  /// Weights of bf16; then rows may be rounded to bf16 too.
+  /// Whether weights are bf16; then rows may be rounded to bf16 too.
   bool isBf16 = false;
   bool roundsRows = false;
-  /// What products with weights of f32 may be.
+  /// The precision of products with f32 weights.
   FloatProducts products = FloatProducts::Exact;
 
   int64_t rowElements() const { return stride == 0 ? k : stride; }
@@ -29,19 +29,19 @@ struct ProductShape {
   static constexpr int64_t panelColumns = 48;
 };
 
-/// Random operands of a product, and what it must give: the sum goes over k step by step, each an
-/// FMA, and where tensor cores add over as many steps at a time as the emulated ones do; then bias
-/// and residual.
+/// Random operands of a product, and its expected results: sums over k step by step, with an FMA
+/// each, or on tensor cores over as many steps at a time as the emulated instructions; then the
+/// bias and the residual are added.
 struct ProductOperands {
   ProductShape shape;
   std::vector<float> rows, weights, bias, residual;
 
   ProductOperands(const ProductShape &shape, uint32_t seed);
   float expected(int64_t row, int64_t column) const;
-  /// The sum without loss, and that of the magnitudes of its products.
+  /// Return the exact sum, and the sum of the magnitudes of its products.
   double exactSum(int64_t row, int64_t column) const;
   double sumOfMagnitudes(int64_t row, int64_t column) const;
-  /// The weights as they lie in panels.
+  /// Returns the weights in the layout of panels.
   std::vector<std::byte> panels() const;
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the emulated GPU says of an attention in which one thing is wrong, and what its numbers say
-/// where no device can know.
+/// The emulated GPU reports attention kernels with one defect each; defects that no device can
+/// detect give wrong results.
 #include "tests/EmulatedCompiler/LaunchedAttention.h"
 #include "tests/EmulatedCompiler/PlantedDefects.h"
 
@@ -34,7 +34,7 @@ template <size_t number> void noBarrier(LLVM::LLVMFuncOp function) {
 }
 
 void valuesBeforeScores(LLVM::LLVMFuncOp function) {
-  // Keys are stored when the scores of the span before are not done.
+  // Keys are stored before the scores of the previous span are complete.
   auto barriers = all<NVVM::Barrier0Op>(function);
   Operation *const second = barriers[1];
   second->erase();
@@ -48,7 +48,7 @@ void noEdges(LLVM::LLVMFuncOp function) {
   }
 }
 
-/// The last of what a thread stores to shared memory of keys, or of all.
+/// Erases the last vector store of a thread, which writes to shared memory.
 void oneStoreMissing(LLVM::LLVMFuncOp function) {
   LLVM::StoreOp last;
   for (LLVM::StoreOp store : all<LLVM::StoreOp>(function)) {
@@ -123,7 +123,8 @@ INSTANTIATE_TEST_SUITE_P(Attention, PlantedAttentionDefects, testing::ValuesIn(k
 
 // --- wrong numbers -----------------------------------------------------------------------------
 
-/// Each lane keeps its own maximum, or its own sum: the exchanges of both differ in their place.
+/// Makes each lane keep its own maximum, or its own sum; the two exchanges differ in their
+/// position.
 template <bool isLast> void notExchanged(LLVM::LLVMFuncOp function) {
   SmallVector<NVVM::ShflOp> exchanges;
   for (NVVM::ShflOp each : all<NVVM::ShflOp>(function)) {
@@ -135,17 +136,17 @@ template <bool isLast> void notExchanged(LLVM::LLVMFuncOp function) {
   chosen.replaceAllUsesWith(chosen.getVal());
 }
 
-/// Sums of values stay what they are when the maximum of their row grows.
+/// Omits the rescaling of sums of values when the maximum of their row grows.
 void notCorrected(LLVM::LLVMFuncOp function) {
   for (LLVM::FMulOp product : all<LLVM::FMulOp>(function)) {
-    // The other factor is one of a loop's values.
+    // Only the rescaled value is a loop-carried argument.
     if (isa<BlockArgument>(product.getLhs()) && !isa<BlockArgument>(product.getRhs())) {
       product.replaceAllUsesWith(product.getLhs());
     }
   }
 }
 
-/// Keys before the window of a row are seen.
+/// Makes keys before the window of a row visible.
 void noWindow(LLVM::LLVMFuncOp function) {
   for (LLVM::ICmpOp compare : all<LLVM::ICmpOp>(function)) {
     auto type = dyn_cast<VectorType>(compare.getType());
@@ -161,7 +162,7 @@ void noWindow(LLVM::LLVMFuncOp function) {
   }
 }
 
-/// Exchanges two operands of the last product of matrices.
+/// Exchanges two operands of the last matrix product.
 template <unsigned first, unsigned second> void exchanged(LLVM::LLVMFuncOp function) {
   NVVM::MmaOp product = all<NVVM::MmaOp>(function).back();
   Value kept = product->getOperand(first);

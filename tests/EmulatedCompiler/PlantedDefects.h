@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Defects that any kernel of blocks may have, planted in its code between emitter and code
+/// Defects that may occur in any block kernel, planted in its code between the emitter and the code
 /// generator.
 #ifndef HEDDLE_TESTS_EMULATEDCOMPILER_PLANTEDDEFECTS_H
 #define HEDDLE_TESTS_EMULATEDCOMPILER_PLANTEDDEFECTS_H
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-/// All operations of a kind, in order.
+/// Returns all operations of a kind, in order.
 template <typename Op> llvm::SmallVector<Op> all(mlir::LLVM::LLVMFuncOp function) {
   llvm::SmallVector<Op> found;
   function.walk([&](Op op) { found.push_back(op); });
@@ -19,7 +19,7 @@ template <typename Op> llvm::SmallVector<Op> all(mlir::LLVM::LLVMFuncOp function
 
 inline void nothing(mlir::LLVM::LLVMFuncOp) {}
 
-/// Whether the number of the thread compares so with another one.
+/// Emits a comparison of the thread index with a number.
 inline mlir::Value threadIs(mlir::OpBuilder &builder, mlir::LLVM::LLVMFuncOp function,
                             mlir::LLVM::ICmpPredicate predicate, int32_t number) {
   mlir::Value thread = all<mlir::NVVM::ThreadIdXOp>(function).front();
@@ -28,7 +28,7 @@ inline mlir::Value threadIs(mlir::OpBuilder &builder, mlir::LLVM::LLVMFuncOp fun
   return mlir::LLVM::ICmpOp::create(builder, function.getLoc(), predicate, thread, other);
 }
 
-/// Threads from number 64 on return.
+/// Makes threads from index 64 on return early.
 inline void halfLeavesEarly(mlir::LLVM::LLVMFuncOp function) {
   auto thread = all<mlir::NVVM::ThreadIdXOp>(function).front();
   mlir::Block *const entry = thread->getBlock();
@@ -41,7 +41,7 @@ inline void halfLeavesEarly(mlir::LLVM::LLVMFuncOp function) {
   mlir::LLVM::CondBrOp::create(builder, function.getLoc(), isFirst, rest, end);
 }
 
-/// Before the last operation of a kind, lane 8 of warp 1 waits at a barrier.
+/// Makes lane 8 of warp 1 wait at a barrier before the last operation of a kind.
 template <typename Op> void oneLaneElsewhere(mlir::LLVM::LLVMFuncOp function) {
   Op load = all<Op>(function).back();
   mlir::Block *const before = load->getBlock();
@@ -55,7 +55,7 @@ template <typename Op> void oneLaneElsewhere(mlir::LLVM::LLVMFuncOp function) {
   mlir::LLVM::CondBrOp::create(builder, function.getLoc(), isAside, aside, rest);
 }
 
-/// The address so many bytes further on.
+/// Returns an address plus an offset in bytes.
 inline mlir::Value moved(mlir::Operation *use, mlir::Value address, int32_t bytes) {
   mlir::OpBuilder builder(use);
   return mlir::LLVM::GEPOp::create(builder, use->getLoc(), address.getType(), builder.getI8Type(),

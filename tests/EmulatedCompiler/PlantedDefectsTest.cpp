@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// What the emulated GPU says of a product in which one thing is wrong. Defects are planted in the
-/// code between emitter and code generator, in the tile for many rows, which is written last. What
-/// is wrong with matrices in registers no device can know: it shows in the numbers, and what is
-/// slow in the counts.
+/// The emulated GPU reports products with one defect each. Defects are planted in the code between
+/// the emitter and the code generator, in the tile for many rows, which is emitted last. Defects of
+/// matrices in registers cannot be detected by a device: they give wrong results, and slow code
+/// shows in bank counts.
 #include "tests/EmulatedCompiler/PlantedDefects.h"
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
 
@@ -20,7 +20,7 @@ namespace {
 NVVM::CpAsyncWaitGroupOp lastAwait(LLVM::LLVMFuncOp function) {
   return all<NVVM::CpAsyncWaitGroupOp>(function).back();
 }
-/// The barrier of the loop over slabs.
+/// Returns the barrier of the loop over slabs.
 Operation *barrierOfLoop(LLVM::LLVMFuncOp function) { return lastAwait(function)->getNextNode(); }
 
 // --- defects -----------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ void barrierAfterRefill(LLVM::LLVMFuncOp function) {
   barrierOfLoop(function)->moveAfter(all<NVVM::CpAsyncCommitGroupOp>(function).back());
 }
 
-/// Sums leave in so many parts; before and after each is stored there is a barrier.
+/// Sums are stored in `parts` parts, with a barrier before and after each.
 template <size_t parts> void noBarrierBeforeSums(LLVM::LLVMFuncOp function) {
   auto barriers = all<NVVM::Barrier0Op>(function);
   barriers[barriers.size() - 2 * parts]->erase();
@@ -61,7 +61,7 @@ void noEdges(LLVM::LLVMFuncOp function) {
 }
 
 void wrongLanes(LLVM::LLVMFuncOp function) {
-  // All threads take the columns of the first lane.
+  // All threads compute the columns of the first lane.
   LLVM::URemOp lane = all<LLVM::URemOp>(function).back();
   for (LLVM::URemOp each : all<LLVM::URemOp>(function)) {
     auto lanes = each.getRhs().getDefiningOp<LLVM::ConstantOp>();
@@ -76,7 +76,7 @@ void wrongLanes(LLVM::LLVMFuncOp function) {
 }
 
 void oneBufferOfRows(LLVM::LLVMFuncOp function) {
-  // The only difference from a constant: the other one of two places.
+  // The only subtraction from a constant selects the other one of two places.
   LLVM::SubOp other;
   for (LLVM::SubOp each : all<LLVM::SubOp>(function)) {
     if (each.getLhs().getDefiningOp<LLVM::ConstantOp>()) {
@@ -87,7 +87,7 @@ void oneBufferOfRows(LLVM::LLVMFuncOp function) {
 }
 
 void oneLaneAhead(LLVM::LLVMFuncOp function) {
-  // Lane 8 of warp 1 loads no matrix, and multiplies what is anything.
+  // Lane 8 of warp 1 loads no matrix, and multiplies arbitrary values.
   NVVM::LdMatrixOp load = all<NVVM::LdMatrixOp>(function).back();
   Block *const before = load->getBlock();
   Block *const rest = before->splitBlock(load->getNextNode());
@@ -134,7 +134,7 @@ void transposedMatrix(LLVM::LLVMFuncOp function) {
   all<NVVM::LdMatrixOp>(function).back().setLayout(NVVM::MMALayout::col);
 }
 
-/// Exchanges two operands of the last product of matrices.
+/// Exchanges two operands of the last matrix product.
 template <unsigned first, unsigned second> void exchanged(LLVM::LLVMFuncOp function) {
   NVVM::MmaOp product = all<NVVM::MmaOp>(function).back();
   Value kept = product->getOperand(first);
@@ -142,11 +142,11 @@ template <unsigned first, unsigned second> void exchanged(LLVM::LLVMFuncOp funct
   product->setOperand(second, kept);
 }
 
-/// Takes the last number of rows, or of weights, for one of tf32 as it is.
+/// Omits the rounding to tf32 of the last element of rows, or of weights.
 template <bool isOfRows> void notRounded(LLVM::LLVMFuncOp function) {
   NVVM::ConvertFloatToTF32Op rounding;
   for (NVVM::ConvertFloatToTF32Op each : all<NVVM::ConvertFloatToTF32Op>(function)) {
-    // Weights are rounded where they are multiplied, rows before.
+    // Weights are rounded at the product, rows before they are stored.
     if (isOfRows == llvm::none_of(each->getUsers(), llvm::IsaPred<NVVM::MmaOp>)) {
       rounding = each;
     }
@@ -157,7 +157,7 @@ template <bool isOfRows> void notRounded(LLVM::LLVMFuncOp function) {
           .getResult());
 }
 
-/// Leaves out the second of the last three products.
+/// Omits the second of the last three products.
 void restForgotten(LLVM::LLVMFuncOp function) {
   NVVM::MmaOp last = all<NVVM::MmaOp>(function).back();
   constexpr unsigned firstSum = 6, sums = 4;
@@ -166,7 +166,7 @@ void restForgotten(LLVM::LLVMFuncOp function) {
   last->setOperands(firstSum, sums, second->getOperands().slice(firstSum, sums));
 }
 
-/// Which of two threads comes first is chance.
+/// Either of the two threads may come first.
 constexpr char kRaceOfTwoThreads[] =
     "race: (writes byte [0-9]+ of shared memory, which thread.* read|reads byte [0-9]+ of shared "
     "memory, which thread [0-9]+ has written) since the last barrier";
@@ -193,7 +193,7 @@ constexpr char kHalfWaits[] = "deadlock: 64 threads wait at a barrier, which 64 
 constexpr char kTooLittle[] =
     "uses [0-9]+ bytes from byte [0-9]+ of shared memory on, of which the block has [0-9]+";
 
-/// Products on FMA units.
+/// Defects of products on FMA units.
 const Defect kDefects[] = {
     {"noBarrierInLoop", noBarrierInLoop, kNotWritten},
     {"barrierAfterRefill", barrierAfterRefill, kRefilled},
@@ -209,7 +209,7 @@ const Defect kDefects[] = {
     {"halfLeavesEarly", halfLeavesEarly, kHalfWaits},
     {"tooLittleShared", nothing, kTooLittle, 4096}};
 
-/// Products on tensor cores.
+/// Defects of products on tensor cores.
 const Defect kTensorDefects[] = {
     {"noBarrierInLoop", noBarrierInLoop,
      "reads byte [0-9]+ of shared memory, which (nobody has written|thread [0-9]+ has written "
@@ -237,13 +237,13 @@ const Defect kTensorDefects[] = {
     {"halfLeavesEarly", halfLeavesEarly, kHalfWaits},
     {"tooLittleShared", nothing, kTooLittle, 4096}};
 
-/// What the GPU says of a product with a defect.
+/// Expects the GPU to report a defect in a product.
 void expectFound(const ProductShape &shape, const Defect &defect) {
   CompiledProduct product(shape);
   defect.plant(product.body());
   KernelLaunch launch = product.launchOfAll();
   launch.shared -= defect.sharedLess;
-  // The kernel and the place, then what is wrong.
+  // A report names the kernel and the thread, and then the error.
   const KernelOutcome result = product.run(ProductOperands(shape, 1), launch);
   EXPECT_TRUE(result.values.empty());
   EXPECT_TRUE(llvm::Regex("^product: block [01](, thread [0-9]+)?: ").match(result.report))
@@ -254,12 +254,12 @@ void expectFound(const ProductShape &shape, const Defect &defect) {
 class PlantedDefects : public testing::TestWithParam<Defect> {};
 TEST_P(PlantedDefects, IsFound) { expectFound({97, 77, 70}, GetParam()); }
 
-/// More slabs than there are stages, and all rows of a tile.
+/// More slabs than stages, and all rows of a tile.
 constexpr ProductShape kTensorShape = {97, 200, 128, 0, true, true};
 class PlantedTensorDefects : public testing::TestWithParam<Defect> {};
 TEST_P(PlantedTensorDefects, IsFound) { expectFound(kTensorShape, GetParam()); }
 
-/// What is wrong with numbers of tf32 alone.
+/// Defects that only occur with tf32.
 const Defect kTf32Defects[] = {
     {"rowsNotRounded", notRounded</*isOfRows=*/true>,
      "multiplies a number that is not rounded to tf32, in the first matrix"},
@@ -279,11 +279,11 @@ INSTANTIATE_TEST_SUITE_P(Product, PlantedDefects, testing::ValuesIn(kDefects), k
 INSTANTIATE_TEST_SUITE_P(Product, PlantedTensorDefects, testing::ValuesIn(kTensorDefects), kName);
 INSTANTIATE_TEST_SUITE_P(Product, PlantedTf32Defects, testing::ValuesIn(kTf32Defects), kName);
 
-/// Defects of which the GPU says nothing.
+/// Defects that the GPU cannot detect.
 struct WrongNumbers {
   const char *name;
   std::function<void(LLVM::LLVMFuncOp)> plant;
-  /// How numbers of tf32 are multiplied; exact ones stand for those of bf16.
+  /// The products in tf32; Exact selects bf16.
   FloatProducts products = FloatProducts::Exact;
 };
 const WrongNumbers kWrongNumbers[] = {
@@ -329,8 +329,8 @@ TEST(PlantedSlowness, PartsInOneOrderCostPasses) {
     ASSERT_EQ(result.report, "");
     uses[isPlanted ? 1 : 0] = result.banks;
   }
-  // Each of the four matrices that a warp loads at once takes four passes: 4 warps, 2 steps, and 4
-  // times 16 rows.
+  // Each of the four matrices that a warp loads at once takes four passes, for 4 warps, 2 steps,
+  // and 4 times 16 rows.
   EXPECT_EQ(uses[0].least, uses[1].least);
   EXPECT_GE(uses[1].passes - uses[0].passes, 4U * 2 * 4 * 4 * 3);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Rows as warps compute them on the emulated GPU: what families promise of them for any width, the
-/// same bits in any division of the rows and order of the threads, and what the device says of a
-/// kernel in which one thing is wrong.
+/// Rows computed by warps on the emulated GPU: correct results for any width, the same bits in any
+/// division of the rows and order of the threads, and reports of kernels with one defect each.
 #include "tests/EmulatedCompiler/LaunchedKernel.h"
 #include "tests/EmulatedCompiler/PlantedDefects.h"
 
@@ -23,7 +22,7 @@ using namespace mlir;
 namespace heddle {
 namespace {
 
-/// Parts of a warp, a warp, and around four vectors of one.
+/// Widths of parts of a warp, of a warp, and near four vectors of a warp.
 constexpr int64_t kWidths[] = {1, 3, 16, 21, 31, 32, 33, 100, 128, 300};
 /// Rows of three sequences, and rows of a table.
 constexpr int32_t kOffsets[] = {0, 1, 14, 21};
@@ -37,7 +36,7 @@ std::vector<float> randomNumbers(int64_t count, uint32_t seed) {
   return values;
 }
 
-/// What kernels read, of random numbers.
+/// Operands of kernels, with random numbers.
 struct Operands {
   int64_t width, count;
   /// [rows][width], a table [kTableRows][width], and two vectors [width].
@@ -55,7 +54,7 @@ struct Operands {
   double at(int64_t row, int64_t column) const {
     return double(rows[size_t(row * width + column)]);
   }
-  /// A sum over the columns of a row.
+  /// Returns the sum of `term` over the columns of a row.
   double sum(int64_t row, const std::function<double(double)> &term) const {
     double all = 0;
     for (int64_t i = 0; i < width; ++i) {
@@ -68,12 +67,12 @@ struct Operands {
   }
 };
 
-/// A kernel `@rows`, with {0} for the width, and what it gives.
+/// A kernel `@rows`, with {0} for the width, and its expected result.
 struct RowsCase {
   const char *name;
-  /// The types of its inputs and of its result, and what it computes.
+  /// The types of its inputs and of its result, and its computation.
   const char *inputs, *result, *computes;
-  /// The operands beside the result, in order: r(ows), t(able), w(eight), b(ias), i(ds).
+  /// The operands other than the result, in order: r(ows), t(able), w(eight), b(ias), i(ds).
   const char *operands;
   std::function<double(const Operands &, int64_t row, int64_t column)> expected;
   bool isNarrow = false;
@@ -176,7 +175,7 @@ dataflow.kernel @rows : ({0}) -> {1} computes {2} {{
       isProduct ? "\n  %y = arith.mulf %x, %w : f32" : "", isProduct ? "%y" : "%x");
 }
 
-/// A kernel of rows of a width.
+/// A kernel over rows of a width.
 class CompiledRows {
 public:
   CompiledRows(const RowsCase &rows, int64_t width, int64_t count = kRows)
@@ -237,7 +236,7 @@ private:
   const CompiledKernel kernel;
 };
 
-/// Expects the rows of a launch to be right, and nothing of others to be written.
+/// Expects the rows of a launch to be right, and other rows to be unchanged.
 void expectRight(const CompiledRows &rows, const KernelLaunch &launch,
                  const KernelOutcome &outcome) {
   ASSERT_EQ(outcome.report, "");
@@ -264,7 +263,7 @@ TEST_P(WarpRows, AreRightForAllWidthsAndDivisions) {
     EXPECT_GT(launch.shared, 0U);
     const KernelOutcome all = rows.run(launch);
     expectRight(rows, launch, all);
-    // The same bits, alone and beside others.
+    // The bits are the same for a row alone and with others.
     const int64_t middle = GetParam().resultRows / 2;
     for (const int64_t begin : {int64_t{0}, middle}) {
       launch.rowBegin = begin;
@@ -291,7 +290,7 @@ INSTANTIATE_TEST_SUITE_P(Families, WarpRows, testing::ValuesIn(kCases), kName);
 
 // --- defects -----------------------------------------------------------------------------------
 
-/// Each lane takes itself for the first of its team.
+/// Makes each lane compute the columns of its team's first lane.
 void sameColumns(LLVM::LLVMFuncOp function) {
   auto remainders = all<LLVM::URemOp>(function);
   ASSERT_FALSE(remainders.empty());
@@ -301,7 +300,7 @@ void sameColumns(LLVM::LLVMFuncOp function) {
   remainders.front().replaceAllUsesWith(zero);
 }
 
-/// Each team takes itself for the first of its block.
+/// Makes each team compute the rows of its block's first team.
 void sameRows(LLVM::LLVMFuncOp function) {
   auto quotients = all<LLVM::UDivOp>(function);
   ASSERT_FALSE(quotients.empty());
@@ -310,7 +309,7 @@ void sameRows(LLVM::LLVMFuncOp function) {
   quotients.front().replaceAllUsesWith(zero);
 }
 
-/// Lanes go on past the end of a row.
+/// Makes lanes continue past the end of a row.
 void noEdges(LLVM::LLVMFuncOp function) {
   for (LLVM::ICmpOp compare : all<LLVM::ICmpOp>(function)) {
     APInt limit;
@@ -323,7 +322,7 @@ void noEdges(LLVM::LLVMFuncOp function) {
   }
 }
 
-/// The exchanges of a narrow row are those of a whole warp.
+/// Makes the exchanges of a narrow row wait for the whole warp.
 void allLanes(LLVM::LLVMFuncOp function) {
   for (NVVM::ShflOp each : all<NVVM::ShflOp>(function)) {
     OpBuilder builder(each);
@@ -332,7 +331,7 @@ void allLanes(LLVM::LLVMFuncOp function) {
   }
 }
 
-/// An exchange with a lane of another team.
+/// Makes the last exchange read a lane of another team.
 void otherTeam(LLVM::LLVMFuncOp function) {
   NVVM::ShflOp last = all<NVVM::ShflOp>(function).back();
   OpBuilder builder(last);
@@ -376,7 +375,8 @@ TEST_P(PlantedRowDefects, IsFound) {
 
 INSTANTIATE_TEST_SUITE_P(Softmax, PlantedRowDefects, testing::ValuesIn(kDefects), kName);
 
-/// Each lane keeps what it has: an exchange that is left out gives wrong numbers, and no more.
+/// If an exchange is omitted, each lane keeps its own number: the result is wrong, but no error is
+/// reported.
 TEST(PlantedRowDefects, AnExchangeLeftOutGivesWrongNumbers) {
   for (const size_t number : {size_t{0}, size_t{9}}) {
     const CompiledRows rows(kCases[3], 100), right(kCases[3], 100);
