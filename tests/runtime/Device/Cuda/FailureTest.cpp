@@ -26,7 +26,7 @@ static const std::set<std::string> silent = {"cuDevicePrimaryCtxRelease_v2",
 /// Calls that are also used to release resources.
 static const std::set<std::string> alsoSilent = {"cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
                                                  "cuStreamSynchronize"};
-/// Called once in a process, when the driver is looked for: DriverTest fails them.
+/// Called once in a process, when the driver is loaded: DriverTest fails them.
 static const std::set<std::string> called = {"cuInit", "cuDriverGetVersion"};
 /// Calls that these small models do not need.
 static const std::set<std::string> unused = {"cuFuncSetAttribute"};
@@ -52,7 +52,7 @@ static Status runBoth() {
   HEDDLE_TRY(decoder->decode({&first, 1}, recorder, &attention));
   HEDDLE_ASSIGN(const HypothesisId other, decoder->fork(one));
   const Extension both[] = {{one, next}, {other, next}};
-  // What comes the second time becomes a graph, which is launched again the third time.
+  // The second step makes a graph of the repeated launches, and the third launches it again.
   for (int step = 0; step < 3; ++step) {
     HEDDLE_TRY(decoder->decode(both, recorder));
   }

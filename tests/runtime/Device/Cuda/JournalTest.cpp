@@ -29,7 +29,7 @@ TEST(Journal, OfAStep) {
   Recorder recorder;
   const Tokens tokens = {1};
   const Extension extension{hypothesis, tokens};
-  // The first steps make events, find pinned memory, and make a graph of what comes again.
+  // The first steps create events, allocate pinned memory, and make graphs of repeated launches.
   for (int step = 0; step < 3; ++step) {
     EmulatedGpu::get().record();
     ASSERT_EQ((*decoder)->decode({&extension, 1}, recorder).message(), "");
@@ -91,8 +91,8 @@ TEST(Journal, AGraphServesFewerRows) {
   for (int step = 0; step < 2; ++step) {
     ASSERT_EQ(decodeAll(**decoder, hypotheses, recorder).message(), "");
   }
-  // Sentences end one by one: nothing is recorded again, nor launched by itself but for pieces of
-  // the logits.
+  // Sentences end one by one. No graph is captured, and only pieces of the logits are launched
+  // separately.
   for (size_t rows = 3; rows > 0; --rows) {
     gpu.record();
     ASSERT_EQ(decodeAll(**decoder, std::span(hypotheses).first(rows), recorder).message(), "");
@@ -115,7 +115,7 @@ TEST(Journal, OfBlocksThatWorkTogether) {
   const Result<std::vector<float>> found = embedTwo(*together);
   ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
   EXPECT_EQ(*found, *expected);
-  // As many as two multiprocessors hold: pieces for blocks are smaller than those for threads.
+  // As many blocks as two multiprocessors hold: pieces of blocks are smaller than those of threads.
   const std::vector<std::string> launches = EmulatedGpu::get().calls("cuLaunchKernel");
   EXPECT_NE(std::find(launches.begin(), launches.end(), "cuLaunchKernel(linear, 2 x 64)"),
             launches.end());

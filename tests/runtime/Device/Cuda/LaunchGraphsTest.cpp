@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Which sequences of launches become graphs, and what becomes of those that nobody needs.
+/// Which sequences of launches become graphs, and when graphs are released.
 #include "runtime/Device/Cuda/LaunchGraphs.h"
 
 #include "tests/runtime/Device/Cuda/EmulatedGpu.h"
@@ -11,7 +11,7 @@
 using namespace heddle;
 
 namespace {
-/// A stream of the emulated GPU, without the runtime's.
+/// A stream of the emulated GPU, without the runtime's own streams.
 class LaunchGraphsTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -32,7 +32,7 @@ protected:
     context.reset();
     EXPECT_EQ(EmulatedGpu::get().leaks(), "");
   }
-  /// The graph of a sequence of one launch, whose record has a place.
+  /// Returns the graph of a sequence of one launch, whose record is at `offset`.
   Result<void *> graphOf(uint64_t offset, const Status &told = Status()) {
     const GraphLaunch launch = {nullptr, nullptr, 1, 0, offset};
     return graphs.graphOf({&launch, 1}, *context, stream, [&] {
@@ -57,7 +57,7 @@ TEST_F(LaunchGraphsTest, ASequenceIsRecordedWhenItComesAgain) {
   EXPECT_EQ(recorded, 1);
   EXPECT_EQ(*graphOf(0), graph);
   EXPECT_EQ(recorded, 1);
-  // Another place of a record is another sequence.
+  // A launch with another record offset is another sequence.
   EXPECT_EQ(*graphOf(8), nullptr);
   EXPECT_NE(*graphOf(8), graph);
   EXPECT_EQ(recorded, 2);
@@ -70,7 +70,7 @@ TEST_F(LaunchGraphsTest, TheOneNotUsedForLongestIsForgotten) {
   }
   void *const kept = *graphOf(0);
   EmulatedGpu::get().record();
-  // More than are remembered, with those two.
+  // With these two, more sequences than are remembered.
   for (uint64_t offset = 2; offset < 65; ++offset) {
     EXPECT_EQ(*graphOf(offset), nullptr);
   }

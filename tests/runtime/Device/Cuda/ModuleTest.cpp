@@ -81,7 +81,7 @@ TEST(Module, DamagedImage) {
   EXPECT_NE(status.message().find("damaged image 0 for target sm_80: its checksum is"),
             std::string::npos)
       << status.message();
-  // Other devices do not read it.
+  // Other devices do not read images.
   EXPECT_TRUE(Model::load(path, {.device = "cpu"}).ok());
 }
 

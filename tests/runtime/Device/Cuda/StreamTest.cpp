@@ -108,7 +108,7 @@ TEST(CudaStream, HasAClock) {
 
 TEST(CudaStream, ScratchIsForManyCallers) {
   const Lane lane;
-  // Two multiprocessors of 512 callers each, and never fewer than a block has.
+  // Two multiprocessors of 512 callers each, but at least the callers of one block.
   EXPECT_EQ(lane.stream->scratchBytes(64), 64u * 1024);
   EXPECT_EQ(lane.stream->scratchBytes(uint64_t(1) << 30), uint64_t(1) << 40);
 }
@@ -132,7 +132,7 @@ TEST(CudaFailure, NamesTheKernelsAndLasts) {
       "GPU 0 (emulated): cuStreamSynchronize of 5 launches, \"gather\" the first, \"mean\" the "
       "last failed with CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was "
       "encountered");
-  // The context is unusable: all its users get the reason.
+  // The context is unusable: all of its users get the first failure.
   EXPECT_EQ(embedTwo(*one).status().message(), first.message());
   EXPECT_EQ(embedTwo(*other).status().message(), first.message());
   EXPECT_EQ(Session::create(*model).status().message(), first.message());
@@ -152,7 +152,7 @@ TEST(CudaFailure, OthersGoOn) {
     EXPECT_EQ(*embedTwo(*onCpu), *expected);
   }
   EXPECT_EQ(EmulatedGpu::get().leaks(), "");
-  // A new context, after the old one was released by all.
+  // A new context, after all users of the old one have released it.
   const Result<Model> again = loadOn("cuda", spec, "right.so");
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_EQ(*embedTwo(*again), *expected);
