@@ -34,8 +34,10 @@ protected:
   /// Replaces the program by its form after a phase.
   void advance(const std::string &phase) {
     source.write("p.mlir", readBytes(spelling + ".mlir"));
-    tools::Outcome outcome = heddlec({program, "--stop-after=" + phase, "-o", program});
+    const std::string next = source / "next.mlir";
+    tools::Outcome outcome = heddlec({program, "--stop-after=" + phase, "-o", next});
     ASSERT_EQ(outcome.code, 0) << outcome.error;
+    std::filesystem::rename(next, program);
   }
 
   TemporaryFolder source;
