@@ -3,6 +3,7 @@
 /// Opens a file and the files of its weights.
 #include "formats/Onnx/OnnxFile.h"
 
+#include "base/FileDescriptor.h"
 #include "base/Utf8.h"
 
 #include <cerrno>
@@ -19,19 +20,6 @@
 namespace heddle {
 
 namespace fs = std::filesystem;
-
-/// Owns a descriptor.
-struct Opened {
-  int number = -1;
-  explicit Opened(int number) : number(number) {}
-  Opened(const Opened &) = delete;
-  Opened &operator=(const Opened &) = delete;
-  ~Opened() {
-    if (number >= 0) {
-      ::close(number);
-    }
-  }
-};
 
 /// Returns the names between slashes; nullopt if one of them would leave the folder.
 static std::optional<std::vector<std::string>> namesOf(std::string_view location) {
@@ -91,9 +79,9 @@ Result<MappedFile> openBeneath(const std::string &folder, std::string_view locat
     return refuse(StatusCode::InvalidArgument,
                   "expected the name of a file beneath the model's folder");
   }
-  const Opened directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const Opened file(openWithin(directory.number, std::string(location), *names));
-  if (file.number < 0) {
+  const FileDescriptor directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor file(openWithin(directory.number(), std::string(location), *names));
+  if (file.number() < 0) {
     const bool isMissing = errno == ENOENT || errno == ENOTDIR;
     return refuse(isMissing ? StatusCode::NotFound : StatusCode::InvalidArgument,
                   isMissing                          ? "no such file in the model's folder"
@@ -101,13 +89,13 @@ Result<MappedFile> openBeneath(const std::string &folder, std::string_view locat
                                                      : std::strerror(errno));
   }
   struct stat information;
-  if (::fstat(file.number, &information) != 0 || !S_ISREG(information.st_mode)) {
+  if (::fstat(file.number(), &information) != 0 || !S_ISREG(information.st_mode)) {
     return refuse(StatusCode::InvalidArgument, "a folder, device or pipe, expected a regular file");
   }
   if (information.st_nlink > 1) {
     return refuse(StatusCode::InvalidArgument, "the file has several names, expected one");
   }
-  return MappedFile::ofDescriptor(file.number, (fs::path(folder) / location).string());
+  return MappedFile::ofDescriptor(file.number(), (fs::path(folder) / location).string());
 }
 
 Status OnnxFile::findExternal(OnnxTensor &tensor) {
