@@ -3,6 +3,7 @@
 /// The list of targets of all back ends, and their names in options.
 #include "compiler/Target/Target.h"
 
+#include "base/ProcessorTargets.h"
 #include "base/Utf8.h"
 #include "compiler/Target/Cpu/CpuTargets.h"
 #include "compiler/Target/Cuda/CudaTargets.h"
@@ -117,38 +118,17 @@ std::string targetNames() {
       llvm::map_range(allTargets(), [](const TargetDescription &t) { return t.name.str(); }), ", ");
 }
 
-const TargetDescription *nativeTarget([[maybe_unused]] llvm::ArrayRef<std::string> useful) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  auto runs = [](llvm::StringRef name) {
-    const bool isWide = __builtin_cpu_supports("x86-64-v4");
-    const bool hasVnni = isWide && __builtin_cpu_supports("avx512vnni");
-    const bool hasBf16 = hasVnni && __builtin_cpu_supports("avx512bf16");
-    if (name == "x86-64-v4-amx") {
-      return hasBf16 && __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
-             __builtin_cpu_supports("amx-bf16");
-    }
-    if (name == "x86-64-v4-bf16") {
-      return hasBf16;
-    }
-    if (name == "x86-64-v4-vnni") {
-      return hasVnni;
-    }
-    if (name == "x86-64-v4") {
-      return isWide;
-    }
-    return name == "x86-64-v3" && bool(__builtin_cpu_supports("x86-64-v3"));
-  };
+const TargetDescription *nativeTarget(llvm::ArrayRef<std::string> useful) {
   // The baseline target is always useful.
   llvm::SmallVector<llvm::StringRef> names(llvm::reverse(useful));
   llvm::erase(names, "x86-64-v3");
   names.append({"x86-64-v4", "x86-64-v3"});
   for (const llvm::StringRef name : names) {
-    if (runs(name)) {
+    const ProcessorTarget *processor = findProcessorTarget(name);
+    if (processor && processor->isPresent()) {
       return findTarget(name);
     }
   }
-#endif
   return nullptr;
 }
 

@@ -211,7 +211,7 @@ int64_t tileRowsOf(dataflow::KernelOp kernel, const TargetDescription &target);
 /// The names of all targets, for messages: "x86-64-v3, x86-64-v4".
 std::string targetNames();
 
-/// Returns the most capable target that this machine can run, or null if there is none. Targets
+/// Returns the most capable target that this process can run, or null if there is none. Targets
 /// whose additional instructions only some programs use are considered only if they are in
 /// `useful`, ordered from the least capable.
 const TargetDescription *nativeTarget(llvm::ArrayRef<std::string> useful);

@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-///
-/// Linux enables the AMX registers for processes that request them: they add 8 KiB to the state of
-/// a thread, for which a signal stack that the program has allocated before may be too small.
 #include "runtime/Device/Cpu/Amx.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace heddle {
 
 #ifdef __x86_64__
-bool mayUseAmx() {
-  static const bool may = [] {
-    // ARCH_REQ_XCOMP_PERM and XFEATURE_XTILEDATA of Linux 5.16.
-    constexpr int askForState = 0x1023, tileData = 18;
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
-           __builtin_cpu_supports("amx-bf16") &&
-           ::syscall(SYS_arch_prctl, askForState, tileData) == 0;
-  }();
-  return may;
-}
-
 namespace {
 /// The tile configuration in the format of the processor.
 struct alignas(64) Configuration {
@@ -95,7 +78,6 @@ __attribute__((target("amx-tile,amx-int8"))) double multiplyIntegersOnAmx(int64_
   return operations(rounds, tileBytes);
 }
 #else
-bool mayUseAmx() { return false; }
 double multiplyBf16OnAmx(int64_t, float *) { return 0; }
 double multiplyIntegersOnAmx(int64_t, float *) { return 0; }
 #endif

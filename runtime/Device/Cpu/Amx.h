@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// AMX: tile registers, which the operating system enables for a process on request.
+/// The speed of AMX, whose tile registers the operating system enables for a process on request
+/// (base/ProcessorTargets.h).
 #ifndef HEDDLE_RUNTIME_DEVICE_CPU_AMX_H
 #define HEDDLE_RUNTIME_DEVICE_CPU_AMX_H
 
@@ -8,13 +9,9 @@
 
 namespace heddle {
 
-/// Returns whether the processor has AMX for bf16 and for 8-bit integers, and the operating system
-/// lets this process use it. Requests permission at the first call.
-bool mayUseAmx();
-
 /// Multiplies tiles in registers, in enough independent chains to hide the latency of an
-/// instruction; requires mayUseAmx(). Returns the number of operations; they take about as long as
-/// `rounds` rounds on vectors. `sink` keeps the compiler from removing them.
+/// instruction; requires a present target that has AMX. Returns the number of operations; they take
+/// about as long as `rounds` rounds on vectors. `sink` keeps the compiler from removing them.
 double multiplyBf16OnAmx(int64_t rounds, float *sink);
 double multiplyIntegersOnAmx(int64_t rounds, float *sink);
 

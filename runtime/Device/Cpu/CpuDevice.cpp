@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Uses memory from the operating system, code from the dynamic loader, and the instruction set
-/// levels of the x86-64 psABI.
+/// Uses memory from the operating system and code from the dynamic loader.
 #include "runtime/Device/Cpu/CpuDevice.h"
 
 #include "base/FileDescriptor.h"
+#include "base/ProcessorTargets.h"
 #include "base/Utf8.h"
 #include "formats/Binary/ElfFile.h"
 #include "formats/Binary/Manifest_generated.h"
-#include "runtime/Device/Cpu/Amx.h"
 #include "runtime/Device/Cpu/Roofline.h"
 
 #include <algorithm>
@@ -124,30 +123,11 @@ std::shared_ptr<Device> cpuDevice() {
 
 std::vector<std::string> CpuDevice::targets() const {
   std::vector<std::string> targets;
-#ifdef __x86_64__
-  // The intrinsic also checks that the operating system saves the wide registers.
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4")) {
-    // Every processor with bf16 products has integer products as well.
-    if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16")) {
-      if (mayUseAmx()) {
-        targets.emplace_back("x86-64-v4-amx");
-      }
-      targets.emplace_back("x86-64-v4-bf16");
+  for (const ProcessorTarget &target : processorTargets()) {
+    if (target.isPresent()) {
+      targets.emplace_back(target.name);
     }
-    if (__builtin_cpu_supports("avx512vnni")) {
-      targets.emplace_back("x86-64-v4-vnni");
-    }
-    targets.emplace_back("x86-64-v4");
   }
-  if (__builtin_cpu_supports("x86-64-v3")) {
-    targets.emplace_back("x86-64-v3");
-  }
-  if (__builtin_cpu_supports("x86-64-v2")) {
-    targets.emplace_back("x86-64-v2");
-  }
-  targets.emplace_back("x86-64");
-#endif
   return targets;
 }
 

@@ -3,6 +3,7 @@
 /// The measuring loops, which Highway compiles for every level of vector instructions.
 #include "runtime/Device/Cpu/Roofline.h"
 
+#include "base/ProcessorTargets.h"
 #include "runtime/Device/Cpu/Amx.h"
 #include "runtime/Device/Cpu/CpuDevice.h"
 #include "runtime/Device/Cpu/ThreadPool.h"
@@ -256,18 +257,12 @@ __attribute__((target("avx2,fma"))) static double multiplyAddAvx2(int64_t rounds
 
 #endif
 
-namespace {
-/// What the code of a target may use. Targets of x86-64 are the levels of the psABI and what they
-/// have beside these, each with what the one before it has: -vnni, -bf16, -amx.
-struct Instructions {
-  explicit Instructions(std::string_view target)
-      : amx(target.ends_with("-amx")), bf16(amx || target.ends_with("-bf16")),
-        vnni(bf16 || target.ends_with("-vnni")), avx512(target.starts_with("x86-64-v4")),
-        avx2(avx512 || target == "x86-64-v3") {}
-
-  bool amx, bf16, vnni, avx512, avx2;
-};
-} // namespace
+/// What the code of a target may use; nothing beside the baseline for a name that is no
+/// processor's.
+static ProcessorTarget instructionsOf(std::string_view target) {
+  const ProcessorTarget *found = findProcessorTarget(target);
+  return found ? *found : ProcessorTarget{target, InstructionSet::Baseline};
+}
 
 /// The rate of one of the loops that do so many rounds.
 static Result<double> measureRounds(int threads, double (*add)(int64_t rounds, float *sink)) {
@@ -287,7 +282,8 @@ static double multiplyAddWidest(int64_t rounds, float *sink) {
 
 Result<double> measureFmaPeak(int threads, std::string_view target) {
 #ifdef __x86_64__
-  if (const Instructions has(target); has.avx2 && !has.avx512) {
+  if (const ProcessorTarget own = instructionsOf(target);
+      own.has(InstructionSet::Avx2) && !own.has(InstructionSet::Avx512)) {
     return measureRounds(threads, multiplyAddAvx2);
   }
 #endif
@@ -296,14 +292,14 @@ Result<double> measureFmaPeak(int threads, std::string_view target) {
 
 Result<double> measureIntegerPeak(int threads, std::string_view target) {
 #ifdef __x86_64__
-  const Instructions has(target);
-  if (has.amx) {
+  const ProcessorTarget own = instructionsOf(target);
+  if (own.has(InstructionSet::Amx)) {
     return measureRounds(threads, multiplyIntegersOnAmx);
   }
-  if (has.avx2) {
-    return measureRounds(threads, has.vnni     ? addWithVnni
-                                  : has.avx512 ? addWideWithoutVnni
-                                               : addWithoutVnni);
+  if (own.has(InstructionSet::Avx2)) {
+    return measureRounds(threads, own.has(InstructionSet::Vnni)     ? addWithVnni
+                                  : own.has(InstructionSet::Avx512) ? addWideWithoutVnni
+                                                                    : addWithoutVnni);
   }
 #endif
   // Such a target multiplies integers no faster.
@@ -312,9 +308,9 @@ Result<double> measureIntegerPeak(int threads, std::string_view target) {
 
 Result<double> measureBf16Peak(int threads, std::string_view target) {
 #ifdef __x86_64__
-  const Instructions has(target);
-  if (has.bf16) {
-    return measureRounds(threads, has.amx ? multiplyBf16OnAmx : addBf16);
+  const ProcessorTarget own = instructionsOf(target);
+  if (own.has(InstructionSet::Bf16)) {
+    return measureRounds(threads, own.has(InstructionSet::Amx) ? multiplyBf16OnAmx : addBf16);
   }
 #endif
   // Other targets widen them.
@@ -350,8 +346,10 @@ Result<double> measureReadBandwidth(int threads, uint64_t bytes) {
 }
 
 std::string_view rooflineVectors(std::string_view target) {
-  const Instructions has(target);
-  return has.avx2 && !has.avx512 ? "AVX2" : HWY_DYNAMIC_DISPATCH(targetName)();
+  const ProcessorTarget own = instructionsOf(target);
+  return own.has(InstructionSet::Avx2) && !own.has(InstructionSet::Avx512)
+             ? "AVX2"
+             : HWY_DYNAMIC_DISPATCH(targetName)();
 }
 
 } // namespace heddle
