@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/Support/TargetSelect.h"
 
@@ -65,12 +66,71 @@ static void replaceCalls(llvm::Function &operation, llvm::StringRef emulated) {
   }
 }
 
+/// Returns the name of the only instruction in the text of inline assembly: the other lines declare
+/// registers and set predicates.
+static std::string instructionOf(llvm::StringRef text) {
+  for (llvm::StringRef line : llvm::split(text, '\n')) {
+    const llvm::StringRef name = line.trim().split(' ').first;
+    const bool isOther =
+        name.empty() || name == "{" || name == "}" || name == ".reg" || name.starts_with("setp.");
+    if (!isOther) {
+      return name.str();
+    }
+  }
+  return "";
+}
+
+/// Calls the device instead of inline assembly. Its results are registers, which it also reads: its
+/// first operands. They are passed in memory, with their number.
+static void replaceAssembly(llvm::CallInst &call, llvm::StringRef instruction) {
+  const auto *const assembly = llvm::cast<llvm::InlineAsm>(call.getCalledOperand());
+  auto *const type = llvm::cast<llvm::StructType>(call.getType());
+  const auto constraints = assembly->ParseConstraints();
+  const unsigned count = type->getNumElements();
+  llvm::IRBuilder<> frame(&*call.getFunction()->getEntryBlock().getFirstInsertionPt());
+  llvm::Value *const registers = frame.CreateAlloca(type);
+  llvm::IRBuilder<> builder(&call);
+  for (unsigned i = 0; i < count; ++i) {
+    assert(constraints[count + i].Codes.front() == std::to_string(i) && "a register is read first");
+    builder.CreateStore(call.getArgOperand(i), builder.CreateStructGEP(type, registers, i));
+  }
+  llvm::SmallVector<llvm::Value *> arguments = {registers, builder.getInt32(count)};
+  llvm::append_range(arguments, llvm::drop_begin(call.args(), count));
+  llvm::SmallVector<llvm::Type *> types;
+  for (llvm::Value *each : arguments) {
+    types.push_back(each->getType());
+  }
+  std::string name = (kEmulated + "asm_" + instruction).str();
+  llvm::replace(name, '.', '_');
+  auto *const function = llvm::FunctionType::get(builder.getVoidTy(), types, false);
+  builder.CreateCall(call.getModule()->getOrInsertFunction(name, function), arguments);
+  call.replaceAllUsesWith(builder.CreateLoad(type, registers));
+  call.eraseFromParent();
+}
+
+/// Does this for all inline assembly of a function that has an instruction: some has none, and only
+/// hides a value from LLVM.
+static void replaceAssembly(llvm::Function &function) {
+  for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+    auto *const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    if (!call || !call->isInlineAsm()) {
+      continue;
+    }
+    const std::string name =
+        instructionOf(llvm::cast<llvm::InlineAsm>(call->getCalledOperand())->getAsmString());
+    if (!name.empty()) {
+      replaceAssembly(*call, name);
+    }
+  }
+}
+
 /// Converts functions for a GPU to functions for the host.
 static void moveToHost(llvm::Module &module) {
   for (llvm::Function &function : llvm::make_early_inc_range(module)) {
     function.setCallingConv(llvm::CallingConv::C);
     function.removeFnAttr("target-cpu");
     function.removeFnAttr("target-features");
+    replaceAssembly(function);
     llvm::StringRef operation = function.getName();
     if (!operation.consume_front(kOperations)) {
       continue;

@@ -98,6 +98,12 @@ uint64_t EmulatedGpu::sendLaunch(const std::vector<uint64_t> &operands,
 
 std::string EmulatedGpu::run(void *function, uint64_t record, const KernelLaunch &launch) {
   void *parameters[] = {&record};
+  // Launches with more shared memory than usual need an attribute of the kernel, as in CudaProgram.
+  constexpr unsigned usualShared = 48 * 1024;
+  constexpr int dynamicShared = 8;
+  if (launch.shared > usualShared) {
+    mustCall("cuFuncSetAttribute", function, dynamicShared, int(launch.shared));
+  }
   mustCall("cuStreamSynchronize", static_cast<void *>(nullptr));
   call("heddle_emulator_record");
   mustCall("cuLaunchKernel", function, launch.blocks, 1U, 1U, launch.threads, 1U, 1U, launch.shared,

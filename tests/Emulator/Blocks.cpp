@@ -2,16 +2,18 @@
 ///
 /// Fibers, barriers, warps and copies. Between two barriers, threads run in random order. A copy
 /// lands when its group is awaited and not earlier; copies that land together do so in random
-/// order. Incorrect kernels therefore do not succeed by chance, and the tracking of shared memory
-/// detects errors in any order.
+/// order. Bulk copies land one by one, when all threads wait. Incorrect kernels therefore do not
+/// succeed by chance, and the tracking of shared memory detects errors in any order.
 #include "tests/Emulator/Blocks.h"
 
 #include "tests/Emulator/Banks.h"
 #include "tests/Emulator/Calls.h"
 #include "tests/Emulator/FarWrites.h"
 #include "tests/Emulator/Fibers.h"
+#include "tests/Emulator/MBarriers.h"
 #include "tests/Emulator/Memory.h"
 #include "tests/Emulator/SharedMemory.h"
+#include "tests/Emulator/Warpgroups.h"
 
 #include <algorithm>
 #include <bit>
@@ -19,6 +21,7 @@
 #include <csignal>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <random>
 #include <sys/mman.h>
@@ -40,7 +43,7 @@ struct Copy {
 using Copies = std::vector<Copy>;
 
 struct Thread {
-  enum class State { Ready, AtBarrier, AtInstruction, Ended };
+  enum class State { Ready, AtBarrier, AtInstruction, AtPhase, Ended };
 
   int number = 0;
   State state = State::Ready;
@@ -49,6 +52,8 @@ struct Thread {
   /// Copies that are not committed, and groups, the oldest first.
   Copies open;
   std::deque<Copies> groups;
+  /// What the thread waits for in state AtPhase.
+  AwaitedPhase phase = {};
 
   bool isCopying() const {
     return !open.empty() || std::any_of(groups.begin(), groups.end(),
@@ -69,6 +74,13 @@ struct Warp {
   uint32_t waiting = 0;
 };
 
+/// The same for a warpgroup, whose threads all take part.
+struct Warpgroup {
+  const char *instruction = nullptr;
+  int waiting = 0;
+  void *threads[warpgroupThreads] = {};
+};
+
 /// A launch, and its running block.
 struct Block {
   Entry *entry;
@@ -77,6 +89,7 @@ struct Block {
   std::mt19937_64 random;
   std::vector<Thread> threads;
   std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;
   FarWrites farWrites;
   Thread *running = nullptr;
   Fiber scheduler;
@@ -133,6 +146,8 @@ void createThreads(int count) {
   char *const stacks = stacksFor(count);
   block->threads.resize(size_t(count));
   block->warps = std::vector<Warp>(size_t(count + warpLanes - 1) / warpLanes);
+  block->warpgroups =
+      std::vector<Warpgroup>(size_t(count + warpgroupThreads - 1) / warpgroupThreads);
   for (int i = 0; i < count; ++i) {
     Thread &thread = block->threads[size_t(i)];
     thread.number = i;
@@ -172,6 +187,22 @@ int64_t threadsThat(Thread::State state) {
                        [=](const Thread &each) { return each.state == state; });
 }
 
+/// Describes the phases for which threads wait.
+std::string describePhases() {
+  std::map<std::pair<uint64_t, uint32_t>, int> waiting;
+  for (const Thread &thread : block->threads) {
+    if (thread.state == Thread::State::AtPhase) {
+      ++waiting[{thread.phase.mbarrier, thread.phase.parity}];
+    }
+  }
+  std::string text;
+  for (const auto &[phase, count] : waiting) {
+    text += (text.empty() ? "" : "; ") + std::to_string(count) + " threads wait for " +
+            mbarriers().describe({phase.first, phase.second});
+  }
+  return text;
+}
+
 /// Describes a deadlock: the threads that wait, and what they wait for.
 std::string describeDeadlock() {
   for (size_t number = 0; number < block->warps.size(); ++number) {
@@ -184,15 +215,84 @@ std::string describeDeadlock() {
              std::to_string(std::popcount(first.mask) - there) + " never reach";
     }
   }
+  for (size_t number = 0; number < block->warpgroups.size(); ++number) {
+    const Warpgroup &warpgroup = block->warpgroups[number];
+    if (warpgroup.waiting != 0) {
+      return "deadlock: " + std::to_string(warpgroup.waiting) + " threads of warpgroup " +
+             std::to_string(number) + " wait at " + warpgroup.instruction + ", which " +
+             std::to_string(warpgroupThreads - warpgroup.waiting) + " never reach";
+    }
+  }
+  if (threadsThat(Thread::State::AtPhase) != 0) {
+    return "deadlock: " + describePhases();
+  }
   const int64_t waiting = threadsThat(Thread::State::AtBarrier);
   return "deadlock: " + std::to_string(waiting) + " threads wait at a barrier, which " +
          std::to_string(int64_t(block->threads.size()) - waiting) + " never reach";
 }
 
+/// Lets threads continue whose phases are complete. If there are none, lands bulk copies. Returns
+/// whether a thread can continue; an error sets `problem`.
+bool completePhases(std::string &problem) {
+  std::vector<AwaitedPhase> awaited;
+  bool isAny = false;
+  do {
+    awaited.clear();
+    for (Thread &thread : block->threads) {
+      if (thread.state != Thread::State::AtPhase) {
+        continue;
+      }
+      if (mbarriers().isComplete(thread.phase)) {
+        thread.state = Thread::State::Ready;
+        isAny = true;
+      } else {
+        awaited.push_back(thread.phase);
+      }
+    }
+  } while (!isAny && problem.empty() && mbarriers().landOne(awaited, block->random, problem));
+  return isAny;
+}
+
+/// Lets threads continue that wait for each other. Returns whether there was no error.
+bool passBarrier() {
+  const auto threads = int64_t(block->threads.size());
+  std::string problem;
+  if (completePhases(problem)) {
+    return true;
+  }
+  if (problem.empty() && threadsThat(Thread::State::AtBarrier) != threads) {
+    problem = describeDeadlock();
+  }
+  if (!problem.empty()) {
+    block->failure = {LaunchFailed, "block " + std::to_string(block->place.block) + ": " + problem};
+    return false;
+  }
+  sharedMemory().passBarrier();
+  block->farWrites.passBarrier();
+  for (Thread &thread : block->threads) {
+    thread.state = Thread::State::Ready;
+  }
+  return true;
+}
+
+/// Reports what a block has left behind.
+void checkEnd() {
+  std::string problem = mbarriers().problemAtEnd();
+  if (problem.empty()) {
+    problem = products().problemAtEnd();
+  }
+  if (!problem.empty()) {
+    block->failure = {LaunchFailed, "block " + std::to_string(block->place.block) + ": " + problem};
+  }
+}
+
 /// Runs a block to completion.
 void runBlock(int number, int threads, size_t shared) {
   block->place.block = number;
-  sharedMemory().begin(shared);
+  order().begin(threads);
+  sharedMemory().begin(shared, threads);
+  mbarriers().begin();
+  products().begin(threads);
   createThreads(threads);
   std::vector<size_t> order(static_cast<size_t>(threads));
   for (size_t i = 0; i < order.size(); ++i) {
@@ -204,17 +304,10 @@ void runBlock(int number, int threads, size_t shared) {
     }
     bankCounter().settle();
     if (threadsThat(Thread::State::Ended) == threads) {
-      return;
+      return checkEnd();
     }
-    if (threadsThat(Thread::State::AtBarrier) != threads) {
-      block->failure = {LaunchFailed,
-                        "block " + std::to_string(number) + ": " + describeDeadlock()};
+    if (!passBarrier()) {
       return;
-    }
-    sharedMemory().passBarrier();
-    block->farWrites.passBarrier();
-    for (Thread &thread : block->threads) {
-      thread.state = Thread::State::Ready;
     }
   }
 }
@@ -344,6 +437,32 @@ KernelFailure runBlocks(Entry *entry, const void *parameter, int blocks, int thr
   return launch->failure;
 }
 
+int runningThread(const char *what) {
+  needBlock(what);
+  return block->running->number;
+}
+
+bool isRight(const std::string &problem) {
+  if (!problem.empty()) {
+    note(LaunchFailed, problem);
+  }
+  return problem.empty();
+}
+
+void leaveKernel() { leave(); }
+
+bool waitForPhase(const AwaitedPhase &phase) {
+  // The manual permits the instruction to give up at any time.
+  constexpr uint64_t triesThatWait = 4;
+  if (block->random() % triesThatWait == 0) {
+    return false;
+  }
+  block->running->phase = phase;
+  block->running->state = Thread::State::AtPhase;
+  toScheduler();
+  return true;
+}
+
 void leaveThread(const char *why, int code) {
   if (block != nullptr) {
     note(code, why);
@@ -421,6 +540,41 @@ void meetLanes(const char *instruction, void *own, WarpInstruction *together, ui
   }
 }
 
+/// Records the arrival of the running thread. Returns whether it is valid.
+static bool arrive(Warpgroup &warpgroup, const char *instruction, void *own) {
+  if (warpgroup.waiting != 0 && std::strcmp(warpgroup.instruction, instruction) != 0) {
+    note(LaunchFailed, std::string("comes to ") + instruction +
+                           " while threads of its warpgroup wait at " + warpgroup.instruction);
+    return false;
+  }
+  warpgroup.instruction = instruction;
+  warpgroup.threads[block->running->number % warpgroupThreads] = own;
+  ++warpgroup.waiting;
+  return true;
+}
+
+void meetWarpgroup(const char *instruction, void *own, WarpgroupInstruction *together) {
+  needBlock(instruction);
+  const int number = block->running->number / warpgroupThreads;
+  Warpgroup &warpgroup = block->warpgroups[size_t(number)];
+  if (!arrive(warpgroup, instruction, own)) {
+    leave();
+  }
+  if (warpgroup.waiting != warpgroupThreads) {
+    block->running->state = Thread::State::AtInstruction;
+    toScheduler();
+    return;
+  }
+  warpgroup.waiting = 0;
+  if (!isRight(together(number, warpgroup.threads))) {
+    leave();
+  }
+  const size_t first = size_t(number) * warpgroupThreads;
+  for (size_t i = first; i < first + warpgroupThreads; ++i) {
+    block->threads[i].state = Thread::State::Ready;
+  }
+}
+
 } // namespace heddle::emulator
 
 using namespace heddle::emulator;
@@ -431,7 +585,8 @@ HEDDLE_EMULATED void heddle_emulated_touch(const void *address, uint64_t bytes, 
                                            int32_t isWrite) {
   needBlock("shared memory");
   const auto place = reinterpret_cast<uint64_t>(address);
-  if (!touch(place, bytes, alignment, isWrite != 0)) {
+  if (!touch(place, bytes, alignment, isWrite != 0) ||
+      !isRight(isWrite != 0 ? std::string() : products().problemOfRead(place, bytes))) {
     leave();
   }
   if (SharedMemory::contains(place)) {

@@ -5,6 +5,8 @@
 #ifndef HEDDLE_TESTS_EMULATOR_BLOCKS_H
 #define HEDDLE_TESTS_EMULATOR_BLOCKS_H
 
+#include "tests/Emulator/MBarriers.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -38,6 +40,19 @@ KernelFailure runBlocks(Entry *entry, const void *parameter, int blocks, int thr
 /// this case it does not return.
 void leaveThread(const char *why, int code);
 
+// --- for instructions of other files -------------------------------------------------------------
+
+/// Returns the index of the running thread in its block; ends a launch without shared memory with
+/// an error about `what`.
+int runningThread(const char *what);
+/// Returns whether there is no problem; otherwise records it, and the caller must leave.
+bool isRight(const std::string &problem);
+/// Leaves the kernel after an error. Destructors do not run.
+[[noreturn]] void leaveKernel();
+/// Suspends the running thread until a phase is complete, or for a while. Returns whether it is
+/// complete.
+bool waitForPhase(const AwaitedPhase &phase);
+
 // --- for warp instructions, Warps.cpp -----------------------------------------------------------
 
 /// Threads of a warp.
@@ -52,6 +67,15 @@ inline constexpr uint32_t allLanes = 0xFFFFFFFF;
 using WarpInstruction = std::string(void *const *lanes);
 void meetLanes(const char *instruction, void *own, WarpInstruction *together,
                uint32_t mask = allLanes);
+
+// --- for instructions of warpgroups, Warpgroups.cpp ----------------------------------------------
+
+/// Threads of a warpgroup: four warps, the first of which has a multiple of four as its index.
+inline constexpr int warpgroupThreads = 4 * warpLanes;
+
+/// Does the same for all threads of the running thread's warpgroup, whose index is passed on.
+using WarpgroupInstruction = std::string(int warpgroup, void *const *threads);
+void meetWarpgroup(const char *instruction, void *own, WarpgroupInstruction *together);
 
 } // namespace heddle::emulator
 
