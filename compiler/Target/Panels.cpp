@@ -14,8 +14,12 @@ namespace heddle {
 
 MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
                             const dataflow::KernelInput &input) {
+  return encodePanels(target, matrix, input, dataflow::elementsTogether(input.arithmetic));
+}
+
+MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
+                            const dataflow::KernelInput &input, int64_t together) {
   const int64_t columns = target.panelColumns;
-  const int64_t together = dataflow::elementsTogether(input.arithmetic);
   SmallVector<int64_t, 3> numbers = {columns};
   std::string name = (matrix.getSymName() + ".packed" + Twine(columns)).str();
   // Each group has its own panels.
@@ -38,7 +42,8 @@ MatrixEncoding encodePanels(const TargetDescription &target, ParameterOp matrix,
       !quantized || (quantized.isBytesWithScales() &&
                      quantized.getScalesOf(matrix.getTensorType().getShape().back()) == 1);
   return {name, pack, *packedType(matrix.getTensorType(), pack),
-          /*hasRows=*/input.groups == 1 && hasRows};
+          /*hasRows=*/input.groups == 1 && hasRows &&
+              together == dataflow::elementsTogether(input.arithmetic)};
 }
 
 } // namespace heddle

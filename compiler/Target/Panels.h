@@ -15,6 +15,10 @@ inline constexpr int64_t sharedPanelColumns = 48;
 /// Implements TargetBackend::encodeMatrix() with panels.
 MatrixEncoding encodePanels(const TargetDescription &target, transformer::ParameterOp matrix,
                             const dataflow::KernelInput &input);
+/// Does the same with panels of [k / together][panelColumns][together] for products of a target
+/// whose instructions want that. Look-ups cannot read their rows.
+MatrixEncoding encodePanels(const TargetDescription &target, transformer::ParameterOp matrix,
+                            const dataflow::KernelInput &input, int64_t together);
 
 } // namespace heddle
 

@@ -373,8 +373,13 @@ static LogicalResult verifyEncoded(DispatchOp dispatch, ArrayRef<KernelInput> in
         return dispatch.emitOpError("expects '")
                << symbol << "' of " << inputs[index].groups << " groups, got " << pack.getGroups();
       }
+      // A target may want more elements of bf16 together for its products; packedType() says which.
+      // Whether a target reads them is checked where its kernels are made.
       const int64_t together = elementsTogether(inputs[index].arithmetic);
-      if (isPack && pack.getElementsTogether() != together) {
+      const bool isOfTarget = inputs[index].role == KernelInput::Role::Matrix &&
+                              inputs[index].arithmetic == Arithmetic::Bf16 && pack &&
+                              pack.getElementsTogether() > together;
+      if (isPack && pack.getElementsTogether() != together && !isOfTarget) {
         return dispatch.emitOpError("expects '")
                << symbol << "' with " << together << " elements together, got "
                << pack.getElementsTogether();

@@ -126,7 +126,10 @@ FailureOr<RankedTensorType> heddle::transformer::packedType(RankedTensorType mat
   auto quantized = dyn_cast<QuantizedType>(matrix.getElementType());
   const int64_t together = pack.getElementsTogether();
   const bool isForIntegers = quantized && together == codesTogether && quantized.isForIntegers(k);
-  const bool isForBf16 = matrix.getElementType().isBF16() && together == bf16Together;
+  // Pairs are for one instruction of most processors; eight are a row of a core matrix of Hopper.
+  constexpr int64_t ofCoreMatrix = 8;
+  const bool isForBf16 =
+      matrix.getElementType().isBF16() && (together == bf16Together || together == ofCoreMatrix);
   if (together != 1 && !isForIntegers && !isForBf16) {
     return failure();
   }

@@ -69,6 +69,13 @@ Value BlockCode::sharedAt(Value offset) {
                              shared, ValueRange{offset});
 }
 
+void BlockCode::alignShared(int64_t bytes) {
+  auto address = shared.getDefiningOp<LLVM::AddressOfOp>();
+  auto module = address->getParentOfType<ModuleOp>();
+  module.lookupSymbol<LLVM::GlobalOp>(address.getGlobalName())
+      .setAlignment(static_cast<uint64_t>(bytes));
+}
+
 void BlockCode::barrier() { NVVM::Barrier0Op::create(code.builder, code.location); }
 
 /// Casts an address to the address space of global memory.

@@ -56,6 +56,8 @@ public:
 
   /// Returns the address of byte `offset` of shared memory.
   mlir::Value sharedAt(mlir::Value offset);
+  /// Aligns shared memory to so many bytes.
+  void alignShared(int64_t bytes);
   /// Emits a barrier of all threads of the block. After it, all threads may read data that any of
   /// them stored to shared memory before, or copied there and awaited.
   void barrier();

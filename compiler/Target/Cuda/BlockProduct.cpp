@@ -2,12 +2,13 @@
 ///
 /// Selects the products that blocks compute, and emits the tiles of a call. The units depend on the
 /// arithmetic of the product: FMA units for f32 (docs/decisions/0049), tensor cores if rows are
-/// rounded to bf16 (docs/decisions/0054) or if an attribute of the kernel permits tf32
-/// (docs/decisions/0056).
+/// rounded to bf16 (docs/decisions/0054, and 0068 on Hopper) or if an attribute of the kernel
+/// permits tf32 (docs/decisions/0056).
 #include "compiler/Target/Cuda/BlockProduct.h"
 
 #include "compiler/Parameters/FloatProducts.h"
 #include "compiler/Target/Cuda/ProductTile.h"
+#include "compiler/Target/Cuda/WarpgroupCode.h"
 
 using namespace mlir;
 
@@ -34,10 +35,52 @@ static std::optional<Units> unitsOf(dataflow::KernelOp kernel, const TargetDescr
   llvm_unreachable("every arithmetic is handled");
 }
 
+/// Returns whether a target has wgmma, which exists on compute capability 9.0 and on no other.
+static bool hasWarpgroups(const TargetDescription &target) { return target.processor == "sm_90a"; }
+
+bool usesWarpgroups(const TargetDescription &target, dataflow::Arithmetic arithmetic,
+                    int64_t groups, int64_t k) {
+  return hasWarpgroups(target) && arithmetic == dataflow::Arithmetic::Bf16 && groups == 1 &&
+         target.panelColumns == sharedPanelColumns && k % kWarpgroupSteps == 0;
+}
+
+static bool usesWarpgroups(const TargetDescription &target, dataflow::ContractAttr computes) {
+  return usesWarpgroups(target, computes.getArithmetic(), computes.getGroups(), computes.getK());
+}
+
+std::optional<WarpgroupChoice> warpgroupChoice(dataflow::KernelOp kernel,
+                                               const TargetDescription &target) {
+  auto computes = dyn_cast<dataflow::ContractAttr>(kernel.getComputes());
+  if (!computes || !hasWarpgroups(target) ||
+      computes.getArithmetic() != dataflow::Arithmetic::Bf16) {
+    return std::nullopt;
+  }
+  if (usesWarpgroups(target, computes)) {
+    const BlockWork work = warpgroupWork(computes.getK());
+    auto tile = [](const BlockPiece &piece) {
+      return std::to_string(piece.rows) + " x " +
+             std::to_string(piece.columns * sharedPanelColumns);
+    };
+    return WarpgroupChoice{true, "by warpgroups, in tiles of " + tile(work.many) + ", up to " +
+                                     std::to_string(work.fewRows) + " rows of " + tile(work.few)};
+  }
+  const std::string reason =
+      computes.getGroups() != 1 ? "it has " + std::to_string(computes.getGroups()) + " groups"
+      : target.panelColumns != sharedPanelColumns
+          ? "its panels have " + std::to_string(target.panelColumns) + " columns"
+          : "its k, " + std::to_string(computes.getK()) + ", is no multiple of " +
+                std::to_string(kWarpgroupSteps);
+  return WarpgroupChoice{false, "not by warpgroups: " + reason};
+}
+
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target) {
   const std::optional<Units> units = unitsOf(kernel, target);
   if (!units) {
     return std::nullopt;
+  }
+  auto computes = cast<dataflow::ContractAttr>(kernel.getComputes());
+  if (usesWarpgroups(target, computes)) {
+    return warpgroupWork(computes.getK());
   }
   return *units == Units::Fma ? fmaWork(kernel.getOperandBuffer(1).getElementType()) : tensorWork();
 }
@@ -52,7 +95,9 @@ static void emitTiles(BlockCode &block, const KernelArguments &arguments, const 
       product.endRow = arguments.rowEnd;
       product.firstPanel = panel;
       product.endPanel = arguments.columnEnd;
-      if (product.units == Units::Fma) {
+      if (usesWarpgroups(code.target, product.computes)) {
+        emitWarpgroupTile(block, product, isFew);
+      } else if (product.units == Units::Fma) {
         emitFmaTile(block, product, isFew);
       } else {
         emitTensorTile(block, product, isFew);

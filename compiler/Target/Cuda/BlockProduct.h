@@ -8,6 +8,7 @@
 #include "compiler/Target/Emitters/Emitters.h"
 
 #include <optional>
+#include <string>
 
 namespace heddle {
 
@@ -15,6 +16,22 @@ namespace heddle {
 /// for other families, for products of integers or by groups, and for panels whose width a user has
 /// chosen.
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target);
+
+/// Returns whether a target computes products by warpgroups, given their arithmetic and sizes.
+/// Their weights are in panels of [k / 8][columns][8].
+bool usesWarpgroups(const TargetDescription &target, dataflow::Arithmetic arithmetic,
+                    int64_t groups, int64_t k);
+/// The elements of a column that are together in such panels.
+inline constexpr int64_t kWarpgroupTogether = 8;
+
+/// How a target that has warpgroups computes a product of bf16, for reports: "by warpgroups", or
+/// why not. Nullopt for other targets and kernels.
+struct WarpgroupChoice {
+  bool isByWarpgroups;
+  std::string text;
+};
+std::optional<WarpgroupChoice> warpgroupChoice(dataflow::KernelOp kernel,
+                                               const TargetDescription &target);
 
 /// Emits such a kernel. The sum of an element is computed over k from the first step to the last in
 /// every tile, by one chain of FMAs or tensor-core instructions, so its bits depend neither on the

@@ -39,9 +39,7 @@ public:
         .str();
   }
   MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
-                              const dataflow::KernelInput &input) const override {
-    return encodePanels(target, matrix, input);
-  }
+                              const dataflow::KernelInput &input) const override;
   manifest::LaunchShape launchShape() const override {
     return {manifest::LaunchUnit::Caller, kBlockThreads, /*shared=*/0};
   }
@@ -82,6 +80,15 @@ static std::optional<BlockWork> blockWork(dataflow::KernelOp kernel,
   return product ? product : warpRows(kernel);
 }
 
+MatrixEncoding CudaBackend::encodeMatrix(const TargetDescription &target,
+                                         transformer::ParameterOp matrix,
+                                         const dataflow::KernelInput &input) const {
+  const int64_t k = matrix.getTensorType().getShape().back();
+  return usesWarpgroups(target, input.arithmetic, input.groups, k)
+             ? encodePanels(target, matrix, input, kWarpgroupTogether)
+             : encodePanels(target, matrix, input);
+}
+
 static manifest::LaunchShape togetherShape(int64_t threads, int64_t shared) {
   return {manifest::LaunchUnit::Caller, static_cast<uint32_t>(threads),
           static_cast<uint32_t>(shared)};
@@ -95,6 +102,20 @@ manifest::LaunchShape CudaBackend::launchShapeOf(dataflow::KernelOp kernel,
                                                  const TargetDescription &target) const {
   const std::optional<BlockWork> work = blockWork(kernel, target);
   return work ? togetherShape(work->threads, work->shared) : launchShape();
+}
+
+/// Reports how a target with warpgroups computes a product of bf16.
+static void reportProduct(dataflow::KernelOp kernel, const TargetDescription &target) {
+  const std::optional<WarpgroupChoice> choice = warpgroupChoice(kernel, target);
+  if (!choice) {
+    return;
+  }
+  const std::string text = target.name.str() + ": " + choice->text;
+  if (choice->isByWarpgroups) {
+    reportTaken(kernel.getLoc(), passNames::convertDataflowToKernels, text);
+  } else {
+    reportDeclined(kernel.getLoc(), passNames::convertDataflowToKernels, text);
+  }
 }
 
 /// Reports how a target computes an attention kernel, or why blocks do not compute it.
@@ -112,6 +133,7 @@ static void reportAttention(dataflow::KernelOp kernel, const TargetDescription &
 }
 
 void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
+  reportProduct(body.kernel, code.target);
   reportAttention(body.kernel, code.target);
   if (blockProduct(body.kernel, code.target)) {
     emitBlockProduct(code, body, mlir::cast<dataflow::ContractAttr>(body.kernel.getComputes()));

@@ -86,7 +86,7 @@ static void finish(BlockCode &block, const Product &product, const SumsInMemory 
 
 void finishSums(BlockCode &block, const Product &product, const SumsInMemory &sums) {
   VectorCode &code = block.code;
-  code.loop(block.thread, code.integer(sums.rows * sums.columns), kProductThreads,
+  code.loop(block.thread, code.integer(sums.rows * sums.columns), sums.threads,
             [&](Value place) { finish(block, product, sums, place); });
 }
 

@@ -2,7 +2,8 @@
 ///
 /// The parts that all block tiles of products share: the parameters of a product, the copies of
 /// weight panels to shared memory, and the epilogue on sums in shared memory. The sums are computed
-/// by FMA units (FmaTile.cpp) or tensor cores (TensorTile.cpp).
+/// by FMA units (FmaTile.cpp), by tensor cores (TensorTile.cpp), or by tensor cores of Hopper
+/// (WarpgroupTile.cpp).
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_PRODUCTTILE_H
 #define HEDDLE_COMPILER_TARGET_CUDA_PRODUCTTILE_H
 
@@ -12,7 +13,7 @@
 
 namespace heddle {
 
-/// Threads of a block, for every product.
+/// Threads of a block, for all products except those of warpgroups.
 inline constexpr int64_t kProductThreads = 128;
 
 /// The parameters of a product, its operands, and the part of the result to compute.
@@ -68,6 +69,8 @@ struct SumsInMemory {
   int64_t columns;
   /// Bytes from one row to the next.
   int64_t pitch;
+  /// Threads of the block.
+  int64_t threads = kProductThreads;
 };
 
 /// Applies the epilogue to sums and stores the result. Neighbouring threads take neighbouring
@@ -81,13 +84,16 @@ mlir::Value stageAfter(BlockCode &block, mlir::Value stage, int64_t begin, int64
 
 // --- kinds of tiles ------------------------------------------------------------------------------
 
-/// Return how blocks compute a product: on FMA units, with weights of a type, or on tensor cores.
+/// Return how blocks compute a product: on FMA units, with weights of a type, on tensor cores, or
+/// by warpgroups with `k` steps.
 BlockWork fmaWork(mlir::Type element);
 BlockWork tensorWork();
+BlockWork warpgroupWork(int64_t k);
 
 /// Emit the tile of the product's current part; `isFew` selects the smaller tile.
 void emitFmaTile(BlockCode &block, const Product &product, bool isFew);
 void emitTensorTile(BlockCode &block, const Product &product, bool isFew);
+void emitWarpgroupTile(BlockCode &block, const Product &product, bool isFew);
 
 } // namespace heddle
 
