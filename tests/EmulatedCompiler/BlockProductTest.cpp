@@ -91,14 +91,36 @@ TEST(BlockProduct, IsRightForAllSizes) {
   }
 }
 
+/// Sizes near those of tiles of warpgroups: slabs of 64, 32 and 16 steps, few rows and many; and a
+/// product whose k they do not permit.
+const ProductShape kWarpgroupShapes[] = {{1, 16, 1},         {48, 64, 64},       {49, 80, 65},
+                                         {97, 512, 257},     {200, 96, 260, 99}, {192, 64, 384},
+                                         {385, 48, 129, 52}, {144, 640, 3},      {49, 40, 17}};
+
+TEST(BlockProduct, IsRightForAllSizesByWarpgroups) {
+  uint32_t seed = 0;
+  for (ProductShape shape : kWarpgroupShapes) {
+    shape.isBf16 = shape.roundsRows = true;
+    SCOPED_TRACE(testing::Message()
+                 << shape.n << " x " << shape.k << ", " << shape.rows << " rows");
+    CompiledProduct product(shape, "sm_90a");
+    const ProductOperands operands(shape, ++seed);
+    const KernelLaunch launch = product.launchOfAll();
+    EXPECT_EQ(launch.threads, shape.k % 16 == 0 ? 384U : 128U);
+    expectRight(operands, launch, product.run(operands, launch));
+  }
+}
+
 /// Expects the same bits from launches of parts of the rows and columns.
-void expectAnyDivision(const ProductShape &shape) {
-  CompiledProduct product(shape);
+void expectAnyDivision(const ProductShape &shape, const std::string &target = "sm_80") {
+  CompiledProduct product(shape, target);
   const ProductOperands operands(shape, 7);
-  for (KernelLaunch launch : {KernelLaunch{0, 150, 0, 4, 1}, KernelLaunch{0, 150, 0, 4, 16},
-                              KernelLaunch{3, 4, 0, 4, 3}, KernelLaunch{5, 21, 1, 2, 1},
-                              KernelLaunch{5, 149, 1, 4, 2}, KernelLaunch{90, 150, 3, 4, 5}}) {
+  for (KernelLaunch launch :
+       {KernelLaunch{0, 150, 0, 4, 1}, KernelLaunch{0, 150, 0, 4, 16}, KernelLaunch{3, 4, 0, 4, 3},
+        KernelLaunch{5, 21, 1, 2, 1}, KernelLaunch{5, 149, 1, 4, 2}, KernelLaunch{90, 150, 3, 4, 5},
+        KernelLaunch{1, shape.rows, 0, 4, 3}}) {
     launch.shared = product.launchOfAll().shared;
+    launch.threads = product.launchOfAll().threads;
     SCOPED_TRACE(testing::Message() << "rows from " << launch.rowBegin << " to " << launch.rowEnd);
     expectRight(operands, launch, product.run(operands, launch));
   }
@@ -107,6 +129,9 @@ void expectAnyDivision(const ProductShape &shape) {
 TEST(BlockProduct, AnyDivisionGivesTheSameBits) { expectAnyDivision({160, 45, 150}); }
 TEST(BlockProduct, AnyDivisionGivesTheSameBitsOfRoundedRows) {
   expectAnyDivision({160, 92, 150, 0, true, true});
+}
+TEST(BlockProduct, AnyDivisionGivesTheSameBitsByWarpgroups) {
+  expectAnyDivision({160, 96, 300, 0, true, true}, "sm_90a");
 }
 TEST(BlockProduct, AnyDivisionGivesTheSameBitsOfTf32) { expectAnyDivision(tf32({160, 45, 150})); }
 TEST(BlockProduct, AnyDivisionGivesTheSameBitsOfThreeOfTf32) {
@@ -127,6 +152,7 @@ void expectAnyOrder(const ProductShape &shape) {
 TEST(BlockProduct, NothingDependsOnTheOrderOfThreads) {
   expectAnyOrder({100, 40, 70});
   expectAnyOrder({100, 72, 70, 0, true, true});
+  expectAnyOrder({100, 320, 70, 0, true, true});
   expectAnyOrder(tf32({100, 40, 70}));
 }
 

@@ -131,11 +131,9 @@ float ProductOperands::expected(int64_t row, int64_t column) const {
   return biased + residual[size_t(row * shape.n + column)];
 }
 
-std::vector<std::byte> ProductOperands::panels() const {
+std::vector<std::byte> ProductOperands::panels(int64_t together) const {
   const size_t bytes = shape.isBf16 ? 2 : 4;
   constexpr int64_t columns = ProductShape::panelColumns;
-  // Adjacent elements of a column, if rows are rounded.
-  const int64_t together = shape.roundsRows ? 2 : 1;
   const int64_t steps = (shape.k + together - 1) / together;
   std::vector<std::byte> packed(size_t(shape.panels() * steps * columns * together) * bytes);
   for (int64_t column = 0; column < shape.n; ++column) {
@@ -176,14 +174,17 @@ dataflow.kernel @product : (!dataflow.buffer<{2}, f32>, !dataflow.buffer<[{0}, {
 }
 
 CompiledProduct::CompiledProduct(const ProductShape &shape, const std::string &target)
-    : shape(shape), kernel(programOf(shape), "product", target) {}
+    : shape(shape), kernel(programOf(shape), "product", target),
+      isByWarpgroups(target == "sm_90a" && shape.roundsRows && shape.k % 16 == 0) {}
 
 KernelOutcome CompiledProduct::run(const ProductOperands &operands,
                                    const KernelLaunch &launch) const {
+  // Adjacent elements of a column, if rows are rounded.
+  const int64_t together = isByWarpgroups ? 8 : shape.roundsRows ? 2 : 1;
   const auto send = [&](EmulatedGpu &gpu, uint64_t result) {
     HeddleRows rows = {};
     rows.count = rows.longest = shape.rows;
-    return gpu.sendLaunch({result, gpu.send(operands.rows), gpu.send(operands.panels()),
+    return gpu.sendLaunch({result, gpu.send(operands.rows), gpu.send(operands.panels(together)),
                            gpu.send(operands.bias), gpu.send(operands.residual)},
                           {gpu.send(&rows, sizeof rows)}, launch);
   };

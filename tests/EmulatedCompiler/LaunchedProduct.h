@@ -41,8 +41,8 @@ struct ProductOperands {
   /// Return the exact sum, and the sum of the magnitudes of its products.
   double exactSum(int64_t row, int64_t column) const;
   double sumOfMagnitudes(int64_t row, int64_t column) const;
-  /// Returns the weights in the layout of panels.
-  std::vector<std::byte> panels() const;
+  /// Returns the weights in panels of [k / together][columns][together].
+  std::vector<std::byte> panels(int64_t together) const;
 
 private:
   float sumOf(int64_t row, int64_t column) const;
@@ -60,6 +60,7 @@ public:
 private:
   ProductShape shape;
   CompiledKernel kernel;
+  bool isByWarpgroups;
 };
 
 } // namespace heddle

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The emulated GPU reports products of warpgroups with one defect each, planted in the code
+/// between the emitter and the code generator, in the tile for many rows, which is emitted last.
+#include "tests/EmulatedCompiler/LaunchedProduct.h"
+#include "tests/EmulatedCompiler/PlantedDefects.h"
+
+#include "llvm/Support/Regex.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+
+using namespace mlir;
+
+namespace heddle {
+namespace {
+
+/// More slabs than stages, three tiles for two blocks, and rows and panels past the end.
+constexpr ProductShape kShape = {97, 384, 257, 0, true, true};
+
+/// Replaces an i32 operand by its sum with a number.
+void addTo(OpOperand &operand, int32_t number) {
+  OpBuilder builder(operand.getOwner());
+  const Location location = operand.getOwner()->getLoc();
+  const Type type = operand.get().getType();
+  Value other =
+      LLVM::ConstantOp::create(builder, location, type, builder.getIntegerAttr(type, number));
+  operand.set(LLVM::AddOp::create(builder, location, type, operand.get(), other));
+}
+
+LLVM::InlineAsmOp lastAssembly(LLVM::LLVMFuncOp function, StringRef instruction) {
+  LLVM::InlineAsmOp last;
+  for (LLVM::InlineAsmOp each : all<LLVM::InlineAsmOp>(function)) {
+    if (each.getAsmString().contains(instruction)) {
+      last = each;
+    }
+  }
+  return last;
+}
+
+/// The operands of a product that follow the sums.
+enum class Operand : unsigned { Rows, Columns, Adds };
+OpOperand &operandOf(LLVM::InlineAsmOp product, Operand operand) {
+  const size_t sums = cast<LLVM::LLVMStructType>(product.getRes().getType()).getBody().size();
+  return product->getOpOperand(static_cast<unsigned>(sums) + static_cast<unsigned>(operand));
+}
+
+/// Flips a bit of a descriptor of the last product.
+template <Operand operand, int bit> void otherBit(LLVM::LLVMFuncOp function) {
+  OpOperand &descriptor = operandOf(lastAssembly(function, "wgmma.mma_async"), operand);
+  OpBuilder builder(descriptor.getOwner());
+  const Location location = descriptor.getOwner()->getLoc();
+  Value bits = LLVM::ConstantOp::create(builder, location, builder.getI64Type(),
+                                        builder.getI64IntegerAttr(int64_t(uint64_t(1) << bit)));
+  descriptor.set(LLVM::XOrOp::create(builder, location, descriptor.get(), bits));
+}
+
+/// Moves a matrix of the last product by a number of bytes.
+template <Operand operand, int32_t bytes> void matrixMoved(LLVM::LLVMFuncOp function) {
+  addTo(operandOf(lastAssembly(function, "wgmma.mma_async"), operand), bytes / 16);
+}
+
+/// Erases the last operation of a kind, or the one before it.
+template <typename Op, size_t fromLast = 1> void missing(LLVM::LLVMFuncOp function) {
+  const auto found = all<Op>(function);
+  found[found.size() - fromLast]->erase();
+}
+
+template <typename Op> void allMissing(LLVM::LLVMFuncOp function) {
+  for (Op each : all<Op>(function)) {
+    each->erase();
+  }
+}
+
+void sumsUsedEarly(LLVM::LLVMFuncOp function) {
+  LLVM::InlineAsmOp wait = lastAssembly(function, "wgmma.wait_group");
+  for (Operation *user : llvm::make_early_inc_range(wait.getRes().getUsers())) {
+    auto sum = cast<LLVM::ExtractValueOp>(user);
+    sum.getRes().replaceAllUsesWith(wait->getOperand(static_cast<unsigned>(sum.getPosition()[0])));
+  }
+}
+
+void oneGroupTooFew(LLVM::LLVMFuncOp function) {
+  NVVM::WgmmaWaitGroupSyncOp await = all<NVVM::WgmmaWaitGroupSyncOp>(function).back();
+  await.setGroup(await.getGroup() + 1);
+}
+
+/// The consumer's wait is emitted after the producer's.
+NVVM::MBarrierTryWaitOp waitOf(LLVM::LLVMFuncOp function, bool isConsumer) {
+  const auto waits = all<NVVM::MBarrierTryWaitOp>(function);
+  return waits[waits.size() - (isConsumer ? 1 : 2)];
+}
+
+template <bool isConsumer> void wrongPhase(LLVM::LLVMFuncOp function) {
+  NVVM::MBarrierTryWaitOp wait = waitOf(function, isConsumer);
+  OpBuilder builder(wait);
+  Value one = LLVM::ConstantOp::create(builder, wait.getLoc(), builder.getI32Type(),
+                                       builder.getI32IntegerAttr(1));
+  wait.getStateOrPhaseMutable().assign(
+      LLVM::XOrOp::create(builder, wait.getLoc(), wait.getStateOrPhase(), one));
+}
+
+template <bool isConsumer> void noWait(LLVM::LLVMFuncOp function) {
+  NVVM::MBarrierTryWaitOp wait = waitOf(function, isConsumer);
+  OpBuilder builder(wait);
+  wait.getRes().replaceAllUsesWith(LLVM::ConstantOp::create(builder, wait.getLoc(),
+                                                            builder.getI1Type(),
+                                                            builder.getBoolAttr(true))
+                                       .getResult());
+  if (!isConsumer) {
+    wait->erase();
+  }
+}
+
+template <int32_t bytes> void otherBytes(LLVM::LLVMFuncOp function) {
+  auto arrive = all<NVVM::MBarrierArriveExpectTxOp>(function).back();
+  addTo(arrive.getTxcountMutable(), bytes);
+}
+
+/// Mbarriers are initialised in pairs: "full", then "empty".
+template <bool isFull, int32_t number> void otherArrivals(LLVM::LLVMFuncOp function) {
+  const auto creations = all<NVVM::MBarrierInitOp>(function);
+  NVVM::MBarrierInitOp creation = creations[creations.size() - (isFull ? 2 : 1)];
+  addTo(creation.getCountMutable(), number);
+}
+
+template <int32_t bytes> void copyMoved(LLVM::LLVMFuncOp function) {
+  auto copy = all<NVVM::CpAsyncBulkGlobalToSharedClusterOp>(function).back();
+  copy.getDstMemMutable().assign(moved(copy, copy.getDstMem(), bytes));
+}
+
+/// A thread of the last warpgroup waits at a barrier first.
+void oneThreadElsewhere(LLVM::LLVMFuncOp function) {
+  NVVM::WgmmaFenceAlignedOp fence = all<NVVM::WgmmaFenceAlignedOp>(function).back();
+  Block *const before = fence->getBlock();
+  Block *const rest = before->splitBlock(fence);
+  OpBuilder builder(function.getContext());
+  Block *const aside = builder.createBlock(rest);
+  NVVM::Barrier0Op::create(builder, function.getLoc());
+  LLVM::BrOp::create(builder, function.getLoc(), rest);
+  builder.setInsertionPointToEnd(before);
+  Value isAside = threadIs(builder, function, LLVM::ICmpPredicate::eq, 300);
+  LLVM::CondBrOp::create(builder, function.getLoc(), isAside, aside, rest);
+}
+
+constexpr char kRefilled[] = "race: (begins to copy to|writes) byte [0-9]+ of shared memory, which "
+                             "a product of warpgroup [12] reads that is not awaited";
+constexpr char kTooEarly[] =
+    "multiplies byte [0-9]+ of shared memory(, which nobody has written|"
+    ", which (thread [0-9]+|a bulk copy) has written since the last barrier|"
+    " while a copy of thread [0-9]+ to it is under way)";
+
+struct Defect {
+  const char *name;
+  std::function<void(LLVM::LLVMFuncOp)> plant;
+  const char *report;
+};
+const Defect kDefects[] = {
+    {"rowsNotFenced", missing<NVVM::FenceProxyOp, 1>,
+     "multiplies byte [0-9]+ of shared memory, which thread [0-9]+ has written, without a fence "
+     "between proxies"},
+    {"mbarriersNotFenced", missing<NVVM::FenceProxyOp, 2>,
+     "begins a bulk copy with the mbarrier at byte [0-9]+ of shared memory, which thread 0 has "
+     "initialised, without a fence between proxies"},
+    {"registersNotFenced", allMissing<NVVM::WgmmaFenceAlignedOp>,
+     "multiplies into registers without wgmma.fence since they were used otherwise"},
+    {"nothingCommitted", allMissing<NVVM::WgmmaGroupSyncAlignedOp>, kRefilled},
+    {"oneGroupTooFew", oneGroupTooFew, kRefilled},
+    {"sumsUsedEarly", sumsUsedEarly, "reads a sum that was stored before its product was awaited"},
+    {"consumerInWrongPhase", wrongPhase</*isConsumer=*/true>, kTooEarly},
+    {"producerInWrongPhase", wrongPhase</*isConsumer=*/false>,
+     "deadlock: .*128 threads wait for phase 0 of the mbarrier at byte [0-9]+ of shared memory, "
+     "which lacks 8 arrivals and 0 bytes"},
+    {"consumerDoesNotWait", noWait</*isConsumer=*/true>, kTooEarly},
+    {"producerDoesNotWait", noWait</*isConsumer=*/false>,
+     "race: (begins to copy to|writes) byte [0-9]+ of shared memory(, which .* (read|written) "
+     "since the last barrier|, which a product of warpgroup [12] reads that is not awaited| while "
+     "a copy)|arrives 1 times at the mbarrier at byte [0-9]+ of shared memory, which expects 0"},
+    {"moreBytesExpected", otherBytes<16>,
+     "deadlock: [0-9]+ threads wait for .*, which lacks 0 arrivals and 16 bytes"},
+    {"fewerBytesExpected", otherBytes<-16>,
+     "16 bytes more arrive at the mbarrier at byte [0-9]+ of shared memory than it expects"},
+    {"oneArrivalMore", otherArrivals</*isFull=*/true, 1>,
+     "deadlock: [0-9]+ threads wait for .*, which lacks 1 arrivals and 0 bytes"},
+    {"oneArrivalFewer", otherArrivals</*isFull=*/true, -1>,
+     "arrives 1 times at the mbarrier at byte [0-9]+ of shared memory, which expects 0 more "
+     "arrivals in this phase|multiplies byte [0-9]+"},
+    {"emptyAfterOneWarpTooFew", otherArrivals</*isFull=*/false, -1>,
+     "race: (begins to copy to|writes) byte [0-9]+ of shared memory, which (thread [0-9]+ has read "
+     "since the last barrier|a product of warpgroup [12] reads that is not awaited)|arrives 1 "
+     "times "
+     "at the mbarrier|invalidates the mbarrier at byte [0-9]+ of shared memory in the middle of a "
+     "phase"},
+    {"copyElsewhere", copyMoved<8>,
+     "begins a bulk copy of [0-9]+ bytes, where addresses and sizes must be multiples of 16"},
+    {"copyMissing", missing<NVVM::CpAsyncBulkGlobalToSharedClusterOp>,
+     "deadlock: [0-9]+ threads wait for .*, which lacks 0 arrivals and 24576 bytes"},
+    {"matrixOfNothing", otherBit<Operand::Columns, 14>,
+     "multiplies a matrix whose descriptor has bits that must be zero"},
+    {"matrixNotAligned", matrixMoved<Operand::Columns, 16>,
+     "multiplies a matrix whose descriptor is not aligned to 128 bytes"},
+    {"matrixElsewhere", matrixMoved<Operand::Columns, 65536>, kTooEarly},
+    {"mbarriersNotDestroyed", allMissing<NVVM::MBarrierInvalOp>,
+     "initialises the mbarrier at byte [0-9]+ of shared memory, which is valid already"},
+    {"noBarrierAfterSums", missing<NVVM::Barrier0Op>,
+     "race: (reads byte [0-9]+ of shared memory, which thread [0-9]+ has written since|writes byte "
+     "[0-9]+ of shared memory, which (threads have|thread [0-9]+ has) read since)|reads byte "
+     "[0-9]+ "
+     "of shared memory, which nobody|deadlock"},
+    {"oneThreadElsewhere", oneThreadElsewhere,
+     "deadlock: 127 threads of warpgroup 2 wait at wgmma.fence, which 1 never reach"},
+    {"tooLittleShared", nothing,
+     "uses [0-9]+ bytes from byte [0-9]+ of shared memory on, of which the block has [0-9]+"}};
+
+class PlantedWarpgroupDefects : public testing::TestWithParam<Defect> {};
+
+TEST_P(PlantedWarpgroupDefects, IsFound) {
+  CompiledProduct product(kShape, "sm_90a");
+  GetParam().plant(product.body());
+  KernelLaunch launch = product.launchOfAll();
+  launch.shared -= StringRef(GetParam().name) == "tooLittleShared" ? 4096 : 0;
+  const KernelOutcome result = product.run(ProductOperands(kShape, 1), launch);
+  EXPECT_TRUE(result.values.empty());
+  EXPECT_TRUE(llvm::Regex("^product: block [01](, thread [0-9]+)?: ").match(result.report))
+      << result.report;
+  EXPECT_TRUE(llvm::Regex(GetParam().report).match(result.report)) << result.report;
+}
+
+const auto kName = [](const auto &info) { return std::string(info.param.name); };
+INSTANTIATE_TEST_SUITE_P(Product, PlantedWarpgroupDefects, testing::ValuesIn(kDefects), kName);
+
+/// Defects that no device can detect.
+const Defect kWrongNumbers[] = {
+    {"otherPermutation", otherBit<Operand::Rows, 63>, ""},
+    {"otherRows", matrixMoved<Operand::Rows, 32>, ""},
+    {"otherStep", matrixMoved<Operand::Columns, -128>, ""},
+    {"sumsReplaced",
+     [](LLVM::LLVMFuncOp function) {
+       addTo(operandOf(lastAssembly(function, "wgmma.mma_async"), Operand::Adds), -1);
+     },
+     ""}};
+
+class PlantedWarpgroupNumbers : public testing::TestWithParam<Defect> {};
+
+TEST_P(PlantedWarpgroupNumbers, Differ) {
+  constexpr ProductShape shape = {192, 64, 257, 0, true, true};
+  CompiledProduct product(shape, "sm_90a");
+  GetParam().plant(product.body());
+  const ProductOperands operands(shape, 1);
+  const KernelOutcome result = product.run(operands, product.launchOfAll());
+  ASSERT_EQ(result.report, "");
+  int64_t different = 0;
+  for (int64_t row = 0; row < shape.rows; ++row) {
+    for (int64_t column = 0; column < shape.n; ++column) {
+      different +=
+          result.values[size_t(row * shape.n + column)] != operands.expected(row, column) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(different, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Product, PlantedWarpgroupNumbers, testing::ValuesIn(kWrongNumbers), kName);
+
+} // namespace
+} // namespace heddle
