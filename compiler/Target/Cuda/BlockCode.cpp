@@ -107,19 +107,26 @@ void BlockCode::await(int64_t running) {
   NVVM::CpAsyncWaitGroupOp::create(code.builder, code.location, static_cast<uint32_t>(running));
 }
 
-Value BlockCode::keptHere(Value number) {
+/// Returns a value of a register, which `constraints` describe, as the result of an empty asm,
+/// which hides it from LLVM.
+static Value hidden(VectorCode &code, Value value, llvm::StringRef constraints) {
   OpBuilder &builder = code.builder;
-  Value narrow = arith::TruncIOp::create(builder, code.location, code.i32, number);
   auto noTail =
       LLVM::TailCallKindAttr::get(builder.getContext(), LLVM::tailcallkind::TailCallKind::None);
-  // An empty asm that returns its operand hides the value from LLVM.
-  return LLVM::InlineAsmOp::create(builder, code.location, TypeRange{code.i32}, ValueRange{narrow},
-                                   builder.getStringAttr(""), builder.getStringAttr("=r,0"),
-                                   /*has_side_effects=*/builder.getUnitAttr(),
-                                   /*is_align_stack=*/UnitAttr(), noTail, LLVM::AsmDialectAttr(),
-                                   ArrayAttr())
+  return LLVM::InlineAsmOp::create(
+             builder, code.location, TypeRange{value.getType()}, ValueRange{value},
+             builder.getStringAttr(""), builder.getStringAttr(constraints),
+             /*has_side_effects=*/builder.getUnitAttr(),
+             /*is_align_stack=*/UnitAttr(), noTail, LLVM::AsmDialectAttr(), ArrayAttr())
       ->getResult(0);
 }
+
+Value BlockCode::keptHere(Value number) {
+  return hidden(code, arith::TruncIOp::create(code.builder, code.location, code.i32, number),
+                "=r,0");
+}
+
+Value BlockCode::addressKeptHere(Value address) { return hidden(code, address, "=l,0"); }
 
 SmallVector<Value> BlockCode::choose(Value condition, llvm::function_ref<SmallVector<Value>()> then,
                                      llvm::function_ref<SmallVector<Value>()> otherwise) {

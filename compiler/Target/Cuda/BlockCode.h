@@ -78,6 +78,8 @@ public:
   /// are used. LLVM would otherwise hoist the addresses of a loop's copies, which would take
   /// registers from sums: a register costs more than an addition.
   mlir::Value keptHere(mlir::Value number);
+  /// Does the same for an address, so that loads through it are not hoisted.
+  mlir::Value addressKeptHere(mlir::Value address);
 
   /// Emits an if with results: values of the same types from either side. Threads that synchronise
   /// in one of the sides must all take it.

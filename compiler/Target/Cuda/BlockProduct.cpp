@@ -86,9 +86,10 @@ std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDes
 }
 
 /// Emits all tiles of a call.
-static void emitTiles(BlockCode &block, const KernelArguments &arguments, const BlockPiece &tile,
+static void emitTiles(BlockCode &block, const KernelBody &body, const BlockPiece &tile,
                       Product product, bool isFew) {
   VectorCode &code = block.code;
+  const KernelArguments &arguments = body.arguments;
   code.loop(arguments.columnBegin, arguments.columnEnd, tile.columns, [&](Value panel) {
     code.loop(arguments.rowBegin, arguments.rowEnd, tile.rows, [&](Value row) {
       product.firstRow = row;
@@ -96,7 +97,7 @@ static void emitTiles(BlockCode &block, const KernelArguments &arguments, const 
       product.firstPanel = panel;
       product.endPanel = arguments.columnEnd;
       if (usesWarpgroups(code.target, product.computes)) {
-        emitWarpgroupTile(block, product, isFew);
+        emitWarpgroupTile(block, product, body, isFew);
       } else if (product.units == Units::Fma) {
         emitFmaTile(block, product, isFew);
       } else {
@@ -132,8 +133,8 @@ void emitBlockProduct(VectorCode &code, const KernelBody &body, dataflow::Contra
   Value isFew = code.both(code.less(rows, code.integer(work.few.rows + 1)),
                           code.less(columns, code.integer(work.few.columns + 1)));
   code.when(
-      isFew, [&] { emitTiles(block, arguments, work.few, product, /*isFew=*/true); },
-      [&] { emitTiles(block, arguments, work.many, product, /*isFew=*/false); });
+      isFew, [&] { emitTiles(block, body, work.few, product, /*isFew=*/true); },
+      [&] { emitTiles(block, body, work.many, product, /*isFew=*/false); });
 }
 
 } // namespace heddle

@@ -93,7 +93,8 @@ BlockWork warpgroupWork(int64_t k);
 /// Emit the tile of the product's current part; `isFew` selects the smaller tile.
 void emitFmaTile(BlockCode &block, const Product &product, bool isFew);
 void emitTensorTile(BlockCode &block, const Product &product, bool isFew);
-void emitWarpgroupTile(BlockCode &block, const Product &product, bool isFew);
+void emitWarpgroupTile(BlockCode &block, const Product &product, const KernelBody &body,
+                       bool isFew);
 
 } // namespace heddle
 

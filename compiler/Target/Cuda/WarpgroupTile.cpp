@@ -74,7 +74,7 @@ struct Stage {
 class TileCode {
 public:
   TileCode(BlockCode &block, const Tile &tile, const Product &product);
-  void emit();
+  void emit(const KernelBody &body);
 
 private:
   int64_t slabs() const { return product.k() / tile.slab; }
@@ -103,6 +103,7 @@ private:
   SmallVector<Value> sums();
   void storeSums(ValueRange sums);
   void consume();
+  void finish(KernelBody body);
 
   BlockCode &block;
   VectorCode &code;
@@ -386,7 +387,20 @@ void TileCode::consume() {
   storeSums(all);
 }
 
-void TileCode::emit() {
+/// Applies the epilogue to the sums in shared memory. The addresses of its operands are loaded only
+/// now, so that they need no registers before.
+void TileCode::finish(KernelBody body) {
+  body.arguments.context = block.addressKeptHere(body.arguments.context);
+  const KernelResult result = KernelResult::load(code, body.arguments);
+  const Epilogue epilogue(code, body);
+  const Product finished{
+      product.computes,    product.units,          product.element, product.rows, product.weights,
+      product.rowElements, product.hasAlignedRows, result,          epilogue,     product.firstRow,
+      product.endRow,      product.firstPanel,     product.endPanel};
+  finishSums(block, finished, {0, tile.rows, tile.columns(), tile.sumPitch(), kTileThreads});
+}
+
+void TileCode::emit(const KernelBody &body) {
   begin();
   auto wait = [&] { block.barrier(); };
   code.when(
@@ -401,12 +415,13 @@ void TileCode::emit() {
       });
   block.barrier();
   end();
-  finishSums(block, product, {0, tile.rows, tile.columns(), tile.sumPitch(), kTileThreads});
+  finish(body);
 }
 
-void emitWarpgroupTile(BlockCode &block, const Product &product, bool isFew) {
+void emitWarpgroupTile(BlockCode &block, const Product &product, const KernelBody &body,
+                       bool isFew) {
   const Tile tile = tileOf(product.k(), isFew);
-  TileCode(block, tile, product).emit();
+  TileCode(block, tile, product).emit(body);
 }
 
 } // namespace heddle
