@@ -203,10 +203,8 @@ const Defect kDefects[] = {
     {"mbarriersNotDestroyed", allMissing<NVVM::MBarrierInvalOp>,
      "initialises the mbarrier at byte [0-9]+ of shared memory, which is valid already"},
     {"noBarrierAfterSums", missing<NVVM::Barrier0Op>,
-     "race: (reads byte [0-9]+ of shared memory, which thread [0-9]+ has written since|writes byte "
-     "[0-9]+ of shared memory, which (threads have|thread [0-9]+ has) read since)|reads byte "
-     "[0-9]+ "
-     "of shared memory, which nobody|deadlock"},
+     "race: (reads byte [0-9]+ of shared memory, which (thread [0-9]+|a bulk copy) has written|"
+     "writes byte [0-9]+ of shared memory, which thread [0-9]+ has read) since the last barrier"},
     {"oneThreadElsewhere", oneThreadElsewhere,
      "deadlock: 127 threads of warpgroup 2 wait at wgmma.fence, which 1 never reach"},
     {"tooLittleShared", nothing,
