@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Fibers, barriers, warps and copies. Between two barriers, threads run in random order. A copy
+/// Fibers, barriers and copies. Between two barriers, threads run in random order. A copy
 /// lands when its group is awaited and not earlier; copies that land together do so in random
 /// order. Bulk copies land one by one, when all threads wait. Incorrect kernels therefore do not
 /// succeed by chance, and the tracking of shared memory detects errors in any order.
@@ -11,12 +11,12 @@
 #include "tests/Emulator/FarWrites.h"
 #include "tests/Emulator/Fibers.h"
 #include "tests/Emulator/MBarriers.h"
+#include "tests/Emulator/Meetings.h"
 #include "tests/Emulator/Memory.h"
 #include "tests/Emulator/SharedMemory.h"
 #include "tests/Emulator/Warpgroups.h"
 
 #include <algorithm>
-#include <bit>
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
@@ -61,26 +61,6 @@ struct Thread {
   }
 };
 
-/// The state of the instructions at which lanes of a warp wait for each other.
-struct Warp {
-  /// The instruction at which a lane waits, the mask of the lanes that take part, and its data.
-  struct Lane {
-    const char *instruction = nullptr;
-    uint32_t mask = 0;
-    void *own = nullptr;
-  };
-  Lane lanes[warpLanes];
-  /// The mask of waiting lanes.
-  uint32_t waiting = 0;
-};
-
-/// The same for a warpgroup, whose threads all take part.
-struct Warpgroup {
-  const char *instruction = nullptr;
-  int waiting = 0;
-  void *threads[warpgroupThreads] = {};
-};
-
 /// A launch, and its running block.
 struct Block {
   Entry *entry;
@@ -88,8 +68,6 @@ struct Block {
   ThreadPlace place;
   std::mt19937_64 random;
   std::vector<Thread> threads;
-  std::vector<Warp> warps;
-  std::vector<Warpgroup> warpgroups;
   FarWrites farWrites;
   Thread *running = nullptr;
   Fiber scheduler;
@@ -145,9 +123,7 @@ void runThread() {
 void createThreads(int count) {
   char *const stacks = stacksFor(count);
   block->threads.resize(size_t(count));
-  block->warps = std::vector<Warp>(size_t(count + warpLanes - 1) / warpLanes);
-  block->warpgroups =
-      std::vector<Warpgroup>(size_t(count + warpgroupThreads - 1) / warpgroupThreads);
+  meetings().begin(count);
   for (int i = 0; i < count; ++i) {
     Thread &thread = block->threads[size_t(i)];
     thread.number = i;
@@ -205,23 +181,8 @@ std::string describePhases() {
 
 /// Describes a deadlock: the threads that wait, and what they wait for.
 std::string describeDeadlock() {
-  for (size_t number = 0; number < block->warps.size(); ++number) {
-    const Warp &warp = block->warps[number];
-    if (warp.waiting != 0) {
-      const Warp::Lane &first = warp.lanes[std::countr_zero(warp.waiting)];
-      const int there = std::popcount(warp.waiting & first.mask);
-      return "deadlock: " + std::to_string(there) + " threads of warp " + std::to_string(number) +
-             " wait at " + first.instruction + ", which " +
-             std::to_string(std::popcount(first.mask) - there) + " never reach";
-    }
-  }
-  for (size_t number = 0; number < block->warpgroups.size(); ++number) {
-    const Warpgroup &warpgroup = block->warpgroups[number];
-    if (warpgroup.waiting != 0) {
-      return "deadlock: " + std::to_string(warpgroup.waiting) + " threads of warpgroup " +
-             std::to_string(number) + " wait at " + warpgroup.instruction + ", which " +
-             std::to_string(warpgroupThreads - warpgroup.waiting) + " never reach";
-    }
+  if (const std::string text = meetings().describe(); !text.empty()) {
+    return "deadlock: " + text;
   }
   if (threadsThat(Thread::State::AtPhase) != 0) {
     return "deadlock: " + describePhases();
@@ -451,6 +412,13 @@ bool isRight(const std::string &problem) {
 
 void leaveKernel() { leave(); }
 
+void waitAtInstruction() {
+  block->running->state = Thread::State::AtInstruction;
+  toScheduler();
+}
+
+void makeReady(int thread) { block->threads[size_t(thread)].state = Thread::State::Ready; }
+
 bool waitForPhase(const AwaitedPhase &phase) {
   // The manual permits the instruction to give up at any time.
   constexpr uint64_t triesThatWait = 4;
@@ -467,111 +435,6 @@ void leaveThread(const char *why, int code) {
   if (block != nullptr) {
     note(code, why);
     leave();
-  }
-}
-
-/// Returns the error if a lane waits together with another one and their instructions or masks
-/// differ.
-static std::string problemBeside(const Warp::Lane &own, const Warp::Lane &other) {
-  if (std::strcmp(own.instruction, other.instruction) != 0) {
-    return std::string("comes to ") + own.instruction + " while lanes of its warp wait at " +
-           other.instruction;
-  }
-  return own.mask == other.mask ? ""
-                                : std::string("comes to ") + own.instruction +
-                                      " with other lanes than those that wait there for it";
-}
-
-/// Records the thread's arrival. Returns whether it is valid.
-static bool arrive(Warp &warp, const Warp::Lane &own) {
-  const int lane = block->running->number % warpLanes;
-  std::string problem = (own.mask >> lane & 1) == 0 ? std::string("comes to ") + own.instruction +
-                                                          " of other lanes than itself"
-                                                    : "";
-  for (int other = 0; problem.empty() && other < warpLanes; ++other) {
-    const bool isWanted = ((own.mask >> other | warp.lanes[other].mask >> lane) & 1) != 0;
-    if ((warp.waiting >> other & 1) != 0 && isWanted) {
-      problem = problemBeside(own, warp.lanes[other]);
-    }
-  }
-  if (!problem.empty()) {
-    note(LaunchFailed, problem);
-    return false;
-  }
-  warp.lanes[lane] = own;
-  warp.waiting |= uint32_t(1) << lane;
-  return true;
-}
-
-/// Runs the instruction of lanes that have all arrived. Returns whether there was no error.
-static bool runTogether(Warp &warp, uint32_t mask, WarpInstruction *together) {
-  void *lanes[warpLanes];
-  for (int lane = 0; lane < warpLanes; ++lane) {
-    lanes[lane] = (mask >> lane & 1) != 0 ? warp.lanes[lane].own : nullptr;
-  }
-  warp.waiting &= ~mask;
-  const std::string what = together(lanes);
-  if (!what.empty()) {
-    note(LaunchFailed, what);
-  }
-  return what.empty();
-}
-
-void meetLanes(const char *instruction, void *own, WarpInstruction *together, uint32_t mask) {
-  needBlock(instruction);
-  const int number = block->running->number / warpLanes;
-  Warp &warp = block->warps[size_t(number)];
-  if (!arrive(warp, {instruction, mask, own})) {
-    leave();
-  }
-  if ((warp.waiting & mask) != mask) {
-    block->running->state = Thread::State::AtInstruction;
-    toScheduler();
-    return;
-  }
-  if (!runTogether(warp, mask, together)) {
-    leave();
-  }
-  const size_t first = size_t(number) * warpLanes;
-  for (size_t lane = 0; lane < warpLanes; ++lane) {
-    if ((mask >> lane & 1) != 0) {
-      block->threads[first + lane].state = Thread::State::Ready;
-    }
-  }
-}
-
-/// Records the arrival of the running thread. Returns whether it is valid.
-static bool arrive(Warpgroup &warpgroup, const char *instruction, void *own) {
-  if (warpgroup.waiting != 0 && std::strcmp(warpgroup.instruction, instruction) != 0) {
-    note(LaunchFailed, std::string("comes to ") + instruction +
-                           " while threads of its warpgroup wait at " + warpgroup.instruction);
-    return false;
-  }
-  warpgroup.instruction = instruction;
-  warpgroup.threads[block->running->number % warpgroupThreads] = own;
-  ++warpgroup.waiting;
-  return true;
-}
-
-void meetWarpgroup(const char *instruction, void *own, WarpgroupInstruction *together) {
-  needBlock(instruction);
-  const int number = block->running->number / warpgroupThreads;
-  Warpgroup &warpgroup = block->warpgroups[size_t(number)];
-  if (!arrive(warpgroup, instruction, own)) {
-    leave();
-  }
-  if (warpgroup.waiting != warpgroupThreads) {
-    block->running->state = Thread::State::AtInstruction;
-    toScheduler();
-    return;
-  }
-  warpgroup.waiting = 0;
-  if (!isRight(together(number, warpgroup.threads))) {
-    leave();
-  }
-  const size_t first = size_t(number) * warpgroupThreads;
-  for (size_t i = first; i < first + warpgroupThreads; ++i) {
-    block->threads[i].state = Thread::State::Ready;
   }
 }
 

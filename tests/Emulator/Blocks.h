@@ -49,11 +49,14 @@ int runningThread(const char *what);
 bool isRight(const std::string &problem);
 /// Leaves the kernel after an error. Destructors do not run.
 [[noreturn]] void leaveKernel();
+/// Suspends the running thread until makeReady() is called for it.
+void waitAtInstruction();
+void makeReady(int thread);
 /// Suspends the running thread until a phase is complete, or for a while. Returns whether it is
 /// complete.
 bool waitForPhase(const AwaitedPhase &phase);
 
-// --- for warp instructions, Warps.cpp -----------------------------------------------------------
+// --- for warp instructions, Warps.cpp; implemented in Meetings.cpp -------------------------------
 
 /// Threads of a warp.
 inline constexpr int warpLanes = 32;
