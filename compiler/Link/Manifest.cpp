@@ -6,6 +6,7 @@
 
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
+#include "heddle/Selection.h"
 
 #include "compiler/Cost/KernelCost.h"
 #include "compiler/Link/ManifestTables.h"
@@ -29,7 +30,10 @@ namespace {
 /// Returns the kind of an observed output; graphs have been verified.
 manifest::Observed observedKind(StringAttr kind) {
   static_assert(int(manifest::Observed::Cross) == int(AttentionKind::Cross) &&
-                manifest::Observed::MAX == manifest::Observed::Cross);
+                manifest::Observed::MAX == manifest::Observed::Selection);
+  if (kind && kind.getValue() == StringRef(selectionOutput)) {
+    return manifest::Observed::Selection;
+  }
   const AttentionSpelling *known = kind ? findAttentionKind(kind.getValue()) : nullptr;
   return known ? static_cast<manifest::Observed>(known->kind) : manifest::Observed::No;
 }

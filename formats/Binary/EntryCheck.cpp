@@ -7,6 +7,7 @@
 #include "formats/Binary/GenerationCheck.h"
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
+#include "heddle/Selection.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -323,11 +324,16 @@ Status EntryChecker::checkOutputType(const manifest::Port &port) const {
   const manifest::Dimension &last = *port.shape()->Get(rank - 1);
   // Attention weights, [tokens, heads, longest], are allowed if only a decoder runs the entry, or
   // if they are observed.
-  const bool isObserved = port.observed() != manifest::Observed::No;
+  const bool isSelection = port.observed() == manifest::Observed::Selection;
+  const bool isObserved = port.observed() != manifest::Observed::No && !isSelection;
   const bool ofKeys = (cacheCount() != 0 || stateCount() != 0 || isObserved) &&
                       isOf(rows, tokensSpace) && rank == 3 &&
                       isOf(last, tokensSpace, /*longest=*/true);
   const bool constantRows = rowBytes(*entry.buffers()->Get(port.buffer())).has_value();
+  if (isSelection && (!isOf(rows, tokensSpace) || rank != 2 || !constantRows ||
+                      last.constant() % selectedPair != 0)) {
+    return HEDDLE_ERROR(DataLoss, "expected a selection of pairs of floats for each token");
+  }
   if (isObserved && (elementOf(port) != ElementType::F32 || !ofKeys)) {
     return HEDDLE_ERROR(DataLoss,
                         "expected an observed output of floats, [tokens, heads, longest]");
@@ -407,6 +413,9 @@ Status EntryChecker::checkObserved(const Ports &ports, uint32_t index, Location 
   }
   if (index > 0 && observed == Observed::No && ports.Get(index - 1)->observed() != Observed::No) {
     return HEDDLE_ERROR(DataLoss, "follows an observed output, expected observed outputs last");
+  }
+  if (observed == Observed::Selection && index + 1 != ports.size()) {
+    return HEDDLE_ERROR(DataLoss, "is a selection, expected one as the last output");
   }
   return {};
 }

@@ -128,13 +128,17 @@ struct LaunchTime {
 };
 
 /// Rows of bytes to copy within the memory of a device, with a stride of `pitch` bytes on both
-/// sides.
+/// sides, or of `fromPitch` bytes where they are read.
 struct CopiedRows {
   std::byte *to;
   const std::byte *from;
   uint64_t rows;
   uint64_t rowBytes;
   uint64_t pitch;
+  /// 0: as `pitch`.
+  uint64_t fromPitch = 0;
+
+  uint64_t readPitch() const { return fromPitch == 0 ? pitch : fromPitch; }
 };
 
 /// Rows of bytes for the host to read, with a stride of `pitch` bytes.
@@ -195,9 +199,9 @@ public:
   /// lane of the run must call it.
   virtual void meet(int lane) = 0;
 
-  // --- Between runs
+  // --- Between runs, or by the only lane of a run
 
-  /// Copies in order, before the work of the next run.
+  /// Copies in order, after all commands before and before those after it.
   virtual void copy(std::span<const CopiedRows> list) = 0;
   /// Returns the current time of the clock of launches, in seconds.
   virtual double now() const = 0;

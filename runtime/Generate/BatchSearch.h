@@ -43,6 +43,7 @@ public:
   int64_t running() const { return static_cast<int64_t>(batch.size()); }
   /// Returns the number of prompt tokens that were reused instead of being computed.
   int64_t sharedTokens() const { return sharedCount; }
+  const SelectionUse &selectionUse() const { return candidates.use(); }
 
 private:
   /// A search and its hypotheses in the decoder.

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 #include <limits>
 
 namespace heddle {
@@ -16,7 +17,62 @@ static constexpr float never = -std::numeric_limits<float>::infinity();
 /// positionsAtLeast() may write one vector beyond the number of values.
 static constexpr size_t longestVector = 64;
 
-void Candidates::prepare(std::span<const RowQuery> queries) { this->queries = queries; }
+void Candidates::prepare(std::span<const RowQuery> queries) {
+  this->queries = queries;
+  selectable = 0;
+}
+
+/// The largest number of tokens that a device excludes from a row: each may take a copy.
+static constexpr int64_t mostExcluded = 16;
+
+/// Returns the number of best tokens of which so many are not banned. Bans before the softmax are
+/// the device's: it excludes these tokens.
+int64_t Candidates::bestNeeded(const RowQuery &query) const {
+  const size_t bans = query.banned.size() + query.alsoBanned.size();
+  const int64_t more = query.adjustsAfterSoftmax ? static_cast<int64_t>(bans) : 0;
+  return std::min(query.candidates + more, vocabularySize);
+}
+
+/// Returns why a row needs its logits; an empty text if the device can select its tokens.
+std::string_view Candidates::reasonAgainst(const RowQuery &query) const {
+  if (query.whole) {
+    return "samples are drawn from all tokens";
+  }
+  if (query.watched >= 0) {
+    return "a given token is scored";
+  }
+  if (!query.mask.empty()) {
+    return "a schema allows some tokens only";
+  }
+  if (!query.shortlist.empty()) {
+    return "a shortlist allows some tokens only";
+  }
+  if (!query.penalized.empty()) {
+    return "repeated tokens are penalised";
+  }
+  if (!query.adjustsAfterSoftmax &&
+      query.banned.size() + query.alsoBanned.size() > static_cast<size_t>(mostExcluded)) {
+    return "too many tokens are banned";
+  }
+  return bestNeeded(query) > selectable ? "too many best tokens are needed" : "";
+}
+
+int64_t Candidates::bestNeeded(int64_t row) const {
+  const RowQuery &query = queries[static_cast<size_t>(row)];
+  return reasonAgainst(query).empty() ? bestNeeded(query) : -1;
+}
+
+/// Counts the rows of a step on a device that can select.
+void Candidates::countUse() {
+  for (const RowQuery &query : queries) {
+    const std::string_view reason = query.empty() ? "" : reasonAgainst(query);
+    uses.selected += query.empty() || !reason.empty() ? 0 : 1;
+    uses.copied += reason.empty() ? 0 : 1;
+    if (!reason.empty() && std::ranges::find(uses.reasons, reason) == uses.reasons.end()) {
+      uses.reasons.emplace_back(reason);
+    }
+  }
+}
 
 static_assert(logitsChunk % 64 == 0);
 
@@ -54,12 +110,18 @@ void Candidates::begin(int64_t rows, int64_t vocabulary, int workers) {
   firstPenalized.assign(1, 0);
   firstWhole.assign(1, 0);
   wanted.assign(static_cast<size_t>(chunks), false);
+  if (selectable > 0) {
+    countUse();
+  }
   for (const RowQuery &query : queries) {
     firstPenalized.push_back(firstPenalized.back() + query.penalized.size());
     firstWhole.push_back(firstWhole.back() + (query.whole ? static_cast<size_t>(vocabulary) : 0));
-    if (!query.empty() && !query.isRestricted()) {
+    if (query.empty() || isSelected(static_cast<size_t>(&query - queries.data()))) {
+      continue;
+    }
+    if (!query.isRestricted()) {
       std::fill(wanted.begin(), wanted.end(), true);
-    } else if (!query.empty()) {
+    } else {
       wantChunksOf(query, vocabulary, wanted);
     }
   }
@@ -84,9 +146,40 @@ bool Candidates::wants(int64_t chunk) const { return wanted[static_cast<size_t>(
 void Candidates::deliver(int worker, int64_t chunk, int64_t count, const float *values,
                          int64_t stride) {
   for (size_t row = 0; row < queries.size(); ++row) {
-    if (!queries[row].empty()) {
+    if (!queries[row].empty() && !isSelected(row)) {
       reduce(workers[static_cast<size_t>(worker)], static_cast<int64_t>(row), chunk, count,
              values + static_cast<int64_t>(row) * stride);
+    }
+  }
+}
+
+void Candidates::offerSelection(int64_t most, int64_t vocabulary) {
+  selectable = most;
+  vocabularySize = vocabulary;
+}
+
+void Candidates::exclude(int64_t row, std::vector<int32_t> &tokens) const {
+  const RowQuery &query = queries[static_cast<size_t>(row)];
+  if (!query.adjustsAfterSoftmax) {
+    std::set_union(query.banned.begin(), query.banned.end(), query.alsoBanned.begin(),
+                   query.alsoBanned.end(), std::back_inserter(tokens));
+  }
+}
+
+void Candidates::deliverSelected(int64_t row, const SelectedTokens &tokens) {
+  const RowQuery &query = queries[static_cast<size_t>(row)];
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const float *const pair = tokens.pieces.data() + chunk * selectedPair;
+    sums[static_cast<size_t>(row * chunks + chunk)] = {pair[0], pair[1]};
+  }
+  TopK &best = workers.front().best[static_cast<size_t>(row)];
+  for (size_t i = 0; i + 1 < tokens.best.size(); i += selectedPair) {
+    const auto token = static_cast<int32_t>(tokens.best[i + 1]);
+    const auto isIn = [&](std::span<const int32_t> list) {
+      return std::binary_search(list.begin(), list.end(), token);
+    };
+    if (!isIn(query.banned) && !isIn(query.alsoBanned)) {
+      best.offer({tokens.best[i], token});
     }
   }
 }

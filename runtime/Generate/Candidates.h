@@ -6,6 +6,7 @@
 #ifndef HEDDLE_RUNTIME_GENERATE_CANDIDATES_H
 #define HEDDLE_RUNTIME_GENERATE_CANDIDATES_H
 
+#include "heddle/Generation.h"
 #include "runtime/Kernels/LogSumExp.h"
 #include "runtime/Kernels/TopK.h"
 #include "runtime/Session/Decoder.h"
@@ -63,12 +64,18 @@ public:
   /// Starts a step of queries.size() rows.
   void prepare(std::span<const RowQuery> queries);
 
+  void offerSelection(int64_t most, int64_t vocabulary) override;
+  int64_t bestNeeded(int64_t row) const override;
+  void exclude(int64_t row, std::vector<int32_t> &tokens) const override;
+  void deliverSelected(int64_t row, const SelectedTokens &tokens) override;
   void begin(int64_t rows, int64_t vocabulary, int workers) override;
   bool wants(int64_t chunk) const override;
   bool wantsRow(int64_t row) const override { return !queries[static_cast<size_t>(row)].empty(); }
   void deliver(int worker, int64_t chunk, int64_t count, const float *values,
                int64_t stride) override;
 
+  /// Returns how many rows of all steps a device has selected from, and why not from others.
+  const SelectionUse &use() const { return uses; }
   /// Returns in `best` the candidates of a row, best first; DataLoss if its logits are NaN. Call
   /// after the step.
   Status collect(int64_t row, std::vector<ScoredToken> &best);
@@ -100,6 +107,12 @@ private:
     const int32_t *numbers;
   };
 
+  std::string_view reasonAgainst(const RowQuery &query) const;
+  int64_t bestNeeded(const RowQuery &query) const;
+  void countUse();
+  bool isSelected(size_t row) const {
+    return selectable > 0 && bestNeeded(static_cast<int64_t>(row)) >= 0;
+  }
   void reduce(Worker &worker, int64_t row, int64_t chunk, int64_t count, const float *values);
   const float *adjusted(Worker &worker, int64_t row, int32_t first, int64_t count,
                         const float *values);
@@ -110,6 +123,9 @@ private:
   void addPenalized(int64_t row, double normalizer, std::vector<ScoredToken> &best) const;
 
   std::span<const RowQuery> queries;
+  // The number of best tokens of a row that a device selects; 0: rows arrive as logits.
+  int64_t selectable = 0;
+  SelectionUse uses;
   int64_t vocabularySize = 0;
   int64_t chunks = 0;
   std::vector<Worker> workers;

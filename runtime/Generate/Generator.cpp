@@ -222,6 +222,7 @@ bool Generator::idle() const { return state->search.idle(); }
 int64_t Generator::waiting() const { return state->search.waiting(); }
 int64_t Generator::running() const { return state->search.running(); }
 int64_t Generator::sharedTokens() const { return state->search.sharedTokens(); }
+SelectionUse Generator::selectionUse() const { return state->search.selectionUse(); }
 CacheUse Generator::cacheUse() const { return state->decoder->cacheUse(); }
 
 Result<std::vector<std::vector<float>>> Generator::score(std::span<const ScoringRequest> requests) {

@@ -12,8 +12,6 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <hwy/contrib/math/math-inl.h>
-
 HWY_BEFORE_NAMESPACE();
 namespace heddle::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -37,6 +35,34 @@ static float largestOfVectors(const float *values, int64_t count) {
   return result;
 }
 
+/// Returns e^x for x <= 0 or NaN: the arithmetic of emitExp() in compiler/Target/ExpandMath.cpp,
+/// operation by operation, because kernels of devices compute the same sums (heddle/Selection.h).
+template <typename D, typename V = hn::Vec<D>> static V exponential(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const auto number = [&](float value) { return hn::Set(d, value); };
+  const auto lowest = number(-105.0F);
+  x = hn::IfThenElse(hn::Lt(x, lowest), lowest, x);
+  // x / ln 2 is rounded by adding 1.5 * 2^23.
+  const auto magic = number(12582912.0F);
+  const auto shifted = hn::Add(hn::Mul(x, number(1.44269504F)), magic);
+  const auto whole = hn::Sub(shifted, magic);
+  auto rest = hn::MulAdd(whole, number(-0.693359375F), x);
+  rest = hn::MulAdd(whole, number(2.12194440e-4F), rest);
+  auto sum = number(0.0013817897997796535F);
+  for (const float coefficient :
+       {0.008368050679564476F, 0.04166826233267784F, 0.16666527092456818F, 0.4999999403953552F}) {
+    sum = hn::MulAdd(sum, rest, number(coefficient));
+  }
+  sum = hn::Add(hn::MulAdd(sum, hn::Mul(rest, rest), rest), number(1.0F));
+  // 2^n in two steps, because it may be out of range.
+  const auto power = [&](auto exponent) {
+    return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(di, 127))));
+  };
+  const auto n = hn::ConvertTo(di, whole);
+  const auto half = hn::ShiftRight<1>(n);
+  return hn::Mul(hn::Mul(sum, power(half)), power(hn::Sub(n, half)));
+}
+
 /// Adds exp(value - largest) of sixteen values to sixteen partial sums.
 static void addSixteen(const float *values, float largest, float *partial) {
   const hn::CappedTag<float, sums> d;
@@ -45,10 +71,10 @@ static void addSixteen(const float *values, float largest, float *partial) {
   for (size_t part = 0; part < sums; part += hn::Lanes(d)) {
     const auto value = hn::LoadU(d, values + part);
     const auto shifted = hn::Sub(value, shift);
-    // Exp is undefined for minus infinity, and would turn NaN into a number.
-    auto exponential = hn::IfThenZeroElse(hn::Eq(value, none), hn::Exp(d, shifted));
-    exponential = hn::IfThenElse(hn::Eq(shifted, shifted), exponential, shifted);
-    hn::StoreU(hn::Add(hn::LoadU(d, partial + part), exponential), d, partial + part);
+    const auto ofNumbers =
+        hn::IfThenElse(hn::Eq(shifted, shifted), exponential(d, shifted), shifted);
+    const auto term = hn::IfThenZeroElse(hn::Eq(value, none), ofNumbers);
+    hn::StoreU(hn::Add(hn::LoadU(d, partial + part), term), d, partial + part);
   }
 }
 

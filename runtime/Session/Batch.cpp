@@ -215,7 +215,7 @@ Status Batch::bind(const EntryInfo &entry, const SequenceSizes &sequences,
   sequenceSizes = sequences;
   inputValues.assign(entry.inputs.size(), nullptr);
   inputsGiven.assign(entry.inputs.size(), false);
-  const size_t outputCount = entry.outputs.size() + entry.observed.size();
+  const size_t outputCount = entry.outputs.size() + entry.observed.size() + (entry.selects ? 1 : 0);
   outputValues.assign(outputCount, nullptr);
   outputsRequested.assign(outputCount, false);
   firstRows.resize(std::max(firstRows.size(), outputCount));

@@ -7,6 +7,7 @@
 #define HEDDLE_RUNTIME_SESSION_DECODER_H
 
 #include "heddle/ElementType.h"
+#include "heddle/Selection.h"
 #include "heddle/Status.h"
 
 #include <cstddef>
@@ -39,27 +40,46 @@ struct Extension {
   std::span<const int32_t> tokens;
 };
 
+/// What a device has selected from the logits of a row, as pairs (heddle/Selection.h): for each
+/// chunk its largest logit and its sum of exponentials, then the best tokens.
+struct SelectedTokens {
+  std::span<const float> pieces;
+  std::span<const float> best;
+};
+
 /// Receives the logits of a step in pieces: rows in the order of the extensions' tokens, and the
 /// vocabulary in chunks of `logitsChunk` tokens, which depend on neither batch nor threads. The
 /// logits of a whole batch are never stored.
 class LogitsSink {
 public:
   virtual ~LogitsSink() = default;
+
+  // --- Devices with their own memory may select from the logits of a row instead of copying them.
+  // These functions have no effect on the values of a row that needs its logits.
+
+  /// Says, before begin(), how many of the best tokens the device can select of each row; 0: none.
+  virtual void offerSelection(int64_t /*most*/, int64_t /*vocabulary*/) {}
+  /// Returns how many of the best tokens of a row are needed, at most as many as offered, beside
+  /// its normaliser; -1 if the row needs its logits.
+  virtual int64_t bestNeeded(int64_t /*row*/) const { return -1; }
+  /// Appends the tokens whose logits count as minus infinity in such a row, few of them.
+  virtual void exclude(int64_t /*row*/, std::vector<int32_t> & /*tokens*/) const {}
+  /// Receives a row for which bestNeeded() is not -1, instead of its logits.
+  virtual void deliverSelected(int64_t /*row*/, const SelectedTokens & /*tokens*/) {}
+
   /// Called before the first chunk: `workers` threads will deliver `rows` rows.
   virtual void begin(int64_t rows, int64_t vocabulary, int workers) = 0;
   /// Returns whether a chunk is needed; other chunks are not computed.
   virtual bool wants(int64_t /*chunk*/) const { return true; }
   /// Returns whether a row is needed; the values delivered for other rows are undefined. Of a
-  /// prompt only the last row is needed.
+  /// prompt only the last row is needed. If a device has selected from some rows, those after the
+  /// last other one have no values.
   virtual bool wantsRow(int64_t /*row*/) const { return true; }
   /// Receives the logits of tokens `chunk` * logitsChunk + j, j < count, for row r in values[r *
   /// stride + j]. Called by several threads at once, each with its own chunks.
   virtual void deliver(int worker, int64_t chunk, int64_t count, const float *values,
                        int64_t stride) = 0;
 };
-
-/// The tokens in a chunk of logits: enough to divide the work, few enough to stay in a cache.
-inline constexpr int64_t logitsChunk = 768;
 
 /// Receives the attention of a step over the source, in the last layer, if requested.
 struct AttentionWeights {

@@ -124,6 +124,14 @@ Status PagedDecoder::bindEntries() {
                                    "\"longest\" at its end");
   }
   vocabularySize = shapeOf(logitsPort)[1];
+  const uint32_t ports = decoder.table->outputs()->size();
+  const manifest::Port &last = *decoder.table->outputs()->Get(ports - 1);
+  const auto width = static_cast<int64_t>(last.shape()->Get(last.shape()->size() - 1)->constant());
+  // The host reads the logits of a device that shares its memory where they are.
+  if (decoder.info->selects && !loaded.state->artifact->device()->sharesHostMemory() &&
+      Projection::bestOfSelection(width, vocabularySize) > 0) {
+    selectionPort = static_cast<int32_t>(ports) - 1;
+  }
   return {};
 }
 

@@ -23,7 +23,7 @@ static int64_t rowsPort(const EntryInfo &entry, std::string_view name) {
 /// Determines the outputs of a step, in `chosen`.
 Status PagedDecoder::chooseOutputs(const StepOutputs &wanted) {
   const size_t outputs = decoder.info->outputs.size();
-  chosen.assign(outputs + decoder.info->observed.size(), false);
+  chosen.assign(decoder.table->outputs()->size(), false);
   chosen[static_cast<size_t>(logitsPort)] = true;
   if (wanted.attention != nullptr && attentionPort < 0) {
     return HEDDLE_ERROR(Unsupported, fmt::format("{}: attention weights are asked for, and entry "

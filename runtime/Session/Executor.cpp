@@ -294,7 +294,10 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
     time = timeOf(run, *deferred, launched, lane, lane == 0);
   }
   const double begin = time == nullptr ? 0 : stream->now();
-  run.tail->run(lane, {*stream, context, memory.scratchOfCaller(), memory.places()});
+  const HeddleRows *const *const selectionSpaces =
+      run.plan.selection ? memory.spacesOf(*run.plan.selection) : nullptr;
+  run.tail->run(lane,
+                {*stream, context, selectionSpaces, memory.scratchOfCaller(), memory.places()});
   if (time != nullptr) {
     *time = {begin, stream->now()};
   }

@@ -124,6 +124,10 @@ static EntryInfo describeEntry(const manifest::Entry &entry) {
   const std::vector<RowSpace> spaces = spacesOf(entry);
   info.inputs = describePorts(*entry.inputs(), spaces, true);
   info.outputs = describePorts(*entry.outputs(), spaces, false);
+  const auto outputs = entry.outputs()->size();
+  info.selects =
+      outputs > 0 && entry.outputs()->Get(outputs - 1)->observed() == manifest::Observed::Selection;
+  info.outputs.resize(outputs - (info.selects ? 1 : 0));
   const auto observed =
       std::find_if(info.outputs.begin(), info.outputs.end(),
                    [](const PortInfo &port) { return port.observed != Observed::No; });

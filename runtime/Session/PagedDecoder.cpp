@@ -176,13 +176,16 @@ Result<PagedDecoder::Step *> PagedDecoder::stepFor(const std::vector<bool> &outp
       return step.get();
     }
   }
-  PlanRequest request{outputs, true, logitsPort};
+  PlanRequest request{outputs, true, logitsPort, selectionPort};
+  if (selectionPort >= 0) {
+    request.outputs[static_cast<size_t>(selectionPort)] = true;
+  }
   const Artifact &artifact = *loaded.state->artifact;
   auto made = std::make_unique<Step>();
   made->outputs = outputs;
   made->plan = Plan::make(artifact, *decoder.table, request);
   if (made->plan.deferred && !Projection::canCut(*made->plan.deferred)) {
-    request.deferred = -1;
+    request = {outputs, true, -1};
     made->plan = Plan::make(artifact, *decoder.table, request);
   }
   made->projection = Projection(made->plan, made->plan.outputs[static_cast<size_t>(logitsPort)],

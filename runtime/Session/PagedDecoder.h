@@ -222,6 +222,8 @@ private:
   int64_t vocabularySize = 0;
   int32_t logitsPort = -1;
   int32_t attentionPort = -1;
+  /// The output that a device selects from the logits; -1: it does not.
+  int32_t selectionPort = -1;
   RowSpace memorySpace = RowSpace::tokens();
   /// Whether "encode" leaves states.
   bool givesStates = false;

@@ -255,6 +255,44 @@ static void placeOutputs(Plan &plan, const manifest::Entry &entry, const PlanReq
   }
 }
 
+/// Returns whether a dispatch computes rows of tokens as its only result, which is this buffer.
+static bool givesOnly(const Plan &plan, const PlannedDispatch &dispatch, uint32_t buffer) {
+  const PlannedOperand &result = plan.operands[dispatch.firstOperand];
+  return dispatch.written == 1 && result.buffer == buffer && result.byteOffset == 0 &&
+         dispatch.finish == nullptr && dispatch.rows == tokensSpace;
+}
+
+/// Removes the last dispatch from the plan if it is the one that PlanRequest::selection allows.
+/// Sets Plan::selection, and whether any other dispatch reads the buffer that it reads.
+static void takeSelection(Plan &plan, const manifest::Entry &entry, const PlanRequest &request,
+                          std::vector<bool> &read) {
+  if (request.selection < 0 || request.deferred < 0 || plan.dispatches.empty()) {
+    return;
+  }
+  const auto bufferOf = [&](int32_t output) {
+    return entry.outputs()->Get(static_cast<uint32_t>(output))->buffer();
+  };
+  const uint32_t logits = bufferOf(request.deferred);
+  const PlannedDispatch last = plan.dispatches.back();
+  if (!givesOnly(plan, last, bufferOf(request.selection)) || last.operandCount != 2 ||
+      !last.rowByRow) {
+    return;
+  }
+  const PlannedOperand &input = plan.operands[last.firstOperand + 1];
+  if (input.buffer != logits || input.byteOffset != 0) {
+    return;
+  }
+  plan.selection = last;
+  plan.dispatches.pop_back();
+  plan.buffers[bufferOf(request.selection)] = {};
+  read[logits] = std::any_of(
+      plan.dispatches.begin(), plan.dispatches.end(), [&](const PlannedDispatch &dispatch) {
+        const auto first = plan.operands.begin() + dispatch.firstOperand;
+        return std::any_of(first + dispatch.written, first + dispatch.operandCount,
+                           [&](const PlannedOperand &each) { return each.buffer == logits; });
+      });
+}
+
 /// Removes the last dispatch from the plan if it is the one that PlanRequest::deferred allows.
 static void deferLast(Plan &plan, const manifest::Entry &entry, const PlanRequest &request,
                       const std::vector<bool> &read) {
@@ -268,8 +306,7 @@ static void deferLast(Plan &plan, const manifest::Entry &entry, const PlanReques
     return std::any_of(first, first + dispatch.written,
                        [&](const PlannedOperand &operand) { return operand.buffer == buffer; });
   };
-  if (!writes(last) || last.written != 1 || plan.operands[last.firstOperand].byteOffset != 0 ||
-      read[buffer] || last.finish != nullptr || last.rows != tokensSpace ||
+  if (!givesOnly(plan, last, buffer) || read[buffer] ||
       std::count_if(plan.dispatches.begin(), plan.dispatches.end(), writes) != 1) {
     return;
   }
@@ -393,7 +430,11 @@ Plan Plan::make(const Artifact &artifact, const manifest::Entry &entry,
   addLoops(plan, entry, live, places);
   // Results that are not requested may account for most of the arena.
   plan.memory = arenaOf(entry, live);
+  takeSelection(plan, entry, request, read);
   deferLast(plan, entry, request, read);
+  if (!plan.deferred) {
+    plan.selection.reset();
+  }
   plan.firstForDeferred = findFirstForDeferred(plan);
   placeOutputs(plan, entry, request, read);
   plan.memoryWithInputs = plan.memory;

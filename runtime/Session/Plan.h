@@ -143,6 +143,9 @@ struct PlanRequest {
   bool caches = false;
   /// The output whose final dispatch is left to the caller; -1: none.
   int32_t deferred = -1;
+  /// The output that selects from the deferred one, whose dispatch is left to the caller as well;
+  /// -1: none.
+  int32_t selection = -1;
 };
 
 /// Returns which dispatches of an entry a request needs.
@@ -200,6 +203,9 @@ struct Plan {
   /// The dispatch that PlanRequest::deferred leaves out: it has one result, which nothing reads,
   /// and no finish. Its output has no place in the memory.
   std::optional<PlannedDispatch> deferred;
+  /// The dispatch of PlanRequest::selection, only with `deferred`: it has one result, and reads
+  /// nothing but the result of that dispatch, row by row.
+  std::optional<PlannedDispatch> selection;
   /// With `deferred`: the dispatches from this index on exist only for its rows, and each computes
   /// the row of the same number. They need not compute rows that are not wanted.
   size_t firstForDeferred = 0;

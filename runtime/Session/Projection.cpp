@@ -2,11 +2,16 @@
 ///
 /// A kernel computes whole columns of its grid. A chunk is computed by the columns that overlap it,
 /// which may include a few extra elements on both sides; the sink gets only the chunk.
+///
+/// Selected and copied logits have the same bits, and so have the sums over them. Which way a row
+/// goes therefore only matters for time.
 #include "runtime/Session/Projection.h"
 
 #include "heddle/Abi.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 namespace heddle {
@@ -14,6 +19,16 @@ namespace heddle {
 /// Reading the weights again takes as long as computing some rows: 8 at 118 GFLOP/s and 31 GB/s, 25
 /// at 190 GFLOP/s and 15 GB/s. Wanted rows that are no further apart are computed together.
 static constexpr int64_t tilesOfReading = 4;
+
+/// Rows whose logits together take more memory than this are copied chunk by chunk.
+static constexpr int64_t mostSelectedBytes = int64_t(256) << 20;
+
+int64_t Projection::bestOfSelection(int64_t width, int64_t vocabulary) {
+  const int64_t best = width / selectedPair - piecesOf(vocabulary, logitsChunk);
+  return width % selectedPair == 0 && best <= std::min(vocabulary, mostSelected)
+             ? std::max<int64_t>(best, 0)
+             : 0;
+}
 
 bool Projection::canCut(const PlannedDispatch &dispatch) {
   return dispatch.columnElements != 0 && dispatch.columnElements <= logitsChunk;
@@ -32,6 +47,10 @@ Projection::Projection(const Plan &plan, const PlannedOutput &output, int64_t vo
   for (Worker &worker : workers) {
     worker.operands.resize(plan.deferred->operandCount);
   }
+  if (plan.selection) {
+    selectable = plan.selection->columns - chunks;
+    selectionOperands.resize(2);
+  }
 }
 
 Projection::Projection(Projection &&other) noexcept { *this = std::move(other); }
@@ -43,6 +62,8 @@ Projection &Projection::operator=(Projection &&other) noexcept {
   chunks = other.chunks;
   rowStride = other.rowStride;
   workers = std::move(other.workers);
+  selectable = other.selectable;
+  selectionOperands = std::move(other.selectionOperands);
   return *this;
 }
 
@@ -50,30 +71,209 @@ Range Projection::chunkOf(int64_t number) const {
   return {number * logitsChunk, std::min((number + 1) * logitsChunk, vocabulary)};
 }
 
-Status Projection::begin(LogitsSink &wanted, int64_t count, Device &device) {
-  sink = &wanted;
-  rows = count;
-  next = 0;
-  for (Worker &worker : workers) {
-    HEDDLE_TRY(worker.memory.grow(device, static_cast<uint64_t>(rows * rowStride) * sizeof(float)));
-  }
-  sink->begin(rows, vocabulary, static_cast<int>(workers.size()));
-  ranges.clear();
-  ranges.reserve(static_cast<size_t>(rows));
+void Projection::addRow(std::vector<Range> &list, int64_t row) const {
   const int64_t few = plan->deferred ? tilesOfReading * plan->deferred->rowTile : 1;
+  if (list.empty() || list.back().end + few <= row) {
+    list.push_back({row, row});
+  }
+  list.back().end = row + 1;
+}
+
+static int64_t countRows(std::span<const Range> ranges) {
+  return std::accumulate(ranges.begin(), ranges.end(), int64_t(0),
+                         [](int64_t sum, Range part) { return sum + part.end - part.begin; });
+}
+
+int64_t Projection::rowsOfChunk() const {
+  if (selectedRanges.empty()) {
+    return rows;
+  }
+  return copiedRanges.empty() ? 0 : copiedRanges.back().end;
+}
+
+/// Divides the wanted rows into those that are selected from and those that are copied.
+void Projection::splitRows() {
+  for (std::vector<Range> *const list : {&ranges, &selectedRanges, &copiedRanges}) {
+    list->clear();
+    list->reserve(static_cast<size_t>(rows));
+  }
+  mostNeeded = 0;
   for (int64_t row = 0; row < rows; ++row) {
     if (!sink->wantsRow(row)) {
       continue;
     }
-    if (ranges.empty() || ranges.back().end + few <= row) {
-      ranges.push_back({row, row});
-    }
-    ranges.back().end = row + 1;
+    addRow(ranges, row);
+    const int64_t best = selectable > 0 ? sink->bestNeeded(row) : -1;
+    addRow(best < 0 ? copiedRanges : selectedRanges, row);
+    mostNeeded = std::max(mostNeeded, best);
   }
+}
+
+Status Projection::begin(LogitsSink &wanted, int64_t count, Device &device) {
+  sink = &wanted;
+  rows = count;
+  next = 0;
+  sink->offerSelection(selectable, vocabulary);
+  splitRows();
+  const int64_t rowBytes = vocabulary * static_cast<int64_t>(sizeof(float));
+  if (countRows(selectedRanges) > mostSelectedBytes / rowBytes) {
+    sink->offerSelection(0, vocabulary);
+    copiedRanges = ranges;
+    selectedRanges.clear();
+  }
+  if (!selectedRanges.empty()) {
+    const int64_t selected = countRows(selectedRanges);
+    const int64_t pairs = plan->selection->columns * selectedPair * selected;
+    HEDDLE_TRY(selectedLogits.grow(device, static_cast<uint64_t>(selected * rowBytes)));
+    HEDDLE_TRY(selectedPairs.grow(device, static_cast<uint64_t>(pairs) * sizeof(float)));
+    findExcluded();
+    const uint64_t before = never.size();
+    const auto needed = static_cast<uint64_t>(excluded.empty() ? 0 : selected);
+    HEDDLE_TRY(never.grow(device, needed * sizeof(float)));
+    neverWritten = never.size() == before ? neverWritten : 0;
+  }
+  for (Worker &worker : workers) {
+    HEDDLE_TRY(worker.memory.grow(device, static_cast<uint64_t>(rowsOfChunk() * rowStride) *
+                                              sizeof(float)));
+  }
+  sink->begin(rows, vocabulary, static_cast<int>(workers.size()));
   return {};
 }
 
+/// Finds the tokens that count as minus infinity, in the order of tokens.
+void Projection::findExcluded() {
+  excluded.clear();
+  int64_t index = 0;
+  for (const Range wanted : selectedRanges) {
+    for (int64_t row = wanted.begin; row < wanted.end; ++row, ++index) {
+      excludedOfRow.clear();
+      if (isSelected(row)) {
+        sink->exclude(row, excludedOfRow);
+      }
+      for (const int32_t token : excludedOfRow) {
+        if (token >= 0 && token < vocabulary) {
+          excluded.push_back({token, index});
+        }
+      }
+    }
+  }
+  std::sort(excluded.begin(), excluded.end());
+}
+
+/// Overwrites the logits of these tokens, after the product. One copy serves adjacent rows.
+void Projection::exclude(const RunView &view) {
+  constexpr uint64_t bytes = sizeof(float);
+  if (excluded.empty()) {
+    return;
+  }
+  const uint64_t wanted = never.size() / bytes;
+  if (neverWritten < wanted) {
+    std::byte *const staged = view.stream.stage(0, never.data(), wanted * bytes);
+    if (staged == nullptr) {
+      return;
+    }
+    std::fill_n(reinterpret_cast<float *>(staged), wanted, -std::numeric_limits<float>::infinity());
+    view.stream.send(0);
+    neverWritten = wanted;
+  }
+  exclusions.clear();
+  for (size_t i = 0; i < excluded.size(); ++i) {
+    const Excluded &each = excluded[i];
+    if (i > 0 && excluded[i - 1] == Excluded{each.token, each.row - 1}) {
+      ++exclusions.back().rows;
+    } else {
+      const auto element = static_cast<uint64_t>(each.row * vocabulary + each.token);
+      exclusions.push_back({selectedLogits.data() + element * bytes, never.data(), 1, bytes,
+                            static_cast<uint64_t>(vocabulary) * bytes, bytes});
+    }
+  }
+  view.stream.copy(exclusions);
+}
+
+/// Computes the logits of some rows. `before` is the number of rows of the ranges before these.
+void Projection::launchProduct(const RunView &view, Range wanted, int64_t before) {
+  const PlannedDispatch &product = *plan->deferred;
+  std::vector<void *> &operands = workers[0].operands;
+  std::copy_n(view.context.operands, product.operandCount, operands.begin());
+  std::byte *const logits = selectedLogits.data() + before * vocabulary * int64_t(sizeof(float));
+  HeddleResult result{logits, wanted.begin, 0, vocabulary};
+  HeddleKernelContext context = view.context;
+  context.operands = operands.data();
+  operands[0] = &result;
+  view.stream.launch(0,
+                     {product.kernel,
+                      nullptr,
+                      &context,
+                      wanted,
+                      {0, product.columns},
+                      product.rowTile,
+                      view.scratch},
+                     nullptr);
+}
+
+/// Selects from the logits of the same rows.
+void Projection::launchSelection(const RunView &view, Range wanted, int64_t before) {
+  const PlannedDispatch &selection = *plan->selection;
+  const int64_t rowPairs = selection.columns * selectedPair;
+  std::byte *const pairs = selectedPairs.data() + before * rowPairs * int64_t(sizeof(float));
+  HeddleResult result{pairs, wanted.begin, 0, rowPairs};
+  // The kernel counts rows from the first of the run, which is not in this memory.
+  const auto first = reinterpret_cast<uintptr_t>(selectedLogits.data());
+  const auto skipped = static_cast<uintptr_t>((wanted.begin - before) * vocabulary);
+  selectionOperands[0] = &result;
+  selectionOperands[1] = reinterpret_cast<void *>(first - skipped * sizeof(float));
+  HeddleKernelContext context = view.context;
+  context.operands = selectionOperands.data();
+  context.spaces = view.selectionSpaces;
+  view.stream.launch(0,
+                     {selection.kernel,
+                      nullptr,
+                      &context,
+                      wanted,
+                      {0, chunks + mostNeeded},
+                      selection.rowTile,
+                      view.scratch},
+                     nullptr);
+}
+
+/// Selects on the device, and passes what it has selected to the sink.
+void Projection::select(const RunView &view) {
+  int64_t before = 0;
+  for (const Range wanted : selectedRanges) {
+    launchProduct(view, wanted, before);
+    before += wanted.end - wanted.begin;
+  }
+  exclude(view);
+  before = 0;
+  for (const Range wanted : selectedRanges) {
+    launchSelection(view, wanted, before);
+    before += wanted.end - wanted.begin;
+  }
+  const auto used = static_cast<size_t>((chunks + mostNeeded) * selectedPair);
+  const uint64_t pitch =
+      static_cast<uint64_t>(plan->selection->columns * selectedPair) * sizeof(float);
+  const FetchedRows found = view.stream.fetchRows(
+      0, selectedPairs.data(), static_cast<uint64_t>(before), used * sizeof(float), pitch);
+  const std::byte *row = found.first;
+  const auto ofPieces = static_cast<size_t>(chunks * selectedPair);
+  for (size_t i = 0; row != nullptr && i < selectedRanges.size(); ++i) {
+    for (int64_t each = selectedRanges[i].begin; each < selectedRanges[i].end; ++each) {
+      const std::span pairs(reinterpret_cast<const float *>(row), used);
+      if (isSelected(each)) {
+        sink->deliverSelected(each, {pairs.first(ofPieces), pairs.subspan(ofPieces)});
+      }
+      row += found.pitch;
+    }
+  }
+}
+
 void Projection::run(int lane, const RunView &view) {
+  if (lane == 0 && !selectedRanges.empty()) {
+    select(view);
+  }
+  if (rowsOfChunk() == 0) {
+    return;
+  }
   for (int64_t chunk = next.fetch_add(1, std::memory_order_relaxed); chunk < chunks;
        chunk = next.fetch_add(1, std::memory_order_relaxed)) {
     if (!sink->wants(chunk)) {
@@ -98,7 +298,7 @@ void Projection::deliver(int lane, int64_t chunk, DeviceStream &stream, const fl
   const Range tokens = chunkOf(chunk);
   const int64_t count = tokens.end - tokens.begin;
   const FetchedRows found = stream.fetchRows(
-      lane, reinterpret_cast<const std::byte *>(values), static_cast<uint64_t>(rows),
+      lane, reinterpret_cast<const std::byte *>(values), static_cast<uint64_t>(rowsOfChunk()),
       static_cast<uint64_t>(count) * sizeof(float), static_cast<uint64_t>(stride) * sizeof(float));
   if (found.first != nullptr) {
     sink->deliver(lane, chunk, count, reinterpret_cast<const float *>(found.first),
@@ -117,7 +317,7 @@ void Projection::computeChunk(int lane, int64_t chunk, const RunView &view) {
   own.operands[0] = &result;
   HeddleKernelContext context = view.context;
   context.operands = own.operands.data();
-  for (const Range wanted : ranges) {
+  for (const Range wanted : copiedRanges) {
     view.stream.launch(
         lane, {dispatch.kernel, nullptr, &context, wanted, columns, dispatch.rowTile, view.scratch},
         nullptr);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The logits of a run, which are never stored as a whole: one chunk of the vocabulary at a time is
-/// computed for all wanted rows into memory that stays in a cache, passed to the sink, and
-/// overwritten by the next chunk.
+/// The logits of a run. On processors they are never stored as a whole: one chunk of the vocabulary
+/// at a time is computed for all wanted rows into memory that stays in a cache, passed to the sink,
+/// and overwritten by the next chunk. A device with its own memory computes all of them, selects
+/// tokens from them, and copies only these to the host; rows that need their logits go through
+/// chunks there too.
 #ifndef HEDDLE_RUNTIME_SESSION_PROJECTION_H
 #define HEDDLE_RUNTIME_SESSION_PROJECTION_H
 
@@ -26,6 +28,9 @@ public:
   Projection(Projection &&other) noexcept;
   Projection &operator=(Projection &&other) noexcept;
 
+  /// Returns how many of the best tokens a selection of `width` floats has of such a vocabulary; 0
+  /// if its width is not that of any selection.
+  static int64_t bestOfSelection(int64_t width, int64_t vocabulary);
   /// Returns whether a dispatch can compute a chunk of its result with little extra work.
   static bool canCut(const PlannedDispatch &dispatch);
 
@@ -47,6 +52,17 @@ private:
 
   /// Returns the tokens of a chunk.
   Range chunkOf(int64_t number) const;
+  void splitRows();
+  /// Returns the number of rows of a chunk in memory.
+  int64_t rowsOfChunk() const;
+  /// Returns whether a row is not copied.
+  bool isSelected(int64_t row) const { return sink->wantsRow(row) && sink->bestNeeded(row) >= 0; }
+  void addRow(std::vector<Range> &list, int64_t row) const;
+  void findExcluded();
+  void exclude(const RunView &view);
+  void select(const RunView &view);
+  void launchProduct(const RunView &view, Range wanted, int64_t before);
+  void launchSelection(const RunView &view, Range wanted, int64_t before);
   void computeChunk(int lane, int64_t chunk, const RunView &view);
   void handOut(int lane, int64_t chunk, const RunView &view);
   void deliver(int lane, int64_t chunk, DeviceStream &stream, const float *values, int64_t stride);
@@ -60,7 +76,31 @@ private:
   std::vector<Worker> workers;
   LogitsSink *sink = nullptr;
   int64_t rows = 0;
+  /// All rows that are computed, those of them that are selected from, and those whose logits are
+  /// copied.
   std::vector<Range> ranges;
+  std::vector<Range> selectedRanges;
+  std::vector<Range> copiedRanges;
+  /// The number of best tokens that the device can select; 0: none. And of those that the next run
+  /// selects of each row.
+  int64_t selectable = 0;
+  int64_t mostNeeded = 0;
+  /// The logits of all rows of `selectedRanges`, and the pairs selected from them.
+  DeviceMemory selectedLogits;
+  /// Minus infinity, as often as there are such rows, or have been; and how many are written.
+  DeviceMemory never;
+  uint64_t neverWritten = 0;
+  /// Tokens that count as minus infinity, and the indices of their rows in that memory.
+  struct Excluded {
+    int32_t token;
+    int64_t row;
+    auto operator<=>(const Excluded &) const = default;
+  };
+  std::vector<Excluded> excluded;
+  std::vector<int32_t> excludedOfRow;
+  std::vector<CopiedRows> exclusions;
+  DeviceMemory selectedPairs;
+  std::vector<void *> selectionOperands;
   std::atomic<int64_t> next = 0;
 };
 

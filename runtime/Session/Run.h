@@ -52,6 +52,8 @@ struct RunView {
   DeviceStream &stream;
   /// With the operands of Plan::deferred, whose result has no memory; otherwise null.
   HeddleKernelContext context;
+  /// The row spaces of Plan::selection; null if there is none.
+  const HeddleRows *const *selectionSpaces;
   /// Launch::scratch.
   uint64_t scratch;
   /// The address of every buffer.

@@ -169,7 +169,7 @@ void CpuStream::launchTogether(int lane, const Launch &launch, LaunchTime *time)
 void CpuStream::copy(std::span<const CopiedRows> list) {
   for (const CopiedRows &copied : list) {
     for (uint64_t row = 0; row < copied.rows; ++row) {
-      std::memcpy(copied.to + row * copied.pitch, copied.from + row * copied.pitch,
+      std::memcpy(copied.to + row * copied.pitch, copied.from + row * copied.readPitch(),
                   copied.rowBytes);
     }
   }

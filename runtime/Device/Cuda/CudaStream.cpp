@@ -222,13 +222,14 @@ FetchedRows CudaStream::fetchRows(int, const std::byte *from, uint64_t rows, uin
 }
 
 Status CudaStream::copyRows(const CopiedRows &rows) {
-  const std::string_view what = "blocks of caches";
-  if (rows.rows == 1 || rows.pitch == rows.rowBytes) {
+  const std::string_view what = "rows within the GPU";
+  const bool isDense = rows.pitch == rows.rowBytes && rows.readPitch() == rows.rowBytes;
+  if (rows.rows == 1 || isDense) {
     return context->callFor(what, driver.cuMemcpyDtoDAsync_v2, addressOf(rows.to),
                             addressOf(rows.from), rows.rows * rows.rowBytes, stream);
   }
   const CudaCopy2D copied = {
-      {0, 0, cudaMemoryDevice, nullptr, addressOf(rows.from), nullptr, rows.pitch},
+      {0, 0, cudaMemoryDevice, nullptr, addressOf(rows.from), nullptr, rows.readPitch()},
       {0, 0, cudaMemoryDevice, nullptr, addressOf(rows.to), nullptr, rows.pitch},
       rows.rowBytes,
       rows.rows};

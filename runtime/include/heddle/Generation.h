@@ -261,6 +261,16 @@ struct CacheUse {
   uint64_t limit = 0;
 };
 
+/// How searches have received the tokens after each row of their steps from a device with its own
+/// memory; all empty on others.
+struct SelectionUse {
+  /// Rows whose best tokens were selected on the device, and rows whose logits were copied.
+  int64_t selected = 0;
+  int64_t copied = 0;
+  /// The distinct reasons for copies, in the order in which they occurred.
+  std::vector<std::string> reasons = {};
+};
+
 /// Generates and scores sequences in a running batch.
 class HEDDLE_API Generator {
 public:
@@ -308,6 +318,8 @@ public:
   /// Returns the number of prompt tokens so far that were reused from other requests instead of
   /// being computed.
   int64_t sharedTokens() const;
+  /// Returns how the logits of the searches so far were used.
+  SelectionUse selectionUse() const;
   /// Returns the current memory use of the cache.
   CacheUse cacheUse() const;
 

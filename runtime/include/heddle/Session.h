@@ -145,6 +145,8 @@ struct EntryInfo {
     uint64_t flopsPerTokenAndKey = 0;
   };
   std::vector<BoundedKeys> bounded = {};
+  /// Whether a step on a GPU can select the best tokens there, so that logits need not be copied.
+  bool selects = false;
 
   /// Returns the number of floating-point operations of a batch if all `outputs` are requested.
   HEDDLE_API double flops(std::span<const int32_t> lengths) const;

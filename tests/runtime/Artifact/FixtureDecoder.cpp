@@ -3,6 +3,8 @@
 /// The description of the test model that generates.
 #include "tests/runtime/Artifact/FixtureModel.h"
 
+#include "heddle/Selection.h"
+
 namespace heddle::fixture {
 using manifest::CacheLayout;
 using manifest::Dimension;
@@ -128,6 +130,28 @@ ModelSpec groupedModel() {
   projection.kernel = ProjectGroups;
   projection.groupElements = vocabulary / 2;
   projection.columns = 2 * ((vocabulary / 2 + piece - 1) / piece);
+  return spec;
+}
+
+ModelSpec selectingModel() {
+  ModelSpec spec = generatingModel();
+  const auto kernel = static_cast<uint32_t>(spec.kernels.size());
+  addKernel(spec, "select", 0);
+  EntrySpec &entry = spec.entries[1];
+  const auto pairs = static_cast<uint32_t>(piecesOf(vocabulary, logitsChunk) + selected);
+  const Dimension width(selectedPair * pairs, tokensSpace, false);
+  entry.outputs.push_back({std::string(selectionOutput),
+                           ElementType::F32,
+                           {tokens, width},
+                           0,
+                           false,
+                           12,
+                           manifest::Observed::Selection});
+  entry.buffers.push_back(buffer(Location::Output, {tokens, width}, 2));
+  entry.dispatches.push_back(dispatch("selection", kernel, {{12, 0}, {11, 0}}, pairs));
+  entry.dispatches.back().columnElements = selectedPair;
+  entry.dispatches.back().groupElements = selectedPair;
+  entry.dispatches.back().rowByRow = true;
   return spec;
 }
 

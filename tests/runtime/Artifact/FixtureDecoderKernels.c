@@ -210,3 +210,58 @@ void TARGET(project_groups)(ROW_RANGE) {
                   begin + PIECE < group_end ? begin + PIECE : group_end);
   }
 }
+
+#define CHUNK 768
+#define CHUNKS ((VOCABULARY + CHUNK - 1) / CHUNK)
+
+/* e^x for x <= 0 */
+static double exponential(double x) {
+  if (x < -700) {
+    return 0;
+  }
+  const double part = x / 1024;
+  double power = 1 + part * (1 + part / 2 * (1 + part / 3 * (1 + part / 4)));
+  for (int i = 0; i < 10; ++i) {
+    power *= power;
+  }
+  return power;
+}
+
+/* The largest logit of a chunk and the sum of exponentials relative to it */
+static void select_chunk(const float *logits, int64_t chunk, float *pair) {
+  const int64_t begin = chunk * CHUNK;
+  const int64_t end = begin + CHUNK < VOCABULARY ? begin + CHUNK : VOCABULARY;
+  pair[0] = logits[begin];
+  for (int64_t c = begin; c < end; ++c) {
+    pair[0] = logits[c] > pair[0] ? logits[c] : pair[0];
+  }
+  double sum = 0;
+  for (int64_t c = begin; c < end; ++c) {
+    sum += exponential((double)logits[c] - (double)pair[0]);
+  }
+  pair[1] = (float)sum;
+}
+
+/* Grid columns are pairs: those of chunks, then the best tokens */
+void TARGET(select)(ROW_RANGE) {
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    const float *logits = (const float *)context->operands[1] + r * VOCABULARY;
+    for (int64_t chunk = column_begin; chunk < column_end && chunk < CHUNKS; ++chunk) {
+      select_chunk(logits, chunk, result_at(context, r, 2 * chunk));
+    }
+    int64_t last = -1;
+    for (int64_t pair = CHUNKS; pair < column_end; ++pair) {
+      int64_t best = -1;
+      for (int64_t c = 0; c < VOCABULARY; ++c) {
+        const int is_left =
+            last < 0 || logits[c] < logits[last] || (logits[c] == logits[last] && c > last);
+        best = is_left && (best < 0 || logits[c] > logits[best]) ? c : best;
+      }
+      last = best;
+      if (pair >= column_begin) {
+        *result_at(context, r, 2 * pair) = logits[best];
+        *result_at(context, r, 2 * pair + 1) = (float)best;
+      }
+    }
+  }
+}

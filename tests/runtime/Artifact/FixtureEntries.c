@@ -49,6 +49,7 @@ ENTRY(attend_memory)
 ENTRY(weights)
 ENTRY(project)
 ENTRY(project_groups)
+ENTRY(select)
 
 /* Writes where no memory is. */
 void wrong_address(const HeddleDeviceLaunch *launch) {

@@ -101,6 +101,7 @@ struct DispatchSpec {
   uint32_t chosenGroups = 0;
   uint32_t chosenBy = 0;
   uint8_t arithmetic = 0;
+  bool rowByRow = false;
 };
 
 struct LoopSpec {
@@ -249,6 +250,12 @@ ModelSpec generatingModel();
 
 /// Returns it with a projection in two groups of logits, each of which ends inside a piece.
 ModelSpec groupedModel();
+
+/// The number of best tokens that the selecting model selects.
+inline constexpr int selected = 8;
+
+/// Returns the generating model with a selection of tokens (heddle/Selection.h).
+ModelSpec selectingModel();
 
 /// Returns the generating model with a state "sum", buffer 12: the query of the history is the mean
 /// of all targets so far.

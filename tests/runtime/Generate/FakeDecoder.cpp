@@ -3,6 +3,9 @@
 /// The hash function and the bookkeeping.
 #include "tests/runtime/Generate/FakeDecoder.h"
 
+#include "runtime/Kernels/LogSumExp.h"
+#include "runtime/Kernels/TopK.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -146,6 +149,55 @@ int64_t FakeDecoder::blocksInUse() const {
   return static_cast<int64_t>(positions);
 }
 
+/// Selects the best of a row, and reduces its chunks; returns the pairs (heddle/Selection.h).
+static std::vector<float> pairsOf(const std::vector<float> &logits, int64_t most) {
+  std::vector<float> pairs;
+  const auto all = static_cast<int64_t>(logits.size());
+  for (int64_t first = 0; first < all; first += logitsChunk) {
+    const ExponentialSum sum =
+        exponentialSum(logits.data() + first, std::min(logitsChunk, all - first));
+    pairs.insert(pairs.end(), {sum.largest, sum.sum});
+  }
+  std::vector<RankedValue> ranked;
+  for (int64_t token = 0; token < all; ++token) {
+    const float value = logits[static_cast<size_t>(token)];
+    if (value > -std::numeric_limits<float>::infinity()) {
+      ranked.push_back({value, static_cast<int32_t>(token)});
+    }
+  }
+  std::sort(ranked.begin(), ranked.end(),
+            [](const RankedValue &a, const RankedValue &b) { return ranksBefore(a, b); });
+  ranked.resize(static_cast<size_t>(most), {-std::numeric_limits<float>::infinity(), -1});
+  for (const RankedValue &each : ranked) {
+    pairs.insert(pairs.end(), {each.value, static_cast<float>(each.number)});
+  }
+  return pairs;
+}
+
+/// Delivers the selections of rows that need nothing else, and makes their logits NaN.
+void FakeDecoder::select(std::vector<std::vector<float>> &logits, LogitsSink &sink) {
+  const auto pieces = static_cast<size_t>(selectedPair * piecesOf(model.vocabulary, logitsChunk));
+  for (size_t row = 0; row < logits.size(); ++row) {
+    const auto number = static_cast<int64_t>(row);
+    const int64_t best = sink.wantsRow(number) ? sink.bestNeeded(number) : -1;
+    deliveredRows += sink.wantsRow(number) && best < 0 ? 1 : 0;
+    if (best < 0) {
+      continue;
+    }
+    EXPECT_LE(best, std::min(selects, model.vocabulary));
+    ++selectedRows;
+    std::vector<int32_t> excluded;
+    sink.exclude(number, excluded);
+    for (const int32_t token : excluded) {
+      logits[row][static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
+    }
+    const std::vector<float> pairs = pairsOf(logits[row], best);
+    sink.deliverSelected(number,
+                         {std::span(pairs).first(pieces), std::span(pairs).subspan(pieces)});
+    std::fill(logits[row].begin(), logits[row].end(), std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
 /// Delivers chunks in descending order, distributed over the workers, so that nothing relies on
 /// their order.
 void FakeDecoder::deliver(const std::vector<std::vector<float>> &logits, LogitsSink &sink) const {
@@ -224,7 +276,13 @@ Status FakeDecoder::decode(std::span<const Extension> extensions, LogitsSink &si
   }
   ++steps;
   mostRows = std::max(mostRows, static_cast<int64_t>(rows.size()));
+  if (selects > 0) {
+    sink.offerSelection(std::min(selects, model.vocabulary), model.vocabulary);
+  }
   sink.begin(static_cast<int64_t>(rows.size()), model.vocabulary, workers);
+  if (selects > 0) {
+    select(logits, sink);
+  }
   deliver(logits, sink);
   if (attention != nullptr) {
     attend(rows, *attention);

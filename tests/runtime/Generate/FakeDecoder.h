@@ -62,6 +62,11 @@ public:
 
   /// Whether there are sources; otherwise all sources are empty.
   bool answers = true;
+  /// The number of best tokens that it selects, as a device with its own memory does; 0: it
+  /// delivers logits. And the rows that it has selected from and delivered so far.
+  int64_t selects = 0;
+  int64_t selectedRows = 0;
+  int64_t deliveredRows = 0;
   int64_t mostRows = 0;
   int64_t steps = 0;
 
@@ -75,6 +80,7 @@ private:
     std::vector<int32_t> tokens;
   };
   void call();
+  void select(std::vector<std::vector<float>> &logits, LogitsSink &sink);
   void deliver(const std::vector<std::vector<float>> &logits, LogitsSink &sink) const;
   void attend(std::span<const Row> rows, AttentionWeights &attention) const;
 

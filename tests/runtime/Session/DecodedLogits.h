@@ -54,6 +54,44 @@ public:
   int64_t unwanted = -1;
 };
 
+/// Takes the best tokens of every row from a device that selects, with the pairs of its chunks. A
+/// token may be excluded.
+class SelectionRecorder : public Recorder {
+public:
+  void offerSelection(int64_t most, int64_t /*vocabulary*/) override { offered = most; }
+  int64_t bestNeeded(int64_t row) const override { return row == copied ? -1 : best; }
+  void exclude(int64_t /*row*/, std::vector<int32_t> &tokens) const override {
+    tokens.insert(tokens.end(), excluded.begin(), excluded.end());
+  }
+  void begin(int64_t rows, int64_t vocabulary, int workers) override {
+    Recorder::begin(rows, vocabulary, workers);
+    selections.assign(static_cast<size_t>(rows), {});
+  }
+  void deliver(int worker, int64_t chunk, int64_t count, const float *values,
+               int64_t stride) override {
+    if (offered == 0) {
+      return Recorder::deliver(worker, chunk, count, values, stride);
+    }
+    // Rows after the last that is copied are not in memory.
+    std::copy_n(values + copied * stride, count,
+                logits.begin() + copied * width + chunk * logitsChunk);
+  }
+  void deliverSelected(int64_t row, const SelectedTokens &tokens) override {
+    std::vector<float> &pairs = selections[static_cast<size_t>(row)];
+    EXPECT_TRUE(pairs.empty());
+    pairs.assign(tokens.pieces.begin(), tokens.pieces.end());
+    pairs.insert(pairs.end(), tokens.best.begin(), tokens.best.end());
+  }
+
+  int64_t offered = 0;
+  int64_t best = 2;
+  /// The row whose logits are taken; -1: none.
+  int64_t copied = -1;
+  std::vector<int32_t> excluded;
+  /// The pairs of each row.
+  std::vector<std::vector<float>> selections;
+};
+
 inline SourceId encodeOne(PagedDecoder &decoder, const Tokens &source) {
   const SourceView tokens = source;
   SourceId id{};

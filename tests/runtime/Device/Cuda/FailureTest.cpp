@@ -56,7 +56,11 @@ static Status runBoth() {
   for (int step = 0; step < 3; ++step) {
     HEDDLE_TRY(decoder->decode(both, recorder));
   }
-  return {};
+  // One hypothesis needs its logits, and of the other a token is excluded.
+  SelectionRecorder selecting;
+  selecting.copied = 1;
+  selecting.excluded = {5};
+  return decoder->decode(both, selecting);
 }
 
 /// Fails the n-th call of a function for every n; returns the number of calls.
@@ -91,7 +95,7 @@ class Failure : public testing::TestWithParam<std::string> {
 protected:
   static void SetUpTestSuite() {
     ASSERT_EQ(write(withDevice(model()), temporaryPath("encoder.so")).message(), "");
-    ASSERT_EQ(write(withDevice(generatingModel()), temporaryPath("decoder.so")).message(), "");
+    ASSERT_EQ(write(withDevice(selectingModel()), temporaryPath("decoder.so")).message(), "");
   }
 };
 

@@ -64,6 +64,39 @@ cuStreamSynchronize()
 )");
 }
 
+/// A step on a GPU that selects is one graph and one copy of a few bytes.
+TEST(Journal, OfAStepThatSelects) {
+  const Result<Model> model = loadOn("cuda", withDevice(selectingModel()), "selecting.so");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  Result<std::unique_ptr<PagedDecoder>> decoder =
+      PagedDecoder::create(*model, {.cacheBytes = 1 << 20});
+  ASSERT_TRUE(decoder.ok()) << decoder.status().message();
+  const SourceId source = encodeOne(**decoder, {4, 5, 6});
+  const HypothesisId hypothesis = *(*decoder)->start(source);
+  SelectionRecorder recorder;
+  const Tokens tokens = {1};
+  const Extension extension{hypothesis, tokens};
+  for (int step = 0; step < 3; ++step) {
+    EmulatedGpu::get().record();
+    ASSERT_EQ((*decoder)->decode({&extension, 1}, recorder).message(), "");
+  }
+  EXPECT_EQ(recorder.offered, selected);
+  EXPECT_EQ(withoutContexts(EmulatedGpu::get().journal()), R"(cuEventSynchronize()
+cuMemcpyHtoDAsync_v2(640)
+cuEventRecord()
+cuEventSynchronize()
+cuMemcpyHtoDAsync_v2(896)
+cuEventRecord()
+cuEventSynchronize()
+cuMemcpyHtoDAsync_v2(1768)
+cuEventRecord()
+cuGraphLaunch(7 launches)
+cuMemcpyDtoHAsync_v2(40)
+cuStreamSynchronize()
+cuStreamSynchronize()
+)");
+}
+
 /// Decodes a token for each of some hypotheses.
 static Status decodeAll(PagedDecoder &decoder, std::span<const HypothesisId> hypotheses,
                         Recorder &recorder) {
