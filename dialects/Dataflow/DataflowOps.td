@@ -146,7 +146,8 @@ def Dataflow_GraphOp : Dataflow_Op<"graph", [FunctionOpInterface, IsolatedFromAb
     - C8: a result that is a cache or a state is what a dispatch left of the argument of the same
       name.
     - C9: a result with `dataflow.observed`, "encoder", "decoder" or "cross", is a buffer [tokens,
-      heads, longest] of f32, and no other buffer follows it.
+      heads, longest] of f32, and no other buffer follows it. One with "selection" is the last
+      result, [tokens, width] of f32.
     - C10: the rows that dispatches append to caches are those of one row space: one list of
       positions is that of all.
     - C11: `max_rows` has limits of 1 to 2^31 - 1 rows, of spaces of images of any width.

@@ -4,6 +4,7 @@
 /// dispatches.
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/ParameterChecks.h"
+#include "heddle/Selection.h"
 
 #include "mlir/Interfaces/FunctionImplementation.h"
 
@@ -131,6 +132,21 @@ static LogicalResult verifyLimit(GraphOp graph, unsigned index, Type type) {
   return limit ? error << limit : error << "none";
 }
 
+/// C9, for what a device selects from logits.
+static LogicalResult verifySelection(GraphOp graph, unsigned index) {
+  auto buffer = dyn_cast<BufferType>(graph.getResultTypes()[index]);
+  if (!buffer || !buffer.getElementType().isF32() || buffer.getShape().size() != 2 ||
+      buffer.getShape().front() != tokensDimension || buffer.getShape().back() <= 0) {
+    return graph.emitOpError("expects selection result #")
+           << index << " to be [tokens, width] of f32, got " << graph.getResultTypes()[index];
+  }
+  const auto rest = graph.getResultTypes().drop_front(index + 1);
+  if (llvm::any_of(rest, llvm::IsaPred<BufferType>)) {
+    return graph.emitOpError("expects the selection, result #") << index << ", after all others";
+  }
+  return success();
+}
+
 /// C9. Observed outputs come last, so that they do not renumber the other outputs.
 static LogicalResult verifyObserved(GraphOp graph) {
   bool isObserved = false;
@@ -146,9 +162,16 @@ static LogicalResult verifyObserved(GraphOp graph) {
     }
     isObserved = true;
     auto kind = dyn_cast<StringAttr>(observed);
+    if (kind && kind.getValue() == StringRef(selectionOutput)) {
+      if (failed(verifySelection(graph, static_cast<unsigned>(index)))) {
+        return failure();
+      }
+      continue;
+    }
     if (!kind || !findAttentionKind(kind.getValue())) {
       return graph.emitOpError("expects a 'dataflow.observed' of ")
-             << attentionKindChoices() << " of result #" << index << ", got " << observed;
+             << attentionKindChoices() << ", or \"selection\", of result #" << index << ", got "
+             << observed;
     }
     if (!buffer || !buffer.getElementType().isF32() || buffer.getShape().size() != 3 ||
         buffer.getShape().front() != tokensDimension || buffer.getShape()[1] <= 0 ||

@@ -260,8 +260,8 @@ static Value shuffle(VectorCode &code, Value number, Value lane, NVVM::ShflKind 
                               kind, UnitAttr());
 }
 
-Value BlockCode::ofLane(Value number, Value lane) {
-  return shuffle(code, number, lane, NVVM::ShflKind::idx);
+Value BlockCode::ofLane(Value number, Value lane, Value mask) {
+  return shuffle(code, number, lane, NVVM::ShflKind::idx, mask);
 }
 
 Value BlockCode::ofOtherLane(Value number, int64_t bits, Value mask) {

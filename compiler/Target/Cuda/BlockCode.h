@@ -122,7 +122,7 @@ public:
   /// Return the number that another lane passes: the lane with index `lane`, an i32, or the one
   /// whose index differs in the bits of `bits`. With `mask`, an i32, only the lanes in the mask
   /// take part; all of them must pass the same mask.
-  mlir::Value ofLane(mlir::Value number, mlir::Value lane);
+  mlir::Value ofLane(mlir::Value number, mlir::Value lane, mlir::Value mask = {});
   mlir::Value ofOtherLane(mlir::Value number, int64_t bits, mlir::Value mask = {});
 
 private:

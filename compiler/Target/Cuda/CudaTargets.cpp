@@ -7,6 +7,7 @@
 #include "compiler/Remarks/Report.h"
 #include "compiler/Target/Cuda/BlockAttention.h"
 #include "compiler/Target/Cuda/BlockProduct.h"
+#include "compiler/Target/Cuda/BlockSelect.h"
 #include "compiler/Target/Cuda/WarpRows.h"
 #include "compiler/Target/Emitters/Emitters.h"
 #include "compiler/Target/Panels.h"
@@ -76,6 +77,9 @@ static std::optional<BlockWork> blockWork(dataflow::KernelOp kernel,
   if (const std::optional<BlockWork> attention = blockAttention(kernel)) {
     return attention;
   }
+  if (const std::optional<BlockWork> selection = blockSelect(kernel)) {
+    return selection;
+  }
   const std::optional<BlockWork> product = blockProduct(kernel, target);
   return product ? product : warpRows(kernel);
 }
@@ -139,6 +143,8 @@ void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
     emitBlockProduct(code, body, mlir::cast<dataflow::ContractAttr>(body.kernel.getComputes()));
   } else if (blockAttention(body.kernel)) {
     emitBlockAttention(code, body, mlir::cast<dataflow::AttentionAttr>(body.kernel.getComputes()));
+  } else if (blockSelect(body.kernel)) {
+    emitBlockSelect(code, body);
   } else if (warpRows(body.kernel)) {
     emitWarpRows(code, body);
   } else {

@@ -3,10 +3,13 @@
 /// Kernels whose rows choose among columns, and kernels on rows that are such choices.
 #include "dialects/Dataflow/Dataflow.h"
 #include "heddle/Limits.h"
+#include "heddle/Selection.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -241,6 +244,99 @@ std::optional<double> PlaceColumnsAttr::evaluate(const KernelRun &run, unsigned,
     }
   }
   return 0;
+}
+
+// --- select ----------------------------------------------------------------------------------
+
+StringRef SelectAttr::getNoun() const { return "a selection of tokens"; }
+
+std::string SelectAttr::getSizes(FunctionType) const {
+  return llvm::formatv("{0}of{1}", getCount(), getColumns());
+}
+
+int64_t SelectAttr::getPieces() const { return piecesOf(getColumns(), getPiece()); }
+
+LogicalResult SelectAttr::verifyNumbers(EmitError emitError) const {
+  if (failed(verifyPositive(*this, emitError, {getColumns(), getPiece(), getCount()}))) {
+    return failure();
+  }
+  if (getColumns() > largestSelectedVocabulary) {
+    return emitError() << "expects at most " << largestSelectedVocabulary << " columns, got "
+                       << getColumns();
+  }
+  if (getPiece() > largestSelectedVocabulary || getPiece() % sumsOfPiece != 0) {
+    return emitError() << "expects pieces of a multiple of " << sumsOfPiece << " columns, at most "
+                       << largestSelectedVocabulary << ", got " << getPiece();
+  }
+  if (getCount() > std::min(getColumns(), mostSelected)) {
+    return emitError() << "expects at most " << std::min(getColumns(), mostSelected) << " of "
+                       << getColumns() << " columns, got " << getCount();
+  }
+  return success();
+}
+
+int64_t SelectAttr::getNumInputs() const { return 1; }
+
+SmallVector<KernelInput> SelectAttr::getInputs(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getColumns()}}};
+}
+
+SmallVector<KernelResult> SelectAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), selectedPair * (getPieces() + getCount())}}};
+}
+
+LogicalResult SelectAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division SelectAttr::getDivision(FunctionType) const {
+  return {
+      .columns = Division::Columns::Heads, .count = getPieces() + getCount(), .size = selectedPair};
+}
+
+Flops SelectAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport SelectAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+std::optional<unsigned> SelectAttr::getEpilogueResult() const { return std::nullopt; }
+
+bool SelectAttr::hidesLaterKeys() const { return false; }
+
+/// Returns the largest element of a piece, or the sum of exponentials relative to it.
+static double pieceOf(const KernelRun &run, int64_t row, int64_t begin, int64_t end, bool isSum) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (int64_t column = begin; column < end; ++column) {
+    const double element = run.at(0, row, column);
+    largest = element > largest ? element : largest;
+  }
+  double sum = 0;
+  for (int64_t column = begin; column < end; ++column) {
+    const double element = run.at(0, row, column);
+    sum += std::isinf(element) && element < 0 ? 0 : std::exp(element - largest);
+  }
+  return isSum ? sum : largest;
+}
+
+std::optional<double> SelectAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                           int64_t column) const {
+  const int64_t pair = column / selectedPair;
+  const bool isSecond = column % selectedPair != 0;
+  if (pair < getPieces()) {
+    const int64_t begin = pair * getPiece();
+    return pieceOf(run, row, begin, std::min(begin + getPiece(), getColumns()), isSecond);
+  }
+  SmallVector<int64_t> columns;
+  for (int64_t each = 0; each < getColumns(); ++each) {
+    if (run.at(0, row, each) > -std::numeric_limits<double>::infinity()) {
+      columns.push_back(each);
+    }
+  }
+  llvm::sort(columns, [&](int64_t left, int64_t right) {
+    return std::pair(-run.at(0, row, left), left) < std::pair(-run.at(0, row, right), right);
+  });
+  const auto rank = static_cast<size_t>(pair - getPieces());
+  if (rank >= columns.size()) {
+    return isSecond ? -1 : -std::numeric_limits<double>::infinity();
+  }
+  return isSecond ? static_cast<double>(columns[rank]) : run.at(0, row, columns[rank]);
 }
 
 } // namespace heddle::dataflow

@@ -42,4 +42,21 @@ def Dataflow_PlaceColumnsAttr : Dataflow_Family<"PlaceColumns", "place_columns">
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Dataflow_SelectAttr : Dataflow_Family<"Select", "select"> {
+  let summary = "what a search needs of each row of `columns` logits: pieces for the normaliser, and the best";
+  let description = [{
+    A row of the result has pairs: for each piece of `piece` columns the largest element and the sum of
+    exp(element - largest), then the `count` largest elements and their columns, the largest first, of
+    equal ones that of the lower column (runtime/include/heddle/Selection.h). Minus infinity and NaN
+    are never among the largest; minus infinity and column -1 stand for those that are missing. NaN
+    makes the sum of its piece NaN. A column of work is a pair.
+  }];
+  let parameters = (ins "int64_t":$columns, "int64_t":$piece, "int64_t":$count);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// The number of pieces.
+    int64_t getPieces() const;
+  }];
+}
+
 #endif

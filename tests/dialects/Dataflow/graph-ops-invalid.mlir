@@ -409,14 +409,14 @@ dataflow.graph @no_length(%ids: !dataflow.buffer<[tokens], i32> {dataflow.name =
 // -----
 
 !weights = !dataflow.buffer<[tokens, 2, longest], f32>
-// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.observed' of "encoder", "decoder" or "cross" of result #0, got "self"}}
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.observed' of "encoder", "decoder" or "cross", or "selection", of result #0, got "self"}}
 dataflow.graph @graph_c9(%x: !weights {dataflow.name = "x"}) -> (!weights {dataflow.name = "p", dataflow.observed = "self"}) {
   dataflow.output %x : !weights
 }
 
 // -----
 
-// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.observed' of "encoder", "decoder" or "cross" of result #0, got 1 : i64}}
+// expected-error@+1 {{'dataflow.graph' op expects a 'dataflow.observed' of "encoder", "decoder" or "cross", or "selection", of result #0, got 1 : i64}}
 dataflow.graph @observed_as_a_number(%x: !dataflow.buffer<[tokens, 4], f32> {dataflow.name = "x"}) -> (!dataflow.buffer<[tokens, 4], f32> {dataflow.name = "p", dataflow.observed = 1 : i64}) {
   dataflow.output %x : !dataflow.buffer<[tokens, 4], f32>
 }

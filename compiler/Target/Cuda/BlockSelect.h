@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The selection of tokens by blocks: a block has a row of logits. Half a warp has a piece of it, a
+/// lane for each of its sums. The best tokens are found one after another by all threads.
+#ifndef HEDDLE_COMPILER_TARGET_CUDA_BLOCKSELECT_H
+#define HEDDLE_COMPILER_TARGET_CUDA_BLOCKSELECT_H
+
+#include "compiler/Target/Cuda/BlockCode.h"
+#include "compiler/Target/Emitters/Emitters.h"
+
+#include <optional>
+
+namespace heddle {
+
+/// Returns how blocks compute a selection; nullopt for other kernels.
+std::optional<BlockWork> blockSelect(dataflow::KernelOp kernel);
+
+/// Emits a kernel of that kind.
+void emitBlockSelect(VectorCode &code, const KernelBody &body);
+
+} // namespace heddle
+
+#endif // HEDDLE_COMPILER_TARGET_CUDA_BLOCKSELECT_H
