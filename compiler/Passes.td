@@ -146,6 +146,11 @@ def PlanMemoryPass : Pass<"dataflow-plan-memory", "::mlir::ModuleOp"> {
                         "let results whose lives do not overlap share memory">];
 }
 
+def SelectTokensPass : Pass<"dataflow-select-tokens", "::mlir::ModuleOp"> {
+  let summary = "Let a step of a decoder end in the selection of tokens, for GPUs";
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def ShareTablesPass : Pass<"dataflow-share-tables", "::mlir::ModuleOp"> {
   let summary = "Look up rows of a table where the encoding of a product has it, and store it once";
   let options = [ListOption<"targets", "targets", "std::string",

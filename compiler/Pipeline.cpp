@@ -126,12 +126,24 @@ std::vector<std::string> defaultTargets(const PipelineOptions &options) {
   return targets;
 }
 
+static std::vector<std::string> targetsOf(const PipelineOptions &options) {
+  return options.targets.empty() ? defaultTargets(options) : options.targets;
+}
+
 /// Sets the chosen targets, or the default ones, as an option of a pass.
 template <typename TargetList>
 static void setTargets(TargetList &list, const PipelineOptions &options) {
-  const std::vector<std::string> targets =
-      options.targets.empty() ? defaultTargets(options) : options.targets;
+  const std::vector<std::string> targets = targetsOf(options);
   list.assign(targets.begin(), targets.end());
+}
+
+/// Returns whether kernels of a chosen target run on a device with its own memory.
+static bool hasDevice(const PipelineOptions &options) {
+  return llvm::any_of(targetsOf(options), [](const std::string &text) {
+    std::string reason;
+    const FailureOr<TargetDescription> target = parseTarget(text, reason);
+    return succeeded(target) && target->backend->launchShape().unit() != manifest::LaunchUnit::None;
+  });
 }
 
 static void buildDataflow(PhaseBuilder &builder) {
@@ -172,6 +184,10 @@ static void buildDataflow(PhaseBuilder &builder) {
     builder.add(createNarrowRowsPass(narrow));
   }
   builder.addOptional(createFuseStatesPass());
+  // Runs when the logits have their last form, because nothing is folded into what reads them.
+  if (builder.isEnabled(*createSelectTokensPass()) && hasDevice(options)) {
+    builder.add(createSelectTokensPass());
+  }
   builder.addOptional(createMergeKernelsPass());
   EncodeWeightsPassOptions encoding;
   setTargets(encoding.targets, options);

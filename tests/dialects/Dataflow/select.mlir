@@ -5,7 +5,7 @@
 !logits = !dataflow.buffer<[tokens, 1000], f32>
 !pairs = !dataflow.buffer<[tokens, 12], f32>
 // CHECK: dataflow.kernel @select
-// CHECK-SAME: computes <columns = 1000, piece = 768, count = 4>
+// CHECK-SAME: computes #dataflow.select<columns = 1000, piece = 768, count = 4>
 dataflow.kernel @select : (!logits) -> !pairs computes #dataflow.select<columns = 1000, piece = 768, count = 4> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -60,7 +60,7 @@ dataflow.kernel @too_wide : (!logits) -> !pairs computes #dataflow.select<column
 
 !logits = !dataflow.buffer<[tokens, 200], f32>
 !pairs = !dataflow.buffer<[tokens, 10], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects a result of shape [tokens, 12] and element type 'f32', got '!dataflow.buffer<[tokens, 10], f32>'}}
+// expected-error@+1 {{'dataflow.kernel' op expects result #0 of shape [tokens, 12] and element type 'f32', got '!dataflow.buffer<[tokens, 10], f32>'}}
 dataflow.kernel @other_width : (!logits) -> !pairs computes #dataflow.select<columns = 200, piece = 96, count = 3> {
 ^bb0(%x: f32):
   dataflow.yield %x

@@ -4,7 +4,7 @@
 // RUN: heddle-opt %s -convert-dataflow-to-kernels="targets=x86-64-v3" | FileCheck %s --check-prefix=CPU
 
 // CPU-NOT: nvvm.
-// CPU: func.func @select.x86-64-v3
+// CPU: func.func @"select.x86-64-v3"
 // CPU: math.exp
 // CPU-SAME: : f32
 // CPU: arith.addf {{.*}} : f64

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Searches of compiled models on the emulated GPU. A model that selects tokens there has the same
+/// hypotheses, bit for bit, as the same model that copies its logits, and the tokens of processors.
+/// Its steps copy few bytes.
+#include "heddle/Generation.h"
+#include "tests/EndToEnd/CompiledModel.h"
+#include "tests/runtime/Device/Cuda/EmulatedGpu.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <map>
+
+namespace heddle {
+namespace {
+
+/// A model of tests/oracles, and sources or prompts for it.
+struct Oracle {
+  const char *name;
+  bool hasSources;
+};
+const Oracle oracles[] = {{"marian-tiny", true}, {"llama3-tiny", false}};
+
+struct Search {
+  const char *name;
+  GenerationOptions options;
+  /// Whether no row needs its logits.
+  bool isSelected = true;
+};
+
+std::vector<Search> searches() {
+  std::vector<Search> list = {{"greedy", {.beam = 1}},
+                              {"beam4", {.beam = 4, .nbest = 4}},
+                              {"minimum", {.beam = 2, .minLength = 3}},
+                              {"ngrams", {.beam = 2, .noRepeatNgram = 2}},
+                              {"scores", {.beam = 1, .tokenScores = true, .topScores = 5}},
+                              {"top", {.sample = true, .topK = 8}},
+                              {"alternatives", {.nbest = 3, .alternatives = true}}};
+  list.push_back({"nucleus", {.sample = true, .topK = 0, .topP = 0.8F}, false});
+  list.push_back({"repetition", {.beam = 2, .repetitionPenalty = 1.4F}, false});
+  for (Search &each : list) {
+    // The emulated GPU takes long.
+    each.options.maxLength = 4;
+    // The models' own settings are those of searches of other lengths.
+    each.options.sample = each.options.sample.value_or(false);
+  }
+  return list;
+}
+
+/// The results of all searches in one batch, or alone.
+class Searches {
+public:
+  Searches(const std::string &binary, const char *device) {
+    Result<Model> loaded = Model::load(binary, {.device = device});
+    EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+    if (loaded.ok()) {
+      model.emplace(std::move(*loaded));
+    }
+  }
+
+  std::map<int64_t, std::vector<Hypothesis>> generate(const Oracle &oracle,
+                                                      const std::vector<Search> &list) {
+    std::map<int64_t, std::vector<Hypothesis>> found;
+    Result<Generator> generator = Generator::create(*model, {.session = {.cacheBytes = 1 << 22}});
+    EXPECT_TRUE(generator.ok()) << generator.status().message();
+    for (size_t i = 0; generator.ok() && i < list.size(); ++i) {
+      GenerationRequest request{.options = list[i].options};
+      (oracle.hasSources ? request.source : request.prefix) = {7, 12, 5, 30};
+      const Result<int64_t> id = generator->add(std::move(request));
+      EXPECT_TRUE(id.ok()) << list[i].name << ": " << id.status().message();
+    }
+    while (generator.ok() && !generator->idle()) {
+      Result<std::vector<GenerationResult>> step = generator->step();
+      if (!step.ok()) {
+        ADD_FAILURE() << step.status().message();
+        break;
+      }
+      for (GenerationResult &result : *step) {
+        EXPECT_EQ(result.status.message(), "");
+        found[result.id] = std::move(result.hypotheses);
+      }
+    }
+    use = generator.ok() ? generator->selectionUse() : SelectionUse();
+    return found;
+  }
+
+  std::optional<Model> model;
+  SelectionUse use;
+};
+
+class Selection : public testing::TestWithParam<Oracle> {
+protected:
+  void SetUp() override {
+    const std::string folder = HEDDLE_TEST_DATA "/oracles/" + std::string(GetParam().name);
+    selecting = compileModel(folder);
+    copying = compileModel(folder, {"--disable-pass=select-tokens"});
+    ASSERT_FALSE(selecting.empty() || copying.empty());
+  }
+  std::string selecting, copying;
+};
+
+TEST_P(Selection, HasTheBitsOfCopiedLogits) {
+  Searches selects(selecting, "cuda"), copies(copying, "cuda"), onCpu(selecting, "cpu");
+  EXPECT_TRUE(selects.model->findEntry("decode")->selects);
+  EXPECT_FALSE(copies.model->findEntry("decode")->selects);
+  for (const Search &each : searches()) {
+    SCOPED_TRACE(each.name);
+    const auto expected = copies.generate(GetParam(), {each});
+    EXPECT_EQ(copies.use.selected + copies.use.copied, 0);
+    const auto found = selects.generate(GetParam(), {each});
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(selects.use.copied == 0, each.isSelected)
+        << testing::PrintToString(selects.use.reasons);
+    EXPECT_TRUE(selects.use.selected > 0 || !each.isSelected);
+    const auto tokens = onCpu.generate(GetParam(), {each});
+    ASSERT_EQ(found.size(), tokens.size());
+    for (size_t i = 0; i < found.at(0).size() && i < tokens.at(0).size(); ++i) {
+      EXPECT_EQ(found.at(0)[i].tokens, tokens.at(0)[i].tokens);
+    }
+  }
+}
+
+/// All searches in one batch: some rows are selected from, and the logits of others are copied.
+TEST_P(Selection, HasTheSameBitsInAMixedBatch) {
+  Searches run(selecting, "cuda");
+  std::vector<Search> list = searches();
+  std::erase_if(list, [](const Search &each) { return each.options.nbest > 1; });
+  const auto together = run.generate(GetParam(), list);
+  EXPECT_GT(run.use.selected, 0);
+  EXPECT_GT(run.use.copied, 0);
+  ASSERT_EQ(together.size(), list.size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    SCOPED_TRACE(list[i].name);
+    EXPECT_EQ(run.generate(GetParam(), {list[i]}).at(0), together.at(static_cast<int64_t>(i)));
+  }
+}
+
+/// Returns the bytes that all copies of a journal to the host have.
+int64_t bytesToHost() {
+  int64_t bytes = 0;
+  for (const std::string &call : EmulatedGpu::get().calls("cuMemcpyDtoHAsync_v2")) {
+    bytes += std::atoll(call.c_str() + call.find('(') + 1);
+  }
+  return bytes;
+}
+
+/// A greedy step copies one chunk's pair and one token's: 16 bytes.
+TEST_P(Selection, CopiesFewBytes) {
+  Searches run(selecting, "cuda");
+  EmulatedGpu::get().record();
+  GenerationOptions options{.beam = 1, .maxLength = 6};
+  options.sample = false;
+  run.generate(GetParam(), {{"greedy", options}});
+  EXPECT_EQ(run.use.copied, 0);
+  EXPECT_EQ(bytesToHost(), 16 * run.use.selected);
+  EXPECT_EQ(EmulatedGpu::get().calls("cuMemcpyDtoHAsync_v2").size(), size_t(run.use.selected));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Selection, testing::ValuesIn(oracles), [](const auto &info) {
+  std::string name = info.param.name;
+  std::erase(name, '-');
+  return name;
+});
+
+} // namespace
+} // namespace heddle
