@@ -6,6 +6,7 @@
 #include "heddle/Generation.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/runtime/Device/Cuda/EmulatedGpu.h"
+#include "tests/runtime/Tools/ChildProcess.h"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -154,6 +155,27 @@ TEST_P(Selection, CopiesFewBytes) {
   EXPECT_EQ(run.use.copied, 0);
   EXPECT_EQ(bytesToHost(), 16 * run.use.selected);
   EXPECT_EQ(EmulatedGpu::get().calls("cuMemcpyDtoHAsync_v2").size(), size_t(run.use.selected));
+}
+
+/// The tools say whether a model selects, and what the rows of a profile were.
+TEST(SelectionTools, SayWhatIsSelected) {
+  const std::string folder = HEDDLE_TEST_DATA "/oracles/marian-tiny";
+  const std::string selecting = compileModel(folder);
+  const std::string copying = compileModel(folder, {"--disable-pass=select-tokens"});
+  const std::string line = "  selects the best tokens, on GPUs\n";
+  EXPECT_NE(tools::runHeddle({"info", selecting}).output.find(line), std::string::npos);
+  EXPECT_EQ(tools::runHeddle({"info", copying}).output.find(line), std::string::npos);
+  const auto profile = [&](const std::string &binary, const std::string &device) {
+    const tools::Outcome outcome =
+        tools::runHeddle({"profile", binary, "--device=" + device, "--cases", "1x1",
+                          "--source-length", "3", "--target-length", "2", "--runs", "1"});
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    return outcome.output;
+  };
+  const std::string selected = "tokens selected on the GPU: ";
+  EXPECT_NE(profile(selecting, "cuda").find(selected), std::string::npos);
+  EXPECT_EQ(profile(copying, "cuda").find(selected), std::string::npos);
+  EXPECT_EQ(profile(selecting, "cpu").find(selected), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Selection, testing::ValuesIn(oracles), [](const auto &info) {

@@ -73,6 +73,9 @@ static std::string entryText(const Json &entry) {
   if (entry.contains("observed")) {
     text += fmt::format("  shows   {} attentions, for those who ask\n", entry["observed"].size());
   }
+  if (entry.contains("selects")) {
+    text += "  selects the best tokens, on GPUs\n";
+  }
   const auto longest = entry["max_length"].get<int64_t>();
   text += fmt::format("  length  {}\n",
                       longest == 0 ? "any" : fmt::format("at most {} tokens a sequence", longest));

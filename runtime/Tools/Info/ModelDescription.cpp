@@ -173,6 +173,9 @@ static Json describeEntry(const EntryInfo &entry) {
   for (const RowLimit &limit : entry.rowLimits) {
     described["max_rows"].push_back({{"rows", limit.rows.text()}, {"most", limit.most}});
   }
+  if (entry.selects) {
+    described["selects"] = true;
+  }
   described["dispatches"] = entry.dispatches;
   described["arena_bytes_per_token"] = entry.arenaBytesPerToken;
   described["arena_bytes_per_sequence"] = entry.arenaBytesPerSequence;

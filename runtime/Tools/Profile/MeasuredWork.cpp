@@ -56,6 +56,7 @@ Result<MeasuredWork> measureWork(ProfileWork &work, const ProfileOptions &option
   measured.peaks[1] = peakAfter;
   measured.roof = higherOf(before, after);
   measured.rows = profileRows(profile, options.by, options.threads, measured.roof);
+  measured.selection = work.selection();
   return measured;
 }
 
@@ -80,6 +81,11 @@ Json recordOf(const MeasuredWork &measured) {
       rows.back()["group_rows"] = row.groupRows;
     }
   }
+  const SelectionUse &use = measured.selection;
+  Json selection = Json::object();
+  if (use.selected + use.copied > 0) {
+    selection = {{"selected", use.selected}, {"copied", use.copied}, {"reasons", use.reasons}};
+  }
   return {{"work", measured.title},
           {"tokens", measured.tokens},
           {"runs", measured.runs},
@@ -94,6 +100,7 @@ Json recordOf(const MeasuredWork &measured) {
           {"narrow_peaks_gflops", narrowPeaksRecord(measured.roof)},
           {"disturbed", isDisturbed(measured.peaks[0], measured.peaks[1])},
           {"entries", entriesRecord(measured.roof)},
+          {"selection", std::move(selection)},
           {"rows", std::move(rows)}};
 }
 

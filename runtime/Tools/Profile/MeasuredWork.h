@@ -27,6 +27,8 @@ struct MeasuredWork {
   MachineRoof roof = {};
   /// One run, each dispatch with its median time.
   std::vector<ProfileRow> rows = {};
+  /// How a GPU selected tokens, in all runs.
+  SelectionUse selection = {};
 
   /// Returns the wall time outside all dispatches: the search, waiting for other threads, copies.
   double outside() const;

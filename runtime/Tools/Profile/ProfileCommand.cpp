@@ -81,6 +81,17 @@ static std::string doubts(const MeasuredWork &measured) {
   return text;
 }
 
+/// Returns how the tokens came from a GPU; an empty text for other devices.
+static std::string selectionText(const SelectionUse &use) {
+  if (use.selected + use.copied == 0) {
+    return "";
+  }
+  const std::string reasons =
+      use.reasons.empty() ? "" : fmt::format(": {}", fmt::join(use.reasons, ", "));
+  return fmt::format("tokens selected on the GPU: {} of {} rows, logits copied of {}{}\n",
+                     use.selected, use.selected + use.copied, use.copied, reasons);
+}
+
 static std::string table(const MeasuredWork &measured) {
   std::set<std::string_view> entries;
   for (const ProfileRow &row : measured.rows) {
@@ -103,6 +114,7 @@ static std::string table(const MeasuredWork &measured) {
     text +=
         fmt::format("products of {}: {:.1f} 10^9 operations/s at best\n", kind, peak.get<double>());
   }
+  text += selectionText(measured.selection);
   text += fmt::format("{:>7}{:>11}{:>9}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n", "share", "ms", "calls",
                       "GFLOP/s", "GB/s", "of the roof", entries.size() > 1 ? "entry" : "", "kernel",
                       "name");

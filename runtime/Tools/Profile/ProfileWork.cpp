@@ -99,6 +99,7 @@ public:
   std::vector<DispatchProfile> profile() const override { return generator.profile(); }
   std::vector<DispatchRun> trace() const override { return generator.trace(); }
   void resetProfile() override { generator.resetProfile(); }
+  SelectionUse selection() const override { return generator.selectionUse(); }
 
 private:
   std::string name;

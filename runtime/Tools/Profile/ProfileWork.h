@@ -30,6 +30,8 @@ public:
   virtual std::vector<DispatchProfile> profile() const = 0;
   virtual std::vector<DispatchRun> trace() const = 0;
   virtual void resetProfile() = 0;
+  /// Returns how the logits of all runs were used; empty if nothing is generated.
+  virtual SelectionUse selection() const { return {}; }
 };
 
 /// The number of dispatch runs that a trace records for each thread.
