@@ -18,9 +18,11 @@ constexpr size_t windowBytes = size_t(256) << 10;
 
 /// The array that kernels use as shared memory.
 extern "C" {
-// Matrix descriptors have the lower 18 bits of an address.
+// Matrix descriptors have the lower 18 bits of an address. Kernels use this name.
+// NOLINTBEGIN(readability-identifier-naming)
 __attribute__((visibility("default"))) alignas(
     windowBytes) unsigned char heddle_emulated_shared[windowBytes];
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace heddle::emulator {
