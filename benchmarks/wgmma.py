@@ -10,7 +10,7 @@ import ctypes
 import random
 import struct
 
-ROWS, STEPS, WIDTHS = 64, 64, (8, 16, 24, 64, 128, 256)
+ROWS, STEPS, WIDTHS = 64, 64, (8, 16, 24, 48, 64, 128, 192, 256)
 # Rows and columns are moved by so many places.
 MOVES = (1, 8, 100)
 THREADS, LOAD_BYTES = 128, 16
